@@ -1,0 +1,53 @@
+import { redact, redactData } from "./redact.js";
+import { brand, StocklotError } from "./stocklot-error.js";
+
+/** What an answer with an error status tells. */
+export interface ApiErrorInit {
+  status: number;
+  code: string;
+  message: string;
+  details?: Record<string, string[]> | undefined;
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  attempts: number;
+  cause?: unknown;
+}
+
+/**
+ * The service answered with an error status. The subclasses stand for the documented ones; any other status gives this
+ * class itself.
+ *
+ * Source: service interface, "Errors".
+ */
+export class ApiError extends StocklotError {
+  static {
+    brand(ApiError, "ApiError");
+  }
+
+  /** The HTTP status. */
+  readonly status: number;
+  /** The machine-readable code of the body, for example `not_found`; `unknown` when there is none. */
+  readonly code: string;
+  /** Messages by field name; only with the code `validation_error`. */
+  readonly details?: Record<string, string[]>;
+  /** The method of the request. */
+  readonly method: string;
+  /** The path of the request, relative to `baseUrl`, encoded, without the query. */
+  readonly path: string;
+  /** The headers of the answer, names in lower case. */
+  readonly headers: Record<string, string>;
+  /** How often the request was sent. */
+  readonly attempts: number;
+
+  constructor(init: ApiErrorInit) {
+    super(init.message, "cause" in init ? { cause: init.cause } : {});
+    this.status = init.status;
+    this.code = redact(init.code);
+    if (init.details) this.details = redactData(init.details);
+    this.method = init.method;
+    this.path = redact(init.path);
+    this.headers = redactData(init.headers);
+    this.attempts = init.attempts;
+  }
+}

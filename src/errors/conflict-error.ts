@@ -1,0 +1,11 @@
+import { ApiError } from "./api-error.js";
+import { brand } from "./stocklot-error.js";
+
+/**
+ * 409: the request conflicts with the current state, for example a SKU that is taken.
+ */
+export class ConflictError extends ApiError {
+  static {
+    brand(ConflictError, "ConflictError");
+  }
+}

@@ -1,0 +1,24 @@
+import { redactData } from "./redact.js";
+import { brand, type Issue, StocklotError } from "./stocklot-error.js";
+
+/** The arguments of a method are wrong. Nothing was sent. */
+export class InputValidationError extends StocklotError {
+  static {
+    brand(InputValidationError, "InputValidationError");
+  }
+
+  /** What is wrong, one entry a field. */
+  readonly issues: Issue[];
+
+  constructor(method: string, issues: Issue[]) {
+    super(`${method}: ${issues.map(describeIssue).join("; ")}`);
+    this.issues = redactData(issues);
+  }
+}
+
+export function describeIssue({ path, message }: Issue): string {
+  return path.length === 0 ? message : `${formatPath(path)}: ${message}`;
+}
+
+const formatPath = (path: Issue["path"]) =>
+  path.map((step, depth) => (typeof step === "number" ? `[${step}]` : depth === 0 ? step : `.${step}`)).join("");

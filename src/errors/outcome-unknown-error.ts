@@ -1,0 +1,31 @@
+import { redactData } from "./redact.js";
+import { brand, StocklotError } from "./stocklot-error.js";
+
+/** A write as it was sent. */
+export interface SentRequest {
+  method: string;
+  /** Relative to `baseUrl`, encoded, without the query. */
+  path: string;
+  query?: Record<string, string>;
+  body?: unknown;
+  /** When it was sent, in ms since the epoch. */
+  sentAt: number;
+}
+
+/**
+ * A write was sent, and whether the service applied it cannot be told: the answer was lost, came too late, or was a 5xx.
+ * Look before you send it again, or it may be applied twice. `cause` is the failure, or the reason of the abort.
+ */
+export class OutcomeUnknownError extends StocklotError {
+  static {
+    brand(OutcomeUnknownError, "OutcomeUnknownError");
+  }
+
+  /** What was sent, and when. */
+  readonly request: SentRequest;
+
+  constructor(message: string, init: { request: SentRequest; cause: unknown }) {
+    super(message, { cause: init.cause });
+    this.request = redactData(init.request);
+  }
+}

@@ -1,0 +1,23 @@
+import { redactData } from "./redact.js";
+import { brand, type Issue, StocklotError } from "./stocklot-error.js";
+
+/**
+ * The request succeeded, but its answer is not what the service documents: a field of another type, a body that is not
+ * JSON, or one that is larger than `maxResponseBytes`.
+ */
+export class ResponseValidationError extends StocklotError {
+  static {
+    brand(ResponseValidationError, "ResponseValidationError");
+  }
+
+  /** The HTTP status of the answer. */
+  readonly status: number;
+  /** What is wrong, field by field. */
+  readonly issues: Issue[];
+
+  constructor(message: string, init: { status: number; issues: Issue[]; cause?: unknown }) {
+    super(message, "cause" in init ? { cause: init.cause } : {});
+    this.status = init.status;
+    this.issues = redactData(init.issues);
+  }
+}

@@ -1,0 +1,37 @@
+import { ConnectionError } from "./connection-error.js";
+import { brand } from "./stocklot-error.js";
+
+/** Where the time of a call went, in ms. */
+export interface TimeSpent {
+  /** Waiting for a slot of the rate limit, or for a token. */
+  waitingMs: number;
+  /** Waiting because the service had answered 429. */
+  pausedMs: number;
+  /** Waiting between two attempts. */
+  backoffMs: number;
+  /** From sending a request to the head of its answer. */
+  sendingMs: number;
+  /** Reading bodies. */
+  readingMs: number;
+}
+
+/** Time ran out. `cause` is the last failure before that, if there was one. */
+export class TimeoutError extends ConnectionError {
+  static {
+    brand(TimeoutError, "TimeoutError");
+  }
+
+  /** The option that set the limit: of one attempt, or of the whole call. */
+  readonly clock: "timeoutMs" | "totalTimeoutMs";
+  /** Where the time went. */
+  readonly spent: TimeSpent;
+
+  constructor(
+    message: string,
+    init: { clock: "timeoutMs" | "totalTimeoutMs"; spent: Readonly<TimeSpent>; cause?: unknown },
+  ) {
+    super(message, "cause" in init ? { cause: init.cause } : {});
+    this.clock = init.clock;
+    this.spent = { ...init.spent };
+  }
+}

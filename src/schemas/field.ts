@@ -1,0 +1,25 @@
+import { z } from "zod";
+
+/** A schema that is built at its first use, since building all of them would make importing the package slow. */
+export type LazySchema<S extends z.ZodType> = () => S;
+
+export function lazy<S extends z.ZodType>(build: () => S): LazySchema<S> {
+  let schema: S | undefined;
+  return () => {
+    schema ??= build();
+    return schema;
+  };
+}
+
+/**
+ * `true` when an interface and its schema describe the same value, key by key. The interface is written out, with its
+ * documentation, so that zod does not appear in the published types; this keeps the two from drifting apart.
+ */
+export type SameShape<T, S extends LazySchema<z.ZodType>> = Same<T, z.infer<ReturnType<S>>>;
+type Same<A, B> = [A, keyof A, B, keyof B] extends [B, keyof B, A, keyof A] ? true : never;
+
+/** A whole number that a double holds exactly. */
+export const integer = () => z.int();
+
+/** A quantity, weight or price. */
+export const decimal = () => z.number();

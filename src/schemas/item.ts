@@ -1,0 +1,54 @@
+import { z } from "zod";
+import { decimal, integer, lazy, type SameShape } from "./field.js";
+
+/**
+ * One entry of the item catalogue (the item master).
+ *
+ * Source: service interface, "Item object". Fields that the service adds later are kept in the value, though the
+ * type does not know them.
+ */
+export interface Item {
+  /** Internal part number; assigned by the service, never changes. */
+  partNo: number;
+  /** SKU: unique, cannot be renamed. */
+  shortID: string;
+  /** Item description. */
+  description: string;
+  /** Category ID. */
+  category: number;
+  /** Sub-category ID. */
+  subCategory: number;
+  /** Unit of measure, for example `EA`, `KG`, `M`. */
+  uOM: string;
+  /** Packaging description. */
+  putUp: string;
+  /** Units per package. */
+  units: number;
+  /** Default owner (customer ID); 0 means own stock. */
+  dfltOwner: number;
+  /** When the item was created: ISO 8601, see {@link parseServiceDate}. */
+  created: string;
+  /** When the item was last modified: ISO 8601, see {@link parseServiceDate}. */
+  modified: string;
+  /** True when the item has been discontinued. */
+  discontinued: boolean;
+}
+
+export const itemSchema = lazy(() =>
+  z.object({
+    partNo: integer(),
+    shortID: z.string(),
+    description: z.string(),
+    category: integer(),
+    subCategory: integer(),
+    uOM: z.string(),
+    putUp: z.string(),
+    units: decimal(),
+    dfltOwner: integer(),
+    created: z.string(),
+    modified: z.string(),
+    discontinued: z.boolean(),
+  }),
+);
+
+true satisfies SameShape<Item, typeof itemSchema>;

@@ -1,0 +1,75 @@
+import { z } from "zod";
+import { decimal, integer, lazy, type SameShape } from "./field.js";
+
+/**
+ * A receive record: stock of one item at one warehouse location.
+ *
+ * Source: service interface, "Lot object". Fields that the service adds later are kept in the value, though the type
+ * does not know them.
+ */
+export interface Lot {
+  /** Unique lot record number. */
+  recNo: number;
+  /** Item part number. */
+  partNo: number;
+  /** Item SKU. */
+  shortID: string;
+  /** Item description. */
+  description: string;
+  /** Customer or owner name; blank means own stock. */
+  associate: string;
+  /** Warehouse name. */
+  warehouse: string;
+  /** Warehouse ID. Spelt `wid` in requests. */
+  wID: number;
+  /** Bin or location within the warehouse. */
+  spot: string;
+  /** Quantity in the lot, in the item's unit of measure. */
+  units: number;
+  /** When the lot was received: ISO 8601 UTC. */
+  received: string;
+  /** When the lot was shipped: ISO 8601; null while still in stock. */
+  shipped: string | null;
+  /** Serial or lot number. */
+  serial: string;
+  /** Secondary serial number. */
+  serial2: string | null;
+  /** RFID tag value. Spelt `rfidTag` in requests. */
+  rFIDTag: string | null;
+  /** Notes. */
+  remark: string;
+  /** True when the lot is on hold. */
+  hold: boolean;
+  /** Job or project ID; 0 when none. */
+  jobID: number;
+  /** Job or project name. */
+  jobName: string | null;
+  /** True when the lot is active. */
+  active: boolean;
+}
+
+export const lotSchema = lazy(() =>
+  z.object({
+    recNo: integer(),
+    partNo: integer(),
+    shortID: z.string(),
+    description: z.string(),
+    associate: z.string(),
+    warehouse: z.string(),
+    wID: integer(),
+    spot: z.string(),
+    units: decimal(),
+    received: z.string(),
+    shipped: z.string().nullable(),
+    serial: z.string(),
+    serial2: z.string().nullable(),
+    rFIDTag: z.string().nullable(),
+    remark: z.string(),
+    hold: z.boolean(),
+    jobID: integer(),
+    jobName: z.string().nullable(),
+    active: z.boolean(),
+  }),
+);
+
+true satisfies SameShape<Lot, typeof lotSchema>;
