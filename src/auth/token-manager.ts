@@ -1,0 +1,117 @@
+import type { Secrets } from "../errors/redact.js";
+import { Lifetime } from "../time/lifetime.js";
+import { refreshTime } from "./token-life.js";
+import type { StoredToken, TokenStore } from "./token-store.js";
+
+interface Refresh {
+  done: Promise<void>;
+  waiting: number;
+  lifetime: Lifetime;
+}
+
+export interface TokenManagerOptions {
+  store: TokenStore;
+  secrets: Secrets;
+  /** Asks the service for a token. */
+  request(lifetime: Lifetime): Promise<StoredToken>;
+  /** Told when the store fails; the client goes on without it. */
+  warn(message: string): void;
+}
+
+/** Keeps one token for all calls. However many miss it at once, one of them gets a new one. */
+export class TokenManager {
+  readonly #options: TokenManagerOptions;
+  #token: (StoredToken & { refreshAt: number }) | undefined;
+  #refresh: Refresh | undefined;
+  /** The token that the service refused last; a store that could not delete it may still give it. */
+  #refused: string | undefined;
+
+  constructor(options: TokenManagerOptions) {
+    this.#options = options;
+  }
+
+  /** The token, if there is one that is not about to expire. */
+  get current(): string | undefined {
+    return this.#token && Date.now() < this.#token.refreshAt ? this.#token.accessToken : undefined;
+  }
+
+  /** The last token, though it may have expired: for a call whose every slot came later than its token lived. */
+  get latest(): string | undefined {
+    return this.#token?.accessToken;
+  }
+
+  /** Waits until there is a token. The refresh is called off when nobody waits for it any more. */
+  async ready(lifetime: Lifetime): Promise<void> {
+    if (this.current !== undefined) return;
+    this.#refresh ??= this.#startRefresh();
+    const refresh = this.#refresh;
+    refresh.waiting += 1;
+    try {
+      await lifetime.until(refresh.done);
+    } finally {
+      refresh.waiting -= 1;
+      if (refresh.waiting === 0 && this.#refresh === refresh) {
+        this.#refresh = undefined;
+        refresh.lifetime.end({ kind: "closed" });
+      }
+    }
+  }
+
+  /** The service refused this token. Only the first call to say so has an effect. */
+  invalidate(stale: string): void {
+    if (this.#token?.accessToken !== stale) return;
+    this.#token = undefined;
+    this.#refused = stale;
+  }
+
+  #startRefresh(): Refresh {
+    const lifetime = new Lifetime();
+    const refresh: Refresh = {
+      lifetime,
+      waiting: 0,
+      done: this.#obtain(lifetime).then((token) => {
+        // One that was called off meanwhile must not overwrite what came after it.
+        if (this.#refresh !== refresh) return;
+        this.#token = { ...token, refreshAt: refreshTime(token.expiresAt, Date.now()) };
+        this.#refresh = undefined;
+        this.#refused = undefined;
+      }),
+    };
+    refresh.done.catch(() => {
+      if (this.#refresh === refresh) this.#refresh = undefined;
+    });
+    return refresh;
+  }
+
+  async #obtain(lifetime: Lifetime): Promise<StoredToken> {
+    const { store, secrets } = this.#options;
+    const refused = this.#refused;
+    if (refused !== undefined) await this.#tryStore("delete", () => store.delete(refused));
+    const stored = await this.#tryStore("get", () => store.get());
+    if (isUsable(stored) && stored.accessToken !== refused) {
+      secrets.addToken(stored.accessToken);
+      return stored;
+    }
+    const token = await this.#options.request(lifetime);
+    await this.#tryStore("set", () => store.set({ ...token }));
+    return token;
+  }
+
+  async #tryStore<T>(action: string, run: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await run();
+    } catch (error) {
+      this.#options.warn(`the token store failed to ${action}: ${error instanceof Error ? error.message : error}`);
+      return undefined;
+    }
+  }
+}
+
+function isUsable(token: StoredToken | null | undefined): token is StoredToken {
+  return (
+    typeof token?.accessToken === "string" &&
+    token.accessToken !== "" &&
+    Number.isFinite(token.expiresAt) &&
+    refreshTime(token.expiresAt, Date.now()) > Date.now()
+  );
+}

@@ -1,0 +1,47 @@
+import {
+  ApiError,
+  type ApiErrorInit,
+  AuthenticationError,
+  BadRequestError,
+  ConflictError,
+  NotFoundError,
+  NotImplementedError,
+  PermissionError,
+  RateLimitError,
+  ServerError,
+  ValidationError,
+} from "../errors/index.js";
+import type { Call } from "./call.js";
+import { readErrorBody } from "./error-body.js";
+import type { WireResponse } from "./transport.js";
+
+const CLASSES = new Map<number, new (init: ApiErrorInit) => ApiError>([
+  [400, BadRequestError],
+  [401, AuthenticationError],
+  [403, PermissionError],
+  [404, NotFoundError],
+  [409, ConflictError],
+  [501, NotImplementedError],
+]);
+
+/** The statuses by which a token endpoint refuses credentials. */
+const REFUSALS = new Set([400, 401, 403]);
+
+/** The error that stands for an answer with an error status. */
+export function apiError(call: Call, response: WireResponse, retryAfterMs: number): ApiError {
+  const { status, headers } = response;
+  const init: ApiErrorInit = {
+    status,
+    headers,
+    ...readErrorBody(response),
+    method: call.request.method,
+    path: call.request.path,
+    attempts: call.attempts,
+  };
+  if (call.request.isTokenRequest && REFUSALS.has(status)) return new AuthenticationError(init);
+  if (status === 400 && init.code === "validation_error") return new ValidationError(init);
+  if (status === 429) return new RateLimitError({ ...init, retryAfterMs });
+  const ErrorClass = CLASSES.get(status) ?? (status >= 500 ? ServerError : ApiError);
+  // Details belong to validation errors alone.
+  return new ErrorClass({ ...init, details: undefined });
+}

@@ -1,0 +1,94 @@
+import type { TimeSpent } from "../errors/index.js";
+import type { SlotRequest } from "../limiter/rate-limiter.js";
+import type { Lifetime } from "../time/lifetime.js";
+import type { Query } from "./query.js";
+import type { RetrySettings, RetryState } from "./retry-policy.js";
+import type { Timing, WireResponse } from "./transport.js";
+
+/** A request as the resources describe it. */
+export interface CallRequest<T> {
+  method: string;
+  /** Relative to the base URL, encoded. */
+  path: string;
+  query?: Query | undefined;
+  /** Sent as JSON, or as a form where it is one. */
+  body?: unknown;
+  /** What an answer with a success status gives. */
+  answer: Answer<T>;
+  /** Whether the service ends in the same state when it gets the request twice. */
+  repeatable: boolean;
+  priority: SlotRequest["priority"];
+  /** A further page of an iteration. */
+  bulk?: boolean | undefined;
+  /** A success status alone tells that the write was applied, also when the connection breaks within the body. */
+  successByStatus?: boolean | undefined;
+  /** The request for a token: needs none itself. */
+  isTokenRequest?: boolean | undefined;
+}
+
+/** Reads the answer to a call. */
+export type Answer<T> = (response: WireResponse, call: Call, check: ResponseCheck) => T | Promise<T>;
+
+/** How strictly answers are checked, and who hears of it. */
+export interface ResponseCheck {
+  mode: "error" | "warn" | "off";
+  warn(message: string): void;
+}
+
+/** The settings of one call: those of the client, with those of the request over them. */
+export interface CallSettings {
+  timeoutMs: number;
+  retry: RetrySettings;
+  headers: Record<string, string>;
+}
+
+/** A call under way. */
+export class Call implements RetryState {
+  readonly startedAt = performance.now();
+  readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
+  /** How often the request was sent. */
+  attempts = 0;
+  retries = 0;
+  rateLimitRetries = 0;
+  replayed: boolean;
+  /** When the request was last sent, in ms since the epoch. */
+  sentAt = 0;
+  /** An attempt was sent whose effect is not known. */
+  outcomeOpen = false;
+  /** The request is on its way: closing the client lets it end. */
+  inFlight = false;
+  /** The head of the last answer. */
+  response: { status: number; headers: Record<string, string> } | undefined;
+  /** The last failure. */
+  failure: unknown;
+  /** The place in the queue that the call had first. */
+  order: number | undefined;
+
+  constructor(
+    readonly request: Omit<CallRequest<unknown>, "answer">,
+    readonly settings: CallSettings,
+    readonly lifetime: Lifetime,
+  ) {
+    this.replayed = request.isTokenRequest === true;
+  }
+
+  get repeatable(): boolean {
+    return this.request.repeatable;
+  }
+
+  /** Whether the request changes something. */
+  get isWrite(): boolean {
+    return this.request.method !== "GET" && this.request.method !== "HEAD" && !this.request.isTokenRequest;
+  }
+
+  /** Method and path, for messages. */
+  get title(): string {
+    return `${this.request.method} ${this.request.path}`;
+  }
+
+  addTiming({ startedAt, headAt }: Timing): void {
+    const now = performance.now();
+    this.spent.sendingMs += (headAt ?? now) - startedAt;
+    this.spent.readingMs += headAt === undefined ? 0 : now - headAt;
+  }
+}

@@ -1,0 +1,20 @@
+/** Parameters of a request; those that are `undefined` are left out. Dates are sent as ISO 8601 in UTC. */
+export type Query = Readonly<Record<string, string | number | boolean | Date | undefined>>;
+
+/** The parameters that are sent, as text. */
+export function queryText(query: Query = {}): Record<string, string> {
+  const text: Record<string, string> = {};
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) text[name] = value instanceof Date ? value.toISOString() : String(value);
+  }
+  return text;
+}
+
+/** The query string with its question mark; empty when there are no parameters. A space becomes `%20`, a plus `%2B`. */
+export function queryString(query: Record<string, string>): string {
+  let text = "";
+  for (const name in query) {
+    text += `${text === "" ? "?" : "&"}${encodeURIComponent(name)}=${encodeURIComponent(query[name] ?? "")}`;
+  }
+  return text;
+}

@@ -1,0 +1,13 @@
+/**
+ * Reads `Retry-After`, seconds or a date, as ms from now; `undefined` when there is none that makes sense. A date is
+ * taken relative to the answer's own `Date`, so that it does not matter whose clock is wrong.
+ */
+export function retryAfterMs(headers: Record<string, string>, now: number): number | undefined {
+  const value = headers["retry-after"]?.trim();
+  if (!value) return undefined;
+  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000;
+  const date = Date.parse(value);
+  if (Number.isNaN(date)) return undefined;
+  const served = Date.parse(headers["date"] ?? "");
+  return Math.max(0, date - (Number.isNaN(served) ? now : served));
+}

@@ -1,0 +1,56 @@
+import type { Lifetime } from "../time/lifetime.js";
+
+/** How urgent a call is. Writes are `high`, single reads `normal`, further pages of an iteration `low`. */
+export type Priority = "high" | "normal" | "low";
+
+/** The state of a rate limiter at one moment. */
+export interface RateLimitSnapshot {
+  /** Requests allowed in any interval; `Infinity` without a limit. */
+  limit: number;
+  /** Length of the interval in ms. */
+  intervalMs: number;
+  /** Requests that could be sent now; 0 during a pause. */
+  available: number;
+  /** Calls that wait for a slot. */
+  queued: number;
+  /** Requests under way. */
+  inFlight: number;
+  /** End of the pause after a 429, in ms since the epoch; null when there is none. */
+  pausedUntil: number | null;
+}
+
+/** What one request asks of a limiter. */
+export interface SlotRequest {
+  /** A token request goes before everything, since all calls may be waiting for it. */
+  priority: Priority | "token";
+  /** A further page of an iteration: it may not use the reserved slots. */
+  bulk: boolean;
+  /** Arrival of the call in the limiter; given when it comes back for another attempt, so that it keeps its place. */
+  order?: number | undefined;
+  /** Ends the wait. */
+  lifetime: Lifetime;
+}
+
+/** The right to send one request. */
+export interface Slot {
+  readonly order: number;
+  /** The request has ended, however it did; its slot comes back one interval later. */
+  release(): void;
+  /** Nothing was sent; the slot comes back at once. */
+  giveBack(): void;
+}
+
+/**
+ * Decides when requests may be sent. Made by `createRateLimiter` or `createRedisRateLimiter`; one limiter can serve
+ * several clients.
+ */
+export interface RateLimiter {
+  /** @internal */
+  acquire(request: SlotRequest): Promise<Slot>;
+  /** Lets nothing through for a time, then one request as a probe, then the rest. During a pause it changes nothing. @internal */
+  pause(delayMs: number): void;
+  /** How long this limiter has been paused up to now, all pauses together. @internal */
+  pausedMs(): number;
+  /** The state at this moment. */
+  snapshot(): RateLimitSnapshot;
+}

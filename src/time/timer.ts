@@ -1,0 +1,17 @@
+/** Node fires a timer that is set for longer at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Calls back after a time of any length, `Infinity` included, and returns what stops it. The global `setTimeout` is
+ * looked up at each call, so that the fake timers of a test drive it.
+ */
+export function startTimer(delayMs: number, callback: () => void): () => void {
+  if (delayMs === Number.POSITIVE_INFINITY) return () => {};
+  let timer: ReturnType<typeof setTimeout>;
+  const arm = (remainingMs: number) => {
+    const stepMs = Math.min(remainingMs, LONGEST_TIMER_MS);
+    timer = setTimeout(() => (remainingMs > stepMs ? arm(remainingMs - stepMs) : callback()), stepMs);
+  };
+  arm(Math.max(0, delayMs));
+  return () => clearTimeout(timer);
+}
