@@ -1,0 +1,59 @@
+import { PaginationError } from "../errors/index.js";
+import type { Page, PagingSettings } from "./page.js";
+import { SeenKeys } from "./seen-keys.js";
+
+/** So many pages running may bring nothing new while the service says that there is more. */
+const MAX_BARREN_PAGES = 3;
+
+/** What an iteration has given so far: each record once, with the progress that it makes. */
+export class Delivery<T> {
+  readonly #settings: Pick<PagingSettings<T>, "keyOf" | "onProgress">;
+  readonly #requests: () => number;
+  readonly #seen = new SeenKeys();
+  #received = 0;
+  #barrenPages = 0;
+
+  constructor(settings: Pick<PagingSettings<T>, "keyOf" | "onProgress">, requests: () => number) {
+    this.#settings = settings;
+    this.#requests = requests;
+  }
+
+  /** True if a record can be told from another. */
+  get hasKeys(): boolean {
+    return this.#settings.keyOf !== undefined;
+  }
+
+  isSeen(record: T): boolean {
+    const { keyOf } = this.#settings;
+    return keyOf !== undefined && this.#seen.has(keyOf(record));
+  }
+
+  /** Those of the records that were not met before, which from now on they are. */
+  fresh(records: T[]): T[] {
+    const { keyOf } = this.#settings;
+    if (keyOf === undefined) return records;
+    return records.filter((record) => this.#seen.add(keyOf(record)));
+  }
+
+  /** The page as the consumer gets it, with `fresh` for its records. Throws when nothing new has come for too long. */
+  give(page: Page<T>, fresh: T[]): Page<T> {
+    this.#barrenPages = fresh.length > 0 ? 0 : this.#barrenPages + 1;
+    if (page.hasMore && this.#barrenPages >= MAX_BARREN_PAGES) {
+      throw new PaginationError(
+        `The last ${MAX_BARREN_PAGES} pages, up to page ${page.page}, brought no new record, and the service says that there are more.`,
+      );
+    }
+    this.#received += fresh.length;
+    const { totalCount, pageCount } = page;
+    const received = this.#received;
+    this.#settings.onProgress?.({ received, totalCount, page: page.page, pageCount, requests: this.#requests() });
+    return { ...page, value: fresh };
+  }
+}
+
+/** An empty page cannot be followed by another: the service contradicts itself. */
+export function refuseEmptyPageWithMore(page: Page<unknown>): void {
+  if (page.value.length === 0 && page.hasMore) {
+    throw new PaginationError(`Page ${page.page} is empty, and the service says that there are more.`);
+  }
+}

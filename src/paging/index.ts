@@ -1,0 +1,2 @@
+export type { Page, PageRequest, PageSource, PagingOptions, PagingProgress, PagingSettings } from "./page.js";
+export { Paginator } from "./paginator.js";

@@ -1,0 +1,149 @@
+import type { Page, PageRequest, PageSource, PagingSettings } from "./page.js";
+import { PendingPage } from "./pending-page.js";
+import type { PageRead } from "./position.js";
+
+/** Which page follows which. */
+export interface PagePlan {
+  /** The request after `request`, whose answer is `page` if it has come already. */
+  after(request: PageRequest, page: Page<unknown> | undefined): PageRequest;
+  /** Position of the first record that `request` asks for, as far as that is known. */
+  offset(request: PageRequest): number;
+  /** Called with each answer as it comes, before anything further is planned. */
+  learn(request: PageRequest, page: Page<unknown>): void;
+}
+
+export interface PageStreamOptions<T> {
+  source: PageSource<T>;
+  settings: Pick<PagingSettings<T>, "readAhead" | "concurrency" | "gapless">;
+  plan: PagePlan;
+  /** Nothing at or beyond this position is read ahead. */
+  horizon: number;
+}
+
+/**
+ * Reads the pages of a plan ahead of their consumer and hands them out in the order of the plan.
+ *
+ * At most `concurrency` requests are in flight, and at most `max(readAhead, concurrency)` pages are outstanding beyond the
+ * one the consumer holds. One page at a time is planned from the answer before it; several, from the known end of the list.
+ */
+export class PageStream<T> {
+  /** Requests made so far. */
+  requests = 0;
+
+  readonly #options: PageStreamOptions<T>;
+  readonly #window: number;
+  #queue: PendingPage<T>[] = [];
+  #taken: PendingPage<T> | undefined;
+  #outOfTurn: PendingPage<T> | undefined;
+  #inFlight = 0;
+  #clock = 0;
+  #knownEnd: number | undefined;
+  #closed = false;
+
+  constructor(options: PageStreamOptions<T>) {
+    this.#options = options;
+    const { readAhead, concurrency } = options.settings;
+    this.#window = concurrency > 1 ? Math.max(readAhead, concurrency) : readAhead;
+  }
+
+  /** The request of the page that comes next, if it was planned already. */
+  get upcoming(): PageRequest | undefined {
+    return this.#queue[0]?.request;
+  }
+
+  /** The next page, which stays the next page until it is taken. Rejects with the error of its request. */
+  peek(): Promise<PageRead<T>> {
+    const tail = this.#taken;
+    if (this.#queue.length === 0 && tail?.page !== undefined)
+      this.#plan(this.#options.plan.after(tail.request, tail.page));
+    const head = this.#queue[0];
+    return head === undefined ? Promise.reject(new RangeError("Nothing was planned.")) : head.result();
+  }
+
+  /** The consumer now holds the page that was next, so one more may be read ahead. */
+  take(): void {
+    this.#taken = this.#queue.shift();
+    this.#pump();
+  }
+
+  /** Reads a page out of turn, before anything else that is not in flight yet. */
+  async read(request: PageRequest): Promise<PageRead<T>> {
+    const pending = new PendingPage<T>(request);
+    this.#outOfTurn = pending;
+    if (this.#closed) pending.drop();
+    this.#pump();
+    return await pending.result();
+  }
+
+  /** Drops what is outstanding and goes on with `request`. */
+  restart(request: PageRequest): void {
+    for (const pending of this.#queue) pending.drop();
+    this.#queue = [];
+    this.#plan(request);
+  }
+
+  /** Aborts what is outstanding. Nothing is requested afterwards. */
+  close(): void {
+    this.#closed = true;
+    for (const pending of this.#queue) pending.drop();
+    this.#outOfTurn?.drop();
+  }
+
+  #plan(request: PageRequest): void {
+    const pending = new PendingPage<T>(request);
+    if (this.#closed) pending.drop();
+    this.#queue.push(pending);
+    this.#pump();
+  }
+
+  /** Sends what may be sent now. */
+  #pump(): void {
+    if (this.#closed) return;
+    const { concurrency } = this.#options.settings;
+    if (this.#outOfTurn?.sent === false && this.#inFlight < concurrency) this.#send(this.#outOfTurn);
+    for (const pending of this.#queue) {
+      if (!pending.sent && this.#inFlight < concurrency) this.#send(pending);
+    }
+    while (this.#queue.length < this.#window && this.#inFlight < concurrency) {
+      const request = this.#ahead();
+      if (request === undefined) return;
+      const pending = new PendingPage<T>(request);
+      this.#queue.push(pending);
+      this.#send(pending);
+    }
+  }
+
+  /** The next request to make before the consumer asks for it, if there is one. */
+  #ahead(): PageRequest | undefined {
+    const { plan, settings, horizon } = this.#options;
+    const tail = this.#queue.at(-1) ?? this.#taken;
+    if (tail === undefined || this.#queue.some((pending) => pending.failed)) return undefined;
+    // What the last answer says counts for more than the known end: the list may have grown.
+    if (tail.page?.hasMore === false) return undefined;
+    if (tail.page === undefined && (settings.concurrency === 1 || this.#knownEnd === undefined)) return undefined;
+    const request = plan.after(tail.request, tail.page);
+    const offset = plan.offset(request);
+    const beyondEnd = tail.page === undefined && offset >= (this.#knownEnd ?? 0);
+    return beyondEnd || offset >= horizon ? undefined : request;
+  }
+
+  #send(pending: PendingPage<T>): void {
+    const { source, settings } = this.#options;
+    const further = this.requests > 0;
+    this.requests += 1;
+    this.#inFlight += 1;
+    const fetch = async (signal: AbortSignal) => {
+      const page = await source.fetch(pending.request, { further, gapless: settings.gapless, signal });
+      this.#knownEnd = page.totalCount;
+      this.#options.plan.learn(pending.request, page);
+      return page;
+    };
+    // `send` never rejects.
+    void pending
+      .send(fetch, () => ++this.#clock)
+      .then(() => {
+        this.#inFlight -= 1;
+        this.#pump();
+      });
+  }
+}

@@ -1,0 +1,52 @@
+/** Bits of one block of the bitmap. */
+const BLOCK_BITS = 1 << 14;
+const BLOCK_BYTES = BLOCK_BITS / 8;
+/** A key in a `Set` takes about this much; blocks of the bitmap may not take more for each key they hold. */
+const BYTES_PER_KEY = 32;
+/** So many blocks are allowed before there are keys to justify them. */
+const FREE_BLOCKS = 16;
+
+/**
+ * The keys met so far. Whole numbers that lie close together, as record numbers do, take about a bit each; all other keys
+ * go into a `Set`.
+ */
+export class SeenKeys {
+  readonly #blocks = new Map<number, Uint32Array>();
+  readonly #others = new Set<string | number>();
+  #numbers = 0;
+
+  has(key: string | number): boolean {
+    if (typeof key === "number" && Number.isSafeInteger(key) && key >= 0) {
+      const block = this.#blocks.get(Math.floor(key / BLOCK_BITS));
+      const bit = key % BLOCK_BITS;
+      if (block !== undefined && ((block[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0) return true;
+      // A key met before its block was worth having is still among the others.
+    }
+    return this.#others.size > 0 && this.#others.has(key);
+  }
+
+  /** Remembers a key. True if it is new. */
+  add(key: string | number): boolean {
+    if (this.has(key)) return false;
+    const block = typeof key === "number" && Number.isSafeInteger(key) && key >= 0 ? this.#blockFor(key) : undefined;
+    if (block === undefined || typeof key === "string") {
+      this.#others.add(key);
+      return true;
+    }
+    const bit = key % BLOCK_BITS;
+    block[bit >>> 5] = (block[bit >>> 5] ?? 0) | (1 << (bit & 31));
+    return true;
+  }
+
+  #blockFor(key: number): Uint32Array | undefined {
+    this.#numbers += 1;
+    const index = Math.floor(key / BLOCK_BITS);
+    const block = this.#blocks.get(index);
+    if (block !== undefined) return block;
+    const bytes = (this.#blocks.size + 1) * BLOCK_BYTES;
+    if (bytes > FREE_BLOCKS * BLOCK_BYTES + this.#numbers * BYTES_PER_KEY) return undefined;
+    const created = new Uint32Array(BLOCK_BYTES / 4);
+    this.#blocks.set(index, created);
+    return created;
+  }
+}
