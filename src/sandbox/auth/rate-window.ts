@@ -1,0 +1,73 @@
+import type { SandboxRateLimit } from "../options.js";
+import { TimeQueue } from "./time-queue.js";
+
+/** Where a counter stands. */
+export interface RateReading {
+  readonly limit: number;
+  readonly used: number;
+  /** Requests left before the next 429. */
+  readonly remaining: number;
+  /** When the next slot becomes free, in milliseconds since the epoch. */
+  readonly freeAt: number;
+}
+
+/** Counts requests per client or address, in a sliding or a fixed window. */
+export class RateWindow {
+  private readonly counters = new Map<string, TimeQueue>();
+
+  constructor(private readonly limit: Required<SandboxRateLimit>) {}
+
+  /** Counts one request; false when it is over the limit. */
+  admit(key: string, now: number): boolean {
+    const times = this.current(key, now);
+    const admitted = times.length < this.limit.requests;
+    if (admitted || this.limit.countRefused) times.push(now);
+    return admitted;
+  }
+
+  read(key: string, now: number): RateReading {
+    const times = this.current(key, now);
+    const { requests, intervalMs, window } = this.limit;
+    const remaining = Math.max(0, requests - times.length);
+    const frees = window === "fixed" ? this.start(now) : (times.at(times.length - requests) ?? now);
+    return { limit: requests, used: times.length, remaining, freeAt: remaining > 0 ? now : frees + intervalMs };
+  }
+
+  keys(): string[] {
+    return [...this.counters.keys()];
+  }
+
+  clear(): void {
+    this.counters.clear();
+  }
+
+  /** The times that still count; the others are thrown away. */
+  private current(key: string, now: number): TimeQueue {
+    let times = this.counters.get(key);
+    if (!times) {
+      times = new TimeQueue();
+      this.counters.set(key, times);
+    }
+    times.dropBefore(this.limit.window === "sliding" ? now - this.limit.intervalMs + TICK_MS : this.start(now));
+    return times;
+  }
+
+  private start(now: number): number {
+    return Math.floor(now / this.limit.intervalMs) * this.limit.intervalMs;
+  }
+}
+
+/** A request exactly one interval old no longer counts. */
+const TICK_MS = 1e-3;
+
+/** The text of the 429 body: "Rate Limit Exceeded. 100 per Minute". */
+export function rateLimitMessage({ requests, intervalMs }: Required<SandboxRateLimit>): string {
+  const unit = UNITS.get(intervalMs) ?? (intervalMs % 1000 === 0 ? `${intervalMs / 1000} Seconds` : `${intervalMs} ms`);
+  return `Rate Limit Exceeded. ${requests} per ${unit}`;
+}
+
+const UNITS: ReadonlyMap<number, string> = new Map([
+  [1000, "Second"],
+  [60_000, "Minute"],
+  [3_600_000, "Hour"],
+]);

@@ -1,0 +1,54 @@
+import { createFetchDoor, type SandboxFetch } from "./doors/fetch-door.js";
+import { type ListenOptions, listen, type SandboxServer } from "./doors/listen.js";
+import type { FaultRule } from "./faults/rule.js";
+import { BASE_PATH } from "./http/incoming.js";
+import type { SandboxOptions } from "./options.js";
+import type { LoggedRequest } from "./request-log.js";
+import { Service } from "./service.js";
+import { settingsFrom } from "./settings.js";
+
+/** A name that no network resolves, so that a client without the sandbox's `fetch` fails instead of calling someone. */
+const ORIGIN = "https://stocklot-sandbox.test";
+
+/** The whole Inventory and Item Catalog Service, in memory. */
+export interface Sandbox {
+  /** Base URL to give to the client together with {@link Sandbox.fetch}. */
+  readonly baseUrl: string;
+  /** Credentials of the first client, ready to be spread into the client's options. */
+  readonly credentials: { readonly clientId: string; readonly clientSecret: string };
+  /** Called like the global `fetch`, of which it needs no `this`; no network is involved. */
+  readonly fetch: SandboxFetch;
+  /** What was asked so far, in order. */
+  readonly requests: readonly LoggedRequest[];
+  /** Serves the sandbox over HTTP, by default on a free port of the loopback address. */
+  listen(options?: ListenOptions): Promise<SandboxServer>;
+  /** Adds a rule after those already there. */
+  addFault(rule: FaultRule): void;
+  /** Removes all rules, those of the options included. */
+  clearFaults(): void;
+  /** Moves the sandbox's clock forward by so many milliseconds, on top of `now`. */
+  advance(milliseconds: number): void;
+  /** Makes every token invalid, as if the service had been restarted: the next request gets 401. */
+  revokeTokens(): void;
+  /** Back to the beginning: data, tokens, rate window, clock, `requests`, and the faults of the options. */
+  reset(): void;
+}
+
+/** Makes a sandbox. Throws a `TypeError` for options that make no sense. */
+export function createSandbox(options: SandboxOptions = {}): Sandbox {
+  const settings = settingsFrom(options);
+  const service = new Service(settings);
+  const { clientId, clientSecret } = settings.clients[0];
+  return {
+    baseUrl: ORIGIN + BASE_PATH,
+    credentials: { clientId, clientSecret },
+    fetch: createFetchDoor(service),
+    requests: service.log.entries,
+    listen: (listenOptions) => listen(service, listenOptions),
+    addFault: (rule) => service.faults.add(rule),
+    clearFaults: () => service.faults.clear(),
+    advance: (milliseconds) => service.clock.advance(milliseconds),
+    revokeTokens: () => service.gate.tokens.revokeAll(),
+    reset: () => service.reset(),
+  };
+}

@@ -1,0 +1,97 @@
+/** One family of goods: what its items are called, how they are measured and packed. */
+export interface Family {
+  readonly code: string;
+  readonly category: number;
+  readonly names: readonly [string, ...string[]];
+  readonly grades: readonly [string, ...string[]];
+  readonly sizes: readonly [string, ...string[]];
+  readonly uOM: string;
+  readonly putUp: readonly [string, ...string[]];
+  readonly packs: readonly [number, ...number[]];
+}
+
+export const FAMILIES: readonly [Family, ...Family[]] = [
+  {
+    code: "FAS",
+    category: 10,
+    names: ["Hex bolt", "Socket screw", "Carriage bolt", "Threaded rod", "Self-tapping screw"],
+    grades: ["zinc plated", "stainless A2", "stainless A4", "hot-dip galvanised", "plain"],
+    sizes: ["M4x16", "M5x20", "M6x30", "M8x40", "M10x60", "M12x80"],
+    uOM: "EA",
+    putUp: ["Box", "Carton", "Bag"],
+    packs: [50, 100, 200, 500],
+  },
+  {
+    code: "CBL",
+    category: 20,
+    names: ["Control cable", "Power cable", "Data cable Cat 6", "Earth wire"],
+    grades: ["black", "grey", "halogen-free", "shielded"],
+    sizes: ["2x0.75", "3x1.5", "4x2.5", "5x4", "7x1"],
+    uOM: "M",
+    putUp: ["Drum", "Coil"],
+    packs: [50, 100, 305, 500],
+  },
+  {
+    code: "CHM",
+    category: 30,
+    names: ["Epoxy resin", "Degreaser", "Cutting oil", "Silicone sealant", "Floor cleaner"],
+    grades: ["standard", "food grade", "low odour", "fast curing"],
+    sizes: ["1 kg", "5 kg", "25 kg", "200 kg"],
+    uOM: "KG",
+    putUp: ["Drum", "Canister", "Pail"],
+    packs: [1, 5, 25, 200],
+  },
+  {
+    code: "BRG",
+    category: 40,
+    names: ["Deep groove bearing", "Needle bearing", "Pillow block", "Thrust bearing"],
+    grades: ["open", "sealed 2RS", "shielded ZZ", "C3 clearance"],
+    sizes: ["6001", "6204", "6305", "6308", "6210"],
+    uOM: "EA",
+    putUp: ["Box", "Tube"],
+    packs: [1, 10, 25],
+  },
+  {
+    code: "TEX",
+    category: 50,
+    names: ["Work glove", "Safety vest", "Rain jacket", "Coverall"],
+    grades: ["yellow", "orange", "navy", "grey"],
+    sizes: ["S", "M", "L", "XL", "XXL"],
+    uOM: "PR",
+    putUp: ["Carton", "Polybag"],
+    packs: [1, 12, 60],
+  },
+  {
+    code: "LIQ",
+    category: 60,
+    names: ["Hydraulic oil", "Coolant", "Brake fluid", "Adhesive, water based"],
+    grades: ["ISO 32", "ISO 46", "concentrate", "premixed"],
+    sizes: ["1 l", "5 l", "20 l", "208 l"],
+    uOM: "L",
+    putUp: ["Bottle", "Can", "Drum"],
+    packs: [1, 5, 20, 208],
+  },
+];
+
+/** Customers whose goods lie in the warehouses; the number is the customer ID. */
+export const OWNERS: readonly { readonly id: number; readonly name: string }[] = [
+  { id: 0, name: "" },
+  { id: 201, name: "Alder & Finch Ltd" },
+  { id: 202, name: "Brightwater Marine" },
+  { id: 203, name: "Castellan Tools" },
+  { id: 204, name: "Østerby Møbler A/S" },
+];
+
+export const JOBS: readonly { readonly id: number; readonly name: string }[] = [
+  { id: 5001, name: "Harbour crane refit" },
+  { id: 5002, name: "Line 4 overhaul" },
+  { id: 5003, name: "Spring promotion" },
+];
+
+export const REMARKS: readonly [string, ...string[]] = [
+  "Outer carton damaged, goods in order",
+  "Certificate on file",
+  "Count confirmed",
+  "Keep dry",
+  "Short-dated: use first",
+];

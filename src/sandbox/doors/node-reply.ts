@@ -1,0 +1,70 @@
+import type { ServerResponse } from "node:http";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import type { Reply } from "../http/reply.js";
+import { pause } from "../timing.js";
+
+const compress = promisify<Buffer, { level: number }, Buffer>(gzip);
+
+/** Below this, compressing costs more than it saves. */
+const COMPRESS_FROM_BYTES = 1024;
+const FAST = { level: 1 };
+
+interface Circumstances {
+  /** Whether the caller takes gzip. */
+  readonly gzip: boolean;
+  /** Fires when the caller has gone away. */
+  readonly signal: AbortSignal;
+}
+
+/** Sends the reply over a real connection, or breaks the connection where a fault says so. */
+export async function sendReply(
+  reply: Reply,
+  response: ServerResponse,
+  { gzip, signal }: Circumstances,
+): Promise<void> {
+  const { status, headers, body, delivery } = reply;
+  switch (delivery.kind) {
+    case "drop":
+      response.socket?.resetAndDestroy();
+      return;
+    case "hang":
+      return;
+    case "whole":
+      if (gzip && body.length >= COMPRESS_FROM_BYTES) {
+        const packed = await compress(Buffer.from(body), FAST);
+        const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
+        response.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
+      } else {
+        response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
+      }
+      return;
+    case "slow":
+      response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+      return sendSlowly(Buffer.from(body), response, delivery, signal);
+    case "truncated":
+      return sendPart(Buffer.from(body), response, reply, delivery.bytes);
+  }
+}
+
+async function sendSlowly(
+  body: Buffer,
+  response: ServerResponse,
+  { delayMs, chunkBytes }: { delayMs: number; chunkBytes: number },
+  signal: AbortSignal,
+): Promise<void> {
+  response.flushHeaders();
+  for (let position = 0; position < body.length; position += chunkBytes) {
+    await pause(delayMs, signal);
+    if (signal.aborted) return;
+    response.write(body.subarray(position, position + chunkBytes));
+  }
+  response.end();
+}
+
+/** Announces the whole body, sends some of it, and breaks the connection once that has left. */
+function sendPart(body: Buffer, response: ServerResponse, reply: Reply, bytes = Math.floor(body.length / 2)): void {
+  response.writeHead(reply.status, { ...reply.headers, "content-length": body.length });
+  response.flushHeaders();
+  response.write(body.subarray(0, bytes), () => response.destroy());
+}

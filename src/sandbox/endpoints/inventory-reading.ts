@@ -1,0 +1,51 @@
+import type { Call } from "../http/call.js";
+import { pageReply } from "../http/paging.js";
+import type { Reply } from "../http/reply.js";
+import { demandInScope, scopeOf, warehouseParam } from "./scope.js";
+
+/** GET /Inventory: the lots of all warehouses in the caller's scope. */
+export function readLots(call: Call): Reply {
+  return listLots(call, scopeOf(call));
+}
+
+/** GET /Inventory/{wid} */
+export function readLotsOfWarehouse(call: Call): Reply {
+  return listLots(call, [warehouseInScope(call)]);
+}
+
+/** GET /Inventory/StockLevels: added up over all warehouses in the caller's scope. */
+export function readStockLevels(call: Call): Reply {
+  return listStockLevels(call, scopeOf(call));
+}
+
+/** GET /Inventory/StockLevels/{wid} */
+export function readStockLevelsOfWarehouse(call: Call): Reply {
+  return listStockLevels(call, [warehouseInScope(call)]);
+}
+
+function listLots({ state, query, settings }: Call, scope: readonly number[]): Reply {
+  const list = {
+    listing: state.ledger.listing(scope),
+    // Most recent first.
+    defaultDirection: "DESC" as const,
+    honoursModifiedSince: settings.modifiedSinceOn.includes("lots"),
+    text: (recNo: number) => state.ledger.text(recNo),
+  };
+  return pageReply(list, query, settings);
+}
+
+function listStockLevels({ state, query, settings }: Call, scope: readonly number[]): Reply {
+  const list = {
+    listing: state.book.listing(scope),
+    defaultDirection: "ASC" as const,
+    honoursModifiedSince: settings.modifiedSinceOn.includes("stockLevels"),
+    text: (partNo: number) => JSON.stringify(state.book.level(partNo, scope)),
+  };
+  return pageReply(list, query, settings);
+}
+
+function warehouseInScope(call: Call): number {
+  const wID = warehouseParam(call);
+  demandInScope(call, wID);
+  return wID;
+}

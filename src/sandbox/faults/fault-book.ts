@@ -1,0 +1,75 @@
+import { mulberry32, type Random } from "../random.js";
+import type { Fault, FaultRule, FaultShorthand } from "./rule.js";
+
+/** What a rule is compared with. */
+export interface FaultSubject {
+  readonly method: string;
+  readonly path: string;
+  readonly clientId: string | undefined;
+}
+
+interface ActiveRule {
+  readonly rule: FaultRule;
+  readonly fault: Fault;
+  readonly path: RegExp | undefined;
+  /** Requests that fitted so far. */
+  seen: number;
+  /** Requests that were spoiled so far. */
+  spoiled: number;
+}
+
+/** The rules in force, and how often each has struck. */
+export class FaultBook {
+  private rules: ActiveRule[] = [];
+  private random: Random;
+
+  constructor(private readonly seed: number) {
+    this.random = mulberry32(seed);
+  }
+
+  add(rule: FaultRule): void {
+    const path = typeof rule.path === "string" ? wildcard(rule.path) : rule.path;
+    this.rules.push({ rule, fault: faultFrom(rule.fault), path, seen: 0, spoiled: 0 });
+  }
+
+  clear(): void {
+    this.rules = [];
+    this.random = mulberry32(this.seed);
+  }
+
+  /** The fault that strikes this request, if any. */
+  strike(subject: FaultSubject): Fault | undefined {
+    for (const active of this.rules) {
+      const { rule } = active;
+      if (!this.fits(active, subject)) continue;
+      active.seen += 1;
+      if (active.seen <= (rule.skip ?? 0)) continue;
+      if (active.spoiled >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
+      if (rule.probability !== undefined && this.random() >= rule.probability) continue;
+      active.spoiled += 1;
+      return active.fault;
+    }
+    return undefined;
+  }
+
+  private fits({ rule, path }: ActiveRule, subject: FaultSubject): boolean {
+    if (rule.method !== undefined && rule.method.toUpperCase() !== subject.method) return false;
+    if (rule.clientId !== undefined && rule.clientId !== subject.clientId) return false;
+    // `search` rather than `test`: a caller's expression with the flag g keeps no position between requests.
+    return path === undefined || subject.path.search(path) !== -1;
+  }
+}
+
+/** The fault that a shorthand stands for. */
+export function faultFrom(fault: Fault | FaultShorthand): Fault {
+  if (typeof fault === "object") return fault;
+  if (typeof fault === "number") return { type: "status", status: fault };
+  if (fault === "drop-after") return { type: "drop", when: "after" };
+  if (fault === "hang-after") return { type: "hang", when: "after" };
+  return { type: fault };
+}
+
+function wildcard(path: string): RegExp {
+  const literal = path.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
+  return new RegExp(`^${literal.join(".*")}$`);
+}

@@ -1,0 +1,77 @@
+import { type ErrorCode, errorBody, STATUS_OF_CODE } from "../http/refusal.js";
+import { html, json, type Reply, text } from "../http/reply.js";
+import type { Fault } from "./rule.js";
+
+const DEFAULT_DELAY_MS = 50;
+const DEFAULT_CHUNK_BYTES = 256;
+const DEFAULT_OVERSIZE_BYTES = 100 * 1024 * 1024;
+
+/** Whether the service still does what it was asked. */
+export function takesEffect(fault: Fault): boolean {
+  switch (fault.type) {
+    case "status":
+    case "drop":
+    case "hang":
+    case "html":
+      return fault.when === "after";
+    default:
+      return true;
+  }
+}
+
+/** The answer that arrives instead. `proper` is undefined when the request did not take effect. */
+export function spoil(fault: Fault, proper: Reply | undefined): Reply {
+  switch (fault.type) {
+    case "status":
+      return statusReply(fault.status, fault.body, fault.headers);
+    case "html":
+      return html(fault.status ?? 502, errorPage(fault.status ?? 502));
+    case "drop":
+    case "hang":
+      return { ...text(0, ""), delivery: { kind: fault.type } };
+    case "wrong-shape":
+      return json(proper?.status ?? 200, fault.body ?? { unexpected: true });
+    case "invalid-json":
+      return { ...whole(proper), body: `${whole(proper).body.slice(0, -1)},]` };
+    case "empty":
+      return { ...whole(proper), body: "" };
+    case "oversized":
+      return { ...whole(proper), body: `"${"x".repeat(fault.bytes ?? DEFAULT_OVERSIZE_BYTES)}"` };
+    case "truncated":
+      return { ...whole(proper), delivery: { kind: "truncated", bytes: fault.bytes } };
+    case "slow": {
+      const { delayMs = DEFAULT_DELAY_MS, chunkBytes = DEFAULT_CHUNK_BYTES } = fault;
+      return { ...whole(proper), delivery: { kind: "slow", delayMs, chunkBytes } };
+    }
+  }
+}
+
+function statusReply(status: number, body: unknown, headers: Readonly<Record<string, string>> | undefined): Reply {
+  if (typeof body === "string") return { ...text(status, body), headers: lowerCase({ ...TEXT, ...headers }) };
+  if (body !== undefined) return json(status, body, lowerCase(headers));
+  if (status === 429) return json(status, { message: "Rate Limit Exceeded. 100 per Minute" }, lowerCase(headers));
+  const reply = json(status, undefined, lowerCase(headers));
+  return status < 400 ? reply : { ...reply, body: errorBody(status, codeOf(status), "A fault rule made this answer.") };
+}
+
+const TEXT = { "content-type": "text/plain; charset=utf-8" };
+
+function codeOf(status: number): ErrorCode {
+  if (status === 400) return "bad_request";
+  for (const code of CODES) if (STATUS_OF_CODE[code] === status) return code;
+  return status < 500 ? "bad_request" : "internal_error";
+}
+
+const CODES: readonly ErrorCode[] = ["unauthorized", "forbidden", "not_found", "conflict", "not_implemented"];
+
+function whole(reply: Reply | undefined): Reply {
+  return reply ?? json(200, {});
+}
+
+function lowerCase(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function errorPage(status: number): string {
+  return `<!DOCTYPE html>\n<html><head><title>${status}</title></head><body><h1>${status} Bad Gateway</h1><hr>proxy</body></html>\n`;
+}

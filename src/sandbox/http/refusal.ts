@@ -1,0 +1,49 @@
+/** Machine-readable codes of the error table, with their status. */
+export const STATUS_OF_CODE = {
+  bad_request: 400,
+  validation_error: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  rate_limited: 429,
+  not_implemented: 501,
+  internal_error: 500,
+} as const;
+
+export type ErrorCode = keyof typeof STATUS_OF_CODE;
+
+/** Messages per field. */
+export type Details = Record<string, string[]>;
+
+/** Thrown by an endpoint to answer with the error object of the document. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly details?: Details,
+  ) {
+    super(message);
+  }
+
+  get status(): number {
+    return STATUS_OF_CODE[this.code];
+  }
+}
+
+export const badRequest = (message: string) => new Refusal("bad_request", message);
+export const notFound = (message: string) => new Refusal("not_found", message);
+export const invalid = (details: Details) => new Refusal("validation_error", "Model validation failed.", details);
+export const unauthorized = () => new Refusal("unauthorized", "Authentication is missing, invalid or expired.");
+
+/** The three refusals of the section "Authentication". */
+export const insufficientPermissions = () => new Refusal("forbidden", "Insufficient permissions.");
+export const readOnlyAccount = () => new Refusal("forbidden", "Account is read-only.");
+export const outOfScope = () => new Refusal("forbidden", "Warehouse is outside the client's authorized scope.");
+
+/** The error object as JSON text. */
+export function errorBody(status: number, error: string, message: string, details?: Details): string {
+  return JSON.stringify({ statusCode: status, error, message, ...(details && { details }) });
+}

@@ -1,0 +1,42 @@
+/** How the body reaches the client; anything but `whole` is the work of a fault. */
+export type Delivery =
+  | { readonly kind: "whole" }
+  | { readonly kind: "drop" }
+  | { readonly kind: "hang" }
+  | { readonly kind: "slow"; readonly delayMs: number; readonly chunkBytes: number }
+  | { readonly kind: "truncated"; readonly bytes: number | undefined };
+
+/** An answer, before one of the doors has put it into the form of its transport. */
+export interface Reply {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly delivery: Delivery;
+}
+
+const JSON_TYPE = { "content-type": "application/json; charset=utf-8" };
+const TEXT_TYPE = { "content-type": "text/plain; charset=utf-8" };
+const HTML_TYPE = { "content-type": "text/html; charset=utf-8" };
+const WHOLE: Delivery = { kind: "whole" };
+
+/** An answer whose body is JSON text already. */
+export function jsonText(status: number, body: string, headers?: Readonly<Record<string, string>>): Reply {
+  return { status, headers: headers ? { ...JSON_TYPE, ...headers } : JSON_TYPE, body, delivery: WHOLE };
+}
+
+export function json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Reply {
+  return jsonText(status, JSON.stringify(body) ?? "", headers);
+}
+
+export function text(status: number, body: string): Reply {
+  return { status, headers: TEXT_TYPE, body, delivery: WHOLE };
+}
+
+export function html(status: number, body: string): Reply {
+  return { status, headers: HTML_TYPE, body, delivery: WHOLE };
+}
+
+export function nothing(status: number): Reply {
+  return { status, headers: {}, body: "", delivery: WHOLE };
+}

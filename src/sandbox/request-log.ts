@@ -1,0 +1,53 @@
+/** One request that the sandbox was asked, in the order of arrival. */
+export interface LoggedRequest {
+  readonly method: string;
+  /** Relative to the base URL, as sent (encoded), without the query. */
+  readonly path: string;
+  /** Query parameters, decoded. */
+  readonly query: Readonly<Record<string, string>>;
+  /** The JSON body, or the form's fields with the secret blotted out; text if it is neither; undefined if empty. */
+  readonly body: unknown;
+  /** HTTP status of the answer; null as long as there is none, and for ever when a fault withholds it. */
+  status: number | null;
+  /** Who asked, as far as the credentials or the token tell. */
+  clientId: string | undefined;
+  /** When it arrived, in milliseconds since the epoch. */
+  readonly at: number;
+  /** Requests left in the rate window once this one was counted; null without a limit. */
+  remaining: number | null;
+  /** The kind of fault that spoiled the answer. */
+  fault: string | undefined;
+}
+
+/** Remembers the last requests. */
+export class RequestLog {
+  /** The same array for ever, so that a test can hold on to it. */
+  readonly entries: LoggedRequest[] = [];
+
+  constructor(private readonly size: number) {}
+
+  add(entry: LoggedRequest): void {
+    this.entries.push(entry);
+    // Not at every request: moving a hundred thousand entries down by one costs more than the request itself.
+    if (this.entries.length > this.size * 1.25) this.entries.splice(0, this.entries.length - this.size);
+  }
+
+  clear(): void {
+    this.entries.length = 0;
+  }
+}
+
+/** The body as the log shows it. */
+export function loggableBody(contentType: string | null, body: string): unknown {
+  if (body === "") return undefined;
+  if (/form-urlencoded/i.test(contentType ?? "")) {
+    const fields = new URLSearchParams(body);
+    if (fields.has("client_secret")) fields.set("client_secret", "[redacted]");
+    return Object.fromEntries(fields);
+  }
+  try {
+    return JSON.parse(body);
+  } catch {
+    return body;
+  }
+}

@@ -1,0 +1,113 @@
+import type { Item } from "../../schemas/item.js";
+import { isoTime, parseTime } from "../clock.js";
+import { Listing, type RecordSource } from "./listing.js";
+
+/** An item with what the service keeps but does not show in every form. */
+export interface CatalogueEntry {
+  readonly item: Item;
+  /** Client ID of whoever created it. */
+  readonly createdBy: string;
+  /** Milliseconds since the epoch. */
+  modifiedAt: number;
+}
+
+const COLUMNS = [
+  "partNo",
+  "shortID",
+  "description",
+  "category",
+  "subCategory",
+  "uOM",
+  "putUp",
+  "units",
+  "dfltOwner",
+  "created",
+  "modified",
+  "discontinued",
+] as const satisfies readonly (keyof Item)[];
+
+/** The item master. */
+export class Catalogue {
+  /** Items that are not discontinued. */
+  readonly active: Listing;
+  /** Every item. */
+  readonly all: Listing;
+
+  private readonly bySku = new Map<string, CatalogueEntry>();
+  private readonly byPartNo = new Map<number, CatalogueEntry>();
+  private nextPartNo: number;
+
+  constructor(
+    items: readonly Item[],
+    private readonly aliases: ReadonlyMap<string, string>,
+    firstPartNo: number,
+  ) {
+    for (const item of items) {
+      this.keep({ item: { ...item }, createdBy: "seed", modifiedAt: parseTime(item.modified) ?? 0 });
+    }
+    this.nextPartNo = items.reduce((next, { partNo }) => Math.max(next, partNo + 1), firstPartNo);
+    this.active = new Listing(this.source((entry) => !entry.item.discontinued));
+    this.all = new Listing(this.source(() => true));
+  }
+
+  bySKU(shortID: string): CatalogueEntry | undefined {
+    return this.bySku.get(shortID);
+  }
+
+  byNumber(partNo: number): CatalogueEntry | undefined {
+    return this.byPartNo.get(partNo);
+  }
+
+  byAlias(alias: string): CatalogueEntry | undefined {
+    const shortID = this.aliases.get(alias);
+    return shortID === undefined ? undefined : this.bySku.get(shortID);
+  }
+
+  /** Adds an item under the next part number, created now and active whatever the fields say. */
+  create(fields: Item, createdBy: string, now: number): Item {
+    const at = isoTime(now);
+    const item = { ...fields, partNo: this.nextPartNo++, created: at, modified: at, discontinued: false };
+    this.keep({ item, createdBy, modifiedAt: now });
+    this.all.add(item.partNo);
+    this.active.add(item.partNo);
+    return item;
+  }
+
+  /** Changes the given fields and the time of the last change. */
+  update(entry: CatalogueEntry, changes: Partial<Item>, now: number): void {
+    const { partNo } = entry.item;
+    this.all.drop(partNo);
+    if (!entry.item.discontinued) this.active.drop(partNo);
+    Object.assign(entry.item, changes, { modified: isoTime(now) });
+    entry.modifiedAt = now;
+    this.all.add(partNo);
+    if (!entry.item.discontinued) this.active.add(partNo);
+  }
+
+  private keep(entry: CatalogueEntry): void {
+    this.bySku.set(entry.item.shortID, entry);
+    this.byPartNo.set(entry.item.partNo, entry);
+  }
+
+  private source(belongs: (entry: CatalogueEntry) => boolean): RecordSource {
+    return {
+      defaultColumn: "shortID",
+      columns: new Map(COLUMNS.map((name) => [name.toLowerCase(), name])),
+      ids: () =>
+        this.skusInOrder()
+          .filter(belongs)
+          .map(({ item }) => item.partNo),
+      key: (partNo, column) => sortKey(this.byPartNo.get(partNo)?.item, column),
+      modifiedAt: (partNo) => this.byPartNo.get(partNo)?.modifiedAt ?? 0,
+    };
+  }
+
+  private skusInOrder(): CatalogueEntry[] {
+    return [...this.byPartNo.values()].sort((a, b) => (a.item.shortID < b.item.shortID ? -1 : 1));
+  }
+}
+
+function sortKey(item: Item | undefined, column: string) {
+  const name = COLUMNS.find((known) => known === column);
+  return item && name ? item[name] : undefined;
+}

@@ -1,0 +1,92 @@
+import { SortedIds } from "./sorted-ids.js";
+
+/** A value to sort by. */
+export type SortKey = string | number | boolean | null | undefined;
+
+/** What a {@link Listing} has to know about its records. */
+export interface RecordSource {
+  /** Column to sort by when the request names none; ties are broken by record number. */
+  readonly defaultColumn: string;
+  /** All columns, under their lower-case name. */
+  readonly columns: ReadonlyMap<string, string>;
+  /** Every record number, ascending in the default column. */
+  ids(): number[];
+  key(id: number, column: string): SortKey;
+  /** Milliseconds since the epoch. */
+  modifiedAt(id: number): number;
+}
+
+/** Records of one kind within one scope, in every order that was asked for so far. */
+export class Listing {
+  private readonly orders = new Map<string, SortedIds>();
+  private readonly filtered = new Map<string, readonly number[]>();
+
+  constructor(private readonly source: RecordSource) {}
+
+  /** The column of that name, whatever its case; undefined when there is none. */
+  column(name: string): string | undefined {
+    return this.source.columns.get(name.toLowerCase());
+  }
+
+  /** All records, ascending by the column. */
+  ascending(column = this.source.defaultColumn): readonly number[] {
+    return this.order(column).ids;
+  }
+
+  /** The records modified at or after `since`, ascending by the column. */
+  modifiedSince(since: number, column = this.source.defaultColumn): readonly number[] {
+    const key = `${since} ${column}`;
+    const known = this.filtered.get(key);
+    if (known) return known;
+    if (this.filtered.size >= 8) this.filtered.clear();
+    const ids = this.ascending(column).filter((id) => this.source.modifiedAt(id) >= since);
+    this.filtered.set(key, ids);
+    return ids;
+  }
+
+  add(id: number): void {
+    this.filtered.clear();
+    for (const order of this.orders.values()) order.insert(id);
+  }
+
+  /** Takes a record out; must come before the change that makes it necessary. */
+  drop(id: number): void {
+    this.filtered.clear();
+    for (const order of this.orders.values()) order.remove(id);
+  }
+
+  /** Forgets the order by one column, whose values changed in many records at once. */
+  forget(column: string): void {
+    this.filtered.clear();
+    this.orders.delete(column);
+  }
+
+  private order(column: string): SortedIds {
+    let order = this.orders.get(column);
+    if (!order) {
+      order = new SortedIds(this.sorted(column), (a, b) => this.compareRecords(a, b, column));
+      this.orders.set(column, order);
+    }
+    return order;
+  }
+
+  private sorted(column: string): number[] {
+    const ids = this.source.ids();
+    if (column === this.source.defaultColumn) return ids;
+    const keyed = ids.map((id) => ({ id, key: this.source.key(id, column) }));
+    keyed.sort((a, b) => compareKeys(a.key, b.key) || a.id - b.id);
+    return keyed.map(({ id }) => id);
+  }
+
+  private compareRecords(a: number, b: number, column: string): number {
+    return compareKeys(this.source.key(a, column), this.source.key(b, column)) || a - b;
+  }
+}
+
+/** Nothing comes first, then numbers by size and text by code unit. */
+export function compareKeys(a: SortKey, b: SortKey): number {
+  if (a === b) return 0;
+  if (a === null || a === undefined) return -1;
+  if (b === null || b === undefined) return 1;
+  return a < b ? -1 : 1;
+}
