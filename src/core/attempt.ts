@@ -84,18 +84,19 @@ async function exchange(tools: AttemptTools, call: Call, token: string | undefin
 
 const FORM = "application/x-www-form-urlencoded";
 
-/** Makes all calls of the limiter wait after a 429. */
-function pause(tools: AttemptTools, call: Call, response: WireResponse): number {
-  const delayMs = pauseMs(retryAfterMs(response.headers, Date.now()), call.settings.retry);
-  if (tools.limiter.snapshot().pausedUntil === null) {
-    const { method, path } = call.request;
-    tools.reporter.emit(
-      "rateLimited",
-      "warn",
-      () => ({ method, path, delayMs, pausedUntil: Date.now() + delayMs }),
-      () => `${call.title}: 429, all requests pause for ${Math.round(delayMs / 1_000)} s`,
-    );
-    tools.limiter.pause(delayMs);
-  }
+/** Makes all calls of the limiter wait after a 429, and tells how long. During a pause it changes nothing. */
+function pause({ limiter, reporter }: AttemptTools, call: Call, response: WireResponse): number {
+  const asked = retryAfterMs(response.headers, Date.now());
+  const delayMs = pauseMs(asked, call.settings.retry);
+  const before = limiter.snapshot().pausedUntil;
+  if (before !== null) return asked ?? before - Date.now();
+  const { method, path } = call.request;
+  reporter.emit(
+    "rateLimited",
+    "warn",
+    () => ({ method, path, delayMs, pausedUntil: Date.now() + delayMs }),
+    () => `${call.title}: 429, all requests pause for ${Math.round(delayMs / 1_000)} s`,
+  );
+  limiter.pause(delayMs);
   return delayMs;
 }

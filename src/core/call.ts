@@ -59,7 +59,7 @@ export class Call implements RetryState {
   inFlight = false;
   /** The head of the last answer. */
   response: { status: number; headers: Record<string, string> } | undefined;
-  /** The last failure. */
+  /** The failure of the attempt before, as an error for the caller. */
   failure: unknown;
   /** The place in the queue that the call had first. */
   order: number | undefined;

@@ -64,14 +64,16 @@ export class Exchange {
     const [only] = this.#chunks;
     const raw = this.#chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(this.#chunks);
     const timing = this.#timing;
-    if (!encoding) return this.#resolve({ ...head, body: raw, timing });
-    const decoded = decompress(raw, encoding, this.#request.maxResponseBytes).then(
-      (body) => ({ ...head, body, timing }),
-      (error: unknown) => {
-        throw this.#failure(isTooLarge(error) ? { kind: "too large" } : { kind: "undecodable", cause: error });
-      },
-    );
-    this.#resolve(decoded);
+    if (encoding === undefined) this.#resolve({ ...head, body: raw, timing });
+    else {
+      const decoded = decompress(raw, encoding, this.#request.maxResponseBytes).then(
+        (body) => ({ ...head, body, timing }),
+        (error: unknown) => {
+          throw this.#failure(isTooLarge(error) ? { kind: "too large" } : { kind: "undecodable", cause: error });
+        },
+      );
+      this.#resolve(decoded);
+    }
   }
 
   fail(reason: TransportReason): void {

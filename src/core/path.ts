@@ -1,14 +1,5 @@
 import { InputValidationError, type Issue } from "../errors/index.js";
-
-/** A key that a URL would lose or take for a way up. */
-const LOST_IN_A_URL = new Set(["", ".", ".."]);
-
-/** Tells what is wrong with a key that goes into a path or query, or `undefined`. */
-export function keyProblem(key: string): string | undefined {
-  if (LOST_IN_A_URL.has(key)) return `"${key}" cannot be used as a key`;
-  if (!key.isWellFormed()) return "must be well-formed Unicode";
-  return undefined;
-}
+import { keyProblem } from "../schemas/key.js";
 
 /**
  * Makes a path of a template and its parameters. Each parameter is one segment, whatever it holds: it is encoded, and

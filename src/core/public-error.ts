@@ -1,10 +1,12 @@
 import {
   ConnectionError,
+  type Issue,
   OutcomeUnknownError,
   ResponseValidationError,
   StocklotError,
   TimeoutError,
 } from "../errors/index.js";
+import { describeIssue } from "../errors/input-validation-error.js";
 import { Ended, type Ending } from "../time/lifetime.js";
 import { apiError } from "./api-errors.js";
 import type { Call } from "./call.js";
@@ -19,7 +21,8 @@ export function publicError(call: Call, failure: unknown): unknown {
   return leavesOutcomeUnknown(call, failure) ? outcomeUnknown(call, error) : error;
 }
 
-function errorFor(call: Call, failure: unknown): unknown {
+/** The failure of an attempt as the error that tells of it. */
+export function errorFor(call: Call, failure: unknown): unknown {
   if (failure instanceof Refusal) return apiError(call, failure.response, failure.waitMs ?? 0);
   if (failure instanceof Ended) return endingError(call, failure.ending);
   if (failure instanceof TransportFailure) return transportError(call, failure);
@@ -33,7 +36,7 @@ function transportError(call: Call, { reason, sent, head }: TransportFailure): u
     case "timeout":
       return new TimeoutError(
         `${call.title}: no complete answer within timeoutMs (${call.settings.timeoutMs} ms), ${attemptsText(call)}`,
-        { clock: "timeoutMs", spent: call.spent },
+        { clock: "timeoutMs", spent: call.spent, ...before(call) },
       );
     case "too large":
       return unreadable(call, head?.status ?? 0, "the answer is larger than maxResponseBytes", undefined);
@@ -60,10 +63,12 @@ function endingError(call: Call, ending: Ending): unknown {
       return new TimeoutError(`${call.title}: totalTimeoutMs is up or would be before the next attempt`, {
         clock: "totalTimeoutMs",
         spent: call.spent,
-        ...(call.failure === undefined ? {} : { cause: errorFor(call, call.failure) }),
+        ...before(call),
       });
   }
 }
+
+const before = (call: Call) => (call.failure === undefined ? {} : { cause: call.failure });
 
 /**
  * Whether a write may have been applied though the call failed. Writes that may be repeated fail as reads do, unless the
@@ -106,6 +111,19 @@ export function unreadable(call: Call, status: number, problem: string, cause: u
     issues: [{ path: [], message: problem }],
     ...(cause === undefined ? {} : { cause }),
   });
+}
+
+const ISSUES_SHOWN = 3;
+const RELAX = ' To take such answers all the same, set responseValidation to "warn" or "off".';
+
+/** The error for a success whose body is not what the service documents. */
+export function answerIssues(call: Call, status: number, issues: Issue[]): ResponseValidationError {
+  const shown = issues.slice(0, ISSUES_SHOWN).map(describeIssue).join("; ");
+  const more = issues.length > ISSUES_SHOWN ? ` and ${issues.length - ISSUES_SHOWN} more` : "";
+  return new ResponseValidationError(
+    `${call.title}: the answer is not what the service documents: ${shown}${more}${applied(call, status)}.${call.request.isTokenRequest ? "" : RELAX}`,
+    { status, issues },
+  );
 }
 
 /** A warning for a write that succeeded though its answer is of no use. */

@@ -8,6 +8,6 @@ export function retryAfterMs(headers: Record<string, string>, now: number): numb
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000;
   const date = Date.parse(value);
   if (Number.isNaN(date)) return undefined;
-  const served = Date.parse(headers["date"] ?? "");
+  const served = Date.parse(headers.date ?? "");
   return Math.max(0, date - (Number.isNaN(served) ? now : served));
 }

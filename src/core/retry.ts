@@ -1,6 +1,7 @@
 import pRetry from "p-retry";
 import type { Call } from "./call.js";
 import { describeFailure, outcomeOf } from "./failure.js";
+import { errorFor } from "./public-error.js";
 import type { Reporter } from "./reporter.js";
 import { decide, isOutcomeOpen } from "./retry-policy.js";
 import type { WireResponse } from "./transport.js";
@@ -9,22 +10,26 @@ import type { WireResponse } from "./transport.js";
  * Makes attempts until one succeeds or the policy says stop. The waiting is ours, not p-retry's: it ends when the call
  * does, and it happens outside a slot of the limiter.
  */
-export function withRetry(call: Call, reporter: Reporter, attempt: () => Promise<WireResponse>): Promise<WireResponse> {
+export function withRetry(
+  call: Call,
+  client: { readonly closed: boolean; readonly reporter: Reporter },
+  attempt: () => Promise<WireResponse>,
+): Promise<WireResponse> {
   return pRetry(attempt, {
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 0,
     shouldRetry: async ({ error }) => {
       const outcome = outcomeOf(error);
-      if (!outcome) return false;
-      call.failure = error;
+      if (!outcome || client.closed) return false;
       call.outcomeOpen ||= isOutcomeOpen(outcome);
       const decision = decide(outcome, call, call.settings.retry);
       if (!decision.retry) return false;
+      call.failure = errorFor(call, error);
       const { delayMs } = decision;
       if (decision.counts === "replayed") call.replayed = true;
       else call[decision.counts] += 1;
       const reason = describeFailure(error);
-      reporter.emit(
+      client.reporter.emit(
         "retry",
         "info",
         () => ({ method: call.request.method, path: call.request.path, attempt: call.attempts + 1, delayMs, reason }),

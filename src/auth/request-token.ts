@@ -1,0 +1,36 @@
+import { conforms } from "../core/answers.js";
+import type { Call, CallRequest } from "../core/call.js";
+import { readJson } from "../core/read-json.js";
+import type { Secrets } from "../errors/redact.js";
+import { tokenSchema } from "../schemas/token.js";
+import { tokenLifeMs } from "./token-life.js";
+import type { StoredToken } from "./token-store.js";
+
+export interface Credentials {
+  clientId: string;
+  clientSecret: string;
+}
+
+/** `POST /Token`, the client-credentials grant. Source: service interface, "POST /Token". */
+export function tokenRequest({ clientId, clientSecret }: Credentials, secrets: Secrets): CallRequest<StoredToken> {
+  return {
+    method: "POST",
+    path: "/Token",
+    body: new URLSearchParams({
+      grant_type: "client_credentials",
+      client_id: clientId,
+      client_secret: clientSecret,
+    }),
+    priority: "token",
+    repeatable: true,
+    isTokenRequest: true,
+    answer: (response, call: Call, { warn }) => {
+      const data = readJson(response, call);
+      // Without a token nothing works, so this answer is checked whatever the client's setting is.
+      conforms(tokenSchema, data, response, call, { mode: "error", warn });
+      secrets.addToken(data.access_token);
+      // Counted from the sending: the service may have counted from any moment after it.
+      return { accessToken: data.access_token, expiresAt: call.sentAt + tokenLifeMs(data.expires_in) };
+    },
+  };
+}

@@ -1,0 +1,120 @@
+import { tokenRequest } from "./auth/request-token.js";
+import { TokenManager } from "./auth/token-manager.js";
+import { createMemoryTokenStore } from "./auth/token-store.js";
+import { fetchTransport } from "./core/fetch-transport.js";
+import { callersDispatcher, ownDispatcher } from "./core/own-dispatcher.js";
+import { mergeRetry, Pipeline } from "./core/pipeline.js";
+import { Reporter } from "./core/reporter.js";
+import type { RequestOptions } from "./core/request-options.js";
+import { DEFAULT_RETRY } from "./core/retry-policy.js";
+import type { Transport } from "./core/transport.js";
+import { undiciTransport } from "./core/undici-transport.js";
+import { Secrets } from "./errors/redact.js";
+import { createPauseOnly, createRateLimiter } from "./limiter/create-rate-limiter.js";
+import type { RateLimitSnapshot } from "./limiter/rate-limiter.js";
+import { type ClientOptions, checkOptions, connectionOf } from "./options.js";
+import type { ListOptions } from "./paging/list-options.js";
+import type { Paginator } from "./paging/paginator.js";
+import { type AnyList, type AnyRequest, paginate, request } from "./resources/any-endpoint.js";
+import { Inventory } from "./resources/inventory.js";
+import { Items } from "./resources/items.js";
+import { VERSION } from "./version.js";
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
+
+/**
+ * The client of the Inventory and Item Catalog Service. It gets and renews its token, keeps to the rate limit, and retries
+ * what may safely be retried. Make one and use it for everything.
+ *
+ * @example
+ * const client = new InventoryClient({ baseUrl, clientId, clientSecret });
+ * for await (const lot of client.inventory.listLots({ wid: 3 })) console.log(lot.recNo);
+ * await client.close();
+ */
+export class InventoryClient {
+  /** The item catalogue. */
+  readonly items: Items;
+  /** Lots, stock levels and transactions. */
+  readonly inventory: Inventory;
+  readonly #pipeline: Pipeline;
+
+  /** @throws ConfigurationError when options are wrong, exclude each other, or are missing. */
+  constructor(options: ClientOptions = {}) {
+    checkOptions(options);
+    const { baseUrl, ...credentials } = connectionOf(options);
+    const secrets = new Secrets([credentials.clientSecret]);
+    const reporter = new Reporter(options.logger, options.hooks);
+    this.#pipeline = new Pipeline({
+      transport: transportFor(baseUrl, options),
+      limiter:
+        options.rateLimiter ?? (options.rateLimit === false ? createPauseOnly() : createRateLimiter(options.rateLimit)),
+      reporter,
+      check: {
+        mode: options.responseValidation ?? "error",
+        warn: (message) => reporter.log("warn", message),
+      },
+      maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
+      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      totalTimeoutMs: options.totalTimeoutMs ?? Number.POSITIVE_INFINITY,
+      retry: mergeRetry(DEFAULT_RETRY, options.retry),
+      headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}` },
+      tokens: (pipeline) =>
+        new TokenManager({
+          store: options.tokenStore ?? createMemoryTokenStore(),
+          secrets,
+          warn: (message) => reporter.log("warn", message),
+          request: async (lifetime) => {
+            const token = await pipeline.sendOwn(tokenRequest(credentials, secrets), lifetime);
+            const { expiresAt } = token;
+            reporter.emit(
+              "token",
+              "debug",
+              () => ({ expiresAt }),
+              () => `a new token, good until ${new Date(expiresAt).toISOString()}`,
+            );
+            return token;
+          },
+        }),
+    });
+    this.items = new Items(this.#pipeline.send);
+    this.inventory = new Inventory(this.#pipeline.send);
+  }
+
+  /** The state of the rate limiter at this moment. */
+  get rateLimit(): RateLimitSnapshot {
+    return this.#pipeline.limiter.snapshot();
+  }
+
+  /**
+   * Sends a request to an endpoint that has no method of its own, with the same token, limit, retries and errors. `GET`,
+   * `PUT` and `DELETE` are repeated after failures; `POST` and `PATCH` only where the service surely did not apply them.
+   */
+  request<T = unknown>(wanted: AnyRequest<T>, options?: RequestOptions): Promise<T> {
+    return request(this.#pipeline.send, wanted, options);
+  }
+
+  /** The records of a list that has no method of its own, such as orders (50 a page) or reports (1000). */
+  paginate<T = unknown>(wanted: AnyList<T>, options?: ListOptions): Paginator<T> {
+    return paginate(this.#pipeline.send, wanted, options);
+  }
+
+  /**
+   * Lets calls that are under way end, rejects those that wait with a `ConnectionError`, and closes the client's own
+   * connections. A dispatcher or limiter that was passed in stays open. The process ends without it when nothing is under
+   * way.
+   */
+  close(): Promise<void> {
+    return this.#pipeline.close();
+  }
+
+  /** The same as {@link close}, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function transportFor(baseUrl: URL, { fetch, dispatcher }: ClientOptions): Transport {
+  if (fetch) return fetchTransport(baseUrl, fetch);
+  return undiciTransport(baseUrl, dispatcher ? callersDispatcher(dispatcher) : ownDispatcher());
+}

@@ -1,0 +1,74 @@
+import type { z } from "zod";
+import type { Issue } from "../errors/index.js";
+import type { LazySchema } from "../schemas/field.js";
+import type { StandardIssue, StandardSchema } from "../schemas/standard-schema.js";
+import type { Answer, Call, ResponseCheck } from "./call.js";
+import { answerIssues } from "./public-error.js";
+import { readJson } from "./read-json.js";
+import type { WireResponse } from "./transport.js";
+
+/** A JSON body that follows a schema of ours. It is given as it came, with the fields that the schema does not know. */
+export function json<T>(schema: LazySchema<z.ZodType<T>>): Answer<T> {
+  return (response, call, check) => {
+    const data = readJson(response, call);
+    conforms(schema, data, response, call, check);
+    return data;
+  };
+}
+
+/** Holds data against a schema, as strictly as the client is set to. When it returns, the data counts as checked. */
+export function conforms<T>(
+  schema: LazySchema<z.ZodType<T>>,
+  data: unknown,
+  response: WireResponse,
+  call: Call,
+  check: ResponseCheck,
+): asserts data is T {
+  if (check.mode === "off") return;
+  const result = schema().safeParse(data);
+  if (!result.success) report(toIssues(result.error.issues), response, call, check);
+}
+
+/** A JSON body that follows a schema of the caller's; what the schema makes of it is given. */
+export function standardJson<T>(schema: StandardSchema<T>): Answer<T> {
+  return async (response, call, check) => validate(schema, readJson(response, call), [], response, call, check);
+}
+
+/** Puts data through a schema of the caller's. */
+export async function validate<T>(
+  schema: StandardSchema<T>,
+  data: unknown,
+  at: Issue["path"],
+  response: WireResponse,
+  call: Call,
+  check: ResponseCheck,
+): Promise<T> {
+  if (check.mode === "off") return trusted(data);
+  const result = await schema["~standard"].validate(data);
+  if (!result.issues) return result.value;
+  report(toIssues(result.issues, at), response, call, check);
+  return trusted(data);
+}
+
+/** The caller has asked for data that is not checked. */
+export const trusted = <T>(data: unknown) => data as T;
+
+function report(issues: Issue[], response: WireResponse, call: Call, check: ResponseCheck): void {
+  const error = answerIssues(call, response.status, issues);
+  if (check.mode === "error") throw error;
+  check.warn(error.message);
+}
+
+/** Issues as this package gives them, from those of zod or of any Standard Schema. */
+export function toIssues(issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] {
+  return issues.map(({ message, path = [] }) => ({
+    path: [
+      ...at,
+      ...path.map((step) => {
+        const key = typeof step === "object" ? step.key : step;
+        return typeof key === "number" ? key : String(key);
+      }),
+    ],
+    message,
+  }));
+}

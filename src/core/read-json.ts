@@ -1,0 +1,29 @@
+import type { Call } from "./call.js";
+import { unreadable } from "./public-error.js";
+import type { WireResponse } from "./transport.js";
+
+const BYTE_ORDER_MARK = "\uFEFF";
+
+/** The body as text. */
+export function readText({ body }: WireResponse): string {
+  const text = body.toString("utf8");
+  return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
+}
+
+/** The body as JSON; a `ResponseValidationError` when it is something else. */
+export function readJson(response: WireResponse, call: Call): unknown {
+  const text = readText(response);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    if (text === "") throw unreadable(call, response.status, "the answer is empty, not JSON", undefined);
+    // What is left of a token in such an answer could not be recognised, so none of it is shown.
+    if (call.request.isTokenRequest) throw unreadable(call, response.status, "the answer is not JSON", undefined);
+    throw unreadable(call, response.status, `the answer is not JSON but ${excerpt(text)}`, cause);
+  }
+}
+
+function excerpt(text: string): string {
+  const line = text.slice(0, 120).replace(/\s+/g, " ");
+  return JSON.stringify(text.length > 120 ? `${line}…` : line);
+}

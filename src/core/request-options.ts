@@ -1,0 +1,149 @@
+import { z } from "zod";
+import { InputValidationError, type Issue } from "../errors/index.js";
+import type { Priority } from "../limiter/rate-limiter.js";
+import { lazy } from "../schemas/field.js";
+import { checkInput } from "./check-input.js";
+import type { RetryOptions } from "./retry-policy.js";
+
+/** The raw data of a final answer. */
+export interface ResponseInfo {
+  status: number;
+  /** Names in lower case; several values of one name are joined by a comma. */
+  headers: Record<string, string>;
+  method: string;
+  /** Relative to `baseUrl`, encoded, without the query. */
+  path: string;
+  /** How often the request was sent. */
+  attempts: number;
+  /** The whole call, in ms: waiting, attempts and back-offs. */
+  durationMs: number;
+}
+
+/** Settings of one call; the last argument of every method. */
+export interface RequestOptions {
+  /**
+   * Ends the call, which then rejects with the signal's reason (or with an `OutcomeUnknownError` that has it as its
+   * cause, when a write was already sent).
+   * @default none
+   */
+  signal?: AbortSignal | undefined;
+  /**
+   * One attempt, from sending to the last byte of the body, in ms. `Infinity` for no limit.
+   * @default the client's, 30_000
+   */
+  timeoutMs?: number | undefined;
+  /**
+   * The whole call, in ms: waiting for a slot, attempts, back-offs. Applies to each page of an iteration. `Infinity` for
+   * no limit.
+   * @default the client's, none
+   */
+  totalTimeoutMs?: number | undefined;
+  /**
+   * When the call is repeated; what is left out is as in the client's options. `false` for never.
+   * @default the client's
+   */
+  retry?: RetryOptions | false | undefined;
+  /**
+   * How urgent the call is among those that wait for a slot.
+   * @default "high" for writes, "normal" for reads, "low" for further pages of an iteration
+   */
+  priority?: Priority | undefined;
+  /**
+   * Further headers. `authorization`, `host` and those that frame the message cannot be set.
+   * @default none
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Called with the raw data of the final answer, that of an error included; not called when there was none.
+   * @default none
+   */
+  onResponse?: ((response: ResponseInfo) => void) | undefined;
+}
+
+const OWN_HEADERS = new Set([
+  "authorization",
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** A time in ms. */
+export const durationMs = () =>
+  z.custom<number>((value) => typeof value === "number" && value > 0, "must be a number of ms above 0");
+
+const count = () =>
+  z.custom<number>(
+    (value) => (Number.isSafeInteger(value) && Number(value) >= 0) || value === Number.POSITIVE_INFINITY,
+    "must be a whole number, 0 or more",
+  );
+
+export const retrySchema = lazy(() =>
+  z.union(
+    [
+      z.literal(false),
+      z
+        .strictObject({
+          maxRetries: count(),
+          minDelayMs: durationMs(),
+          maxDelayMs: durationMs(),
+          maxRateLimitRetries: count(),
+          rateLimitDelayMs: z
+            .tuple([durationMs(), durationMs()])
+            .refine(([shortest, longest]) => shortest <= longest, "must be [shortest, longest]"),
+        })
+        .partial(),
+    ],
+    {
+      error: "must be false or an object of maxRetries, minDelayMs, maxDelayMs, maxRateLimitRetries, rateLimitDelayMs",
+    },
+  ),
+);
+
+export const callback = () => z.custom<() => void>((value) => typeof value === "function", "must be a function");
+
+/** Any `AbortSignal`, whichever realm or polyfill it is from. */
+const signal = () =>
+  z.custom<AbortSignal>(
+    (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
+    "must be an AbortSignal",
+  );
+
+export const requestOptionsShape = () => ({
+  signal: signal().optional(),
+  timeoutMs: durationMs().optional(),
+  totalTimeoutMs: durationMs().optional(),
+  retry: retrySchema().optional(),
+  priority: z.enum(["high", "normal", "low"]).optional(),
+  headers: z.record(z.string(), z.string()).optional(),
+  onResponse: callback().optional(),
+});
+
+const requestOptionsSchema = lazy(() => z.strictObject(requestOptionsShape()));
+
+/** Rejects options that are wrong, with an `InputValidationError`. */
+export function checkRequestOptions(method: string, options: RequestOptions): void {
+  checkInput(method, requestOptionsSchema, options);
+  const issues = headerIssues(options.headers);
+  if (issues.length > 0) throw new InputValidationError(method, issues);
+}
+
+function headerIssues(headers: RequestOptions["headers"] = {}): Issue[] {
+  return Object.entries(headers).flatMap(([name, value]) => {
+    const problem = OWN_HEADERS.has(name.toLowerCase())
+      ? "is set by the client"
+      : !/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)
+        ? "is not a header name"
+        : !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+          ? "has characters that a header cannot have"
+          : undefined;
+    return problem ? [{ path: ["headers", name], message: problem }] : [];
+  });
+}

@@ -1,0 +1,61 @@
+// What is not listed here is private: the pipeline, the transports, the schemas, and the way pages are put together.
+export type { StoredToken, TokenStore } from "./auth/token-store.js";
+export { InventoryClient } from "./client.js";
+export type {
+  HookEvents,
+  Hooks,
+  Logger,
+  RateLimitedEvent,
+  RequestEvent,
+  ResponseEvent,
+  RetryEvent,
+  TokenEvent,
+} from "./core/events.js";
+export type { FetchLike } from "./core/fetch-transport.js";
+export type { Query } from "./core/query.js";
+export type { RequestOptions, ResponseInfo } from "./core/request-options.js";
+export type { RetryOptions } from "./core/retry-policy.js";
+export {
+  ApiError,
+  AuthenticationError,
+  BadRequestError,
+  ConfigurationError,
+  ConflictError,
+  ConnectionError,
+  InputValidationError,
+  type Issue,
+  NotFoundError,
+  NotImplementedError,
+  OutcomeUnknownError,
+  PaginationError,
+  PermissionError,
+  type PermissionReason,
+  RateLimitError,
+  ResponseValidationError,
+  type SentRequest,
+  ServerError,
+  StocklotError,
+  TimeoutError,
+  type TimeSpent,
+  ValidationError,
+} from "./errors/index.js";
+export { createRateLimiter } from "./limiter/create-rate-limiter.js";
+export type { RateLimitOptions } from "./limiter/rate-limit-options.js";
+export type { Priority, RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
+export type { ClientOptions } from "./options.js";
+export type { ListOptions } from "./paging/list-options.js";
+export type { Page, PagingOptions, PagingProgress } from "./paging/page.js";
+export type { Paginator } from "./paging/paginator.js";
+export type { AnyList, AnyRequest } from "./resources/any-endpoint.js";
+export type { Inventory, TransactionResult } from "./resources/inventory.js";
+export type { CreatedItem, DiscontinuedItem, UpdatedItem } from "./resources/item-status.js";
+export type { Items } from "./resources/items.js";
+export { parseServiceDate } from "./schemas/date.js";
+export type { Item } from "./schemas/item.js";
+export type { CreateItemInput, ItemChanges } from "./schemas/item-input.js";
+export type { InventoryListParams, ItemListParams, ListParams } from "./schemas/list-params.js";
+export type { Lot } from "./schemas/lot.js";
+export type { StandardSchema } from "./schemas/standard-schema.js";
+export type { StockLevel } from "./schemas/stock-level.js";
+export type { IssueInput, MoveInput, ReceiveInput } from "./schemas/transaction.js";
+export { VERSION } from "./version.js";

@@ -1,0 +1,196 @@
+import type { Dispatcher } from "undici";
+import { z } from "zod";
+import type { TokenStore } from "./auth/token-store.js";
+import { inputIssues } from "./core/check-input.js";
+import type { Hooks, Logger } from "./core/events.js";
+import type { FetchLike } from "./core/fetch-transport.js";
+import { callback, durationMs, retrySchema } from "./core/request-options.js";
+import type { RetryOptions } from "./core/retry-policy.js";
+import { ConfigurationError } from "./errors/index.js";
+import { describeIssue } from "./errors/input-validation-error.js";
+import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
+import type { RateLimiter } from "./limiter/rate-limiter.js";
+import { lazy } from "./schemas/field.js";
+
+/** The options of an {@link InventoryClient}. */
+export interface ClientOptions {
+  /**
+   * Address of the service, with the version segment: `https://host/api/v1`. A trailing slash is fine. Plain `http:` is
+   * refused unless the host is loopback or `allowInsecureHttp` is set.
+   * @default process.env.STOCKLOT_BASE_URL
+   */
+  baseUrl?: string | undefined;
+  /**
+   * Client ID of the integration user.
+   * @default process.env.STOCKLOT_CLIENT_ID
+   */
+  clientId?: string | undefined;
+  /**
+   * Client secret of the integration user. Never shown in errors, logs or hooks.
+   * @default process.env.STOCKLOT_CLIENT_SECRET
+   */
+  clientSecret?: string | undefined;
+  /**
+   * Allows plain `http:` to any host. The secret and the token then travel unencrypted.
+   * @default false
+   */
+  allowInsecureHttp?: boolean | undefined;
+  /**
+   * One attempt, from sending to the last byte of the body, in ms. `Infinity` for no limit.
+   * @default 30_000
+   */
+  timeoutMs?: number | undefined;
+  /**
+   * The whole call, in ms: waiting for a slot, attempts, back-offs. `Infinity` for no limit.
+   * @default Infinity
+   */
+  totalTimeoutMs?: number | undefined;
+  /**
+   * How many requests may be sent, and when; `false` for no limit (a 429 still pauses the client).
+   * @default { requests: 100, intervalMs: 60_000, reserved: 10, maxConcurrent: 16 }
+   */
+  rateLimit?: RateLimitOptions | false | undefined;
+  /**
+   * A limiter made by `createRateLimiter`, to be shared by several clients. Excludes `rateLimit`.
+   * @default the client's own
+   */
+  rateLimiter?: RateLimiter | undefined;
+  /**
+   * When calls are repeated; `false` for never, also not after a 429 (the one replay after a 401 stays).
+   * @default { maxRetries: 3, minDelayMs: 500, maxDelayMs: 8_000, maxRateLimitRetries: 5, rateLimitDelayMs: [30_000, 60_000] }
+   */
+  retry?: RetryOptions | false | undefined;
+  /**
+   * What happens when an answer is not what the service documents: it is an error, or it is logged and passed through,
+   * or answers are not checked at all.
+   * @default "error"
+   */
+  responseValidation?: "error" | "warn" | "off" | undefined;
+  /**
+   * Where the access token lives.
+   * @default in memory
+   */
+  tokenStore?: TokenStore | undefined;
+  /**
+   * An undici `Dispatcher` to send with, such as an `Agent` or `ProxyAgent`. It stays open when the client closes.
+   * Excludes `fetch`.
+   * @default an own agent; the proxy that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`) is used
+   */
+  dispatcher?: Dispatcher | undefined;
+  /**
+   * A fetch function to send with instead of undici. `globalThis.fetch` is looked up at each call.
+   * @default none
+   */
+  fetch?: FetchLike | undefined;
+  /**
+   * Larger answers are refused, in bytes after decompression. `Infinity` for no limit.
+   * @default 67_108_864
+   */
+  maxResponseBytes?: number | undefined;
+  /**
+   * Where log lines go: `console`, a pino logger, or the like. Each method is called with one string.
+   * @default none
+   */
+  logger?: Logger | undefined;
+  /**
+   * Callbacks that watch the client, each called with one plain object. One that throws is logged and changes nothing.
+   * @default none
+   */
+  hooks?: Hooks | undefined;
+}
+
+const having = <T>(names: string[], message: string) =>
+  z.custom<T>(
+    (value) =>
+      typeof value === "object" &&
+      value !== null &&
+      names.every((name) => typeof Reflect.get(value, name) === "function"),
+    message,
+  );
+
+const optionsSchema = lazy(() =>
+  z
+    .strictObject({
+      baseUrl: z.string(),
+      clientId: z.string(),
+      clientSecret: z.string(),
+      allowInsecureHttp: z.boolean(),
+      timeoutMs: durationMs(),
+      totalTimeoutMs: durationMs(),
+      rateLimit: z.union([z.literal(false), z.looseObject({})], { error: "must be an object or false" }),
+      rateLimiter: having(["acquire", "pause", "snapshot"], "must be made by createRateLimiter"),
+      retry: retrySchema(),
+      responseValidation: z.enum(["error", "warn", "off"]),
+      tokenStore: having(["get", "set", "delete"], "must have get, set and delete"),
+      dispatcher: having(["dispatch"], "must be an undici Dispatcher"),
+      fetch: callback(),
+      maxResponseBytes: z.custom((bytes) => typeof bytes === "number" && bytes > 0, "must be a number above 0"),
+      logger: having(["debug", "info", "warn", "error"], "must have debug, info, warn and error"),
+      hooks: z.strictObject({
+        request: callback().optional(),
+        response: callback().optional(),
+        retry: callback().optional(),
+        rateLimited: callback().optional(),
+        token: callback().optional(),
+      }),
+    })
+    .partial(),
+);
+
+const EXCLUSIVE = [
+  ["fetch", "dispatcher"],
+  ["rateLimit", "rateLimiter"],
+] as const;
+
+/** Throws a `ConfigurationError` that names each option that is wrong. */
+export function checkOptions(options: ClientOptions): void {
+  const result = optionsSchema().safeParse(options);
+  const wrong = [
+    ...(result.success ? [] : inputIssues(result.error.issues).map(describeIssue)),
+    ...EXCLUSIVE.filter((names) => names.every((name) => options?.[name] !== undefined)).map(
+      ([one, other]) => `${one} and ${other} exclude each other`,
+    ),
+  ];
+  if (wrong.length > 0) throw new ConfigurationError(`client options: ${wrong.join("; ")}`);
+}
+
+export interface Connection {
+  baseUrl: URL;
+  clientId: string;
+  clientSecret: string;
+}
+
+/** Address and credentials, from the options or the environment. */
+export function connectionOf(options: ClientOptions): Connection {
+  const baseUrl = options.baseUrl ?? process.env.STOCKLOT_BASE_URL;
+  const clientId = options.clientId ?? process.env.STOCKLOT_CLIENT_ID;
+  const clientSecret = options.clientSecret ?? process.env.STOCKLOT_CLIENT_SECRET;
+  if (!baseUrl || !clientId || !clientSecret) {
+    const missing = [
+      ...(baseUrl ? [] : ["baseUrl (or STOCKLOT_BASE_URL)"]),
+      ...(clientId ? [] : ["clientId (or STOCKLOT_CLIENT_ID)"]),
+      ...(clientSecret ? [] : ["clientSecret (or STOCKLOT_CLIENT_SECRET)"]),
+    ];
+    throw new ConfigurationError(`client options: missing ${missing.join(", ")}`);
+  }
+  return { baseUrl: checkBaseUrl(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
+}
+
+const LOOPBACK = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+function checkBaseUrl(text: string, allowInsecureHttp: boolean): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const problem = !url
+    ? "is not a URL"
+    : url.protocol !== "https:" && url.protocol !== "http:"
+      ? "must be http: or https:"
+      : url.username || url.password
+        ? "must not hold credentials"
+        : url.search || url.hash
+          ? "must not have a query or a fragment"
+          : url.protocol === "http:" && !allowInsecureHttp && !LOOPBACK.test(url.hostname)
+            ? "would send the secret unencrypted; use https:, or set allowInsecureHttp"
+            : undefined;
+  if (!url || problem) throw new ConfigurationError(`client options: baseUrl ${problem}`);
+  return url;
+}

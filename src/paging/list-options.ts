@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { checkInput } from "../core/check-input.js";
+import { callback, type RequestOptions, requestOptionsShape } from "../core/request-options.js";
+import { integer, lazy } from "../schemas/field.js";
+import type { PagingOptions } from "./page.js";
+
+/** The last argument of a method that lists: settings of each request, and how the list is read. */
+export interface ListOptions extends RequestOptions, PagingOptions {}
+
+const listOptionsSchema = lazy(() =>
+  z.strictObject({
+    ...requestOptionsShape(),
+    readAhead: integer().min(0).optional(),
+    concurrency: integer().min(1).optional(),
+    gapless: z.boolean().optional(),
+    onProgress: callback().optional(),
+  }),
+);
+
+/** Rejects options that are wrong, with an `InputValidationError`. */
+export function checkListOptions(method: string, options: ListOptions): void {
+  checkInput(method, listOptionsSchema, options);
+}

@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { conforms, trusted, validate } from "../core/answers.js";
+import type { Answer, Call } from "../core/call.js";
+import { answerIssues } from "../core/public-error.js";
+import { readJson } from "../core/read-json.js";
+import type { WireResponse } from "../core/transport.js";
+import { integer, type LazySchema, lazy } from "../schemas/field.js";
+import type { StandardSchema } from "../schemas/standard-schema.js";
+import type { Page, PageRequest } from "./page.js";
+
+const envelope = <S extends z.ZodType>(record: S) =>
+  z.object({
+    value: z.array(record),
+    totalCount: integer(),
+    page: integer(),
+    pageSize: integer(),
+    pageCount: integer(),
+    hasMore: z.boolean(),
+  });
+
+const anyPage = lazy(() => envelope(z.unknown()));
+
+/** A page of records that follow a schema of ours. */
+export function pageOf<T>(record: LazySchema<z.ZodType<T>>): (request: PageRequest) => Answer<Page<T>> {
+  const schema: LazySchema<z.ZodType<Page<T>>> = lazy(() => envelope(record()));
+  return (request) => (response, call, check) => {
+    const data = readPage(response, call);
+    conforms(schema, data, response, call, check);
+    return check.mode === "error" ? data : complete(data, request);
+  };
+}
+
+/** A page of records that follow a schema of the caller's, or none. */
+export function pageOfStandard<T>(record: StandardSchema<T> | undefined): (request: PageRequest) => Answer<Page<T>> {
+  return (request) => async (response, call, check) => {
+    const data = readPage(response, call);
+    conforms<Page<unknown>>(anyPage, data, response, call, check);
+    const value: T[] = [];
+    for (const [index, entry] of data.value.entries()) {
+      value.push(record ? await validate(record, entry, ["value", index], response, call, check) : trusted(entry));
+    }
+    return complete({ ...data, value }, request);
+  };
+}
+
+/** The envelope as JSON. Paging cannot do without an array of records, however lenient the client is set. */
+function readPage(response: WireResponse, call: Call): unknown {
+  const data = readJson(response, call);
+  if (typeof data !== "object" || data === null || !("value" in data) || !Array.isArray(data.value)) {
+    throw answerIssues(call, response.status, [{ path: ["value"], message: "expected an array of records" }]);
+  }
+  return data;
+}
+
+/** Where a lenient check let wrong numbers pass, those that the request tells. */
+function complete<T>(page: Page<T>, request: PageRequest): Page<T> {
+  const whole = (value: number, otherwise: number) => (Number.isSafeInteger(value) ? value : otherwise);
+  const number = whole(page.page, request.page);
+  const pageSize = whole(page.pageSize, request.pageSize);
+  return {
+    ...page,
+    page: number,
+    pageSize,
+    totalCount: whole(page.totalCount, (number - 1) * pageSize + page.value.length),
+    pageCount: whole(page.pageCount, number),
+    hasMore: page.hasMore === true,
+  };
+}

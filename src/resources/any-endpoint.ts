@@ -1,0 +1,165 @@
+import { z } from "zod";
+import { standardJson, trusted } from "../core/answers.js";
+import type { Answer } from "../core/call.js";
+import { checkInput } from "../core/check-input.js";
+import { pathIssues } from "../core/path.js";
+import type { Send } from "../core/pipeline.js";
+import type { Query } from "../core/query.js";
+import { readJson } from "../core/read-json.js";
+import type { RequestOptions } from "../core/request-options.js";
+import { InputValidationError, PaginationError } from "../errors/index.js";
+import { paginatorOf } from "../paging/list.js";
+import { checkListOptions, type ListOptions } from "../paging/list-options.js";
+import { pageOfStandard } from "../paging/page-answer.js";
+import type { Paginator } from "../paging/paginator.js";
+import { integer, lazy } from "../schemas/field.js";
+import { isStandardSchema, type StandardSchema } from "../schemas/standard-schema.js";
+
+/** A request to an endpoint that has no method of its own. */
+export interface AnyRequest<T = unknown> {
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Relative to `baseUrl`: starts with `/`, is already encoded, and has no query, fragment or dot segment. */
+  path: string;
+  /** Parameters; those that are `undefined` are left out. */
+  query?: Query | undefined;
+  /** Sent as JSON. */
+  body?: unknown;
+  /**
+   * Any Standard Schema (zod, valibot, arktype) for the body of the answer. The result is what it makes of the body.
+   * @default none: the body as it came
+   */
+  schema?: StandardSchema<T> | undefined;
+}
+
+/** A list that has no method of its own. */
+export interface AnyList<T = unknown> {
+  /** As in {@link AnyRequest}. */
+  path: string;
+  /** Parameters; `page` and `pageSize` among them say where to begin and how large a page is. */
+  query?: Query | undefined;
+  /**
+   * Any Standard Schema for one record.
+   * @default none: records as they came
+   */
+  schema?: StandardSchema<T> | undefined;
+  /**
+   * The largest page that the service gives, which is also the default page size: 50 for order resources, 1000 for
+   * reports.
+   * @default 250
+   */
+  maxPageSize?: number | undefined;
+  /**
+   * Tells two records apart: a field or a function. Needed for `gapless`; without it nothing is de-duplicated.
+   * @default none
+   */
+  key?: (keyof T & string) | ((record: T) => string | number) | undefined;
+}
+
+const DEFAULT_MAX_PAGE_SIZE = 250;
+
+const querySchema = () =>
+  z
+    .record(
+      z.string(),
+      z.union([z.string(), z.number(), z.boolean(), z.date(), z.undefined()], {
+        error: "must be a text, number, boolean or Date",
+      }),
+    )
+    .optional();
+
+const standardSchema = () => z.custom(isStandardSchema, "must be a Standard Schema").optional();
+
+const requestSchema = lazy(() =>
+  z.strictObject({
+    method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    path: z.unknown(),
+    query: querySchema(),
+    body: z.unknown().optional(),
+    schema: standardSchema(),
+  }),
+);
+
+const listSchema = lazy(() =>
+  z.strictObject({
+    path: z.unknown(),
+    query: querySchema(),
+    schema: standardSchema(),
+    maxPageSize: integer().min(1).optional(),
+    key: z
+      .custom(
+        (key) => typeof key === "function" || (typeof key === "string" && key !== ""),
+        "must be a field or function",
+      )
+      .optional(),
+  }),
+);
+
+const pageQuerySchema = lazy(() =>
+  z.object({ page: integer().min(1).optional(), pageSize: integer().min(1).optional(), sort: z.string().optional() }),
+);
+
+/** JSON as it came; a DELETE or a PUT may also be answered with no body at all. */
+function anyAnswer<T>(): Answer<T> {
+  return (response, call) => trusted(response.body.length === 0 ? undefined : readJson(response, call));
+}
+
+/** Methods that the service may get twice with the same result, by the semantics of HTTP. */
+const REPEATABLE = new Set(["GET", "PUT", "DELETE"]);
+
+/** What `client.request` does. */
+export async function request<T>(send: Send, wanted: AnyRequest<T>, options?: RequestOptions): Promise<T> {
+  checkInput("request", requestSchema, wanted);
+  checkPath("request", wanted.path);
+  const { method, path, query, body, schema } = wanted;
+  return send(
+    {
+      method,
+      path,
+      query,
+      body,
+      answer: schema ? standardJson(schema) : anyAnswer<T>(),
+      repeatable: REPEATABLE.has(method),
+      priority: method === "GET" ? "normal" : "high",
+    },
+    options,
+  );
+}
+
+/** What `client.paginate` does. */
+export function paginate<T>(send: Send, wanted: AnyList<T>, options: ListOptions = {}): Paginator<T> {
+  return paginatorOf<T>(send, {
+    request: () => {
+      checkInput("paginate", listSchema, wanted);
+      checkPath("paginate", wanted.path);
+      checkListOptions("paginate", options);
+      checkInput("paginate", pageQuerySchema, wanted.query ?? {}, ["query"]);
+      if (options.gapless && wanted.key === undefined) {
+        throw new InputValidationError("paginate", [{ path: ["key"], message: "is needed for gapless" }]);
+      }
+      const paging = pageQuerySchema().parse(wanted.query ?? {});
+      return {
+        path: wanted.path,
+        query: { ...wanted.query, ...paging, pageSize: paging.pageSize ?? wanted.maxPageSize },
+      };
+    },
+    options,
+    answer: (page) => pageOfStandard<T>(wanted.schema)(page),
+    maxPageSize: wanted?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
+    keyOf: keyFunction(wanted?.key),
+  });
+}
+
+function checkPath(method: string, path: unknown): void {
+  const issues = pathIssues(path);
+  if (issues.length > 0) throw new InputValidationError(method, issues);
+}
+
+/** Records without a key cannot be told apart; taking them for one would lose them. */
+function keyFunction<T>(key: AnyList<T>["key"]): ((record: T) => string | number) | undefined {
+  if (typeof key !== "string") return key;
+  return (record) => {
+    const value: unknown = record[key];
+    if (typeof value === "string" || typeof value === "number") return value;
+    throw new PaginationError(`a record has no text or number in "${key}" to tell it by`);
+  };
+}

@@ -1,0 +1,145 @@
+import type { Answer } from "../core/call.js";
+import { checkInput } from "../core/check-input.js";
+import { path } from "../core/path.js";
+import type { Send } from "../core/pipeline.js";
+import { readText } from "../core/read-json.js";
+import type { RequestOptions } from "../core/request-options.js";
+import { type List, paginatorOf } from "../paging/list.js";
+import { checkListOptions, type ListOptions } from "../paging/list-options.js";
+import { pageOf } from "../paging/page-answer.js";
+import type { Paginator } from "../paging/paginator.js";
+import { type InventoryListParams, inventoryListSchema } from "../schemas/list-params.js";
+import { type Lot, lotSchema } from "../schemas/lot.js";
+import { type StockLevel, stockLevelSchema } from "../schemas/stock-level.js";
+import {
+  type IssueInput,
+  issueSchema,
+  type MoveInput,
+  moveSchema,
+  type ReceiveInput,
+  receiveSchema,
+} from "../schemas/transaction.js";
+import { recordNumber } from "./record-number.js";
+
+/** What `receive`, `move` and `issue` give. */
+export interface TransactionResult {
+  /** The record number, where the answer tells it. */
+  recNo?: number;
+  /** The body as it came: JSON, else text; `undefined` when there was none. Its form is not documented. */
+  body: unknown;
+}
+
+const MAX_PAGE_SIZE = 250;
+
+const lotPage = pageOf(lotSchema);
+const stockLevelPage = pageOf(stockLevelSchema);
+
+/** Lots, stock levels, and the three stock transactions. Source: service interface, "GET /Inventory" and following. */
+export class Inventory {
+  readonly #send: Send;
+
+  /** @internal */
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * The lots, most recent first unless told otherwise.
+   *
+   * Source: `GET /Inventory`, `GET /Inventory/{wid}`.
+   * @throws PermissionError when the warehouse is out of the client's scope.
+   */
+  listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
+    return paginatorOf(this.#send, {
+      request: () => listRequest("inventory.listLots", "/Inventory", params, options),
+      options,
+      answer: lotPage,
+      maxPageSize: MAX_PAGE_SIZE,
+      keyOf: (lot) => lot.recNo,
+      stableSort: "recNo",
+    } satisfies List<Lot>);
+  }
+
+  /**
+   * How much there is of each item, in all warehouses or in one.
+   *
+   * Source: `GET /Inventory/StockLevels`, `GET /Inventory/StockLevels/{wid}`.
+   * @throws PermissionError when the warehouse is out of the client's scope.
+   */
+  listStockLevels(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<StockLevel> {
+    return paginatorOf(this.#send, {
+      request: () => listRequest("inventory.listStockLevels", "/Inventory/StockLevels", params, options),
+      options,
+      answer: stockLevelPage,
+      maxPageSize: MAX_PAGE_SIZE,
+      keyOf: (level) => level.partNo,
+      stableSort: "partNo",
+    } satisfies List<StockLevel>);
+  }
+
+  /**
+   * Books stock in. Never sent twice where it may have been applied.
+   *
+   * Source: `POST /Inventory/Receive`.
+   * @throws OutcomeUnknownError when it was sent and no answer came: look for the lot before sending it again.
+   */
+  async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
+    checkInput("inventory.receive", receiveSchema, input);
+    return this.#transact("/Inventory/Receive", input, options);
+  }
+
+  /**
+   * Moves stock, within a warehouse or to another. Never sent twice where it may have been applied.
+   *
+   * Source: `POST /Inventory/Move`.
+   * @throws OutcomeUnknownError when it was sent and no answer came.
+   */
+  async move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
+    checkInput("inventory.move", moveSchema, input);
+    return this.#transact("/Inventory/Move", input, options);
+  }
+
+  /**
+   * Books stock out. Never sent twice where it may have been applied.
+   *
+   * Source: `POST /Inventory/Issue`.
+   * @throws OutcomeUnknownError when it was sent and no answer came.
+   */
+  async issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
+    checkInput("inventory.issue", issueSchema, input);
+    return this.#transact("/Inventory/Issue", input, options);
+  }
+
+  #transact(
+    path: string,
+    body: ReceiveInput | MoveInput | IssueInput,
+    options: RequestOptions | undefined,
+  ): Promise<TransactionResult> {
+    return this.#send(
+      { method: "POST", path, body, answer: transactionResult, repeatable: false, priority: "high" },
+      options,
+    );
+  }
+}
+
+function listRequest(name: string, base: string, params: InventoryListParams, options: ListOptions) {
+  checkInput(name, inventoryListSchema, params);
+  checkListOptions(name, options);
+  const { wid, ...query } = params;
+  return { path: wid === undefined ? base : base + path`/${wid}`, query };
+}
+
+const transactionResult: Answer<TransactionResult> = (response) => {
+  const body = jsonOrText(readText(response));
+  const recNo = recordNumber(body);
+  return { ...(recNo === undefined ? {} : { recNo }), body };
+};
+
+function jsonOrText(text: string): unknown {
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,56 @@
+import { z } from "zod";
+import { conforms, json } from "../core/answers.js";
+import type { Answer } from "../core/call.js";
+import { readJson } from "../core/read-json.js";
+import { lazy } from "../schemas/field.js";
+import { type Item, itemSchema } from "../schemas/item.js";
+
+/** What `items.create` gives. */
+export interface CreatedItem {
+  /** The SKU of the new item. */
+  shortID: string;
+  status: "created";
+  /** The whole item, where the service answers with it. */
+  item?: Item;
+}
+
+/** What `items.update` gives. */
+export interface UpdatedItem {
+  /** The SKU of the item. */
+  shortID: string;
+  status: "updated";
+}
+
+/** What `items.discontinue` gives. */
+export interface DiscontinuedItem {
+  /** The SKU of the item. */
+  shortID: string;
+  status: "discontinued";
+}
+
+const referenceSchema = lazy(() => z.object({ shortID: z.string() }));
+
+/** The item form of the answer to a create is told by its part number; fields that it has must be right. */
+const createdItemSchema = lazy(() => itemSchema().partial().required({ partNo: true, shortID: true }));
+
+/** Either documented form of the answer to a create: a reference, or the whole item. */
+export function created(shortID: string): Answer<CreatedItem> {
+  return (response, call, check) => {
+    const body = readJson(response, call);
+    const isItem = typeof body === "object" && body !== null && "partNo" in body;
+    if (!isItem) {
+      conforms(referenceSchema, body, response, call, check);
+      return { shortID: body?.shortID ?? shortID, status: "created" };
+    }
+    conforms(createdItemSchema, body, response, call, check);
+    return { shortID: body.shortID, status: "created", ...(isComplete(body) ? { item: body } : {}) };
+  };
+}
+
+const isComplete = (body: unknown): body is Item => itemSchema().safeParse(body).success;
+
+/** The item reference that answers an update and a discontinue. */
+export function itemStatus<S extends string>(status: S): Answer<{ shortID: string; status: S }> {
+  const reference = json(referenceSchema);
+  return async (response, call, check) => ({ ...(await reference(response, call, check)), status });
+}

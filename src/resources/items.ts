@@ -1,0 +1,169 @@
+import { z } from "zod";
+import { json } from "../core/answers.js";
+import { checkInput } from "../core/check-input.js";
+import { path } from "../core/path.js";
+import type { Send } from "../core/pipeline.js";
+import type { RequestOptions } from "../core/request-options.js";
+import { type List, paginatorOf } from "../paging/list.js";
+import { checkListOptions, type ListOptions } from "../paging/list-options.js";
+import { pageOf } from "../paging/page-answer.js";
+import type { Paginator } from "../paging/paginator.js";
+import { lazy } from "../schemas/field.js";
+import { type Item, itemSchema } from "../schemas/item.js";
+import { type CreateItemInput, createItemSchema, type ItemChanges, itemChangesSchema } from "../schemas/item-input.js";
+import { integerSchema, skuSchema } from "../schemas/key.js";
+import { type ItemListParams, itemListSchema } from "../schemas/list-params.js";
+import { type CreatedItem, created, type DiscontinuedItem, itemStatus, type UpdatedItem } from "./item-status.js";
+
+const MAX_PAGE_SIZE = 250;
+
+const itemArraySchema = lazy(() => z.array(itemSchema()));
+const itemPage = pageOf(itemSchema);
+
+/** The item catalogue. Source: service interface, "GET /Item" to "DELETE /Item/{shortID}". */
+export class Items {
+  readonly #send: Send;
+
+  /** @internal */
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * The active items, or with `includeDiscontinued` all of them, sorted by SKU unless told otherwise.
+   *
+   * Source: `GET /Item`, `GET /Item/All`.
+   */
+  list(params: ItemListParams = {}, options: ListOptions = {}): Paginator<Item> {
+    return paginatorOf(this.#send, {
+      request: () => {
+        checkInput("items.list", itemListSchema, params);
+        checkListOptions("items.list", options);
+        const { includeDiscontinued, ...query } = params;
+        return { path: includeDiscontinued ? "/Item/All" : "/Item", query };
+      },
+      options,
+      answer: itemPage,
+      maxPageSize: MAX_PAGE_SIZE,
+      keyOf: (item) => item.partNo,
+      stableSort: "shortID",
+    } satisfies List<Item>);
+  }
+
+  /**
+   * The items of a category, all at once.
+   *
+   * Source: `GET /Item?Category=`.
+   */
+  async listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
+    checkInput("items.listByCategory", integerSchema, categoryID, ["categoryID"]);
+    return this.#read("/Item", { Category: categoryID }, json(itemArraySchema), options);
+  }
+
+  /**
+   * One item by its SKU.
+   *
+   * Source: `GET /Item?key=…&type=id`.
+   * @throws NotFoundError when there is no such item.
+   */
+  async get(shortID: string, options?: RequestOptions): Promise<Item> {
+    checkInput("items.get", skuSchema, shortID, ["shortID"]);
+    return this.#read("/Item", { key: shortID, type: "id" }, json(itemSchema), options);
+  }
+
+  /**
+   * The item that an alias (alternate part number) points to.
+   *
+   * Source: `GET /Item?key=…&type=alias`.
+   * @throws NotFoundError when there is no such alias.
+   */
+  async getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
+    checkInput("items.getByAlias", skuSchema, alias, ["alias"]);
+    return this.#read("/Item", { key: alias, type: "alias" }, json(itemSchema), options);
+  }
+
+  /**
+   * One item by the part number that the service gave it.
+   *
+   * Source: `GET /Item/{partNo}`.
+   * @throws NotFoundError when there is no such item.
+   */
+  async getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
+    checkInput("items.getByPartNo", integerSchema, partNo, ["partNo"]);
+    return this.#read(path`/Item/${partNo}`, {}, json(itemSchema), options);
+  }
+
+  /**
+   * Adds an item. Never sent twice where it may have been applied.
+   *
+   * Source: `POST /Item`. The service answers with a reference or with the whole item; `item` is there in the second case.
+   * @throws BadRequestError or ConflictError when the SKU is taken: the document names both 400 and 409.
+   * @throws OutcomeUnknownError when it was sent and no usable answer came.
+   */
+  async create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
+    checkInput("items.create", createItemSchema, input);
+    return this.#send(
+      {
+        method: "POST",
+        path: "/Item",
+        body: input,
+        answer: created(input.shortID),
+        successByStatus: true,
+        repeatable: false,
+        priority: "high",
+      },
+      options,
+    );
+  }
+
+  /**
+   * Changes an item; what is left out stays as it is. Sent again after failures, since that changes nothing more.
+   *
+   * Source: `PUT /Item`.
+   * @throws NotFoundError when there is no such item.
+   */
+  async update(shortID: string, changes: ItemChanges, options?: RequestOptions): Promise<UpdatedItem> {
+    checkInput("items.update", skuSchema, shortID, ["shortID"]);
+    checkInput("items.update", itemChangesSchema, changes, ["changes"]);
+    return this.#send(
+      {
+        method: "PUT",
+        path: "/Item",
+        body: { ...changes, shortID },
+        answer: itemStatus("updated"),
+        repeatable: true,
+        priority: "high",
+      },
+      options,
+    );
+  }
+
+  /**
+   * Discontinues an item: it stays, with its stock, but is listed only by `includeDiscontinued`. Sent again after failures.
+   *
+   * Source: `DELETE /Item/{shortID}`.
+   * @throws NotFoundError when there is no such item.
+   */
+  async discontinue(shortID: string, options?: RequestOptions): Promise<DiscontinuedItem> {
+    checkInput("items.discontinue", skuSchema, shortID, ["shortID"]);
+    return this.#send(
+      {
+        method: "DELETE",
+        path: path`/Item/${shortID}`,
+        answer: itemStatus("discontinued"),
+        repeatable: true,
+        priority: "high",
+      },
+      options,
+    );
+  }
+
+  #read<T>(
+    path: string,
+    query: Record<string, string | number>,
+    answer: ReturnType<typeof json<T>>,
+    options: RequestOptions | undefined,
+  ): Promise<T> {
+    return this.#send({ method: "GET", path, query, answer, repeatable: true, priority: "normal" }, options);
+  }
+}

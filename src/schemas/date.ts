@@ -1,0 +1,28 @@
+import { z } from "zod";
+import { InputValidationError } from "../errors/index.js";
+
+const ISO_8601 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+const WITHOUT_OFFSET = /T[^Z+-]*$/i;
+
+/**
+ * The moment that a datetime of the service stands for. The service writes ISO 8601; a missing offset is read as UTC.
+ *
+ * @throws InputValidationError when the text is no ISO 8601 date or datetime.
+ */
+export function parseServiceDate(text: string): Date {
+  const date = new Date(WITHOUT_OFFSET.test(text) ? `${text}Z` : text);
+  if (!ISO_8601.test(text) || Number.isNaN(date.getTime())) {
+    throw new InputValidationError("parseServiceDate", [{ path: [], message: `not an ISO 8601 date: "${text}"` }]);
+  }
+  return date;
+}
+
+/** A point in time as an argument: a `Date`, or ISO 8601 text, which is sent as it is. */
+export const dateInput = () =>
+  z.custom<Date | string>(
+    (value) =>
+      value instanceof Date
+        ? !Number.isNaN(value.getTime())
+        : typeof value === "string" && ISO_8601.test(value) && !Number.isNaN(Date.parse(value)),
+    "must be a valid Date or an ISO 8601 text",
+  );

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { decimal, integer, lazy, type SameShape } from "./field.js";
+import { skuInput } from "./key.js";
+
+/** What can be changed of an item. */
+export interface ItemChanges {
+  /** Item description. */
+  description?: string | undefined;
+  /** Category ID. */
+  category?: number | undefined;
+  /** Sub-category ID. */
+  subCategory?: number | undefined;
+  /** Unit of measure, for example `EA`, `KG`, `M`. */
+  uOM?: string | undefined;
+  /** Packaging description. */
+  putUp?: string | undefined;
+  /** Units per package. */
+  units?: number | undefined;
+  /** Default owner (customer ID); 0 means own stock. */
+  dfltOwner?: number | undefined;
+  /** True when the item is discontinued. */
+  discontinued?: boolean | undefined;
+}
+
+/** A new item. Source: service interface, "POST /Item (create)". */
+export interface CreateItemInput extends ItemChanges {
+  /** SKU: unique, cannot be changed afterwards. */
+  shortID: string;
+}
+
+const changes = () => ({
+  description: z.string().optional(),
+  category: integer().optional(),
+  subCategory: integer().optional(),
+  uOM: z.string().optional(),
+  putUp: z.string().optional(),
+  units: decimal().optional(),
+  dfltOwner: integer().optional(),
+  discontinued: z.boolean().optional(),
+});
+
+/** Fields that the schema does not know are let through: the service takes "any other Item object field". */
+export const createItemSchema = lazy(() => z.object({ shortID: skuInput(), ...changes() }));
+
+export const itemChangesSchema = lazy(() => z.object(changes()));
+
+true satisfies SameShape<CreateItemInput, typeof createItemSchema>;
+true satisfies SameShape<ItemChanges, typeof itemChangesSchema>;

@@ -1,0 +1,22 @@
+import { z } from "zod";
+import { integer, lazy } from "./field.js";
+
+/** Keys that a URL would lose or take for a way up. */
+const LOST_IN_A_URL = new Set(["", ".", ".."]);
+
+/** Tells what is wrong with a key that goes into a path or query, or `undefined`. */
+export function keyProblem(key: string): string | undefined {
+  if (LOST_IN_A_URL.has(key)) return `"${key}" cannot be used as a key`;
+  if (!key.isWellFormed()) return "must be well-formed Unicode";
+  return undefined;
+}
+
+/** A SKU or alias: text that a URL can carry. */
+export const skuInput = () =>
+  z.string().superRefine((key, context) => {
+    const problem = keyProblem(key);
+    if (problem) context.addIssue({ code: "custom", message: problem });
+  });
+
+export const skuSchema = lazy(skuInput);
+export const integerSchema = lazy(integer);

@@ -1,0 +1,171 @@
+import { z } from "zod";
+import { dateInput } from "./date.js";
+import { decimal, integer, lazy, type SameShape } from "./field.js";
+
+/**
+ * Stock that comes in (a positive adjustment). Source: service interface, "POST /Inventory/Receive".
+ */
+export interface ReceiveInput {
+  /** Item SKU. */
+  itemID: string;
+  /** Quantity, above 0, in the item's unit of measure. */
+  units: number;
+  /** Destination warehouse ID. */
+  wid: number;
+  /** Reason code of the adjustment. */
+  reasonCode: number;
+  /** Bin or location. */
+  spot?: string | undefined;
+  /** Serial or lot number. */
+  serial?: string | undefined;
+  /** Secondary serial number. */
+  serial2?: string | undefined;
+  /** RFID tag. */
+  rfidTag?: string | undefined;
+  /** External reference, for example a purchase order number. */
+  reference?: string | undefined;
+  /** Notes. */
+  remark?: string | undefined;
+  /** Net weight. */
+  netWeight?: number | undefined;
+  /** Gross weight. */
+  grossWeight?: number | undefined;
+  /** Unit cost. */
+  price?: number | undefined;
+  /** Expiration date. */
+  expires?: Date | string | undefined;
+  /** Vendor or supplier ID. */
+  supplier?: number | undefined;
+  /** Purchase order line number, when receiving against an order. */
+  line?: number | undefined;
+  /** Job or project ID. */
+  jobid?: number | undefined;
+}
+
+/**
+ * Stock that changes its place: within a warehouse with `fromSpot` and `toSpot`, to another one with `shipToWid`.
+ * Source: service interface, "POST /Inventory/Move".
+ */
+export interface MoveInput {
+  /** Item SKU. */
+  itemID: string;
+  /** Quantity to move, above 0. */
+  units: number;
+  /** Source warehouse ID. */
+  wid: number;
+  /** Source bin or location. */
+  fromSpot?: string | undefined;
+  /** Destination bin or location. */
+  toSpot?: string | undefined;
+  /** Destination warehouse ID, for a move to another warehouse. Both must be in the client's scope. */
+  shipToWid?: number | undefined;
+  /** Transit slip reference. */
+  transitSlip?: string | undefined;
+  /** Serial or lot number to move. */
+  serial?: string | undefined;
+  /** Secondary serial number. */
+  serial2?: string | undefined;
+  /** RFID tag. */
+  rfidTag?: string | undefined;
+  /** External reference. */
+  reference?: string | undefined;
+  /** The lot record to move. */
+  recno?: number | undefined;
+  /** Received-date filter. */
+  received?: Date | string | undefined;
+}
+
+/**
+ * Stock that goes out (a negative adjustment). Source: service interface, "POST /Inventory/Issue".
+ */
+export interface IssueInput {
+  /** Item SKU. */
+  itemID: string;
+  /** Quantity, above 0, in the item's unit of measure. */
+  units: number;
+  /** Source warehouse ID. */
+  wid: number;
+  /** Reason code of the adjustment. */
+  reasonCode: number;
+  /** Bin or location to issue from. */
+  spot?: string | undefined;
+  /** Serial or lot number. */
+  serial?: string | undefined;
+  /** Secondary serial number. */
+  serial2?: string | undefined;
+  /** RFID tag. */
+  rfidTag?: string | undefined;
+  /** External reference. */
+  reference?: string | undefined;
+  /** Notes. */
+  remark?: string | undefined;
+  /** Net weight. */
+  netWeight?: number | undefined;
+  /** Ship-to customer ID. */
+  shipto?: number | undefined;
+  /** Production or assembly ID. */
+  prodID?: string | undefined;
+  /** The lot record to issue from. */
+  recno?: number | undefined;
+  /** Order line number. */
+  line?: number | undefined;
+}
+
+const text = () => z.string().optional();
+const id = () => integer().optional();
+
+const units = () => decimal().positive();
+
+const quantity = () => ({ itemID: z.string().min(1), units: units(), wid: integer() });
+
+const lotFilter = () => ({ serial: text(), serial2: text(), rfidTag: text(), reference: text() });
+
+/** The fields are those of the document and no others: a misspelt one would be lost without a word. */
+export const receiveSchema = lazy(() =>
+  z.strictObject({
+    ...quantity(),
+    reasonCode: integer(),
+    spot: text(),
+    ...lotFilter(),
+    remark: text(),
+    netWeight: decimal().optional(),
+    grossWeight: decimal().optional(),
+    price: decimal().optional(),
+    expires: dateInput().optional(),
+    supplier: id(),
+    line: id(),
+    jobid: id(),
+  }),
+);
+
+export const moveSchema = lazy(() =>
+  z.strictObject({
+    ...quantity(),
+    fromSpot: text(),
+    toSpot: text(),
+    shipToWid: id(),
+    transitSlip: text(),
+    ...lotFilter(),
+    recno: id(),
+    received: dateInput().optional(),
+  }),
+);
+
+export const issueSchema = lazy(() =>
+  z.strictObject({
+    ...quantity(),
+    reasonCode: integer(),
+    spot: text(),
+    ...lotFilter(),
+    remark: text(),
+    netWeight: decimal().optional(),
+    shipto: id(),
+    prodID: text(),
+    recno: id(),
+    line: id(),
+  }),
+);
+
+true satisfies SameShape<ReceiveInput, typeof receiveSchema>;
+true satisfies SameShape<MoveInput, typeof moveSchema>;
+true satisfies SameShape<IssueInput, typeof issueSchema>;
