@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { BASE_PATH, type Incoming } from "../http/incoming.js";
+import { BASE_PATH } from "../http/incoming.js";
 import type { Service } from "../service.js";
 import { readBody } from "./node-body.js";
+import { NodeIncoming } from "./node-incoming.js";
 import { sendReply } from "./node-reply.js";
 
 export interface ListenOptions {
@@ -47,28 +48,7 @@ export function listen(service: Service, { port = 0, host = "127.0.0.1" }: Liste
 }
 
 async function serve(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const caller = new AbortController();
-  response.once("close", () => caller.abort());
-  const incoming: Incoming = {
-    method: request.method ?? "GET",
-    target: originForm(request.url ?? "/"),
-    header: (name) => headerText(request.headers[name]),
-    body: await readBody(request),
-    address: request.socket.remoteAddress ?? "",
-    signal: caller.signal,
-  };
-  const reply = await service.handle(incoming);
-  await sendReply(reply, response, {
-    gzip: service.settings.compression && /\bgzip\b/.test(headerText(request.headers["accept-encoding"]) ?? ""),
-    signal: caller.signal,
-  });
-}
-
-/** A proxy is sent the whole URL in the request line; only the path matters here. */
-function originForm(target: string): string {
-  return target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?#]*/i, "") || "/";
-}
-
-function headerText(value: string | string[] | undefined): string | null {
-  return Array.isArray(value) ? value.join(", ") : (value ?? null);
+  const incoming = new NodeIncoming(request, response, await readBody(request));
+  const gzip = service.settings.compression && /\bgzip\b/.test(incoming.header("accept-encoding") ?? "");
+  await sendReply(await service.handle(incoming), response, { gzip, incoming });
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import type { Incoming } from "../http/incoming.js";
 import type { Reply } from "../http/reply.js";
 import { pause } from "../timing.js";
 
@@ -13,15 +14,14 @@ const FAST = { level: 1 };
 interface Circumstances {
   /** Whether the caller takes gzip. */
   readonly gzip: boolean;
-  /** Fires when the caller has gone away. */
-  readonly signal: AbortSignal;
+  readonly incoming: Pick<Incoming, "signal">;
 }
 
 /** Sends the reply over a real connection, or breaks the connection where a fault says so. */
 export async function sendReply(
   reply: Reply,
   response: ServerResponse,
-  { gzip, signal }: Circumstances,
+  { gzip, incoming }: Circumstances,
 ): Promise<void> {
   const { status, headers, body, delivery } = reply;
   switch (delivery.kind) {
@@ -41,7 +41,7 @@ export async function sendReply(
       return;
     case "slow":
       response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
-      return sendSlowly(Buffer.from(body), response, delivery, signal);
+      return sendSlowly(Buffer.from(body), response, delivery, incoming.signal);
     case "truncated":
       return sendPart(Buffer.from(body), response, reply, delivery.bytes);
   }

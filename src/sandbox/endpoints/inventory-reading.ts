@@ -1,7 +1,8 @@
 import type { Call } from "../http/call.js";
 import { pageReply } from "../http/paging.js";
 import type { Reply } from "../http/reply.js";
-import { demandInScope, scopeOf, warehouseParam } from "./scope.js";
+import type { Scope } from "../store/scopes.js";
+import { scopeOf, warehouseInScope } from "./scope.js";
 
 /** GET /Inventory: the lots of all warehouses in the caller's scope. */
 export function readLots(call: Call): Reply {
@@ -10,7 +11,7 @@ export function readLots(call: Call): Reply {
 
 /** GET /Inventory/{wid} */
 export function readLotsOfWarehouse(call: Call): Reply {
-  return listLots(call, [warehouseInScope(call)]);
+  return listLots(call, warehouseInScope(call));
 }
 
 /** GET /Inventory/StockLevels: added up over all warehouses in the caller's scope. */
@@ -20,10 +21,10 @@ export function readStockLevels(call: Call): Reply {
 
 /** GET /Inventory/StockLevels/{wid} */
 export function readStockLevelsOfWarehouse(call: Call): Reply {
-  return listStockLevels(call, [warehouseInScope(call)]);
+  return listStockLevels(call, warehouseInScope(call));
 }
 
-function listLots({ state, query, settings }: Call, scope: readonly number[]): Reply {
+function listLots({ state, query, settings }: Call, scope: Scope): Reply {
   const list = {
     listing: state.ledger.listing(scope),
     // Most recent first.
@@ -34,18 +35,12 @@ function listLots({ state, query, settings }: Call, scope: readonly number[]): R
   return pageReply(list, query, settings);
 }
 
-function listStockLevels({ state, query, settings }: Call, scope: readonly number[]): Reply {
+function listStockLevels({ state, query, settings }: Call, scope: Scope): Reply {
   const list = {
     listing: state.book.listing(scope),
     defaultDirection: "ASC" as const,
     honoursModifiedSince: settings.modifiedSinceOn.includes("stockLevels"),
-    text: (partNo: number) => JSON.stringify(state.book.level(partNo, scope)),
+    text: (partNo: number) => state.book.text(partNo, scope),
   };
   return pageReply(list, query, settings);
-}
-
-function warehouseInScope(call: Call): number {
-  const wID = warehouseParam(call);
-  demandInScope(call, wID);
-  return wID;
 }

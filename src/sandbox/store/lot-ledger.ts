@@ -4,6 +4,7 @@ import type { LotFacts, LotSource } from "../data/lot-source.js";
 import { Listing } from "./listing.js";
 import { lotColumns, lotKey } from "./lot-columns.js";
 import { ScopedListings } from "./scoped-listings.js";
+import type { Scope } from "./scopes.js";
 
 /** A lot that was given by the caller, received, or changed since it was generated. */
 interface Kept {
@@ -32,7 +33,7 @@ export class LotLedger {
   }
 
   /** The lots of these warehouses. */
-  listing(scope: readonly number[]): Listing {
+  listing(scope: Scope): Listing {
     return this.listings.of(scope);
   }
 

@@ -1,18 +1,18 @@
 import type { Listing } from "./listing.js";
+import type { Scope } from "./scopes.js";
 
 /** One listing for each set of warehouses that was asked for; made at the first question. */
 export class ScopedListings {
-  private readonly listings = new Map<string, { readonly scope: ReadonlySet<number>; readonly listing: Listing }>();
+  private readonly listings = new Map<Scope, { readonly scope: ReadonlySet<number>; readonly listing: Listing }>();
 
   constructor(private readonly make: (scope: ReadonlySet<number>) => Listing) {}
 
-  of(scope: readonly number[]): Listing {
-    const key = scope.join();
-    let known = this.listings.get(key);
+  of(scope: Scope): Listing {
+    let known = this.listings.get(scope);
     if (!known) {
       const warehouses = new Set(scope);
       known = { scope: warehouses, listing: this.make(warehouses) };
-      this.listings.set(key, known);
+      this.listings.set(scope, known);
     }
     return known.listing;
   }

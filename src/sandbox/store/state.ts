@@ -8,6 +8,7 @@ import { completeLots } from "../data/own-lots.js";
 import type { Settings } from "../settings.js";
 import { Catalogue } from "./catalogue.js";
 import { LotLedger } from "./lot-ledger.js";
+import { Scopes } from "./scopes.js";
 import { type Demand, StockBook } from "./stock-book.js";
 
 /** All that the service remembers about goods. */
@@ -15,6 +16,7 @@ export interface State {
   readonly catalogue: Catalogue;
   readonly ledger: LotLedger;
   readonly book: StockBook;
+  readonly scopes: Scopes;
   /** Names of the warehouses by ID. */
   readonly warehouses: ReadonlyMap<number, string>;
 }
@@ -30,6 +32,7 @@ export function createState(settings: Settings, now: number): State {
     catalogue,
     ledger,
     book: new StockBook(ledger, demandFrom(settings, catalogue)),
+    scopes: new Scopes(settings.warehouses.map(({ wID }) => wID)),
     warehouses: new Map(settings.warehouses.map(({ wID, name }) => [wID, name])),
   };
 }

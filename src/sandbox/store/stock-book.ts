@@ -5,6 +5,7 @@ import { Listing, type SortKey } from "./listing.js";
 import { isOpen, type LotLedger } from "./lot-ledger.js";
 import { type Balance, openingBalance, shelfKey, totalsIn } from "./opening-balance.js";
 import { ScopedListings } from "./scoped-listings.js";
+import type { Scope } from "./scopes.js";
 import { SortedIds } from "./sorted-ids.js";
 import { isShown, levelOf, type Totals } from "./stock-totals.js";
 
@@ -25,6 +26,7 @@ export type Demand = (balance: Balance) => void;
 /** Running totals per item and warehouse. Nothing is added up before somebody asks or changes something. */
 export class StockBook {
   private opened: Balance | undefined;
+  private readonly texts = new Map<Scope, Map<number, string>>();
   private readonly listings = new ScopedListings((scope) => this.listingOf(scope));
 
   constructor(
@@ -33,12 +35,27 @@ export class StockBook {
   ) {}
 
   /** Stock levels of the items that have a lot in one of these warehouses. */
-  listing(scope: readonly number[]): Listing {
+  listing(scope: Scope): Listing {
     return this.listings.of(scope);
   }
 
   level(partNo: number, scope: Iterable<number>): StockLevel {
     return levelOf(partNo, this.parts(partNo, scope));
+  }
+
+  /** The stock level as JSON text. */
+  text(partNo: number, scope: Scope): string {
+    let texts = this.texts.get(scope);
+    if (!texts) {
+      texts = new Map();
+      this.texts.set(scope, texts);
+    }
+    let text = texts.get(partNo);
+    if (text === undefined) {
+      text = JSON.stringify(this.level(partNo, scope));
+      texts.set(partNo, text);
+    }
+    return text;
   }
 
   /** Lots of the item that are in stock in the warehouse, oldest first. */
@@ -80,6 +97,7 @@ export class StockBook {
     for (const wID of warehouses) this.listings.each(wID, (listing, scope) => affected.set(listing, scope));
     for (const [listing, scope] of affected) if (this.isListed(partNo, scope)) listing.drop(partNo);
     const lot = change();
+    for (const texts of this.texts.values()) texts.delete(partNo);
     for (const [listing, scope] of affected) if (this.isListed(partNo, scope)) listing.add(partNo);
     return lot;
   }
