@@ -26,6 +26,8 @@ export interface Sandbox {
   addFault(rule: FaultRule): void;
   /** Removes all rules, those of the options included. */
   clearFaults(): void;
+  /** Calls the listener for each request once it has been answered. Gives a function that ends this. */
+  onRequest(listener: (request: LoggedRequest) => void): () => void;
   /** Moves the sandbox's clock forward by so many milliseconds, on top of `now`. */
   advance(milliseconds: number): void;
   /** Makes every token invalid, as if the service had been restarted: the next request gets 401. */
@@ -47,6 +49,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
     listen: (listenOptions) => listen(service, listenOptions),
     addFault: (rule) => service.faults.add(rule),
     clearFaults: () => service.faults.clear(),
+    onRequest: (listener) => service.watchers.add({ request: listener }),
     advance: (milliseconds) => service.clock.advance(milliseconds),
     revokeTokens: () => service.gate.tokens.revokeAll(),
     reset: () => service.reset(),

@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { BASE_PATH } from "../http/incoming.js";
+import { Site } from "../page/site.js";
 import type { Service } from "../service.js";
+import { Compressor } from "./compressor.js";
 import { readBody } from "./node-body.js";
 import { NodeIncoming } from "./node-incoming.js";
 import { sendReply } from "./node-reply.js";
@@ -11,6 +12,8 @@ export interface ListenOptions {
   port?: number;
   /** Address to listen on. @default "127.0.0.1" */
   host?: string;
+  /** Serve a web page at `/` that shows stock, requests and transactions live. @default false */
+  page?: boolean;
 }
 
 /** A sandbox on real HTTP. */
@@ -23,9 +26,15 @@ export interface SandboxServer {
 }
 
 /** Rejects with Node's own error, for example `EADDRINUSE` when the port is taken. */
-export function listen(service: Service, { port = 0, host = "127.0.0.1" }: ListenOptions = {}): Promise<SandboxServer> {
+export function listen(
+  service: Service,
+  { port = 0, host = "127.0.0.1", page = false }: ListenOptions = {},
+): Promise<SandboxServer> {
+  const compressor = new Compressor();
+  const site = page ? new Site(service) : undefined;
   const server = createServer((request, response) => {
-    serve(service, request, response).catch(() => response.destroy());
+    if (site?.serves(request)) return site.serve(request, response);
+    serve(service, compressor, request, response).catch(() => response.destroy());
   });
   // Above the idle time of the usual clients, so that it is they who close a connection.
   server.keepAliveTimeout = 65_000;
@@ -33,22 +42,32 @@ export function listen(service: Service, { port = 0, host = "127.0.0.1" }: Liste
     server.once("error", reject);
     server.listen(port, host, () => {
       server.off("error", reject);
-      const { port: actual } = server.address() as AddressInfo;
+      const address = server.address();
+      const actual = typeof address === "object" && address ? address.port : port;
       resolve({
         url: `http://${host.includes(":") ? `[${host}]` : host}:${actual}${BASE_PATH}`,
         port: actual,
-        close: () =>
-          new Promise((closed) => {
-            server.close(() => closed());
-            server.closeAllConnections();
-          }),
+        close: () => stop(server, site),
       });
     });
   });
 }
 
-async function serve(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
+function stop(server: Server, site: Site | undefined): Promise<void> {
+  site?.close();
+  return new Promise((closed) => {
+    server.close(() => closed());
+    server.closeAllConnections();
+  });
+}
+
+async function serve(
+  service: Service,
+  compressor: Compressor,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const incoming = new NodeIncoming(request, response, await readBody(request));
   const gzip = service.settings.compression && /\bgzip\b/.test(incoming.header("accept-encoding") ?? "");
-  await sendReply(await service.handle(incoming), response, { gzip, incoming });
+  await sendReply(await service.handle(incoming), response, { compressor: gzip ? compressor : undefined, incoming });
 }

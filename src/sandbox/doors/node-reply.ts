@@ -1,19 +1,12 @@
 import type { ServerResponse } from "node:http";
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
 import type { Incoming } from "../http/incoming.js";
 import type { Reply } from "../http/reply.js";
 import { pause } from "../timing.js";
-
-const compress = promisify<Buffer, { level: number }, Buffer>(gzip);
-
-/** Below this, compressing costs more than it saves. */
-const COMPRESS_FROM_BYTES = 1024;
-const FAST = { level: 1 };
+import type { Compressor } from "./compressor.js";
 
 interface Circumstances {
-  /** Whether the caller takes gzip. */
-  readonly gzip: boolean;
+  /** There when the caller takes gzip. */
+  readonly compressor: Compressor | undefined;
   readonly incoming: Pick<Incoming, "signal">;
 }
 
@@ -21,7 +14,7 @@ interface Circumstances {
 export async function sendReply(
   reply: Reply,
   response: ServerResponse,
-  { gzip, incoming }: Circumstances,
+  { compressor, incoming }: Circumstances,
 ): Promise<void> {
   const { status, headers, body, delivery } = reply;
   switch (delivery.kind) {
@@ -31,8 +24,8 @@ export async function sendReply(
     case "hang":
       return;
     case "whole":
-      if (gzip && body.length >= COMPRESS_FROM_BYTES) {
-        const packed = await compress(Buffer.from(body), FAST);
+      if (compressor?.worthwhile(body)) {
+        const packed = await compressor.gzip(body);
         const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
         response.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
       } else {

@@ -7,6 +7,7 @@ import { type Balance, openingBalance, shelfKey, totalsIn } from "./opening-bala
 import { ScopedListings } from "./scoped-listings.js";
 import type { Scope } from "./scopes.js";
 import { SortedIds } from "./sorted-ids.js";
+import { type StockSummary, summarize } from "./stock-summary.js";
 import { isShown, levelOf, type Totals } from "./stock-totals.js";
 
 const COLUMNS = [
@@ -61,6 +62,11 @@ export class StockBook {
   /** Lots of the item that are in stock in the warehouse, oldest first. */
   shelf(partNo: number, wID: number): readonly number[] {
     return this.balance.shelves.get(shelfKey(partNo, wID)) ?? [];
+  }
+
+  /** What is in stock in one warehouse, all items together. */
+  summary(wID: number): StockSummary {
+    return summarize(this.balance, wID);
   }
 
   receive(lot: Lot, now: number): Lot {

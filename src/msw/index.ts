@@ -1,0 +1,32 @@
+/** The sandbox as msw request handlers. */
+import { HttpResponse, http, type RequestHandler } from "msw";
+import type { Sandbox } from "../sandbox/index.js";
+
+/** The part of a sandbox that the handlers need. */
+export type HandledSandbox = Pick<Sandbox, "baseUrl" | "fetch">;
+
+/**
+ * Handlers that answer every request under `baseUrl` from the sandbox, for `setupServer` or `setupWorker`.
+ *
+ * msw intercepts the global `fetch`, so the client needs `fetch: globalThis.fetch`. A dropped connection becomes what
+ * msw calls a network error: the caller's fetch rejects with a `TypeError`, without a `cause`.
+ *
+ * @param sandbox what `createSandbox` gave
+ * @param baseUrl where the client believes the service to be, version segment included; the sandbox's own by default
+ */
+export function sandboxHandlers(sandbox: HandledSandbox, baseUrl: string = sandbox.baseUrl): RequestHandler[] {
+  const base = baseUrl.replace(/\/+$/, "");
+  const path = new RegExp(`^${base.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}(?:/|$)`, "i");
+  return [
+    http.all(path, async ({ request }) => {
+      const target = sandbox.baseUrl + request.url.slice(base.length);
+      try {
+        return await sandbox.fetch(new Request(target, request.clone()), { signal: request.signal });
+      } catch (error) {
+        // An aborted caller has its own reason by now; msw would report a rejection as a fault of the handler.
+        if (error instanceof TypeError || request.signal.aborted) return HttpResponse.error();
+        throw error;
+      }
+    }),
+  ];
+}

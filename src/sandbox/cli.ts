@@ -1,0 +1,63 @@
+#!/usr/bin/env node
+/** The command `stocklot-sandbox`. */
+import { type Command, commandFrom, type ServeCommand } from "./cli/arguments.js";
+import { requestLine } from "./cli/request-line.js";
+import { greeting, packageVersion, USAGE } from "./cli/texts.js";
+import { createSandbox } from "./create-sandbox.js";
+import type { SandboxServer } from "./doors/listen.js";
+
+process.exitCode = await main(process.argv.slice(2));
+
+/** Gives the exit code; a server that is running keeps the process alive. */
+async function main(args: readonly string[]): Promise<number> {
+  let command: Command;
+  try {
+    command = commandFrom(args);
+  } catch (error) {
+    return fail(2, `${messageOf(error)}\nTry stocklot-sandbox --help.`);
+  }
+  if (command.kind === "help") return say(USAGE);
+  if (command.kind === "version") return say(packageVersion());
+  return serve(command);
+}
+
+async function serve({ port, host, options }: ServeCommand): Promise<number> {
+  const sandbox = createSandbox(options);
+  let server: SandboxServer;
+  try {
+    server = await sandbox.listen({ port, host, page: true });
+  } catch (error) {
+    return fail(1, couldNotListen(error, port));
+  }
+  const colour = process.stdout.isTTY === true && !process.env.NO_COLOR;
+  sandbox.onRequest((request) => say(requestLine(request, colour)));
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.once(signal, async () => {
+      await server.close();
+      say("# stopped");
+    });
+  }
+  return say(greeting(server.url, sandbox));
+}
+
+function couldNotListen(error: unknown, port: number): string {
+  if (error instanceof Error && "code" in error) {
+    if (error.code === "EADDRINUSE") return `Port ${port} is taken. Choose another one with --port, or --port 0.`;
+    if (error.code === "EACCES") return `Port ${port} may not be used. Choose another one with --port.`;
+  }
+  return messageOf(error);
+}
+
+function say(text: string): number {
+  process.stdout.write(`${text}\n`);
+  return 0;
+}
+
+function fail(exitCode: number, message: string): number {
+  process.stderr.write(`stocklot-sandbox: ${message}\n`);
+  return exitCode;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,73 @@
+import { parseArgs } from "node:util";
+import type { SandboxOptions } from "../options.js";
+import { faultRule } from "./fault-argument.js";
+
+/** What the command line asks for. */
+export type Command = { readonly kind: "help" } | { readonly kind: "version" } | ServeCommand;
+
+export interface ServeCommand {
+  readonly kind: "serve";
+  readonly port: number;
+  readonly host: string;
+  readonly options: SandboxOptions;
+}
+
+export const DEFAULT_PORT = 4010;
+
+/** Requests that the command remembers for its page. */
+const LOG_SIZE = 1000;
+
+/** Throws an `Error` that says what is wrong with the arguments. */
+export function commandFrom(args: readonly string[]): Command {
+  const { values } = parseArgs({ args: [...args], options: OPTIONS, strict: true });
+  if (values.help) return { kind: "help" };
+  if (values.version) return { kind: "version" };
+  const client = { clientId: "sandbox-client", clientSecret: "sandbox-secret", readOnly: values["read-only"] === true };
+  return {
+    kind: "serve",
+    port: values.port === undefined ? DEFAULT_PORT : whole("port", values.port, 0, 65_535),
+    host: values.host ?? "127.0.0.1",
+    options: {
+      clients: [client],
+      requestLogSize: LOG_SIZE,
+      faults: (values.fault ?? []).map(faultRule),
+      ...(values.items !== undefined && { items: whole("items", values.items, 0) }),
+      ...(values.lots !== undefined && { lots: whole("lots", values.lots, 0) }),
+      ...(values.seed !== undefined && { seed: whole("seed", values.seed, 0) }),
+      ...(values.latency !== undefined && { latencyMs: range(values.latency) }),
+      ...(values["rate-limit"] !== undefined && { rateLimit: rateLimit(values["rate-limit"]) }),
+      ...(values["token-ttl"] !== undefined && { tokenTtlSeconds: whole("token-ttl", values["token-ttl"], 1) }),
+    },
+  };
+}
+
+const OPTIONS = {
+  port: { type: "string", short: "p" },
+  host: { type: "string" },
+  items: { type: "string" },
+  lots: { type: "string" },
+  seed: { type: "string" },
+  latency: { type: "string" },
+  "rate-limit": { type: "string" },
+  "token-ttl": { type: "string" },
+  "read-only": { type: "boolean" },
+  fault: { type: "string", multiple: true },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean", short: "v" },
+} as const;
+
+function whole(name: string, text: string, min: number, max = Number.MAX_SAFE_INTEGER): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+  throw new Error(`--${name} takes a whole number of at least ${min}, not "${text}".`);
+}
+
+function range(text: string): number | [number, number] {
+  const [min, max] = text.split("-");
+  if (max === undefined) return whole("latency", text, 0);
+  return [whole("latency", min ?? "", 0), whole("latency", max, Number(min))];
+}
+
+function rateLimit(text: string): SandboxOptions["rateLimit"] & (object | false) {
+  return text === "off" || text === "0" ? false : { requests: whole("rate-limit", text, 1) };
+}

@@ -1,0 +1,71 @@
+import { faultFrom } from "../faults/fault-book.js";
+import type { Fault, FaultRule, FaultShorthand } from "../faults/rule.js";
+
+/** Faults that can be named on the command line, besides a status. */
+const NAMES: readonly Exclude<FaultShorthand, number>[] = [
+  "drop",
+  "drop-after",
+  "hang",
+  "hang-after",
+  "slow",
+  "truncated",
+  "invalid-json",
+  "empty",
+  "html",
+  "wrong-shape",
+  "oversized",
+];
+
+/**
+ * A rule from text such as `POST /Inventory/Receive drop-after times=1`: method and path may be left out, then comes
+ * the fault, or a status, then details. Throws an `Error` that says what it does not understand.
+ */
+export function faultRule(text: string): FaultRule {
+  const words = text.trim().split(/\s+/);
+  const method = /^[A-Z]+$/.test(words[0] ?? "") ? words.shift() : undefined;
+  const path = words[0]?.startsWith("/") ? words.shift() : undefined;
+  const fault = faultNamed(words.shift() ?? "", text);
+  const details = new Map(words.map((word) => pair(word, text)));
+  return {
+    ...(method !== undefined && { method }),
+    ...(path !== undefined && { path }),
+    ...take(details, "times", "times"),
+    ...take(details, "skip", "skip"),
+    ...take(details, "probability", "probability"),
+    fault: detailed(fault, details, text),
+  };
+}
+
+function faultNamed(word: string, text: string): Fault {
+  if (/^[1-5]\d\d$/.test(word)) return faultFrom(Number(word));
+  const name = NAMES.find((known) => known === word);
+  if (name) return faultFrom(name);
+  throw new Error(`--fault "${text}": "${word}" is neither a status nor one of ${NAMES.join(", ")}.`);
+}
+
+function detailed(fault: Fault, details: Map<string, number>, text: string): Fault {
+  let result: Fault = fault;
+  if (fault.type === "slow") {
+    result = { ...fault, ...take(details, "delay", "delayMs"), ...take(details, "chunk", "chunkBytes") };
+  } else if (fault.type === "truncated" || fault.type === "oversized") {
+    result = { ...fault, ...take(details, "bytes", "bytes") };
+  }
+  const [unknown] = details.keys();
+  if (unknown !== undefined) throw new Error(`--fault "${text}": there is no detail "${unknown}" for ${fault.type}.`);
+  return result;
+}
+
+function pair(word: string, text: string): [string, number] {
+  const [name = "", value = ""] = word.split("=");
+  if (value === "" || !Number.isFinite(Number(value)))
+    throw new Error(`--fault "${text}": "${word}" is not name=number.`);
+  return [name, Number(value)];
+}
+
+/** Takes one detail out, under the name that the rule has for it. */
+function take<Name extends string>(details: Map<string, number>, from: string, name: Name): { [N in Name]?: number };
+function take(details: Map<string, number>, from: string, name: string): Record<string, number> {
+  const value = details.get(from);
+  details.delete(from);
+  return value === undefined ? {} : { [name]: value };
+}

@@ -1,0 +1,49 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Service } from "../service.js";
+import type { Transaction } from "../transactions.js";
+import { Feed } from "./feed.js";
+import { PAGE } from "./markup.js";
+import { snapshotOf } from "./snapshot.js";
+
+const SHOWN_TRANSACTIONS = 50;
+
+const PAGE_HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "cache-control": "no-store",
+  "content-security-policy":
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'",
+};
+
+/** The web page at `/`, and the stream that keeps it up to date. Neither is a request of the service. */
+export class Site {
+  private readonly transactions: Transaction[] = [];
+  private readonly feed: Feed;
+  private readonly stopWatching: () => void;
+
+  constructor(service: Service) {
+    this.feed = new Feed(() => snapshotOf(service, this.transactions));
+    this.stopWatching = service.watchers.add({
+      request: () => this.feed.changed(),
+      transaction: (transaction) => {
+        this.transactions.unshift(transaction);
+        this.transactions.length = Math.min(this.transactions.length, SHOWN_TRANSACTIONS);
+        this.feed.changed();
+      },
+    });
+  }
+
+  serves({ method, url }: IncomingMessage): boolean {
+    return method === "GET" && (url === "/" || url === "/events" || url === "/favicon.ico");
+  }
+
+  serve({ url }: IncomingMessage, response: ServerResponse): void {
+    if (url === "/events") this.feed.join(response);
+    else if (url === "/") response.writeHead(200, PAGE_HEADERS).end(PAGE);
+    else response.writeHead(204).end();
+  }
+
+  close(): void {
+    this.stopWatching();
+    this.feed.close();
+  }
+}

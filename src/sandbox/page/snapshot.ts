@@ -1,0 +1,32 @@
+import type { LoggedRequest } from "../request-log.js";
+import type { Service } from "../service.js";
+import type { StockSummary } from "../store/stock-summary.js";
+import type { Transaction } from "../transactions.js";
+
+const SHOWN_REQUESTS = 50;
+
+/** What the page shows. */
+export interface Snapshot {
+  readonly warehouses: readonly (StockSummary & { readonly wID: number; readonly name: string })[];
+  /** Latest first. */
+  readonly requests: readonly Omit<LoggedRequest, "body">[];
+  /** Latest first. */
+  readonly transactions: readonly Transaction[];
+  readonly rate: readonly { readonly key: string; readonly used: number; readonly limit: number }[];
+  readonly intervalMs: number;
+}
+
+export function snapshotOf(service: Service, transactions: readonly Transaction[]): Snapshot {
+  const { state, gate, clock, log, settings } = service;
+  return {
+    warehouses: [...state.warehouses].map(([wID, name]) => ({ wID, name, ...state.book.summary(wID) })),
+    requests: log.entries.slice(-SHOWN_REQUESTS).reverse().map(withoutBody),
+    transactions,
+    rate: gate.readings(clock.now()).map(({ key, reading }) => ({ key, used: reading.used, limit: reading.limit })),
+    intervalMs: settings.rateLimit ? settings.rateLimit.intervalMs : 0,
+  };
+}
+
+function withoutBody({ body: _body, ...entry }: LoggedRequest): Omit<LoggedRequest, "body"> {
+  return entry;
+}
