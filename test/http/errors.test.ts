@@ -1,0 +1,196 @@
+import { HttpResponse } from "msw";
+import { describe, expect, it } from "vitest";
+import {
+  ApiError,
+  AuthenticationError,
+  BadRequestError,
+  ConflictError,
+  NotFoundError,
+  NotImplementedError,
+  OutcomeUnknownError,
+  PermissionError,
+  RateLimitError,
+  ResponseValidationError,
+  ServerError,
+  ValidationError,
+} from "../../src/index.js";
+import { envelope, ITEM, json, LOT, service } from "./service.js";
+
+const on = service();
+
+const documented = (statusCode: number, error: string, message: string, details?: object) => ({
+  statusCode,
+  error,
+  message,
+  ...(details ? { details } : {}),
+});
+
+const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => expect.fail("no error"),
+    (error: unknown) => error,
+  );
+
+const OFF = { retry: false } as const;
+
+describe("an error status", () => {
+  it.each([
+    [400, "bad_request", BadRequestError],
+    [403, "forbidden", PermissionError],
+    [404, "not_found", NotFoundError],
+    [409, "conflict", ConflictError],
+    [500, "internal_error", ServerError],
+    [501, "not_implemented", NotImplementedError],
+    [503, "unavailable", ServerError],
+    [418, "teapot", ApiError],
+  ] as const)("%i %s arrives as its class, with code and message", async (status, code, ErrorClass) => {
+    const client = on.client(json(documented(status, code, "What went wrong."), status), OFF);
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toBeInstanceOf(ErrorClass);
+    expect(error).toMatchObject({
+      name: ErrorClass.name,
+      status,
+      code,
+      message: "What went wrong.",
+      method: "GET",
+      path: "/Item",
+      attempts: 1,
+      headers: { "content-type": "application/json" },
+    });
+  });
+
+  it("400 validation_error carries the details", async () => {
+    const details = { units: ["must be greater than 0"], wid: ["is required"] };
+    const client = on.client(json(documented(400, "validation_error", "Model validation failed.", details), 400));
+    const error = await failureOf(client.items.create({ shortID: "X" }));
+    expect(error).toBeInstanceOf(ValidationError);
+    expect(error).toMatchObject({ message: "Model validation failed.", details });
+  });
+
+  it("401 with a fresh token too is an AuthenticationError, after one replay", async () => {
+    const client = on.client(json(documented(401, "unauthorized", "Token expired."), 401));
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error).toMatchObject({ status: 401, code: "unauthorized", attempts: 2 });
+    expect(on.tokens).toBe(2);
+  });
+
+  it("429 is a RateLimitError with the pause that the service asks for", async () => {
+    const client = on.client(
+      () =>
+        HttpResponse.json(
+          { message: "Rate Limit Exceeded. 100 per Minute" },
+          { status: 429, headers: { "retry-after": "7" } },
+        ),
+      OFF,
+    );
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toBeInstanceOf(RateLimitError);
+    expect(error).toMatchObject({
+      code: "rate_limited",
+      message: "Rate Limit Exceeded. 100 per Minute",
+      retryAfterMs: 7_000,
+    });
+    expect(client.rateLimit.pausedUntil).toBeGreaterThan(Date.now());
+  });
+
+  it("of a redirect is an ApiError, and the redirect is not followed", async () => {
+    const client = on.client(
+      () => new HttpResponse(null, { status: 302, headers: { location: "https://evil.test/" } }),
+    );
+    expect(await failureOf(client.items.get("X"))).toMatchObject({ name: "ApiError", status: 302 });
+    expect(on.seen).toHaveLength(1);
+  });
+
+  it("with HTML is of the right class, with an excerpt", async () => {
+    const client = on.client(() => HttpResponse.html("<h1>Bad gateway</h1>", { status: 502 }), OFF);
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toBeInstanceOf(ServerError);
+    expect(error).toMatchObject({ status: 502, message: "HTTP 502: Bad gateway" });
+  });
+
+  it.each([
+    408, 500, 502, 503, 504,
+  ])("%i to a write that may not be repeated leaves its outcome unknown", async (status) => {
+    const client = on.client(json({}, status));
+    const error = await failureOf(client.items.create({ shortID: "X" }));
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(error).toMatchObject({
+      cause: { status },
+      request: { method: "POST", path: "/Item", body: { shortID: "X" }, sentAt: expect.any(Number) },
+    });
+    expect(on.seen).toHaveLength(1);
+  });
+
+  it("501 to a write is no secret: it was not applied", async () => {
+    const client = on.client(json(documented(501, "not_implemented", "Not available."), 501));
+    expect(await failureOf(client.items.create({ shortID: "X" }))).toBeInstanceOf(NotImplementedError);
+  });
+});
+
+describe("refused credentials", () => {
+  it.each([400, 401, 403])("with %i are an AuthenticationError with that status, asked once", async (status) => {
+    let asked = 0;
+    const client = on.client(json(ITEM), {
+      fetch: async () => {
+        asked += 1;
+        return Response.json({ error: "invalid_client", error_description: "Unknown client." }, { status });
+      },
+    });
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error).toMatchObject({ status, code: "invalid_client", message: "Unknown client.", path: "/Token" });
+    expect(asked).toBe(1);
+    await failureOf(client.items.get("X"));
+    expect(asked).toBe(2);
+  });
+});
+
+describe("an answer that is not what the document says", () => {
+  const odd = { ...LOT, recNo: 12, units: "12" };
+
+  it("names endpoint, record and field, and tells how to relax the check", async () => {
+    const client = on.client(json(envelope([LOT, odd])));
+    const error = await failureOf(client.inventory.listLots({ wid: 3 }).toArray());
+    expect(error).toBeInstanceOf(ResponseValidationError);
+    expect(error).toMatchObject({ status: 200, issues: [{ path: ["value", 1, "units"] }] });
+    expect(String(error)).toMatch(/GET \/Inventory\/3: .*value\[1\]\.units.*responseValidation/);
+  });
+
+  it('is logged and passed through with responseValidation: "warn"', async () => {
+    const warnings: string[] = [];
+    const logger = { debug: () => {}, info: () => {}, error: () => {}, warn: (line: string) => warnings.push(line) };
+    const client = on.client(json(envelope([LOT, odd])), { responseValidation: "warn", logger });
+    expect((await client.inventory.listLots().toArray())[1]).toEqual(odd);
+    expect(warnings).toEqual([expect.stringContaining("value[1].units")]);
+  });
+
+  it('is passed through with responseValidation: "off"', async () => {
+    const client = on.client(json({ ...ITEM, partNo: "7" }), { responseValidation: "off" });
+    expect(await client.items.get("X")).toMatchObject({ partNo: "7" });
+  });
+
+  it.each(["error", "warn", "off"] as const)("is an error however lenient (%s) when it is not JSON", async (mode) => {
+    const client = on.client(() => HttpResponse.html("<p>Welcome</p>"), { responseValidation: mode });
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toBeInstanceOf(ResponseValidationError);
+    expect(String(error)).toContain("<p>Welcome</p>");
+  });
+
+  it.each([
+    "error",
+    "warn",
+    "off",
+  ] as const)("is an error however lenient (%s) when a page has no records", async (mode) => {
+    const client = on.client(json({ error: "none" }), { responseValidation: mode });
+    expect(await failureOf(client.items.list().toArray())).toBeInstanceOf(ResponseValidationError);
+  });
+
+  it("to a create says that the item is there and must not be sent again", async () => {
+    const client = on.client(() => new HttpResponse("", { status: 201 }));
+    const error = await failureOf(client.items.create({ shortID: "X" }));
+    expect(error).toBeInstanceOf(ResponseValidationError);
+    expect(String(error)).toMatch(/do not send it again/);
+    expect(on.seen).toHaveLength(1);
+  });
+});

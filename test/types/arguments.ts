@@ -1,0 +1,112 @@
+/** Compiled, never run: what the compiler must take, and what it must refuse. */
+import { z } from "zod";
+import {
+  type ClientOptions,
+  createRateLimiter,
+  InventoryClient,
+  type Item,
+  type Lot,
+  type Page,
+  type Paginator,
+  type RequestOptions,
+  type StockLevel,
+} from "../../src/index.js";
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+const equal = <A, B>(_: Equal<A, B>) => {};
+
+declare const client: InventoryClient;
+
+export async function arguments_(): Promise<void> {
+  new InventoryClient();
+  new InventoryClient({ baseUrl: "https://x/api/v1", rateLimit: false, retry: false, rateLimiter: undefined });
+  new InventoryClient({ rateLimiter: createRateLimiter({ requests: 50 }), fetch: globalThis.fetch, logger: console });
+  // @ts-expect-error a misspelt option
+  new InventoryClient({ baseURL: "https://x/api/v1" });
+  // @ts-expect-error a misspelt limit
+  new InventoryClient({ rateLimit: { request: 100 } });
+  // @ts-expect-error a limiter is made by createRateLimiter
+  new InventoryClient({ rateLimiter: {} });
+  // @ts-expect-error there is no such mode
+  new InventoryClient({ responseValidation: "strict" });
+
+  client.items.list({ direction: "ASC", modifiedSince: new Date(), includeDiscontinued: true });
+  // @ts-expect-error the direction is spelt in capitals
+  client.items.list({ direction: "asc" });
+  // @ts-expect-error page numbers are numbers
+  client.items.list({ page: "1" });
+  // @ts-expect-error items have no warehouse
+  client.items.list({ wid: 3 });
+  client.inventory.listLots({ wid: 3 }, { gapless: true, concurrency: 4, readAhead: 0, onProgress: () => {} });
+  // @ts-expect-error a warehouse ID is a number
+  client.inventory.listLots({ wid: "3" });
+  // @ts-expect-error it is spelt wid in requests
+  client.inventory.listLots({ wID: 3 });
+  // @ts-expect-error options of iterations are for lists
+  client.items.get("X", { gapless: true });
+  client.items.get("X", { priority: "low", timeoutMs: 5, signal: AbortSignal.timeout(5), retry: { maxRetries: 1 } });
+  // @ts-expect-error a SKU is text
+  client.items.get(5);
+  // @ts-expect-error a part number is a number
+  client.items.getByPartNo("5");
+
+  client.items.create({ shortID: "X", uOM: "EA" });
+  // @ts-expect-error a SKU is required
+  client.items.create({ description: "X" });
+  // @ts-expect-error the object's names are used, not those of the quick start
+  client.items.create({ shortID: "X", unit: "EA" });
+  client.items.update("X", { description: undefined });
+  // @ts-expect-error the SKU cannot be changed
+  client.items.update("X", { shortID: "Y" });
+
+  const receipt = { itemID: "X", units: 1, wid: 3, reasonCode: 1 };
+  client.inventory.receive({ ...receipt, rfidTag: "T", expires: "2026-01-01" });
+  // @ts-expect-error a receipt needs a reason
+  client.inventory.receive({ itemID: "X", units: 1, wid: 3 });
+  // @ts-expect-error it is spelt rfidTag in requests
+  client.inventory.receive({ ...receipt, rFIDTag: "T" });
+  client.inventory.move({ itemID: "X", units: 1, wid: 3, fromSpot: "A", toSpot: "B" });
+  // @ts-expect-error a move needs no reason and has no such field
+  client.inventory.move({ itemID: "X", units: 1, wid: 3, reasonCode: 1 });
+  // @ts-expect-error an issue needs a reason
+  client.inventory.issue({ itemID: "X", units: 1, wid: 3 });
+}
+
+export async function results(): Promise<void> {
+  equal<Paginator<Item>, ReturnType<typeof client.items.list>>(true);
+  for await (const lot of client.inventory.listLots()) {
+    equal<typeof lot, Lot>(true);
+    equal<typeof lot.shipped, string | null>(true);
+    // @ts-expect-error a field that the document does not know
+    lot.createdBy;
+    // @ts-expect-error it is spelt wID in lots
+    lot.wid;
+  }
+  for await (const page of client.inventory.listStockLevels().pages()) equal<typeof page, Page<StockLevel>>(true);
+  // @ts-expect-error a paginator is not a promise
+  client.items.list().then(() => {});
+  const created = await client.items.create({ shortID: "X" });
+  equal<typeof created.status, "created">(true);
+  equal<typeof created.item, Item | undefined>(true);
+  const { recNo, body } = await client.inventory.issue({ itemID: "X", units: 1, wid: 3, reasonCode: 1 });
+  equal<typeof recNo, number | undefined>(true);
+  equal<typeof body, unknown>(true);
+
+  const order = await client.request({
+    method: "GET",
+    path: "/Orders/1",
+    schema: z.object({ at: z.string().transform(Number) }),
+  });
+  equal<typeof order, { at: number }>(true);
+  equal<Awaited<ReturnType<typeof raw>>, unknown>(true);
+  const orders = client.paginate({ path: "/Orders", schema: z.object({ no: z.number() }), key: "no" });
+  equal<typeof orders, Paginator<{ no: number }>>(true);
+  // @ts-expect-error there is no such field to tell records by
+  client.paginate({ path: "/Orders", schema: z.object({ no: z.number() }), key: "number" });
+}
+
+const raw = () => client.request({ method: "GET", path: "/Orders/1" });
+
+/** The same name means the same in the options of a client and of a request. */
+type Shared = "timeoutMs" | "totalTimeoutMs" | "retry";
+equal<Pick<ClientOptions, Shared>, Pick<RequestOptions, Shared>>(true);
