@@ -8,7 +8,7 @@ import { lazy } from "./field.js";
 export const tokenSchema = lazy(() =>
   z.object({
     access_token: z.string().regex(/^[\x21-\x7e]+$/),
-    token_type: z.unknown(),
-    expires_in: z.unknown(),
+    token_type: z.unknown().optional(),
+    expires_in: z.unknown().optional(),
   }),
 );

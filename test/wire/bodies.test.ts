@@ -1,0 +1,87 @@
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { ResponseValidationError } from "../../src/index.js";
+import { ITEM } from "../http/service.js";
+import { clientOf } from "./server.js";
+
+const body = JSON.stringify({ ...ITEM, description: "Schräube ✓ ".repeat(100) });
+
+describe("a compressed answer", () => {
+  it("is asked for", async () => {
+    const { client, requests } = await clientOf((_, response) => response.end(body));
+    await client.items.get("X");
+    expect(requests[0]?.headers["accept-encoding"]).toBe("gzip, br");
+  });
+
+  it.each([
+    ["gzip", gzipSync(body)],
+    ["x-gzip", gzipSync(body)],
+    ["GZIP", gzipSync(body)],
+    ["br", brotliCompressSync(body)],
+    ["deflate", deflateSync(body)],
+    ["identity", Buffer.from(body)],
+    ["gzip, br", brotliCompressSync(gzipSync(body))],
+  ])("in %s is decoded", async (encoding, bytes) => {
+    const { client } = await clientOf((_, response) => {
+      response.setHeader("content-encoding", encoding);
+      for (let at = 0; at < bytes.length; at += 7) response.write(bytes.subarray(at, at + 7));
+      response.end();
+    });
+    expect(await client.items.get("X")).toEqual(JSON.parse(body));
+  });
+
+  it.each([
+    ["is broken", "gzip", gzipSync(body).fill(7, 20, 30)],
+    ["is cut", "br", brotliCompressSync(body).subarray(0, 40)],
+    ["is of an unknown coding", "zstd9", Buffer.from(body)],
+  ])("that %s is a ResponseValidationError", async (_, encoding, bytes) => {
+    const { client } = await clientOf((_request, response) => {
+      response.setHeader("content-encoding", encoding);
+      response.end(bytes);
+    });
+    await expect(client.items.get("X")).rejects.toThrow(ResponseValidationError);
+  });
+
+  it("may be empty", async () => {
+    const { client } = await clientOf((_, response) => {
+      response.setHeader("content-encoding", "gzip");
+      response.end();
+    });
+    expect(await client.inventory.receive({ itemID: "X", units: 1, wid: 1, reasonCode: 1 })).toEqual({});
+  });
+});
+
+describe("maxResponseBytes", () => {
+  const large = JSON.stringify({ ...ITEM, description: "x".repeat(5_000) });
+
+  it.each<[string, (text: string) => [Record<string, string>, Buffer]]>([
+    ["that says so", (text) => [{ "content-length": String(text.length) }, Buffer.from(text)]],
+    ["that comes in chunks", (text) => [{}, Buffer.from(text)]],
+    ["that is small until it is decompressed", (text) => [{ "content-encoding": "gzip" }, gzipSync(text)]],
+  ])("refuses a larger answer %s, and takes one that fits", async (_, make) => {
+    const [headers, bytes] = make(large);
+    const handler: Parameters<typeof clientOf>[0] = (_request, response) => {
+      response.writeHead(200, headers);
+      response.end(bytes);
+    };
+    const small = await clientOf(handler, { maxResponseBytes: 1_000 });
+    const error: unknown = await small.client.items.get("X").catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ResponseValidationError);
+    expect(String(error)).toContain("maxResponseBytes");
+    const wide = await clientOf(handler, { maxResponseBytes: large.length });
+    expect(await wide.client.items.get("X")).toEqual(JSON.parse(large));
+  });
+});
+
+it("an answer with a byte order mark is JSON all the same", async () => {
+  const { client } = await clientOf((_, response) => response.end(`\uFEFF${body}`));
+  expect(await client.items.get("X")).toEqual(JSON.parse(body));
+});
+
+it("an informational status before the answer is passed over", async () => {
+  const { client } = await clientOf((_, response) => {
+    response.writeEarlyHints({ link: "</a>; rel=preload" });
+    response.end(body);
+  });
+  expect(await client.items.get("X")).toEqual(JSON.parse(body));
+});
