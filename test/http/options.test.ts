@@ -1,0 +1,335 @@
+import { inspect } from "node:util";
+import { HttpResponse } from "msw";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import {
+  ConnectionError,
+  createRateLimiter,
+  type Logger,
+  NotFoundError,
+  OutcomeUnknownError,
+  type ResponseInfo,
+  ServerError,
+  TimeoutError,
+  type TokenStore,
+} from "../../src/index.js";
+import { CREDENTIALS, envelope, ITEM, json, LOT, service } from "./service.js";
+
+const on = service();
+
+afterEach(() => vi.useRealTimers());
+
+function latch() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
+
+const quick = { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [20, 30] } as const;
+const busy = () => HttpResponse.json({ message: "Rate Limit Exceeded. 100 per Minute" }, { status: 429 });
+const failing = (failures: number, status: number) => (_: unknown, count: number) =>
+  count <= failures ? HttpResponse.json({}, { status }) : HttpResponse.json(ITEM);
+
+describe("retry", () => {
+  it("repeats a read three times unless told otherwise", async () => {
+    const client = on.client(failing(3, 503), { retry: quick });
+    expect(await client.items.get("X")).toEqual(ITEM);
+    await expect(on.client(failing(9, 503), { retry: quick }).items.get("X")).rejects.toMatchObject({ attempts: 4 });
+  });
+
+  it("of the client is overridden by that of the call, name by name", async () => {
+    const client = on.client(failing(9, 503), { retry: { ...quick, maxRetries: 2 } });
+    await expect(client.items.get("X")).rejects.toMatchObject({ attempts: 3 });
+    await expect(client.items.get("X", { retry: { maxRetries: 0 } })).rejects.toMatchObject({ attempts: 1 });
+    await expect(client.items.get("X", { retry: false })).rejects.toThrow(ServerError);
+  });
+
+  it("repeats update and discontinue, and no other write", async () => {
+    const client = on.client(failing(9, 500), { retry: quick });
+    await expect(client.items.update("X", {})).rejects.toMatchObject({ name: "ServerError", attempts: 4 });
+    await expect(client.items.discontinue("X")).rejects.toMatchObject({ name: "ServerError", attempts: 4 });
+    on.seen.length = 0;
+    await expect(client.items.create({ shortID: "X" })).rejects.toThrow(OutcomeUnknownError);
+    expect(on.seen).toHaveLength(1);
+  });
+
+  it("of any other request goes by its method", async () => {
+    const client = on.client(failing(9, 500), { retry: { ...quick, maxRetries: 1 } });
+    for (const [method, sent] of [
+      ["GET", 2],
+      ["PUT", 2],
+      ["DELETE", 2],
+      ["POST", 1],
+      ["PATCH", 1],
+    ] as const) {
+      on.seen.length = 0;
+      await client.request({ method, path: "/Orders" }).catch(() => {});
+      expect([method, on.seen.length]).toEqual([method, sent]);
+    }
+  });
+
+  it("comes back after a 429 as often as maxRateLimitRetries says", async () => {
+    const client = on.client(busy, { retry: { ...quick, maxRateLimitRetries: 2 } });
+    await expect(client.items.get("X")).rejects.toMatchObject({ name: "RateLimitError", attempts: 3 });
+    await expect(client.items.create({ shortID: "X" })).rejects.toMatchObject({ attempts: 3 });
+  });
+
+  it("waits 30 to 60 s after a 429, and fake timers drive that wait", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
+    const client = on.client((_, count) => (count === 1 ? busy() : HttpResponse.json(ITEM)));
+    const item = client.items.get("X");
+    await vi.waitFor(() => expect(client.rateLimit.pausedUntil).not.toBeNull());
+    const pauseMs = (client.rateLimit.pausedUntil ?? 0) - Date.now();
+    expect(pauseMs).toBeGreaterThanOrEqual(30_000);
+    expect(pauseMs).toBeLessThanOrEqual(60_000);
+    await vi.advanceTimersByTimeAsync(pauseMs - 1_000);
+    expect(on.seen).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1_001);
+    expect(await item).toEqual(ITEM);
+  });
+
+  it("is driven by fake timers also where the clock is real", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const client = on.client((_, count) => (count === 1 ? busy() : HttpResponse.json(ITEM)));
+    const item = client.items.get("X");
+    await vi.waitFor(() => expect(client.rateLimit.pausedUntil).not.toBeNull());
+    await vi.advanceTimersByTimeAsync(61_000);
+    expect(await item).toEqual(ITEM);
+  });
+});
+
+describe("timeouts", () => {
+  const never = () => new Promise<Response>(() => {});
+
+  it("timeoutMs bounds one attempt", async () => {
+    const client = on.client(never, { timeoutMs: 20, retry: { ...quick, maxRetries: 1 } });
+    const error: unknown = await client.items.get("X").catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(TimeoutError);
+    expect(error).toMatchObject({ clock: "timeoutMs", cause: { name: "TimeoutError" } });
+    if (TimeoutError.is(error)) expect(error.spent.sendingMs).toBeGreaterThan(30);
+    expect(on.seen).toHaveLength(2);
+  });
+
+  it("timeoutMs of the call goes before that of the client", async () => {
+    const client = on.client(never, { retry: false });
+    await expect(client.items.get("X", { timeoutMs: 20 })).rejects.toMatchObject({ clock: "timeoutMs" });
+  });
+
+  it("totalTimeoutMs bounds the whole call, and tells the last failure", async () => {
+    const client = on.client(json({}, 503), { retry: { minDelayMs: 60_000, maxDelayMs: 60_000 } });
+    vi.spyOn(Math, "random").mockReturnValueOnce(0.5);
+    const error = await client.items.get("X", { totalTimeoutMs: 2_000 }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs", cause: { status: 503 } });
+  });
+
+  it("a call that cannot get a slot in time fails at once, with nothing sent", async () => {
+    const client = on.client(json(ITEM), { rateLimit: { requests: 2, intervalMs: 60_000 } });
+    await client.items.get("X");
+    const startedAt = performance.now();
+    await expect(client.items.create({ shortID: "X" }, { totalTimeoutMs: 30_000 })).rejects.toMatchObject({
+      name: "TimeoutError",
+      clock: "totalTimeoutMs",
+    });
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(on.seen).toHaveLength(1);
+  });
+
+  it("a write that was sent in vain has an unknown outcome", async () => {
+    const client = on.client(never, { timeoutMs: 20 });
+    await expect(client.inventory.issue({ itemID: "X", units: 1, wid: 1, reasonCode: 1 })).rejects.toMatchObject({
+      name: "OutcomeUnknownError",
+      cause: { name: "TimeoutError", clock: "timeoutMs" },
+      request: { path: "/Inventory/Issue" },
+    });
+    expect(on.seen).toHaveLength(1);
+  });
+});
+
+describe("priority", () => {
+  it("lets writes go before reads, and both before further pages", async () => {
+    const gate = latch();
+    const client = on.client(
+      async ({ target }, count) => {
+        if (count === 1) await gate.opened;
+        return HttpResponse.json(
+          target.includes("page=") ? envelope([LOT]) : target === "/Item" ? { shortID: "X" } : ITEM,
+        );
+      },
+      { rateLimit: { maxConcurrent: 1 } },
+    );
+    const order: string[] = [];
+    const note = (name: string) => () => void order.push(name);
+    const calls = [
+      client.items.get("first").then(note("first")),
+      client.items.get("low", { priority: "low" }).then(note("low")),
+      client.inventory.listLots().page().then(note("page")),
+      client.items.get("read").then(note("read")),
+      client.items.create({ shortID: "X" }).then(note("write")),
+      client.items.get("urgent", { priority: "high" }).then(note("urgent")),
+    ];
+    await vi.waitFor(() => expect(client.rateLimit.queued).toBe(5));
+    gate.open();
+    await Promise.all(calls);
+    expect(order).toEqual(["first", "write", "urgent", "page", "read", "low"]);
+  });
+
+  it("keeps reserved slots free of further pages", async () => {
+    const client = on.client(
+      ({ target }) => {
+        const page = Number(new URLSearchParams(target.split("?")[1]).get("page"));
+        return HttpResponse.json(
+          page
+            ? envelope([{ ...LOT, recNo: page }], { page, pageSize: 1, pageCount: 99, totalCount: 99, hasMore: true })
+            : ITEM,
+        );
+      },
+      { rateLimit: { requests: 10, intervalMs: 60_000, reserved: 4 } },
+    );
+    const leave = new AbortController();
+    const reading = client.inventory.listLots({ pageSize: 1 }, { signal: leave.signal, concurrency: 5 }).toArray();
+    await vi.waitFor(() => expect(client.rateLimit.queued).toBeGreaterThan(0));
+    // The token, the first page, and six further pages; the other slots are for everybody else.
+    expect(on.seen).toHaveLength(7);
+    expect(client.rateLimit.available).toBe(2);
+    expect(await client.items.get("X")).toEqual(ITEM);
+    leave.abort(new Error("enough"));
+    await expect(reading).rejects.toThrow("enough");
+  });
+});
+
+it("headers are sent, over the client's own where they have the same name", async () => {
+  const client = on.client(json(ITEM));
+  await client.items.get("X", { headers: { "X-Trace": "7", "User-Agent": "scanner/2" } });
+  expect(on.seen[0]?.headers).toMatchObject({ "x-trace": "7", "user-agent": "scanner/2" });
+});
+
+describe("onResponse", () => {
+  it("gives raw data of the final answer", async () => {
+    const infos: ResponseInfo[] = [];
+    const client = on.client(
+      (_, count) =>
+        count === 1 ? HttpResponse.json({}, { status: 503 }) : HttpResponse.json(ITEM, { headers: { "X-Trace": "7" } }),
+      { retry: quick },
+    );
+    await client.items.get("ü", { onResponse: (info) => infos.push(info) });
+    expect(infos).toEqual([
+      {
+        status: 200,
+        headers: expect.objectContaining({ "x-trace": "7" }),
+        method: "GET",
+        path: "/Item",
+        attempts: 2,
+        durationMs: expect.any(Number),
+      },
+    ]);
+  });
+
+  it("gives that of an error too, and may throw", async () => {
+    const client = on.client(json({}, 404));
+    const onResponse = vi.fn(() => {
+      throw new Error("mine");
+    });
+    await expect(client.items.discontinue("ü", { onResponse })).rejects.toThrow(NotFoundError);
+    expect(onResponse).toHaveBeenCalledWith(expect.objectContaining({ status: 404, path: "/Item/%C3%BC" }));
+  });
+});
+
+it("hooks and logger see what happens, and what they throw changes nothing", async () => {
+  const lines: string[] = [];
+  const events: [string, unknown][] = [];
+  const log = (line: string) => {
+    lines.push(line);
+    throw new Error("mine");
+  };
+  const logger: Logger = { debug: log, info: log, warn: log, error: log };
+  const hook = (name: string) => (event: unknown) => {
+    events.push([name, event]);
+    throw new Error("mine");
+  };
+  const client = on.client(
+    (_, count) =>
+      count === 1 ? busy() : count === 2 ? HttpResponse.json({}, { status: 500 }) : HttpResponse.json(ITEM),
+    {
+      retry: quick,
+      logger,
+      hooks: {
+        request: hook("request"),
+        response: hook("response"),
+        retry: hook("retry"),
+        rateLimited: hook("rateLimited"),
+        token: hook("token"),
+      },
+    },
+  );
+  expect(await client.items.get("X")).toEqual(ITEM);
+  expect(events.map(([name]) => name)).toEqual([
+    ...["request", "response", "token"],
+    ...["request", "response", "rateLimited", "retry"],
+    ...["request", "response", "retry"],
+    ...["request", "response"],
+  ]);
+  expect(events.at(3)?.[1]).toEqual({ method: "GET", path: "/Item", attempt: 1 });
+  expect(events.at(4)?.[1]).toMatchObject({ status: 429, attempt: 1, durationMs: expect.any(Number) });
+  expect(events.at(5)?.[1]).toMatchObject({ pausedUntil: expect.any(Number), delayMs: expect.any(Number) });
+  expect(events.at(9)?.[1]).toMatchObject({ attempt: 3, reason: "HTTP 500", delayMs: expect.any(Number) });
+  expect(lines.join("\n")).toMatch(/429, all requests pause/);
+  expect(inspect([lines, events], { depth: 9 })).not.toMatch(new RegExp(`${CREDENTIALS.clientSecret}|token-1`));
+});
+
+it("a token store is asked, filled, and told of a refused token", async () => {
+  const calls: string[] = [];
+  const store: TokenStore = {
+    get: async () => {
+      calls.push("get");
+      return { accessToken: "stored", expiresAt: Date.now() + 60_000 };
+    },
+    set: async ({ accessToken }) => void calls.push(`set ${accessToken}`),
+    delete: async (stale) => void calls.push(`delete ${stale}`),
+  };
+  const client = on.client(
+    ({ headers }) =>
+      headers.authorization === "Bearer stored" ? HttpResponse.json({}, { status: 401 }) : HttpResponse.json(ITEM),
+    { tokenStore: store },
+  );
+  expect(await client.items.get("X")).toEqual(ITEM);
+  await client.items.get("X");
+  expect(calls).toEqual(["get", "delete stored", "get", "set token-1"]);
+});
+
+it("one limiter serves several clients", async () => {
+  const rateLimiter = createRateLimiter({ requests: 4, intervalMs: 60_000 });
+  const one = on.client(json(ITEM), { rateLimiter });
+  const other = on.client(json(ITEM), { rateLimiter });
+  await one.items.get("X");
+  await other.items.get("X");
+  expect(rateLimiter.snapshot()).toMatchObject({ limit: 4, available: 0 });
+  await expect(one.items.get("X", { totalTimeoutMs: 1_000 })).rejects.toThrow(TimeoutError);
+});
+
+describe("close", () => {
+  it("lets a call under way end, rejects one that waits, and every later one", async () => {
+    const gate = latch();
+    const client = on.client(
+      async () => {
+        await gate.opened;
+        return HttpResponse.json(ITEM);
+      },
+      { rateLimit: { maxConcurrent: 1 } },
+    );
+    const underWay = client.items.get("X");
+    const waiting = client.items.get("Y");
+    await vi.waitFor(() => expect(on.seen).toHaveLength(1));
+    const closed = Promise.all([client.close(), client[Symbol.asyncDispose]()]);
+    await expect(waiting).rejects.toThrow(ConnectionError);
+    await expect(client.items.get("Z")).rejects.toThrow(ConnectionError);
+    gate.open();
+    expect(await underWay).toEqual(ITEM);
+    await closed;
+    expect(on.seen).toHaveLength(1);
+  });
+});
+
+it("a request that no handler expects does not get out", async () => {
+  const client = on.client(json(ITEM), { baseUrl: "https://elsewhere.test/api/v1", retry: false });
+  await expect(client.items.get("X")).rejects.toThrow(ConnectionError);
+  expect(on.seen).toEqual([]);
+});

@@ -1,0 +1,106 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type ClientOptions, ConfigurationError, createRateLimiter, InventoryClient } from "../../src/index.js";
+
+const given = { baseUrl: "https://inventory.test/api/v1", clientId: "id", clientSecret: "canary-secret" };
+
+afterEach(() => vi.unstubAllEnvs());
+
+const refusal = (options: object): string => {
+  try {
+    new InventoryClient(options as ClientOptions);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigurationError);
+    return String(error);
+  }
+  return "it was taken";
+};
+
+describe("client options that are refused", () => {
+  it.each<[what: string, options: object, message: RegExp]>([
+    ["unknown", { timeout: 5 }, /timeout: there is no such field/],
+    ["unknown in retry", { retry: { retries: 5 } }, /retry/],
+    ["unknown in rateLimit", { rateLimit: { request: 5 } }, /request/],
+    ["unknown in hooks", { hooks: { onRequest: () => {} } }, /onRequest/],
+    ["fetch with dispatcher", { fetch, dispatcher: { dispatch: () => true } }, /fetch and dispatcher exclude/],
+    ["rateLimit with rateLimiter", { rateLimit: {}, rateLimiter: createRateLimiter() }, /rateLimit and rateLimiter/],
+    ["a timeout of 0", { timeoutMs: 0 }, /timeoutMs/],
+    ["a negative total timeout", { totalTimeoutMs: -1 }, /totalTimeoutMs/],
+    ["a timeout of NaN", { timeoutMs: Number.NaN }, /timeoutMs/],
+    ["a timeout as text", { timeoutMs: "5" }, /timeoutMs/],
+    ["an interval of 0", { rateLimit: { intervalMs: 0 } }, /intervalMs/],
+    ["no requests at all", { rateLimit: { requests: 0 } }, /requests/],
+    ["one and a half requests", { rateLimit: { requests: 1.5 } }, /requests/],
+    ["all requests reserved", { rateLimit: { requests: 10, reserved: 10 } }, /reserved/],
+    ["nothing at the same time", { rateLimit: { maxConcurrent: 0 } }, /maxConcurrent/],
+    ["a back-off of 0", { retry: { minDelayMs: 0 } }, /retry/],
+    ["fewer than no retries", { retry: { maxRetries: -1 } }, /retry/],
+    ["a pause that ends before it begins", { retry: { rateLimitDelayMs: [5, 1] } }, /retry/],
+    ["true for retry", { retry: true }, /retry/],
+    ["a limiter of the caller's own making", { rateLimiter: {} }, /rateLimiter/],
+    ["a token store without delete", { tokenStore: { get: () => {}, set: () => {} } }, /tokenStore/],
+    ["a logger without warn", { logger: { info: () => {} } }, /logger/],
+    ["no bytes at all", { maxResponseBytes: 0 }, /maxResponseBytes/],
+    ["an unknown mode", { responseValidation: "strict" }, /responseValidation/],
+    ["plain http to another host", { baseUrl: "http://inventory.test/api/v1" }, /https/],
+    ["an address that is none", { baseUrl: "inventory" }, /not a URL/],
+    ["another scheme", { baseUrl: "ftp://inventory.test" }, /http: or https:/],
+    ["credentials in the address", { baseUrl: "https://u:canary-pass@inventory.test" }, /credentials/],
+    ["a query in the address", { baseUrl: "https://inventory.test/?a=b" }, /query/],
+    ["a number for the secret", { clientSecret: 5 }, /clientSecret/],
+  ])("%s", (_, options, message) => {
+    const shown = refusal({ ...given, ...options });
+    expect(shown).toMatch(message);
+    expect(shown).not.toContain("canary");
+  });
+
+  it("null", () => {
+    expect(refusal(null as unknown as object)).toMatch(/client options/);
+  });
+});
+
+describe("client options that are taken", () => {
+  it.each<[string, ClientOptions]>([
+    ["infinite times", { timeoutMs: Infinity, totalTimeoutMs: Infinity, rateLimit: { requests: Infinity } }],
+    ["undefined ones", { timeoutMs: undefined, rateLimit: undefined, rateLimiter: undefined, fetch: undefined }],
+    ["loopback without encryption", { baseUrl: "http://127.0.0.1:1/api/v1" }],
+    ["localhost", { baseUrl: "http://localhost/api/v1" }],
+    ["a name below localhost", { baseUrl: "http://service.localhost/api/v1" }],
+    ["IPv6 loopback", { baseUrl: "http://[::1]/api/v1" }],
+    ["plain http where it is allowed", { baseUrl: "http://inventory.test/api/v1", allowInsecureHttp: true }],
+    ["false for limits", { rateLimit: false, retry: false }],
+    ["the console", { logger: console }],
+  ])("%s", (_, options) => {
+    expect(() => new InventoryClient({ ...given, ...options })).not.toThrow();
+  });
+});
+
+describe("address and credentials", () => {
+  it("come from the environment when they are not given", () => {
+    vi.stubEnv("STOCKLOT_BASE_URL", "https://inventory.test/api/v1");
+    vi.stubEnv("STOCKLOT_CLIENT_ID", "id");
+    vi.stubEnv("STOCKLOT_CLIENT_SECRET", "canary-secret");
+    expect(() => new InventoryClient()).not.toThrow();
+  });
+
+  it("are all named when they are missing", () => {
+    for (const name of ["STOCKLOT_BASE_URL", "STOCKLOT_CLIENT_ID", "STOCKLOT_CLIENT_SECRET"]) vi.stubEnv(name, "");
+    expect(refusal({})).toMatch(/STOCKLOT_BASE_URL.*STOCKLOT_CLIENT_ID.*STOCKLOT_CLIENT_SECRET/);
+  });
+});
+
+it("the snapshot shows the limit that was asked for", () => {
+  expect(new InventoryClient(given).rateLimit).toEqual({
+    limit: 100,
+    intervalMs: 60_000,
+    available: 16,
+    queued: 0,
+    inFlight: 0,
+    pausedUntil: null,
+  });
+  expect(new InventoryClient({ ...given, rateLimit: false }).rateLimit.limit).toBe(Infinity);
+  expect(new InventoryClient({ ...given, rateLimit: { requests: 5, intervalMs: 10 } }).rateLimit).toMatchObject({
+    limit: 5,
+    available: 5,
+    intervalMs: 10,
+  });
+});
