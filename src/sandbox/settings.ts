@@ -43,6 +43,7 @@ const DEFAULT_RATE_LIMIT: Required<SandboxRateLimit> = {
 
 /** Fills in the defaults. Throws a `TypeError` for an option that does not exist or cannot be meant. */
 export function settingsFrom(options: SandboxOptions): Settings {
+  refuseUnknown(options);
   const { items, lots, ...rest } = options;
   const settings: Settings = {
     ...DEFAULTS,
@@ -57,7 +58,6 @@ export function settingsFrom(options: SandboxOptions): Settings {
     stockLevels: options.stockLevels,
     reasonCodes: options.reasonCodes,
   };
-  refuseUnknown(options, settings);
   refuseSenseless(settings);
   return settings;
 }
@@ -117,9 +117,14 @@ function defined(options: object): object {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-function refuseUnknown(options: SandboxOptions, settings: Settings): void {
+const KNOWN: ReadonlySet<string> = new Set([
+  ...Object.keys(DEFAULTS),
+  ...["clients", "warehouses", "items", "lots", "rateLimit", "latencyMs", "aliases", "stockLevels", "reasonCodes"],
+]);
+
+function refuseUnknown(options: SandboxOptions): void {
   for (const name of Object.keys(options)) {
-    if (!(name in settings)) throw new TypeError(`Unknown sandbox option "${name}".`);
+    if (!KNOWN.has(name)) throw new TypeError(`Unknown sandbox option "${name}".`);
   }
 }
 

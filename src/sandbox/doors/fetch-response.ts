@@ -14,7 +14,7 @@ export function responseFrom(reply: Reply, signal: AbortSignal): Promise<Respons
     case "hang":
       return new Promise(() => {});
     case "whole":
-      return new Response(BODILESS.has(status) ? null : body, { status, headers });
+      return new Response(body === "" || BODILESS.has(status) ? null : body, { status, headers });
     case "slow":
       return new Response(slowly(body, delivery, signal), { status, headers });
     case "truncated":

@@ -27,7 +27,7 @@ export class LotLedger {
     private readonly generated: LotSource,
     own: readonly Lot[],
   ) {
-    this.nextRecNo = generated.firstRecNo + generated.count;
+    this.nextRecNo = own.length > 0 ? 1 : generated.firstRecNo + generated.count;
     for (const lot of own) this.keep(lot, undefined);
     this.listings = new ScopedListings((scope) => this.listingOf(scope));
   }

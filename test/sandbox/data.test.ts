@@ -1,0 +1,139 @@
+import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
+import { describe, expect, it } from "vitest";
+import { callerOf } from "./support/caller.js";
+
+async function everything(options: SandboxOptions) {
+  const api = callerOf(createSandbox({ rateLimit: false, ...options }));
+  const all = async (path: string) => {
+    const records = [];
+    for (let page = 1; ; page += 1) {
+      const { value, hasMore } = (await api.get(`${path}?pageSize=250&page=${page}`)).body;
+      records.push(...value);
+      if (!hasMore) return records;
+    }
+  };
+  return { items: await all("/Item/All"), lots: await all("/Inventory"), levels: await all("/Inventory/StockLevels") };
+}
+
+describe("generated data", () => {
+  it("are the same for the same seed, on any day, and others for another seed", async () => {
+    const one = await everything({ seed: 7, items: 30, lots: 100 });
+    expect(await everything({ seed: 7, items: 30, lots: 100, now: () => 0 })).toEqual(one);
+    expect(await everything({ seed: 8, items: 30, lots: 100 })).not.toEqual(one);
+  });
+
+  it("contain every case that an application has to cope with", async () => {
+    const { items, lots, levels } = await everything({});
+    expect([items.length, lots.length]).toEqual([250, 2000]);
+    expect(new Set(items.map(({ shortID }) => shortID)).size).toBe(250);
+    expect(new Set(lots.map(({ recNo }) => recNo)).size).toBe(2000);
+    const some = (records: object[], name: string, test: (value: never) => boolean) => {
+      const found = records.filter((record) => test(Reflect.get(record, name) as never));
+      expect(found.length, name).toBeGreaterThan(0);
+      expect(found.length, name).toBeLessThan(records.length);
+    };
+    some(items, "discontinued", (value: boolean) => value);
+    some(items, "dfltOwner", (value: number) => value !== 0);
+    for (const name of ["serial2", "rFIDTag", "jobName", "shipped"]) some(lots, name, (value) => value === null);
+    for (const name of ["hold", "active"]) some(lots, name, (value: boolean) => value);
+    for (const name of ["serial", "remark", "associate"]) some(lots, name, (value: string) => value === "");
+    some(lots, "units", (value: number) => !Number.isInteger(value));
+    for (const name of ["onOrder", "onHold", "committed", "packed", "aSN"]) {
+      some(levels, name, (value: number) => value > 0);
+    }
+    expect(new Set(items.map(({ uOM }) => uOM)).size).toBeGreaterThan(3);
+    expect(new Set(lots.map(({ wID }) => wID)).size).toBe(4);
+    expect(lots.some(({ associate }) => /[^ -~]/.test(associate))).toBe(true);
+  });
+
+  it("are in order: newest lot first, and a level is what its lots add up to", async () => {
+    const { lots, levels } = await everything({});
+    const received = lots.map((lot) => lot.received);
+    expect(received).toEqual([...received].sort().reverse());
+    for (const level of levels) {
+      expect(level.available).toBeCloseTo(level.inStock - level.onHold - level.committed - level.packed, 9);
+      expect(level.available).toBeGreaterThanOrEqual(0);
+      const own = lots.filter((lot) => lot.partNo === level.partNo && lot.active && lot.shipped === null);
+      expect(own.reduce((sum, lot) => sum + Math.round(lot.units * 1000), 0)).toBe(Math.round(level.inStock * 1000));
+    }
+  });
+
+  it("include aliases", async () => {
+    const api = callerOf(createSandbox());
+    const { status, body } = await api.get(`/Item?key=${encodeURIComponent("VND 1013/EA")}&type=alias`);
+    expect([status, body.partNo]).toEqual([200, 1013]);
+  });
+
+  it("can be a million lots without a delay at the start", async () => {
+    const began = performance.now();
+    const api = callerOf(createSandbox({ items: 5000, lots: 1_000_000 }));
+    expect(performance.now() - began).toBeLessThan(1000);
+    const { totalCount, value } = (await api.get("/Inventory?page=20000")).body;
+    expect([totalCount, value.length]).toEqual([1_000_000, 25]);
+  });
+
+  it("can be made for the caller's own items and warehouses", async () => {
+    const { lots } = await everything({ items: [{ shortID: "X" }], lots: 10, warehouses: [{ wID: 9, name: "Nine" }] });
+    expect(lots).toHaveLength(10);
+    for (const lot of lots) expect(lot).toMatchObject({ shortID: "X", wID: 9, warehouse: "Nine" });
+  });
+});
+
+describe("own data", () => {
+  it("get defaults for what is missing and keep what the document does not know", async () => {
+    const extra = { shortID: "A", colour: "red" };
+    const { items, lots } = await everything({ items: [extra], lots: [{ partNo: 1001, wID: 3 }], now: () => 0 });
+    expect(items[0]).toMatchObject({ partNo: 1001, uOM: "EA", colour: "red", created: "1970-01-01T00:00:00.000Z" });
+    expect(lots[0]).toMatchObject({ recNo: 100_001, shortID: "A", warehouse: "South", units: 1, shipped: null });
+  });
+
+  it("are not changed by what happens to them", async () => {
+    const items = Object.freeze([Object.freeze({ shortID: "A", description: "old" })]);
+    const lots = Object.freeze([Object.freeze({ shortID: "A", units: 5 })]);
+    const api = callerOf(createSandbox({ items, lots }));
+    await api.put("/Item", { shortID: "A", description: "new" });
+    await api.post("/Inventory/Issue", { itemID: "A", units: 5, wid: 1, reasonCode: 1 });
+    expect([items[0], lots[0]]).toEqual([
+      { shortID: "A", description: "old" },
+      { shortID: "A", units: 5 },
+    ]);
+  });
+
+  it("bring their items and warehouses along", async () => {
+    const { items, lots } = await everything({ lots: [{ shortID: "A", wID: 77 }, { shortID: "A" }] });
+    expect(items.map(({ shortID }) => shortID)).toEqual(["A"]);
+    expect(lots.map(({ warehouse }) => warehouse).sort()).toEqual(["Central", "Warehouse 77"]);
+  });
+});
+
+describe("options that make no sense", () => {
+  it.each([
+    [{ ratelimit: false }, /Unknown sandbox option "ratelimit"/],
+    [{ items: -1 }, /"items"/],
+    [{ items: [{ shortID: "A" }, { shortID: "A" }] }, /shortID A twice/],
+    [
+      {
+        items: [
+          { shortID: "A", partNo: 5 },
+          { shortID: "B", partNo: 5 },
+        ],
+      },
+      /partNo 5 twice/,
+    ],
+    [{ items: [{ shortID: "A" }], lots: [{ partNo: 5 }] }, /no item fits lot 0/],
+    [{ warehouses: [{ wID: 1, name: "A" }], lots: [{ shortID: "A", wID: 2 }] }, /no warehouse fits lot 0/],
+    [{ clients: [] }, /"clients" must not be empty/],
+    [{ tokenTtlSeconds: 0 }, /"tokenTtlSeconds"/],
+    [{ latencyMs: [5, 1] }, /"latencyMs"/],
+    [{ rateLimit: { requests: 0 } }, /"rateLimit"/],
+    [{ stockLevels: [{ shortID: "none" }] }, /no item none/],
+  ])("%j is a TypeError that says so", (options, message) => {
+    expect(() => createSandbox(options as SandboxOptions)).toThrow(TypeError);
+    expect(() => createSandbox(options as SandboxOptions)).toThrow(message);
+  });
+
+  it("are not those that are undefined", async () => {
+    const options = { seed: undefined, rateLimit: undefined } as unknown as SandboxOptions;
+    expect((await callerOf(createSandbox(options)).get("/Item")).status).toBe(200);
+  });
+});

@@ -1,0 +1,292 @@
+import fc from "fast-check";
+import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
+import { describe, expect, it } from "vitest";
+import { type Caller, callerOf } from "./support/caller.js";
+
+const NOW = Date.UTC(2025, 6, 1, 12);
+
+function open(options: SandboxOptions = {}): Caller {
+  const defaults: SandboxOptions = {
+    now: () => NOW,
+    rateLimit: false,
+    items: [{ shortID: "A", description: "Thing" }],
+  };
+  return callerOf(createSandbox({ ...defaults, ...options }));
+}
+
+const receipt = (units: number, more: object = {}) => ({ itemID: "A", units, wid: 1, reasonCode: 1, ...more });
+const lotsBy = async (api: Caller, column = "recNo") => (await api.get(`/Inventory?sort=${column}`)).body.value;
+const level = async (api: Caller, wid = "") => (await api.get(`/Inventory/StockLevels${wid}`)).body.value[0];
+
+describe("receiving", () => {
+  it("makes a lot with what was sent, most recent first in the list", async () => {
+    const api = open({ lots: [{ shortID: "A", received: "2025-01-01T00:00:00Z" }] });
+    const sent = receipt(2.5, { spot: "B-1", serial: "L1", serial2: "x", rfidTag: "E1", remark: "r", jobid: 5001 });
+    const { status, body } = await api.post("/Inventory/Receive", sent);
+    expect([status, body]).toEqual([201, { recNo: 100_002, status: "received" }]);
+    expect((await api.get("/Inventory")).body.value[0]).toEqual({
+      recNo: 100_002,
+      partNo: 1001,
+      shortID: "A",
+      description: "Thing",
+      associate: "",
+      warehouse: "Central",
+      wID: 1,
+      spot: "B-1",
+      units: 2.5,
+      received: new Date(NOW).toISOString(),
+      shipped: null,
+      serial: "L1",
+      serial2: "x",
+      rFIDTag: "E1",
+      remark: "r",
+      hold: false,
+      jobID: 5001,
+      jobName: "Harbour crane refit",
+      active: true,
+    });
+  });
+
+  it.each([
+    ["number", 100_001, "100001"],
+    ["text", 100_001, "100001"],
+    ["nested", { data: { recNo: 100_001 } }, '{"data":{"recNo":100001}}'],
+    ["empty", "", ""],
+    [(recNo: number) => ({ Result: [recNo] }), { Result: [100_001] }, '{"Result":[100001]}'],
+  ] as const)("answers in the form %s", async (receiveForm, body, text) => {
+    const answer = await open({ receiveForm, receiveStatus: 200 }).post("/Inventory/Receive", receipt(1));
+    expect([answer.status, answer.body, answer.text]).toEqual([200, body, text]);
+    expect(answer.headers.get("content-type") ?? "none").toMatch(
+      receiveForm === "text" ? /^text\/plain/ : receiveForm === "empty" ? /none/ : /^application\/json/,
+    );
+  });
+
+  it("names every field that is missing or wrong", async () => {
+    const { status, body } = await open().post("/Inventory/Receive", { units: 0, wid: "1", expires: "soon" });
+    expect(status).toBe(400);
+    expect(body).toEqual({
+      statusCode: 400,
+      error: "validation_error",
+      message: "Model validation failed.",
+      details: {
+        itemID: ["The itemID field is required."],
+        units: ["The field units must be greater than 0."],
+        wid: ["The field wid must be a whole number."],
+        reasonCode: ["The reasonCode field is required."],
+        expires: ["The field expires must be a datetime (ISO 8601)."],
+      },
+    });
+  });
+
+  it("refuses units that are not a number above 0", async () => {
+    for (const units of [0, -1, "1", null]) {
+      expect((await open().post("/Inventory/Receive", { ...receipt(1), units })).status).toBe(400);
+    }
+  });
+
+  it("refuses an unknown item, and a reason code that the options exclude", async () => {
+    expect((await open().post("/Inventory/Receive", receipt(1, { itemID: "B" }))).status).toBe(400);
+    const picky = open({ unknownItemStatus: 404, reasonCodes: [4, 5] });
+    expect((await picky.post("/Inventory/Receive", receipt(1, { itemID: "B", reasonCode: 4 }))).status).toBe(404);
+    expect((await picky.post("/Inventory/Receive", receipt(1))).body.details).toHaveProperty("reasonCode");
+  });
+});
+
+describe("issuing", () => {
+  const lots = [
+    { shortID: "A", recNo: 1, units: 3, received: "2025-01-03T00:00:00Z", spot: "S1", serial: "X" },
+    { shortID: "A", recNo: 2, units: 5, received: "2025-01-01T00:00:00Z", spot: "S2", rFIDTag: "E9" },
+    { shortID: "A", recNo: 3, units: 7, received: "2025-01-02T00:00:00Z", spot: "S1", serial2: "Y" },
+    { shortID: "A", recNo: 4, units: 9, received: "2024-01-01T00:00:00Z", wID: 2 },
+    { shortID: "A", recNo: 5, units: 9, received: "2024-01-01T00:00:00Z", shipped: "2024-02-01T00:00:00Z" },
+    { shortID: "A", recNo: 6, units: 9, received: "2024-01-01T00:00:00Z", active: false },
+  ];
+  const units = async (api: Caller) => (await lotsBy(api)).map((lot: { units: number }) => lot.units);
+
+  it("takes from the oldest lots first and ships those that are used up", async () => {
+    const api = open({ lots });
+    const { status, body } = await api.post("/Inventory/Issue", receipt(6));
+    expect([status, body]).toEqual([200, { recNo: 2, status: "issued" }]);
+    expect(await units(api)).toEqual([3, 0, 6, 9, 9, 9]);
+    const [first, second] = await lotsBy(api);
+    expect(second.shipped).toBe(new Date(NOW).toISOString());
+    expect(first.shipped).toBeNull();
+  });
+
+  it.each([
+    [{ spot: "S1" }, [0, 5, 6, 9, 9, 9], 4 + 4],
+    [{ serial: "X" }, [1, 5, 7, 9, 9, 9], 2],
+    [{ serial2: "Y" }, [3, 5, 5, 9, 9, 9], 2],
+    [{ rfidTag: "E9" }, [3, 3, 7, 9, 9, 9], 2],
+    [{ recno: 1 }, [1, 5, 7, 9, 9, 9], 2],
+  ])("takes only from lots that fit %j", async (selection, expected, amount) => {
+    const api = open({ lots });
+    expect((await api.post("/Inventory/Issue", receipt(amount, selection))).status).toBe(200);
+    const left = await units(api);
+    if ("spot" in selection) expect(left).toEqual([2, 5, 0, 9, 9, 9]);
+    else expect(left).toEqual(expected);
+  });
+
+  it.each([
+    ["more than there is", { units: 15.001 }],
+    ["from a lot of another warehouse", { units: 1, recno: 4 }],
+    ["from a shipped lot", { units: 1, recno: 5 }],
+    ["from an inactive lot", { units: 1, recno: 6 }],
+    ["from a lot that does not exist", { units: 1, recno: 77 }],
+    ["more than the lots that fit hold", { units: 4, serial: "X" }],
+  ])("refuses %s and changes nothing", async (_name, more) => {
+    const api = open({ lots });
+    expect(await api.post("/Inventory/Issue", { ...receipt(1), ...more })).toMatchObject({
+      status: 400,
+      body: { statusCode: 400, error: "bad_request" },
+    });
+    expect(await units(api)).toEqual([3, 5, 7, 9, 9, 9]);
+    const strict = open({ lots, shortageStatus: 409 });
+    expect((await strict.post("/Inventory/Issue", { ...receipt(1), ...more })).body.error).toBe("conflict");
+  });
+
+  it("leaves held lots alone when the options say so", async () => {
+    const held = [{ shortID: "A", units: 5, hold: true }];
+    expect((await open({ lots: held }).post("/Inventory/Issue", receipt(1))).status).toBe(200);
+    expect((await open({ lots: held, heldLots: "refuse" }).post("/Inventory/Issue", receipt(1))).status).toBe(400);
+  });
+});
+
+describe("moving", () => {
+  const lots = [
+    { shortID: "A", recNo: 1, units: 3, received: "2025-01-01T00:00:00Z", spot: "S1", serial: "X", remark: "r" },
+    { shortID: "A", recNo: 2, units: 5, received: "2025-01-02T00:00:00Z", spot: "S1" },
+  ];
+  const move = (units: number, more: object) => ({ itemID: "A", units, wid: 1, ...more });
+
+  it("splits a lot, and the part keeps its age and marks", async () => {
+    const api = open({ lots });
+    const { status, body } = await api.post("/Inventory/Move", move(1, { fromSpot: "S1", toSpot: "S9" }));
+    expect([status, body]).toEqual([200, { recNo: 3, status: "moved" }]);
+    const [source, , part] = await lotsBy(api);
+    expect(source).toMatchObject({ units: 2, spot: "S1" });
+    expect(part).toEqual({ ...source, recNo: 3, units: 1, spot: "S9" });
+  });
+
+  it("moves whole lots without a new record, several if need be", async () => {
+    const api = open({ lots });
+    expect((await api.post("/Inventory/Move", move(8, { toSpot: "S9" }))).body.recNo).toBe(1);
+    expect(await lotsBy(api)).toMatchObject([
+      { recNo: 1, spot: "S9" },
+      { recNo: 2, spot: "S9" },
+    ]);
+  });
+
+  it("carries stock to another warehouse", async () => {
+    const api = open({ lots });
+    expect((await api.get("/Inventory/2")).body.totalCount).toBe(0);
+    await api.post("/Inventory/Move", move(4, { shipToWid: 2, toSpot: "N1", transitSlip: "T" }));
+    expect((await api.get("/Inventory/1")).body.value).toMatchObject([{ recNo: 2, units: 4 }]);
+    expect((await api.get("/Inventory/2?sort=units")).body.value).toMatchObject([
+      { recNo: 3, units: 1, spot: "N1", warehouse: "North", wID: 2 },
+      { recNo: 1, units: 3, spot: "N1", warehouse: "North", wID: 2 },
+    ]);
+    expect((await level(api, "/1")).inStock).toBe(4);
+    expect((await level(api, "/2")).inStock).toBe(4);
+    expect((await level(api)).inStock).toBe(8);
+  });
+
+  it("refuses more than there is, in the wrong bin, or of another date", async () => {
+    const api = open({ lots });
+    for (const wrong of [move(9, {}), move(1, { fromSpot: "S2" }), move(1, { received: "2024" }), move(0, {})]) {
+      expect((await api.post("/Inventory/Move", wrong)).status).toBe(400);
+    }
+    expect((await api.post("/Inventory/Move", move(5, { received: "2025-01-02", toSpot: "Z" }))).status).toBe(200);
+    expect((await lotsBy(api))[1].spot).toBe("Z");
+  });
+});
+
+describe("stock levels", () => {
+  it("add up lots that are in stock, and count what is on hold, committed and packed", async () => {
+    const api = open({
+      lots: [
+        { shortID: "A", units: 10 },
+        { shortID: "A", units: 4, hold: true },
+        { shortID: "A", units: 3, wID: 2 },
+        { shortID: "A", units: 99, shipped: "2025-01-01T00:00:00Z" },
+        { shortID: "A", units: 99, active: false },
+      ],
+      stockLevels: [{ shortID: "A", committed: 2.5, packed: 1, onOrder: 50, aSN: 7 }],
+    });
+    const levels = (more: object) => ({
+      partNo: 1001,
+      onOrder: 50,
+      onHold: 4,
+      committed: 2.5,
+      packed: 1,
+      aSN: 7,
+      ...more,
+    });
+    expect(await level(api, "/1")).toEqual(levels({ inStock: 14, available: 6.5 }));
+    expect(await level(api)).toEqual(levels({ inStock: 17, available: 9.5 }));
+    expect(await level(api, "/2")).toMatchObject({ inStock: 3, available: 3, onOrder: 0 });
+    expect((await api.get("/Inventory/StockLevels/3")).body.totalCount).toBe(0);
+  });
+
+  it("do not drift: 0.1 and 0.2 received and 0.3 issued leaves nothing", async () => {
+    const api = open();
+    for (const units of [0.1, 0.2]) await api.post("/Inventory/Receive", receipt(units));
+    expect((await level(api)).inStock).toBe(0.3);
+    expect((await api.post("/Inventory/Issue", receipt(0.3))).status).toBe(200);
+    expect(await level(api)).toMatchObject({ inStock: 0, available: 0 });
+    expect((await lotsBy(api)).every((lot: { shipped: unknown }) => lot.shipped !== null)).toBe(true);
+  });
+
+  it("stay sorted by any column while stock changes", async () => {
+    const api = open({
+      items: [{ shortID: "A" }, { shortID: "B" }],
+      lots: [{ shortID: "A" }, { shortID: "B", units: 2 }],
+    });
+    const order = async () =>
+      (await api.get("/Inventory/StockLevels?sort=available")).body.value.map(
+        ({ partNo }: { partNo: number }) => partNo,
+      );
+    expect(await order()).toEqual([1001, 1002]);
+    await api.post("/Inventory/Receive", receipt(5));
+    expect(await order()).toEqual([1002, 1001]);
+  });
+
+  it("always agree with the lots, whatever is received, moved and issued", async () => {
+    const quantity = fc.integer({ min: 1, max: 5000 }).map((thousandths) => thousandths / 1000);
+    const action = fc.record({
+      kind: fc.constantFrom("Receive", "Move", "Issue"),
+      itemID: fc.constantFrom("A", "B"),
+      units: quantity,
+      wid: fc.constantFrom(1, 2),
+      shipToWid: fc.constantFrom(undefined, 1, 2),
+      spot: fc.constantFrom(undefined, "S1", "S2"),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { maxLength: 25 }), async (actions) => {
+        const api = open({ items: [{ shortID: "A" }, { shortID: "B" }], seed: 3 });
+        await Promise.all(
+          ["/Inventory/StockLevels?sort=inStock", "/Inventory?sort=units"].map((path) => api.get(path)),
+        );
+        for (const { kind, spot, ...fields } of actions) {
+          const bins = kind === "Move" ? { toSpot: spot } : { spot };
+          const { status } = await api.post(`/Inventory/${kind}`, { ...fields, ...bins, reasonCode: 1 });
+          expect([200, 201, 400]).toContain(status);
+        }
+        for (const wid of ["", "/1", "/2"]) {
+          const lots = (await api.get(`/Inventory${wid}?sort=units&pageSize=250`)).body.value;
+          const levels = (await api.get(`/Inventory/StockLevels${wid}?sort=inStock`)).body.value;
+          const sums = new Map<number, number>();
+          for (const lot of lots) {
+            expect(lot.units === 0).toBe(lot.shipped !== null);
+            sums.set(lot.partNo, (sums.get(lot.partNo) ?? 0) + Math.round(lot.units * 1000));
+          }
+          const seen = levels.map((each: { partNo: number; inStock: number }) => [each.partNo, each.inStock]);
+          const byStock = [...sums].map(([partNo, sum]) => [partNo, sum / 1000] as const);
+          byStock.sort(([partA, a], [partB, b]) => a - b || partA - partB);
+          expect(seen).toEqual(byStock);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

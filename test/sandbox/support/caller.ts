@@ -1,0 +1,68 @@
+import type { Sandbox, SandboxFetch } from "stocklot/sandbox";
+
+/** An answer with its body read: `body` is the parsed JSON, or the text when it is not JSON. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of the body
+  readonly body: any;
+}
+
+/** Calls a sandbox through one of its doors, as bare as can be: no client in between. */
+export class Caller {
+  private token: string | undefined;
+
+  constructor(
+    readonly baseUrl: string,
+    private readonly credentials: { readonly clientId: string; readonly clientSecret: string },
+    private readonly send: SandboxFetch = fetch,
+  ) {}
+
+  get = (path: string) => this.call("GET", path);
+  post = (path: string, body: unknown) => this.call("POST", path, body);
+  put = (path: string, body: unknown) => this.call("PUT", path, body);
+  delete = (path: string) => this.call("DELETE", path);
+
+  async requestToken(fields: Record<string, string> = {}): Promise<Answer> {
+    const { clientId, clientSecret } = this.credentials;
+    const form = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret, ...fields };
+    return this.raw("/Token", { method: "POST", body: new URLSearchParams(form) });
+  }
+
+  /** Without a token unless the headers bring one. */
+  async raw(path: string, init: RequestInit = {}): Promise<Answer> {
+    const response = await this.send(this.baseUrl + path, init);
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: parsed(text) };
+  }
+
+  /** The headers of an authorized request. */
+  async authorization(): Promise<Record<string, string>> {
+    this.token ??= String((await this.requestToken()).body.access_token);
+    return { authorization: `Bearer ${this.token}` };
+  }
+
+  private async call(method: string, path: string, body?: unknown): Promise<Answer> {
+    const headers = await this.authorization();
+    if (body === undefined) return this.raw(path, { method, headers });
+    return this.raw(path, {
+      method,
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  }
+}
+
+/** Calls the sandbox through its fetch, as its first client or as another one. */
+export function callerOf(sandbox: Sandbox, credentials = sandbox.credentials): Caller {
+  return new Caller(sandbox.baseUrl, credentials, sandbox.fetch);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
