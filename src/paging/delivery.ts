@@ -35,9 +35,13 @@ export class Delivery<T> {
     return records.filter((record) => this.#seen.add(keyOf(record)));
   }
 
-  /** The page as the consumer gets it, with `fresh` for its records. Throws when nothing new has come for too long. */
-  give(page: Page<T>, fresh: T[]): Page<T> {
-    this.#barrenPages = fresh.length > 0 ? 0 : this.#barrenPages + 1;
+  /**
+   * The page as the consumer gets it, with `fresh` for its records. Throws when nothing new has come for too long, except for
+   * pages that are `expected` to bring nothing.
+   */
+  give(page: Page<T>, fresh: T[], expected = false): Page<T> {
+    if (fresh.length > 0) this.#barrenPages = 0;
+    else if (!expected) this.#barrenPages += 1;
     if (page.hasMore && this.#barrenPages >= MAX_BARREN_PAGES) {
       throw new PaginationError(
         `The last ${MAX_BARREN_PAGES} pages, up to page ${page.page}, brought no new record, and the service says that there are more.`,

@@ -30,7 +30,7 @@ export function unreadRange(frontier: Frontier, next: PageRead<unknown>): Range 
   const start = offsetOf(next.page);
   const fall = Math.max(0, frontier.totalCount - next.page.totalCount);
   const from = Math.max(0, Math.min(frontier.end, start) - fall);
-  const to = next.sentAt > frontier.arrivedAt ? start : start + fall;
+  const to = next.sentAt >= frontier.arrivedAt ? start : start + fall;
   const inList = { from, to: Math.min(to, next.page.totalCount) };
   return inList.from < inList.to && (fall > 0 || frontier.end < start) ? inList : undefined;
 }

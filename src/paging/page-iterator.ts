@@ -1,4 +1,6 @@
 import { Delivery } from "./delivery.js";
+import { readGapless } from "./gapless.js";
+import { GaplessPlan } from "./gapless-plan.js";
 import type { Page, PageSource } from "./page.js";
 import { PageStream } from "./page-stream.js";
 import { PlainPlan, readPlain } from "./plain.js";
@@ -58,12 +60,13 @@ export class PageIterator<T> implements AsyncIterableIterator<Page<T>, undefined
     const source = this.#source;
     const settings = source.prepare();
     const { page, pageSize, maxPageSize } = settings;
-    const plan = new PlainPlan();
+    const plan = settings.gapless ? new GaplessPlan(settings) : new PlainPlan();
     const horizon = (page - 1) * Math.min(pageSize, maxPageSize) + this.#limit;
     const stream = new PageStream({ source, settings, plan, horizon });
     this.#stream = stream;
     stream.restart({ page, pageSize });
-    return readPlain(stream, new Delivery(settings, () => stream.requests));
+    const delivery = new Delivery(settings, () => stream.requests);
+    return plan instanceof GaplessPlan ? readGapless(stream, delivery, plan) : readPlain(stream, delivery);
   }
 
   #close(): void {

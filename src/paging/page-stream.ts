@@ -6,8 +6,8 @@ import type { PageRead } from "./position.js";
 export interface PagePlan {
   /** The request after `request`, whose answer is `page` if it has come already. */
   after(request: PageRequest, page: Page<unknown> | undefined): PageRequest;
-  /** Position of the first record that `request` asks for, as far as that is known. */
-  offset(request: PageRequest): number;
+  /** Position where the page of `request` ends, as far as is known. */
+  reach(request: PageRequest): number;
   /** Called with each answer as it comes, before anything further is planned. */
   learn(request: PageRequest, page: Page<unknown>): void;
 }
@@ -32,38 +32,61 @@ export class PageStream<T> {
 
   readonly #options: PageStreamOptions<T>;
   readonly #window: number;
+  #pace: number;
   #queue: PendingPage<T>[] = [];
   #taken: PendingPage<T> | undefined;
   #outOfTurn: PendingPage<T> | undefined;
   #inFlight = 0;
-  #clock = 0;
+  #answers = 0;
   #knownEnd: number | undefined;
+  /** True while the consumer waits for the next page, which is then due even if nothing may be read ahead. */
+  #awaited = false;
   #closed = false;
 
   constructor(options: PageStreamOptions<T>) {
     this.#options = options;
     const { readAhead, concurrency } = options.settings;
+    this.#pace = concurrency;
     this.#window = concurrency > 1 ? Math.max(readAhead, concurrency) : readAhead;
   }
 
-  /** The request of the page that comes next, if it was planned already. */
-  get upcoming(): PageRequest | undefined {
-    return this.#queue[0]?.request;
+  /** How many requests may be in flight at the moment: from 1 to `concurrency`, which it is to begin with. */
+  get pace(): number {
+    return this.#pace;
+  }
+
+  set pace(requests: number) {
+    this.#pace = Math.max(1, Math.min(requests, this.#options.settings.concurrency));
+  }
+
+  /** Answers that have come so far. */
+  get answers(): number {
+    return this.#answers;
+  }
+
+  /** The requests that are planned already, that of the next page first. */
+  get planned(): PageRequest[] {
+    return this.#queue.map(({ request }) => request);
   }
 
   /** The next page, which stays the next page until it is taken. Rejects with the error of its request. */
   peek(): Promise<PageRead<T>> {
     const tail = this.#taken;
-    if (this.#queue.length === 0 && tail?.page !== undefined)
+    this.#awaited = true;
+    if (this.#queue.length === 0 && tail?.page !== undefined) {
       this.#plan(this.#options.plan.after(tail.request, tail.page));
+    }
+    this.#pump();
     const head = this.#queue[0];
     return head === undefined ? Promise.reject(new RangeError("Nothing was planned.")) : head.result();
   }
 
-  /** The consumer now holds the page that was next, so one more may be read ahead. */
-  take(): void {
+  /** The consumer now holds the page that was next, so one more may be read ahead. `then` is to follow instead of the plan. */
+  take(then?: PageRequest): void {
     this.#taken = this.#queue.shift();
-    this.#pump();
+    this.#awaited = false;
+    if (then === undefined) this.#pump();
+    else this.restart(then);
   }
 
   /** Reads a page out of turn, before anything else that is not in flight yet. */
@@ -99,12 +122,11 @@ export class PageStream<T> {
   /** Sends what may be sent now. */
   #pump(): void {
     if (this.#closed) return;
-    const { concurrency } = this.#options.settings;
-    if (this.#outOfTurn?.sent === false && this.#inFlight < concurrency) this.#send(this.#outOfTurn);
-    for (const pending of this.#queue) {
-      if (!pending.sent && this.#inFlight < concurrency) this.#send(pending);
+    if (this.#outOfTurn?.sent === false && this.#inFlight < this.#pace) this.#send(this.#outOfTurn);
+    for (const pending of this.#queue.slice(0, Math.max(this.#window, this.#awaited ? 1 : 0))) {
+      if (!pending.sent && this.#inFlight < this.#pace) this.#send(pending);
     }
-    while (this.#queue.length < this.#window && this.#inFlight < concurrency) {
+    while (this.#queue.length < this.#window && this.#inFlight < this.#pace) {
       const request = this.#ahead();
       if (request === undefined) return;
       const pending = new PendingPage<T>(request);
@@ -115,35 +137,34 @@ export class PageStream<T> {
 
   /** The next request to make before the consumer asks for it, if there is one. */
   #ahead(): PageRequest | undefined {
-    const { plan, settings, horizon } = this.#options;
+    const { plan, horizon } = this.#options;
     const tail = this.#queue.at(-1) ?? this.#taken;
     if (tail === undefined || this.#queue.some((pending) => pending.failed)) return undefined;
     // What the last answer says counts for more than the known end: the list may have grown.
     if (tail.page?.hasMore === false) return undefined;
-    if (tail.page === undefined && (settings.concurrency === 1 || this.#knownEnd === undefined)) return undefined;
-    const request = plan.after(tail.request, tail.page);
-    const offset = plan.offset(request);
-    const beyondEnd = tail.page === undefined && offset >= (this.#knownEnd ?? 0);
-    return beyondEnd || offset >= horizon ? undefined : request;
+    const reach = plan.reach(tail.request);
+    if (reach >= horizon) return undefined;
+    if (tail.page === undefined && (this.#pace === 1 || reach >= (this.#knownEnd ?? 0))) return undefined;
+    return plan.after(tail.request, tail.page);
   }
 
   #send(pending: PendingPage<T>): void {
     const { source, settings } = this.#options;
     const further = this.requests > 0;
+    const sentAt = this.#answers;
     this.requests += 1;
     this.#inFlight += 1;
     const fetch = async (signal: AbortSignal) => {
       const page = await source.fetch(pending.request, { further, gapless: settings.gapless, signal });
+      this.#answers += 1;
       this.#knownEnd = page.totalCount;
       this.#options.plan.learn(pending.request, page);
-      return page;
+      return { request: pending.request, page, sentAt, arrivedAt: this.#answers };
     };
     // `send` never rejects.
-    void pending
-      .send(fetch, () => ++this.#clock)
-      .then(() => {
-        this.#inFlight -= 1;
-        this.#pump();
-      });
+    void pending.send(fetch).then(() => {
+      this.#inFlight -= 1;
+      this.#pump();
+    });
   }
 }

@@ -30,12 +30,10 @@ export class PendingPage<T> {
   }
 
   /** Sends the request; resolves when it is over, however it ended. */
-  async send(fetch: (signal: AbortSignal) => Promise<Page<T>>, tick: () => number): Promise<void> {
+  async send(fetch: (signal: AbortSignal) => Promise<PageRead<T>>): Promise<void> {
     this.sent = true;
-    const sentAt = tick();
     try {
-      const page = await fetch(this.#abort.signal);
-      this.#settle({ read: { request: this.request, page, sentAt, arrivedAt: tick() } });
+      this.#settle({ read: await fetch(this.#abort.signal) });
     } catch (reason) {
       this.#settle({ reason });
     }

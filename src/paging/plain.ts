@@ -12,8 +12,8 @@ export class PlainPlan implements PagePlan {
     return { page: page + 1, pageSize };
   }
 
-  offset({ page, pageSize }: PageRequest): number {
-    return (page - 1) * Math.min(pageSize, this.#appliedSize);
+  reach({ page, pageSize }: PageRequest): number {
+    return page * Math.min(pageSize, this.#appliedSize);
   }
 
   learn(_request: PageRequest, page: Page<unknown>): void {

@@ -4,8 +4,9 @@ import type { Page, PageRequest } from "./page.js";
 export interface PageRead<T> {
   request: PageRequest;
   page: Page<T>;
-  /** Moments on the stream's own counter: only their order means anything. */
+  /** How many answers the iteration had when this page was asked for. */
   sentAt: number;
+  /** Which of the answers this one is, from 1. */
   arrivedAt: number;
 }
 

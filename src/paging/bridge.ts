@@ -1,0 +1,71 @@
+import { PaginationError } from "../errors/index.js";
+import { refuseEmptyPageWithMore } from "./delivery.js";
+import { type Gap, searchRequest } from "./gap-search.js";
+import type { GaplessPlan } from "./gapless-plan.js";
+import type { GaplessProgress } from "./gapless-progress.js";
+import type { Page } from "./page.js";
+import type { PageStream } from "./page-stream.js";
+import { offsetOf, type PageRead } from "./position.js";
+
+/** So many pages running may fail to bring anything new while a gap is searched. Enough to go back through any list. */
+const MAX_SEARCHES = 24;
+
+/** A page that is further off than this is given up: what lies before it is better read ahead than one by one. */
+const MAX_BRIDGED_PAGES = 4;
+
+/**
+ * - `joined`: the page that was apart no longer is.
+ * - `elsewhere`: what was read ends beyond that page or far before it; go on from where that is.
+ * - `finished`: the end of the list was reached.
+ */
+type Outcome = "joined" | "elsewhere" | "finished";
+
+/**
+ * Reads what lies between the end of what was read and a page that is apart from it.
+ *
+ * The page itself is kept meanwhile: a page is a true run of the list whenever it was read, so once one of its records has
+ * been seen, what follows in it can be believed.
+ */
+export async function* bridge<T>(
+  stream: PageStream<T>,
+  progress: GaplessProgress<T>,
+  plan: GaplessPlan,
+  { page: target }: PageRead<T>,
+): AsyncGenerator<Page<T>, Outcome> {
+  const targetEnd = offsetOf(target) + target.value.length;
+  let gap: Gap = {
+    low: progress.low < progress.end ? progress.low : undefined,
+    high: Math.min(offsetOf(target), target.totalCount),
+    expected: progress.end - Math.max(0, progress.totalCount - target.totalCount),
+    misses: 0,
+  };
+  for (let searches = 1; searches <= MAX_SEARCHES; searches += 1) {
+    const read = await stream.read(searchRequest(gap, plan.cap, plan.shifts));
+    const { page } = read;
+    refuseEmptyPageWithMore(page);
+    if (page.totalCount === 0) return "finished";
+    const overlap = progress.overlapOf(page);
+    if (overlap.continuity === "apart") {
+      const high = Math.min(gap.high, offsetOf(page), page.totalCount);
+      gap = { ...gap, high, low: undefined, misses: gap.misses + 1 };
+      continue;
+    }
+    const fresh = progress.accept(read, overlap);
+    if (fresh.length > 0) yield progress.give(read, fresh);
+    if (!page.hasMore) return "finished";
+    if (overlap.continuity === "covered") {
+      gap = { ...gap, low: offsetOf(page) + page.value.length, misses: 0 };
+      continue;
+    }
+    searches = 0;
+    if (progress.overlapOf(target).continuity !== "apart") return "joined";
+    const distance = offsetOf(target) - progress.end;
+    if (target.value.length === 0 || progress.end >= targetEnd || distance > MAX_BRIDGED_PAGES * plan.cap)
+      return "elsewhere";
+    gap = { low: progress.end, high: offsetOf(target), expected: progress.end, misses: 0 };
+  }
+  throw new PaginationError(
+    `Page ${target.page} does not join what was read before it, and ${MAX_SEARCHES} pages read to find where it does brought ` +
+      "nothing new: the list changes faster than it can be read, or its order changes.",
+  );
+}

@@ -1,0 +1,120 @@
+import type { Page, PageRequest, PageSource, PagingSettings } from "../../../src/paging/index.js";
+
+export interface Lot {
+  readonly recNo: number;
+}
+
+/** Whole numbers from 0 up to, not including, a bound; the same ones for the same seed. */
+export type Random = (bound: number) => number;
+
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0;
+  return (bound) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * bound);
+  };
+}
+
+export interface ListBehaviour {
+  /** What others do to the list, just before a page is cut. */
+  change?: (list: ChangingList) => void;
+  /** Turns of the event loop before and after a page is cut. */
+  delay?: () => number;
+  /** Largest page size; a larger one is silently capped. */
+  cap?: number;
+  /** Changes an answer, or throws instead. `number` counts requests from 1. */
+  answer?: (page: Page<Lot>, number: number) => Page<Lot>;
+}
+
+/** A service that holds one list in memory, which others change while it is read. */
+export class ChangingList {
+  lots: Lot[];
+  readonly requests: PageRequest[] = [];
+  readonly aborted: PageRequest[] = [];
+  mostInFlight = 0;
+  /** Lots that were in the list from the beginning and still are. */
+  readonly constant: Set<Lot>;
+  #inFlight = 0;
+  #nextRecNo: number;
+  readonly #behaviour: ListBehaviour;
+
+  constructor(size: number, behaviour: ListBehaviour = {}) {
+    this.lots = Array.from({ length: size }, (_, index) => Object.freeze({ recNo: index + 1 }));
+    this.constant = new Set(this.lots);
+    this.#nextRecNo = size + 1;
+    this.#behaviour = behaviour;
+  }
+
+  insert(index: number, count = 1): void {
+    const added = Array.from({ length: count }, () => Object.freeze({ recNo: this.#nextRecNo++ }));
+    this.lots.splice(index, 0, ...added);
+  }
+
+  remove(index: number, count = 1): void {
+    for (const lot of this.lots.splice(index, count)) this.constant.delete(lot);
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  source(settings: Partial<PagingSettings<Lot>> = {}): PageSource<Lot> {
+    const checked = {
+      page: 1,
+      pageSize: 250,
+      maxPageSize: 250,
+      readAhead: 1,
+      concurrency: 1,
+      gapless: false,
+      onProgress: undefined,
+      keyOf: (lot: Lot) => lot.recNo,
+      ...settings,
+    };
+    return {
+      prepare: () => checked,
+      fetch: (request, { signal }) => this.#fetch(request, signal),
+    };
+  }
+
+  async #fetch(request: PageRequest, signal: AbortSignal | undefined): Promise<Page<Lot>> {
+    this.requests.push(request);
+    const number = this.requests.length;
+    const { change, delay = () => 1, answer = (page) => page } = this.#behaviour;
+    this.#inFlight += 1;
+    this.mostInFlight = Math.max(this.mostInFlight, this.#inFlight);
+    try {
+      await this.#turns(delay(), request, signal);
+      change?.(this);
+      const page = this.#cut(request);
+      await this.#turns(delay(), request, signal);
+      return answer(page, number);
+    } finally {
+      this.#inFlight -= 1;
+    }
+  }
+
+  #cut({ page, pageSize: asked }: PageRequest): Page<Lot> {
+    const pageSize = Math.min(asked, this.#behaviour.cap ?? 250);
+    const totalCount = this.lots.length;
+    return Object.freeze({
+      value: Object.freeze(this.lots.slice((page - 1) * pageSize, page * pageSize)) as Lot[],
+      totalCount,
+      page,
+      pageSize,
+      pageCount: Math.ceil(totalCount / pageSize),
+      hasMore: page * pageSize < totalCount,
+    });
+  }
+
+  async #turns(count: number, request: PageRequest, signal: AbortSignal | undefined): Promise<void> {
+    for (let turn = 0; turn < count; turn += 1) {
+      await undefined;
+      if (signal?.aborted === true) {
+        this.aborted.push(request);
+        throw signal.reason;
+      }
+    }
+  }
+}
