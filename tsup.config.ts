@@ -4,7 +4,6 @@ const shared: Options = {
   outDir: "dist",
   target: "node20",
   platform: "node",
-  treeshake: true,
   splitting: false,
   dts: { compilerOptions: { stripInternal: true } },
 };
@@ -12,16 +11,28 @@ const shared: Options = {
 /** What only an ES module can import goes into the CommonJS copy: a Node without require(esm) could not load it. */
 const esmOnly = ["p-retry", "is-network-error"];
 
+/** What is loaded at first use is required in CommonJS: Jest cannot import() in there. */
+const requireLazily: Options["esbuildOptions"] = (options) => {
+  options.supported = { "dynamic-import": false };
+};
+
 /** The sandbox brings its router along, so that users install nothing more. */
 const bundledIntoSandbox = ["hono", "@hono/node-server"];
 
 export default defineConfig([
   { ...shared, entry: { index: "src/index.ts" }, format: "esm" },
-  { ...shared, entry: { index: "src/index.ts" }, format: "cjs", noExternal: esmOnly },
+  { ...shared, entry: { index: "src/index.ts" }, format: "cjs", noExternal: esmOnly, esbuildOptions: requireLazily },
   {
     ...shared,
-    entry: { sandbox: "src/sandbox/index.ts" },
+    entry: { sandbox: "src/sandbox/index.ts", msw: "src/msw/index.ts" },
     format: ["esm", "cjs"],
+    noExternal: bundledIntoSandbox,
+  },
+  {
+    ...shared,
+    entry: { "stocklot-sandbox": "src/sandbox/cli.ts" },
+    format: "esm",
+    dts: false,
     noExternal: bundledIntoSandbox,
   },
 ]);
