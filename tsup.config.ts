@@ -20,7 +20,7 @@ const requireLazily: Options["esbuildOptions"] = (options) => {
 const bundledIntoSandbox = ["hono", "@hono/node-server"];
 
 export default defineConfig([
-  { ...shared, entry: { index: "src/index.ts" }, format: "esm" },
+  { ...shared, entry: { index: "src/index.ts" }, format: "esm", treeshake: true },
   { ...shared, entry: { index: "src/index.ts" }, format: "cjs", noExternal: esmOnly, esbuildOptions: requireLazily },
   {
     ...shared,
