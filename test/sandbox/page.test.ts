@@ -1,0 +1,99 @@
+import { existsSync } from "node:fs";
+import { createSandbox, type Sandbox, type SandboxServer } from "stocklot/sandbox";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { callerOf } from "./support/caller.js";
+
+const CHROMIUM = [process.env.CHROMIUM_PATH, "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
+  (path) => path && existsSync(path),
+);
+const playwright = await import("playwright-core").catch(() => undefined);
+const reason = !playwright ? "playwright-core is not installed" : CHROMIUM ? undefined : "there is no Chromium";
+if (reason) console.warn(`The tests of the sandbox's page are skipped: ${reason}.`);
+
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+describe.skipIf(reason)("the page of the sandbox, in Chromium", () => {
+  type Browser = Awaited<ReturnType<NonNullable<typeof playwright>["chromium"]["launch"]>>;
+  let browser: Browser;
+  let sandbox: Sandbox;
+  let server: SandboxServer;
+
+  beforeAll(async () => {
+    if (!playwright || !CHROMIUM) return;
+    browser = await playwright.chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+  }, 60_000);
+  afterEach(() => server.close());
+  afterAll(() => browser?.close());
+
+  async function open() {
+    sandbox = createSandbox({
+      items: [{ shortID: "<b>BOLT</b>" }, { shortID: "NUT" }],
+      lots: [
+        { shortID: "<b>BOLT</b>", units: 12.5 },
+        { shortID: "NUT", units: 4, hold: true },
+        { shortID: "NUT", units: 7, wID: 2 },
+      ],
+    });
+    server = await sandbox.listen({ page: true });
+    const page = await browser.newPage();
+    const problems: string[] = [];
+    page.on("pageerror", (error) => problems.push(error.message));
+    page.on("console", (message) => {
+      if (message.type() === "error") problems.push(message.text());
+    });
+    await page.goto(new URL("/", server.url).href);
+    await page.getByText("live", { exact: true }).waitFor();
+    const rows = async (table: string) => {
+      const lines = await page.locator(`#${table} tbody tr`).all();
+      return Promise.all(lines.map((line) => line.locator("td").allTextContents()));
+    };
+    return { page, rows, problems };
+  }
+
+  it("shows what is in stock in each warehouse", async () => {
+    const { rows, page, problems } = await open();
+    await page.getByText("Central").waitFor();
+    expect(await rows("stock")).toEqual([
+      ["1", "Central", "2", "2", "16.5", "4", "12.5"],
+      ["2", "North", "1", "1", "7", "0", "7"],
+      ["3", "South", "0", "0", "0", "0", "0"],
+      ["4", "Returns", "0", "0", "0", "0", "0"],
+    ]);
+    expect(problems).toEqual([]);
+  });
+
+  it("shows requests, the rate window and transactions as they happen", async () => {
+    const { rows, page, problems } = await open();
+    const api = callerOf(sandbox);
+    await api.post("/Inventory/Move", { itemID: "<b>BOLT</b>", units: 2.5, wid: 1, shipToWid: 3 });
+    await api.get("/Item/0?a=b");
+    await page.locator("#requests").getByText("/Item/0?a=b").waitFor();
+    expect((await rows("requests")).map((cells) => cells.slice(1))).toEqual([
+      ["GET", "/Item/0?a=b", "404", "sandbox-client", "97"],
+      ["POST", "/Inventory/Move", "200", "sandbox-client", "98"],
+      ["POST", "/Token", "200", "sandbox-client", "99"],
+    ]);
+    expect((await rows("transactions")).map((cells) => cells.slice(1))).toEqual([
+      ["move", "<b>BOLT</b>", "2.5", "1 to 3", "100004"],
+    ]);
+    expect((await rows("stock"))[2]?.slice(2)).toEqual(["1", "1", "2.5", "0", "2.5"]);
+    expect(await page.locator("#rate").textContent()).toBe("sandbox-client: 3 of 100 in 60 s");
+    expect(await page.locator("#rate meter").evaluate((meter) => Reflect.get(meter, "value"))).toBe(3);
+    expect(problems).toEqual([]);
+  });
+
+  it("does not count as a request, and says when the sandbox has stopped", async () => {
+    const { page } = await open();
+    expect(sandbox.requests).toHaveLength(0);
+    await server.close();
+    await page.getByText("not connected").waitFor();
+  });
+});

@@ -1,0 +1,95 @@
+import { createSandbox } from "stocklot/sandbox";
+import { expect, it } from "vitest";
+import { callerOf } from "./support/caller.js";
+
+const NOW = Date.UTC(2025, 0, 1);
+
+it("tells in order what was asked: method, path, query, body, status, client", async () => {
+  const { requests, ...sandbox } = createSandbox({ now: () => NOW, items: [{ shortID: "A" }] });
+  const api = callerOf({ ...sandbox, requests });
+  await api.get("/Item/A%2FB?x=1&y=%C3%BC");
+  await api.post("/Inventory/Receive", { itemID: "A", units: 1, wid: 1, reasonCode: 1 });
+  await api.raw("/Item");
+  const common = { at: NOW, fault: undefined, clientId: "sandbox-client" };
+  expect(requests).toEqual([
+    {
+      ...common,
+      method: "POST",
+      path: "/Token",
+      query: {},
+      body: { grant_type: "client_credentials", client_id: "sandbox-client", client_secret: "[redacted]" },
+      status: 200,
+      remaining: 99,
+    },
+    {
+      ...common,
+      method: "GET",
+      path: "/Item/A%2FB",
+      query: { x: "1", y: "ü" },
+      body: undefined,
+      status: 404,
+      remaining: 98,
+    },
+    {
+      ...common,
+      method: "POST",
+      path: "/Inventory/Receive",
+      query: {},
+      body: { itemID: "A", units: 1, wid: 1, reasonCode: 1 },
+      status: 201,
+      remaining: 97,
+    },
+    {
+      ...common,
+      method: "GET",
+      path: "/Item",
+      query: {},
+      body: undefined,
+      status: 401,
+      remaining: 99,
+      clientId: undefined,
+    },
+  ]);
+});
+
+it("shows a request as soon as it has arrived, before it is answered", async () => {
+  const { fetch, baseUrl, requests } = createSandbox({ latencyMs: 20 });
+  const answer = fetch(`${baseUrl}/Item`);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(requests).toMatchObject([{ path: "/Item", status: null }]);
+  await answer;
+  expect(requests).toMatchObject([{ status: 401 }]);
+});
+
+it("forgets the oldest when there are more than it may hold", async () => {
+  const { fetch, baseUrl, requests } = createSandbox({ requestLogSize: 8, rateLimit: false });
+  for (let call = 0; call < 40; call += 1) await fetch(`${baseUrl}/Item/${call}`);
+  expect(requests.length).toBeLessThanOrEqual(10);
+  expect(requests.at(-1)?.path).toBe("/Item/39");
+});
+
+it("calls listeners until they are taken off", async () => {
+  const sandbox = createSandbox();
+  const seen: (number | null)[] = [];
+  const stop = sandbox.onRequest(({ status }) => seen.push(status));
+  await sandbox.fetch(`${sandbox.baseUrl}/Item`);
+  stop();
+  await sandbox.fetch(`${sandbox.baseUrl}/Item`);
+  expect(seen).toEqual([401]);
+});
+
+it("is emptied by a reset, which brings everything back to the beginning", async () => {
+  const sandbox = createSandbox({ items: [{ shortID: "A" }], rateLimit: { requests: 4 } });
+  const api = callerOf(sandbox);
+  await api.post("/Item", { shortID: "B" });
+  await api.post("/Inventory/Receive", { itemID: "A", units: 1, wid: 1, reasonCode: 1 });
+  sandbox.advance(1000);
+  const { requests } = sandbox;
+  sandbox.reset();
+  expect(requests).toHaveLength(0);
+  expect((await api.get("/Item")).status).toBe(401);
+  const fresh = callerOf(sandbox);
+  expect((await fresh.get("/Item")).body.totalCount).toBe(1);
+  expect((await fresh.get("/Inventory")).body.totalCount).toBe(0);
+  expect((await fresh.get("/Item")).status).toBe(200);
+});
