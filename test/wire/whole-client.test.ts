@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  BadRequestError,
+  ConflictError,
+  InventoryClient,
+  type Item,
+  type Lot,
+  NotFoundError,
+  PermissionError,
+  type StockLevel,
+} from "../../src/index.js";
+import { createSandbox, type SandboxServer } from "../../src/sandbox/index.js";
+
+const KEYS = ["A/B?c=d#e", "100%", "ü ✓", "+", "a b", "%2F", "…/..", "😀", "x".repeat(300)];
+
+const sandbox = createSandbox({ items: 400, lots: 2_000, seed: 7, rateLimit: false });
+let server: SandboxServer;
+let client: InventoryClient;
+
+/** What the service holds, read one page at a time by plain fetch. */
+async function held<T>(path: string): Promise<T[]> {
+  const answer = await fetch(`${server.url}/Token`, {
+    method: "POST",
+    body: new URLSearchParams({
+      grant_type: "client_credentials",
+      client_id: sandbox.credentials.clientId,
+      client_secret: sandbox.credentials.clientSecret,
+    }),
+  });
+  const { access_token: token } = JSON.parse(await answer.text());
+  const records: T[] = [];
+  for (let page = 1, more = true; more; page += 1) {
+    const answer = await fetch(`${server.url}${path}?page=${page}&pageSize=100`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const { value, hasMore } = JSON.parse(await answer.text());
+    records.push(...value);
+    more = hasMore;
+  }
+  return records;
+}
+
+beforeAll(async () => {
+  server = await sandbox.listen({ port: 0 });
+  client = new InventoryClient({ baseUrl: server.url, ...sandbox.credentials, rateLimit: false });
+});
+
+afterAll(async () => {
+  await client.close();
+  await server.close();
+});
+
+describe("the client gives what the service holds", () => {
+  it.each([1, 25, 250, 1_000])("with a page size of %i asked for", async (pageSize) => {
+    const items = await held<Item>("/Item/All");
+    expect(items).toHaveLength(400);
+    expect(await client.items.list({ includeDiscontinued: true, pageSize }).toArray()).toEqual(items);
+    expect(await client.items.list({ pageSize }).toArray()).toEqual(items.filter((item) => !item.discontinued));
+    const lots = await held<Lot>("/Inventory");
+    expect(lots).toHaveLength(2_000);
+    expect(await client.inventory.listLots({ pageSize }).toArray()).toEqual(lots);
+    expect(await client.inventory.listLots({ pageSize }, { concurrency: 8 }).toArray()).toEqual(lots);
+    const levels = await held<StockLevel>("/Inventory/StockLevels");
+    expect(await client.inventory.listStockLevels({ pageSize }).toArray()).toEqual(levels);
+  });
+
+  it.each([2, 250])("gapless too, with a page size of %i", async (pageSize) => {
+    const lots = await held<Lot>("/Inventory");
+    const read = await client.inventory.listLots({ pageSize }, { gapless: true, concurrency: 3 }).toArray();
+    expect(read.map((lot) => lot.recNo).sort()).toEqual(lots.map((lot) => lot.recNo).sort());
+  });
+
+  it("by SKU, part number, category and warehouse", async () => {
+    const items = await held<Item>("/Item/All");
+    for (const item of items.slice(0, 20)) {
+      expect(await client.items.get(item.shortID)).toEqual(item);
+      expect(await client.items.getByPartNo(item.partNo)).toEqual(item);
+    }
+    const category = items[0]?.category ?? 0;
+    const inCategory = await client.items.listByCategory(category);
+    expect(inCategory.length).toBeGreaterThan(0);
+    for (const item of inCategory) expect(item.category).toBe(category);
+    const lots = await held<Lot>("/Inventory");
+    const wid = lots[0]?.wID ?? 0;
+    expect(await client.inventory.listLots({ wid }).toArray()).toEqual(lots.filter((lot) => lot.wID === wid));
+  });
+
+  it.each(KEYS)("under the key %j", async (shortID) => {
+    expect(await client.items.create({ shortID, description: "odd" })).toMatchObject({ shortID, status: "created" });
+    expect(await client.items.get(shortID)).toMatchObject({ shortID, description: "odd" });
+    expect(await client.items.update(shortID, { description: "changed" })).toMatchObject({
+      shortID,
+      status: "updated",
+    });
+    expect(await client.items.discontinue(shortID)).toMatchObject({ shortID, status: "discontinued" });
+    expect(await client.items.get(shortID)).toMatchObject({ description: "changed", discontinued: true });
+    await client.inventory.receive({ itemID: shortID, units: 1.25, wid: 1, reasonCode: 1, spot: shortID.slice(0, 20) });
+    const { partNo } = await client.items.get(shortID);
+    const lots = await client.inventory.listLots().toArray({ limit: 250 });
+    expect(lots.find((lot) => lot.partNo === partNo)).toMatchObject({ shortID, units: 1.25 });
+  });
+});
+
+it("stock goes in, moves and goes out", async () => {
+  const [item] = await client.items.list().toArray({ limit: 1 });
+  const { shortID: itemID = "", partNo } = item ?? {};
+  const stock = async () =>
+    (await client.inventory.listStockLevels().toArray()).find((level) => level.partNo === partNo);
+  const before = (await stock())?.inStock ?? 0;
+  const { recNo = 0 } = await client.inventory.receive({ itemID, units: 10, wid: 1, reasonCode: 1, serial: "S-1" });
+  await client.inventory.move({ itemID, units: 4, wid: 1, recno: recNo, toSpot: "Z-9" });
+  await client.inventory.issue({ itemID, units: 3, wid: 1, reasonCode: 2, recno: recNo });
+  expect((await stock())?.inStock).toBeCloseTo(before + 7, 9);
+});
+
+it("each documented refusal arrives as its class", async () => {
+  await expect(client.items.get("no such SKU")).rejects.toThrow(NotFoundError);
+  await expect(client.items.getByAlias("no such alias")).rejects.toThrow(NotFoundError);
+  await expect(client.items.update("no such SKU", {})).rejects.toThrow(NotFoundError);
+  const [item] = await client.items.list().toArray({ limit: 1 });
+  const again = client.items.create({ shortID: item?.shortID ?? "" });
+  await again.catch((error) => expect([BadRequestError.is(error), ConflictError.is(error)]).toContain(true));
+  await expect(again).rejects.toThrow();
+  const outside = createSandbox({
+    items: 5,
+    lots: 5,
+    clients: [{ clientId: "narrow", clientSecret: "narrow-secret", warehouses: [1], readOnly: true }],
+  });
+  const narrow = new InventoryClient({ baseUrl: outside.baseUrl, ...outside.credentials, fetch: outside.fetch });
+  const reasonOf = (promise: Promise<unknown>) =>
+    promise.then(
+      () => "none",
+      (error: unknown) => (PermissionError.is(error) ? error.reason : error),
+    );
+  expect(await reasonOf(narrow.inventory.listLots({ wid: 2 }).page())).toBe("warehouse-out-of-scope");
+  expect(await reasonOf(narrow.items.create({ shortID: "X" }))).toBe("read-only");
+});
