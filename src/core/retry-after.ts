@@ -6,6 +6,7 @@ export function retryAfterMs(headers: Record<string, string>, now: number): numb
   const value = headers["retry-after"]?.trim();
   if (!value) return undefined;
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000;
+  if (/^[-+\d.]/.test(value)) return undefined;
   const date = Date.parse(value);
   if (Number.isNaN(date)) return undefined;
   const served = Date.parse(headers.date ?? "");

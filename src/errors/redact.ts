@@ -45,7 +45,7 @@ export class Secrets {
 }
 
 /** Secrets that no client has told us of, by the company they keep. */
-const CREDENTIAL_FIELD = /((?:access_token|refresh_token|client_secret)["']?\s*[:=]\s*["']?)[^"'&\s,}]+/gi;
+const CREDENTIAL_FIELD = /((?:access_token|refresh_token|client_secret)[\\"']*\s*[:=]\s*[\\"']*)[^\\"'&\s,}]+/gi;
 const BEARER = /(bearer\s+)[\w\-.~+/]{16,}=*/gi;
 
 /** Text without any secret in it. */

@@ -24,9 +24,9 @@ export abstract class StocklotError extends Error {
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
-    if (!Object.hasOwn(StocklotError.prototype, BRAND))
-      return Function.prototype[Symbol.hasInstance].call(StocklotError, value);
-    const own: unknown = Reflect.get(StocklotError.prototype, BRAND);
+    // `this` is the class on the right of instanceof, not the root of the tree.
+    if (!Object.hasOwn(this.prototype, BRAND)) return Function.prototype[Symbol.hasInstance].call(this, value);
+    const own: unknown = Reflect.get(this.prototype, BRAND);
     for (let object: unknown = value; typeof object === "object" && object !== null; ) {
       if (Object.hasOwn(object, BRAND) && Reflect.get(object, BRAND) === own) return true;
       object = Object.getPrototypeOf(object);
@@ -36,7 +36,7 @@ export abstract class StocklotError extends Error {
 
   /** The same as `error instanceof` this class: `TimeoutError.is(error)`. */
   static is<C extends abstract new (...args: never) => unknown>(this: C, error: unknown): error is InstanceType<C> {
-    return error instanceof StocklotError;
+    return error instanceof this;
   }
 
   /** What a log should keep: name, message, the fields of the class, and the cause in short. */

@@ -1,0 +1,112 @@
+import { describe, expect, expectTypeOf, it } from "vitest";
+import * as errors from "../../src/errors/index.js";
+
+const init = {
+  status: 400,
+  code: "bad_request",
+  message: "Malformed.",
+  method: "GET",
+  path: "/Item",
+  headers: { date: "now" },
+  attempts: 2,
+};
+const spent = { waitingMs: 1, pausedMs: 2, backoffMs: 3, sendingMs: 4, readingMs: 5 };
+
+const samples = [
+  new errors.ApiError(init),
+  new errors.BadRequestError(init),
+  new errors.ValidationError({ ...init, details: { units: ["must be > 0"] } }),
+  new errors.AuthenticationError(init),
+  new errors.PermissionError(init),
+  new errors.NotFoundError(init),
+  new errors.ConflictError(init),
+  new errors.RateLimitError({ ...init, retryAfterMs: 5 }),
+  new errors.NotImplementedError(init),
+  new errors.ServerError(init),
+  new errors.ConnectionError("lost", { cause: new Error("reset") }),
+  new errors.TimeoutError("late", { clock: "timeoutMs", spent }),
+  new errors.OutcomeUnknownError("unknown", { cause: "why", request: { method: "POST", path: "/Item", sentAt: 1 } }),
+  new errors.ResponseValidationError("odd", { status: 200, issues: [] }),
+  new errors.InputValidationError("items.get", [{ path: ["shortID"], message: "empty" }]),
+  new errors.PaginationError("no end"),
+  new errors.ConfigurationError("wrong"),
+];
+
+const PARENTS: Record<string, string[]> = {
+  ApiError: [],
+  BadRequestError: ["ApiError"],
+  ValidationError: ["BadRequestError", "ApiError"],
+  AuthenticationError: ["ApiError"],
+  PermissionError: ["ApiError"],
+  NotFoundError: ["ApiError"],
+  ConflictError: ["ApiError"],
+  RateLimitError: ["ApiError"],
+  NotImplementedError: ["ApiError"],
+  ServerError: ["ApiError"],
+  ConnectionError: [],
+  TimeoutError: ["ConnectionError"],
+  OutcomeUnknownError: [],
+  ResponseValidationError: [],
+  InputValidationError: [],
+  PaginationError: [],
+  ConfigurationError: [],
+};
+
+describe("the error tree", () => {
+  it.each(samples.map((error) => [error.name, error] as const))("%s is of its classes and no others", (name, error) => {
+    const family = Object.entries(errors)
+      .filter(([, ErrorClass]) => typeof ErrorClass === "function" && error instanceof ErrorClass)
+      .map(([className]) => className);
+    expect(family.sort()).toEqual([name, ...(PARENTS[name] ?? ["?"]), "StocklotError"].sort());
+    expect(error).toBeInstanceOf(Error);
+    expect(error.constructor.name).toBe(name);
+    expect(String(error)).toBe(`${name}: ${error.message}`);
+  });
+
+  it("narrows by is()", () => {
+    const error: unknown = samples[2];
+    expect(errors.ValidationError.is(error)).toBe(true);
+    expect(errors.NotFoundError.is(error)).toBe(false);
+    expect(errors.ApiError.is(null)).toBe(false);
+    if (errors.ValidationError.is(error)) expectTypeOf(error.details).toEqualTypeOf<Record<string, string[]>>();
+  });
+
+  it("gives an ordinary instanceof to a user's subclass", () => {
+    class MissingSku extends errors.NotFoundError {}
+    const missing = new MissingSku(init);
+    expect(missing).toBeInstanceOf(MissingSku);
+    expect(missing).toBeInstanceOf(errors.NotFoundError);
+    expect(new errors.NotFoundError(init)).not.toBeInstanceOf(MissingSku);
+    expect(missing.name).toBe("NotFoundError");
+  });
+
+  it("becomes JSON with its fields and its cause in short", () => {
+    const cause = Object.assign(new Error("reset"), { code: "ECONNRESET" });
+    expect(JSON.parse(JSON.stringify(new errors.ConnectionError("lost", { cause })))).toEqual({
+      name: "ConnectionError",
+      message: "lost",
+      cause: { name: "Error", message: "reset", code: "ECONNRESET" },
+    });
+    expect(new errors.NotFoundError(init).toJSON()).toEqual({ name: "NotFoundError", ...init });
+    const nested = new errors.OutcomeUnknownError("?", {
+      cause: new errors.ServerError(init),
+      request: { method: "POST", path: "/Item", sentAt: 1 },
+    });
+    expect(nested.toJSON()).toMatchObject({ cause: { name: "ServerError", status: 400 } });
+  });
+
+  it("keeps the cause of an unknown outcome even when it is undefined", () => {
+    const request = { method: "POST", path: "/Item", sentAt: 1 };
+    expect("cause" in new errors.OutcomeUnknownError("?", { cause: undefined, request })).toBe(true);
+  });
+});
+
+it.each([
+  ["Insufficient permissions.", "insufficient-permissions"],
+  ["Account is read-only.", "read-only"],
+  ["Warehouse is outside the client's authorized scope.", "warehouse-out-of-scope"],
+  ["Report access denied.", "report-access-denied"],
+  ["Go away.", "unknown"],
+])("a 403 with the message %j has the reason %s", (message, reason) => {
+  expect(new errors.PermissionError({ ...init, status: 403, message }).reason).toBe(reason);
+});

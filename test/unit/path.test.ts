@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { path, pathIssues } from "../../src/core/path.js";
+import { InputValidationError } from "../../src/index.js";
+
+describe("a path parameter", () => {
+  it.each([
+    ["A/B?c=d#e", "/Item/A%2FB%3Fc%3Dd%23e"],
+    ["100%", "/Item/100%25"],
+    ["ü ✓", "/Item/%C3%BC%20%E2%9C%93"],
+    ["+", "/Item/%2B"],
+    ["..\\..", "/Item/..%5C.."],
+    ["%2e%2e", "/Item/%252e%252e"],
+    ["...", "/Item/..."],
+    ["😀", "/Item/%F0%9F%98%80"],
+  ])("%s stays one segment", (key, expected) => {
+    expect(path`/Item/${key}`).toBe(expected);
+  });
+
+  it.each(["", ".", "..", "\ud800"])("%j is refused", (key) => {
+    expect(() => path`/Item/${key}`).toThrow(InputValidationError);
+  });
+});
+
+describe("a path of the caller's", () => {
+  it.each(["/Orders", "/Orders/A%2FB", "/Orders/@a:b,c;d=e'f(g)*!$&~"])("%s is taken", (given) => {
+    expect(pathIssues(given)).toEqual([]);
+  });
+
+  it.each([
+    "",
+    "Orders",
+    "/Orders?page=1",
+    "/Orders#top",
+    "/a b",
+    "/ü",
+    "/a\\b",
+    "/a\r\nb",
+    "/..",
+    "/a/../b",
+    "/a/./b",
+    "/%2e%2E/b",
+    "/.%2e",
+    undefined,
+    7,
+  ])("%j is refused", (given) => {
+    expect(pathIssues(given)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,152 @@
+import { describe, expect, it } from "vitest";
+import { refreshTime, tokenLifeMs } from "../../src/auth/token-life.js";
+import { readErrorBody } from "../../src/core/error-body.js";
+import { queryString, queryText } from "../../src/core/query.js";
+import { retryAfterMs } from "../../src/core/retry-after.js";
+import { InputValidationError, parseServiceDate } from "../../src/index.js";
+import { recordNumber } from "../../src/resources/record-number.js";
+
+const DAY_MS = 86_400_000;
+
+describe("Retry-After", () => {
+  const now = Date.parse("2026-01-01T00:00:00Z");
+  it.each<[string, Record<string, string>, number | undefined]>([
+    ["is read as seconds", { "retry-after": "45" }, 45_000],
+    ["may be 0", { "retry-after": "0" }, 0],
+    ["is read as a date by our clock", { "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT" }, 30_000],
+    [
+      "is read as a date by the service's clock where it tells",
+      { "retry-after": "Thu, 01 Jan 2026 01:00:30 GMT", date: "Thu, 01 Jan 2026 01:00:00 GMT" },
+      30_000,
+    ],
+    ["is nothing to wait for when the date has passed", { "retry-after": "Wed, 31 Dec 2025 23:00:00 GMT" }, 0],
+    ["is passed over when it makes no sense", { "retry-after": "soon" }, undefined],
+    ["is passed over when it is negative", { "retry-after": "-5" }, undefined],
+    ["is passed over when it is empty", { "retry-after": "" }, undefined],
+    ["may be missing", {}, undefined],
+  ])("%s", (_, headers, expected) => {
+    expect(retryAfterMs(headers, now)).toBe(expected);
+  });
+});
+
+describe("the life of a token", () => {
+  it.each<[unknown, number]>([
+    [3_600, 3_600_000],
+    ["3600", 3_600_000],
+    [1, 1_000],
+    [undefined, DAY_MS],
+    [null, DAY_MS],
+    [0, DAY_MS],
+    [-1, DAY_MS],
+    [Number.NaN, DAY_MS],
+    ["", DAY_MS],
+    ["soon", DAY_MS],
+    [{}, DAY_MS],
+    [31_536_000, DAY_MS],
+    [1e300, DAY_MS],
+  ])("with expires_in %j is %i ms", (expiresIn, expected) => {
+    expect(tokenLifeMs(expiresIn)).toBe(expected);
+  });
+
+  it("ends a minute early, or a tenth of it", () => {
+    expect(refreshTime(3_600_000, 0)).toBe(3_540_000);
+    expect(refreshTime(10_000, 0)).toBe(9_000);
+  });
+});
+
+describe("the record number of a transaction", () => {
+  it.each<[unknown, number | undefined]>([
+    [42, 42],
+    ["42", 42],
+    [" 42\n", 42],
+    [{ recNo: 42 }, 42],
+    [{ recno: "42" }, 42],
+    [{ RecNo: 42 }, 42],
+    [{ id: 42 }, 42],
+    [{ data: { recNo: 42 } }, 42],
+    [{ result: { id: "42" } }, 42],
+    [{ id: 7, lot: { recNo: 42 } }, 42],
+    [{ id: "a-uuid", value: { recNo: 42 } }, 42],
+    [[{ recNo: 42 }], 42],
+    [{ a: { b: { recNo: 42 } } }, undefined],
+    [{ recNo: "A42" }, undefined],
+    [{ recNo: 4.2 }, undefined],
+    [{ units: 42 }, undefined],
+    ["received", undefined],
+    ["", undefined],
+    [null, undefined],
+    [undefined, undefined],
+    [true, undefined],
+  ])("in %j is %s", (body, expected) => {
+    expect(recordNumber(body)).toBe(expected);
+  });
+});
+
+describe("an error body", () => {
+  const read = (status: number, body: string) =>
+    readErrorBody({ status, headers: {}, body: Buffer.from(body), timing: { startedAt: 0 } });
+
+  it.each<[string, number, string, object]>([
+    [
+      "of the documented form gives all it says",
+      400,
+      '{"statusCode":400,"error":"validation_error","message":"Model validation failed.","details":{"units":["must be > 0"]}}',
+      { code: "validation_error", message: "Model validation failed.", details: { units: ["must be > 0"] } },
+    ],
+    [
+      "with only a message takes the code from the status",
+      429,
+      '{"message":"Rate Limit Exceeded. 100 per Minute"}',
+      { code: "rate_limited", message: "Rate Limit Exceeded. 100 per Minute" },
+    ],
+    [
+      "of an OAuth server gives its description",
+      401,
+      '{"error":"invalid_client","error_description":"Unknown client"}',
+      { code: "invalid_client", message: "Unknown client" },
+    ],
+    [
+      "in HTML gives its text",
+      502,
+      "<html><head><style>p{}</style><title>502 Bad Gateway</title></head><body><h1>Bad\nGateway</h1></body></html>",
+      { code: "unknown", message: "HTTP 502: 502 Bad Gateway Bad Gateway" },
+    ],
+    ["that is empty gives the status", 503, "", { code: "unknown", message: "HTTP 503 without a message" }],
+    [
+      "with fields of other types passes them over",
+      404,
+      '{"error":7,"message":null,"details":[1]}',
+      { code: "not_found" },
+    ],
+    ["that is no object gives its text", 500, '"oops"', { code: "internal_error", message: 'HTTP 500: "oops"' }],
+  ])("%s", (_, status, body, expected) => {
+    expect(read(status, body)).toMatchObject(expected);
+  });
+
+  it("is cut short when it is long", () => {
+    expect(read(500, "x".repeat(10_000)).message.length).toBeLessThan(250);
+  });
+});
+
+describe("a datetime of the service", () => {
+  it.each([
+    ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.000Z"],
+    ["2026-01-02T03:04:05", "2026-01-02T03:04:05.000Z"],
+    ["2026-01-02T03:04:05.1234567", "2026-01-02T03:04:05.123Z"],
+    ["2026-01-02T03:04:05+02:00", "2026-01-02T01:04:05.000Z"],
+    ["2026-01-02", "2026-01-02T00:00:00.000Z"],
+  ])("%s is %s", (text, expected) => {
+    expect(parseServiceDate(text).toISOString()).toBe(expected);
+  });
+
+  it.each(["", "yesterday", "2026-13-01", "02/01/2026"])("%j is refused", (text) => {
+    expect(() => parseServiceDate(text)).toThrow(InputValidationError);
+  });
+});
+
+it("a query keeps spaces, pluses and any Unicode", () => {
+  expect(queryString(queryText({ key: "a b+c&d=ü ✓", none: undefined, on: new Date(0) }))).toBe(
+    "?key=a%20b%2Bc%26d%3D%C3%BC%20%E2%9C%93&on=1970-01-01T00%3A00%3A00.000Z",
+  );
+  expect(queryString(queryText({}))).toBe("");
+});

@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import {
+  DEFAULT_RETRY,
+  decide,
+  isOutcomeOpen,
+  type Outcome,
+  pauseMs,
+  type RetryState,
+} from "../../src/core/retry-policy.js";
+
+const first: RetryState = { repeatable: true, retries: 0, rateLimitRetries: 0, replayed: false };
+const status = (code: number, retryAfterMs?: number): Outcome => ({ kind: "status", status: code, retryAfterMs });
+const notSent: Outcome = { kind: "no answer", sent: false };
+const lost: Outcome = { kind: "no answer", sent: true };
+
+describe("whether a call is repeated", () => {
+  const rows: [what: string, outcome: Outcome, state: Partial<RetryState>, retried: boolean][] = [
+    ["a read after a lost answer", lost, {}, true],
+    ["a read after 408", status(408), {}, true],
+    ["a read after 500", status(500), {}, true],
+    ["a read after 503", status(503), {}, true],
+    ["a read after 501", status(501), {}, false],
+    ["a read after 400", status(400), {}, false],
+    ["a read after 404", status(404), {}, false],
+    ["a read after a redirect", status(302), {}, false],
+    ["a read whose retries are used up", lost, { retries: 3 }, false],
+    ["a read after 429", status(429), {}, true],
+    ["a read after 429, however many other retries it had", status(429), { retries: 3 }, true],
+    ["a read after the sixth 429", status(429), { rateLimitRetries: 5 }, false],
+    ["a read after the first 401", status(401), {}, true],
+    ["a read after the second 401", status(401), { replayed: true }, false],
+    ["a write that was not sent", notSent, { repeatable: false }, true],
+    ["a write after 401", status(401), { repeatable: false }, true],
+    ["a write after 429", status(429), { repeatable: false }, true],
+    ["a write after a lost answer", lost, { repeatable: false }, false],
+    ["a write after 408", status(408), { repeatable: false }, false],
+    ["a write after 500", status(500), { repeatable: false }, false],
+    ["a write after 503 with Retry-After", status(503, 1_000), { repeatable: false }, false],
+  ];
+  it.each(rows)("%s", (_, outcome, state, retried) => {
+    expect(decide(outcome, { ...first, ...state }, DEFAULT_RETRY).retry).toBe(retried);
+  });
+
+  it("counts 401, 429 and other failures apart", () => {
+    const counts = (outcome: Outcome) => {
+      const decision = decide(outcome, first, DEFAULT_RETRY);
+      return decision.retry ? decision.counts : undefined;
+    };
+    expect([counts(status(401)), counts(status(429)), counts(lost)]).toEqual([
+      "replayed",
+      "rateLimitRetries",
+      "retries",
+    ]);
+  });
+});
+
+describe("the back-off", () => {
+  const delay = (outcome: Outcome, retries: number, random: number) => {
+    const decision = decide(outcome, { ...first, retries }, { ...DEFAULT_RETRY, maxRetries: 9 }, random);
+    return decision.retry ? decision.delayMs : undefined;
+  };
+
+  it.each([
+    [0, 0, 0],
+    [0, 0.5, 250],
+    [0, 1, 500],
+    [1, 1, 1_000],
+    [3, 1, 4_000],
+    [4, 1, 8_000],
+    [8, 1, 8_000],
+  ])("after %i retries with random %f is %i ms", (retries, random, expected) => {
+    expect(delay(lost, retries, random)).toBe(expected);
+  });
+
+  it("is what the service asks for, up to a minute", () => {
+    expect(delay(status(503, 7_000), 0, 0)).toBe(7_000);
+    expect(delay(status(503, 3_600_000), 0, 0)).toBe(60_000);
+  });
+
+  it("is nothing after 401 and 429: the limiter waits for all calls", () => {
+    expect(delay(status(401), 0, 1)).toBe(0);
+    expect(delay(status(429, 40_000), 0, 1)).toBe(0);
+  });
+});
+
+describe("the pause after a 429", () => {
+  it.each([
+    [undefined, 0, 30_000],
+    [undefined, 0.5, 45_000],
+    [undefined, 1, 60_000],
+    [5_000, 1, 5_000],
+    [0, 1, 0],
+  ])("with Retry-After %s ms and random %f is %i ms", (retryAfter, random, expected) => {
+    expect(pauseMs(retryAfter, DEFAULT_RETRY, random)).toBe(expected);
+  });
+});
+
+it("leaves open what the service did after a lost answer, 408 and 5xx other than 501", () => {
+  const open = [lost, status(408), status(500), status(502), status(503), status(504)];
+  const settled = [notSent, status(400), status(401), status(404), status(429), status(501), status(302)];
+  expect(open.map(isOutcomeOpen)).toEqual(open.map(() => true));
+  expect(settled.map(isOutcomeOpen)).toEqual(settled.map(() => false));
+});
