@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { type Check, NotApplicable } from "../check.js";
+import { assertPage, ITEM, LOT, STOCK_LEVEL } from "../shape.js";
+
+const paragraph = "Common paging parameters";
+
+const LISTS = [
+  ["/Item", ITEM, "shortID"],
+  ["/Item/All", ITEM, "shortID"],
+  ["/Inventory", LOT, "recNo"],
+  ["/Inventory/StockLevels", STOCK_LEVEL, "partNo"],
+] as const;
+
+const perList = LISTS.flatMap(([path, table, key]): Check[] => [
+  {
+    paragraph: "Paged envelope",
+    name: `GET ${path} gives the envelope and its headers, 25 records a page by default`,
+    async run(service) {
+      const page = assertPage(await service.get(path), table);
+      assert.deepEqual([page.page, page.pageSize], [1, 25]);
+      assert.equal(page.value.length, Math.min(25, page.totalCount));
+    },
+  },
+  {
+    paragraph,
+    name: `GET ${path} gives other records on the next page`,
+    async run(service) {
+      const [one, two] = [await service.get(`${path}?pageSize=3`), await service.get(`${path}?pageSize=3&page=2`)];
+      const records = [...assertPage(one, table).value, ...assertPage(two, table).value];
+      assert.equal(new Set(records.map((record) => record[key])).size, records.length);
+      const together = assertPage(await service.get(`${path}?pageSize=6`), table).value;
+      assert.deepEqual(records, together);
+    },
+  },
+  {
+    paragraph: "Limits",
+    name: `GET ${path} caps a larger page size silently`,
+    async run(service) {
+      const page = assertPage(await service.get(`${path}?pageSize=1000`), table);
+      assert.equal(page.pageSize, 250);
+      assert.equal(page.value.length, Math.min(250, page.totalCount));
+    },
+  },
+  {
+    paragraph,
+    name: `GET ${path} ends with a page that has no more`,
+    async run(service) {
+      const { pageCount, totalCount } = assertPage(await service.get(`${path}?pageSize=250`), table);
+      if (pageCount === 0) throw new NotApplicable("there are no records");
+      const last = assertPage(await service.get(`${path}?pageSize=250&page=${pageCount}`), table);
+      assert.equal(last.hasMore, false);
+      assert.equal(last.value.length, totalCount - 250 * (pageCount - 1));
+    },
+  },
+  {
+    paragraph,
+    name: `GET ${path} ignores an invalid sort column`,
+    async run(service) {
+      const plain = assertPage(await service.get(`${path}?pageSize=10`), table);
+      const odd = assertPage(await service.get(`${path}?pageSize=10&sort=no-such-column`), table);
+      assert.deepEqual(odd.value, plain.value);
+    },
+  },
+]);
+
+export const PAGING: readonly Check[] = [
+  ...perList,
+  {
+    paragraph,
+    name: "sort=shortID&direction=DESC turns GET /Item round",
+    async run(service) {
+      const up = assertPage(await service.get("/Item?sort=shortID&direction=ASC&pageSize=250"), ITEM);
+      if (up.hasMore) throw new NotApplicable("page that holds every item");
+      const down = assertPage(await service.get("/Item?sort=shortID&direction=DESC&pageSize=250"), ITEM);
+      assert.deepEqual(down.value, [...up.value].reverse());
+    },
+  },
+  {
+    paragraph,
+    name: "modifiedSince keeps records modified on or after it",
+    async run(service) {
+      const all = assertPage(await service.get("/Item?pageSize=250"), ITEM);
+      const times = all.value.map(({ modified }: { modified: string }) => modified).sort();
+      const middle = times[Math.floor(times.length / 2)];
+      if (middle === undefined) throw new NotApplicable("there are no items");
+      const path = `/Item?pageSize=250&modifiedSince=${encodeURIComponent(middle)}`;
+      const { value } = assertPage(await service.get(path), ITEM);
+      assert.ok(value.length > 0, "a record modified at that very moment belongs to them");
+      for (const { modified } of value) assert.ok(Date.parse(modified) >= Date.parse(middle));
+      const none = assertPage(await service.get("/Item?modifiedSince=2999-01-01T00:00:00Z"), ITEM);
+      assert.equal(none.totalCount, 0);
+    },
+  },
+];

@@ -1,0 +1,95 @@
+import { setupServer } from "msw/node";
+import { sandboxHandlers } from "stocklot/msw";
+import { createSandbox, type SandboxOptions, type SandboxServer } from "stocklot/sandbox";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NotApplicable } from "./check.js";
+import { SUITE } from "./suite.js";
+import { Target, type TargetOptions } from "./target.js";
+
+const CLIENTS = {
+  main: { clientId: "main", clientSecret: "m" },
+  readOnlyClient: { clientId: "reader", clientSecret: "r", readOnly: true },
+  scopedClient: { clientId: "scoped", clientSecret: "s", warehouses: [1] },
+  powerlessClient: { clientId: "powerless", clientSecret: "p", permissions: [] },
+};
+
+const OPTIONS: SandboxOptions = { clients: Object.values(CLIENTS), items: 120, lots: 900 };
+
+/** The documented forms, and every alternative that the document leaves open. */
+const FORMS: readonly (readonly [string, SandboxOptions])[] = [
+  ["the default forms", {}],
+  [
+    "the other forms",
+    { createForm: "item", duplicateStatus: 400, receiveForm: "text", receiveStatus: 200, moveForm: "empty" },
+  ],
+];
+
+describe.each(FORMS)("the sandbox with %s keeps to the document", (_name, forms) => {
+  const sandbox = createSandbox({ ...OPTIONS, ...forms, rateLimit: false });
+  const limited = createSandbox({ ...OPTIONS, ...forms });
+  let server: SandboxServer;
+  let limitedServer: SandboxServer;
+  const msw = setupServer(
+    ...sandboxHandlers(sandbox, "https://free.example/api/v1"),
+    ...sandboxHandlers(limited, "https://limited.example/api/v1"),
+  );
+
+  beforeAll(async () => {
+    server = await sandbox.listen();
+    limitedServer = await limited.listen();
+  });
+  afterAll(() => Promise.all([server.close(), limitedServer.close()]));
+
+  const doors: Record<string, (isLimited: boolean) => Pick<TargetOptions, "baseUrl" | "fetch">> = {
+    "sandbox.fetch": (isLimited) => (isLimited ? limited : sandbox),
+    "sandbox.listen": (isLimited) => ({ baseUrl: (isLimited ? limitedServer : server).url }),
+    msw: (isLimited) => ({ baseUrl: `https://${isLimited ? "limited" : "free"}.example/api/v1` }),
+  };
+
+  describe.each(Object.keys(doors))("through %s", (door) => {
+    beforeAll(() => {
+      limited.reset();
+      if (door === "msw") msw.listen({ onUnhandledRequest: "bypass" });
+    });
+    afterAll(() => msw.close());
+
+    it.each(
+      SUITE.map((check) => [`${check.paragraph}: ${check.name}`, check] as const),
+    )("%s", async (_title, check) => {
+      const { main: credentials, ...others } = CLIENTS;
+      const place = doors[door]?.(check.needs === "exhaustion");
+      if (!place) throw new Error(`There is no door ${door}.`);
+      try {
+        await check.run(
+          new Target({ baseUrl: place.baseUrl, ...(place.fetch && { fetch: place.fetch }), credentials, others }),
+        );
+      } catch (error) {
+        // Generated data must allow every check.
+        if (error instanceof NotApplicable) throw new Error(`Not applicable: ${error.message}`);
+        throw error;
+      }
+    });
+  });
+});
+
+it("the suite notices a service that does not keep to it", async () => {
+  const sandbox = createSandbox({
+    ...OPTIONS,
+    rateLimit: false,
+    faults: [{ path: /^\/(Item|Inventory)/, fault: "wrong-shape" }],
+  });
+  const { main: credentials, ...others } = CLIENTS;
+  const service = new Target({ baseUrl: sandbox.baseUrl, fetch: sandbox.fetch, credentials, others });
+  const outcomes = await Promise.all(
+    SUITE.map((check) =>
+      check.run(service).then(
+        () => check.name,
+        () => undefined,
+      ),
+    ),
+  );
+  expect(outcomes.filter((name) => name !== undefined)).toEqual([
+    "POST /Token gives access_token, token_type bearer and expires_in",
+    "wrong credentials get no token",
+  ]);
+});
