@@ -1,7 +1,6 @@
 import { admit, type Gate } from "./admit.js";
 import type { Call } from "./call.js";
 import { answeredAnyway, isSuccess, Refusal } from "./failure.js";
-import { queryString, queryText } from "./query.js";
 import type { Reporter } from "./reporter.js";
 import { retryAfterMs } from "./retry-after.js";
 import { pauseMs } from "./retry-policy.js";
@@ -37,7 +36,8 @@ export async function attempt(tools: AttemptTools, call: Call): Promise<WireResp
 }
 
 async function exchange(tools: AttemptTools, call: Call, token: string | undefined): Promise<WireResponse> {
-  const { method, path, query, body } = call.request;
+  const { method, path } = call.request;
+  const { target, contentType, body } = call.payload;
   call.attempts += 1;
   call.sentAt = Date.now();
   call.response = undefined;
@@ -48,17 +48,16 @@ async function exchange(tools: AttemptTools, call: Call, token: string | undefin
     () => event,
     () => `${call.title} (attempt ${event.attempt})`,
   );
-  const isForm = body instanceof URLSearchParams;
   try {
     const response = await tools.transport.send({
       method,
-      target: path + queryString(queryText(query)),
+      target,
       headers: {
         ...call.settings.headers,
-        ...(body === undefined ? {} : { "content-type": isForm ? FORM : "application/json" }),
+        ...(contentType === undefined ? {} : { "content-type": contentType }),
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       },
-      body: body === undefined ? undefined : isForm ? body.toString() : JSON.stringify(body),
+      body,
       timeoutMs: call.settings.timeoutMs,
       maxResponseBytes: tools.maxResponseBytes,
       lifetime: call.lifetime,
@@ -81,8 +80,6 @@ async function exchange(tools: AttemptTools, call: Call, token: string | undefin
     throw failure;
   }
 }
-
-const FORM = "application/x-www-form-urlencoded";
 
 /** Makes all calls of the limiter wait after a 429, and tells how long. During a pause it changes nothing. */
 function pause({ limiter, reporter }: AttemptTools, call: Call, response: WireResponse): number {

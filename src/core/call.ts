@@ -1,6 +1,7 @@
 import type { TimeSpent } from "../errors/index.js";
 import type { SlotRequest } from "../limiter/rate-limiter.js";
 import type { Lifetime } from "../time/lifetime.js";
+import type { Payload } from "./payload.js";
 import type { Query } from "./query.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
 import type { Timing, WireResponse } from "./transport.js";
@@ -66,6 +67,7 @@ export class Call implements RetryState {
 
   constructor(
     readonly request: Omit<CallRequest<unknown>, "answer">,
+    readonly payload: Payload,
     readonly settings: CallSettings,
     readonly lifetime: Lifetime,
   ) {

@@ -3,6 +3,7 @@ import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { Lifetime } from "../time/lifetime.js";
 import { attempt } from "./attempt.js";
 import { Call, type CallRequest, type ResponseCheck } from "./call.js";
+import { encodePayload } from "./payload.js";
 import { publicError } from "./public-error.js";
 import type { Reporter } from "./reporter.js";
 import { checkRequestOptions, type RequestOptions } from "./request-options.js";
@@ -54,9 +55,11 @@ export class Pipeline {
   /** Sends for a caller, with the caller's options; `leave` aborts it too. */
   readonly send: Send = async (request, options = NO_OPTIONS, leave) => {
     if (options !== NO_OPTIONS) checkRequestOptions(`${request.method} ${request.path}`, options);
+    const payload = encodePayload(request);
     const lifetime = new Lifetime([options.signal, leave], options.totalTimeoutMs ?? this.#options.totalTimeoutMs);
     const call = new Call(
       { ...request, priority: options.priority ?? request.priority },
+      payload,
       {
         timeoutMs: options.timeoutMs ?? this.#options.timeoutMs,
         retry: mergeRetry(this.#options.retry, options.retry),
@@ -73,7 +76,7 @@ export class Pipeline {
 
   /** Sends for the client itself: the request for a token. */
   sendOwn<T>(request: CallRequest<T>, lifetime: Lifetime): Promise<T> {
-    return this.#run(request, new Call(request, this.#options, lifetime));
+    return this.#run(request, new Call(request, encodePayload(request), this.#options, lifetime));
   }
 
   async #run<T>({ answer }: CallRequest<T>, call: Call): Promise<T> {

@@ -11,7 +11,6 @@ import { Ended, type Ending } from "../time/lifetime.js";
 import { apiError } from "./api-errors.js";
 import type { Call } from "./call.js";
 import { isSuccess, Refusal } from "./failure.js";
-import { queryText } from "./query.js";
 import { isOutcomeOpen } from "./retry-policy.js";
 import { TransportFailure } from "./transport.js";
 
@@ -88,7 +87,8 @@ function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
 }
 
 function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
-  const { method, path, query, body } = call.request;
+  const { method, path, body } = call.request;
+  const { query } = call.payload;
   return new OutcomeUnknownError(
     `${call.title}: sent, but whether it was applied is not known (${messageOf(cause)}). Look before you send it again.`,
     {
@@ -96,7 +96,7 @@ function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
       request: {
         method,
         path,
-        ...(query === undefined ? {} : { query: queryText(query) }),
+        ...(Object.keys(query).length === 0 ? {} : { query }),
         ...(body === undefined ? {} : { body }),
         sentAt: call.sentAt,
       },

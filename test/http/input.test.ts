@@ -75,6 +75,13 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
     [["query", "b"]],
   ],
   ["a request with a schema that is none", (c) => c.request({ method: "GET", path: "/a", schema: {} }), [["schema"]]],
+  ["a request with a body that is no JSON", (c) => c.request({ method: "POST", path: "/a", body: 1n }), [["body"]]],
+  [
+    "a request with an invalid date",
+    (c) => c.request({ method: "GET", path: "/a", query: { b: new Date("x") } }),
+    [["query", "b"]],
+  ],
+  ["a list sorted by half a character", (c) => c.items.list({ sort: "\ud800" }).page(), [["query"]]],
   ["paginate with nothing", (c) => c.paginate().toArray(), [[]]],
   ["paginate, gapless, without a key", (c) => c.paginate({ path: "/a" }, { gapless: true }).toArray(), [["key"]]],
   ["paginate with page 0", (c) => c.paginate({ path: "/a", query: { page: 0 } }).toArray(), [["query", "page"]]],

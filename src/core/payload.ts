@@ -1,0 +1,44 @@
+import { InputValidationError, type Issue } from "../errors/index.js";
+import { type Query, queryString, queryText } from "./query.js";
+
+/** What a request sends besides its method and headers. */
+export interface Payload {
+  /** Path and query behind the base URL. */
+  target: string;
+  query: Record<string, string>;
+  contentType: string | undefined;
+  body: string | undefined;
+}
+
+interface Parts {
+  method: string;
+  path: string;
+  query?: Query | undefined;
+  body?: unknown;
+}
+
+/**
+ * Encodes the parts of a request, once for all its attempts: what the caller does to its objects later changes nothing.
+ *
+ * @throws InputValidationError when something cannot be encoded.
+ */
+export function encodePayload({ method, path, query: given, body }: Parts): Payload {
+  const attempt = <T>(part: string, encode: () => T): T => {
+    try {
+      return encode();
+    } catch (error) {
+      const issue: Issue = {
+        path: [part],
+        message: `cannot be sent: ${error instanceof Error ? error.message : error}`,
+      };
+      throw new InputValidationError(`${method} ${path}`, [issue]);
+    }
+  };
+  const query = attempt("query", () => queryText(given));
+  const target = attempt("query", () => path + queryString(query));
+  if (body === undefined) return { target, query, contentType: undefined, body };
+  if (body instanceof URLSearchParams) {
+    return { target, query, contentType: "application/x-www-form-urlencoded", body: body.toString() };
+  }
+  return { target, query, contentType: "application/json", body: attempt("body", () => JSON.stringify(body)) };
+}
