@@ -2,7 +2,7 @@
 export const SCRIPT = `
 "use strict";
 const find = (selector) => document.querySelector(selector);
-const time = (at) => new Date(at).toLocaleTimeString();
+const time = (at) => new Date(at).toLocaleTimeString("en-GB");
 const number = (value) => value.toLocaleString("en", { maximumFractionDigits: 6 });
 
 function cell(text, className) {
