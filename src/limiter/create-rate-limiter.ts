@@ -1,5 +1,7 @@
-import { LocalRateLimiter } from "./local-rate-limiter.js";
-import { NO_LIMIT, type RateLimitOptions, rateLimitSettings } from "./rate-limit-options.js";
+import { Clock } from "./clock.js";
+import { LocalSlots } from "./local-slots.js";
+import { QueueingLimiter } from "./queueing-limiter.js";
+import { NO_LIMIT, type RateLimitOptions, type RateLimitSettings, rateLimitSettings } from "./rate-limit-options.js";
 import type { RateLimiter } from "./rate-limiter.js";
 
 /**
@@ -8,10 +10,15 @@ import type { RateLimiter } from "./rate-limiter.js";
  * @throws ConfigurationError when an option is wrong.
  */
 export function createRateLimiter(options: RateLimitOptions = {}): RateLimiter {
-  return new LocalRateLimiter(rateLimitSettings(options));
+  return localLimiter(rateLimitSettings(options));
 }
 
 /** Lets everything through, but for the pause after a 429. */
 export function createPauseOnly(): RateLimiter {
-  return new LocalRateLimiter(NO_LIMIT);
+  return localLimiter(NO_LIMIT);
+}
+
+function localLimiter(settings: RateLimitSettings): RateLimiter {
+  const clock = new Clock();
+  return new QueueingLimiter(settings, clock, (listener) => new LocalSlots(settings, clock, listener));
 }

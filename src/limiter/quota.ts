@@ -46,4 +46,14 @@ export class Quota {
       this.#head = 0;
     }
   }
+
+  /** The earliest time at which a request with so many others ahead of it can have a slot, as far as is known now. */
+  earliest(ahead: number, now: number, intervalMs: number): number {
+    if (ahead < this.free) return now;
+    const rounds = Math.floor(ahead / this.capacity);
+    const turn = (ahead % this.capacity) - this.free;
+    // The requests under way end now at the earliest, and their slots come back last.
+    const first = turn < 0 ? now : (this.#returns[this.#head + turn] ?? now + intervalMs);
+    return rounds === 0 ? first : first + rounds * intervalMs;
+  }
 }

@@ -42,6 +42,9 @@ const NAMES = new Set<string>(Object.keys(NO_LIMIT));
 
 /** The options with their defaults; throws a `ConfigurationError` naming each that is wrong. */
 export function rateLimitSettings(options: RateLimitOptions): RateLimitSettings {
+  if (typeof options !== "object" || options === null) {
+    throw new ConfigurationError("rate limit: the options must be an object");
+  }
   const requests = options.requests ?? DEFAULT_REQUESTS;
   const settings = {
     requests,
@@ -54,7 +57,9 @@ export function rateLimitSettings(options: RateLimitOptions): RateLimitSettings 
       .filter((name) => !NAMES.has(name))
       .map((name) => `there is no option "${name}"`),
     ...(isCount(requests) && requests > 0 ? [] : ["requests must be a whole number above 0, or Infinity"]),
-    ...(settings.intervalMs > 0 ? [] : ["intervalMs must be above 0"]),
+    ...(typeof settings.intervalMs === "number" && settings.intervalMs > 0
+      ? []
+      : ["intervalMs must be a number of ms above 0, or Infinity"]),
     ...(isCount(settings.maxConcurrent) && settings.maxConcurrent > 0
       ? []
       : ["maxConcurrent must be a whole number above 0, or Infinity"]),

@@ -1,0 +1,77 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { Clock } from "../../../src/limiter/clock.js";
+import { VirtualTime } from "./virtual-time.js";
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+describe("the limiter's clock", () => {
+  test("wakes at the time, not before, though a timer fires up to a millisecond early", async () => {
+    const time = new VirtualTime(() => -0.9).install();
+    const clock = new Clock();
+    const woken: number[] = [];
+    for (const at of [1_000.5, 1_001.2, 1_250, 4_000.7]) clock.at(at, () => woken.push(time.now()));
+    await time.run();
+    expect(woken).toHaveLength(4);
+    expect(woken.map((now, index) => now - ([1_000.5, 1_001.2, 1_250, 4_000.7][index] ?? 0))).toSatisfy(
+      (late: number[]) => late.every((ms) => ms >= 0 && ms < 2),
+    );
+    expect(clock.now()).toBe(time.now());
+  });
+
+  test("goes on with the timers where only they are mocked", () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const clock = new Clock();
+    const startedAt = clock.now();
+    let woken = false;
+    clock.at(startedAt + 60_000, () => {
+      woken = true;
+    });
+    vi.advanceTimersByTime(59_990);
+    expect(woken).toBe(false);
+    vi.advanceTimersByTime(20);
+    expect(woken).toBe(true);
+    expect(clock.now() - startedAt).toBeGreaterThanOrEqual(60_000);
+    expect(clock.now() - startedAt).toBeLessThan(65_000);
+  });
+
+  test.each([
+    1, 2, 40,
+  ])("goes on with the timers where only the clock is mocked and stands still (%i ms)", async (ms) => {
+    vi.useFakeTimers({ toFake: ["performance", "Date"] });
+    const clock = new Clock();
+    const startedAt = clock.now();
+    await new Promise<void>((resolve) => clock.at(startedAt + ms, resolve));
+    expect(clock.now()).toBeGreaterThanOrEqual(startedAt + ms);
+  });
+
+  test("never goes back, also when a test replaces the clock or takes its own away", () => {
+    const clock = new Clock();
+    const before = clock.now();
+    vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+    const mocked = clock.now();
+    expect(mocked).toBeGreaterThanOrEqual(before);
+    vi.advanceTimersByTime(30_000);
+    const later = clock.now();
+    expect(later).toBeGreaterThanOrEqual(mocked + 30_000 - 0.01);
+    vi.useRealTimers();
+    expect(clock.now()).toBeGreaterThanOrEqual(later);
+  });
+
+  test("does not call back when it was told not to", async () => {
+    const time = new VirtualTime().install();
+    const clock = new Clock();
+    const stop = clock.at(5_000, () => expect.unreachable());
+    stop();
+    expect(time.pendingTimers).toBe(0);
+    await time.run();
+  });
+
+  test("sets no timer for a time that never comes", () => {
+    const time = new VirtualTime().install();
+    new Clock().at(Number.POSITIVE_INFINITY, () => expect.unreachable())();
+    expect(time.pendingTimers).toBe(0);
+  });
+});

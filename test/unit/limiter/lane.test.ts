@@ -1,0 +1,103 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Lane, type Place } from "../../../src/limiter/lane.js";
+import { Lanes } from "../../../src/limiter/lanes.js";
+import type { SlotRequest } from "../../../src/limiter/rate-limiter.js";
+import { Lifetime } from "../../../src/time/lifetime.js";
+
+const lifetime = new Lifetime();
+const asks = (priority: SlotRequest["priority"], bulk = false, order?: number): SlotRequest => ({
+  priority,
+  bulk,
+  lifetime,
+  ...(order === undefined ? {} : { order }),
+});
+
+describe("a lane", () => {
+  test("is left in the order of arrival, by whoever comes back in the order it had first", () => {
+    const lane = new Lane<string>();
+    lane.add("third", 3);
+    lane.add("fifth", 5);
+    lane.add("first", 1);
+    lane.add("fourth", 4);
+    expect([...lane]).toEqual(["first", "third", "fourth", "fifth"]);
+    expect(lane.first?.value).toBe("first");
+    expect(lane.size).toBe(4);
+  });
+
+  test("can be left from anywhere, as a sorted list can", () => {
+    const steps = fc.array(fc.record({ order: fc.nat(50), leaves: fc.boolean(), which: fc.nat() }), { maxLength: 60 });
+    fc.assert(
+      fc.property(steps, (all) => {
+        const lane = new Lane<number>();
+        const model: Place<number>[] = [];
+        for (const { order, leaves, which } of all) {
+          const leaving = leaves ? model.splice(which % Math.max(1, model.length), 1)[0] : undefined;
+          if (leaving) lane.remove(leaving);
+          else {
+            const behind = model.findIndex((place) => place.order > order);
+            model.splice(behind < 0 ? model.length : behind, 0, lane.add(order, order));
+          }
+          // Whoever comes back with an order that is taken is not told apart from the other.
+          expect([...lane]).toEqual(model.map((place) => place.order));
+          expect(lane.size).toBe(model.length);
+        }
+      }),
+    );
+  });
+});
+
+describe("the lanes of a limiter", () => {
+  test("let the most urgent go first, and pages behind the other calls of their urgency", () => {
+    const lanes = new Lanes<string>();
+    const add = (name: string, request: SlotRequest, order: number) => lanes.add(name, request, order);
+    add("low page", asks("low", true), 1);
+    add("low", asks("low"), 2);
+    add("normal page", asks("normal", true), 3);
+    add("normal", asks("normal"), 4);
+    add("high page", asks("high", true), 5);
+    add("high", asks("high"), 6);
+    add("token", asks("token"), 7);
+    const inOrder = ["token", "high", "high page", "normal", "normal page", "low", "low page"];
+    expect([...lanes]).toEqual(inOrder);
+    expect([...lanes.fronts()]).toEqual(inOrder);
+    expect(lanes.crowd).toEqual({ all: 7, pages: 3 });
+  });
+
+  test("offer the next of a lane when its first has left, and pass over a lane whose first stays", () => {
+    const lanes = new Lanes<string>();
+    const takeOut = new Map<string, () => void>();
+    for (const [index, name] of ["write 1", "write 2"].entries()) {
+      takeOut.set(name, lanes.add(name, asks("high"), index));
+    }
+    lanes.add("page 1", asks("high", true), 2);
+    lanes.add("page 2", asks("high", true), 3);
+    takeOut.set("read", lanes.add("read", asks("normal"), 4));
+    const offered: string[] = [];
+    for (const name of lanes.fronts()) {
+      offered.push(name);
+      takeOut.get(name)?.();
+    }
+    expect(offered).toEqual(["write 1", "write 2", "page 1", "read"]);
+    expect(lanes.crowd).toEqual({ all: 2, pages: 2 });
+  });
+
+  const ahead: [name: string, request: SlotRequest, all: number, pages: number][] = [
+    ["a token request has only others ahead", asks("token"), 1, 0],
+    ["a write has tokens and writes ahead", asks("high"), 2, 0],
+    ["a read has those and reads ahead, but pages not for sure", asks("normal"), 3, 0],
+    ["a page has all ahead", asks("low", true), 6, 2],
+    ["an urgent page has only more urgent calls ahead", asks("high", true), 3, 1],
+    ["one that comes back may be the first of its lane", asks("normal", false, 1), 2, 0],
+  ];
+  test.each(ahead)("count who goes first for sure: %s", (_, request, all, pages) => {
+    const lanes = new Lanes<string>();
+    lanes.add("token", asks("token"), 1);
+    lanes.add("write", asks("high"), 2);
+    lanes.add("urgent page", asks("high", true), 3);
+    lanes.add("read", asks("normal"), 4);
+    lanes.add("low", asks("low"), 5);
+    lanes.add("page", asks("low", true), 6);
+    expect(lanes.ahead(request)).toEqual({ all, pages });
+  });
+});

@@ -1,0 +1,183 @@
+import fc from "fast-check";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { createRateLimiter } from "../../../src/limiter/create-rate-limiter.js";
+import { guardMs } from "../../../src/limiter/guard.js";
+import { fixedWindow, mostInAnyWindow, type ServiceWindow, slidingWindow, tokenBucket } from "./service-windows.js";
+import { anyCalls, anyLimits, type SimulatedCall, Simulation } from "./simulation.js";
+import { VirtualTime } from "./virtual-time.js";
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+/** Timers as real ones are: up to a millisecond early, a few late. */
+function shakyTime(seed: number): VirtualTime {
+  let state = seed;
+  return new VirtualTime(() => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return (state / 2_147_483_648) * 4 - 0.99;
+  }).install();
+}
+
+async function simulate(options: ReturnType<typeof limitsOf>, calls: readonly SimulatedCall[], seed = 1) {
+  const time = shakyTime(seed);
+  const limiter = createRateLimiter(options);
+  const simulation = new Simulation(time, limiter, options);
+  await simulation.run(calls);
+  return { time, limiter, simulation, counted: simulation.times(), pages: simulation.times(true) };
+}
+const limitsOf = (requests: number, intervalMs: number, maxConcurrent = Number.POSITIVE_INFINITY, reserved = 0) => ({
+  requests,
+  intervalMs,
+  maxConcurrent,
+  reserved,
+});
+
+const refusals = (takes: ServiceWindow, counted: number[]) =>
+  [...counted].sort((a, b) => a - b).filter((time) => !takes(time)).length;
+
+const RUNS = { numRuns: 300 };
+
+describe("whatever comes, and however the service counts", () => {
+  test("no interval ever holds more requests than allowed, nor more pages than are not reserved", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        anyLimits(),
+        anyCalls(),
+        fc.nat(),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        async (options, calls, seed, phase) => {
+          const { counted, pages } = await simulate(options, calls, seed);
+          const { requests, intervalMs, reserved } = options;
+          expect(mostInAnyWindow(counted, intervalMs)).toBeLessThanOrEqual(requests);
+          expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - reserved);
+          expect(refusals(slidingWindow(requests, intervalMs), counted)).toBe(0);
+          expect(refusals(fixedWindow(requests, intervalMs, phase * intervalMs), counted)).toBe(0);
+          expect(refusals(tokenBucket(requests, intervalMs), counted)).toBe(0);
+        },
+      ),
+      RUNS,
+    );
+  });
+
+  test("calls go in order of urgency and arrival, not too many at once, never in a pause or before its probe", async () => {
+    await fc.assert(
+      fc.asyncProperty(anyLimits(), anyCalls(), fc.nat(), async (options, calls, seed) => {
+        const { simulation } = await simulate(options, calls, seed);
+        expect(simulation.broken).toEqual([]);
+      }),
+      RUNS,
+    );
+  });
+
+  test("every call comes to its end, within its time, and the limiter is as it was before", async () => {
+    await fc.assert(
+      fc.asyncProperty(anyLimits(), anyCalls(), fc.nat(), async (options, calls, seed) => {
+        const { simulation, limiter, time } = await simulate(options, calls, seed);
+        expect(simulation.results).toHaveLength(calls.length);
+        for (const { call, arrivedAt, endedAt, end } of simulation.results) {
+          const allowedMs = Math.min(call.abortedAfterMs ?? 1e9, call.totalTimeoutMs ?? 1e9) + 5;
+          expect(endedAt - arrivedAt).toBeLessThanOrEqual(allowedMs);
+          if (end === "aborted") expect(call.abortedAfterMs).toBeDefined();
+          if (end === "out-of-time") expect(call.totalTimeoutMs).toBeDefined();
+        }
+        expect(time.pendingTimers).toBe(0);
+        await time.run(time.now() + 1_000 + options.intervalMs + guardMs(options.intervalMs));
+        const { limit, intervalMs, queued, inFlight, pausedUntil } = limiter.snapshot();
+        expect({ limit, intervalMs, queued, inFlight, pausedUntil }).toEqual({
+          limit: options.requests,
+          intervalMs: options.intervalMs,
+          queued: 0,
+          inFlight: 0,
+          pausedUntil: null,
+        });
+      }),
+      RUNS,
+    );
+  });
+
+  test("a call is never failed early that would have had its turn in time", async () => {
+    const steady = anyCalls({ aborts: false, failures: false, deadlines: false });
+    await fc.assert(
+      fc.asyncProperty(anyLimits(), steady, fc.nat(), async (options, calls, which) => {
+        const first = await simulate(options, calls);
+        const chosen = calls[which % calls.length];
+        const before = first.simulation.results.find(({ call }) => call === chosen);
+        const waitedMs = (before?.sentAt[0] ?? 0) - (before?.arrivedAt ?? 0);
+        const limited = calls.map((call) => (call === chosen ? { ...call, totalTimeoutMs: waitedMs + 8 } : call));
+        const second = await simulate(options, limited);
+        const after = second.simulation.results.find(({ call }) => call.totalTimeoutMs !== undefined);
+        expect(after?.sentAt).toHaveLength(1);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("of calls with the same urgency and time limit, those that cannot have a turn in time fail at once", async () => {
+    const counts = fc.record({ requests: fc.integer({ min: 1, max: 8 }), calls: fc.integer({ min: 1, max: 50 }) });
+    await fc.assert(
+      fc.asyncProperty(
+        counts,
+        fc.integer({ min: 1, max: 4_000 }),
+        async ({ requests, calls: count }, totalTimeoutMs) => {
+          const calls = Array.from({ length: count }, () => ({ ...plainCall, totalTimeoutMs, latencyMs: 1 }));
+          const { simulation } = await simulate(limitsOf(requests, 1_000), calls);
+          const failed = simulation.results.filter(({ end, sentAt }) => end === "out-of-time" && sentAt.length === 0);
+          const late = failed.filter(({ arrivedAt, endedAt }) => endedAt > arrivedAt);
+          // Each round takes a little longer than the interval; only who would have come in that gap waits in vain.
+          const rounds = Math.floor(totalTimeoutMs / 1_000);
+          const inGap = totalTimeoutMs - rounds * 1_000 < rounds * 12;
+          if (!inGap) expect(late).toEqual([]);
+          expect(failed.length).toBeGreaterThanOrEqual(count - requests * (rounds + 1));
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});
+
+const plainCall: SimulatedCall = {
+  at: 0,
+  priority: "normal",
+  bulk: false,
+  latencyMs: 40,
+  countedAt: 1,
+  outcome: "answered",
+  pauseMs: 0,
+};
+
+describe("at saturation", () => {
+  const cases: [name: string, requests: number, intervalMs: number, latencyMs: number, countedAt: number][] = [
+    ["100 a minute, counted on arrival", 100, 60_000, 80, 0.1],
+    ["100 a minute, counted with the answer", 100, 60_000, 400, 1],
+    ["40 in 4 s", 40, 4_000, 50, 0.5],
+    ["1 a second", 1, 1_000, 120, 0],
+    ["1000 a minute, slow answers", 1_000, 60_000, 5_000, 0.5],
+  ];
+  test.each(
+    cases,
+  )("at least 98 % of what is possible is used and nothing is refused: %s", async (_, requests, intervalMs, latencyMs, countedAt) => {
+    const rounds = 8;
+    const calls = Array.from({ length: requests * rounds }, () => ({ ...plainCall, latencyMs, countedAt }));
+    const { simulation, counted, time } = await simulate(limitsOf(requests, intervalMs), calls);
+    // Each slot is in use for the time of the answer and one interval, over and over.
+    const idealMs = (rounds - 1) * (intervalMs + latencyMs) + latencyMs;
+    expect(idealMs / (time.now() - 1_000)).toBeGreaterThanOrEqual(0.98);
+    expect(simulation.results.every(({ end }) => end === "answered")).toBe(true);
+    expect(refusals(slidingWindow(requests, intervalMs), counted)).toBe(0);
+    expect(refusals(tokenBucket(requests, intervalMs), counted)).toBe(0);
+    for (const phase of [0, 0.25, 0.5, 0.75, 0.999]) {
+      expect(refusals(fixedWindow(requests, intervalMs, phase * intervalMs), counted)).toBe(0);
+    }
+  });
+
+  test("pages take what is not reserved, and a single call never waits for them", async () => {
+    const pages = Array.from({ length: 60 }, () => ({ ...plainCall, bulk: true, priority: "low" as const }));
+    const singles = Array.from({ length: 12 }, (_, index) => ({ ...plainCall, at: 100 + index * 600 }));
+    const { simulation } = await simulate(limitsOf(10, 1_000, 16, 2), [...pages, ...singles]);
+    for (const { call, sentAt, arrivedAt } of simulation.results) {
+      if (!call.bulk) expect((sentAt[0] ?? 0) - arrivedAt).toBeLessThan(1);
+    }
+    expect(mostInAnyWindow(simulation.times(true), 1_000)).toBe(8);
+  });
+});

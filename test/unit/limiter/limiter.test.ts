@@ -1,0 +1,403 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ConfigurationError } from "../../../src/errors/index.js";
+import { createPauseOnly, createRateLimiter } from "../../../src/limiter/create-rate-limiter.js";
+import type { RateLimitOptions } from "../../../src/limiter/rate-limit-options.js";
+import type { RateLimiter, Slot, SlotRequest } from "../../../src/limiter/rate-limiter.js";
+import { Ended, Lifetime } from "../../../src/time/lifetime.js";
+import { VirtualTime } from "./virtual-time.js";
+
+type Asked = Partial<Omit<SlotRequest, "lifetime">> & { lifetime?: Lifetime };
+
+const ask = (limiter: RateLimiter, { lifetime = new Lifetime(), ...request }: Asked = {}) =>
+  limiter.acquire({ priority: "normal", bulk: false, ...request, lifetime });
+
+/** Whether the promise has a result once everything that needs no time is done. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  promise.then(
+    () => (settled = true),
+    () => (settled = true),
+  );
+  await vi.advanceTimersByTimeAsync(0);
+  return settled;
+}
+
+const endingOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "a slot",
+    (error: unknown) => (error instanceof Ended ? error.ending.kind : error),
+  );
+
+const limiterOf = (options: RateLimitOptions) => createRateLimiter({ intervalMs: 1_000, reserved: 0, ...options });
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("a slot", () => {
+  test("comes at once while there are free ones, in one burst", async () => {
+    const limiter = limiterOf({ requests: 5 });
+    await Promise.all(Array.from({ length: 5 }, () => ask(limiter)));
+    expect(await isSettled(ask(limiter))).toBe(false);
+  });
+
+  test("comes back one interval after its request has ended, not after it was sent", async () => {
+    const limiter = limiterOf({ requests: 1 });
+    const slot = await ask(limiter);
+    const next = ask(limiter);
+    await vi.advanceTimersByTimeAsync(5_000);
+    slot.release();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await isSettled(next)).toBe(false);
+    await vi.advanceTimersByTimeAsync(10);
+    expect(await isSettled(next)).toBe(true);
+  });
+
+  test("comes back at once when nothing was sent", async () => {
+    const limiter = limiterOf({ requests: 1 });
+    const slot = await ask(limiter);
+    const next = ask(limiter);
+    slot.giveBack();
+    expect(await isSettled(next)).toBe(true);
+  });
+
+  test("comes back once, however often it is let go", async () => {
+    const limiter = limiterOf({ requests: 2 });
+    const slot = await ask(limiter);
+    slot.giveBack();
+    slot.giveBack();
+    slot.release();
+    expect(limiter.snapshot()).toMatchObject({ available: 2, inFlight: 0 });
+  });
+
+  test("is kept by no call that was aborted while it waited", async () => {
+    const limiter = limiterOf({ requests: 1 });
+    const slot = await ask(limiter);
+    const lifetime = new Lifetime();
+    const aborted = ask(limiter, { lifetime });
+    const next = ask(limiter);
+    lifetime.end({ kind: "aborted", reason: "enough" });
+    expect(await endingOf(aborted)).toBe("aborted");
+    expect(limiter.snapshot().queued).toBe(1);
+    slot.giveBack();
+    expect(await isSettled(next)).toBe(true);
+  });
+
+  test("is not given to a call that had ended before it asked", async () => {
+    const limiter = limiterOf({ requests: 1 });
+    const lifetime = new Lifetime();
+    lifetime.end({ kind: "closed" });
+    expect(await endingOf(ask(limiter, { lifetime }))).toBe("closed");
+    expect(limiter.snapshot()).toMatchObject({ available: 1, inFlight: 0 });
+  });
+
+  test("goes to the most urgent of those that wait, and among equals to the first", async () => {
+    const limiter = limiterOf({ requests: 1, intervalMs: 10 });
+    const order: string[] = [];
+    const first = await ask(limiter);
+    const take = (name: string, request: Asked) =>
+      ask(limiter, request).then((slot) => {
+        order.push(name);
+        slot.giveBack();
+      });
+    const all = [
+      take("page", { priority: "low", bulk: true }),
+      take("low", { priority: "low" }),
+      take("read 1", {}),
+      take("read 2", {}),
+      take("write", { priority: "high" }),
+      take("token", { priority: "token" }),
+    ];
+    first.giveBack();
+    await Promise.all(all);
+    expect(order).toEqual(["token", "write", "read 1", "read 2", "low", "page"]);
+  });
+
+  test("goes to a call that comes back before those that came later", async () => {
+    const limiter = limiterOf({ requests: 1 });
+    const first = await ask(limiter);
+    const later = ask(limiter);
+    const again = ask(limiter, { order: first.order });
+    first.giveBack();
+    expect(await isSettled(again)).toBe(true);
+    expect((await again).order).toBe(first.order);
+    expect(await isSettled(later)).toBe(false);
+  });
+
+  test("is not snatched by a newcomer when it has come back but the timer that tells of it is late", async () => {
+    vi.useRealTimers();
+    const time = new VirtualTime(() => 50).install();
+    const limiter = limiterOf({ requests: 1 });
+    (await ask(limiter)).release();
+    const order: string[] = [];
+    const take = (name: string) => void ask(limiter).then(() => order.push(name));
+    take("first");
+    time.at(time.now() + 1_030, () => take("newcomer"));
+    await time.run(time.now() + 1_100);
+    vi.unstubAllGlobals();
+    expect(order).toEqual(["first"]);
+  });
+
+  test("that is reserved goes to single calls only", async () => {
+    const limiter = limiterOf({ requests: 5, reserved: 2 });
+    const pages = Array.from({ length: 5 }, () => ask(limiter, { bulk: true, priority: "low" }));
+    expect(await Promise.all(pages.map(isSettled))).toEqual([true, true, true, false, false]);
+    expect(await isSettled(ask(limiter))).toBe(true);
+    expect(await isSettled(ask(limiter))).toBe(true);
+    expect(await isSettled(ask(limiter))).toBe(false);
+  });
+
+  test("is not needed for more requests at a time than maxConcurrent", async () => {
+    const limiter = limiterOf({ requests: 10, maxConcurrent: 2 });
+    const slots = await Promise.all([ask(limiter), ask(limiter)]);
+    const third = ask(limiter);
+    expect(await isSettled(third)).toBe(false);
+    expect(limiter.snapshot()).toMatchObject({ available: 0, inFlight: 2, queued: 1 });
+    slots[0].release();
+    expect(await isSettled(third)).toBe(true);
+  });
+
+  test("never comes back where the interval is Infinity", async () => {
+    const limiter = limiterOf({ requests: 1, intervalMs: Number.POSITIVE_INFINITY });
+    (await ask(limiter)).release();
+    expect(await endingOf(ask(limiter, { lifetime: new Lifetime([], 1e9) }))).toBe("out-of-time");
+  });
+});
+
+describe("a call whose time is too short for the queue", () => {
+  test("fails at once when the slot that comes next comes too late", async () => {
+    const limiter = limiterOf({ requests: 1 });
+    (await ask(limiter)).release();
+    expect(await isSettled(ask(limiter, { lifetime: new Lifetime([], 1_050) }))).toBe(false);
+    expect(await endingOf(ask(limiter, { lifetime: new Lifetime([], 950) }))).toBe("out-of-time");
+  });
+
+  test("fails at once when others are ahead of it for longer, unless it is more urgent than they are", async () => {
+    const limiter = limiterOf({ requests: 2 });
+    for (const slot of await Promise.all([ask(limiter), ask(limiter)])) slot.release();
+    const ahead = Array.from({ length: 4 }, () => ask(limiter));
+    expect(await endingOf(ask(limiter, { lifetime: new Lifetime([], 2_500) }))).toBe("out-of-time");
+    const urgent = ask(limiter, { priority: "high", lifetime: new Lifetime([], 2_500) });
+    expect(await isSettled(urgent)).toBe(false);
+    expect(limiter.snapshot().queued).toBe(5);
+    await vi.advanceTimersByTimeAsync(1_010);
+    expect(await isSettled(urgent)).toBe(true);
+    expect(ahead).toHaveLength(4);
+  });
+
+  test("fails at once when a pause begins that lasts longer; the others wait on", async () => {
+    const limiter = limiterOf({ requests: 1 });
+    const slot = await ask(limiter);
+    const short = ask(limiter, { lifetime: new Lifetime([], 20_000) });
+    const long = ask(limiter, { lifetime: new Lifetime([], 40_000) });
+    limiter.pause(30_000);
+    expect(await endingOf(short)).toBe("out-of-time");
+    slot.release();
+    expect(limiter.snapshot().queued).toBe(1);
+    await vi.advanceTimersByTimeAsync(30_010);
+    expect(await isSettled(long)).toBe(true);
+  });
+
+  test("fails at once when it comes during such a pause", async () => {
+    const limiter = limiterOf({ requests: 5 });
+    limiter.pause(30_000);
+    expect(await endingOf(ask(limiter, { lifetime: new Lifetime([], 29_000) }))).toBe("out-of-time");
+  });
+});
+
+describe("a pause", () => {
+  test("holds back everything, then lets one request go first and the rest when it has ended", async () => {
+    const limiter = limiterOf({ requests: 10 });
+    limiter.pause(30_000);
+    const waiting = Array.from({ length: 3 }, () => ask(limiter));
+    await vi.advanceTimersByTimeAsync(29_990);
+    expect(await Promise.all(waiting.map(isSettled))).toEqual([false, false, false]);
+    await vi.advanceTimersByTimeAsync(20);
+    expect(await Promise.all(waiting.map(isSettled))).toEqual([true, false, false]);
+    expect(limiter.snapshot().available).toBe(0);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await Promise.all(waiting.map(isSettled))).toEqual([true, false, false]);
+    (await waiting[0])?.release();
+    expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, true]);
+  });
+
+  test("is neither made longer nor repeated by further 429s while it lasts", async () => {
+    const limiter = limiterOf({ requests: 10 });
+    limiter.pause(1_000);
+    const { pausedUntil } = limiter.snapshot();
+    await vi.advanceTimersByTimeAsync(500);
+    limiter.pause(60_000);
+    expect(limiter.snapshot().pausedUntil).toBe(pausedUntil);
+    await vi.advanceTimersByTimeAsync(510);
+    expect(limiter.snapshot().pausedUntil).toBeNull();
+    expect(limiter.pausedMs()).toBeCloseTo(1_000, 0);
+  });
+
+  test("is followed by another when the probe meets a 429 too, and by another probe", async () => {
+    const limiter = limiterOf({ requests: 10 });
+    limiter.pause(1_000);
+    const waiting = Array.from({ length: 3 }, () => ask(limiter));
+    await vi.advanceTimersByTimeAsync(1_010);
+    limiter.pause(1_000);
+    (await waiting[0])?.release();
+    expect(await Promise.all(waiting.map(isSettled))).toEqual([true, false, false]);
+    await vi.advanceTimersByTimeAsync(1_010);
+    expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
+  });
+
+  test("leaves the probe to another when the first was not sent", async () => {
+    const limiter = limiterOf({ requests: 10 });
+    limiter.pause(1_000);
+    const waiting = Array.from({ length: 3 }, () => ask(limiter));
+    await vi.advanceTimersByTimeAsync(1_010);
+    (await waiting[0])?.giveBack();
+    expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
+  });
+
+  test("is not lifted by the end of a probe of the pause before", async () => {
+    const limiter = limiterOf({ requests: 10 });
+    limiter.pause(100);
+    const waiting = Array.from({ length: 3 }, () => ask(limiter));
+    await vi.advanceTimersByTimeAsync(110);
+    const firstProbe = (await waiting[0]) as Slot;
+    limiter.pause(100);
+    await vi.advanceTimersByTimeAsync(110);
+    expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
+    firstProbe.release();
+    expect(await isSettled(waiting[2] as Promise<Slot>)).toBe(false);
+  });
+
+  test("of no length lets a probe go at once", async () => {
+    const limiter = limiterOf({ requests: 10 });
+    limiter.pause(0);
+    expect(limiter.snapshot()).toMatchObject({ pausedUntil: null, available: 1 });
+    expect(await isSettled(ask(limiter))).toBe(true);
+    expect(await isSettled(ask(limiter))).toBe(false);
+  });
+
+  test("is all that holds back calls without a limit", async () => {
+    const limiter = createPauseOnly();
+    expect(limiter.snapshot()).toMatchObject({ limit: Number.POSITIVE_INFINITY, available: Number.POSITIVE_INFINITY });
+    await Promise.all(Array.from({ length: 1_000 }, () => ask(limiter, { bulk: true })));
+    limiter.pause(1_000);
+    const waiting = ask(limiter);
+    expect(await isSettled(waiting)).toBe(false);
+    await vi.advanceTimersByTimeAsync(1_010);
+    expect(await isSettled(waiting)).toBe(true);
+  });
+});
+
+describe("the snapshot", () => {
+  test("tells what is free, queued and under way, and the pause by the wall clock", async () => {
+    vi.setSystemTime(1_700_000_000_000);
+    const limiter = createRateLimiter({ requests: 3, intervalMs: 1_000 });
+    expect(limiter.snapshot()).toEqual({
+      limit: 3,
+      intervalMs: 1_000,
+      available: 3,
+      queued: 0,
+      inFlight: 0,
+      pausedUntil: null,
+    });
+    const slots = await Promise.all([ask(limiter), ask(limiter), ask(limiter)]);
+    void ask(limiter);
+    slots[0].release();
+    expect(limiter.snapshot()).toMatchObject({ available: 0, queued: 1, inFlight: 2 });
+    limiter.pause(30_000);
+    expect(limiter.snapshot()).toMatchObject({ available: 0, pausedUntil: 1_700_000_030_000 });
+  });
+
+  test("counts no pause twice", async () => {
+    const limiter = limiterOf({});
+    limiter.pause(1_000);
+    await vi.advanceTimersByTimeAsync(400);
+    expect(limiter.pausedMs()).toBeCloseTo(400, 0);
+    await vi.advanceTimersByTimeAsync(5_000);
+    limiter.pause(500);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(limiter.pausedMs()).toBeCloseTo(1_500, 0);
+  });
+});
+
+describe("timers", () => {
+  test("are set only while somebody waits", async () => {
+    const limiter = limiterOf({ requests: 1 });
+    const slot = await ask(limiter);
+    slot.release();
+    limiter.pause(5_000);
+    expect(vi.getTimerCount()).toBe(0);
+    const lifetime = new Lifetime();
+    const waiting = ask(limiter, { lifetime });
+    expect(vi.getTimerCount()).toBe(1);
+    lifetime.end({ kind: "aborted", reason: "enough" });
+    await endingOf(waiting);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.each<[string, Parameters<typeof vi.useFakeTimers>[0]]>([
+    ["the timers but not the clock", { toFake: ["setTimeout", "clearTimeout"] }],
+    ["the timers and the wall clock, as node:test does", { toFake: ["setTimeout", "clearTimeout", "Date"] }],
+    ["everything", {}],
+  ])("drive a pause of a minute in a test that mocks %s", async (_, config) => {
+    vi.useRealTimers();
+    const limiter = limiterOf({ requests: 1, intervalMs: 60_000 });
+    (await ask(limiter)).release();
+    vi.useFakeTimers(config);
+    const next = ask(limiter);
+    limiter.pause(45_000);
+    await vi.advanceTimersByTimeAsync(44_000);
+    expect(await isSettled(next)).toBe(false);
+    await vi.advanceTimersByTimeAsync(17_000);
+    expect(await isSettled(next)).toBe(true);
+  });
+
+  test("are believed where only the clock is mocked and stands still", async () => {
+    vi.useFakeTimers({ toFake: ["performance", "Date"] });
+    const limiter = createRateLimiter({ requests: 1, intervalMs: 20 });
+    (await ask(limiter)).release();
+    (await ask(limiter)).release();
+    limiter.pause(15);
+    await ask(limiter);
+  });
+});
+
+describe("the options", () => {
+  test("have the documented defaults", () => {
+    expect(createRateLimiter().snapshot()).toMatchObject({ limit: 100, intervalMs: 60_000, available: 16 });
+  });
+
+  test("reserve a tenth when nothing else is said", async () => {
+    const limiter = createRateLimiter({ requests: 20, maxConcurrent: 100 });
+    const pages = Array.from({ length: 20 }, () => ask(limiter, { bulk: true }));
+    expect((await Promise.all(pages.map(isSettled))).filter(Boolean)).toHaveLength(18);
+  });
+
+  const wrong: [name: string, options: unknown, message: RegExp][] = [
+    ["an unknown name", { request: 5 }, /no option "request"/],
+    ["no requests", { requests: 0 }, /requests must be/],
+    ["half a request", { requests: 1.5 }, /requests must be/],
+    ["text for a number", { requests: "100" }, /requests must be/],
+    ["no interval", { intervalMs: 0 }, /intervalMs must be/],
+    ["text for an interval", { intervalMs: "60000" }, /intervalMs must be/],
+    ["an interval that is no number", { intervalMs: Number.NaN }, /intervalMs must be/],
+    ["all reserved", { requests: 5, reserved: 5 }, /reserved must be/],
+    ["less than none reserved", { reserved: -1 }, /reserved must be/],
+    ["all of no limit reserved", { requests: Infinity, reserved: Infinity }, /reserved must be/],
+    ["none at a time", { maxConcurrent: 0 }, /maxConcurrent must be/],
+    ["null", null, /must be an object/],
+    ["a number", 100, /must be an object/],
+  ];
+  test.each(wrong)("that are wrong are refused by name: %s", (_, options, message) => {
+    const create = () => Reflect.apply(createRateLimiter, undefined, [options]);
+    expect(create).toThrow(ConfigurationError);
+    expect(create).toThrow(message);
+  });
+
+  test("are not changed, and one that is undefined has its default", () => {
+    const options = Object.freeze({ requests: undefined, intervalMs: 500 });
+    expect(createRateLimiter(options).snapshot()).toMatchObject({ limit: 100, intervalMs: 500 });
+  });
+});

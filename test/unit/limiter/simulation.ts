@@ -1,0 +1,211 @@
+import fc from "fast-check";
+import { type RateLimitOptions, rateLimitSettings } from "../../../src/limiter/rate-limit-options.js";
+import type { RateLimiter, SlotRequest } from "../../../src/limiter/rate-limiter.js";
+import { Ended, Lifetime } from "../../../src/time/lifetime.js";
+import type { VirtualTime } from "./virtual-time.js";
+
+/** One call as it comes, and what becomes of its request. */
+export interface SimulatedCall {
+  /** When it comes, in ms from the beginning. */
+  at: number;
+  priority: SlotRequest["priority"];
+  bulk: boolean;
+  /** How long the service takes. */
+  latencyMs: number;
+  /** At which part of that time the service counts the request. */
+  countedAt: number;
+  /** `unsent`: no connection. `refused`: a 429, after which the call comes back once. */
+  outcome: "answered" | "unsent" | "refused";
+  /** The pause that a 429 makes. */
+  pauseMs: number;
+  abortedAfterMs?: number | undefined;
+  totalTimeoutMs?: number | undefined;
+}
+
+/** What became of a call. */
+export interface SimulatedResult {
+  call: SimulatedCall;
+  arrivedAt: number;
+  /** When each of its requests was sent. */
+  sentAt: number[];
+  endedAt: number;
+  end: "answered" | "unsent" | "aborted" | "out-of-time";
+}
+
+const URGENCY: SlotRequest["priority"][] = ["token", "high", "normal", "low"];
+
+/** Sends calls through a limiter to a service that exists only in virtual time, and watches the limiter's promises. */
+export class Simulation {
+  /** When the service counted each request, and whether it was a page. */
+  readonly counted: { time: number; bulk: boolean }[] = [];
+  readonly results: SimulatedResult[] = [];
+  /** Promises that were broken. */
+  readonly broken: string[] = [];
+  readonly #waiting = new Map<number, { call: SimulatedCall; lifetime: Lifetime; order: number }>();
+  #inFlight = 0;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  /** The request that goes before the rest after a pause. */
+  #probe: "due" | SimulatedCall | undefined;
+  #ids = 0;
+  #arrivals = 0;
+
+  constructor(
+    readonly time: VirtualTime,
+    readonly limiter: RateLimiter,
+    readonly options: RateLimitOptions,
+  ) {}
+
+  /** Runs all calls to their end. */
+  async run(calls: readonly SimulatedCall[]): Promise<void> {
+    const startedAt = this.time.now();
+    const settled: Promise<void>[] = [];
+    for (const call of calls) {
+      this.time.at(startedAt + call.at, () => settled.push(this.#run(call)));
+    }
+    await this.time.run();
+    const stuck = this.#waiting.size;
+    if (stuck > 0) this.broken.push(`${stuck} calls wait for ever`);
+    else await Promise.all(settled);
+  }
+
+  times(pagesOnly = false): number[] {
+    return this.counted.filter(({ bulk }) => bulk || !pagesOnly).map(({ time }) => time);
+  }
+
+  async #run(call: SimulatedCall): Promise<void> {
+    const result: SimulatedResult = { call, arrivedAt: this.time.now(), sentAt: [], endedAt: 0, end: "answered" };
+    const lifetime = new Lifetime([], call.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
+    if (call.abortedAfterMs !== undefined) {
+      this.time.at(this.time.now() + call.abortedAfterMs, () => lifetime.end({ kind: "aborted", reason: "test" }));
+    }
+    try {
+      const order = await this.#attempt(call, lifetime, undefined, result);
+      if (order !== undefined) await this.#attempt({ ...call, outcome: "answered" }, lifetime, order, result);
+    } catch (error) {
+      if (!(error instanceof Ended) || error.ending.kind === "closed") throw error;
+      result.end = error.ending.kind;
+    } finally {
+      lifetime.dispose();
+      result.endedAt = this.time.now();
+      this.results.push(result);
+    }
+  }
+
+  /** One attempt; gives the call's order when it has to come back. */
+  async #attempt(call: SimulatedCall, lifetime: Lifetime, order: number | undefined, result: SimulatedResult) {
+    const slot = await this.#slot(call, lifetime, order);
+    this.#noteStart(call);
+    const startedAt = this.time.now();
+    await Promise.race([
+      this.time.sleep(call.latencyMs),
+      new Promise<void>((resolve) => (lifetime.ending ? resolve() : lifetime.onEnd(() => resolve()))),
+    ]);
+    const now = this.time.now();
+    this.#inFlight -= 1;
+    if (this.#probe === call) this.#probe = call.outcome === "unsent" ? "due" : undefined;
+    if (call.outcome === "unsent") {
+      result.end = "unsent";
+      slot.giveBack();
+      return undefined;
+    }
+    result.sentAt.push(startedAt);
+    this.counted.push({ time: startedAt + call.countedAt * (now - startedAt), bulk: call.bulk });
+    const comesBack = call.outcome === "refused" && !lifetime.ending;
+    if (comesBack) {
+      this.limiter.pause(call.pauseMs);
+      if (now >= this.#pausedUntil) {
+        this.#pausedUntil = now + call.pauseMs;
+        this.#probe = "due";
+      }
+    }
+    slot.release();
+    // Twice is once: a slot must not come back two times.
+    slot.release();
+    slot.giveBack();
+    lifetime.throwIfEnded();
+    return comesBack ? slot.order : undefined;
+  }
+
+  async #slot(call: SimulatedCall, lifetime: Lifetime, order: number | undefined) {
+    const id = ++this.#ids;
+    const place = order ?? ++this.#arrivals;
+    this.#waiting.set(id, { call, lifetime, order: place });
+    try {
+      const request = { priority: call.priority, bulk: call.bulk, lifetime };
+      const slot = await this.limiter.acquire(order === undefined ? request : { ...request, order });
+      this.#waiting.delete(id);
+      this.#noteGrant(call, place);
+      return slot;
+    } finally {
+      this.#waiting.delete(id);
+    }
+  }
+
+  #noteGrant(call: SimulatedCall, order: number): void {
+    const rank = URGENCY.indexOf(call.priority);
+    for (const { call: other, lifetime, order: otherOrder } of this.#waiting.values()) {
+      if (lifetime.ending) continue;
+      const otherRank = URGENCY.indexOf(other.priority);
+      const isPassed = otherRank < rank || (otherRank === rank && !other.bulk && call.bulk);
+      if (isPassed && !other.bulk) this.broken.push(`a ${other.priority} call was passed by a ${call.priority} one`);
+      const sameLane = otherRank === rank && other.bulk === call.bulk;
+      if (sameLane && otherOrder < order) this.broken.push("a call was passed by one that came later");
+    }
+  }
+
+  #noteStart(call: SimulatedCall): void {
+    if (this.time.now() < this.#pausedUntil) this.broken.push("a request was sent during a pause");
+    if (typeof this.#probe === "object") this.broken.push("a request was sent before the probe had ended");
+    if (this.#probe === "due") this.#probe = call;
+    this.#inFlight += 1;
+    if (this.#inFlight > (this.options.maxConcurrent ?? 16)) this.broken.push("too many requests at the same time");
+  }
+}
+
+/** Limits of any size, all of them written out. */
+export const anyLimits = () =>
+  fc
+    .record({
+      requests: fc.integer({ min: 1, max: 8 }),
+      intervalMs: fc.integer({ min: 50, max: 2_000 }),
+      reservedShare: fc.double({ min: 0, max: 0.99, noNaN: true }),
+      maxConcurrent: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.constant(Number.POSITIVE_INFINITY)),
+    })
+    .map(({ reservedShare, ...limits }) => {
+      const options = { ...limits, reserved: Math.floor(limits.requests * reservedShare) };
+      return rateLimitSettings(options);
+    });
+
+/** Calls that come in bursts and one by one, of every kind and fate. */
+export function anyCalls(
+  options: { aborts?: boolean; failures?: boolean; deadlines?: boolean; pages?: boolean } = {},
+): fc.Arbitrary<SimulatedCall[]> {
+  const { aborts = true, failures = true, deadlines = true, pages = true } = options;
+  const sometimes = <T>(wanted: boolean, value: fc.Arbitrary<T>) =>
+    wanted
+      ? fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
+      : fc.constant(undefined);
+  return fc.array(
+    fc.record({
+      at: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3_000 })),
+      priority: fc.constantFrom<SlotRequest["priority"]>("token", "high", "normal", "low"),
+      bulk: pages ? fc.boolean() : fc.constant(false),
+      latencyMs: fc.oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 1_500 })),
+      countedAt: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
+      outcome: failures
+        ? fc.constantFrom<SimulatedCall["outcome"][]>(
+            "answered",
+            "answered",
+            "answered",
+            "answered",
+            "unsent",
+            "refused",
+          )
+        : fc.constant<SimulatedCall["outcome"]>("answered"),
+      pauseMs: fc.integer({ min: 0, max: 1_000 }),
+      abortedAfterMs: sometimes(aborts, fc.integer({ min: 0, max: 3_000 })),
+      totalTimeoutMs: sometimes(deadlines, fc.integer({ min: 1, max: 3_000 })),
+    }),
+    { minLength: 1, maxLength: 60 },
+  );
+}
