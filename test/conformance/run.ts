@@ -20,7 +20,7 @@ const USAGE = `Usage: npm run conformance -- --base-url <url> [options]
   --exhaust-rate-limit          also use up the rate limit, and check the answer
   --help                        show this
 
-About 60 requests are made (120 with writes); a 429 is waited out.`;
+About 70 requests are made (120 with writes); a 429 is waited out.`;
 
 const { values } = parseArgs({
   options: {

@@ -1,5 +1,6 @@
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
+import { promisify } from "node:util";
 import { gunzipSync } from "node:zlib";
 import {
   createSandbox,
@@ -177,6 +178,19 @@ describe("faults on real connections", () => {
     expect(Number(response.headers["content-length"])).toBeGreaterThan(200);
   });
 
+  it("truncated never sends everything, however much the rule allows", async () => {
+    const { receive, sandbox } = await faulty({ type: "truncated", bytes: 1e6 });
+    await expect((await receive()).text()).rejects.toThrow("terminated");
+    const api = new Caller(sandbox.baseUrl, sandbox.credentials, sandbox.fetch);
+    await expect(api.post("/Inventory/Receive", {})).rejects.toThrow("terminated");
+  });
+
+  it("a status without a body has none on the wire either", async () => {
+    const { receive } = await faulty({ type: "status", status: 204 });
+    const response = await receive();
+    expect([response.status, await response.text(), response.headers.get("content-length")]).toEqual([204, "", null]);
+  });
+
   it.each([
     ["empty", ""],
     ["html", "<!DOCTYPE html>"],
@@ -193,4 +207,25 @@ describe("faults on real connections", () => {
     const { receive } = await faulty({ type: "oversized", bytes: 5_000_000 });
     expect((await (await receive()).arrayBuffer()).byteLength).toBe(5_000_002);
   });
+});
+
+it("a process with a sandbox ends by itself, even while a request hangs", async () => {
+  const entry = new URL("../../src/sandbox/index.ts", import.meta.url).href;
+  const script = `
+    const { createSandbox } = await import(${JSON.stringify(entry)});
+    const sandbox = createSandbox({ faults: [{ path: "/Item", fault: "hang" }] });
+    const server = await sandbox.listen({ page: true });
+    sandbox.fetch(sandbox.baseUrl + "/Item");
+    await sandbox.fetch(sandbox.baseUrl + "/Inventory");
+    await server.close();
+    console.log("done");
+  `;
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ["--import", "tsx", "--input-type=module", "-e", script],
+    {
+      timeout: 10_000,
+    },
+  );
+  expect(stdout.trim()).toBe("done");
 });

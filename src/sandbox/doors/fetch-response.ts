@@ -1,6 +1,7 @@
 import type { Reply } from "../http/reply.js";
 import { pause } from "../timing.js";
 import { connectionReset, terminated } from "./network-error.js";
+import { partLength } from "./part-length.js";
 
 /** Statuses that a `Response` must not have a body with. */
 const BODILESS = new Set([204, 205, 304]);
@@ -43,7 +44,7 @@ function slowly(body: string, pace: { delayMs: number; chunkBytes: number }, sig
 /** The beginning of the body, then the error that a broken connection makes. */
 function cutShort(body: string, length: number | undefined): ReadableStream {
   const bytes = new TextEncoder().encode(body);
-  const part = bytes.subarray(0, length ?? Math.floor(bytes.length / 2));
+  const part = bytes.subarray(0, partLength(bytes.length, length));
   let sent = false;
   return new ReadableStream({
     pull(controller) {

@@ -3,6 +3,7 @@ import type { Incoming } from "../http/incoming.js";
 import type { Reply } from "../http/reply.js";
 import { pause } from "../timing.js";
 import type { Compressor } from "./compressor.js";
+import { partLength } from "./part-length.js";
 
 interface Circumstances {
   /** There when the caller takes gzip. */
@@ -29,7 +30,8 @@ export async function sendReply(
         const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
         response.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
       } else {
-        response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
+        const length = status === 204 || status === 304 ? {} : { "content-length": Buffer.byteLength(body) };
+        response.writeHead(status, { ...headers, ...length }).end(body);
       }
       return;
     case "slow":
@@ -56,8 +58,9 @@ async function sendSlowly(
 }
 
 /** Announces the whole body, sends some of it, and breaks the connection once that has left. */
-function sendPart(body: Buffer, response: ServerResponse, reply: Reply, bytes = Math.floor(body.length / 2)): void {
-  response.writeHead(reply.status, { ...reply.headers, "content-length": body.length });
+function sendPart(body: Buffer, response: ServerResponse, { status, headers }: Reply, bytes: number | undefined): void {
+  const part = body.subarray(0, partLength(body.length, bytes));
+  response.writeHead(status, { ...headers, "content-length": Math.max(body.length, 1) });
   response.flushHeaders();
-  response.write(body.subarray(0, bytes), () => response.destroy());
+  response.write(part, () => response.destroy());
 }
