@@ -1,0 +1,312 @@
+import { describe, expect, it } from "vitest";
+import { type ClientOptions, OutcomeUnknownError, StocklotError } from "../../src/index.js";
+import { claimOf, isTrue } from "../support/claim.js";
+import type { FaultServer } from "../support/fault-server.js";
+import { describeTable, type Row } from "../support/fault-table.js";
+import * as faults from "../support/faults.js";
+import { connect, startServer } from "../support/with-server.js";
+import { WRITES, type WriteCall } from "../support/writes.js";
+
+const MAX_BYTES = 2_000;
+const HANG_MS = 300;
+
+const quick = { minDelayMs: 1, maxDelayMs: 4, maxRateLimitRetries: 2, rateLimitDelayMs: [20, 30] } as const;
+const BASE: ClientOptions = {
+  retry: quick,
+  timeoutMs: 20_000,
+  maxResponseBytes: MAX_BYTES,
+  rateLimit: { maxConcurrent: 4 },
+};
+
+/** What becomes of one kind of write: the error's name, or `ok`. */
+type Expected = string;
+
+interface Case {
+  /** As the table names it. */
+  name: string;
+  prepare(server: FaultServer): unknown;
+  /** `create`, and the three transactions where they differ from it. */
+  create: Expected;
+  transaction?: Expected;
+  /** `update` and `discontinue`. */
+  idempotent: Expected;
+  options?: ClientOptions;
+  /** Set where the fetch function cannot tell what the dispatcher can. */
+  fetch?: Partial<Pick<Case, "create" | "transaction" | "idempotent">>;
+}
+
+const OK = "ok";
+const UNKNOWN = "OutcomeUnknownError";
+const always = Number.POSITIVE_INFINITY;
+const slow: ClientOptions = { timeoutMs: HANG_MS, retry: { ...quick, maxRetries: 1 } };
+
+const CASES: readonly Case[] = [
+  {
+    name: "connection refused, then accepted",
+    prepare: async (server) => {
+      await server.refuse();
+      setTimeout(() => void server.listen(), 60);
+    },
+    options: { retry: { ...quick, maxRetries: 50, minDelayMs: 30, maxDelayMs: 30 } },
+    create: OK,
+    idempotent: OK,
+  },
+  {
+    name: "connection refused for ever",
+    prepare: (server) => server.refuse(),
+    create: "ConnectionError",
+    idempotent: "ConnectionError",
+  },
+  {
+    name: "dropped before the request is read, once",
+    prepare: (server) => server.plan(faults.dropped()),
+    create: UNKNOWN,
+    idempotent: OK,
+  },
+  {
+    name: "dropped before the request is read, for ever",
+    prepare: (server) => server.plan(faults.dropped(), { times: always }),
+    create: UNKNOWN,
+    idempotent: "ConnectionError",
+  },
+  {
+    name: "dropped after the effect, once",
+    prepare: (server) => server.plan(faults.droppedAfterEffect()),
+    create: UNKNOWN,
+    idempotent: OK,
+  },
+  {
+    name: "dropped after the effect, for ever",
+    prepare: (server) => server.plan(faults.droppedAfterEffect(), { times: always }),
+    create: UNKNOWN,
+    idempotent: "ConnectionError",
+  },
+  {
+    name: "reset after the effect, once",
+    prepare: (server) => server.plan(faults.resetAfterEffect()),
+    create: UNKNOWN,
+    idempotent: OK,
+  },
+  ...[500, 502, 503].flatMap((code): Case[] => [
+    {
+      name: `${code} without the effect, once`,
+      prepare: (server) => server.plan(faults.status(code)),
+      create: UNKNOWN,
+      idempotent: OK,
+    },
+    {
+      name: `${code} after the effect, once`,
+      prepare: (server) => server.plan(faults.status(code, { applies: true })),
+      create: UNKNOWN,
+      idempotent: OK,
+    },
+    {
+      name: `${code} after the effect, for ever`,
+      prepare: (server) => server.plan(faults.status(code, { applies: true }), { times: always }),
+      create: UNKNOWN,
+      idempotent: "ServerError",
+    },
+  ]),
+  {
+    name: "501",
+    prepare: (server) => server.plan(faults.status(501), { times: always }),
+    create: "NotImplementedError",
+    idempotent: "NotImplementedError",
+  },
+  {
+    name: "408, once",
+    prepare: (server) => server.plan(faults.status(408)),
+    create: UNKNOWN,
+    idempotent: OK,
+  },
+  {
+    name: "429, once",
+    prepare: (server) => server.plan(faults.rateLimited()),
+    create: OK,
+    idempotent: OK,
+  },
+  {
+    name: "429 with `Retry-After`, once",
+    prepare: (server) => server.plan(faults.rateLimited("0.05")),
+    create: OK,
+    idempotent: OK,
+  },
+  {
+    name: "429 for ever",
+    prepare: (server) => server.plan(faults.rateLimited(), { times: always }),
+    create: "RateLimitError",
+    idempotent: "RateLimitError",
+  },
+  {
+    name: "401, once",
+    prepare: (server) => server.plan(faults.status(401)),
+    create: OK,
+    idempotent: OK,
+  },
+  {
+    name: "401 for ever",
+    prepare: (server) => server.plan(faults.status(401), { times: always }),
+    create: "AuthenticationError",
+    idempotent: "AuthenticationError",
+  },
+  {
+    name: "no answer, without the effect, once",
+    prepare: (server) => server.plan(faults.hang({ applies: false })),
+    options: slow,
+    create: UNKNOWN,
+    idempotent: OK,
+  },
+  {
+    name: "no answer, after the effect, once",
+    prepare: (server) => server.plan(faults.hang({ applies: true })),
+    options: slow,
+    create: UNKNOWN,
+    idempotent: OK,
+  },
+  {
+    name: "no answer, after the effect, for ever",
+    prepare: (server) => server.plan(faults.hang({ applies: true }), { times: always }),
+    options: slow,
+    create: UNKNOWN,
+    idempotent: "TimeoutError",
+  },
+  {
+    name: "no answer within `totalTimeoutMs`, after the effect",
+    prepare: (server) => server.plan(faults.hang({ applies: true }), { times: always }),
+    options: { totalTimeoutMs: HANG_MS },
+    create: UNKNOWN,
+    idempotent: "TimeoutError",
+  },
+  {
+    name: "slow body, in time",
+    prepare: (server) => server.plan(faults.slowBody(1)),
+    create: OK,
+    idempotent: OK,
+  },
+  {
+    name: "slow body, too slow, once",
+    prepare: (server) => server.plan(faults.slowBody(5_000)),
+    options: slow,
+    create: UNKNOWN,
+    idempotent: OK,
+  },
+  {
+    name: "body shorter than its head says, once",
+    prepare: (server) => server.plan(faults.truncated()),
+    create: "ResponseValidationError",
+    transaction: UNKNOWN,
+    idempotent: OK,
+  },
+  {
+    name: "cut between two chunks of the body, once",
+    prepare: (server) => server.plan(faults.cutChunks()),
+    create: "ResponseValidationError",
+    transaction: UNKNOWN,
+    idempotent: OK,
+  },
+  {
+    name: "an answer that is not HTTP, once",
+    prepare: (server) => server.plan(faults.notHttp("SSH-2.0-OpenSSH_9.6\r\n\r\n")),
+    create: UNKNOWN,
+    idempotent: OK,
+  },
+  {
+    name: "success with a body that is not JSON",
+    prepare: (server) => server.plan(faults.invalidJson()),
+    create: "ResponseValidationError",
+    transaction: OK,
+    idempotent: "ResponseValidationError",
+  },
+  {
+    name: "success with an empty body",
+    prepare: (server) => server.plan(faults.emptyBody()),
+    create: "ResponseValidationError",
+    transaction: OK,
+    idempotent: "ResponseValidationError",
+  },
+  {
+    name: "success with HTML",
+    prepare: (server) => server.plan(faults.html()),
+    create: "ResponseValidationError",
+    transaction: OK,
+    idempotent: "ResponseValidationError",
+  },
+  {
+    name: "success with a body over `maxResponseBytes`",
+    prepare: (server) => server.plan(faults.tooLarge(2 * MAX_BYTES)),
+    create: "ResponseValidationError",
+    idempotent: "ResponseValidationError",
+  },
+  {
+    name: "success with a gzip bomb",
+    prepare: (server) => server.plan(faults.gzipBomb(100 * MAX_BYTES)),
+    create: "ResponseValidationError",
+    idempotent: "ResponseValidationError",
+  },
+  {
+    name: "success with broken gzip",
+    prepare: (server) => server.plan(faults.brokenGzip()),
+    create: "ResponseValidationError",
+    idempotent: "ResponseValidationError",
+    // fetch decompresses by itself and cannot tell broken data from a broken connection.
+    fetch: { create: "ResponseValidationError", transaction: UNKNOWN, idempotent: OK },
+  },
+];
+
+interface Result {
+  outcome: string;
+  effects: number;
+}
+
+async function play(fault: Case, write: WriteCall, options: ClientOptions): Promise<Result> {
+  const server = await startServer();
+  const client = connect(server, { ...BASE, ...fault.options, ...options });
+  await client.items.get("BOLT");
+  await fault.prepare(server);
+  const startedAt = Date.now();
+  try {
+    await write.call(client);
+    expect(server.effects(write.name)).toBeGreaterThan(0);
+    return { outcome: OK, effects: server.effects(write.name) };
+  } catch (error) {
+    const effects = server.effects(write.name);
+    if (!(error instanceof StocklotError)) throw error;
+    expect(isTrue(claimOf(error, write.idempotent), effects), `${error}, ${effects} effects`).toBe(true);
+    if (error instanceof OutcomeUnknownError) {
+      const { method, path, body } = write;
+      expect(error.request).toEqual({ method, path, ...(body ? { body } : {}), sentAt: expect.any(Number) });
+      expect(error.request.sentAt).toBeGreaterThanOrEqual(startedAt);
+      expect(error.request.sentAt).toBeLessThanOrEqual(Date.now());
+      expect(error.cause).toBeInstanceOf(StocklotError);
+      expect(error.message).toContain("not known");
+    }
+    return { outcome: error.name, effects };
+  }
+}
+
+const expectedOf = (expected: Pick<Case, "create" | "transaction" | "idempotent">, write: WriteCall) =>
+  write.idempotent
+    ? expected.idempotent
+    : write.name === "create"
+      ? expected.create
+      : (expected.transaction ?? expected.create);
+
+const rows: Row[] = [];
+
+describe.each([
+  ["an undici dispatcher", {}],
+  ["fetch", { fetch: globalThis.fetch }],
+] as const)("a write through %s", (transport, options) => {
+  it.each(CASES)("that meets: $name", async (fault) => {
+    const results = await Promise.all(WRITES.map((write) => play(fault, write, options)));
+    for (const [index, write] of WRITES.entries()) {
+      const { outcome, effects } = results[index] ?? { outcome: "none", effects: 0 };
+      const expected = expectedOf(transport === "fetch" ? { ...fault, ...fault.fetch } : fault, write);
+      expect(`${write.name}: ${outcome}`).toBe(`${write.name}: ${expected}`);
+      if (!write.idempotent) expect(effects, `effects of ${write.name}`).toBeLessThanOrEqual(1);
+    }
+    if (transport !== "fetch") rows.push({ fault: fault.name, results });
+  });
+});
+
+describeTable("writes", WRITES, rows);

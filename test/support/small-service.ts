@@ -1,0 +1,215 @@
+/**
+ * As much of the service as the tests on real sockets need, written anew from the service's document: what the sandbox
+ * does is not taken for granted here. It counts how often each write took effect.
+ */
+
+export interface Answer {
+  status: number;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+/** A request as the service sees it. */
+export interface Asked {
+  method: string;
+  /** Behind the base URL, without the query. */
+  path: string;
+  query: URLSearchParams;
+  authorization: string | undefined;
+  body: string;
+}
+
+export type Write = "create" | "receive" | "move" | "issue" | "update" | "discontinue";
+
+export interface TokenSettings {
+  expiresIn: unknown;
+  lifeMs: number;
+}
+
+type Fields = Record<string, unknown>;
+
+const PAGE_SIZE = 25;
+const MAX_PAGE_SIZE = 250;
+
+const failure = (status: number, error: string, message: string): Answer => ({
+  status,
+  body: { statusCode: status, error, message, details: null },
+});
+
+const itemOf = (shortID: string, fields: Fields, partNo: number): Fields => ({
+  partNo,
+  shortID,
+  description: "",
+  category: 0,
+  subCategory: 0,
+  uOM: "EA",
+  putUp: "",
+  units: 1,
+  dfltOwner: 0,
+  created: new Date().toISOString(),
+  modified: new Date().toISOString(),
+  discontinued: false,
+  ...fields,
+});
+
+export class SmallService {
+  /** How often each write took effect. */
+  readonly effects: Record<Write, number> = { create: 0, receive: 0, move: 0, issue: 0, update: 0, discontinue: 0 };
+  readonly items = new Map<string, Fields>();
+  /** Newest first. */
+  readonly lots: Fields[] = [];
+  readonly tokens = new Map<string, number>();
+  readonly token: TokenSettings = { expiresIn: 3600, lifeMs: 3_600_000 };
+  tokensGiven = 0;
+  #lastNumber = 1_000;
+
+  constructor() {
+    this.items.set("BOLT", itemOf("BOLT", {}, 1));
+  }
+
+  /** Makes the service refuse all tokens that it has given. */
+  revoke(): void {
+    this.tokens.clear();
+  }
+
+  addLot(fields: Fields): Fields {
+    this.#lastNumber += 1;
+    const lot = {
+      recNo: this.#lastNumber,
+      partNo: 1,
+      shortID: "BOLT",
+      description: "",
+      associate: "",
+      warehouse: "Main",
+      wID: 3,
+      spot: "",
+      units: 1,
+      received: new Date().toISOString(),
+      shipped: null,
+      serial: "",
+      serial2: null,
+      rFIDTag: null,
+      remark: "",
+      hold: false,
+      jobID: 0,
+      jobName: null,
+      active: true,
+      ...fields,
+    };
+    this.lots.unshift(lot);
+    return lot;
+  }
+
+  answer(asked: Asked): Answer {
+    const { method, path } = asked;
+    if (path === "/Token") return this.#giveToken(asked);
+    if (!this.#knows(asked.authorization)) return failure(401, "unauthorized", "Authentication required.");
+    if (path === "/Item" || path === "/Item/All") return this.#itemRoot(asked);
+    const shortID = /^\/Item\/(.+)$/.exec(path)?.[1];
+    if (shortID !== undefined && method === "DELETE") return this.#discontinue(decodeURIComponent(shortID));
+    if (shortID !== undefined) return this.#itemByNumber(Number(shortID));
+    if (method === "POST") return this.#transact(path, JSON.parse(asked.body));
+    const wid = /^\/Inventory(?:\/StockLevels)?\/(\d+)$/.exec(path)?.[1];
+    if (path.startsWith("/Inventory/StockLevels")) return this.#page([], asked);
+    if (path.startsWith("/Inventory")) {
+      return this.#page(
+        this.lots.filter((lot) => wid === undefined || lot.wID === Number(wid)),
+        asked,
+      );
+    }
+    return failure(404, "not_found", "Not found.");
+  }
+
+  #giveToken({ body }: Asked): Answer {
+    if (new URLSearchParams(body).get("grant_type") !== "client_credentials") {
+      return failure(400, "bad_request", "grant_type");
+    }
+    this.tokensGiven += 1;
+    const token = `canary-token-${this.tokensGiven}-0123456789abcdef`;
+    this.tokens.set(token, Date.now() + this.token.lifeMs);
+    const { expiresIn } = this.token;
+    return {
+      status: 200,
+      body: {
+        access_token: token,
+        token_type: "bearer",
+        ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
+      },
+    };
+  }
+
+  #knows(authorization: string | undefined): boolean {
+    const token = authorization?.replace(/^Bearer /, "");
+    return token !== undefined && (this.tokens.get(token) ?? 0) > Date.now();
+  }
+
+  #itemRoot({ method, path, query, body }: Asked): Answer {
+    if (method === "POST") return this.#create(JSON.parse(body));
+    if (method === "PUT") return this.#update(JSON.parse(body));
+    const key = query.get("key");
+    const all = [...this.items.values()];
+    if (query.has("Category"))
+      return { status: 200, body: all.filter(({ category }) => String(category) === query.get("Category")) };
+    if (key !== null) {
+      const item = this.items.get(key);
+      return item ? { status: 200, body: item } : failure(404, "not_found", "Item not found.");
+    }
+    return this.#page(path === "/Item/All" ? all : all.filter(({ discontinued }) => !discontinued), {
+      query,
+    });
+  }
+
+  #itemByNumber(number: number): Answer {
+    const item = [...this.items.values()].find(({ partNo }) => partNo === number);
+    return item ? { status: 200, body: item } : failure(404, "not_found", "Item not found.");
+  }
+
+  #create(fields: Fields): Answer {
+    const { shortID } = fields;
+    if (typeof shortID !== "string" || shortID === "") return failure(400, "bad_request", "ShortID is required.");
+    if (this.items.has(shortID)) return failure(409, "conflict", "An item with this ShortID exists.");
+    this.#lastNumber += 1;
+    const item = itemOf(shortID, fields, this.#lastNumber);
+    this.items.set(shortID, item);
+    this.effects.create += 1;
+    return { status: 201, body: item };
+  }
+
+  #update({ shortID, ...changes }: Fields): Answer {
+    const item = this.items.get(String(shortID));
+    if (!item) return failure(404, "not_found", "Item not found.");
+    Object.assign(item, changes, { modified: new Date().toISOString() });
+    this.effects.update += 1;
+    return { status: 200, body: { shortID, status: "updated" } };
+  }
+
+  #discontinue(shortID: string): Answer {
+    const item = this.items.get(shortID);
+    if (!item) return failure(404, "not_found", "Item not found.");
+    item.discontinued = true;
+    this.effects.discontinue += 1;
+    return { status: 200, body: { shortID, status: "discontinued" } };
+  }
+
+  #transact(path: string, { itemID, units, wid, ...rest }: Fields): Answer {
+    const kind = /^\/Inventory\/(Receive|Move|Issue)$/.exec(path)?.[1]?.toLowerCase();
+    if (kind !== "receive" && kind !== "move" && kind !== "issue") return failure(404, "not_found", "Not found.");
+    if (!this.items.has(String(itemID))) return failure(400, "bad_request", "Unknown item.");
+    this.effects[kind] += 1;
+    if (kind !== "receive") return { status: 200, body: { recNo: 1 } };
+    const { spot = "", serial = "", serial2 = null, rfidTag = null, remark = "" } = rest;
+    const lot = this.addLot({ shortID: itemID, units, wID: wid, spot, serial, serial2, rFIDTag: rfidTag, remark });
+    return { status: 201, body: { recNo: lot.recNo } };
+  }
+
+  #page(records: readonly Fields[], { query }: Pick<Asked, "query">): Answer {
+    const page = Number(query.get("page") ?? 1);
+    const pageSize = Math.min(Number(query.get("pageSize") ?? PAGE_SIZE), MAX_PAGE_SIZE);
+    const pageCount = Math.ceil(records.length / pageSize);
+    const value = records.slice((page - 1) * pageSize, page * pageSize);
+    return {
+      status: 200,
+      body: { value, totalCount: records.length, page, pageSize, pageCount, hasMore: page < pageCount },
+    };
+  }
+}

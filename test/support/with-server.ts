@@ -1,0 +1,46 @@
+import { afterEach } from "vitest";
+import { type ClientOptions, InventoryClient } from "../../src/index.js";
+import { FaultServer } from "./fault-server.js";
+
+export const SECRET = "canary-secret-0123456789abcdef";
+
+const running: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const one of running.splice(0).reverse()) await one.close();
+});
+
+/** A fault server that is closed after the test. */
+export async function startServer(): Promise<FaultServer> {
+  const server = await FaultServer.start();
+  running.push(server);
+  return server;
+}
+
+/** A client that is closed after the test. */
+export function connect({ baseUrl }: { baseUrl: string }, options: ClientOptions = {}): InventoryClient {
+  const client = new InventoryClient({ baseUrl, clientId: "scanner", clientSecret: SECRET, ...options });
+  running.push(client);
+  return client;
+}
+
+/** What a promise rejects with. */
+export async function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    const value = await promise;
+    return new Error(`no failure but ${JSON.stringify(value)}`);
+  } catch (error) {
+    return error;
+  }
+}
+
+export const sleep = (delayMs: number) => new Promise<void>((resolve) => setTimeout(resolve, delayMs));
+
+/** Waits for something to become true. */
+export async function until(isTrue: () => boolean, timeoutMs = 10_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!isTrue()) {
+    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${isTrue}`);
+    await sleep(2);
+  }
+}
