@@ -29,23 +29,25 @@ async function measure(): Promise<void> {
   });
   console.log(`${lots} lots, ready after ${startMs.toFixed(0)} ms`);
   const token = await fetchToken(port);
-  for (const [name, path, pages] of CASES) {
-    await load(port, token, path, pages, 1);
-    const { requests, bytes, elapsed } = await load(port, token, path, pages, seconds);
+  for (const [name, path, pages, accepted = "identity"] of CASES) {
+    const headers = `Authorization: Bearer ${token}\r\nAccept-Encoding: ${accepted}`;
+    await load(port, headers, path, pages, 1);
+    const { requests, bytes, elapsed } = await load(port, headers, path, pages, seconds);
     const rate = Math.round(requests / elapsed).toLocaleString("en");
     console.log(`${name.padEnd(34)} ${rate.padStart(8)} requests/s  ${(bytes / requests / 1024).toFixed(1)} KiB each`);
   }
   child.disconnect();
 }
 
-/** Name, path, and how many pages to choose from. */
-const CASES: readonly (readonly [string, string, number])[] = [
+/** Name, path, how many pages to choose from, and what the client accepts. */
+const CASES: readonly (readonly [string, string, number, string?])[] = [
   ["lots, 25 a page", "/Inventory?pageSize=25", lots / 25],
   ["lots of one warehouse, 25 a page", "/Inventory/2?pageSize=25", lots / 200],
   ["stock levels, 25 a page", "/Inventory/StockLevels?pageSize=25", 80],
   ["stock levels of one warehouse", "/Inventory/StockLevels/2?pageSize=25", 80],
   ["items, 25 a page", "/Item?pageSize=25", 70],
   ["lots, 250 a page", "/Inventory?pageSize=250", lots / 250],
+  ["lots, 25 a page, gzip", "/Inventory?pageSize=25", lots / 25, "gzip"],
 ];
 
 async function fetchToken(port: number): Promise<string> {
@@ -61,12 +63,12 @@ async function fetchToken(port: number): Promise<string> {
   return ((await response.json()) as { access_token: string }).access_token;
 }
 
-async function load(port: number, token: string, path: string, pages: number, duration: number) {
+async function load(port: number, headers: string, path: string, pages: number, duration: number) {
   const began = performance.now();
   const end = began + duration * 1000;
   const total = { requests: 0, bytes: 0 };
   await Promise.all(
-    Array.from({ length: CONNECTIONS }, (_, seed) => hammer(port, token, path, pages, seed, end, total)),
+    Array.from({ length: CONNECTIONS }, (_, seed) => hammer(port, headers, path, pages, seed, end, total)),
   );
   return { ...total, elapsed: (performance.now() - began) / 1000 };
 }
@@ -74,7 +76,7 @@ async function load(port: number, token: string, path: string, pages: number, du
 /** One connection: a request, its answer, the next request. */
 function hammer(
   port: number,
-  token: string,
+  headers: string,
   path: string,
   pages: number,
   seed: number,
@@ -88,7 +90,7 @@ function hammer(
     const ask = () => {
       turn += 7919;
       const head = `GET /api/v1${path}&page=${1 + (turn % Math.max(1, Math.floor(pages)))} HTTP/1.1\r\n`;
-      socket.write(`${head}Host: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+      socket.write(`${head}Host: 127.0.0.1\r\n${headers}\r\n\r\n`);
     };
     socket.on("connect", ask);
     socket.on("error", reject);

@@ -1,3 +1,4 @@
+import { execFile } from "node:child_process";
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { promisify } from "node:util";
