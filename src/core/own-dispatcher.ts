@@ -15,8 +15,9 @@ export function ownDispatcher(): DispatcherSource {
       made ??= makeAgent();
       return made;
     },
+    // All calls have ended by now; what is left are idle connections, and one that an aborted call was waiting for.
     close: async () => {
-      await (await made)?.close();
+      await (await made)?.destroy();
     },
   };
 }

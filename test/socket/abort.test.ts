@@ -1,0 +1,386 @@
+import { getEventListeners } from "node:events";
+import { createServer } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type ClientOptions, type InventoryClient, OutcomeUnknownError } from "../../src/index.js";
+import { type FaultServer, isToken } from "../support/fault-server.js";
+import * as faults from "../support/faults.js";
+import { connect, failureOf, sleep, startServer, until } from "../support/with-server.js";
+import { WRITES } from "../support/writes.js";
+
+/** Twenty milliseconds are promised; a busy machine with two cores may need longer for anything. */
+const AT_ONCE_MS = 100;
+
+const quick = { minDelayMs: 1, maxDelayMs: 4 } as const;
+
+const unhandled: unknown[] = [];
+const noteUnhandled = (reason: unknown) => unhandled.push(reason);
+beforeEach(() => void process.on("unhandledRejection", noteUnhandled));
+afterEach(async () => {
+  await sleep(5);
+  process.off("unhandledRejection", noteUnhandled);
+  expect(unhandled.splice(0)).toEqual([]);
+});
+
+class CalledOff extends Error {}
+
+type Call = (client: InventoryClient, signal: AbortSignal) => Promise<unknown>;
+
+interface Phase {
+  name: string;
+  options?: ClientOptions;
+  /** Brings the client to where the call will be held up in this phase, and tells when the call is there. */
+  prepare(server: FaultServer, client: InventoryClient): Promise<(() => boolean) | undefined> | (() => boolean);
+  /** A write may have been applied when it is called off here. */
+  sent: boolean;
+}
+
+const writesSeen = (server: FaultServer) =>
+  server.seen.filter((asked) => !isToken(asked) && asked.method !== "GET").length;
+const nonTokens = (server: FaultServer) => server.seen.filter((asked) => !isToken(asked)).length;
+
+/** Fills the only slot with a call that never ends. */
+async function blockSlot(server: FaultServer, client: InventoryClient): Promise<AbortController> {
+  const blocker = new AbortController();
+  server.plan(faults.hang({ applies: false }));
+  const before = nonTokens(server);
+  client.items.get("BLOCKER", { signal: blocker.signal }).catch(() => {});
+  await until(() => nonTokens(server) > before);
+  return blocker;
+}
+
+const PHASES: readonly Phase[] = [
+  {
+    name: "waits for a token",
+    prepare: (server) => {
+      server.service.revoke();
+      server.plan(faults.hang({ applies: false }), { on: isToken });
+      server.plan(faults.status(401));
+      return () => server.tokenRequests > 1;
+    },
+    sent: false,
+  },
+  {
+    name: "is queued",
+    options: { rateLimit: { maxConcurrent: 1 } },
+    prepare: async (server, client) => {
+      await blockSlot(server, client);
+      return () => client.rateLimit.queued === 1;
+    },
+    sent: false,
+  },
+  {
+    name: "is paused after a 429",
+    prepare: (server, client) => {
+      server.plan(faults.rateLimited());
+      return () => client.rateLimit.pausedUntil !== null && client.rateLimit.queued === 1;
+    },
+    sent: false,
+  },
+  {
+    name: "is sending (no answer yet)",
+    prepare: (server) => {
+      server.plan(faults.hang({ applies: true }));
+      const before = nonTokens(server);
+      return () => nonTokens(server) > before;
+    },
+    sent: true,
+  },
+  {
+    name: "is reading (the head has come)",
+    prepare: (server) => {
+      server.plan(faults.slowBody(5_000));
+      const before = nonTokens(server);
+      return () => nonTokens(server) > before;
+    },
+    sent: true,
+  },
+];
+
+async function measured(server: FaultServer, client: InventoryClient, phase: Phase, call: Call) {
+  await client.items.get("BOLT");
+  const arrived = await phase.prepare(server, client);
+  const controller = new AbortController();
+  const reason = new CalledOff("no longer wanted");
+  const failed = failureOf(call(client, controller.signal));
+  await until(arrived ?? (() => true));
+  await sleep(20);
+  const abortedAt = performance.now();
+  controller.abort(reason);
+  const error = await failed;
+  const tookMs = performance.now() - abortedAt;
+  return { error, reason, tookMs, listeners: getEventListeners(controller.signal, "abort").length };
+}
+
+describe.each(PHASES)("a call that $name", (phase) => {
+  it("ends at once when a read is aborted, with the signal's reason", async () => {
+    const server = await startServer();
+    const client = connect(server, { retry: quick, ...phase.options });
+    const { error, reason, tookMs, listeners } = await measured(server, client, phase, (one, signal) =>
+      one.items.get("BOLT", { signal }),
+    );
+    expect(error).toBe(reason);
+    expect(tookMs).toBeLessThan(AT_ONCE_MS);
+    expect(listeners).toBe(0);
+  });
+
+  it.each(WRITES)("ends at once when $name is aborted, and says whether it may have been applied", async (write) => {
+    const server = await startServer();
+    const client = connect(server, { retry: quick, ...phase.options });
+    const { error, reason, tookMs, listeners } = await measured(server, client, phase, (one, signal) =>
+      write.call(one, { signal }),
+    );
+    expect(tookMs).toBeLessThan(AT_ONCE_MS);
+    expect(listeners).toBe(0);
+    if (!phase.sent) {
+      expect(error).toBe(reason);
+      expect(server.effects(write.name)).toBe(0);
+      return;
+    }
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(error).toMatchObject({ cause: reason, request: { method: write.method, path: write.path } });
+    expect(server.effects(write.name)).toBe(1);
+  });
+});
+
+describe("a call that waits between two attempts", () => {
+  const patient: ClientOptions = { retry: { minDelayMs: 600_000, maxDelayMs: 600_000 } };
+
+  it("ends at once when a read is aborted", async () => {
+    const server = await startServer();
+    server.plan(faults.status(503));
+    const client = connect(server, patient);
+    const controller = new AbortController();
+    const failed = failureOf(client.items.get("BOLT", { signal: controller.signal }));
+    await until(() => nonTokens(server) === 1);
+    await sleep(20);
+    const abortedAt = performance.now();
+    controller.abort();
+    expect(await failed).toBe(controller.signal.reason);
+    expect(performance.now() - abortedAt).toBeLessThan(AT_ONCE_MS);
+  });
+
+  it.each(
+    WRITES.filter(({ idempotent }) => idempotent),
+  )("ends at once when $name is aborted, and says that it may have been applied", async (write) => {
+    const server = await startServer();
+    server.plan(faults.status(503, { applies: true }));
+    const client = connect(server, patient);
+    const controller = new AbortController();
+    const failed = failureOf(write.call(client, { signal: controller.signal }));
+    await until(() => writesSeen(server) === 1);
+    await sleep(20);
+    controller.abort();
+    const error = await failed;
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(error).toMatchObject({ cause: controller.signal.reason });
+  });
+
+  it.each(WRITES)("leaves no doubt that $name was not sent when there was never a connection", async (write) => {
+    const server = await startServer();
+    const client = connect(server, patient);
+    await client.items.get("BOLT");
+    await server.refuse();
+    const controller = new AbortController();
+    const failed = failureOf(write.call(client, { signal: controller.signal }));
+    await sleep(100);
+    controller.abort();
+    expect(await failed).toBe(controller.signal.reason);
+    expect(server.effects(write.name)).toBe(0);
+  });
+});
+
+describe("a call that is connecting", () => {
+  /** Takes connections and never answers a TLS handshake. */
+  async function silentServer() {
+    const sockets = new Set<{ destroy(): unknown }>();
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      socket.on("error", () => {});
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const close = () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      });
+    return { baseUrl: `https://127.0.0.1:${port}/api/v1`, sockets, close };
+  }
+
+  const tokenStore = {
+    get: async () => ({ accessToken: "canary-token-stored", expiresAt: Date.now() + 60_000 }),
+    set: async () => {},
+    delete: async () => {},
+  };
+
+  it.each(WRITES)("ends at once when $name is aborted, and was surely not sent", async (write) => {
+    const server = await silentServer();
+    const client = connect(server, { tokenStore });
+    const controller = new AbortController();
+    const failed = failureOf(write.call(client, { signal: controller.signal }));
+    await until(() => server.sockets.size > 0);
+    const abortedAt = performance.now();
+    controller.abort();
+    expect(await failed).toBe(controller.signal.reason);
+    expect(performance.now() - abortedAt).toBeLessThan(AT_ONCE_MS);
+    await server.close();
+  });
+
+  it("times out as not sent, and is tried again", async () => {
+    const server = await silentServer();
+    const client = connect(server, { tokenStore, timeoutMs: 100, retry: { ...quick, maxRetries: 1 } });
+    const error = await failureOf(client.items.create({ shortID: "NUT" }));
+    expect(error).toMatchObject({ name: "TimeoutError", clock: "timeoutMs" });
+    expect(server.sockets.size).toBeGreaterThan(0);
+    await server.close();
+  });
+
+  it("does not hold up close() once it has been aborted", async () => {
+    const server = await silentServer();
+    const client = connect(server, { tokenStore });
+    const controller = new AbortController();
+    const failed = failureOf(client.items.get("BOLT", { signal: controller.signal }));
+    await until(() => server.sockets.size > 0);
+    controller.abort();
+    await failed;
+    const closedAt = performance.now();
+    await client.close();
+    expect(performance.now() - closedAt).toBeLessThan(1_000);
+    await server.close();
+  });
+});
+
+describe("one signal", () => {
+  it("carries one listener for any number of calls at once, and none afterwards", async () => {
+    const server = await startServer();
+    const client = connect(server, { rateLimit: false });
+    const { signal } = new AbortController();
+    let most = 0;
+    const warnings: string[] = [];
+    const note = (warning: Error) => warnings.push(warning.name);
+    process.on("warning", note);
+    for (let round = 0; round < 20; round += 1) {
+      const calls = Array.from({ length: 500 }, () => client.items.get("BOLT", { signal }));
+      most = Math.max(most, getEventListeners(signal, "abort").length);
+      await Promise.all(calls);
+      most = Math.max(most, getEventListeners(signal, "abort").length);
+    }
+    expect(most).toBe(1);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    await sleep(5);
+    process.off("warning", note);
+    expect(warnings).toEqual([]);
+  });
+
+  it("that has aborted ends a call before anything is sent", async () => {
+    const server = await startServer();
+    const client = connect(server);
+    const signal = AbortSignal.abort(new CalledOff());
+    expect(
+      await failureOf(client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 }, { signal })),
+    ).toBe(signal.reason);
+    expect(server.seen).toEqual([]);
+  });
+
+  it("may abort with any reason, also one that is no Error", async () => {
+    const server = await startServer();
+    server.plan(faults.hang({ applies: false }), { times: 2 });
+    const client = connect(server);
+    for (const reason of ["enough", 0, null]) {
+      const controller = new AbortController();
+      const failed = failureOf(client.items.get("BOLT", { signal: controller.signal }));
+      controller.abort(reason);
+      expect(await failed).toBe(reason);
+    }
+  });
+});
+
+describe("a call that has ended", () => {
+  it("leaves no timer behind, however it ended", async () => {
+    const server = await startServer();
+    const client = connect(server, { retry: quick, totalTimeoutMs: 60_000, timeoutMs: 50_000 });
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+    await client.items.get("BOLT");
+    const before = timers();
+    await client.items.get("BOLT");
+    await failureOf(client.items.get("NONE"));
+    server.plan(faults.dropped(), { times: 9 });
+    await failureOf(client.items.get("BOLT"));
+    server.clearPlans();
+    server.plan(faults.hang({ applies: false }));
+    await failureOf(client.items.get("BOLT", { signal: AbortSignal.timeout(30) }));
+    await sleep(20);
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+
+  it("gives its place in the queue back when it was aborted there", async () => {
+    const server = await startServer();
+    const client = connect(server, { rateLimit: { requests: 3, intervalMs: 600 } });
+    await client.items.get("BOLT");
+    const controller = new AbortController();
+    await client.items.get("BOLT");
+    const waiting = Array.from({ length: 5 }, () => failureOf(client.items.get("BOLT", { signal: controller.signal })));
+    await until(() => client.rateLimit.queued === 5);
+    const last = client.items.get("BOLT");
+    controller.abort();
+    await Promise.all(waiting);
+    expect(client.rateLimit.queued).toBe(1);
+    await last;
+    expect(nonTokens(server)).toBe(3);
+  });
+});
+
+describe("leaving a loop", () => {
+  async function bigList() {
+    const server = await startServer();
+    for (let count = 0; count < 1_000; count += 1) server.service.addLot({});
+    return { server, client: connect(server, { retry: quick }) };
+  }
+
+  it.each([
+    ["one page ahead", {}],
+    ["several pages side by side", { concurrency: 4 }],
+    ["without a gap", { gapless: true }],
+  ])("that reads %s leaves no request, listener or rejection behind", async (_, options) => {
+    const { server, client } = await bigList();
+    const { signal } = new AbortController();
+    server.latencyMs = 15;
+    for await (const lot of client.inventory.listLots({ pageSize: 100 }, { signal, ...options })) {
+      expect(lot.units).toBe(1);
+      break;
+    }
+    const asked = server.seen.length;
+    await sleep(100);
+    expect(server.seen.length - asked).toBeLessThanOrEqual(1);
+    expect(client.rateLimit).toMatchObject({ inFlight: 0, queued: 0 });
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  it("by an error of the caller's does so too, and gives that error", async () => {
+    const { server, client } = await bigList();
+    const mine = new CalledOff();
+    const loop = async () => {
+      for await (const _ of client.inventory.listLots({ pageSize: 50 }, { readAhead: 3 })) throw mine;
+    };
+    expect(await failureOf(loop())).toBe(mine);
+    await sleep(50);
+    const asked = server.seen.length;
+    await sleep(50);
+    expect(server.seen.length).toBe(asked);
+    expect(client.rateLimit).toMatchObject({ inFlight: 0, queued: 0 });
+  });
+
+  it("by its signal rejects with the signal's reason, in the middle of a page that is on its way", async () => {
+    const { server, client } = await bigList();
+    const controller = new AbortController();
+    const loop = async () => {
+      for await (const _ of client.inventory.listLots({ pageSize: 100 }, { signal: controller.signal })) {
+        server.latencyMs = 60_000;
+        setTimeout(() => controller.abort(), 50);
+      }
+    };
+    expect(await failureOf(loop())).toBe(controller.signal.reason);
+    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+  });
+});
