@@ -1,0 +1,168 @@
+/** The main job from end to end over real HTTP, with nothing to configure: npm run demo */
+import {
+  InputValidationError,
+  InventoryClient,
+  type Lot,
+  NotFoundError,
+  PermissionError,
+  type StockLevel,
+} from "stocklot";
+import { createSandbox } from "stocklot/sandbox";
+import { change, type ProgressBar, printTable, progressBar, style } from "./terminal.js";
+
+const startedAt = performance.now();
+
+// A whole service in memory, served on a free port of the loopback address. The real one allows 100 requests a minute;
+// this one allows 15 a second, so that you see the client wait for the limit without waiting a minute yourself.
+const rateLimit = { requests: 15, intervalMs: 1_000 };
+const sandbox = createSandbox({ items: 320, lots: 2_400, rateLimit, latencyMs: [5, 25] });
+const server = await sandbox.listen();
+
+const client = new InventoryClient({
+  baseUrl: server.url,
+  ...sandbox.credentials,
+  rateLimit,
+  hooks: {
+    token: ({ expiresAt }) =>
+      say(`The client got a token, good until ${new Date(expiresAt).toLocaleTimeString("en-GB")}.`),
+  },
+});
+
+console.log(style("bold", "stocklot demo"));
+say(`A sandbox of the service runs at ${server.url} and allows ${rateLimit.requests} requests a second.`);
+
+heading("Read every item and every lot, page by page");
+// 250 records a page are the default and the cheapest. Smaller pages make more requests, for the sake of the bar.
+const items = await readAll("items", (onProgress) => client.items.list({ pageSize: 50 }, { onProgress }));
+const lots = await readAll("lots ", (onProgress) => client.inventory.listLots({ pageSize: 50 }, { onProgress }));
+
+heading("Stock per warehouse");
+const warehouses = [...new Map(lots.map((lot) => [lot.wID, lot.warehouse]))]
+  .map(([wid, name]) => ({ wid, name }))
+  .sort((a, b) => a.wid - b.wid);
+const before = await readStockLevels();
+const summary = warehouses.map(({ wid, name }) => {
+  const levels = before.get(wid) ?? [];
+  const openLots = lots.filter((lot) => lot.wID === wid && isInStock(lot)).length;
+  return [
+    name,
+    openLots,
+    levels.filter((level) => level.inStock > 0).length,
+    sum(levels, "inStock"),
+    sum(levels, "onHold"),
+    sum(levels, "available"),
+  ];
+});
+printTable(["Warehouse", "Open lots", "Items", "In stock", "On hold", "Available"], summary);
+
+heading("Receive, move and issue stock");
+const [central, north] = warehouses;
+const item = items.find(({ uOM, partNo }) => uOM === "EA" && lots.some((lot) => lot.partNo === partNo));
+if (!central || !north || !item) throw new Error("the sandbox came without data");
+const { shortID: itemID, partNo, description } = item;
+say(`Item ${itemID}, ${description}:`);
+
+const received = await client.inventory.receive({
+  itemID,
+  units: 120,
+  wid: central.wid,
+  reasonCode: 1,
+  spot: "DOCK-1",
+  reference: "PO 4711",
+});
+say(`received 120 in ${central.name}, lot ${received.recNo}`);
+
+const moved = await client.inventory.move({
+  itemID,
+  units: 50,
+  wid: central.wid,
+  fromSpot: "DOCK-1",
+  shipToWid: north.wid,
+  toSpot: "A-01-1",
+});
+say(`moved 50 of them to ${north.name}, lot ${moved.recNo}`);
+
+await client.inventory.issue({ itemID, units: 20, wid: north.wid, spot: "A-01-1", reasonCode: 2 });
+say(`issued 20 of those from ${north.name}`);
+console.log();
+
+const after = await readStockLevels();
+const changes = warehouses.map(({ wid, name }) => {
+  const [was, is] = [inStock(before, wid), inStock(after, wid)];
+  return [name, was, is, change(is - was)];
+});
+printTable(["Warehouse", "Before", "After", "Change"], changes);
+
+heading("Errors have types");
+try {
+  await client.items.get("NO-SUCH-SKU");
+} catch (error) {
+  if (!(error instanceof NotFoundError)) throw error;
+  showError("NotFoundError", `${error.status} ${error.code}: ${error.message}`);
+}
+try {
+  await client.inventory.receive({ itemID, units: 0, wid: central.wid, reasonCode: 1 });
+} catch (error) {
+  if (!(error instanceof InputValidationError)) throw error;
+  const issues = error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  showError("InputValidationError", `${issues.join("; ")} (nothing was sent)`);
+}
+try {
+  await client.inventory.receive({ itemID, units: 1, wid: 99, reasonCode: 1 });
+} catch (error) {
+  if (!(error instanceof PermissionError)) throw error;
+  showError("PermissionError", `${error.status} ${error.reason}: ${error.message}`);
+}
+
+heading("The rate limit was kept");
+say(`client.rateLimit: ${JSON.stringify(client.rateLimit)}`);
+const refused = sandbox.requests.filter(({ status }) => status === 429).length;
+say(
+  `The service counted ${sandbox.requests.length} requests and refused ${refused === 0 ? "none" : refused} with 429.`,
+);
+
+await client.close();
+await server.close();
+
+const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+console.log(`\n${style("green", `Done in ${seconds} s.`)} What to copy from: examples/README.md`);
+
+/** Every record of a list, with a progress bar that also tells when the client waits for the rate limit. */
+async function readAll<T>(label: string, list: (onProgress: ProgressBar["update"]) => AsyncIterable<T>): Promise<T[]> {
+  const bar = progressBar(label, () => (client.rateLimit.queued > 0 ? "waiting for the limit" : ""));
+  const records: T[] = [];
+  for await (const record of list(bar.update)) records.push(record);
+  bar.end();
+  return records;
+}
+
+/** Stock levels by warehouse; all warehouses are read at once, and the client sees to the rate limit. */
+async function readStockLevels(): Promise<Map<number, StockLevel[]>> {
+  const read = async ({ wid }: { wid: number }) =>
+    [wid, await client.inventory.listStockLevels({ wid }).toArray()] as const;
+  return new Map(await Promise.all(warehouses.map(read)));
+}
+
+function inStock(levels: Map<number, StockLevel[]>, wid: number): number {
+  return levels.get(wid)?.find((level) => level.partNo === partNo)?.inStock ?? 0;
+}
+
+function isInStock({ active, shipped }: Lot): boolean {
+  return active && shipped === null;
+}
+
+function sum(levels: StockLevel[], field: "inStock" | "onHold" | "available"): number {
+  return Math.round(levels.reduce((total, level) => total + level[field], 0));
+}
+
+function heading(text: string): void {
+  console.log(`\n${style("bold", text)}`);
+}
+
+function say(text: string): void {
+  console.log(`  ${text}`);
+}
+
+function showError(name: string, text: string): void {
+  say(`${style("red", name.padEnd(21))} ${text}`);
+}

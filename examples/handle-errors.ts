@@ -1,0 +1,224 @@
+/**
+ * Every error of the package: what provokes it, and what to do about it.
+ *
+ *     npx tsx examples/handle-errors.ts
+ *
+ * Always against a sandbox, since nobody wants to order lost answers and broken bodies from a real service.
+ */
+import {
+  ApiError,
+  AuthenticationError,
+  BadRequestError,
+  type ClientOptions,
+  ConfigurationError,
+  ConflictError,
+  ConnectionError,
+  InputValidationError,
+  InventoryClient,
+  NotFoundError,
+  NotImplementedError,
+  OutcomeUnknownError,
+  PaginationError,
+  PermissionError,
+  RateLimitError,
+  ResponseValidationError,
+  ServerError,
+  StocklotError,
+  TimeoutError,
+  ValidationError,
+} from "stocklot";
+import { createSandbox } from "stocklot/sandbox";
+import { style } from "./terminal.js";
+
+/** What a program would do. To be copied: a subclass stands before its parent, so that the order of the tests is right. */
+function whatToDo(error: unknown): string {
+  // Before anything was sent.
+  if (error instanceof ConfigurationError) return `correct the options: ${error.message}`;
+  if (error instanceof InputValidationError) {
+    return `mark the fields: ${error.issues.map(({ path, message }) => `${path.join(".")} (${message})`).join(", ")}`;
+  }
+
+  // The service said no.
+  if (error instanceof ValidationError) return `mark the fields: ${JSON.stringify(error.details)}`;
+  if (error instanceof BadRequestError) return `show it to the user: ${error.message}`;
+  if (error instanceof AuthenticationError) return `check the credentials: ${error.status} ${error.message}`;
+  if (error instanceof PermissionError) {
+    switch (error.reason) {
+      case "warehouse-out-of-scope":
+        return "leave this warehouse out";
+      case "read-only":
+        return "offer no writes to this user";
+      case "insufficient-permissions":
+        return `ask for the permission that ${error.method} ${error.path} needs`;
+      case "report-access-denied":
+        return "leave this report out";
+      case "unknown":
+        return `show it to the user: ${error.message}`;
+    }
+  }
+  if (error instanceof NotFoundError) return `offer to create it: ${error.message}`;
+  if (error instanceof ConflictError) return `read it again, then decide: ${error.message}`;
+  if (error instanceof RateLimitError) return `come back in ${Math.ceil(error.retryAfterMs)} ms; nothing was applied`;
+  if (error instanceof NotImplementedError) return "do without it";
+  if (error instanceof ServerError) return `try later, after ${error.attempts} attempts: ${error.status} ${error.code}`;
+  if (error instanceof ApiError) return `report it: ${error.status} ${error.code}, ${error.message}`;
+
+  // There was no usable answer.
+  if (error instanceof OutcomeUnknownError) {
+    const { method, path, body, sentAt } = error.request;
+    return `look before sending it again: ${method} ${path} ${JSON.stringify(body)} at ${new Date(sentAt).toISOString()}`;
+  }
+  if (error instanceof TimeoutError) {
+    const { waitingMs, sendingMs } = error.spent;
+    return `try later: ${error.clock} passed (waited ${Math.round(waitingMs)} ms, sending ${Math.round(sendingMs)} ms)`;
+  }
+  if (error instanceof ConnectionError) return `try later, nothing was applied: ${error.message}`;
+  if (error instanceof ResponseValidationError) return `report it: ${error.message}`;
+  if (error instanceof PaginationError) return `read the list again later: ${error.message}`;
+
+  // The root of the tree, for classes that a later version may add.
+  if (error instanceof StocklotError) return `report it: ${error.message}`;
+
+  // An abort is no error of ours: the call rejects with the reason that the signal was given.
+  if (error === STOPPED) return "nothing, we did it ourselves";
+  throw error;
+}
+
+const STOPPED = new Error("the user pressed stop");
+
+const all = { clientId: "all", clientSecret: "all-secret" };
+const auditor = { clientId: "auditor", clientSecret: "auditor-secret" };
+const picker = { clientId: "picker", clientSecret: "picker-secret" };
+const sandbox = createSandbox({
+  clients: [all, { ...auditor, readOnly: true }, { ...picker, permissions: [11], warehouses: [1] }],
+  items: [{ shortID: "BOLT-M8" }],
+  lots: [{ shortID: "BOLT-M8", units: 100, wID: 1 }],
+});
+
+const receipt = { itemID: "BOLT-M8", units: 10, wid: 1, reasonCode: 1 };
+
+type ErrorClass = { readonly prototype: Error; readonly name: string };
+
+/** Makes a call that ends in an error of exactly this class, and says what to do about it. */
+async function provoke(
+  expected: ErrorClass,
+  call: (client: InventoryClient) => Promise<unknown>,
+  options: ClientOptions = {},
+): Promise<void> {
+  const client = clientOf(options);
+  try {
+    await call(client);
+  } catch (error) {
+    if (error instanceof Error && Object.getPrototypeOf(error) === expected.prototype) {
+      console.log(`${style("red", expected.name.padEnd(24))} ${whatToDo(error)}`);
+      return;
+    }
+    throw error;
+  } finally {
+    sandbox.clearFaults();
+    await client.close();
+  }
+  throw new Error(`${expected.name} did not come`);
+}
+
+function clientOf(options: ClientOptions): InventoryClient {
+  return new InventoryClient({ baseUrl: sandbox.baseUrl, ...all, fetch: sandbox.fetch, ...options });
+}
+
+// Wrong options.
+await provoke(ConfigurationError, async () => clientOf({ rateLimit: { requests: 10, reserved: 10 } }));
+
+// Wrong arguments: nothing is sent.
+await provoke(InputValidationError, (client) => client.inventory.receive({ ...receipt, units: 0 }));
+
+// 400 validation_error: the service's own check. The client's check of arguments comes first, so go round it.
+await provoke(ValidationError, (client) =>
+  client.request({ method: "POST", path: "/Inventory/Receive", body: { ...receipt, units: 0 } }),
+);
+
+// 400, any other.
+await provoke(BadRequestError, (client) => client.inventory.issue({ ...receipt, units: 1_000 }));
+
+// 401: the token endpoint refuses the credentials.
+await provoke(AuthenticationError, (client) => client.items.get("BOLT-M8"), { clientSecret: "wrong" });
+
+// 403, for each of its reasons.
+await provoke(PermissionError, (client) => client.inventory.listLots({ wid: 2 }).page(), picker);
+await provoke(PermissionError, (client) => client.inventory.receive(receipt), auditor);
+await provoke(PermissionError, (client) => client.inventory.receive(receipt), picker);
+sandbox.addFault({
+  path: "/Reports/*",
+  fault: {
+    type: "status",
+    status: 403,
+    body: { statusCode: 403, error: "forbidden", message: "Report access denied." },
+  },
+});
+await provoke(PermissionError, (client) => client.paginate({ path: "/Reports/Stock" }).page());
+
+// 404
+await provoke(NotFoundError, (client) => client.items.get("NO-SUCH-SKU"));
+
+// 409
+await provoke(ConflictError, (client) => client.items.create({ shortID: "BOLT-M8" }));
+
+// 429, more often than the client was willing to wait. By default it pauses 30 to 60 s, up to five times.
+sandbox.addFault({ path: "/Item", fault: 429 });
+await provoke(RateLimitError, (client) => client.items.get("BOLT-M8"), {
+  retry: { maxRateLimitRetries: 1, rateLimitDelayMs: [50, 100] },
+});
+
+// 501
+sandbox.addFault({ method: "DELETE", fault: 501 });
+await provoke(NotImplementedError, (client) => client.items.discontinue("BOLT-M8"));
+
+// Any other 5xx, also after the retries.
+sandbox.addFault({ path: "/Item", fault: 503 });
+await provoke(ServerError, (client) => client.items.get("BOLT-M8"), { retry: { minDelayMs: 10 } });
+
+// Any other status.
+sandbox.addFault({ path: "/Item", fault: 410 });
+await provoke(ApiError, (client) => client.items.get("BOLT-M8"));
+
+// A write whose answer is lost: it was applied, but how should the client know?
+sandbox.addFault({ path: "/Inventory/Receive", fault: "drop-after" });
+await provoke(OutcomeUnknownError, (client) => client.inventory.receive(receipt));
+
+// No answer in time.
+sandbox.addFault({ path: "/Item", fault: "hang" });
+await provoke(TimeoutError, (client) => client.items.get("BOLT-M8", { timeoutMs: 100, retry: false }));
+
+// The connection breaks, also after the retries.
+sandbox.addFault({ path: "/Item", fault: "drop" });
+await provoke(ConnectionError, (client) => client.items.get("BOLT-M8"), { retry: { minDelayMs: 10 } });
+
+// An answer that is not what the service documents. With `responseValidation: "warn"` it would be logged and given.
+const bolt = await clientOf({}).items.get("BOLT-M8");
+sandbox.addFault({ path: "/Item", fault: { type: "wrong-shape", body: { ...bolt, units: "many" } } });
+await provoke(ResponseValidationError, (client) => client.items.get("BOLT-M8"));
+
+// A list that says that there is more, and gives nothing.
+sandbox.addFault({
+  path: "/Inventory",
+  fault: {
+    type: "wrong-shape",
+    body: { value: [], totalCount: 2, page: 1, pageSize: 250, pageCount: 1, hasMore: true },
+  },
+});
+await provoke(PaginationError, (client) => client.inventory.listLots().toArray());
+
+// A call that was aborted rejects with the signal's own reason, as fetch does.
+sandbox.addFault({ path: "/Item", fault: "hang" });
+const client = clientOf({});
+try {
+  await client.items.get("BOLT-M8", { signal: stoppedSoon() });
+} catch (error) {
+  console.log(`${"(aborted)".padEnd(24)} ${whatToDo(error)}`);
+}
+await client.close();
+
+function stoppedSoon(): AbortSignal {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(STOPPED), 50);
+  return controller.signal;
+}

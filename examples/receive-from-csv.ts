@@ -1,0 +1,157 @@
+/**
+ * Receives the rows of a CSV file into stock, one by one, and says what became of each.
+ *
+ *     npx tsx examples/receive-from-csv.ts [file.csv]
+ *
+ * Beside the file it keeps a journal. So it can be run again after a failure: rows that were received, and rows whose
+ * outcome is unknown, are never sent a second time. The latter need a person to look.
+ */
+import { type FileHandle, mkdir, open, readFile, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import {
+  ApiError,
+  AuthenticationError,
+  ConnectionError,
+  InputValidationError,
+  InventoryClient,
+  OutcomeUnknownError,
+  RateLimitError,
+  type ReceiveInput,
+  ResponseValidationError,
+} from "stocklot";
+import { connect, outFile } from "./connect.js";
+import { parseCsv } from "./csv.js";
+
+/** `sent` is what a row stays at when this program dies before the answer came: as unknown as it gets. */
+type Outcome = "sent" | "received" | "rejected" | "unknown" | "not sent";
+
+const { service, sandbox } = connect({
+  items: ["BOLT-M8", "BOLT-M10", "CABLE-3G15", "PAINT-RED"].map((shortID) => ({ shortID })),
+  // The answer to one receipt gets lost after it was booked, as happens on any network.
+  faults: [{ method: "POST", path: "/Inventory/Receive", skip: 3, times: 1, fault: "drop-after" }],
+});
+const [given] = process.argv.slice(2);
+if (!given && !sandbox) throw new Error("Which file? The sample is not for a real service.");
+
+const file = given ?? new URL("./receipts.csv", import.meta.url);
+const journalFile = given ? `${given}.journal` : outFile("receipts.csv.journal");
+// A sandbox forgets, so the sample begins anew each time.
+if (!given) await rm(journalFile, { force: true });
+
+const rows = withKeys(parseCsv(await readFile(file, "utf8")));
+const earlier = await readJournal(journalFile);
+await mkdir(dirname(journalFile), { recursive: true });
+const journal = await open(journalFile, "a");
+const client = new InventoryClient(service);
+const counts = new Map<string, number>();
+const unknown: string[] = [];
+
+for (const { key, line, cells } of rows) {
+  const before = earlier.get(key);
+  if (before === "received") report(line, "skipped", "received by an earlier run");
+  else if (before === "sent" || before === "unknown") {
+    report(line, "unknown", "sent by an earlier run, which got no answer");
+    unknown.push(`line ${line}: ${describe(cells)}`);
+  } else {
+    await note(journal, key, "sent");
+    const { outcome, text, fatal } = await receive(receiptFrom(cells));
+    await note(journal, key, outcome);
+    report(line, outcome, text);
+    if (outcome === "unknown") unknown.push(`line ${line}: ${describe(cells)}`);
+    if (fatal) break;
+  }
+}
+await journal.close();
+await client.close();
+
+console.log(`\n${[...counts].map(([outcome, count]) => `${count} ${outcome}`).join(", ")}`);
+if (unknown.length > 0) {
+  console.log("\nThese may have been received. Look in the inventory before you book them by hand:");
+  for (const text of unknown) console.log(`  ${text}`);
+}
+// In the sample some rows are meant to fail.
+const isOpen = ["rejected", "unknown", "not sent"].some((outcome) => counts.has(outcome));
+if (given && isOpen) process.exitCode = 1;
+
+async function receive(receipt: ReceiveInput): Promise<{ outcome: Outcome; text: string; fatal?: boolean }> {
+  try {
+    const { recNo } = await client.inventory.receive(receipt);
+    return { outcome: "received", text: recNo === undefined ? "" : `lot ${recNo}` };
+  } catch (error) {
+    // Sent, and no readable answer: the client does not send it again, and neither do we.
+    if (error instanceof OutcomeUnknownError) {
+      return {
+        outcome: "unknown",
+        text: `no answer to what was sent at ${new Date(error.request.sentAt).toISOString()}`,
+      };
+    }
+    if (error instanceof ResponseValidationError) return { outcome: "unknown", text: error.message };
+    // Surely not booked, and the next row would fare no better: stop, and run again later.
+    if (error instanceof ConnectionError || error instanceof AuthenticationError || error instanceof RateLimitError) {
+      return { outcome: "not sent", text: error.message, fatal: true };
+    }
+    // The row is wrong, whether the client or the service says so.
+    if (error instanceof InputValidationError || error instanceof ApiError) {
+      return { outcome: "rejected", text: error.message };
+    }
+    throw error;
+  }
+}
+
+/** Empty cells are left out; the client says what is missing or no number. */
+function receiptFrom(cells: Record<string, string>): ReceiveInput {
+  const text = (name: string) => cells[name]?.trim() || undefined;
+  const number = (name: string) => Number(text(name) ?? Number.NaN);
+  return {
+    itemID: text("itemID") ?? "",
+    units: number("units"),
+    wid: number("wid"),
+    reasonCode: number("reasonCode"),
+    spot: text("spot"),
+    serial: text("serial"),
+    reference: text("reference"),
+    remark: text("remark"),
+  };
+}
+
+/** A row is known by its content, so that lines may be added above it. Two equal rows are two receipts. */
+function withKeys(rows: ReturnType<typeof parseCsv>) {
+  const seen = new Map<string, number>();
+  return rows.map((row) => {
+    const content = JSON.stringify(row.cells);
+    const count = (seen.get(content) ?? 0) + 1;
+    seen.set(content, count);
+    return { ...row, key: `${content} #${count}` };
+  });
+}
+
+/** The last outcome of each row. */
+async function readJournal(path: string): Promise<Map<string, Outcome>> {
+  const text = await readFile(path, "utf8").catch((error) => {
+    if (error.code === "ENOENT") return "";
+    throw error;
+  });
+  const entries: { key: string; outcome: Outcome }[] = text
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+  return new Map(entries.map(({ key, outcome }) => [key, outcome]));
+}
+
+/** On the disk before we go on, or it would be of no use after a crash. */
+async function note(journal: FileHandle, key: string, outcome: Outcome): Promise<void> {
+  await journal.appendFile(`${JSON.stringify({ key, outcome, at: new Date() })}\n`);
+  await journal.datasync();
+}
+
+function report(line: number, outcome: Outcome | "skipped", text: string): void {
+  console.log(`line ${String(line).padStart(3)}  ${outcome.padEnd(8)}  ${text}`);
+  counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+}
+
+function describe(cells: Record<string, string>): string {
+  return Object.entries(cells)
+    .filter(([, cell]) => cell !== "")
+    .map(([name, cell]) => `${name} ${cell}`)
+    .join(", ");
+}

@@ -1,0 +1,105 @@
+/** What the demo and the examples draw with: headings, tables and a progress bar. */
+import { styleText } from "node:util";
+import type { PagingProgress } from "stocklot";
+
+const { stdout } = process;
+const isTerminal = stdout.isTTY === true && process.env.TERM !== "dumb";
+const hasColours = isTerminal && !process.env.NO_COLOR;
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Colours only where a person looks at them. */
+export function style(format: Style, text: string): string {
+  return hasColours ? styleText(format, text) : text;
+}
+
+const NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+
+/** `12,345.6` */
+export function number(value: number): string {
+  return NUMBER.format(value);
+}
+
+/** `+1,200`, `-5`, and nothing for no change. */
+export function change(value: number): string {
+  if (value === 0) return "";
+  return value > 0 ? `+${number(value)}` : number(value);
+}
+
+type Row = readonly (string | number)[];
+
+/** Prints rows under a header: the first column to the left, the others, which hold quantities, to the right. */
+export function printTable(header: readonly string[], rows: readonly Row[]): void {
+  const texts = rows.map((row) => row.map((cell) => (typeof cell === "number" ? number(cell) : cell)));
+  const widths = header.map((title, column) => Math.max(title.length, ...texts.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]) =>
+    widths
+      .map((width, column) => (column === 0 ? cells[0]?.padEnd(width) : cells[column]?.padStart(width)))
+      .join("   ")
+      .trimEnd();
+
+  console.log(`  ${style("bold", line(header))}`);
+  console.log(`  ${style("dim", widths.map((width) => "─".repeat(width)).join("───"))}`);
+  for (const row of texts) console.log(`  ${line(row)}`);
+}
+
+const REDRAW_MS = 80;
+/** What stands beside the bar must fit into the line too, or the terminal would break it. */
+const BESIDE_BAR = 62;
+const MAX_BAR_WIDTH = 28;
+const MIN_BAR_WIDTH = 8;
+
+export interface ProgressBar {
+  /** Takes what `onProgress` gives. */
+  update(progress: PagingProgress): void;
+  /** Leaves the bar as it is and goes to the next line. */
+  end(): void;
+}
+
+/**
+ * A bar that moves on a terminal; a line for each quarter anywhere else. `note` is asked for something to show beside it,
+ * also while nothing arrives.
+ */
+export function progressBar(label: string, note: () => string = () => ""): ProgressBar {
+  let progress: PagingProgress = { received: 0, totalCount: 0, page: 0, pageCount: 0, requests: 0 };
+  let quarters = 0;
+  const startedAt = performance.now();
+
+  const share = () => (progress.totalCount === 0 ? 0 : Math.min(1, progress.received / progress.totalCount));
+  const counts = () => {
+    const { received, totalCount, requests } = progress;
+    return `${number(received)} of ${number(totalCount)}, ${requests} ${requests === 1 ? "request" : "requests"}`;
+  };
+  const draw = (beside: string) => {
+    if (progress.requests === 0) return;
+    const width = Math.max(MIN_BAR_WIDTH, Math.min(MAX_BAR_WIDTH, (stdout.columns || 80) - BESIDE_BAR));
+    const filled = Math.round(share() * width);
+    const bar = style("cyan", "█".repeat(filled)) + style("dim", "░".repeat(width - filled));
+    stdout.cursorTo(0);
+    stdout.write(`  ${label} ${bar} ${counts()}${beside}`);
+    stdout.clearLine(1);
+  };
+  const drawWithNote = () => {
+    const text = note();
+    draw(text && style("yellow", `, ${text}`));
+  };
+  const timer = isTerminal ? setInterval(drawWithNote, REDRAW_MS) : undefined;
+  const seconds = () => `in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
+
+  return {
+    update: (now) => {
+      progress = now;
+      if (isTerminal) return drawWithNote();
+      const reached = Math.floor(share() * 4);
+      if (reached === quarters) return;
+      quarters = reached;
+      console.log(`  ${label} ${String(reached * 25).padStart(3)} %, ${counts()} ${seconds()}`);
+    },
+    end: () => {
+      clearInterval(timer);
+      if (!isTerminal) return;
+      draw(` ${seconds()}`);
+      stdout.write("\n");
+    },
+  };
+}

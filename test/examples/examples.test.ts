@@ -1,0 +1,334 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { InventoryClient, type Item } from "stocklot";
+import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseCsv } from "../../examples/csv.js";
+import * as errors from "../../src/errors/index.js";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const EXAMPLES = join(ROOT, "examples");
+const SAMPLE = join(EXAMPLES, "receipts.csv");
+/** Beside other test files, a program that needs five seconds may need many more. */
+const TIMEOUT_MS = 60_000;
+
+let folder: string;
+const children = new Set<ChildProcess>();
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "stocklot-examples-"));
+});
+afterAll(async () => {
+  for (const child of children) child.kill("SIGKILL");
+  await rm(folder, { recursive: true });
+});
+
+/** Starts an example as a user would, with nothing of this machine's environment that names a service. */
+function start(example: string, args: string[] = [], environment: Record<string, string> = {}) {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("STOCKLOT_"));
+  const child = spawn(process.execPath, ["--import", "tsx", join(EXAMPLES, example), ...args], {
+    cwd: ROOT,
+    env: { ...Object.fromEntries(inherited), ...environment },
+  });
+  children.add(child);
+  let out = "";
+  let err = "";
+  child.stdout.on("data", (chunk) => {
+    out += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    err += chunk;
+  });
+  const ended = once(child, "close").then(([code]) => {
+    children.delete(child);
+    return { code, out, err };
+  });
+  return { child, ended };
+}
+
+const run = (...args: Parameters<typeof start>) => start(...args).ended;
+
+/** A sandbox on real HTTP that stands in for the user's service, with the variables that name it. */
+async function withService<T>(
+  options: SandboxOptions,
+  use: (sandbox: Sandbox, environment: Record<string, string>) => Promise<T>,
+): Promise<T> {
+  const sandbox = createSandbox(options);
+  const server = await sandbox.listen();
+  const { clientId, clientSecret } = sandbox.credentials;
+  try {
+    return await use(sandbox, {
+      STOCKLOT_BASE_URL: server.url,
+      STOCKLOT_CLIENT_ID: clientId,
+      STOCKLOT_CLIENT_SECRET: clientSecret,
+    });
+  } finally {
+    await server.close();
+  }
+}
+
+const linesOf = async (file: string) => (await readFile(file, "utf8")).trimEnd().split("\n");
+
+describe.concurrent(
+  "the demo",
+  () => {
+    it("does the main job over HTTP and says so in plain lines where nobody watches", async ({ expect }) => {
+      const { code, out, err } = await run("demo.ts");
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toMatch(/A sandbox of the service runs at http:\/\/127\.0\.0\.1:\d+\/api\/v1/);
+      expect(out).toMatch(/The client got a token, good until \d\d:\d\d:\d\d\./);
+      expect(out).toMatch(/items 100 %, (\d+) of \1, \d+ requests/);
+      expect(out).toMatch(/lots {2}100 %, 2,400 of 2,400, 48 requests/);
+      expect(out).toMatch(/Warehouse +Open lots +Items +In stock +On hold +Available/);
+      expect(out).toMatch(/received 120 in Central, lot \d+/);
+      expect(out).toMatch(/^ {2}Central( +[\d,.]+){2} +\+70$/m);
+      expect(out).toMatch(/^ {2}North( +[\d,.]+){2} +\+30$/m);
+      expect(out).toMatch(/NotFoundError +404 not_found/);
+      expect(out).toMatch(/InputValidationError +units: .*nothing was sent/);
+      expect(out).toMatch(/PermissionError +403 warehouse-out-of-scope/);
+      expect(out).toMatch(/client\.rateLimit: {"limit":15,/);
+      expect(out).toMatch(/The service counted \d+ requests and refused none with 429\./);
+      expect(out).toMatch(/Done in [\d.]+ s\./);
+      expect(out).not.toContain("\u001b");
+    });
+  },
+  TIMEOUT_MS,
+);
+
+describe.concurrent(
+  "mirror-lots-to-ndjson",
+  () => {
+    it("writes each lot once, as one line of JSON", async ({ expect }) => {
+      const file = join(folder, "mirror", "lots.ndjson");
+      const { code, out, err } = await run("mirror-lots-to-ndjson.ts", [file]);
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toContain(`Wrote 10,000 lots to ${file}`);
+      expect(out).toMatch(/lots 100 %, 10,000 of 10,000/);
+      const lots: { recNo: number; spot: string }[] = (await linesOf(file)).map((line) => JSON.parse(line));
+      expect(new Set(lots.map(({ recNo }) => recNo)).size).toBe(10_000);
+      expect(lots.length).toBe(10_000);
+      expect(await readdir(join(folder, "mirror"))).toEqual(["lots.ndjson"]);
+    });
+
+    it("copies the service that the environment names", async ({ expect }) => {
+      const file = join(folder, "named.ndjson");
+      await withService({ items: 5, lots: 300 }, async (sandbox, environment) => {
+        const { code, out } = await run("mirror-lots-to-ndjson.ts", [file], environment);
+        expect(code).toBe(0);
+        expect(out).toContain("Using the service that STOCKLOT_BASE_URL names.");
+        expect((await linesOf(file)).length).toBe(300);
+        expect(sandbox.requests.length).toBeGreaterThan(2);
+      });
+    });
+
+    it("leaves the last good copy alone when the service fails half-way", async ({ expect }) => {
+      const file = join(folder, "kept.ndjson");
+      await writeFile(file, "the last good copy\n");
+      const faults = [{ path: "/Inventory", skip: 2, fault: 501 }];
+      await withService({ items: 5, lots: 2_000, faults }, async (_sandbox, environment) => {
+        const { code, err } = await run("mirror-lots-to-ndjson.ts", [file], environment);
+        expect(code).toBe(1);
+        expect(err).toContain("NotImplementedError");
+      });
+      expect(await linesOf(file)).toEqual(["the last good copy"]);
+      expect((await readdir(folder)).filter((name) => name.startsWith("kept"))).toEqual(["kept.ndjson"]);
+    });
+  },
+  TIMEOUT_MS,
+);
+
+describe.concurrent(
+  "receive-from-csv",
+  () => {
+    const items = ["BOLT-M8", "BOLT-M10", "CABLE-3G15", "PAINT-RED"].map((shortID) => ({ shortID }));
+    const lost = { path: "/Inventory/Receive", skip: 3, times: 1, fault: "drop-after" } as const;
+    const received = (sandbox: Sandbox) => sandbox.requests.filter(({ path }) => path === "/Inventory/Receive");
+
+    it("gives a result for each row of the sample", async ({ expect }) => {
+      const { code, out, err } = await run("receive-from-csv.ts");
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toMatch(/line +2 +received +lot \d+/);
+      expect(out).toMatch(/line +5 +rejected +.*units/);
+      expect(out).toMatch(/line +6 +unknown +no answer to what was sent at/);
+      expect(out).toMatch(/line +7 +rejected +Item NO-SUCH-SKU does not exist/);
+      expect(out).toMatch(/line +8 +rejected +Warehouse is outside/);
+      expect(out).toMatch(/line +9 +rejected +.*units/);
+      expect(out).toMatch(/4 received, 4 rejected, 1 unknown/);
+      expect(out).toMatch(/Look in the inventory .*\n {2}line 6: itemID PAINT-RED, units 12, wid 1/);
+    });
+
+    it("sends nothing a second time that may have been received", async ({ expect }) => {
+      const file = join(folder, "twice.csv");
+      await copyFile(SAMPLE, file);
+      await withService({ items, faults: [lost] }, async (sandbox, environment) => {
+        expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 1 });
+        const first = received(sandbox).length;
+        // A row more at the top: the others are still known.
+        const [header, ...rows] = await linesOf(file);
+        await writeFile(file, [header, "BOLT-M8,7,1,1,,,PO 9,", ...rows, ""].join("\n"));
+        const { code, out } = await run("receive-from-csv.ts", [file], environment);
+
+        expect(code).toBe(1);
+        expect(out).toMatch(/line +2 +received/);
+        expect(out).toMatch(/line +7 +unknown +sent by an earlier run/);
+        expect(out).toMatch(/1 received, 4 skipped, 4 rejected, 1 unknown/);
+        // The new row, and the two that only the service can reject.
+        const bodies = received(sandbox)
+          .slice(first)
+          .map(({ body }) => body);
+        expect(bodies).toMatchObject([{ units: 7 }, { itemID: "NO-SUCH-SKU" }, { wid: 99 }]);
+      });
+    });
+
+    it("takes a row for unknown when it was killed before the answer came", async ({ expect }) => {
+      const file = join(folder, "killed.csv");
+      await copyFile(SAMPLE, file);
+      const hanging = { path: "/Inventory/Receive", skip: 1, times: 1, fault: "hang-after" } as const;
+      await withService({ items, faults: [hanging] }, async (sandbox, environment) => {
+        const { child, ended } = start("receive-from-csv.ts", [file], environment);
+        await expect.poll(() => received(sandbox).length, { timeout: TIMEOUT_MS }).toBe(2);
+        child.kill("SIGKILL");
+        await ended;
+        const { out } = await run("receive-from-csv.ts", [file], environment);
+        expect(out).toMatch(/line +2 +skipped/);
+        expect(out).toMatch(/line +3 +unknown/);
+        expect(out).toMatch(/line +4 +received/);
+        const sent = received(sandbox).filter(({ body }) => JSON.stringify(body).includes("BOLT-M10"));
+        expect(sent.length).toBe(1);
+      });
+    });
+
+    it("stops when the service cannot be reached, and goes on in the next run", async ({ expect }) => {
+      const file = join(folder, "stopped.csv");
+      await writeFile(file, "itemID,units,wid,reasonCode\nBOLT-M8,1,1,1\nBOLT-M8,1,1,1\n");
+      await withService({ items }, async (sandbox, environment) => {
+        const wrong = { ...environment, STOCKLOT_CLIENT_SECRET: "another-secret" };
+        const { code, out } = await run("receive-from-csv.ts", [file], wrong);
+        expect(code).toBe(1);
+        expect(out).toMatch(/line +2 +not sent/);
+        expect(out).not.toMatch(/line +3/);
+        expect(out).not.toContain("another-secret");
+        // Two equal rows are two receipts.
+        expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 0 });
+        expect(received(sandbox).length).toBe(2);
+      });
+    });
+
+    it("books the sample into no real service", async ({ expect }) => {
+      await withService({ items }, async (sandbox, environment) => {
+        const { code, err } = await run("receive-from-csv.ts", [], environment);
+        expect(code).toBe(1);
+        expect(err).toContain("The sample is not for a real service.");
+        expect(sandbox.requests).toEqual([]);
+      });
+    });
+  },
+  TIMEOUT_MS,
+);
+
+describe.concurrent(
+  "incremental-sync",
+  () => {
+    const itemsIn = async (file: string): Promise<{ waterMark: string; items: Item[] }> =>
+      JSON.parse(await readFile(file, "utf8"));
+
+    it("reads everything once, then only what has changed", async ({ expect }) => {
+      const file = join(folder, "sync", "items.json");
+      const { code, out, err } = await run("incremental-sync.ts", [file]);
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toMatch(/300 items in the copy: read 300, of which 300 new or changed/);
+      expect(out.match(/301 items in the copy: read 3, of which 3 new or changed/g)).toHaveLength(1);
+      expect(out).toMatch(/301 items in the copy: read 3, of which 0 new or changed/);
+      const { items } = await itemsIn(file);
+      expect(items.length).toBe(301);
+      expect(items.filter(({ description }) => description === "A better description")).toHaveLength(1);
+      expect(await readdir(join(folder, "sync"))).toEqual(["items.json"]);
+    });
+
+    it("goes by the service's clock, and keeps the mark when a run fails", async ({ expect }) => {
+      const file = join(folder, "mark.json");
+      // This service's clock is years behind ours.
+      const now = () => Date.UTC(2025, 5, 1, 12);
+      await withService({ items: 300, now }, async (sandbox, environment) => {
+        expect(await run("incremental-sync.ts", [file], environment)).toMatchObject({ code: 0 });
+        expect((await itemsIn(file)).waterMark).toBe("2025-06-01T12:00:00.000Z");
+
+        sandbox.advance(3_600_000);
+        const { clientId, clientSecret } = sandbox.credentials;
+        const { baseUrl, fetch } = sandbox;
+        const other = new InventoryClient({ baseUrl, clientId, clientSecret, fetch });
+        const [item] = await other.items.list().toArray({ limit: 1 });
+        await other.items.update(item?.shortID ?? "", { description: "changed" });
+
+        sandbox.addFault({ path: "/Item/All", fault: 501 });
+        expect(await run("incremental-sync.ts", [file], environment)).toMatchObject({ code: 1 });
+        expect((await itemsIn(file)).waterMark).toBe("2025-06-01T12:00:00.000Z");
+
+        sandbox.clearFaults();
+        const { out } = await run("incremental-sync.ts", [file], environment);
+        expect(out).toContain("300 items in the copy: read 1, of which 1 new or changed");
+        expect((await itemsIn(file)).waterMark).toBe("2025-06-01T13:00:00.000Z");
+        expect(sandbox.requests.at(-1)?.query.modifiedSince).toBe("2025-06-01T11:55:00.000Z");
+      });
+    });
+  },
+  TIMEOUT_MS,
+);
+
+describe.concurrent(
+  "handle-errors",
+  () => {
+    it("provokes and handles each class of the tree", async ({ expect }) => {
+      const { code, out, err } = await run("handle-errors.ts");
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      const handled = new Set(out.split("\n").map((line) => line.split(" ")[0]));
+      const classes = Object.keys(errors).filter((name) => name !== "StocklotError");
+      expect(classes.filter((name) => !handled.has(name))).toEqual([]);
+      expect(out.match(/^PermissionError/gm)).toHaveLength(4);
+      expect(out).toMatch(/^\(aborted\)/m);
+    });
+  },
+  TIMEOUT_MS,
+);
+
+describe.concurrent(
+  "share-one-limiter",
+  () => {
+    it("keeps two clients within one limit", async ({ expect }) => {
+      const { code, out, err } = await run("share-one-limiter.ts");
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toMatch(/mirror: 2,000 lots in [\d,]+ ms/);
+      expect(out).toMatch(/scanner: \d+ look-ups meanwhile, the slowest in [\d,]+ ms/);
+      expect(out).toMatch(/service: \d+ requests from one address, 0 refused/);
+    });
+  },
+  TIMEOUT_MS,
+);
+
+describe("the CSV reader", () => {
+  it("takes quotes, commas, line breaks and a byte order mark as RFC 4180 has them", () => {
+    const rows = parseCsv('\uFEFFa,b\r\n1,"x, ""y""\nz"\r\n\r\n"",3');
+    expect(rows).toEqual([
+      { line: 2, cells: { a: "1", b: 'x, "y"\nz' } },
+      { line: 5, cells: { a: "", b: "3" } },
+    ]);
+    expect(parseCsv("a,b\n1,")).toEqual([{ line: 2, cells: { a: "1", b: "" } }]);
+  });
+
+  it("says which line is wrong", () => {
+    expect(() => parseCsv("a,b\n1,2\n1")).toThrow("line 3: 1 cells, but the header has 2");
+    expect(() => parseCsv('a,b\n1,"2"x\n')).toThrow("line 2: a quote is out of place");
+    expect(() => parseCsv("")).toThrow("the CSV file is empty");
+  });
+});
+
+describe("the list of examples", () => {
+  it("names each file", async () => {
+    const readme = await readFile(join(EXAMPLES, "README.md"), "utf8");
+    const files = (await readdir(EXAMPLES)).filter((name) => /\.(ts|csv)$/.test(name));
+    expect(files.filter((name) => !readme.includes(`(${name})`))).toEqual([]);
+  });
+});
