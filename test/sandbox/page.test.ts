@@ -8,6 +8,7 @@ const CHROMIUM = [process.env.CHROMIUM_PATH, "/usr/bin/chromium", "/usr/bin/chro
 );
 const playwright = await import("playwright-core").catch(() => undefined);
 const reason = !playwright ? "playwright-core is not installed" : CHROMIUM ? undefined : "there is no Chromium";
+if (reason && process.env.STOCKLOT_REQUIRE_BROWSER) throw new Error(`The page cannot be tested: ${reason}.`);
 if (reason) console.warn(`The tests of the sandbox's page are skipped: ${reason}.`);
 
 const FLAGS = [
