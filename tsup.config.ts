@@ -17,7 +17,7 @@ const requireLazily: Options["esbuildOptions"] = (options) => {
 };
 
 /** The sandbox brings its router along, so that users install nothing more. */
-const bundledIntoSandbox = ["hono", "@hono/node-server"];
+const bundledIntoSandbox = ["hono"];
 
 export default defineConfig([
   { ...shared, entry: { index: "src/index.ts" }, format: "esm", treeshake: true },

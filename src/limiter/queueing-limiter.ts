@@ -70,7 +70,7 @@ export class QueueingLimiter implements RateLimiter, SlotListener {
     return {
       limit: requests,
       intervalMs,
-      available: Math.max(0, Math.min(this.#source.available, this.#allowance)),
+      available: until === undefined ? this.#source.available : 0,
       queued: this.#lanes.crowd.all,
       inFlight: this.#inFlight,
       pausedUntil: until === undefined ? null : Math.round(Date.now() + until - this.#clock.now()),

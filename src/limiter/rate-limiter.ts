@@ -9,7 +9,7 @@ export interface RateLimitSnapshot {
   limit: number;
   /** Length of the interval in ms. */
   intervalMs: number;
-  /** Requests that could be sent now; 0 during a pause. */
+  /** Slots that are free; 0 during a pause. `maxConcurrent` may let fewer requests start at once. */
   available: number;
   /** Calls that wait for a slot. */
   queued: number;

@@ -92,7 +92,7 @@ it("the snapshot shows the limit that was asked for", () => {
   expect(new InventoryClient(given).rateLimit).toEqual({
     limit: 100,
     intervalMs: 60_000,
-    available: 16,
+    available: 100,
     queued: 0,
     inFlight: 0,
     pausedUntil: null,
