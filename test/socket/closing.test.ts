@@ -1,0 +1,137 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Agent } from "undici";
+import { describe, expect, it } from "vitest";
+import { ConnectionError, createRateLimiter } from "../../src/index.js";
+import * as faults from "../support/faults.js";
+import { connect, failureOf, sleep, startServer, until } from "../support/with-server.js";
+
+const script = fileURLToPath(new URL("../support/one-call.ts", import.meta.url));
+
+/** Runs a process that must end by itself, and gives what it wrote. */
+async function runToItsEnd(...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script, ...args], {
+    timeout: 15_000,
+  });
+  return stdout.trim();
+}
+
+describe("a process that does not close its client", () => {
+  it.each([
+    ["a call", "call", "BOLT"],
+    ["a call through fetch", "fetch", "BOLT"],
+    ["a loop that it leaves", "loop", /^\d+$/],
+    ["a 429 that it does not wait for", "pause", "RateLimitError"],
+    ["a call that it aborts", "abort", "TimeoutError"],
+  ])("ends by itself after %s", async (_, what, output) => {
+    const server = await startServer();
+    for (let count = 0; count < 100; count += 1) server.service.addLot({});
+    if (what === "pause") server.plan(faults.rateLimited());
+    if (what === "abort") server.plan(faults.hang({ applies: false }));
+    expect(await runToItsEnd(server.baseUrl, what)).toMatch(output);
+  });
+});
+
+describe("close()", () => {
+  it("lets calls on their way end, and rejects those that wait", async () => {
+    const server = await startServer();
+    const client = connect(server, { rateLimit: { maxConcurrent: 2 } });
+    await client.items.get("BOLT");
+    server.latencyMs = 100;
+    const asked = server.seen.length;
+    const onTheirWay = [
+      client.items.get("BOLT"),
+      client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 }),
+    ];
+    await until(() => server.seen.length === asked + 2);
+    const waiting = [client.items.get("BOLT"), client.items.create({ shortID: "NUT" })].map(failureOf);
+    await client.close();
+    expect(await Promise.all(onTheirWay)).toMatchObject([{ shortID: "BOLT" }, { recNo: expect.any(Number) }]);
+    for (const error of await Promise.all(waiting)) {
+      expect(error).toBeInstanceOf(ConnectionError);
+      expect(error).toMatchObject({ message: expect.stringContaining("closed") });
+    }
+    expect(server.effects("create")).toBe(0);
+    expect(server.seen).toHaveLength(asked + 2);
+    await until(() => server.connections === 0);
+  });
+
+  it("rejects calls that are paused after a 429, wait between attempts, or wait for a token", async () => {
+    const server = await startServer();
+    const client = connect(server, { retry: { minDelayMs: 600_000, maxDelayMs: 600_000 } });
+    await client.items.get("BOLT");
+    server.plan(faults.status(503));
+    const between = failureOf(client.items.get("BOLT"));
+    await sleep(50);
+    server.plan(faults.rateLimited());
+    const paused = failureOf(client.items.get("BOLT"));
+    await until(() => client.rateLimit.pausedUntil !== null);
+    const startedAt = performance.now();
+    await client.close();
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    for (const error of await Promise.all([between, paused])) expect(error).toBeInstanceOf(ConnectionError);
+
+    const other = connect(server);
+    server.plan(faults.hang({ applies: false }), { on: ({ path }) => path === "/Token" });
+    const tokenless = failureOf(other.items.get("BOLT"));
+    await until(() => server.tokenRequests === 2);
+    await other.close();
+    expect(await tokenless).toBeInstanceOf(ConnectionError);
+  });
+
+  it("makes later calls fail, with nothing sent, and iterations too", async () => {
+    const server = await startServer();
+    const client = connect(server);
+    await client.items.get("BOLT");
+    await client.close();
+    const asked = server.seen.length;
+    for (const call of [
+      () => client.items.get("BOLT"),
+      () => client.items.create({ shortID: "NUT" }),
+      () => client.items.list().toArray(),
+      () => client.request({ method: "GET", path: "/Orders" }),
+    ]) {
+      expect(await failureOf(call())).toBeInstanceOf(ConnectionError);
+    }
+    expect(server.seen).toHaveLength(asked);
+  });
+
+  it("may be called again, and before any call", async () => {
+    const server = await startServer();
+    const client = connect(server);
+    await Promise.all([client.close(), client.close()]);
+    await client.close();
+    await client[Symbol.asyncDispose]();
+    expect(server.seen).toEqual([]);
+  });
+
+  it("ends an iteration that is waiting for its next page", async () => {
+    const server = await startServer();
+    for (let count = 0; count < 100; count += 1) server.service.addLot({});
+    const client = connect(server, { rateLimit: { requests: 3, intervalMs: 600_000, reserved: 0 } });
+    const seen: number[] = [];
+    const loop = failureOf(
+      (async () => {
+        for await (const lot of client.inventory.listLots({ pageSize: 10 })) seen.push(lot.recNo);
+      })(),
+    );
+    await until(() => seen.length === 20);
+    await client.close();
+    expect(await loop).toBeInstanceOf(ConnectionError);
+  });
+
+  it("leaves a dispatcher and a limiter of the caller's open", async () => {
+    const server = await startServer();
+    const dispatcher = new Agent();
+    const rateLimiter = createRateLimiter({ requests: 50, maxConcurrent: 50 });
+    const [first, second] = [0, 1].map(() => connect(server, { dispatcher, rateLimiter }));
+    await first?.items.get("BOLT");
+    await first?.close();
+    expect(await second?.items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
+    expect(rateLimiter.snapshot().available).toBe(46);
+    await second?.close();
+    expect(dispatcher.closed).toBe(false);
+    await dispatcher.close();
+  });
+});

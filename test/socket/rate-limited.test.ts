@@ -1,0 +1,215 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type ClientOptions, createRateLimiter, RateLimitError, TimeoutError } from "../../src/index.js";
+import { type FaultServer, isNoToken, isToken } from "../support/fault-server.js";
+import * as faults from "../support/faults.js";
+import { connect, failureOf, sleep, startServer, until } from "../support/with-server.js";
+
+const PAUSE_MS = 300;
+const always = Number.POSITIVE_INFINITY;
+const short: ClientOptions = { retry: { rateLimitDelayMs: [PAUSE_MS, 2 * PAUSE_MS] } };
+
+afterEach(() => vi.useRealTimers());
+
+/** When requests other than those for a token came, in ms after the first of them. */
+const times = (server: FaultServer, from = 0) => {
+  const at = server.seen.filter(isNoToken).map((seen) => seen.at);
+  return at.slice(from).map((time) => time - (at[from] ?? 0));
+};
+
+describe("after a 429", () => {
+  it("all calls wait once, one goes first, and the rest follow when it has ended", async () => {
+    const server = await startServer();
+    const pauses: number[] = [];
+    const client = connect(server, { ...short, hooks: { rateLimited: ({ delayMs }) => void pauses.push(delayMs) } });
+    await client.items.get("BOLT");
+    server.plan(faults.rateLimited());
+    const first = client.items.get("BOLT");
+    await until(() => client.rateLimit.pausedUntil !== null);
+    expect(client.rateLimit.available).toBe(0);
+    server.latencyMs = 80;
+    const others = Array.from({ length: 5 }, () => client.items.get("BOLT"));
+    await Promise.all([first, ...others]);
+    const [refused = 0, probe = 0, ...rest] = times(server, 1);
+    expect(probe - refused).toBeGreaterThanOrEqual(PAUSE_MS);
+    expect(rest).toHaveLength(5);
+    for (const at of rest) expect(at - probe).toBeGreaterThanOrEqual(75);
+    expect(pauses).toHaveLength(1);
+    expect(pauses[0]).toBeGreaterThanOrEqual(PAUSE_MS);
+    expect(pauses[0]).toBeLessThanOrEqual(2 * PAUSE_MS);
+  });
+
+  it("fifty calls that get one together make one pause, and none is lost", async () => {
+    const server = await startServer();
+    const pauses: number[] = [];
+    const client = connect(server, {
+      ...short,
+      rateLimit: { requests: 200, maxConcurrent: 60 },
+      hooks: { rateLimited: ({ delayMs }) => void pauses.push(delayMs) },
+    });
+    await client.items.get("BOLT");
+    server.latencyMs = 100;
+    server.plan(faults.rateLimited(), { times: 50 });
+    const items = await Promise.all(Array.from({ length: 50 }, () => client.items.get("BOLT")));
+    expect(items).toHaveLength(50);
+    expect(pauses).toHaveLength(1);
+    const at = times(server, 1);
+    expect(at).toHaveLength(100);
+    // Nobody came back before the pause was over.
+    expect((at[50] ?? 0) - (at[49] ?? 0)).toBeGreaterThanOrEqual(PAUSE_MS);
+  });
+
+  it("another pause begins when the request that goes first is refused too", async () => {
+    const server = await startServer();
+    const client = connect(server, { retry: { rateLimitDelayMs: [PAUSE_MS, PAUSE_MS + 1] } });
+    await client.items.get("BOLT");
+    server.plan(faults.rateLimited(), { times: 2 });
+    await Promise.all([client.items.get("BOLT"), sleep(50).then(() => client.items.get("BOLT"))]);
+    const [first = 0, second = 0, third = 0, fourth] = times(server, 1);
+    expect(second - first).toBeGreaterThanOrEqual(PAUSE_MS);
+    expect(third - second).toBeGreaterThanOrEqual(PAUSE_MS);
+    expect(fourth).toBeDefined();
+  });
+
+  it.each([
+    ["seconds", () => ({ "retry-after": "1" }), 1_000],
+    ["a date", () => ({ "retry-after": new Date(Date.now() + 2_000).toUTCString() }), 950],
+    [
+      "a date of a server whose clock is wrong",
+      () => ({ "retry-after": "Thu, 01 Jan 2015 00:00:01 GMT", date: "Thu, 01 Jan 2015 00:00:00 GMT" }),
+      1_000,
+    ],
+  ])("the wait is as long as Retry-After says in %s", async (_, headers, atLeastMs) => {
+    const server = await startServer();
+    const client = connect(server, { retry: { rateLimitDelayMs: [20_000, 20_000] } });
+    await client.items.get("BOLT");
+    server.plan(faults.status(429, { headers: headers() }));
+    await client.items.get("BOLT");
+    const [, again = 0] = times(server, 1);
+    expect(again).toBeGreaterThanOrEqual(atLeastMs);
+    expect(again).toBeLessThan(15_000);
+  });
+
+  it.each(["", "soon", "-5", "Thu, 99 Jan", "1e3"])("a Retry-After of %j counts for nothing", async (retryAfter) => {
+    const server = await startServer();
+    const client = connect(server, { retry: { rateLimitDelayMs: [100, 101], maxRateLimitRetries: 0 } });
+    server.plan(faults.rateLimited(retryAfter));
+    const error = await failureOf(client.items.get("BOLT"));
+    expect(error).toBeInstanceOf(RateLimitError);
+    if (RateLimitError.is(error)) expect(Math.round(error.retryAfterMs)).toBeLessThanOrEqual(101);
+  });
+
+  it("a call whose totalTimeoutMs is shorter than the pause fails at once, and tells why", async () => {
+    const server = await startServer();
+    const client = connect(server, { retry: { rateLimitDelayMs: [30_000, 60_000] } });
+    await client.items.get("BOLT");
+    server.plan(faults.rateLimited());
+    const startedAt = performance.now();
+    const error = await failureOf(client.items.get("BOLT", { totalTimeoutMs: 10_000 }));
+    const later = await failureOf(client.items.create({ shortID: "NUT" }, { totalTimeoutMs: 10_000 }));
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(error).toBeInstanceOf(TimeoutError);
+    expect(error).toMatchObject({ clock: "totalTimeoutMs", cause: { name: "RateLimitError", status: 429 } });
+    expect(later).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
+    expect(server.effects("create")).toBe(0);
+  });
+
+  it("a call that waits in the queue fails as soon as a pause begins that is too long for it", async () => {
+    const server = await startServer();
+    const client = connect(server, { rateLimit: { maxConcurrent: 1 }, retry: { rateLimitDelayMs: [30_000, 60_000] } });
+    await client.items.get("BOLT");
+    server.latencyMs = 100;
+    server.plan(faults.rateLimited());
+    const first = failureOf(client.items.get("BOLT", { retry: false }));
+    const startedAt = performance.now();
+    const queued = await failureOf(client.items.get("BOLT", { totalTimeoutMs: 15_000 }));
+    expect(queued).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    await first;
+  });
+
+  it("a client without a limit pauses all the same", async () => {
+    const server = await startServer();
+    const client = connect(server, { ...short, rateLimit: false });
+    await client.items.get("BOLT");
+    server.plan(faults.rateLimited());
+    const first = client.items.get("BOLT");
+    await until(() => client.rateLimit.pausedUntil !== null);
+    await Promise.all([first, client.items.get("BOLT")]);
+    const [, ...rest] = times(server, 1);
+    for (const at of rest) expect(at).toBeGreaterThanOrEqual(PAUSE_MS);
+    expect(client.rateLimit).toMatchObject({ limit: Number.POSITIVE_INFINITY, pausedUntil: null });
+  });
+
+  it("a call without retries fails at once, and the others wait", async () => {
+    const server = await startServer();
+    const client = connect(server, { retry: { rateLimitDelayMs: [PAUSE_MS, PAUSE_MS] } });
+    await client.items.get("BOLT");
+    server.plan(faults.rateLimited());
+    const error = await failureOf(client.items.get("BOLT", { retry: false }));
+    expect(error).toBeInstanceOf(RateLimitError);
+    expect(error).toMatchObject({ status: 429, attempts: 1, retryAfterMs: PAUSE_MS });
+    expect(client.rateLimit.pausedUntil).toBeGreaterThan(Date.now());
+    await client.items.get("BOLT");
+    expect(times(server, 1)[1]).toBeGreaterThanOrEqual(PAUSE_MS - 1);
+  });
+
+  it("the clients that share a limiter pause together", async () => {
+    const server = await startServer();
+    const rateLimiter = createRateLimiter();
+    const [one, other] = [connect(server, { ...short, rateLimiter }), connect(server, { ...short, rateLimiter })];
+    await Promise.all([one.items.get("BOLT"), other.items.get("BOLT")]);
+    server.plan(faults.rateLimited());
+    await failureOf(one.items.get("BOLT", { retry: false }));
+    await other.items.get("BOLT");
+    expect(times(server, 2)[1]).toBeGreaterThanOrEqual(PAUSE_MS);
+  });
+
+  it("a call that waits can be aborted, and the rest go on", async () => {
+    const server = await startServer();
+    const client = connect(server, short);
+    await client.items.get("BOLT");
+    server.plan(faults.rateLimited());
+    const controller = new AbortController();
+    const aborted = failureOf(client.items.get("BOLT", { signal: controller.signal }));
+    await until(() => client.rateLimit.pausedUntil !== null);
+    const other = client.items.get("BOLT");
+    controller.abort();
+    expect(await aborted).toBe(controller.signal.reason);
+    expect(await other).toMatchObject({ shortID: "BOLT" });
+    expect(times(server, 1)).toHaveLength(2);
+  });
+
+  it("of the token endpoint everybody waits as well, and one token request is made afterwards", async () => {
+    const server = await startServer();
+    server.plan(faults.rateLimited(), { on: isToken });
+    const client = connect(server, short);
+    await Promise.all(Array.from({ length: 20 }, () => client.items.get("BOLT")));
+    expect(server.tokenRequests).toBe(2);
+    const [first, second] = server.seen;
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(PAUSE_MS);
+  });
+
+  it("for ever, a call comes back five times and then gives up", async () => {
+    const server = await startServer();
+    server.plan(faults.rateLimited(), { times: always });
+    const client = connect(server, { retry: { rateLimitDelayMs: [10, 20] } });
+    expect(await failureOf(client.items.get("BOLT"))).toMatchObject({ name: "RateLimitError", attempts: 6 });
+  });
+
+  it("the default pause is 30 to 60 s, and the timers of a test can drive it", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
+    const server = await startServer();
+    const client = connect(server, { timeoutMs: 3_600_000 });
+    await client.items.get("BOLT");
+    server.plan(faults.rateLimited());
+    const items = Promise.all([client.items.get("BOLT"), client.items.get("BOLT")]);
+    await vi.waitFor(() => expect(client.rateLimit.pausedUntil).not.toBeNull(), { timeout: 10_000 });
+    const pauseMs = (client.rateLimit.pausedUntil ?? 0) - Date.now();
+    expect(pauseMs).toBeGreaterThanOrEqual(29_000);
+    expect(pauseMs).toBeLessThanOrEqual(60_000);
+    vi.advanceTimersByTime(pauseMs - 1_000);
+    expect(client.rateLimit.queued).toBeGreaterThan(0);
+    vi.advanceTimersByTime(1_100);
+    expect(await items).toHaveLength(2);
+  });
+});
