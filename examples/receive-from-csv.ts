@@ -22,8 +22,10 @@ import {
 import { connect, outFile } from "./connect.js";
 import { parseCsv } from "./csv.js";
 
-/** `sent` is what a row stays at when this program dies before the answer came: as unknown as it gets. */
-type Outcome = "sent" | "received" | "rejected" | "unknown" | "not sent";
+/** A row stays at `sent` when this program dies before the answer comes: then its outcome is unknown, too. */
+type Outcome = "sent" | "received" | "rejected" | "unknown" | "not received";
+
+const COLUMNS = ["itemID", "units", "wid", "reasonCode", "spot", "serial", "reference", "remark"];
 
 const { service, sandbox } = connect({
   items: ["BOLT-M8", "BOLT-M10", "CABLE-3G15", "PAINT-RED"].map((shortID) => ({ shortID })),
@@ -39,9 +41,12 @@ const journalFile = given ? `${given}.journal` : outFile("receipts.csv.journal")
 if (!given) await rm(journalFile, { force: true });
 
 const rows = withKeys(parseCsv(await readFile(file, "utf8")));
-const earlier = await readJournal(journalFile);
+const foreign = Object.keys(rows[0]?.cells ?? {}).filter((name) => !COLUMNS.includes(name));
+// What such a column holds would be lost without a word.
+if (foreign.length > 0) throw new Error(`unknown columns: ${foreign.join(", ")}`);
 await mkdir(dirname(journalFile), { recursive: true });
-const journal = await open(journalFile, "a");
+const journal = await open(journalFile, "a+");
+const earlier = await read(journal);
 const client = new InventoryClient(service);
 const counts = new Map<string, number>();
 const unknown: string[] = [];
@@ -70,7 +75,7 @@ if (unknown.length > 0) {
   for (const text of unknown) console.log(`  ${text}`);
 }
 // In the sample some rows are meant to fail.
-const isOpen = ["rejected", "unknown", "not sent"].some((outcome) => counts.has(outcome));
+const isOpen = ["rejected", "unknown", "not received"].some((outcome) => counts.has(outcome));
 if (given && isOpen) process.exitCode = 1;
 
 async function receive(receipt: ReceiveInput): Promise<{ outcome: Outcome; text: string; fatal?: boolean }> {
@@ -88,7 +93,7 @@ async function receive(receipt: ReceiveInput): Promise<{ outcome: Outcome; text:
     if (error instanceof ResponseValidationError) return { outcome: "unknown", text: error.message };
     // Surely not booked, and the next row would fare no better: stop, and run again later.
     if (error instanceof ConnectionError || error instanceof AuthenticationError || error instanceof RateLimitError) {
-      return { outcome: "not sent", text: error.message, fatal: true };
+      return { outcome: "not received", text: error.message, fatal: true };
     }
     // The row is wrong, whether the client or the service says so.
     if (error instanceof InputValidationError || error instanceof ApiError) {
@@ -126,15 +131,9 @@ function withKeys(rows: ReturnType<typeof parseCsv>) {
 }
 
 /** The last outcome of each row. */
-async function readJournal(path: string): Promise<Map<string, Outcome>> {
-  const text = await readFile(path, "utf8").catch((error) => {
-    if (error.code === "ENOENT") return "";
-    throw error;
-  });
-  const entries: { key: string; outcome: Outcome }[] = text
-    .split("\n")
-    .filter(Boolean)
-    .map((line) => JSON.parse(line));
+async function read(journal: FileHandle): Promise<Map<string, Outcome>> {
+  const lines = (await journal.readFile("utf8")).split("\n").filter((line) => line !== "");
+  const entries: { key: string; outcome: Outcome }[] = lines.map((line) => JSON.parse(line));
   return new Map(entries.map(({ key, outcome }) => [key, outcome]));
 }
 
@@ -145,7 +144,7 @@ async function note(journal: FileHandle, key: string, outcome: Outcome): Promise
 }
 
 function report(line: number, outcome: Outcome | "skipped", text: string): void {
-  console.log(`line ${String(line).padStart(3)}  ${outcome.padEnd(8)}  ${text}`);
+  console.log(`line ${String(line).padStart(3)}  ${outcome.padEnd(12)}  ${text}`);
   counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
 }
 

@@ -72,16 +72,18 @@ export function progressBar(label: string, note: () => string = () => ""): Progr
   };
   const draw = (beside: string) => {
     if (progress.requests === 0) return;
-    const width = Math.max(MIN_BAR_WIDTH, Math.min(MAX_BAR_WIDTH, (stdout.columns || 80) - BESIDE_BAR));
+    const columns = stdout.columns || 80;
+    const width = Math.max(MIN_BAR_WIDTH, Math.min(MAX_BAR_WIDTH, columns - BESIDE_BAR));
     const filled = Math.round(share() * width);
     const bar = style("cyan", "█".repeat(filled)) + style("dim", "░".repeat(width - filled));
+    const fits = `  ${label}  ${counts()}${beside}`.length + width < columns;
     stdout.cursorTo(0);
-    stdout.write(`  ${label} ${bar} ${counts()}${beside}`);
+    stdout.write(`  ${label} ${bar} ${counts()}${fits ? style("yellow", beside) : ""}`);
     stdout.clearLine(1);
   };
   const drawWithNote = () => {
     const text = note();
-    draw(text && style("yellow", `, ${text}`));
+    draw(text && `, ${text}`);
   };
   const timer = isTerminal ? setInterval(drawWithNote, REDRAW_MS) : undefined;
   const seconds = () => `in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`;

@@ -208,12 +208,23 @@ describe.concurrent(
         const wrong = { ...environment, STOCKLOT_CLIENT_SECRET: "another-secret" };
         const { code, out } = await run("receive-from-csv.ts", [file], wrong);
         expect(code).toBe(1);
-        expect(out).toMatch(/line +2 +not sent/);
+        expect(out).toMatch(/line +2 +not received/);
         expect(out).not.toMatch(/line +3/);
         expect(out).not.toContain("another-secret");
         // Two equal rows are two receipts.
         expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 0 });
         expect(received(sandbox).length).toBe(2);
+      });
+    });
+
+    it("sends nothing of a file with a column that it would lose", async ({ expect }) => {
+      const file = join(folder, "foreign.csv");
+      await writeFile(file, "itemID,units,wid,reasonCode,bin\nBOLT-M8,1,1,1,A-1\n");
+      await withService({ items }, async (sandbox, environment) => {
+        const { code, err } = await run("receive-from-csv.ts", [file], environment);
+        expect(code).toBe(1);
+        expect(err).toContain("unknown columns: bin");
+        expect(sandbox.requests).toEqual([]);
       });
     });
 
