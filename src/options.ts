@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import { z } from "zod";
 import type { TokenStore } from "./auth/token-store.js";
-import { inputIssues } from "./core/check-input.js";
+import { inputIssues, plainWords } from "./core/check-input.js";
 import type { Hooks, Logger } from "./core/events.js";
 import type { FetchLike } from "./core/fetch-transport.js";
 import { callback, durationMs, retrySchema } from "./core/request-options.js";
@@ -144,7 +144,7 @@ const EXCLUSIVE = [
 
 /** Throws a `ConfigurationError` that names each option that is wrong. */
 export function checkOptions(options: ClientOptions): void {
-  const result = optionsSchema().safeParse(options);
+  const result = optionsSchema().safeParse(options, { error: plainWords });
   const wrong = [
     ...(result.success ? [] : inputIssues(result.error.issues).map(describeIssue)),
     ...EXCLUSIVE.filter((names) => names.every((name) => options?.[name] !== undefined)).map(

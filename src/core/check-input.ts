@@ -10,7 +10,7 @@ export function checkInput(
   value: unknown,
   at: Issue["path"] = [],
 ): void {
-  const result = schema().safeParse(value);
+  const result = schema().safeParse(value, { error: plainWords });
   if (!result.success) throw new InputValidationError(method, inputIssues(result.error.issues, at));
 }
 
@@ -30,3 +30,29 @@ export function inputIssues(found: readonly z.core.$ZodIssue[], at: Issue["path"
 
 const toPath = (path: readonly PropertyKey[]): Issue["path"] =>
   path.map((step) => (typeof step === "number" ? step : String(step)));
+
+const NOUNS: Record<string, string> = {
+  string: "text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  object: "an object",
+  record: "an object",
+};
+
+/** What is wrong with an argument, in the words that the rest of the package uses; zod's own for the rare rest. */
+export function plainWords(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case "invalid_type":
+      return issue.input === undefined ? "is required" : `must be ${NOUNS[issue.expected] ?? issue.expected}`;
+    case "too_small":
+      if (issue.origin === "string") return "must not be empty";
+      return `must be ${issue.inclusive ? "at least" : "above"} ${issue.minimum}`;
+    case "too_big":
+      return `must be ${issue.inclusive ? "at most" : "below"} ${issue.maximum}`;
+    case "invalid_value":
+      return `must be ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}`;
+    default:
+      return undefined;
+  }
+}

@@ -90,7 +90,7 @@ function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
   const { method, path, body } = call.request;
   const { query } = call.payload;
   return new OutcomeUnknownError(
-    `${call.title}: sent, but whether it was applied is not known (${messageOf(cause)}). Look before you send it again.`,
+    `${call.title}: sent, but whether it was applied is not known (${messageOf(cause).replace(`${call.title}: `, "")}). Look before you send it again.`,
     {
       cause,
       request: {

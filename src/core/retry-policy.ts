@@ -93,5 +93,5 @@ function backOffMs(outcome: Outcome, retries: number, settings: RetrySettings, r
 /** How long to pause after a 429. */
 export function pauseMs(retryAfter: number | undefined, settings: RetrySettings, random = Math.random()): number {
   const [shortest, longest] = settings.rateLimitDelayMs;
-  return retryAfter ?? shortest + random * (longest - shortest);
+  return Math.round(retryAfter ?? shortest + random * (longest - shortest));
 }

@@ -97,7 +97,7 @@ describe("wrong arguments are rejected, one issue a field, with nothing sent", (
     expect(error).toBeInstanceOf(InputValidationError);
     if (!InputValidationError.is(error)) return;
     expect(error.issues.map(({ path }) => path)).toEqual(paths);
-    for (const { message } of error.issues) expect(message).not.toBe("");
+    for (const { message } of error.issues) expect(message).toMatch(/^(must|is|has|cannot|there is no|".*" cannot)/);
     expect(on.seen).toEqual([]);
     expect(on.tokens).toBe(0);
   });
