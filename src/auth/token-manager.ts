@@ -1,4 +1,6 @@
+import { messageOf } from "../errors/message-of.js";
 import type { Secrets } from "../errors/redact.js";
+import { isAccessToken } from "../schemas/token.js";
 import { Lifetime } from "../time/lifetime.js";
 import { refreshTime } from "./token-life.js";
 import type { StoredToken, TokenStore } from "./token-store.js";
@@ -86,9 +88,11 @@ export class TokenManager {
   async #obtain(lifetime: Lifetime): Promise<StoredToken> {
     const { store, secrets } = this.#options;
     const refused = this.#refused;
+    const due = this.#token?.accessToken;
     if (refused !== undefined) await this.#tryStore("delete", () => store.delete(refused));
     const stored = await this.#tryStore("get", () => store.get());
-    if (isUsable(stored) && stored.accessToken !== refused) {
+    // The token that is about to expire may still be in the store, and one may have been refused while we asked.
+    if (isUsable(stored) && ![refused, due, this.#refused].includes(stored.accessToken)) {
       secrets.addToken(stored.accessToken);
       return stored;
     }
@@ -101,7 +105,7 @@ export class TokenManager {
     try {
       return await run();
     } catch (error) {
-      this.#options.warn(`the token store failed to ${action}: ${error instanceof Error ? error.message : error}`);
+      this.#options.warn(`the token store failed to ${action}: ${messageOf(error)}`);
       return undefined;
     }
   }
@@ -109,9 +113,6 @@ export class TokenManager {
 
 function isUsable(token: StoredToken | null | undefined): token is StoredToken {
   return (
-    typeof token?.accessToken === "string" &&
-    token.accessToken !== "" &&
-    Number.isFinite(token.expiresAt) &&
-    refreshTime(token.expiresAt, Date.now()) > Date.now()
+    isAccessToken(token?.accessToken) && Number.isFinite(token?.expiresAt) && Number(token?.expiresAt) > Date.now()
   );
 }

@@ -1,0 +1,432 @@
+import { describe, expect, it } from "vitest";
+import {
+  AuthenticationError,
+  type ClientOptions,
+  ConnectionError,
+  type InventoryClient,
+  OutcomeUnknownError,
+  RateLimitError,
+  ResponseValidationError,
+  type StoredToken,
+  type TokenStore,
+} from "../../src/index.js";
+import { isToken } from "../support/fault-server.js";
+import * as faults from "../support/faults.js";
+import { connect, failureOf, sleep, startServer, until } from "../support/with-server.js";
+
+const wide = { rateLimit: { requests: 100_000, maxConcurrent: 200 } } as const;
+const quick = { minDelayMs: 1, maxDelayMs: 4, rateLimitDelayMs: [20, 30] } as const;
+const always = Number.POSITIVE_INFINITY;
+const manyCalls = (client: InventoryClient) =>
+  Promise.all(Array.from({ length: 1_000 }, () => client.items.get("BOLT")));
+
+describe("a thousand calls at once make one token request", () => {
+  it("when there is no token yet", async () => {
+    const server = await startServer();
+    expect(await manyCalls(connect(server, wide))).toHaveLength(1_000);
+    expect(server.tokenRequests).toBe(1);
+  });
+
+  it("when the token has expired", async () => {
+    const server = await startServer();
+    server.service.token.expiresIn = 1;
+    const client = connect(server, wide);
+    await client.items.get("BOLT");
+    server.service.token.expiresIn = 3600;
+    await sleep(1_000);
+    await manyCalls(client);
+    expect(server.tokenRequests).toBe(2);
+    // Nobody tried the old one.
+    expect(server.seen).toHaveLength(1_003);
+  });
+
+  it("when the service has revoked it", async () => {
+    const server = await startServer();
+    const client = connect(server, wide);
+    await client.items.get("BOLT");
+    server.service.revoke();
+    await manyCalls(client);
+    expect(server.tokenRequests).toBe(2);
+  });
+
+  it("when it is revoked while they are on their way, and their 401s come late", async () => {
+    const server = await startServer();
+    const client = connect(server, { rateLimit: { requests: 100_000, maxConcurrent: 2_000 } });
+    await client.items.get("BOLT");
+    server.latencyMs = 100;
+    const calls = manyCalls(client);
+    await until(() => server.seen.length > 500);
+    server.service.revoke();
+    await calls;
+    expect(server.tokenRequests).toBe(2);
+  });
+
+  it("of several clients in one process that share a store, when there is a token in it", async () => {
+    const server = await startServer();
+    const tokenStore = recordingStore();
+    await connect(server, { tokenStore }).items.get("BOLT");
+    await Promise.all(Array.from({ length: 5 }, () => connect(server, { tokenStore }).items.get("BOLT")));
+    expect(server.tokenRequests).toBe(1);
+  });
+});
+
+describe("a call that is refused with 401", () => {
+  it("is repeated once with a new token, then fails", async () => {
+    const server = await startServer();
+    server.plan(faults.status(401), { times: always });
+    const client = connect(server, { retry: quick });
+    const error = await failureOf(client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 }));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error).toMatchObject({ status: 401, path: "/Inventory/Receive", attempts: 2 });
+    expect(server.tokenRequests).toBe(2);
+  });
+
+  it("is repeated also where there are no retries", async () => {
+    const server = await startServer();
+    const client = connect(server, { retry: false });
+    await client.items.get("BOLT");
+    server.service.revoke();
+    expect(await client.items.create({ shortID: "NUT" })).toMatchObject({ shortID: "NUT" });
+    expect(server.effects("create")).toBe(1);
+  });
+
+  it("in the middle of an iteration loses no record", async () => {
+    const server = await startServer();
+    for (let count = 0; count < 500; count += 1) server.service.addLot({});
+    const client = connect(server, { retry: quick });
+    const seen = new Set<number>();
+    for await (const { recNo } of client.inventory.listLots({ pageSize: 50 }, { concurrency: 3 })) {
+      if (seen.size === 75 || seen.size === 375) server.service.revoke();
+      seen.add(recNo);
+    }
+    expect(seen.size).toBe(500);
+    expect(server.tokenRequests).toBeLessThanOrEqual(3);
+  });
+});
+
+describe("a token endpoint", () => {
+  it("that is slow is waited for by all, and asked once", async () => {
+    const server = await startServer();
+    server.latencyMs = 200;
+    const client = connect(server, wide);
+    await Promise.all(Array.from({ length: 50 }, () => client.items.get("BOLT")));
+    expect(server.tokenRequests).toBe(1);
+  });
+
+  it("that does not answer in time is asked again; then the calls fail, and nothing was sent", async () => {
+    const server = await startServer();
+    server.plan(faults.hang({ applies: false }), { on: isToken, times: always });
+    const client = connect(server, { timeoutMs: 100, retry: { ...quick, maxRetries: 1 } });
+    const errors = await Promise.all([
+      failureOf(client.items.get("BOLT")),
+      failureOf(client.items.create({ shortID: "NUT" })),
+    ]);
+    for (const error of errors) expect(error).toMatchObject({ name: "TimeoutError", clock: "timeoutMs" });
+    expect(server.tokenRequests).toBe(2);
+    expect(server.effects("create")).toBe(0);
+  });
+
+  it("that is down makes calls fail with a ConnectionError, and the next call asks anew", async () => {
+    const server = await startServer();
+    server.plan(faults.dropped(), { on: isToken, times: 4 });
+    const client = connect(server, { retry: quick });
+    const error = await failureOf(client.inventory.issue({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 }));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).not.toBeInstanceOf(OutcomeUnknownError);
+    expect(server.tokenRequests).toBe(4);
+    expect(await client.items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
+  });
+
+  it("that answers 5xx is asked again", async () => {
+    const server = await startServer();
+    server.plan(faults.status(503), { on: isToken, times: 2 });
+    expect(await connect(server, { retry: quick }).items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
+    expect(server.tokenRequests).toBe(3);
+  });
+
+  it.each([400, 401, 403])("that refuses the credentials with %i is asked once, whoever waits", async (status) => {
+    const server = await startServer();
+    server.plan(faults.status(status), { on: isToken, times: always });
+    const client = connect(server, { retry: quick });
+    const errors = await Promise.all(
+      Array.from({ length: 20 }, () => failureOf(client.items.create({ shortID: "NUT" }))),
+    );
+    for (const error of errors) {
+      expect(error).toBeInstanceOf(AuthenticationError);
+      expect(error).toMatchObject({ status, method: "POST", path: "/Token", attempts: 1 });
+    }
+    expect(server.tokenRequests).toBe(1);
+    // The failure is not kept: the credentials may have been mended meanwhile.
+    server.clearPlans();
+    expect(await client.items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
+  });
+
+  it("that answers 429 for ever makes calls fail with a RateLimitError", async () => {
+    const server = await startServer();
+    server.plan(faults.rateLimited(), { on: isToken, times: always });
+    const client = connect(server, { retry: { ...quick, maxRateLimitRetries: 2 } });
+    expect(await failureOf(client.items.get("BOLT"))).toBeInstanceOf(RateLimitError);
+    expect(server.tokenRequests).toBe(3);
+  });
+
+  it.each([
+    ["nothing", ""],
+    ["HTML", "<html>canary-token-in-html</html>"],
+    ["an empty object", "{}"],
+    ["null", "null"],
+    ["a list", "[]"],
+    ["a text", '"canary-token"'],
+    ["a token that is no text", '{"access_token":5}'],
+    ["an empty token", '{"access_token":""}'],
+    ["a token with a line break", '{"access_token":"a\\r\\nx-evil: 1"}'],
+    ["a token that is not ASCII", '{"access_token":"tökén"}'],
+  ])("that answers %s is a ResponseValidationError, whatever responseValidation says", async (_, body) => {
+    const server = await startServer();
+    server.plan(faults.body(body, { applies: false }), { on: isToken, times: always });
+    for (const responseValidation of ["error", "warn", "off"] as const) {
+      const error = await failureOf(connect(server, { retry: quick, responseValidation }).items.get("BOLT"));
+      expect(error).toBeInstanceOf(ResponseValidationError);
+      expect(String(error)).not.toContain("canary-token");
+    }
+    expect(server.tokenRequests).toBe(3);
+  });
+
+  it("is not asked any more when nobody waits, and asked again when somebody does", async () => {
+    const server = await startServer();
+    server.plan(faults.hang({ applies: false }), { on: isToken });
+    const client = connect(server);
+    const controller = new AbortController();
+    const failed = failureOf(client.items.get("BOLT", { signal: controller.signal }));
+    await until(() => server.tokenRequests === 1);
+    controller.abort();
+    await failed;
+    expect(client.rateLimit.inFlight).toBe(0);
+    expect(await client.items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
+  });
+
+  it("goes on answering those who wait when one of them leaves", async () => {
+    const server = await startServer();
+    server.latencyMs = 100;
+    const client = connect(server);
+    const controller = new AbortController();
+    const leaving = failureOf(client.items.get("BOLT", { signal: controller.signal }));
+    const staying = client.items.get("BOLT");
+    await until(() => server.tokenRequests === 1);
+    controller.abort();
+    await leaving;
+    expect(await staying).toMatchObject({ shortID: "BOLT" });
+    expect(server.tokenRequests).toBe(1);
+  });
+});
+
+describe("expires_in", () => {
+  it.each<[string, unknown, number]>([
+    ["a number of seconds", 2, 2],
+    ["the number as text", "2", 2],
+  ])("as %s is the life of the token", async (_, expiresIn, requests) => {
+    const server = await startServer();
+    server.service.token.expiresIn = expiresIn;
+    const client = connect(server);
+    await client.items.get("BOLT");
+    await client.items.get("BOLT");
+    expect(server.tokenRequests).toBe(1);
+    await sleep(1_950);
+    await client.items.get("BOLT");
+    expect(server.tokenRequests).toBe(requests);
+  });
+
+  it("is taken a tenth before its end, and the old token is not used any more then", async () => {
+    const server = await startServer();
+    server.service.token.expiresIn = 2;
+    const client = connect(server);
+    await client.items.get("BOLT");
+    await sleep(1_850);
+    await client.items.get("BOLT");
+    expect(server.tokenRequests).toBe(2);
+    expect(server.seen.at(-1)?.authorization).toContain("canary-token-2");
+  });
+
+  it.each([
+    undefined,
+    null,
+    0,
+    -5,
+    "",
+    "soon",
+    true,
+    [3600],
+    {},
+    0.2,
+  ])("that is %j means: until the token is refused", async (expiresIn) => {
+    const server = await startServer();
+    server.service.token.expiresIn = expiresIn;
+    const expiries: number[] = [];
+    const client = connect(server, { hooks: { token: ({ expiresAt }) => void expiries.push(expiresAt) } });
+    await client.items.get("BOLT");
+    await client.items.get("BOLT");
+    expect(server.tokenRequests).toBe(1);
+    expect((expiries[0] ?? 0) - Date.now()).toBeLessThanOrEqual(86_400_000);
+    expect((expiries[0] ?? 0) - Date.now()).toBeGreaterThan(86_000_000);
+    server.service.revoke();
+    await client.items.get("BOLT");
+    expect(server.tokenRequests).toBe(2);
+  });
+
+  it("that is larger than a day is a day", async () => {
+    const server = await startServer();
+    const expiries: number[] = [];
+    for (const text of ["1e400", "9007199254740993", "315360000"]) {
+      server.plan(faults.body(`{"access_token":"canary-token-huge","expires_in":${text}}`, { applies: false }), {
+        on: isToken,
+      });
+      server.service.tokens.set("canary-token-huge", always);
+      const client = connect(server, { hooks: { token: ({ expiresAt }) => void expiries.push(expiresAt) } });
+      expect(await client.items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
+    }
+    for (const expiresAt of expiries) expect(expiresAt - Date.now()).toBeLessThanOrEqual(86_400_000);
+    expect(expiries).toHaveLength(3);
+  });
+});
+
+describe("a small limit", () => {
+  it.each<[string, ClientOptions["rateLimit"]]>([
+    ["one request at a time", { maxConcurrent: 1 }],
+    ["one request an interval", { requests: 1, intervalMs: 100, reserved: 0 }],
+    ["two requests an interval, one at a time", { requests: 2, intervalMs: 100, maxConcurrent: 1 }],
+  ])("of %s does not make calls and token wait for each other", async (_, rateLimit) => {
+    const server = await startServer();
+    const client = connect(server, { rateLimit: rateLimit ?? false });
+    await Promise.all([
+      client.items.get("BOLT"),
+      client.items.create({ shortID: "NUT" }),
+      client.items.list().toArray(),
+    ]);
+    server.service.revoke();
+    expect(await client.items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
+    expect(server.tokenRequests).toBe(2);
+  });
+
+  it("that makes each token expire in the queue still lets calls through", async () => {
+    const server = await startServer();
+    server.service.token.expiresIn = 1;
+    const client = connect(server, { rateLimit: { requests: 1, intervalMs: 1_200, reserved: 0 } });
+    expect(await client.items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
+    expect(server.tokenRequests).toBeLessThanOrEqual(3);
+  });
+
+  it("lets a call whose token expired in the queue go with a new one", async () => {
+    const server = await startServer();
+    Object.assign(server.service.token, { expiresIn: 1, lifeMs: 1_000 });
+    const client = connect(server, { rateLimit: { requests: 4, intervalMs: 1_500, reserved: 0 } });
+    await Promise.all([client.items.get("BOLT"), client.items.get("BOLT"), client.items.get("BOLT")]);
+    server.service.token.expiresIn = 3600;
+    const startedAt = performance.now();
+    await client.items.get("BOLT");
+    expect(performance.now() - startedAt).toBeGreaterThan(500);
+    expect(server.tokenRequests).toBe(2);
+    // The old token was not even tried.
+    expect(server.seen.at(-1)?.authorization).toContain("canary-token-2");
+    expect(server.seen).toHaveLength(6);
+  });
+});
+
+function recordingStore(initial?: StoredToken) {
+  let stored = initial;
+  const calls: string[] = [];
+  const store: TokenStore & { calls: string[] } = {
+    calls,
+    get: async () => {
+      calls.push("get");
+      return stored;
+    },
+    set: async (token) => {
+      calls.push(`set ${token.accessToken}`);
+      stored = token;
+    },
+    delete: async (stale) => {
+      calls.push(`delete ${stale}`);
+      if (stored?.accessToken === stale) stored = undefined;
+    },
+  };
+  return store;
+}
+
+describe("a token store", () => {
+  it("is asked first, given the new token, and told of one that was refused", async () => {
+    const server = await startServer();
+    const tokenStore = recordingStore({ accessToken: "canary-token-old", expiresAt: Date.now() + 60_000 });
+    const client = connect(server, { tokenStore });
+    await client.items.get("BOLT");
+    expect(tokenStore.calls).toEqual(["get", "delete canary-token-old", "get", "set canary-token-1-0123456789abcdef"]);
+  });
+
+  it.each([
+    ["get", { get: () => Promise.reject(new Error("no store")) }],
+    [
+      "get, at once",
+      {
+        get: () => {
+          throw new Error("no store");
+        },
+      },
+    ],
+    ["set", { set: () => Promise.reject(new Error("no store")) }],
+    ["delete", { delete: () => Promise.reject(new Error("no store")) }],
+  ] satisfies [string, Partial<TokenStore>][])("that fails to %s is passed over, with a warning", async (_, broken) => {
+    const server = await startServer();
+    const warnings: string[] = [];
+    const ignore = () => {};
+    const logger = { debug: ignore, info: ignore, error: ignore, warn: (line: string) => void warnings.push(line) };
+    const client = connect(server, { tokenStore: { ...recordingStore(), ...broken }, logger });
+    await client.items.get("BOLT");
+    server.service.revoke();
+    await client.items.get("BOLT");
+    expect(server.tokenRequests).toBe(2);
+    expect(warnings.join("\n")).toContain("token store");
+  });
+
+  it.each<[string, unknown]>([
+    ["nothing", undefined],
+    ["null", null],
+    ["a text", "canary-token"],
+    ["a number", 5],
+    ["an empty object", {}],
+    ["an empty token", { accessToken: "", expiresAt: 1e15 }],
+    ["a token that is no text", { accessToken: 5, expiresAt: 1e15 }],
+    ["a token that cannot go into a header", { accessToken: "a\r\nx-evil: 1", expiresAt: 1e15 }],
+    ["a token without an end", { accessToken: "canary-token-endless" }],
+    ["an end that is no number", { accessToken: "canary-token-text", expiresAt: "tomorrow" }],
+    ["an expired token", { accessToken: "canary-token-expired", expiresAt: 1_000 }],
+  ])("that gives %s is not believed", async (_, stored) => {
+    const server = await startServer();
+    const tokenStore = recordingStore(stored as StoredToken);
+    const client = connect(server, { tokenStore, retry: false });
+    expect(await client.items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
+    expect(server.tokenRequests).toBe(1);
+    expect(server.seen).toHaveLength(2);
+  });
+
+  it("that keeps giving a refused token does not keep the client from getting a new one", async () => {
+    const server = await startServer();
+    const tokenStore: TokenStore = {
+      get: async () => ({ accessToken: "canary-token-refused", expiresAt: Date.now() + 60_000 }),
+      set: async () => {},
+      delete: async () => {},
+    };
+    const client = connect(server, { tokenStore });
+    await client.items.get("BOLT");
+    await client.items.get("BOLT");
+    expect(server.tokenRequests).toBe(1);
+  });
+
+  it("that never answers can be left by abort and by time", async () => {
+    const server = await startServer();
+    const tokenStore = { ...recordingStore(), get: () => new Promise<undefined>(() => {}) };
+    const client = connect(server, { tokenStore });
+    const aborted = failureOf(client.items.get("BOLT", { signal: AbortSignal.timeout(30) }));
+    const late = failureOf(client.items.get("BOLT", { totalTimeoutMs: 30 }));
+    expect(await aborted).toMatchObject({ name: "TimeoutError" });
+    expect(await late).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
+    await client.close();
+  });
+});
