@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { redact } from "../errors/redact.js";
 import { lazy } from "../schemas/field.js";
 import type { WireResponse } from "./transport.js";
 
@@ -46,7 +47,8 @@ export function readErrorBody({ status, body }: WireResponse): ErrorBody {
 }
 
 function describe(status: number, text: string): string {
-  const excerpt = text
+  // Redacted as a whole: what is left of a secret that was cut in two could not be recognised.
+  const excerpt = redact(text)
     .slice(0, 20 * LONGEST_EXCERPT)
     .replace(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>/gi, " ")
     .replace(/\s+/g, " ")

@@ -1,3 +1,4 @@
+import { messageOf } from "../errors/message-of.js";
 import { retryAfterMs } from "./retry-after.js";
 import type { Outcome } from "./retry-policy.js";
 import { TransportFailure, type WireResponse } from "./transport.js";
@@ -33,7 +34,7 @@ export function describeFailure(failure: Error): string {
   if (!(failure instanceof TransportFailure)) return failure.message;
   const { reason } = failure;
   if (reason.kind !== "connection") return reason.kind;
-  return reason.cause instanceof Error ? reason.cause.message : String(reason.cause);
+  return messageOf(reason.cause);
 }
 
 /**

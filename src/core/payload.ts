@@ -1,5 +1,8 @@
 import { InputValidationError, type Issue } from "../errors/index.js";
+import { messageOf } from "../errors/message-of.js";
 import { type Query, queryString, queryText } from "./query.js";
+
+export const JSON_TYPE = "application/json";
 
 /** What a request sends besides its method and headers. */
 export interface Payload {
@@ -29,7 +32,7 @@ export function encodePayload({ method, path, query: given, body }: Parts): Payl
     } catch (error) {
       const issue: Issue = {
         path: [part],
-        message: `cannot be sent: ${error instanceof Error ? error.message : error}`,
+        message: `cannot be sent: ${messageOf(error)}`,
       };
       throw new InputValidationError(`${method} ${path}`, [issue]);
     }
@@ -40,5 +43,5 @@ export function encodePayload({ method, path, query: given, body }: Parts): Payl
   if (body instanceof URLSearchParams) {
     return { target, query, contentType: "application/x-www-form-urlencoded", body: body.toString() };
   }
-  return { target, query, contentType: "application/json", body: attempt("body", () => JSON.stringify(body)) };
+  return { target, query, contentType: JSON_TYPE, body: attempt("body", () => JSON.stringify(body)) };
 }

@@ -1,4 +1,5 @@
 import type { TokenManager } from "../auth/token-manager.js";
+import { redactData } from "../errors/redact.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { Lifetime } from "../time/lifetime.js";
 import { attempt } from "./attempt.js";
@@ -98,7 +99,7 @@ export class Pipeline {
     if (!onResponse || !response) return;
     const durationMs = performance.now() - call.startedAt;
     this.reporter.guard("onResponse", () =>
-      onResponse({ ...response, method: request.method, path: request.path, attempts, durationMs }),
+      onResponse(redactData({ ...response, method: request.method, path: request.path, attempts, durationMs })),
     );
   }
 

@@ -7,10 +7,12 @@ import {
   TimeoutError,
 } from "../errors/index.js";
 import { describeIssue } from "../errors/input-validation-error.js";
+import { messageOf } from "../errors/message-of.js";
 import { Ended, type Ending } from "../time/lifetime.js";
 import { apiError } from "./api-errors.js";
 import type { Call } from "./call.js";
 import { isSuccess, Refusal } from "./failure.js";
+import { JSON_TYPE } from "./payload.js";
 import { isOutcomeOpen } from "./retry-policy.js";
 import { TransportFailure } from "./transport.js";
 
@@ -46,7 +48,7 @@ function transportError(call: Call, { reason, sent, head }: TransportFailure): u
         return unreadable(call, head.status, "the connection broke within the answer", reason.cause);
       }
       return new ConnectionError(
-        `${call.title}: ${sent ? "the connection broke" : "no connection, nothing was sent"}, ${attemptsText(call)}: ${messageOf(reason.cause)}`,
+        `${call.title}: ${sent ? "the connection broke" : "no connection, nothing was sent"}, ${attemptsText(call)}: ${withReason(reason.cause)}`,
         { cause: reason.cause },
       );
   }
@@ -87,17 +89,18 @@ function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
 }
 
 function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
-  const { method, path, body } = call.request;
-  const { query } = call.payload;
+  const { method, path } = call.request;
+  const { query, contentType, body } = call.payload;
   return new OutcomeUnknownError(
-    `${call.title}: sent, but whether it was applied is not known (${messageOf(cause).replace(`${call.title}: `, "")}). Look before you send it again.`,
+    `${call.title}: sent, but whether it was applied is not known (${withReason(cause).replace(`${call.title}: `, "")}). Look before you send it again.`,
     {
       cause,
       request: {
         method,
         path,
         ...(Object.keys(query).length === 0 ? {} : { query }),
-        ...(body === undefined ? {} : { body }),
+        // As it was sent: the caller may have changed its own object since.
+        ...(body === undefined ? {} : { body: contentType === JSON_TYPE ? JSON.parse(body) : body }),
         sentAt: call.sentAt,
       },
     },
@@ -132,9 +135,8 @@ export const applied = (call: Call, status: number) =>
 
 const attemptsText = (call: Call) => (call.attempts === 1 ? "1 attempt" : `${call.attempts} attempts`);
 
-function messageOf(cause: unknown): string {
-  if (cause instanceof StocklotError) return cause.message;
-  if (!(cause instanceof Error)) return String(cause);
+function withReason(cause: unknown): string {
+  if (cause instanceof StocklotError || !(cause instanceof Error)) return messageOf(cause);
   // fetch says only "fetch failed" and puts the reason into the cause.
-  return cause.cause instanceof Error ? `${cause.message}: ${cause.cause.message}` : cause.message;
+  return cause.cause instanceof Error ? `${messageOf(cause)}: ${messageOf(cause.cause)}` : messageOf(cause);
 }

@@ -1,3 +1,4 @@
+import { redact } from "../errors/redact.js";
 import type { Call } from "./call.js";
 import { unreadable } from "./public-error.js";
 import type { WireResponse } from "./transport.js";
@@ -19,7 +20,10 @@ export function readJson(response: WireResponse, call: Call): unknown {
     if (text === "") throw unreadable(call, response.status, "the answer is empty, not JSON", undefined);
     // What is left of a token in such an answer could not be recognised, so none of it is shown.
     if (call.request.isTokenRequest) throw unreadable(call, response.status, "the answer is not JSON", undefined);
-    throw unreadable(call, response.status, `the answer is not JSON but ${excerpt(text)}`, cause);
+    // The parser's error quotes the text, and may cut a secret in two so that it cannot be recognised any more.
+    const shown = redact(text);
+    const harmless = shown === text ? cause : undefined;
+    throw unreadable(call, response.status, `the answer is not JSON but ${excerpt(shown)}`, harmless);
   }
 }
 

@@ -1,4 +1,5 @@
-import { redact } from "../errors/redact.js";
+import { messageOf } from "../errors/message-of.js";
+import { redact, redactData } from "../errors/redact.js";
 import type { HookEvents, Hooks, Logger } from "./events.js";
 
 type Level = keyof Logger;
@@ -28,13 +29,13 @@ export class Reporter {
     event: () => HookEvents[Name],
     line: () => string,
   ): void {
-    if (this.#hooks[name]) this.guard(`the ${name} hook`, () => this.#hooks[name]?.(event()));
+    if (this.#hooks[name]) this.guard(`the ${name} hook`, () => this.#hooks[name]?.(redactData(event())));
     if (this.#logger) this.log(level, line());
   }
 
   /** Runs a callback of the caller's; an error in it is logged. */
   guard(what: string, run: () => unknown): void {
-    const complain = (error: unknown) => this.log("error", `${what} threw: ${error}`);
+    const complain = (error: unknown) => this.log("error", `${what} threw: ${messageOf(error)}`);
     try {
       const result = run();
       if (result instanceof Promise) result.catch(complain);

@@ -1,4 +1,5 @@
 import { inspect } from "node:util";
+import { messageOf } from "./message-of.js";
 
 const HIDDEN = "[redacted]";
 
@@ -67,20 +68,24 @@ export function redactData(data: unknown): unknown {
  * request), an error with its name, message and code only.
  */
 export function redactCause(cause: unknown): unknown {
-  const shown = inspect(cause, { depth: 8, maxStringLength: null, maxArrayLength: 1_000 }) + textOf(cause);
-  if (redact(shown) === shown) return cause;
+  if (isHarmless(cause)) return cause;
   if (!(cause instanceof Error)) return typeof cause === "string" ? redact(cause) : new Error(HIDDEN);
-  const copy = new Error(redact(cause.message));
-  copy.name = cause.name;
-  copy.stack = redact(cause.stack ?? "");
+  const copy = new Error(redact(messageOf(cause)));
+  copy.name = redact(String(cause.name));
+  copy.stack = redact(String(cause.stack));
   if ("code" in cause && typeof cause.code === "string") Object.assign(copy, { code: redact(cause.code) });
   return copy;
 }
 
-/** Text that `inspect` shows only as bytes. */
-function textOf(cause: unknown): string {
-  if (typeof cause !== "object" || cause === null || !("data" in cause)) return "";
-  return String(cause.data);
+/** A parser's error holds the rest of the raw answer, in which a secret may have been cut in two: never harmless. */
+function isHarmless(cause: unknown): boolean {
+  if (cause instanceof Error && "data" in cause) return false;
+  try {
+    const shown = inspect(cause, { depth: 16, showHidden: true, maxStringLength: null, maxArrayLength: 1_000 });
+    return redact(shown) === shown;
+  } catch {
+    return false;
+  }
 }
 
 function patternsOf(secret: string): RegExp[] {

@@ -1,3 +1,4 @@
+import { messageOf } from "./message-of.js";
 import { redact, redactCause } from "./redact.js";
 
 /** Where a class keeps its brand: on the prototype, so that a user's own subclass has none of its own. */
@@ -56,8 +57,10 @@ export function brand(errorClass: { readonly prototype: object }, name: string):
   Object.defineProperty(errorClass.prototype, BRAND, { value: name });
 }
 
+const IN_JSON = new Set(["string", "number", "boolean"]);
+
 function causeToJSON(cause: unknown): unknown {
   if (cause instanceof StocklotError) return cause.toJSON();
-  if (!(cause instanceof Error)) return typeof cause === "object" ? String(cause) : cause;
+  if (!(cause instanceof Error)) return cause === null || IN_JSON.has(typeof cause) ? cause : messageOf(cause);
   return { name: cause.name, message: cause.message, ...("code" in cause ? { code: cause.code } : {}) };
 }
