@@ -1,0 +1,259 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import type { ClientOptions, FetchLike, Hooks, InventoryClient } from "../../src/index.js";
+import { type FaultServer, isNoToken, isToken } from "../support/fault-server.js";
+import * as faults from "../support/faults.js";
+import { leaksIn } from "../support/leaks.js";
+import { connect, failureOf, SECRET, startServer } from "../support/with-server.js";
+import { WRITES } from "../support/writes.js";
+
+const TOKEN = "canary-token-1-0123456789abcdef";
+const SECRETS = [SECRET, TOKEN, "canary-token-2-0123456789abcdef"];
+const quick = {
+  minDelayMs: 1,
+  maxDelayMs: 2,
+  maxRetries: 1,
+  maxRateLimitRetries: 1,
+  rateLimitDelayMs: [5, 6],
+} as const;
+const always = Number.POSITIVE_INFINITY;
+
+it("the search finds a secret wherever it may be seen", () => {
+  const hidden = Object.defineProperty(new Error("x"), "init", { value: { headers: [SECRET] } });
+  for (const value of [
+    SECRET,
+    { a: { b: [SECRET] } },
+    new Error(SECRET),
+    new Error("x", { cause: SECRET }),
+    hidden,
+    Buffer.from(SECRET),
+  ]) {
+    expect(leaksIn(value, SECRETS)).not.toEqual([]);
+  }
+  expect(leaksIn({ text: "nothing to see" }, SECRETS)).toEqual([]);
+});
+
+/** All that a client shows: what its calls reject with, what its hooks and its logger are told, and itself. */
+function watched(server: { baseUrl: string }, options: ClientOptions = {}) {
+  const shown: unknown[] = [];
+  const note = (value: unknown) => void shown.push(value);
+  const logger = { debug: note, info: note, warn: note, error: note };
+  const hooks: Hooks = { request: note, response: note, retry: note, rateLimited: note, token: note };
+  const client = connect(server, { retry: quick, logger, hooks, ...options });
+  return { client, shown, note };
+}
+
+const readsAndWrites: [string, (client: InventoryClient, note: (value: unknown) => void) => Promise<unknown>][] = [
+  ["get", (client, onResponse) => client.items.get("BOLT", { onResponse })],
+  ["listLots", (client, onResponse) => client.inventory.listLots({}, { onResponse }).toArray()],
+  ["request", (client, onResponse) => client.request({ method: "POST", path: "/Orders", body: {} }, { onResponse })],
+  ...WRITES.map((write): [string, (client: InventoryClient, note: (value: unknown) => void) => Promise<unknown>] => [
+    write.name,
+    (client, onResponse) => write.call(client, { onResponse }),
+  ]),
+];
+
+async function expectNoLeak(server: FaultServer, options: ClientOptions = {}) {
+  for (const [name, call] of readsAndWrites) {
+    const { client, shown, note } = watched(server, options);
+    // The transactions take any success, and give its body as it came; that is the service's word, not ours.
+    const outcome = await call(client, note).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    shown.push(outcome, client, client.rateLimit, client.items, client.inventory, client.items.list());
+    for (const one of shown) expect(leaksIn(one, SECRETS), `${name}: ${String(one)}`).toEqual([]);
+    await client.close();
+  }
+}
+
+/** The secrets in all the forms in which a server may give them back. */
+const ECHO = `you sent Authorization: Bearer ${TOKEN} and client_id=scanner&client_secret=${SECRET}`;
+
+describe("a server that gives the secrets back", () => {
+  it.each([
+    400, 401, 403, 404, 408, 409, 418, 429, 500, 501, 503,
+  ])("in the message of a %i shows them to nobody", async (code) => {
+    const server = await startServer();
+    server.plan(faults.status(code, { message: ECHO, headers: { "x-echo": ECHO } }), { times: always });
+    await expectNoLeak(server);
+  });
+
+  it("in code, details and other fields shows them to nobody", async () => {
+    const server = await startServer();
+    const refusal = (content: object) => ({
+      applies: false,
+      respond: ({ response }: faults.Exchange) => {
+        response.writeHead(400, { "content-type": "application/json" });
+        response.end(JSON.stringify(content));
+      },
+    });
+    server.plan(refusal({ error: "validation_error", message: ECHO, details: { [TOKEN]: [ECHO] } }), { times: always });
+    await expectNoLeak(server);
+    server.clearPlans();
+    server.plan(refusal({ error: ECHO, title: ECHO }), { times: always });
+    await expectNoLeak(server);
+  });
+
+  it.each([
+    ["at the end of the excerpt", `${"x".repeat(185)} ${TOKEN} ${SECRET}`],
+    ["at the end of the longer excerpt", `${"x".repeat(3_985)} ${TOKEN}`],
+    ["behind much that is left out", `${"<br>".repeat(996)}${TOKEN}`],
+    ["at the end of the excerpt of a body that is not JSON", `${"x".repeat(105)} ${TOKEN}`],
+    ["where JSON ends", `{"a": "${TOKEN}" oops`],
+    ["just before JSON breaks", `{"a": 1, "b": ${TOKEN}`],
+    ["in HTML", `<html><head><title>${TOKEN}</title></head><body>${ECHO}</body></html>`],
+  ])("%s shows no piece of them", async (_, text) => {
+    const server = await startServer();
+    for (const code of [200, 500]) {
+      server.clearPlans();
+      server.plan(
+        {
+          applies: false,
+          respond: ({ response }) => {
+            response.writeHead(code, { "content-type": "text/html" });
+            response.end(text);
+          },
+        },
+        { times: always },
+      );
+      await expectNoLeak(server);
+    }
+  });
+
+  it.each([
+    ["in an answer that is not HTTP", `${ECHO}\r\n\r\n`],
+    ["in a header that is not one", `HTTP/1.1 200 OK\r\n${ECHO}\r\n\r\n`],
+    ["in the middle of broken chunks", `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello${TOKEN}\r\n`],
+    ["in a status line", `HTTP/1.1 999999 ${ECHO}\r\n\r\n`],
+    [
+      "in the second length of an answer",
+      `HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: ${TOKEN}\r\n\r\nhello`,
+    ],
+  ])("%s shows them to nobody", async (_, raw) => {
+    const server = await startServer();
+    server.plan(faults.notHttp(raw), { times: always });
+    await expectNoLeak(server);
+    await expectNoLeak(server, { fetch: globalThis.fetch });
+  });
+
+  it("in compressed bodies that are broken shows them to nobody", async () => {
+    const server = await startServer();
+    server.plan(
+      faults.body(Buffer.concat([gzipSync(ECHO), Buffer.from(TOKEN)]).subarray(0, -9), {
+        headers: { "content-encoding": "gzip" },
+      }),
+      { times: always },
+    );
+    await expectNoLeak(server);
+  });
+});
+
+describe("a token endpoint that gives the secrets back", () => {
+  it.each([
+    ["a refusal", faults.status(401, { message: ECHO, headers: { "www-authenticate": `Bearer ${TOKEN}` } })],
+    ["a 400", faults.status(400, { message: ECHO })],
+    ["a 500", faults.status(500, { message: ECHO })],
+    ["a 429", faults.status(429, { message: ECHO })],
+    ["HTML with status 200", faults.body(`<p>${ECHO}</p>`, { applies: false })],
+    ["JSON that is cut", faults.body(`{"access_token":"${TOKEN}`, { applies: false })],
+    ["JSON in a text", faults.body(JSON.stringify(`{"access_token":"${TOKEN}"}`), { applies: false })],
+    ["an object with other names", faults.body(JSON.stringify({ token: TOKEN, secret: SECRET }), { applies: false })],
+    ["a token with a line break", faults.body(JSON.stringify({ access_token: `${TOKEN}\r\n` }), { applies: false })],
+    ["what is not HTTP", faults.notHttp(`{"access_token":"${TOKEN}"}\r\n\r\n`)],
+    ["broken chunks", faults.notHttp(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"acc${TOKEN}\r\n`)],
+  ])("in %s shows them to nobody", async (_, fault) => {
+    const server = await startServer();
+    server.plan(fault, { on: isToken, times: always });
+    await expectNoLeak(server);
+    await expectNoLeak(server, { fetch: globalThis.fetch });
+  });
+});
+
+describe("a fetch function that fails with the request in its error", () => {
+  const failing =
+    (make: (init: RequestInit, url: string) => unknown): FetchLike =>
+    async (url, init) => {
+      if (url.endsWith("/Token")) return Response.json({ access_token: TOKEN, expires_in: 3600 });
+      throw make(init, url);
+    };
+
+  it.each<[string, (init: RequestInit, url: string) => unknown]>([
+    ["as a field", (init) => Object.assign(new Error("failed"), { config: init })],
+    [
+      "as a field that is not enumerable",
+      (init) => Object.defineProperty(new Error("failed"), "config", { value: init }),
+    ],
+    ["under a symbol", (init) => Object.assign(new Error("failed"), { [Symbol("config")]: init })],
+    ["as its cause", (init) => new TypeError("fetch failed", { cause: init })],
+    ["in its message", (init) => new Error(`failed: ${JSON.stringify(init)}`)],
+    ["in its name", (init) => Object.assign(new Error("failed"), { name: JSON.stringify(init) })],
+    ["in its code", (init) => Object.assign(new Error("failed"), { code: JSON.stringify(init) })],
+    ["as a Request", (init, url) => Object.assign(new Error("failed"), { request: new Request(url, init) })],
+    ["as Headers", (init) => Object.assign(new Error("failed"), { headers: new Headers(init.headers) })],
+    ["in a Map", (init) => Object.assign(new Error("failed"), { map: new Map(Object.entries(init)) })],
+    [
+      "deep within",
+      (init) =>
+        Object.assign(new Error("failed"), {
+          a: { b: { c: { d: { e: { f: { g: { h: { i: { j: { init } } } } } } } } } },
+        }),
+    ],
+    [
+      "among several errors",
+      (init) => new AggregateError([Object.assign(new Error("failed"), { init })], "all failed"),
+    ],
+    ["and no Error around it", (init) => ({ init })],
+    ["as a text", (init) => JSON.stringify(init)],
+    ["as bytes", (init) => Object.assign(new Error("failed"), { data: Buffer.from(JSON.stringify(init)) })],
+  ])("%s shows nothing of it", async (_, make) => {
+    await expectNoLeak(await startServer(), { fetch: failing(make) });
+  });
+
+  it("keeps its error as the cause where that shows nothing", async () => {
+    const mine = Object.assign(new Error("no route"), { code: "E_NO_ROUTE" });
+    const { client } = watched(await startServer(), { fetch: failing(() => mine) });
+    expect(await failureOf(client.items.get("BOLT"))).toMatchObject({ cause: mine });
+  });
+});
+
+describe("what else a client shows", () => {
+  it("when all goes well holds no secret", async () => {
+    const server = await startServer();
+    await expectNoLeak(server);
+    expect(server.seen.some(({ authorization }) => authorization?.includes("canary-token"))).toBe(true);
+  });
+
+  it("when the connection fails, hangs or is refused holds no secret", async () => {
+    const server = await startServer();
+    server.plan(faults.dropped(), { times: always });
+    await expectNoLeak(server);
+    server.clearPlans();
+    server.plan(faults.hang({ applies: false }), { times: always });
+    await expectNoLeak(server, { timeoutMs: 60, retry: false });
+    server.clearPlans();
+    server.plan(faults.tooLarge(5_000), { on: isNoToken, times: always });
+    await expectNoLeak(server, { maxResponseBytes: 4_000 });
+    await server.refuse();
+    await expectNoLeak(server);
+  });
+
+  it("when a token store fails or a hook throws holds no secret", async () => {
+    const server = await startServer();
+    const boom = () => {
+      throw new Error(ECHO);
+    };
+    await expectNoLeak(server, {
+      tokenStore: { get: async () => boom(), set: async () => boom(), delete: async () => boom() },
+    });
+    const lines: string[] = [];
+    const note = (line: string) => void lines.push(line);
+    const client = connect(server, {
+      logger: { debug: note, info: note, warn: note, error: note },
+      hooks: { request: boom, token: boom },
+    });
+    await client.items.get("BOLT", { onResponse: boom });
+    expect(lines.join("\n")).toContain("threw");
+    expect(leaksIn(lines, SECRETS)).toEqual([]);
+  });
+});
