@@ -1,6 +1,6 @@
 import { PaginationError } from "../errors/index.js";
 import { refuseEmptyPageWithMore } from "./delivery.js";
-import { type Gap, searchRequest } from "./gap-search.js";
+import { foundBefore, type Gap, notFound, searchRequest } from "./gap-search.js";
 import type { GaplessPlan } from "./gapless-plan.js";
 import type { GaplessProgress } from "./gapless-progress.js";
 import type { Page } from "./page.js";
@@ -9,9 +9,6 @@ import { offsetOf, type PageRead } from "./position.js";
 
 /** So many pages running may fail to bring anything new while a gap is searched. Enough to go back through any list. */
 const MAX_SEARCHES = 24;
-
-/** A page that is further off than this is given up: what lies before it is better read ahead than one by one. */
-const MAX_BRIDGED_PAGES = 4;
 
 /**
  * - `joined`: the page that was apart no longer is.
@@ -38,6 +35,7 @@ export async function* bridge<T>(
     high: Math.min(offsetOf(target), target.totalCount),
     expected: progress.end - Math.max(0, progress.totalCount - target.totalCount),
     misses: 0,
+    hits: 0,
   };
   for (let searches = 1; searches <= MAX_SEARCHES; searches += 1) {
     const read = await stream.read(searchRequest(gap, plan.cap, plan.shifts));
@@ -46,23 +44,23 @@ export async function* bridge<T>(
     if (page.totalCount === 0) return "finished";
     const overlap = progress.overlapOf(page);
     if (overlap.continuity === "apart") {
-      const high = Math.min(gap.high, offsetOf(page), page.totalCount);
-      gap = { ...gap, high, low: undefined, misses: gap.misses + 1 };
+      gap = notFound(gap, Math.min(offsetOf(page), page.totalCount));
       continue;
     }
     const fresh = progress.accept(read, overlap);
     if (fresh.length > 0) yield progress.give(read, fresh);
     if (!page.hasMore) return "finished";
     if (overlap.continuity === "covered") {
-      gap = { ...gap, low: offsetOf(page) + page.value.length, misses: 0 };
+      gap = foundBefore(gap, progress.low, page.totalCount, plan.cap);
       continue;
     }
     searches = 0;
     if (progress.overlapOf(target).continuity !== "apart") return "joined";
-    const distance = offsetOf(target) - progress.end;
-    if (target.value.length === 0 || progress.end >= targetEnd || distance > MAX_BRIDGED_PAGES * plan.cap)
-      return "elsewhere";
-    gap = { low: progress.end, high: offsetOf(target), expected: progress.end, misses: 0 };
+    // A long gap is better read ahead than one page after the other, if not too many pages are given up for that.
+    const isFar = offsetOf(target) - progress.end > stream.planned.length * plan.cap;
+    if (target.value.length === 0 || progress.end >= targetEnd || isFar) return "elsewhere";
+    // Here the end is known: no search, just the next page.
+    gap = { low: progress.end, high: progress.end, expected: progress.end, misses: 0, hits: 0 };
   }
   throw new PaginationError(
     `Page ${target.page} does not join what was read before it, and ${MAX_SEARCHES} pages read to find where it does brought ` +

@@ -11,6 +11,20 @@ export interface Gap {
   expected: number;
   /** Searches that found nothing known, one after the other. */
   misses: number;
+  /** Searches that found nothing but known records where the end was thought to be, one after the other. */
+  hits: number;
+}
+
+/** A page that begins at `position` has shown nothing that is known: the end is further left. */
+export function notFound(gap: Gap, position: number): Gap {
+  return { ...gap, low: undefined, high: Math.min(gap.high, position), misses: gap.misses + 1, hits: 0 };
+}
+
+/** A page that ends at `position` has shown nothing that is new: the end is further right, twice as far each time. */
+export function foundBefore(gap: Gap, position: number, totalCount: number, cap: number): Gap {
+  if (position < gap.high) return { ...gap, low: position, misses: 0 };
+  const high = Math.max(position, Math.min(totalCount, position + cap * 2 ** (gap.hits + 1)));
+  return { ...gap, low: position, high, misses: 0, hits: gap.hits + 1 };
 }
 
 /** The page to read next in order to close a gap. */

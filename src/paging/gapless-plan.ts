@@ -1,6 +1,6 @@
 import { overlappingRequest } from "./overlap.js";
 import type { Page, PageRequest } from "./page.js";
-import type { PagePlan } from "./page-stream.js";
+import type { PagePlan } from "./page-plan.js";
 import { offsetOf } from "./position.js";
 
 /** Below this size pages can hardly overlap, so a smaller size that the caller asks for is not kept to. */

@@ -17,7 +17,7 @@ export async function* readGapless<T>(
   delivery: Delivery<T>,
   plan: GaplessPlan,
 ): AsyncGenerator<Page<T>, void> {
-  const progress = new GaplessProgress(delivery, plan);
+  const progress = new GaplessProgress(stream, delivery, plan);
   stream.pace = 1;
   for (;;) {
     const read = await stream.peek();

@@ -22,7 +22,7 @@ export function overlappingRequest({ end, cap, shifts }: OverlapQuestion): PageR
   let best = { page: Math.floor(end / cap) + 1, pageSize: cap };
   let bestWorth = Number.NEGATIVE_INFINITY;
   for (let pageSize = 1; pageSize <= cap; pageSize += 1) {
-    const before = Math.floor((end - 1) / pageSize);
+    const before = Math.max(0, Math.floor((end - 1) / pageSize));
     const gain = (before + 1) * pageSize - end;
     if (gain <= 0) continue;
     const worth = gain - cap * risk(end - before * pageSize, shifts);

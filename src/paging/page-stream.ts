@@ -1,16 +1,7 @@
-import type { Page, PageRequest, PageSource, PagingSettings } from "./page.js";
+import type { PageRequest, PageSource, PagingSettings } from "./page.js";
+import type { PagePlan } from "./page-plan.js";
 import { PendingPage } from "./pending-page.js";
 import type { PageRead } from "./position.js";
-
-/** Which page follows which. */
-export interface PagePlan {
-  /** The request after `request`, whose answer is `page` if it has come already. */
-  after(request: PageRequest, page: Page<unknown> | undefined): PageRequest;
-  /** Position where the page of `request` ends, as far as is known. */
-  reach(request: PageRequest): number;
-  /** Called with each answer as it comes, before anything further is planned. */
-  learn(request: PageRequest, page: Page<unknown>): void;
-}
 
 export interface PageStreamOptions<T> {
   source: PageSource<T>;
@@ -123,7 +114,7 @@ export class PageStream<T> {
   #pump(): void {
     if (this.#closed) return;
     if (this.#outOfTurn?.sent === false && this.#inFlight < this.#pace) this.#send(this.#outOfTurn);
-    for (const pending of this.#queue.slice(0, Math.max(this.#window, this.#awaited ? 1 : 0))) {
+    for (const pending of this.#queue.slice(0, this.#due())) {
       if (!pending.sent && this.#inFlight < this.#pace) this.#send(pending);
     }
     while (this.#queue.length < this.#window && this.#inFlight < this.#pace) {
@@ -133,6 +124,13 @@ export class PageStream<T> {
       this.#queue.push(pending);
       this.#send(pending);
     }
+  }
+
+  /** How many of the planned pages may be requested now. */
+  #due(): number {
+    if (this.#awaited) return Math.max(this.#window, 1);
+    const { plan, horizon } = this.#options;
+    return this.#taken === undefined || plan.reach(this.#taken.request) < horizon ? this.#window : 0;
   }
 
   /** The next request to make before the consumer asks for it, if there is one. */

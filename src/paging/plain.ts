@@ -1,7 +1,8 @@
 import { type Delivery, refuseEmptyPageWithMore } from "./delivery.js";
 import { type Frontier, frontierAfter, type Range, unreadRange } from "./fall.js";
 import type { Page, PageRequest } from "./page.js";
-import type { PagePlan, PageStream } from "./page-stream.js";
+import type { PagePlan } from "./page-plan.js";
+import type { PageStream } from "./page-stream.js";
 import { offsetOf, type PageRead } from "./position.js";
 
 /** Page after page, all of one size. */

@@ -1,0 +1,30 @@
+import { describe, expect, it } from "vitest";
+import { unreadRange } from "../../../src/paging/fall.js";
+
+/** The page of 100 that begins at `start`, asked for once `sentAt` answers had come. */
+const read = (start: number, totalCount: number, sentAt = 5) => ({
+  request: { page: start / 100 + 1, pageSize: 100 },
+  page: { value: [], totalCount, page: start / 100 + 1, pageSize: 100, pageCount: 10, hasMore: true },
+  sentAt,
+  arrivedAt: 6,
+});
+const frontier = { end: 300, totalCount: 1_000, arrivedAt: 5 };
+
+describe("where records may have moved unread", () => {
+  it.each([
+    { name: "nowhere while the total stays", next: read(300, 1_000), expected: undefined },
+    { name: "nowhere when the total grows", next: read(300, 1_040), expected: undefined },
+    { name: "as far before the page as the total fell", next: read(300, 993), expected: { from: 293, to: 300 } },
+    { name: "at most from the start of the list", next: read(300, 600), expected: { from: 0, to: 300 } },
+    { name: "not beyond the end of the list", next: read(300, 250), expected: { from: 0, to: 250 } },
+    { name: "nowhere in an empty list", next: read(300, 0), expected: undefined },
+    { name: "in what the page left out", next: read(400, 1_000), expected: { from: 300, to: 400 } },
+    {
+      name: "on both sides if the page may be the older one",
+      next: read(300, 993, 4),
+      expected: { from: 293, to: 307 },
+    },
+  ])("$name", ({ next, expected }) => {
+    expect(unreadRange(frontier, next)).toEqual(expected);
+  });
+});

@@ -1,0 +1,292 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { PaginationError } from "../../../src/errors/index.js";
+import { type Page, Paginator, type PagingSettings } from "../../../src/paging/index.js";
+import { ChangingList, type Lot, type Random, seededRandom } from "./changing-list.js";
+
+const AHEAD = [
+  { readAhead: 0, concurrency: 1 },
+  { readAhead: 1, concurrency: 1 },
+  { readAhead: 5, concurrency: 1 },
+  { readAhead: 1, concurrency: 4 },
+  { readAhead: 1, concurrency: 10 },
+];
+
+/** What others do to a list at each request; `at` gives a place in it. */
+interface Schedule {
+  /** Most records removed and added one by one. */
+  remove: number;
+  insert: number;
+  /** Once in so many requests up to `burst` neighbours are removed or added at once. */
+  burstEvery: number;
+  burst: number;
+  where: "anywhere" | "front" | "end";
+}
+
+function changeBy(
+  { remove, insert, burstEvery, burst, where }: Schedule,
+  random: Random,
+): (list: ChangingList) => void {
+  const place = (list: ChangingList) =>
+    where === "front" ? 0 : where === "end" ? list.lots.length : random(list.lots.length + 1);
+  return (list) => {
+    for (let left = random(remove + 1); left > 0; left -= 1) list.remove(random(list.lots.length));
+    for (let left = random(insert + 1); left > 0; left -= 1) list.insert(place(list));
+    if (burst > 0 && random(burstEvery) === 0) list.remove(random(list.lots.length), random(burst + 1));
+    if (burst > 0 && random(burstEvery) === 0) list.insert(place(list), random(burst + 1));
+  };
+}
+
+interface Reading {
+  lots: Lot[];
+  list: ChangingList;
+}
+
+async function readGapless(list: ChangingList, settings: Partial<PagingSettings<Lot>> = {}): Promise<Reading> {
+  return { lots: await new Paginator(list.source({ gapless: true, ...settings })).toArray(), list };
+}
+
+function expectWhole({ lots, list }: Reading, from = 0): void {
+  const given = new Set(lots);
+  expect(given.size, "none twice").toBe(lots.length);
+  const missing = [...list.constant].filter((lot) => lot.recNo > from && !given.has(lot));
+  expect(missing, "none missed").toEqual([]);
+}
+
+describe("gapless paging", () => {
+  it.each(AHEAD)("gives a calm list in order, at 7 to 9 %% more requests, with %o", async (ahead) => {
+    const { lots, list } = await readGapless(new ChangingList(25_000, { delay: () => 30 }), ahead);
+    expect(lots).toEqual(list.lots);
+    expect(list.requests.length).toBeGreaterThanOrEqual(107);
+    expect(list.requests.length).toBeLessThanOrEqual(109);
+    expect(list.mostInFlight).toBe(ahead.concurrency);
+  });
+
+  it("needs one request for a list of one page", async () => {
+    for (const size of [1, 249, 250]) {
+      const { list } = await readGapless(new ChangingList(size));
+      expect(list.requests).toEqual([{ page: 1, pageSize: 250 }]);
+    }
+  });
+
+  it("misses none and gives none twice in 1 000 random schedules", async () => {
+    const schedule = fc.record({
+      size: fc.integer({ min: 0, max: 10_000 }),
+      seed: fc.integer(),
+      ahead: fc.record({
+        readAhead: fc.constantFrom(0, 1, 5),
+        concurrency: fc.constantFrom(1, 4, 10),
+      }),
+      schedule: fc.record({
+        remove: fc.integer({ min: 0, max: 12 }),
+        insert: fc.integer({ min: 0, max: 12 }),
+        burstEvery: fc.integer({ min: 5, max: 60 }),
+        burst: fc.constantFrom(0, 0, 30, 300, 2_000),
+        where: fc.constantFrom("anywhere", "front", "end"),
+      }),
+    });
+    await fc.assert(
+      fc.asyncProperty(schedule, async ({ size, seed, ahead, schedule }) => {
+        const order = seededRandom(seed + 1);
+        const change = changeBy(schedule, seededRandom(seed));
+        expectWhole(await readGapless(new ChangingList(size, { change, delay: () => order(6) }), ahead));
+      }),
+      { seed: 20, numRuns: 1_000, endOnFailure: true },
+    );
+  });
+
+  it.each([
+    { name: "one removed and one added now and then", schedule: { remove: 1, insert: 1, burstEvery: 1, burst: 0 } },
+    { name: "up to three removed and added", schedule: { remove: 3, insert: 3, burstEvery: 1, burst: 0 } },
+    { name: "up to six removed", schedule: { remove: 6, insert: 0, burstEvery: 1, burst: 0 } },
+    { name: "bursts of up to 300", schedule: { remove: 0, insert: 0, burstEvery: 40, burst: 300 } },
+  ])("costs at most 15 %% more requests than plain paging with $name at each request", async ({ schedule }) => {
+    for (const ahead of AHEAD) {
+      let requests = 0;
+      let plain = 0;
+      for (let seed = 1; seed <= 8; seed += 1) {
+        const order = seededRandom(seed + 500);
+        const size = 6_000 + 250 * seed;
+        const change = changeBy({ ...schedule, where: "anywhere" }, seededRandom(seed));
+        const reading = await readGapless(new ChangingList(size, { change, delay: () => order(4) }), ahead);
+        expectWhole(reading);
+        requests += reading.list.requests.length;
+        plain += Math.ceil(Math.max(size, reading.list.lots.length) / 250);
+      }
+      expect(requests / plain).toBeLessThanOrEqual(1.15);
+    }
+  });
+
+  it.each(AHEAD)("loses none when 20 are removed and 20 added at each request, with %o", async (ahead) => {
+    for (const where of ["anywhere", "front", "end"] as const) {
+      const random = seededRandom(3);
+      const order = seededRandom(4);
+      const list = new ChangingList(25_000, {
+        delay: () => order(6),
+        change: (list) => {
+          for (let left = 20; left > 0; left -= 1) list.remove(random(list.lots.length));
+          for (let left = 20; left > 0; left -= 1) {
+            list.insert(where === "front" ? 0 : where === "end" ? list.lots.length : random(list.lots.length + 1));
+          }
+        },
+      });
+      expectWhole(await readGapless(list, ahead));
+      expect(list.requests.length).toBeLessThan(170);
+    }
+  });
+});
+
+describe("a list that changes at once under gapless paging", () => {
+  const at = (number: number, act: (list: ChangingList) => void) => ({
+    change: (list: ChangingList) => {
+      if (list.requests.length === number) act(list);
+    },
+  });
+
+  it.each(AHEAD)("steps back over thousands of removed records, with %o", async (ahead) => {
+    for (const [index, count] of [
+      [0, 100],
+      [0, 1_000],
+      [0, 4_000],
+      [300, 4_000],
+      [4_900, 6_000],
+      [0, 9_900],
+      [0, 10_000],
+    ] as const) {
+      expectWhole(
+        await readGapless(
+          new ChangingList(
+            10_000,
+            at(21, (list) => list.remove(index, count)),
+          ),
+          ahead,
+        ),
+      );
+    }
+  });
+
+  it.each(AHEAD)("goes on over thousands of added records, with %o", async (ahead) => {
+    for (const [index, count] of [
+      [0, 100],
+      [0, 1_000],
+      [0, 20_000],
+      [4_900, 6_000],
+      [10_000, 3_000],
+    ] as const) {
+      expectWhole(
+        await readGapless(
+          new ChangingList(
+            10_000,
+            at(21, (list) => list.insert(index, count)),
+          ),
+          ahead,
+        ),
+      );
+    }
+  });
+
+  it.each(AHEAD)("is not misled by a total that stays while much is moved, with %o", async (ahead) => {
+    for (const count of [100, 1_000, 3_000]) {
+      const toEnd = at(21, (list) => {
+        list.remove(0, count);
+        list.insert(list.lots.length, count);
+      });
+      const toFront = at(21, (list) => {
+        list.remove(list.lots.length - count, count);
+        list.insert(0, count);
+      });
+      expectWhole(await readGapless(new ChangingList(10_000, toEnd), ahead));
+      expectWhole(await readGapless(new ChangingList(10_000, toFront), ahead));
+    }
+  });
+
+  it("takes an empty page beyond the end for a reason to step back, not for the end", async () => {
+    const list = new ChangingList(
+      2_000,
+      at(8, (list) => list.remove(0, 1_000)),
+    );
+    expectWhole(await readGapless(list, { readAhead: 0 }));
+  });
+
+  it("ends when the list has become empty", async () => {
+    const { lots } = await readGapless(
+      new ChangingList(
+        2_000,
+        at(4, (list) => list.remove(0, 5_000)),
+      ),
+      { readAhead: 0 },
+    );
+    expect(lots.length).toBeGreaterThan(500);
+  });
+});
+
+describe("the pages of gapless paging", () => {
+  it("are as served, with the records that are new, in the order of the list", async () => {
+    const list = new ChangingList(700);
+    const pages: Page<Lot>[] = [];
+    for await (const page of new Paginator(list.source({ gapless: true })).pages()) pages.push(page);
+    expect(pages.map(({ page, pageSize, value }) => [page, pageSize, value.length])).toEqual([
+      [1, 250, 250],
+      [2, 249, 248],
+      [3, 248, 202],
+    ]);
+    expect(pages.at(-1)?.hasMore).toBe(false);
+  });
+
+  it("stay in the order of the list when a gap is bridged", async () => {
+    const random = seededRandom(5);
+    const change = (list: ChangingList) => list.remove(random(list.lots.length), random(60));
+    const { lots } = await readGapless(new ChangingList(8_000, { change }), { concurrency: 4 });
+    const numbers = lots.map(({ recNo }) => recNo);
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+  });
+
+  it("are no larger than the caller asks for, or than 25 where that is less", async () => {
+    for (const [pageSize, largest] of [
+      [100, 100],
+      [10, 25],
+      [1, 25],
+    ] as const) {
+      const { lots, list } = await readGapless(new ChangingList(1_000), { pageSize });
+      expect(lots).toEqual(list.lots);
+      expect(Math.max(...list.requests.map((request) => request.pageSize))).toBe(largest);
+    }
+  });
+
+  it.each([50, 200])("become smaller when the service caps them at %i", async (cap) => {
+    for (const ahead of AHEAD) {
+      const random = seededRandom(6);
+      const change = (list: ChangingList) => list.remove(random(list.lots.length), random(3));
+      const reading = await readGapless(new ChangingList(3_000, { cap, change }), { pageSize: 1_000, ...ahead });
+      expectWhole(reading);
+      expect(reading.list.requests.slice(1).every(({ pageSize }) => pageSize <= cap)).toBe(true);
+    }
+  });
+
+  it("that cannot overlap, because the service gives one record at a time, end in a PaginationError", async () => {
+    await expect(readGapless(new ChangingList(100, { cap: 1 }))).rejects.toThrow(PaginationError);
+  });
+
+  it("begin with the page that was asked for", async () => {
+    for (const ahead of AHEAD) {
+      const random = seededRandom(7);
+      const change = (list: ChangingList) => {
+        if (list.requests.length > 1) list.remove(random(list.lots.length), random(20));
+      };
+      const reading = await readGapless(new ChangingList(6_000, { change }), { page: 5, ...ahead });
+      expect(reading.lots[0]?.recNo).toBe(1_001);
+      expectWhole(reading, 1_000);
+      expect(reading.lots.filter(({ recNo }) => recNo <= 1_000)).toEqual([]);
+    }
+  });
+});
+
+it("gapless paging says why it ends when records do not keep their keys", async () => {
+  let recNo = 0;
+  const list = new ChangingList(10_000, {
+    answer: (page) => ({ ...page, value: page.value.map(() => ({ recNo: ++recNo })) }),
+  });
+  const source = list.source({ gapless: true, page: 2 });
+  await expect(new Paginator(source).toArray()).rejects.toThrow(/do not keep their keys/);
+  expect(list.requests.length).toBeLessThan(60);
+});

@@ -1,0 +1,81 @@
+import type { Page, PageRequest, PageSource, PagingSettings } from "../../../src/paging/index.js";
+import type { Lot } from "./changing-list.js";
+
+/** A request that waits for the test to answer it. */
+export interface OpenRequest {
+  request: PageRequest;
+  further: boolean;
+  signal: AbortSignal;
+  answer(page?: Partial<Page<Lot>>): Promise<void>;
+  fail(error: unknown): Promise<void>;
+}
+
+/** Lets everything run that is ready to run. */
+export const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** A list of `size` lots whose answers the test gives one by one. */
+export class ManualSource implements PageSource<Lot> {
+  readonly sent: OpenRequest[] = [];
+  readonly #size: number;
+  readonly #settings: Partial<PagingSettings<Lot>>;
+
+  constructor(size: number, settings: Partial<PagingSettings<Lot>> = {}) {
+    this.#size = size;
+    this.#settings = settings;
+  }
+
+  /** Numbers of the pages asked for, in order. */
+  get pages(): number[] {
+    return this.sent.map(({ request }) => request.page);
+  }
+
+  prepare(): PagingSettings<Lot> {
+    return {
+      page: 1,
+      pageSize: 10,
+      maxPageSize: 250,
+      readAhead: 1,
+      concurrency: 1,
+      gapless: false,
+      onProgress: undefined,
+      keyOf: (lot) => lot.recNo,
+      ...this.#settings,
+    };
+  }
+
+  fetch(
+    request: PageRequest,
+    { further, signal }: { further: boolean; signal?: AbortSignal | undefined },
+  ): Promise<Page<Lot>> {
+    return new Promise((resolve, reject) => {
+      this.sent.push({
+        request,
+        further,
+        signal: signal ?? new AbortController().signal,
+        answer: (page) => {
+          resolve({ ...this.#page(request), ...page });
+          return settle();
+        },
+        fail: (error) => {
+          reject(error);
+          return settle();
+        },
+      });
+    });
+  }
+
+  /** Answers the request for a page. */
+  async answer(page: number, changes?: Partial<Page<Lot>>): Promise<void> {
+    const open = this.sent.findLast(({ request }) => request.page === page);
+    if (open === undefined) throw new Error(`Page ${page} was not asked for.`);
+    await open.answer(changes);
+  }
+
+  #page({ page, pageSize }: PageRequest): Page<Lot> {
+    const value: Lot[] = [];
+    const end = Math.min(page * pageSize, this.#size);
+    for (let recNo = (page - 1) * pageSize + 1; recNo <= end; recNo += 1) value.push({ recNo });
+    const pageCount = Math.ceil(this.#size / pageSize);
+    return { value, totalCount: this.#size, page, pageSize, pageCount, hasMore: page < pageCount };
+  }
+}

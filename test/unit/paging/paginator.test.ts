@@ -1,0 +1,152 @@
+import { describe, expect, it } from "vitest";
+import { InputValidationError } from "../../../src/errors/index.js";
+import { type Page, Paginator } from "../../../src/paging/index.js";
+import { ChangingList, type Lot } from "./changing-list.js";
+import { ManualSource, settle } from "./manual-source.js";
+
+describe("a paginator", () => {
+  it("requests nothing until it is used, and is not a Promise", async () => {
+    const list = new ChangingList(100);
+    const paginator = new Paginator(list.source());
+    paginator.pages();
+    paginator[Symbol.asyncIterator]();
+    await settle();
+    expect(list.requests).toEqual([]);
+    expect("then" in paginator).toBe(false);
+  });
+
+  it("gives every record in order, and again each time it is used", async () => {
+    const list = new ChangingList(1_030);
+    const paginator = new Paginator(list.source());
+    for (let round = 0; round < 2; round += 1) {
+      const lots: Lot[] = [];
+      for await (const lot of paginator) lots.push(lot);
+      expect(lots).toEqual(list.lots);
+    }
+    expect(list.requests.length).toBe(10);
+  });
+
+  it("begins with the page that was asked for", async () => {
+    const list = new ChangingList(1_030);
+    expect(await new Paginator(list.source({ page: 3, pageSize: 100 })).toArray()).toEqual(list.lots.slice(200));
+  });
+
+  it("gives the one page of the parameters as served, with one request", async () => {
+    const list = new ChangingList(1_030, {
+      answer: (page) => ({ ...page, value: [...page.value, ...page.value], note: "x" }),
+    });
+    const page = await new Paginator(list.source({ page: 2, pageSize: 100, readAhead: 5, concurrency: 4 })).page();
+    expect(page).toMatchObject({ page: 2, pageSize: 100, totalCount: 1_030, pageCount: 11, hasMore: true, note: "x" });
+    expect(page.value.length).toBe(200);
+    expect(list.requests).toEqual([{ page: 2, pageSize: 100 }]);
+  });
+
+  it("gives an empty list as one empty page", async () => {
+    const pages = await collect(new Paginator(new ChangingList(0).source()).pages());
+    expect(pages).toMatchObject([{ value: [], totalCount: 0, hasMore: false }]);
+    expect(await new Paginator(new ChangingList(0).source({ gapless: true })).toArray()).toEqual([]);
+  });
+
+  it("keeps fields of the envelope that it does not know, and does not change what the service answered", async () => {
+    // The fake service freezes its answers.
+    const list = new ChangingList(300, { answer: (page) => Object.freeze({ ...page, tag: "new field" }) });
+    const pages = await collect(new Paginator(list.source()).pages());
+    expect(pages).toMatchObject([{ tag: "new field" }, { tag: "new field" }]);
+  });
+
+  it("rejects wrong arguments at first use and never throws", async () => {
+    const wrong = new InputValidationError("list", [{ path: ["pageSize"], message: "must be positive" }]);
+    const source = new ManualSource(10);
+    source.prepare = () => {
+      throw wrong;
+    };
+    const paginator = new Paginator(source);
+    await expect(paginator.page()).rejects.toBe(wrong);
+    await expect(paginator.toArray()).rejects.toBe(wrong);
+    await expect(paginator.toArray({ limit: 0 })).rejects.toBe(wrong);
+    await expect(paginator.pages().next()).rejects.toBe(wrong);
+    const records = paginator[Symbol.asyncIterator]();
+    await expect(records.next()).rejects.toBe(wrong);
+    expect((await records.next()).done).toBe(true);
+    expect(source.sent).toEqual([]);
+  });
+
+  it("answers calls of next() that do not wait for each other in order", async () => {
+    const list = new ChangingList(600);
+    const records = new Paginator(list.source())[Symbol.asyncIterator]();
+    const results = await Promise.all(Array.from({ length: 602 }, () => records.next()));
+    expect(results.slice(0, 600).map(({ value }) => value)).toEqual(list.lots);
+    expect(results.slice(600).map(({ done }) => done)).toEqual([true, true]);
+  });
+
+  it("rethrows what is thrown into it, after ending the iteration", async () => {
+    const list = new ChangingList(600);
+    const records = new Paginator(list.source())[Symbol.asyncIterator]();
+    await records.next();
+    await expect(records.throw?.(new Error("mine"))).rejects.toThrow("mine");
+    expect((await records.next()).done).toBe(true);
+  });
+});
+
+describe("all records as an array", () => {
+  it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])("refuses the limit %d", async (limit) => {
+    const list = new ChangingList(10);
+    await expect(new Paginator(list.source()).toArray({ limit })).rejects.toThrow(InputValidationError);
+    expect(list.requests).toEqual([]);
+  });
+
+  it.each([
+    { limit: 0, requests: 0 },
+    { limit: 1, requests: 1 },
+    { limit: 250, requests: 1 },
+    { limit: 251, requests: 2 },
+    { limit: 1_000, requests: 4 },
+    { limit: 2_000, requests: 4 },
+  ])("of $limit needs $requests requests, whatever is read ahead", async ({ limit, requests }) => {
+    for (const ahead of [{}, { readAhead: 5 }, { concurrency: 8 }]) {
+      const list = new ChangingList(1_000);
+      expect(await new Paginator(list.source(ahead)).toArray({ limit })).toEqual(list.lots.slice(0, limit));
+      expect(list.requests.length).toBe(requests);
+    }
+  });
+
+  it("with a limit reads no page ahead that is not needed, gapless too", async () => {
+    const list = new ChangingList(5_000);
+    const source = list.source({ gapless: true, readAhead: 5, page: 3, pageSize: 100 });
+    expect(await new Paginator(source).toArray({ limit: 100 })).toEqual(list.lots.slice(200, 300));
+    expect(list.requests.length).toBe(1);
+  });
+});
+
+describe("progress", () => {
+  it("is told after each page in order, before the page is given", async () => {
+    const told: unknown[] = [];
+    const list = new ChangingList(600, { delay: () => 1 });
+    const source = list.source({ readAhead: 0, onProgress: (progress) => told.push(progress) });
+    const seen: number[] = [];
+    for await (const _page of new Paginator(source).pages()) seen.push(told.length);
+    expect(seen).toEqual([1, 2, 3]);
+    expect(told).toEqual([
+      { received: 250, totalCount: 600, page: 1, pageCount: 3, requests: 1 },
+      { received: 500, totalCount: 600, page: 2, pageCount: 3, requests: 2 },
+      { received: 600, totalCount: 600, page: 3, pageCount: 3, requests: 3 },
+    ]);
+  });
+
+  it("ends the iteration with the error that its callback throws", async () => {
+    const source = new ManualSource(600, {
+      onProgress: () => {
+        throw new Error("enough");
+      },
+    });
+    const result = new Paginator(source).toArray();
+    await Promise.all([expect(result).rejects.toThrow("enough"), source.answer(1)]);
+    expect(source.pages).toEqual([1]);
+  });
+});
+
+async function collect<T>(pages: AsyncIterable<Page<T>>): Promise<Page<T>[]> {
+  const all: Page<T>[] = [];
+  for await (const page of pages) all.push(page);
+  return all;
+}

@@ -1,0 +1,219 @@
+import { describe, expect, it } from "vitest";
+import { type Page, Paginator, type PagingSettings } from "../../../src/paging/index.js";
+import { ChangingList, type ListBehaviour, type Lot, seededRandom } from "./changing-list.js";
+
+const AHEAD = [
+  { readAhead: 0, concurrency: 1 },
+  { readAhead: 1, concurrency: 1 },
+  { readAhead: 5, concurrency: 1 },
+  { readAhead: 1, concurrency: 4 },
+  { readAhead: 1, concurrency: 10 },
+];
+
+/** Does something to the list before the request with that number is answered. */
+const at = (number: number, act: (list: ChangingList) => void): ListBehaviour => ({
+  change: (list) => {
+    if (list.requests.length === number) act(list);
+  },
+});
+
+async function read(list: ChangingList, settings: Partial<PagingSettings<Lot>> = {}): Promise<Lot[]> {
+  return await new Paginator(list.source(settings)).toArray();
+}
+
+function expectNoneMissed(lots: Lot[], list: ChangingList, from = 0): void {
+  const given = new Set(lots);
+  expect([...list.constant].filter((lot) => lot.recNo > from && !given.has(lot))).toEqual([]);
+}
+
+const numbersOf = (lots: Lot[]) => lots.map(({ recNo }) => recNo);
+
+describe("plain paging", () => {
+  it.each(AHEAD)("gives a calm list in order, each page once, with %o", async (ahead) => {
+    const random = seededRandom(1);
+    const list = new ChangingList(5_130, { delay: () => random(5) });
+    expect(await read(list, ahead)).toEqual(list.lots);
+    expect(list.requests.length).toBe(21);
+    expect(list.mostInFlight).toBe(ahead.concurrency);
+  });
+
+  it("asks for the page size as given and follows the one that the service applies", async () => {
+    const list = new ChangingList(430, { cap: 50 });
+    expect(await read(list, { pageSize: 1_000 })).toEqual(list.lots);
+    expect(list.requests).toEqual(Array.from({ length: 9 }, (_, index) => ({ page: index + 1, pageSize: 1_000 })));
+  });
+
+  it("gives no record twice when others push records to the next page", async () => {
+    const list = new ChangingList(
+      1_000,
+      at(3, (list) => list.insert(0, 40)),
+    );
+    const lots = await read(list);
+    expect(new Set(lots).size).toBe(lots.length);
+    expect(lots.length).toBe(1_000);
+  });
+
+  it("keeps the envelope's numbers as served on a page whose records were given before in part", async () => {
+    const list = new ChangingList(
+      1_000,
+      at(2, (list) => list.insert(0, 40)),
+    );
+    const pages: Page<Lot>[] = [];
+    for await (const page of new Paginator(list.source({ readAhead: 0 })).pages()) pages.push(page);
+    expect(pages[1]).toMatchObject({ page: 2, pageSize: 250, totalCount: 1_040, pageCount: 5, hasMore: true });
+    expect(pages[1]?.value.length).toBe(210);
+  });
+
+  it("takes equal numbers and texts for different records, and repeats nothing else", async () => {
+    const list = new ChangingList(4);
+    const keyOf = ({ recNo }: Lot) => (recNo % 2 === 0 ? 1 : "1");
+    expect(numbersOf(await read(list, { keyOf }))).toEqual([1, 2]);
+  });
+});
+
+describe("a list that shrinks under plain paging", () => {
+  it.each([
+    1, 7, 249, 250, 251, 600,
+  ])("reads again what moved left when %i records are removed at once", async (count) => {
+    for (const ahead of [{ readAhead: 0 }, { readAhead: 1 }]) {
+      const list = new ChangingList(
+        3_000,
+        at(5, (list) => list.remove(100, count)),
+      );
+      const lots = await read(list, ahead);
+      expect(new Set(lots).size).toBe(lots.length);
+      expectNoneMissed(lots, list);
+      // What was found again comes in the place that it has in the list.
+      expect(numbersOf(lots)).toEqual(numbersOf(lots).toSorted((a, b) => a - b));
+    }
+  });
+
+  it("yields what was found again as a page of its own, and no page for re-reading that found nothing", async () => {
+    const shrink = async (index: number) => {
+      const list = new ChangingList(
+        1_000,
+        at(3, (list) => list.remove(index, 2)),
+      );
+      const pages: Page<Lot>[] = [];
+      for await (const page of new Paginator(list.source({ readAhead: 0 })).pages()) pages.push(page);
+      return { pages: pages.map(({ page, value }) => [page, value.length]), requests: list.requests.length };
+    };
+    expect(await shrink(0)).toEqual({
+      pages: [
+        [1, 250],
+        [2, 250],
+        [2, 2],
+        [3, 250],
+        [4, 248],
+      ],
+      requests: 5,
+    });
+    expect(await shrink(900)).toEqual({
+      pages: [
+        [1, 250],
+        [2, 250],
+        [3, 250],
+        [4, 248],
+      ],
+      requests: 5,
+    });
+  });
+
+  it("reads again by the page size that the service applied", async () => {
+    const list = new ChangingList(400, { cap: 50, ...at(4, (list) => list.remove(0, 60)) });
+    const lots = await read(list, { pageSize: 1_000 });
+    expectNoneMissed(lots, list);
+    expect(list.requests.every(({ pageSize }) => pageSize === 1_000)).toBe(true);
+  });
+
+  it("covers what moves while it reads again", async () => {
+    const list = new ChangingList(3_000, {
+      change: (list) => {
+        if (list.requests.length >= 5 && list.requests.length <= 8) list.remove(10, 120);
+      },
+    });
+    const lots = await read(list);
+    expectNoneMissed(lots, list);
+  });
+
+  it("gets to the end of a list that shrinks at every request", async () => {
+    for (const count of [1, 30, 200]) {
+      const list = new ChangingList(20_000, { change: (list) => list.remove(0, count) });
+      const lots = await read(list);
+      expect(new Set(lots).size).toBe(lots.length);
+      expectNoneMissed(lots, list);
+      expect(list.requests.length).toBeLessThan(320);
+    }
+  });
+
+  it("finds what moved when the next page is empty because of it", async () => {
+    const list = new ChangingList(
+      500,
+      at(2, (list) => list.remove(0, 260)),
+    );
+    const lots = await read(list, { readAhead: 0 });
+    expectNoneMissed(lots, list);
+  });
+
+  it.each(AHEAD)("loses none and gives none twice while records are only removed, with %o", async (ahead) => {
+    for (let seed = 1; seed <= 60; seed += 1) {
+      const random = seededRandom(seed);
+      const order = seededRandom(seed + 1_000);
+      const list = new ChangingList(1_000 + random(4_000), {
+        delay: () => order(5),
+        change: (list) => {
+          if (random(3) === 0) list.remove(random(list.lots.length), random(40));
+        },
+      });
+      const lots = await read(list, ahead);
+      expect(new Set(lots).size).toBe(lots.length);
+      expectNoneMissed(lots, list);
+    }
+  });
+
+  it("does not give what was never asked for when it steps back before its first page", async () => {
+    const list = new ChangingList(
+      2_000,
+      at(2, (list) => list.remove(600, 3)),
+    );
+    const lots = await read(list, { page: 3 });
+    expect(numbersOf(lots)[0]).toBe(501);
+    expect(numbersOf(lots).filter((recNo) => recNo < 501)).toEqual([]);
+    expectNoneMissed(lots, list, 500);
+  });
+
+  it("steps back without keys too, and repeats at most as many records as the total fell by", async () => {
+    const list = new ChangingList(
+      2_000,
+      at(3, (list) => list.remove(0, 5)),
+    );
+    const lots = await read(list, { keyOf: undefined });
+    expectNoneMissed(lots, list);
+    expect(lots.length - new Set(lots).size).toBeLessThanOrEqual(5);
+  });
+
+  it("finds what was pushed away between two pages that were read in the other order", async () => {
+    // Page 3 is cut before page 2, and 5 records come in between: what stood at the end of page 2 is on neither.
+    const list = new ChangingList(750);
+    const source = list.source({ concurrency: 2 });
+    let openGate: () => void = () => {};
+    const gate = new Promise<void>((resolve) => {
+      openGate = resolve;
+    });
+    const fetch = source.fetch.bind(source);
+    let first = true;
+    source.fetch = async (request, context) => {
+      if (request.page === 2 && first) {
+        first = false;
+        await gate;
+        list.insert(0, 5);
+      }
+      const page = await fetch(request, context);
+      if (request.page === 3) openGate();
+      return page;
+    };
+    const lots = await new Paginator(source).toArray();
+    expectNoneMissed(lots, list);
+    expect(new Set(lots).size).toBe(lots.length);
+  });
+});

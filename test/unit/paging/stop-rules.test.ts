@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import { PaginationError } from "../../../src/errors/index.js";
+import { Paginator } from "../../../src/paging/index.js";
+import { ChangingList } from "./changing-list.js";
+
+const MODES = [
+  { gapless: false, readAhead: 0, concurrency: 1 },
+  { gapless: false, readAhead: 1, concurrency: 1 },
+  { gapless: false, readAhead: 1, concurrency: 10 },
+  { gapless: true, readAhead: 0, concurrency: 1 },
+  { gapless: true, readAhead: 1, concurrency: 1 },
+  { gapless: true, readAhead: 5, concurrency: 10 },
+];
+
+describe.each(MODES)("with %o", (mode) => {
+  it("a service that says for ever that there is more ends in a PaginationError", async () => {
+    const list = new ChangingList(600, {
+      answer: (page) => ({ ...page, value: page.value.slice(0, 100), hasMore: true }),
+    });
+    list.lots = Array.from({ length: 250_000 }, (_, index) => ({ recNo: index % 100 }));
+    await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(PaginationError);
+    expect(list.requests.length).toBeLessThanOrEqual(5 + 3 * Math.max(mode.readAhead, mode.concurrency));
+  });
+
+  it("a service that answers each request with the first page ends in a PaginationError", async () => {
+    const list = new ChangingList(600);
+    const source = list.source(mode);
+    const fetch = source.fetch.bind(source);
+    source.fetch = async (_request, context) => await fetch({ page: 1, pageSize: 250 }, context);
+    await expect(new Paginator(source).toArray()).rejects.toThrow(PaginationError);
+    expect(list.requests.length).toBeLessThanOrEqual(5 + 3 * Math.max(mode.readAhead, mode.concurrency));
+  });
+
+  it("an empty page that claims that there is more ends in a PaginationError", async () => {
+    const list = new ChangingList(1_000, {
+      answer: (page, number) => (number < 3 ? page : { ...page, value: [], hasMore: true }),
+    });
+    await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(/empty/);
+    expect(list.requests.length).toBeLessThanOrEqual(3 + Math.max(mode.readAhead, mode.concurrency));
+  });
+
+  it("an empty first page that claims that there is more ends in a PaginationError", async () => {
+    const list = new ChangingList(1_000, { answer: (page) => ({ ...page, value: [], hasMore: true }) });
+    await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(PaginationError);
+    expect(list.requests.length).toBeLessThanOrEqual(1 + Math.max(mode.readAhead, mode.concurrency));
+  });
+
+  it("nonsense in the envelope ends, one way or the other", async () => {
+    for (const nonsense of [
+      { page: Number.NaN },
+      { pageSize: 0 },
+      { pageSize: Number.NaN },
+      { totalCount: -1 },
+      { page: -3 },
+    ]) {
+      const list = new ChangingList(1_000, { answer: (page) => ({ ...page, ...nonsense }) });
+      await new Paginator(list.source(mode)).toArray().catch((error) => expect(error).toBeInstanceOf(PaginationError));
+      expect(list.requests.length).toBeLessThan(60);
+    }
+  });
+});
+
+it("two pages running without a new record are no error, nor is a last page without one", async () => {
+  const list = new ChangingList(1_500, {
+    change: (list) => {
+      if (list.requests.length === 3) list.insert(0, 500);
+    },
+  });
+  expect((await new Paginator(list.source({ readAhead: 0 })).toArray()).length).toBe(1_500);
+});
+
+it("without keys, pages that repeat records are no reason to stop", async () => {
+  const list = new ChangingList(0);
+  list.lots = Array.from({ length: 2_000 }, () => ({ recNo: 1 }));
+  expect((await new Paginator(list.source({ keyOf: undefined })).toArray()).length).toBe(2_000);
+});
