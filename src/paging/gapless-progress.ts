@@ -10,7 +10,7 @@ import { offsetOf, type PageRead } from "./position.js";
 const MAX_FRESH_STARTS = 3;
 
 /** So often running a list may have grown by more than a page brings. */
-const MAX_GROWTHS = 5;
+const MAX_GROWTHS = 3;
 
 /** The last page without a new record, if no other came since. */
 interface Barren {

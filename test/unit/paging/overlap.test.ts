@@ -52,7 +52,7 @@ describe("the page that overlaps what was read", () => {
 
   it.each([
     25_000, 50_000, 100_000, 400_000, 1_000_000,
-  ])("costs 7 to 9 %% more requests on a calm list of %i", (records) => {
+  ])("costs 7 to 9 per cent more requests on a calm list of %i", (records) => {
     expect(surcharge(records, 250)).toBeGreaterThan(7);
     expect(surcharge(records, 250)).toBeLessThan(9);
   });

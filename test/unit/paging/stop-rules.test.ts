@@ -31,6 +31,15 @@ describe.each(MODES)("with %o", (mode) => {
     expect(list.requests.length).toBeLessThanOrEqual(5 + 3 * Math.max(mode.readAhead, mode.concurrency));
   });
 
+  it("a service that repeats itself and claims that the list grows ends in a PaginationError", async () => {
+    const list = new ChangingList(600, {
+      answer: (page, number) => ({ ...page, totalCount: 600 + 250 * number, hasMore: true }),
+    });
+    list.lots = Array.from({ length: 250_000 }, (_, index) => ({ recNo: index % 100 }));
+    await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(PaginationError);
+    expect(list.requests.length).toBeLessThanOrEqual(10 + 6 * Math.max(mode.readAhead, mode.concurrency));
+  });
+
   it("an empty page that claims that there is more ends in a PaginationError", async () => {
     const list = new ChangingList(1_000, {
       answer: (page, number) => (number < 3 ? page : { ...page, value: [], hasMore: true }),
