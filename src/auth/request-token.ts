@@ -25,7 +25,7 @@ export function tokenRequest({ clientId, clientSecret }: Credentials, secrets: S
     repeatable: true,
     isTokenRequest: true,
     answer: (response, call: Call, { warn }) => {
-      const data = readJson(response, call);
+      const data = readJson(response, call, { mode: "off", warn });
       // Without a token nothing works, so this answer is checked whatever the client's setting is.
       conforms(tokenSchema, data, response, call, { mode: "error", warn });
       secrets.addToken(data.access_token);

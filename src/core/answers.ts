@@ -3,14 +3,14 @@ import type { Issue } from "../errors/index.js";
 import type { LazySchema } from "../schemas/field.js";
 import type { StandardIssue, StandardSchema } from "../schemas/standard-schema.js";
 import type { Answer, Call, ResponseCheck } from "./call.js";
-import { answerIssues } from "./public-error.js";
 import { readJson } from "./read-json.js";
+import { reportIssues } from "./report-issues.js";
 import type { WireResponse } from "./transport.js";
 
 /** A JSON body that follows a schema of ours. It is given as it came, with the fields that the schema does not know. */
 export function json<T>(schema: LazySchema<z.ZodType<T>>): Answer<T> {
   return (response, call, check) => {
-    const data = readJson(response, call);
+    const data = readJson(response, call, check);
     conforms(schema, data, response, call, check);
     return data;
   };
@@ -26,12 +26,12 @@ export function conforms<T>(
 ): asserts data is T {
   if (check.mode === "off") return;
   const result = schema().safeParse(data);
-  if (!result.success) report(toIssues(result.error.issues), response, call, check);
+  if (!result.success) reportIssues(toIssues(result.error.issues), response, call, check);
 }
 
 /** A JSON body that follows a schema of the caller's; what the schema makes of it is given. */
 export function standardJson<T>(schema: StandardSchema<T>): Answer<T> {
-  return async (response, call, check) => validate(schema, readJson(response, call), [], response, call, check);
+  return async (response, call, check) => validate(schema, readJson(response, call, check), [], response, call, check);
 }
 
 /** Puts data through a schema of the caller's. */
@@ -46,18 +46,12 @@ export async function validate<T>(
   if (check.mode === "off") return trusted(data);
   const result = await schema["~standard"].validate(data);
   if (!result.issues) return result.value;
-  report(toIssues(result.issues, at), response, call, check);
+  reportIssues(toIssues(result.issues, at), response, call, check);
   return trusted(data);
 }
 
 /** The caller has asked for data that is not checked. */
 export const trusted = <T>(data: unknown) => data as T;
-
-function report(issues: Issue[], response: WireResponse, call: Call, check: ResponseCheck): void {
-  const error = answerIssues(call, response.status, issues);
-  if (check.mode === "error") throw error;
-  check.warn(error.message);
-}
 
 /** Issues as this package gives them, from those of zod or of any Standard Schema. */
 export function toIssues(issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] {

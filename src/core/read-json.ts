@@ -1,6 +1,8 @@
 import { redact } from "../errors/redact.js";
-import type { Call } from "./call.js";
+import type { Call, ResponseCheck } from "./call.js";
+import { inexactNumbers } from "./inexact-numbers.js";
 import { unreadable } from "./public-error.js";
+import { reportIssues } from "./report-issues.js";
 import type { WireResponse } from "./transport.js";
 
 const BYTE_ORDER_MARK = "\uFEFF";
@@ -11,9 +13,19 @@ export function readText({ body }: WireResponse): string {
   return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
 }
 
-/** The body as JSON; a `ResponseValidationError` when it is something else. */
-export function readJson(response: WireResponse, call: Call): unknown {
+/**
+ * The body as JSON; a `ResponseValidationError` when it is something else. A number that a double cannot hold is an issue
+ * like any other.
+ */
+export function readJson(response: WireResponse, call: Call, check: ResponseCheck): unknown {
   const text = readText(response);
+  const data = parse(text, response, call);
+  const inexact = check.mode === "off" ? [] : inexactNumbers(text);
+  if (inexact.length > 0) reportIssues(inexact, response, call, check);
+  return data;
+}
+
+function parse(text: string, response: WireResponse, call: Call): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { conforms, trusted, validate } from "../core/answers.js";
-import type { Answer, Call } from "../core/call.js";
+import type { Answer, Call, ResponseCheck } from "../core/call.js";
 import { answerIssues } from "../core/public-error.js";
 import { readJson } from "../core/read-json.js";
 import type { WireResponse } from "../core/transport.js";
@@ -24,7 +24,7 @@ const anyPage = lazy(() => envelope(z.unknown()));
 export function pageOf<T>(record: LazySchema<z.ZodType<T>>): (request: PageRequest) => Answer<Page<T>> {
   const schema: LazySchema<z.ZodType<Page<T>>> = lazy(() => envelope(record()));
   return (request) => (response, call, check) => {
-    const data = readPage(response, call);
+    const data = readPage(response, call, check);
     conforms(schema, data, response, call, check);
     return check.mode === "error" ? data : complete(data, request);
   };
@@ -33,7 +33,7 @@ export function pageOf<T>(record: LazySchema<z.ZodType<T>>): (request: PageReque
 /** A page of records that follow a schema of the caller's, or none. */
 export function pageOfStandard<T>(record: StandardSchema<T> | undefined): (request: PageRequest) => Answer<Page<T>> {
   return (request) => async (response, call, check) => {
-    const data = readPage(response, call);
+    const data = readPage(response, call, check);
     conforms<Page<unknown>>(anyPage, data, response, call, check);
     const value: T[] = [];
     for (const [index, entry] of data.value.entries()) {
@@ -44,8 +44,8 @@ export function pageOfStandard<T>(record: StandardSchema<T> | undefined): (reque
 }
 
 /** The envelope as JSON. Paging cannot do without an array of records, however lenient the client is set. */
-function readPage(response: WireResponse, call: Call): unknown {
-  const data = readJson(response, call);
+function readPage(response: WireResponse, call: Call, check: ResponseCheck): unknown {
+  const data = readJson(response, call, check);
   if (typeof data !== "object" || data === null || !("value" in data) || !Array.isArray(data.value)) {
     throw answerIssues(call, response.status, [{ path: ["value"], message: "expected an array of records" }]);
   }

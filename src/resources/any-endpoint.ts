@@ -100,7 +100,7 @@ const pageQuerySchema = lazy(() =>
 
 /** JSON as it came; a DELETE or a PUT may also be answered with no body at all. */
 function anyAnswer<T>(): Answer<T> {
-  return (response, call) => trusted(response.body.length === 0 ? undefined : readJson(response, call));
+  return (response, call, check) => trusted(response.body.length === 0 ? undefined : readJson(response, call, check));
 }
 
 /** Methods that the service may get twice with the same result, by the semantics of HTTP. */

@@ -1,8 +1,10 @@
 import type { Answer } from "../core/call.js";
 import { checkInput } from "../core/check-input.js";
+import { inexactNumbers } from "../core/inexact-numbers.js";
 import { path } from "../core/path.js";
 import type { Send } from "../core/pipeline.js";
 import { readText } from "../core/read-json.js";
+import { reportIssues } from "../core/report-issues.js";
 import type { RequestOptions } from "../core/request-options.js";
 import { type List, paginatorOf } from "../paging/list.js";
 import { checkListOptions, type ListOptions } from "../paging/list-options.js";
@@ -129,8 +131,12 @@ function listRequest(name: string, base: string, params: InventoryListParams, op
   return { path: wid === undefined ? base : base + path`/${wid}`, query };
 }
 
-const transactionResult: Answer<TransactionResult> = (response) => {
-  const body = jsonOrText(readText(response));
+/** A success whatever its body, so what is wrong with it is logged at most. */
+const transactionResult: Answer<TransactionResult> = (response, call, check) => {
+  const text = readText(response);
+  const body = jsonOrText(text);
+  const inexact = check.mode === "off" || typeof body === "string" ? [] : inexactNumbers(text);
+  if (inexact.length > 0) reportIssues(inexact, response, call, { ...check, mode: "warn" });
   const recNo = recordNumber(body);
   return { ...(recNo === undefined ? {} : { recNo }), body };
 };

@@ -36,7 +36,7 @@ const createdItemSchema = lazy(() => itemSchema().partial().required({ partNo: t
 /** Either documented form of the answer to a create: a reference, or the whole item. */
 export function created(shortID: string): Answer<CreatedItem> {
   return (response, call, check) => {
-    const body = readJson(response, call);
+    const body = readJson(response, call, check);
     const isItem = typeof body === "object" && body !== null && "partNo" in body;
     if (!isItem) {
       conforms(referenceSchema, body, response, call, check);
