@@ -1,0 +1,44 @@
+import { createServer, type Server, type Socket } from "node:net";
+
+/** Sends the answer to one request. */
+export type Reply = (status: number, body: Buffer) => void;
+
+/**
+ * An HTTP server that takes a fraction of the time of `node:http`, since its time counts as that of each client. It reads
+ * what the clients of the benchmark send: one request at a time on a connection, a body only with `content-length`.
+ */
+export function terseServer(answer: (target: string, reply: Reply) => void): Server {
+  return createServer({ noDelay: true }, (socket) => {
+    let received = "";
+    socket.setEncoding("latin1");
+    socket.on("error", () => socket.destroy());
+    socket.on("data", (chunk: string) => {
+      received += chunk;
+      const target = wholeRequest(received);
+      if (target === undefined) return;
+      received = "";
+      answer(target, (status, body) => send(socket, status, body));
+    });
+  });
+}
+
+/** The target of the request, once all of it is there. */
+function wholeRequest(received: string): string | undefined {
+  const headEnd = received.indexOf("\r\n\r\n");
+  if (headEnd < 0) return undefined;
+  if (received.startsWith("POST")) {
+    const length = Number(/content-length: *(\d+)/i.exec(received)?.[1] ?? 0);
+    if (received.length < headEnd + 4 + length) return undefined;
+  }
+  const from = received.indexOf(" ") + 1;
+  return received.slice(from, received.indexOf(" ", from));
+}
+
+function send(socket: Socket, status: number, body: Buffer): void {
+  if (socket.destroyed) return;
+  const head = `HTTP/1.1 ${status} ${status === 200 ? "OK" : "Refused"}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+  socket.cork();
+  socket.write(head, "latin1");
+  socket.write(body);
+  socket.uncork();
+}

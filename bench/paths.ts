@@ -1,0 +1,7 @@
+/** Where the benchmark keeps what it builds: beside its peers, out of the way of git, the linter and the compiler. */
+const CACHE = new URL("./node_modules/.cache/stocklot-bench/", import.meta.url);
+
+export const BUILT_PACKAGE = new URL("package/", CACHE);
+export const GENERATED_CLIENT = new URL("hey-api/", CACHE);
+export const RESULTS = new URL("./results.json", import.meta.url);
+export const CHART = new URL("./results.svg", import.meta.url);

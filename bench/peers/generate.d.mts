@@ -1,0 +1,1 @@
+export function generateClient(output: URL): Promise<void>;

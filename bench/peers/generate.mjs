@@ -1,0 +1,13 @@
+/** Generates the client that `@hey-api/openapi-ts` makes of openapi.json, with its SDK validating by its zod plugin. */
+import { fileURLToPath } from "node:url";
+import { createClient } from "@hey-api/openapi-ts";
+
+/** @param {URL} output */
+export async function generateClient(output) {
+  await createClient({
+    input: fileURLToPath(new URL("./openapi.json", import.meta.url)),
+    output: fileURLToPath(output),
+    plugins: ["@hey-api/client-fetch", "zod", { name: "@hey-api/sdk", validator: true }],
+    logs: { level: "silent" },
+  });
+}

@@ -1,0 +1,44 @@
+/** Ways to read a list to its end that other clients offer. */
+import { Octokit } from "@octokit/core";
+import { paginateRest } from "@octokit/plugin-paginate-rest";
+import Stripe from "stripe";
+
+/** The loop that everybody writes. */
+export async function sequentialLoop(getPage, onPage) {
+  let hasMore = true;
+  for (let page = 1; hasMore; page += 1) {
+    const answer = await getPage(page);
+    await onPage(answer.value.length);
+    hasMore = answer.hasMore;
+  }
+}
+
+/** `octokit.paginate.iterator`, which follows a Link header; made here from `hasMore`, since the service sends none. */
+export async function octokitStyle(baseUrl, token, onPage) {
+  const octokit = new (Octokit.plugin(paginateRest))({ baseUrl, auth: token });
+  octokit.hook.after("request", (response) => {
+    const { hasMore, page, pageSize, value } = response.data;
+    if (hasMore) response.headers.link = `<${baseUrl}/Inventory?page=${page + 1}&pageSize=${pageSize}>; rel="next"`;
+    response.data = value;
+  });
+  for await (const { data } of octokit.paginate.iterator("GET /Inventory", { page: 1, pageSize: 250 })) {
+    await onPage(data.length);
+  }
+}
+
+/** stripe-node's `for await` over a list, which asks for the next page when the one before is used up. */
+export async function stripeStyle(origin, onPage) {
+  const { hostname, port } = new URL(origin);
+  const stripe = new Stripe("sk_test_bench", {
+    host: hostname,
+    port: Number(port),
+    protocol: "http",
+    telemetry: false,
+  });
+  let records = 0;
+  for await (const _ of stripe.customers.list({ limit: 250 })) {
+    records += 1;
+    if (records % 250 === 0) await onPage(250);
+  }
+  if (records % 250 !== 0) await onPage(records % 250);
+}

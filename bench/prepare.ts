@@ -1,0 +1,29 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, statSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { build } from "tsup";
+import { BUILT_PACKAGE, GENERATED_CLIENT } from "./paths.js";
+
+/** Installs the peers, generates the generated one, and builds the package: what is measured is what is published. */
+export async function prepare(): Promise<void> {
+  installPeers();
+  const specification = new URL("./peers/openapi.json", import.meta.url);
+  const generated = new URL("sdk.gen.ts", GENERATED_CLIENT);
+  if (!existsSync(generated) || statSync(generated).mtimeMs < statSync(specification).mtimeMs) {
+    const { generateClient } = await import("./peers/generate.mjs");
+    await generateClient(GENERATED_CLIENT);
+  }
+  await build({ outDir: fileURLToPath(BUILT_PACKAGE), dts: false, silent: true });
+}
+
+function installPeers(): void {
+  const wanted = new URL("./package.json", import.meta.url);
+  const installed = new URL("./node_modules/.package-lock.json", import.meta.url);
+  if (existsSync(installed) && statSync(installed).mtimeMs > statSync(wanted).mtimeMs) return;
+  console.log("installing what stocklot is measured against …");
+  const folder = fileURLToPath(new URL(".", import.meta.url));
+  execFileSync("npm", ["install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"], {
+    cwd: folder,
+    stdio: "inherit",
+  });
+}

@@ -1,0 +1,46 @@
+/** A median with its quartiles. */
+export interface Spread {
+  median: number;
+  low: number;
+  high: number;
+}
+
+/** A cell of a table: text, or a number with the digits to show. */
+export type Cell = string | { value: number | Spread; digits: number; unit?: string };
+
+/** One figure held against what is promised of it. */
+export interface Check {
+  what: string;
+  value: number;
+  atMost?: number;
+  atLeast?: number;
+}
+
+export interface BarChart {
+  kind: "bars";
+  title: string;
+  /** What the bars mean, for instance "× the floor". */
+  unit: string;
+  bars: { name: string; value: number; spread?: Spread; own: boolean }[];
+}
+
+export interface LineChart {
+  kind: "lines";
+  title: string;
+  unit: string;
+  /** The x axis is logarithmic. */
+  lines: { name: string; points: [x: number, y: number][]; own: boolean }[];
+}
+
+export interface Section {
+  title: string;
+  /** How it was measured, in a sentence. */
+  note: string;
+  columns: string[];
+  rows: Cell[][];
+  checks: Check[];
+  charts: (BarChart | LineChart)[];
+}
+
+export const isMet = ({ value, atMost, atLeast }: Check) =>
+  (atMost === undefined || value <= atMost) && (atLeast === undefined || value >= atLeast);

@@ -1,0 +1,59 @@
+/**
+ * How stocklot compares, all in one run.
+ *
+ * npm run bench                     everything, into bench/results.json and bench/results.svg
+ * npm run bench -- --quick          less of everything, under a minute; writes nothing
+ * npm run bench -- overhead page    these sections only; writes nothing
+ *
+ * The peers are installed at the first run. Only loopback addresses are used.
+ */
+import { fork } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+import { chartOf } from "./chart.js";
+import { CHART, RESULTS } from "./paths.js";
+import { prepare } from "./prepare.js";
+import { isMet, type Section } from "./results.js";
+import { SECTIONS } from "./sections/index.js";
+import { tableOf } from "./table.js";
+
+const given = process.argv.slice(2);
+const quick = given.includes("--quick");
+const names = given.filter((argument) => argument !== "--quick");
+const unknown = names.filter((name) => !(name in SECTIONS));
+if (unknown.length > 0) {
+  console.error(`no section ${unknown.join(", ")}; there are ${Object.keys(SECTIONS).join(", ")}`);
+  process.exit(2);
+}
+
+await prepare();
+const machine = {
+  node: process.version,
+  cores: availableParallelism(),
+  platform: `${process.platform} ${process.arch}`,
+};
+console.log(`Node ${machine.node}, ${machine.cores} cores, ${machine.platform}${quick ? ", quick" : ""}`);
+
+const sections: Record<string, Section> = {};
+for (const name of names.length > 0 ? names : Object.keys(SECTIONS)) {
+  const section = await measure(name);
+  sections[name] = section;
+  console.log(tableOf(section));
+}
+if (!quick && names.length === 0) {
+  writeFileSync(RESULTS, `${JSON.stringify({ machine, sections }, null, 2)}\n`);
+  writeFileSync(CHART, chartOf(Object.values(sections), machine));
+}
+const checks = Object.values(sections).flatMap((section) => section.checks);
+console.log(`\n${checks.filter(isMet).length} of ${checks.length} targets met`);
+
+function measure(name: string): Promise<Section> {
+  const child = fork(fileURLToPath(new URL("./section.ts", import.meta.url)), [name, quick ? "quick" : "full"], {
+    execArgv: [...process.execArgv, "--expose-gc"],
+  });
+  return new Promise((resolve, reject) => {
+    child.once("message", (section) => resolve(section as Section));
+    child.once("exit", (code) => reject(new Error(`section ${name} ended with ${code}`)));
+  });
+}

@@ -1,0 +1,131 @@
+import type { InventoryClient } from "stocklot";
+import { collectGarbage, medianOf } from "../measure.js";
+import { queues } from "../peers/limiting.mjs";
+import { itemText } from "../records.js";
+import type { Section } from "../results.js";
+import { openClient } from "../stocklot.js";
+
+const SIZES = [10, 1_000, 10_000];
+/** The smaller crowds are repeated until as many calls were made as in the largest. */
+const CALLS = 10_000;
+
+const TOKEN = '{"access_token":"bench-token","expires_in":86400}';
+const bodies: Record<string, string> = { Token: TOKEN, Item: itemText };
+
+/** Answers when all that were started are there, so that the whole crowd is in flight at once. */
+class Crowd {
+  #answers: (() => void)[] = [];
+  awaited = 1;
+
+  readonly fetch = (url: string | URL | Request): Promise<Response> =>
+    new Promise((resolve) => {
+      const name = /\/(Token|Item)/.exec(String(url))?.[1] ?? "Item";
+      const answer = () => resolve(new Response(bodies[name]));
+      if (name === "Token") return answer();
+      this.#answers.push(answer);
+      if (this.#answers.length < this.awaited) return;
+      for (const ready of this.#answers.splice(0)) ready();
+    });
+}
+
+interface Case {
+  name: string;
+  own: boolean;
+  /** Makes so many calls at once, and waits for them. */
+  run(size: number): Promise<void>;
+}
+
+export async function growth(quick: boolean): Promise<Section> {
+  const rounds = quick ? 3 : 7;
+  const cases = [...ownCases(), ...queues.map(queueCase)];
+  const points = new Map<string, [number, number][]>(cases.map(({ name }) => [name, []]));
+  for (const size of SIZES) {
+    const times = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
+    for (let round = 0; round <= rounds; round += 1) {
+      for (const { name, run } of cases) {
+        const micros = await cpuMicros(() => run(size), size);
+        // The first round warms up.
+        if (round > 0) times.get(name)?.push(micros);
+      }
+    }
+    for (const { name } of cases) points.get(name)?.push([size, medianOf(times.get(name) ?? [])]);
+  }
+  const growths = ownCases().map(({ name }) => {
+    const [, middle = [0, Number.NaN], last = [0, Number.NaN]] = points.get(name) ?? [];
+    return { what: `${name}: 10,000 calls, × the cost at 1,000`, value: last[1] / middle[1], atMost: 1.5 };
+  });
+  return {
+    title: "Growth",
+    note: "CPU time of one call with so many at once; the answers come from memory, so that this is the client alone. The queues of others do nothing but queue.",
+    columns: ["µs a call", ...SIZES.map((size) => size.toLocaleString("en"))],
+    rows: cases.map(({ name }) => [name, ...(points.get(name) ?? []).map(([, value]) => ({ value, digits: 1 }))]),
+    checks: growths,
+    charts: [
+      {
+        kind: "lines",
+        title: "Cost of a call with so many at once",
+        unit: "µs of CPU a call",
+        lines: cases.map(({ name, own }) => ({ name, own, points: points.get(name) ?? [] })),
+      },
+    ],
+  };
+}
+
+function ownCases(): Case[] {
+  const baseUrl = "http://127.0.0.1:1/api/v1";
+  const clientOf = (maxConcurrent: number) => {
+    const crowd = new Crowd();
+    const client = openClient(baseUrl, {
+      fetch: crowd.fetch,
+      rateLimit: { requests: Number.POSITIVE_INFINITY, maxConcurrent },
+    });
+    return { crowd, client };
+  };
+  const free = clientOf(Number.POSITIVE_INFINITY);
+  const narrow = clientOf(16);
+  const exhausted = openClient(baseUrl, {
+    fetch: new Crowd().fetch,
+    rateLimit: { requests: 1, reserved: 0, intervalMs: 3_600_000 },
+  });
+  return [
+    {
+      name: "stocklot, in flight",
+      own: true,
+      run: (size) => {
+        free.crowd.awaited = size;
+        return callAtOnce(free.client, size);
+      },
+    },
+    { name: "stocklot, queued, 16 at a time", own: true, run: (size) => callAtOnce(narrow.client, size) },
+    {
+      name: "stocklot, queued, then aborted",
+      own: true,
+      run: async (size) => {
+        const leave = new AbortController();
+        const calls = Array.from({ length: size }, () => exhausted.items.get("BOLT", { signal: leave.signal }));
+        setImmediate(() => leave.abort());
+        await Promise.allSettled(calls);
+      },
+    },
+  ];
+}
+
+async function callAtOnce(client: InventoryClient, size: number): Promise<void> {
+  await Promise.all(Array.from({ length: size }, () => client.items.get("BOLT")));
+}
+
+const queueCase = ({ name, run }: (typeof queues)[number]): Case => ({
+  name: `${name}, queued, 16 at a time`,
+  own: false,
+  run: (size) => run(Array.from({ length: size }, () => () => new Promise<void>((done) => setImmediate(done)))),
+});
+
+/** CPU time of one of `size` calls, taken over many. */
+async function cpuMicros(run: () => Promise<void>, size: number): Promise<number> {
+  await collectGarbage();
+  const before = process.cpuUsage();
+  const repeats = Math.max(1, Math.min(CALLS / size, 100));
+  for (let repeat = 0; repeat < repeats; repeat += 1) await run();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / repeats / size;
+}

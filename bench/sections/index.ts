@@ -1,0 +1,12 @@
+import type { Section } from "../results.js";
+
+/** What can be measured, in the order in which it is. Each is loaded in a process of its own. */
+export const SECTIONS: Record<string, () => Promise<(quick: boolean) => Promise<Section>>> = {
+  overhead: async () => (await import("./calls.js")).overhead,
+  page: async () => (await import("./calls.js")).page,
+  bulk: async () => (await import("./bulk-read.js")).bulkRead,
+  quota: async () => (await import("./quota.js")).quota,
+  memory: async () => (await import("./memory.js")).memory,
+  startup: async () => (await import("./start-up.js")).startUp,
+  growth: async () => (await import("./growth.js")).growth,
+};

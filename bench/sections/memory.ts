@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { collectGarbage } from "../measure.js";
+import type { Section } from "../results.js";
+import { Services } from "../services.js";
+import { openClient } from "../stocklot.js";
+
+const KIB = 1_024;
+const MIB = 1_024 * KIB;
+const QUEUED = 10_000;
+
+interface Footprint {
+  /** Objects that are held, after a collection. */
+  held: number;
+  /** What the process takes of the machine. */
+  resident: number;
+}
+
+async function footprint(): Promise<Footprint> {
+  await collectGarbage();
+  const { heapUsed, external, rss } = process.memoryUsage();
+  return { held: heapUsed + external, resident: rss };
+}
+
+export async function memory(quick: boolean): Promise<Section> {
+  const lots = quick ? 200_000 : 1_000_000;
+  const iteration = await iterate(lots);
+  const queue = await queueUp();
+  return {
+    title: "Memory",
+    note: `An iteration of ${lots.toLocaleString("en")} lots, looked at after each tenth of them; ${QUEUED.toLocaleString("en")} calls that wait for a slot, half of them aborted then, half served.`,
+    columns: ["what", "value"],
+    rows: [
+      ["iteration: held above the start, at most", { value: iteration.heldMost / MIB, digits: 1, unit: "MiB" }],
+      [
+        "iteration: held above the start, last quarter − first",
+        { value: iteration.drift / MIB, digits: 1, unit: "MiB" },
+      ],
+      ["iteration: resident above the start, at most", { value: iteration.residentMost / MIB, digits: 1, unit: "MiB" }],
+      ["a queued call", { value: queue.bytes / KIB, digits: 2, unit: "KiB" }],
+      ["queued calls served", { value: queue.served, digits: 0 }],
+      ["queued calls aborted", { value: queue.aborted, digits: 0 }],
+    ],
+    checks: [
+      { what: "iteration, resident MiB above the start", value: iteration.residentMost / MIB, atMost: 64 },
+      { what: "iteration, held MiB above the start", value: iteration.heldMost / MIB, atMost: 64 },
+      { what: "a queued call, KiB", value: queue.bytes / KIB, atMost: 4 },
+      { what: "queued calls served or aborted", value: queue.served + queue.aborted, atLeast: QUEUED },
+    ],
+    charts: [],
+  };
+}
+
+async function iterate(lots: number) {
+  const services = new Services();
+  const { baseUrl } = await services.open({ lots });
+  const client = openClient(baseUrl);
+  await client.inventory.listLots().page();
+  const start = await footprint();
+  const samples: Footprint[] = [];
+  let records = 0;
+  let residentMost = 0;
+  for await (const { recNo } of client.inventory.listLots()) {
+    records += 1;
+    if (recNo !== records) throw new Error(`lot ${recNo} came in the place of ${records}`);
+    if (records % 25_000 === 0) residentMost = Math.max(residentMost, process.memoryUsage.rss() - start.resident);
+    if (records % (lots / 10) === 0) samples.push(await footprint());
+  }
+  await client.close();
+  services.close();
+  if (records !== lots) throw new Error(`${records} lots of ${lots}`);
+  const held = samples.map((sample) => sample.held - start.held);
+  return { heldMost: Math.max(...held), residentMost, drift: (held.at(-1) ?? 0) - (held[0] ?? 0) };
+}
+
+async function queueUp() {
+  const services = new Services();
+  const { baseUrl } = await services.open({ latencyMs: [0, 0] });
+  const client = openClient(baseUrl, { rateLimit: { requests: Number.POSITIVE_INFINITY, maxConcurrent: 1 } });
+  await client.items.get("warm-up");
+  const leave = new AbortController();
+  const counts = { served: 0, aborted: 0 };
+  // The first call holds the only place until the others are queued.
+  let letGo = () => {};
+  const before = await footprint();
+  const gate = new Promise<void>((resolve) => (letGo = resolve));
+  const held = openClient(baseUrl, {
+    rateLimit: { requests: Number.POSITIVE_INFINITY, maxConcurrent: 1 },
+    fetch: async (...given) => {
+      await gate;
+      return fetch(...given);
+    },
+  });
+  const calls = Array.from({ length: QUEUED }, (_, index) =>
+    held.items.get("BOLT", index % 2 === 0 ? {} : { signal: leave.signal }).then(
+      () => {
+        counts.served += 1;
+      },
+      () => {
+        counts.aborted += 1;
+      },
+    ),
+  );
+  await sleep(50);
+  const bytes = ((await footprint()).held - before.held) / QUEUED;
+  leave.abort();
+  letGo();
+  await Promise.all(calls);
+  await Promise.all([client.close(), held.close()]);
+  services.close();
+  return { bytes, ...counts };
+}

@@ -1,0 +1,115 @@
+import type { Limit } from "../admissions.js";
+import { openFloor } from "../peers/http.mjs";
+import { limiters, octokitThrottling } from "../peers/limiting.mjs";
+import type { Section } from "../results.js";
+import type { ServiceStats } from "../service.js";
+import { type Service, Services } from "../services.js";
+import { openClient } from "../stocklot.js";
+
+const REQUESTS = 100;
+const INTERVAL_MS = 3_000;
+const WINDOWS: readonly Limit["window"][] = ["sliding", "fixed"];
+
+interface Reader {
+  name: string;
+  read(service: Service, pages: number): Promise<void>;
+}
+
+const READERS: Reader[] = [
+  {
+    name: "stocklot",
+    read: async ({ baseUrl }, pages) => {
+      // Nothing else is to be done here, so nothing is reserved for it.
+      const client = openClient(baseUrl, { rateLimit: { requests: REQUESTS, intervalMs: INTERVAL_MS, reserved: 0 } });
+      let records = 0;
+      for await (const { value } of client.inventory.listLots({ pageSize: 1 }, { concurrency: 16 }).pages()) {
+        records += value.length;
+      }
+      if (records !== pages) throw new Error(`stocklot gave ${records} of ${pages} records`);
+      await client.close();
+    },
+  },
+  ...limiters.map(
+    ({ name, run }): Reader => ({
+      name,
+      read: async (service, pages) => {
+        const { getPage } = openFloor(service.baseUrl, "bench-token");
+        // A refused page is lost: these know nothing of what the service answers.
+        const task = async (page: number) => void (await getPage(page).catch(() => {}));
+        await run(task, pages, { requests: REQUESTS, intervalMs: INTERVAL_MS });
+      },
+    }),
+  ),
+  {
+    name: "octokit throttling",
+    read: ({ baseUrl }, pages) => octokitThrottling(baseUrl, "bench-token", pages, () => {}),
+  },
+];
+
+interface Run {
+  name: string;
+  window: Limit["window"];
+  share: number;
+  seconds: number;
+  stats: ServiceStats;
+}
+
+/** All of the window used, and nothing more. */
+export async function quota(quick: boolean): Promise<Section> {
+  const pages = quick ? 400 : 1_000;
+  const services = new Services();
+  // They wait most of the time, so they run side by side, each against a service of its own.
+  const runs = await Promise.all(
+    READERS.flatMap((reader) => WINDOWS.map((window) => measure(services, reader, window, pages))),
+  );
+  services.close();
+  const own = runs.filter(({ name }) => name === "stocklot");
+  return {
+    title: "Quota",
+    note: `${pages} pages, ${REQUESTS} requests per ${INTERVAL_MS / 1_000} s, 20 to 80 ms of latency. Share: requests let through after the first ${REQUESTS}, of what the window allows in that time.`,
+    columns: ["limiter", "server's window", "share", "429s", "most in 3 s", "time"],
+    rows: runs.map(({ name, window, share, seconds, stats }) => [
+      name,
+      window,
+      { value: share * 100, digits: 1, unit: "%" },
+      { value: stats.refused, digits: 0 },
+      { value: stats.densest, digits: 0 },
+      { value: seconds, digits: 1, unit: "s" },
+    ]),
+    checks: own.flatMap(({ window, share, stats }) => [
+      { what: `share of a ${window} window, %`, value: share * 100, atLeast: 97 },
+      { what: `429s of a ${window} window`, value: stats.refused, atMost: 0 },
+    ]),
+    charts: [
+      {
+        kind: "bars",
+        title: `429s in ${pages} pages, ${REQUESTS} per ${INTERVAL_MS / 1_000} s (sliding window)`,
+        unit: "requests refused",
+        bars: runs
+          .filter(({ window }) => window === "sliding")
+          .map(({ name, stats }) => ({ name, value: stats.refused, own: name === "stocklot" })),
+      },
+    ],
+  };
+}
+
+async function measure(
+  services: Services,
+  { name, read }: Reader,
+  window: Limit["window"],
+  pages: number,
+): Promise<Run> {
+  const service = await services.open({
+    lots: pages,
+    latencyMs: [20, 80],
+    limit: { requests: REQUESTS, intervalMs: INTERVAL_MS, window },
+  });
+  const startedAt = performance.now();
+  await read(service, pages);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const stats = await service.stats();
+  const { admitted } = stats;
+  const later = admitted.length - REQUESTS;
+  const tookMs = (admitted.at(-1) ?? 0) - (admitted[REQUESTS - 1] ?? 0);
+  return { name, window, share: later / REQUESTS / (tookMs / INTERVAL_MS), seconds, stats };
+}

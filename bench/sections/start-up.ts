@@ -1,0 +1,78 @@
+import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { spreadOf } from "../measure.js";
+import { BUILT_PACKAGE } from "../paths.js";
+import type { Section } from "../results.js";
+import { MAX_MAIN_ENTRY_BYTES, mainEntryBytes } from "../size.js";
+
+const BENCH = fileURLToPath(new URL("../", import.meta.url));
+const OWN = new URL("index.js", BUILT_PACKAGE).href;
+
+/** What is imported, and how; each in a fresh process. */
+const IMPORTS: Record<string, string> = {
+  nothing: "",
+  undici: 'await import("undici");',
+  zod: 'await import("zod");',
+  "undici + zod": 'await import("undici"); await import("zod");',
+  stocklot: `await import(${JSON.stringify(OWN)});`,
+  "stocklot (require)": `createRequire(import.meta.url)(${JSON.stringify(fileURLToPath(new URL("index.cjs", BUILT_PACKAGE)))});`,
+  "stocklot, client made": `const { InventoryClient } = await import(${JSON.stringify(OWN)});
+    new InventoryClient({ baseUrl: "http://localhost/api/v1", clientId: "a", clientSecret: "b" });`,
+  got: 'await import("got");',
+  ky: 'await import("ky");',
+  axios: 'await import("axios");',
+  "@octokit/core": 'await import("@octokit/core");',
+  stripe: 'await import("stripe");',
+};
+
+const BASELINE = "undici + zod";
+
+export async function startUp(quick: boolean): Promise<Section> {
+  const rounds = quick ? 5 : 15;
+  const times = new Map<string, number[]>(Object.keys(IMPORTS).map((name) => [name, []]));
+  for (const name of Object.keys(IMPORTS)) importTime(name);
+  for (let round = 0; round < rounds; round += 1) {
+    for (const name of Object.keys(IMPORTS)) times.get(name)?.push(importTime(name));
+  }
+  const took = (name: string) => spreadOf(times.get(name) ?? []);
+  const more = spreadOf(
+    (times.get("stocklot") ?? []).map((time, round) => time - (times.get(BASELINE)?.[round] ?? Number.NaN)),
+  );
+  const bytes = await mainEntryBytes();
+  return {
+    title: "Start-up and size",
+    note: "Time of an import in a fresh process with warm file caches; size of the main entry, minified, without its dependencies.",
+    columns: ["import", "time"],
+    rows: [
+      ...Object.keys(IMPORTS)
+        .slice(1)
+        .map((name) => [name, { value: took(name), digits: 1, unit: "ms" }]),
+      ["main entry, minified", { value: bytes / 1_000, digits: 1, unit: "KB" }],
+    ],
+    checks: [
+      { what: "import of stocklot, ms more than undici + zod", value: more.median, atMost: 30 },
+      { what: "main entry, minified, KB", value: bytes / 1_000, atMost: MAX_MAIN_ENTRY_BYTES / 1_000 },
+    ],
+    charts: [
+      {
+        kind: "bars",
+        title: "Import in a fresh process",
+        unit: "ms",
+        bars: ["undici + zod", "stocklot", "got", "ky", "axios", "stripe"].map((name) => ({
+          name,
+          value: took(name).median,
+          own: name === "stocklot",
+        })),
+      },
+    ],
+  };
+}
+
+function importTime(name: string): number {
+  const script = `import { createRequire } from "node:module";
+    const startedAt = performance.now();
+    ${IMPORTS[name]}
+    console.log(performance.now() - startedAt);`;
+  const options = { cwd: BENCH, encoding: "utf8", env: { ...process.env, NODE_OPTIONS: "" } } as const;
+  return Number(execFileSync(process.execPath, ["--input-type=module", "--eval", script], options));
+}

@@ -1,0 +1,76 @@
+/**
+ * The service that the clients are measured against, in a process of its own: as little as can answer, so that what is
+ * measured is the client. A parent opens as many as it needs, each with its own latency, size and limit.
+ */
+import type { AddressInfo } from "node:net";
+import { Admissions, type Limit } from "./admissions.js";
+import { type Reply as HttpReply, terseServer } from "./http-server.js";
+import { itemText, lotPage, stripePage } from "./records.js";
+
+export interface ServiceOptions {
+  /** Lots in all; 250 a page unless asked otherwise. */
+  lots?: number;
+  /** Wait before each answer, in ms: from, to. */
+  latencyMs?: [number, number];
+  limit?: Limit;
+}
+
+export interface ServiceStats {
+  /** When requests were let through, in ms. */
+  admitted: number[];
+  refused: number;
+  /** Most requests within any interval. */
+  densest: number;
+}
+
+export type Order = { id: number; open: ServiceOptions } | { id: number; stats: number };
+export type Reply = { id: number; port: number } | { id: number; stats: ServiceStats };
+
+const TOKEN = Buffer.from(JSON.stringify({ access_token: "bench-token", token_type: "bearer", expires_in: 86_400 }));
+const ITEM = Buffer.from(itemText);
+const TOO_MANY = Buffer.from(JSON.stringify({ message: "Too many requests" }));
+const PAGE_SIZE = 250;
+
+const books = new Map<number, Admissions>();
+
+process.on("message", (order: Order) => {
+  if ("stats" in order) {
+    const { admitted = [], refused = 0, densest = 0 } = books.get(order.stats) ?? {};
+    process.send?.({ id: order.id, stats: { admitted, refused, densest } } satisfies Reply);
+    return;
+  }
+  const admissions = new Admissions(order.open.limit);
+  const server = terseServer((target, reply) => answer(order.open, admissions, target, reply));
+  server.listen(0, "127.0.0.1", 4_096, () => {
+    const { port } = server.address() as AddressInfo;
+    books.set(port, admissions);
+    process.send?.({ id: order.id, port } satisfies Reply);
+  });
+});
+process.once("disconnect", () => process.exit());
+
+function answer(
+  { lots = 250, latencyMs: [from, to] = [0, 0] }: ServiceOptions,
+  admissions: Admissions,
+  target: string,
+  reply: HttpReply,
+): void {
+  const wait = from + Math.random() * (to - from);
+  const serve = () => reply(200, bodyFor(target, lots));
+  if (admissions.limited) {
+    // A real service counts a request somewhere between its arrival and its answer; here in the middle.
+    setTimeout(() => {
+      const admitted = admissions.admit();
+      setTimeout(() => (admitted ? serve() : reply(429, TOO_MANY)), wait / 2);
+    }, wait / 2);
+  } else if (to > 0) setTimeout(serve, wait);
+  else serve();
+}
+
+function bodyFor(target: string, lots: number): Buffer {
+  if (target.endsWith("/Token")) return TOKEN;
+  if (target.startsWith("/api/v1/Item")) return ITEM;
+  const query = new URL(target, "http://service").searchParams;
+  if (target.startsWith("/v1/customers")) return stripePage(Number(query.get("starting_after") ?? 0), PAGE_SIZE, lots);
+  return lotPage(Number(query.get("page") ?? 1), Number(query.get("pageSize") ?? PAGE_SIZE), lots);
+}

@@ -1,0 +1,31 @@
+import { type Cell, type Check, isMet, type Section } from "./results.js";
+
+/** A section as text for a terminal. */
+export function tableOf({ title, note, columns, rows, checks }: Section): string {
+  const lines = [columns, ...rows.map((row) => row.map(textOf))];
+  const widths = columns.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  const aligned = lines.map((line) =>
+    line
+      .map((text, column) => (column === 0 ? text.padEnd(widths[0] ?? 0) : text.padStart(widths[column] ?? 0)))
+      .join("  "),
+  );
+  return [`\n${title}`, note, "", ...aligned, "", ...checks.map(checkLine)].join("\n");
+}
+
+export function textOf(cell: Cell): string {
+  if (typeof cell === "string") return cell;
+  const { value, digits, unit = "" } = cell;
+  const text = (number: number) => number.toFixed(digits);
+  const space = unit === "×" || unit === "%" || unit === "" ? "" : " ";
+  if (typeof value === "number") return `${text(value)}${space}${unit}`;
+  return `${text(value.median)}${space}${unit} [${text(value.low)}–${text(value.high)}]`;
+}
+
+export function checkLine(check: Check): string {
+  const { what, value, atMost, atLeast } = check;
+  const target = [
+    ...(atMost === undefined ? [] : [`at most ${atMost}`]),
+    ...(atLeast === undefined ? [] : [`at least ${atLeast}`]),
+  ];
+  return `${isMet(check) ? "✓" : "✗"} ${what}: ${Number(value.toFixed(2))} (${target.join(", ")})`;
+}
