@@ -25,14 +25,18 @@ export class Delivery<T> {
 
   isSeen(record: T): boolean {
     const { keyOf } = this.#settings;
-    return keyOf !== undefined && this.#seen.has(keyOf(record));
+    const key = keyOf?.(record);
+    return key !== undefined && this.#seen.has(key);
   }
 
   /** Those of the records that were not met before, which from now on they are. */
   fresh(records: T[]): T[] {
     const { keyOf } = this.#settings;
     if (keyOf === undefined) return records;
-    return records.filter((record) => this.#seen.add(keyOf(record)));
+    return records.filter((record) => {
+      const key = keyOf(record);
+      return key === undefined || this.#seen.add(key);
+    });
   }
 
   /**

@@ -3,7 +3,7 @@ import type { Send } from "../core/pipeline.js";
 import type { Query } from "../core/query.js";
 import type { RequestOptions } from "../core/request-options.js";
 import type { ListOptions } from "./list-options.js";
-import type { Page, PageRequest } from "./page.js";
+import type { Page, PageRequest, RecordKey } from "./page.js";
 import { Paginator } from "./paginator.js";
 
 /** 250 records a page: each page costs one request of the limit. */
@@ -22,7 +22,7 @@ export interface List<T> {
   options: ListOptions;
   answer(request: PageRequest): Answer<Page<T>>;
   maxPageSize: number;
-  keyOf: ((record: T) => string | number) | undefined;
+  keyOf: ((record: T) => RecordKey | undefined) | undefined;
   /** A column with unique values that never change, asked for with `gapless` where the caller does not sort. */
   stableSort?: string | undefined;
 }
@@ -62,6 +62,17 @@ export function paginatorOf<T>(send: Send, list: List<T>): Paginator<T> {
       );
     },
   });
+}
+
+/**
+ * Tells records by a field. An answer that was not checked may lack it; such a record is given as it comes, since taking
+ * it for one that was given before would lose it.
+ */
+export function keyField(name: string): (record: unknown) => RecordKey | undefined {
+  return (record) => {
+    const key: unknown = typeof record === "object" && record !== null ? Reflect.get(record, name) : undefined;
+    return typeof key === "string" || typeof key === "number" ? key : undefined;
+  };
 }
 
 /** `undefined` where there is nothing to check or to apply. */

@@ -71,6 +71,9 @@ export interface PageSource<T> {
   ): Promise<Page<T>>;
 }
 
+/** What tells a record from others. */
+export type RecordKey = string | number;
+
 /** The checked arguments of a list. */
 export interface PagingSettings<T> {
   /** The page to begin with. */
@@ -82,6 +85,6 @@ export interface PagingSettings<T> {
   concurrency: number;
   gapless: boolean;
   onProgress: ((progress: PagingProgress) => void) | undefined;
-  /** Tells two records apart. Without it nothing is de-duplicated. */
-  keyOf: ((record: T) => string | number) | undefined;
+  /** Tells two records apart. Without it nothing is de-duplicated, nor is a record for which it gives `undefined`. */
+  keyOf: ((record: T) => RecordKey | undefined) | undefined;
 }

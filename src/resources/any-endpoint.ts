@@ -7,8 +7,8 @@ import type { Send } from "../core/pipeline.js";
 import type { Query } from "../core/query.js";
 import { readJson } from "../core/read-json.js";
 import type { RequestOptions } from "../core/request-options.js";
-import { InputValidationError, PaginationError } from "../errors/index.js";
-import { paginatorOf } from "../paging/list.js";
+import { InputValidationError } from "../errors/index.js";
+import { keyField, paginatorOf } from "../paging/list.js";
 import { checkListOptions, type ListOptions } from "../paging/list-options.js";
 import { pageOfStandard } from "../paging/page-answer.js";
 import type { Paginator } from "../paging/paginator.js";
@@ -145,21 +145,11 @@ export function paginate<T>(send: Send, wanted: AnyList<T>, options: ListOptions
     options,
     answer: (page) => pageOfStandard<T>(wanted.schema)(page),
     maxPageSize: wanted?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
-    keyOf: keyFunction(wanted?.key),
+    keyOf: typeof wanted?.key === "string" ? keyField(wanted.key) : wanted?.key,
   });
 }
 
 function checkPath(method: string, path: unknown): void {
   const issues = pathIssues(path);
   if (issues.length > 0) throw new InputValidationError(method, issues);
-}
-
-/** Records without a key cannot be told apart; taking them for one would lose them. */
-function keyFunction<T>(key: AnyList<T>["key"]): ((record: T) => string | number) | undefined {
-  if (typeof key !== "string") return key;
-  return (record) => {
-    const value: unknown = record[key];
-    if (typeof value === "string" || typeof value === "number") return value;
-    throw new PaginationError(`a record has no text or number in "${key}" to tell it by`);
-  };
 }

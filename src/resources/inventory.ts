@@ -5,8 +5,9 @@ import { path } from "../core/path.js";
 import type { Send } from "../core/pipeline.js";
 import { readText } from "../core/read-json.js";
 import { reportIssues } from "../core/report-issues.js";
-import type { RequestOptions } from "../core/request-options.js";
-import { type List, paginatorOf } from "../paging/list.js";
+import type { RequestOptions, ResponseInfo } from "../core/request-options.js";
+import type { OutcomeUnknownError } from "../errors/index.js";
+import { keyField, type List, paginatorOf } from "../paging/list.js";
 import { checkListOptions, type ListOptions } from "../paging/list-options.js";
 import { pageOf } from "../paging/page-answer.js";
 import type { Paginator } from "../paging/paginator.js";
@@ -21,6 +22,7 @@ import {
   type ReceiveInput,
   receiveSchema,
 } from "../schemas/transaction.js";
+import { type FoundReceipt, KnownReceipts, ReceiptSearch, receiptOf } from "./find-receipt.js";
 import { recordNumber } from "./record-number.js";
 
 /** What `receive`, `move` and `issue` give. */
@@ -33,12 +35,16 @@ export interface TransactionResult {
 
 const MAX_PAGE_SIZE = 250;
 
+const ASK_FOR_RECEIPT = "Ask client.inventory.findReceipt(error) before you send it again.";
+const COMPARE_LOTS = "Compare the lots of the item with what they were before you send it again.";
+
 const lotPage = pageOf(lotSchema);
 const stockLevelPage = pageOf(stockLevelSchema);
 
 /** Lots, stock levels, and the three stock transactions. Source: service interface, "GET /Inventory" and following. */
 export class Inventory {
   readonly #send: Send;
+  readonly #receipts = new KnownReceipts();
 
   /** @internal */
   constructor(send: Send) {
@@ -57,7 +63,7 @@ export class Inventory {
       options,
       answer: lotPage,
       maxPageSize: MAX_PAGE_SIZE,
-      keyOf: (lot) => lot.recNo,
+      keyOf: keyField("recNo"),
       stableSort: "recNo",
     } satisfies List<Lot>);
   }
@@ -74,7 +80,7 @@ export class Inventory {
       options,
       answer: stockLevelPage,
       maxPageSize: MAX_PAGE_SIZE,
-      keyOf: (level) => level.partNo,
+      keyOf: keyField("partNo"),
       stableSort: "partNo",
     } satisfies List<StockLevel>);
   }
@@ -83,11 +89,40 @@ export class Inventory {
    * Books stock in. Never sent twice where it may have been applied.
    *
    * Source: `POST /Inventory/Receive`.
-   * @throws OutcomeUnknownError when it was sent and no answer came: look for the lot before sending it again.
+   * @throws OutcomeUnknownError when it was sent and no answer came: ask {@link findReceipt} before sending it again.
    */
   async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
     checkInput("inventory.receive", receiveSchema, input);
-    return this.#transact("/Inventory/Receive", input, options);
+    const result = await this.#transact("/Inventory/Receive", input, ASK_FOR_RECEIPT, options);
+    this.#receipts.add(result.recNo);
+    return result;
+  }
+
+  /**
+   * Looks through the newest lots for the receipt that a `receive` of unknown outcome may have made: the same item,
+   * warehouse and units, the same serials, tag and spot where they were given, received after it was sent. Takes one
+   * request for each 250 lots that came since. `options` apply to each of them.
+   *
+   * It cannot know whether a receipt that is not there is still under way: wait, and ask again. Nor can it tell the lot
+   * from one just like it that somebody else received at the same time, or recognise one that has been moved, issued
+   * from or changed since. Give each receipt a `serial` of its own, and these doubts are gone.
+   *
+   * @throws InputValidationError when the error is not the `OutcomeUnknownError` of a `receive`.
+   */
+  async findReceipt(error: OutcomeUnknownError, options: RequestOptions = {}): Promise<FoundReceipt> {
+    const { receipt, sentAt } = receiptOf(error);
+    const search = new ReceiptSearch(receipt, sentAt, this.#receipts);
+    const onResponse = (response: ResponseInfo) => {
+      search.time.learnClock(response);
+      return options.onResponse?.(response);
+    };
+    for await (const { value } of this.listLots(
+      { wid: receipt.wid },
+      { ...options, onResponse, readAhead: 0 },
+    ).pages()) {
+      if (search.look(value)) break;
+    }
+    return search.result;
   }
 
   /**
@@ -98,7 +133,7 @@ export class Inventory {
    */
   async move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
     checkInput("inventory.move", moveSchema, input);
-    return this.#transact("/Inventory/Move", input, options);
+    return this.#transact("/Inventory/Move", input, COMPARE_LOTS, options);
   }
 
   /**
@@ -109,16 +144,17 @@ export class Inventory {
    */
   async issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
     checkInput("inventory.issue", issueSchema, input);
-    return this.#transact("/Inventory/Issue", input, options);
+    return this.#transact("/Inventory/Issue", input, COMPARE_LOTS, options);
   }
 
   #transact(
     path: string,
     body: ReceiveInput | MoveInput | IssueInput,
+    afterwards: string,
     options: RequestOptions | undefined,
   ): Promise<TransactionResult> {
     return this.#send(
-      { method: "POST", path, body, answer: transactionResult, repeatable: false, priority: "high" },
+      { method: "POST", path, body, answer: transactionResult, afterwards, repeatable: false, priority: "high" },
       options,
     );
   }

@@ -3,8 +3,9 @@ import { json } from "../core/answers.js";
 import { checkInput } from "../core/check-input.js";
 import { path } from "../core/path.js";
 import type { Send } from "../core/pipeline.js";
-import type { RequestOptions } from "../core/request-options.js";
-import { type List, paginatorOf } from "../paging/list.js";
+import type { RequestOptions, ResponseInfo } from "../core/request-options.js";
+import { NotFoundError, type OutcomeUnknownError } from "../errors/index.js";
+import { keyField, type List, paginatorOf } from "../paging/list.js";
 import { checkListOptions, type ListOptions } from "../paging/list-options.js";
 import { pageOf } from "../paging/page-answer.js";
 import type { Paginator } from "../paging/paginator.js";
@@ -13,7 +14,11 @@ import { type Item, itemSchema } from "../schemas/item.js";
 import { type CreateItemInput, createItemSchema, type ItemChanges, itemChangesSchema } from "../schemas/item-input.js";
 import { integerSchema, skuSchema } from "../schemas/key.js";
 import { type ItemListParams, itemListSchema } from "../schemas/list-params.js";
+import { creationOf, type FoundItem, judgeItem } from "./find-created.js";
 import { type CreatedItem, created, type DiscontinuedItem, itemStatus, type UpdatedItem } from "./item-status.js";
+import { SendingTime } from "./moment.js";
+
+const SEND_AGAIN = "Sent again, it ends the same.";
 
 const MAX_PAGE_SIZE = 250;
 
@@ -45,7 +50,7 @@ export class Items {
       options,
       answer: itemPage,
       maxPageSize: MAX_PAGE_SIZE,
-      keyOf: (item) => item.partNo,
+      keyOf: keyField("partNo"),
       stableSort: "shortID",
     } satisfies List<Item>);
   }
@@ -98,7 +103,7 @@ export class Items {
    *
    * Source: `POST /Item`. The service answers with a reference or with the whole item; `item` is there in the second case.
    * @throws BadRequestError or ConflictError when the SKU is taken: the document names both 400 and 409.
-   * @throws OutcomeUnknownError when it was sent and no usable answer came.
+   * @throws OutcomeUnknownError when it was sent and no usable answer came: ask {@link findCreated} before sending it again.
    */
   async create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
     checkInput("items.create", createItemSchema, input);
@@ -108,12 +113,37 @@ export class Items {
         path: "/Item",
         body: input,
         answer: created(input.shortID),
+        afterwards: "Ask client.items.findCreated(error) before you send it again.",
         successByStatus: true,
         repeatable: false,
         priority: "high",
       },
       options,
     );
+  }
+
+  /**
+   * Looks for the item that a `create` of unknown outcome may have made, with one `get`: it must be there as it was sent,
+   * and have been created after that.
+   *
+   * It cannot know whether an item that is not there is still under way: wait, and ask again. To send a `create` again is
+   * safe in so far as a SKU is given once: the second is refused with a 400 or 409.
+   *
+   * @throws InputValidationError when the error is not the `OutcomeUnknownError` of a `create`.
+   */
+  async findCreated(error: OutcomeUnknownError, options: RequestOptions = {}): Promise<FoundItem> {
+    const { creation, sentAt } = creationOf(error);
+    const time = new SendingTime(sentAt);
+    const onResponse = (response: ResponseInfo) => {
+      time.learnClock(response);
+      return options.onResponse?.(response);
+    };
+    try {
+      return judgeItem(await this.get(creation.shortID, { ...options, onResponse }), creation, time);
+    } catch (failure) {
+      if (failure instanceof NotFoundError) return { outcome: "not-applied" };
+      throw failure;
+    }
   }
 
   /**
@@ -131,6 +161,7 @@ export class Items {
         path: "/Item",
         body: { ...changes, shortID },
         answer: itemStatus("updated"),
+        afterwards: SEND_AGAIN,
         repeatable: true,
         priority: "high",
       },
@@ -151,6 +182,7 @@ export class Items {
         method: "DELETE",
         path: path`/Item/${shortID}`,
         answer: itemStatus("discontinued"),
+        afterwards: SEND_AGAIN,
         repeatable: true,
         priority: "high",
       },
