@@ -47,6 +47,8 @@ export type { ListOptions } from "./paging/list-options.js";
 export type { Page, PagingOptions, PagingProgress } from "./paging/page.js";
 export type { Paginator } from "./paging/paginator.js";
 export type { AnyList, AnyRequest } from "./resources/any-endpoint.js";
+export type { FoundItem } from "./resources/find-created.js";
+export type { FoundReceipt } from "./resources/find-receipt.js";
 export type { Inventory, TransactionResult } from "./resources/inventory.js";
 export type { CreatedItem, DiscontinuedItem, UpdatedItem } from "./resources/item-status.js";
 export type { Items } from "./resources/items.js";

@@ -23,6 +23,8 @@ export interface CallRequest<T> {
   bulk?: boolean | undefined;
   /** A success status alone tells that the write was applied, also when the connection breaks within the body. */
   successByStatus?: boolean | undefined;
+  /** What the caller can do to learn whether a write of unknown outcome was applied: a sentence for its error. */
+  afterwards?: string | undefined;
   /** The request for a token: needs none itself. */
   isTokenRequest?: boolean | undefined;
 }

@@ -88,11 +88,13 @@ function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
   return !(call.request.successByStatus && failure.head && isSuccess(failure.head.status));
 }
 
+const LOOK_FIRST = "Look before you send it again.";
+
 function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
-  const { method, path } = call.request;
+  const { method, path, afterwards = LOOK_FIRST } = call.request;
   const { query, contentType, body } = call.payload;
   return new OutcomeUnknownError(
-    `${call.title}: sent, but whether it was applied is not known (${withReason(cause).replace(`${call.title}: `, "")}). Look before you send it again.`,
+    `${call.title}: sent, but whether it was applied is not known (${withReason(cause).replace(`${call.title}: `, "")}). ${afterwards}`,
     {
       cause,
       request: {

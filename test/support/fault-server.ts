@@ -36,6 +36,8 @@ export class FaultServer {
   #port = 0;
   /** Waits this long before it handles a request. */
   latencyMs = 0;
+  /** How far the clock of its `Date` headers is off. */
+  clockOffsetMs = 0;
 
   static async start(): Promise<FaultServer> {
     const server = new FaultServer();
@@ -121,6 +123,7 @@ export class FaultServer {
       if (response.destroyed) return;
     }
     const answer = !fault || fault.applies ? this.service.answer(seen) : { status: 200, body: { recNo: 1 } };
+    if (this.clockOffsetMs !== 0) response.setHeader("date", new Date(Date.now() + this.clockOffsetMs).toUTCString());
     const exchange = { request, response, answer, signal: this.#end.signal };
     if (fault) fault.respond(exchange);
     else ordinary(exchange);

@@ -1,0 +1,261 @@
+import { describe, expect, it } from "vitest";
+import {
+  type ClientOptions,
+  type InventoryClient,
+  NotFoundError,
+  OutcomeUnknownError,
+  type ReceiveInput,
+} from "../../src/index.js";
+import type { FaultServer } from "../support/fault-server.js";
+import * as faults from "../support/faults.js";
+import { connect, failureOf, startServer } from "../support/with-server.js";
+import { WRITES } from "../support/writes.js";
+
+const RECEIPT: ReceiveInput = { itemID: "BOLT", units: 12.5, wid: 3, reasonCode: 1, spot: "A-01", serial: "S-1" };
+const PLAIN: ReceiveInput = { itemID: "BOLT", units: 12.5, wid: 3, reasonCode: 1 };
+
+/** A lot that fits the receipt. */
+const fitting = { shortID: "BOLT", units: 12.5, wID: 3, spot: "A-01", serial: "S-1" };
+
+const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
+const HOUR_MS = 3_600_000;
+
+async function unknownOf(call: Promise<unknown>): Promise<OutcomeUnknownError> {
+  const error = await failureOf(call);
+  if (!(error instanceof OutcomeUnknownError)) throw error;
+  return error;
+}
+
+async function setUp(options: ClientOptions = {}) {
+  const server = await startServer();
+  const client = connect(server, { rateLimit: false, ...options });
+  await client.items.get("BOLT");
+  return { server, client };
+}
+
+const lostAfter = (server: FaultServer, client: InventoryClient, receipt = RECEIPT) => {
+  server.plan(faults.droppedAfterEffect());
+  return unknownOf(client.inventory.receive(receipt));
+};
+const lostBefore = (server: FaultServer, client: InventoryClient, receipt = RECEIPT) => {
+  server.plan(faults.dropped());
+  return unknownOf(client.inventory.receive(receipt));
+};
+
+describe("findReceipt", () => {
+  it("says applied, and gives the lot, when only the answer was lost", async () => {
+    const { server, client } = await setUp();
+    const error = await lostAfter(server, client);
+    const found = await client.inventory.findReceipt(error);
+    expect(found).toMatchObject({ outcome: "applied", lots: [{ ...fitting, recNo: server.service.lots[0]?.recNo }] });
+  });
+
+  it("says not applied when the request was lost", async () => {
+    const { server, client } = await setUp();
+    const error = await lostBefore(server, client);
+    expect(await client.inventory.findReceipt(error)).toEqual({ outcome: "not-applied", lots: [] });
+  });
+
+  it.each([
+    ["of another item", { shortID: "NUT" }],
+    ["of other units", { units: 12 }],
+    ["in another warehouse", { wID: 4 }],
+    ["at another spot", { spot: "A-02" }],
+    ["with another serial", { serial: "S-2" }],
+    ["without a serial", { serial: "" }],
+    ["of an hour ago", { received: ago(HOUR_MS) }],
+  ])("is not misled by a lot %s", async (_, difference) => {
+    const { server, client } = await setUp();
+    const error = await lostBefore(server, client);
+    server.service.addLot({ ...fitting, ...difference });
+    expect(await client.inventory.findReceipt(error)).toEqual({ outcome: "not-applied", lots: [] });
+  });
+
+  it("looks at the second serial and the tag where they were given", async () => {
+    const { server, client } = await setUp();
+    const error = await lostBefore(server, client, { ...RECEIPT, serial2: "X", rfidTag: "T" });
+    server.service.addLot({ ...fitting, serial2: "Y", rFIDTag: "T" });
+    server.service.addLot({ ...fitting, serial2: "X", rFIDTag: null });
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "not-applied" });
+    server.service.addLot({ ...fitting, serial2: "X", rFIDTag: "T" });
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
+  });
+
+  it("says ambiguous when there are two lots that fit", async () => {
+    const { server, client } = await setUp();
+    const error = await lostAfter(server, client);
+    server.service.addLot(fitting);
+    const found = await client.inventory.findReceipt(error);
+    expect(found).toMatchObject({ outcome: "ambiguous", lots: [fitting, fitting] });
+  });
+
+  it("is not misled by a receipt of this client's that is known to have been applied", async () => {
+    const { server, client } = await setUp();
+    await client.inventory.receive(PLAIN);
+    const error = await lostBefore(server, client, PLAIN);
+    await client.inventory.receive(PLAIN);
+    expect(await client.inventory.findReceipt(error)).toEqual({ outcome: "not-applied", lots: [] });
+    const other = await lostAfter(server, client, PLAIN);
+    expect(await client.inventory.findReceipt(other)).toMatchObject({ outcome: "applied" });
+  });
+
+  it("says ambiguous where somebody else's lot came so shortly before that clocks cannot tell", async () => {
+    const { server, client } = await setUp();
+    server.service.addLot({ ...fitting, received: ago(200) });
+    const error = await lostBefore(server, client);
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "ambiguous", lots: [fitting] });
+  });
+
+  it("takes a spot that the service filled in, and doubts a serial that it did", async () => {
+    const { server, client } = await setUp();
+    const first = await lostBefore(server, client, PLAIN);
+    const lot = server.service.addLot({ ...fitting, spot: "DOCK", serial: "" });
+    expect(await client.inventory.findReceipt(first)).toMatchObject({ outcome: "applied" });
+    lot.serial = "AUTO-1";
+    expect(await client.inventory.findReceipt(first)).toMatchObject({ outcome: "ambiguous" });
+  });
+
+  it.each<[string, (time: Date) => string, string]>([
+    ["microseconds", (time) => time.toISOString().replace("Z", "123Z"), "applied"],
+    ["no offset", (time) => time.toISOString().replace("Z", ""), "applied"],
+    ["whole seconds", (time) => time.toISOString().replace(/\.\d+/, ""), "applied"],
+    [
+      "another offset",
+      (time) => new Date(time.getTime() + 2 * HOUR_MS).toISOString().replace("Z", "+02:00"),
+      "applied",
+    ],
+    ["days only", (time) => time.toISOString().slice(0, 10), "ambiguous"],
+    ["days written as midnight", (time) => `${time.toISOString().slice(0, 10)}T00:00:00`, "ambiguous"],
+    ["no time that can be read", () => "just now", "ambiguous"],
+  ])("reads times with %s", async (_, write, outcome) => {
+    const { server, client } = await setUp();
+    const error = await lostAfter(server, client);
+    const [lot] = server.service.lots;
+    if (lot) lot.received = write(new Date());
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome });
+  });
+
+  it.each([
+    ["behind", -10 * 60_000],
+    ["ahead", 10 * 60_000],
+  ])("is right also when the service's clock is %s", async (_, offMs) => {
+    const { server, client } = await setUp();
+    server.clockOffsetMs = offMs;
+    const atService = (ms: number) => new Date(Date.now() + offMs - ms).toISOString();
+    const error = await lostAfter(server, client);
+    const [lot] = server.service.lots;
+    if (lot) lot.received = atService(-1_500);
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
+    if (lot) lot.received = atService(60_000);
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "not-applied" });
+  });
+
+  it("reads no further than to lots that are older, and the whole list where it is not newest first", async () => {
+    const { server, client } = await setUp();
+    const error = await lostAfter(server, client);
+    for (let count = 0; count < 600; count += 1)
+      server.service.lots.push({ ...server.service.addLot({}), received: ago(HOUR_MS + count) });
+    server.service.lots.splice(0, 600);
+    const before = server.seen.length;
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
+    expect(server.seen.length - before).toBeLessThanOrEqual(2);
+    server.service.lots.reverse();
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
+  });
+
+  it("takes the options of a call", async () => {
+    const { server, client } = await setUp();
+    const error = await lostAfter(server, client);
+    const statuses: number[] = [];
+    await client.inventory.findReceipt(error, { onResponse: ({ status }) => void statuses.push(status) });
+    expect(statuses).toEqual([200]);
+    const signal = AbortSignal.abort();
+    expect(await failureOf(client.inventory.findReceipt(error, { signal }))).toBe(signal.reason);
+  });
+
+  it("refuses any other error", async () => {
+    const { server, client } = await setUp();
+    server.plan(faults.dropped());
+    const ofMove = await unknownOf(client.inventory.move({ itemID: "BOLT", units: 1, wid: 3 }));
+    for (const error of [ofMove, new Error("x"), undefined]) {
+      expect(await failureOf(client.inventory.findReceipt(error as OutcomeUnknownError))).toMatchObject({
+        name: "InputValidationError",
+        issues: [{ path: ["error"] }],
+      });
+    }
+  });
+});
+
+describe("findCreated", () => {
+  const lost = (client: InventoryClient) => unknownOf(client.items.create({ shortID: "NUT", description: "Nut M8" }));
+
+  it("says applied, and gives the item, when only the answer was lost", async () => {
+    const { server, client } = await setUp();
+    server.plan(faults.droppedAfterEffect());
+    const found = await client.items.findCreated(await lost(client));
+    expect(found).toMatchObject({ outcome: "applied", item: { shortID: "NUT", description: "Nut M8" } });
+  });
+
+  it("says not applied when there is no such item", async () => {
+    const { server, client } = await setUp();
+    server.plan(faults.dropped());
+    expect(await client.items.findCreated(await lost(client))).toEqual({ outcome: "not-applied" });
+  });
+
+  it("says not applied when the item was there before", async () => {
+    const { server, client } = await setUp();
+    await client.items.create({ shortID: "NUT" });
+    Object.assign(server.service.items.get("NUT") ?? {}, { created: ago(HOUR_MS) });
+    server.plan(faults.status(500));
+    expect(await client.items.findCreated(await lost(client))).toMatchObject({
+      outcome: "not-applied",
+      item: { shortID: "NUT" },
+    });
+  });
+
+  it.each([
+    ["has other values", { description: "Somebody else's nut" }],
+    ["does not tell when it was created", { created: "" }],
+    ["tells only the day on which it was created", { created: new Date().toISOString().slice(0, 10) }],
+  ])("says ambiguous when the item %s", async (_, difference) => {
+    const { server, client } = await setUp();
+    server.plan(faults.droppedAfterEffect());
+    const error = await lost(client);
+    Object.assign(server.service.items.get("NUT") ?? {}, difference);
+    expect(await client.items.findCreated(error)).toMatchObject({ outcome: "ambiguous", item: { shortID: "NUT" } });
+  });
+
+  it("fails as any other call does", async () => {
+    const { server, client } = await setUp({ retry: false });
+    server.plan(faults.dropped());
+    const error = await lost(client);
+    server.plan(faults.status(500));
+    expect(await failureOf(client.items.findCreated(error))).toMatchObject({ name: "ServerError" });
+    expect(await failureOf(client.items.findCreated(new NotFoundError(NOT_FOUND) as never))).toMatchObject({
+      name: "InputValidationError",
+    });
+  });
+});
+
+const NOT_FOUND = { status: 404, code: "", message: "", method: "", path: "", headers: {}, attempts: 1 };
+
+describe("the error of an unknown outcome", () => {
+  it.each(WRITES.filter(({ idempotent }) => !idempotent))("of $name says how to find out", async (write) => {
+    const { server, client } = await setUp();
+    server.plan(faults.droppedAfterEffect());
+    const { message } = await unknownOf(write.call(client));
+    expect(message).toContain("not known");
+    const way = { create: "items.findCreated", receive: "inventory.findReceipt", move: "lots", issue: "lots" };
+    expect(message).toContain(way[write.name as keyof typeof way]);
+  });
+
+  it("keeps what was sent, whatever the caller does to its object meanwhile", async () => {
+    const { server, client } = await setUp();
+    server.plan(faults.hang({ applies: false }));
+    const receipt = { ...PLAIN, expires: new Date("2027-01-01T00:00:00Z") };
+    const failed = unknownOf(client.inventory.receive(receipt, { timeoutMs: 200 }));
+    receipt.units = 99;
+    const { request } = await failed;
+    expect(request.body).toEqual({ ...PLAIN, expires: "2027-01-01T00:00:00.000Z" });
+  });
+});
