@@ -48,15 +48,14 @@ async function exchange(tools: AttemptTools, call: Call, token: string | undefin
     () => event,
     () => `${call.title} (attempt ${event.attempt})`,
   );
+  const headers = { ...call.settings.headers };
+  if (contentType !== undefined) headers["content-type"] = contentType;
+  if (token !== undefined) headers.authorization = `Bearer ${token}`;
   try {
     const response = await tools.transport.send({
       method,
       target,
-      headers: {
-        ...call.settings.headers,
-        ...(contentType === undefined ? {} : { "content-type": contentType }),
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      },
+      headers,
       body,
       timeoutMs: call.settings.timeoutMs,
       maxResponseBytes: tools.maxResponseBytes,

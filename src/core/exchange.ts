@@ -63,15 +63,12 @@ export class Exchange {
     this.#finish();
     const [only] = this.#chunks;
     const raw = this.#chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(this.#chunks);
-    const timing = this.#timing;
-    if (encoding === undefined) this.#resolve({ ...head, body: raw, timing });
+    const answer = (body: Buffer) => ({ status: head.status, headers: head.headers, body, timing: this.#timing });
+    if (encoding === undefined) this.#resolve(answer(raw));
     else {
-      const decoded = decompress(raw, encoding, this.#request.maxResponseBytes).then(
-        (body) => ({ ...head, body, timing }),
-        (error: unknown) => {
-          throw this.#failure(isTooLarge(error) ? { kind: "too large" } : { kind: "undecodable", cause: error });
-        },
-      );
+      const decoded = decompress(raw, encoding, this.#request.maxResponseBytes).then(answer, (error: unknown) => {
+        throw this.#failure(isTooLarge(error) ? { kind: "too large" } : { kind: "undecodable", cause: error });
+      });
       this.#resolve(decoded);
     }
   }
