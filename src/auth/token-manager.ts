@@ -86,25 +86,56 @@ export class TokenManager {
   }
 
   async #obtain(lifetime: Lifetime): Promise<StoredToken> {
-    const { store, secrets } = this.#options;
+    const { store } = this.#options;
     const refused = this.#refused;
-    const due = this.#token?.accessToken;
+    // The token that is about to expire may still be in the store.
+    const useless = [refused, this.#token?.accessToken];
     if (refused !== undefined) await this.#tryStore("delete", () => store.delete(refused));
-    const stored = await this.#tryStore("get", () => store.get());
-    // The token that is about to expire may still be in the store, and one may have been refused while we asked.
-    if (isUsable(stored) && ![refused, due, this.#refused].includes(stored.accessToken)) {
-      secrets.addToken(stored.accessToken);
-      return stored;
+    const stored = await this.#stored(useless);
+    if (stored) return stored;
+    const unlock = await this.#lock(lifetime);
+    try {
+      // Whoever had the lock before may have got one for all.
+      const meanwhile = unlock && (await this.#stored(useless));
+      if (meanwhile) return meanwhile;
+      const token = await this.#options.request(lifetime);
+      await this.#tryStore("set", () => store.set({ ...token }));
+      return token;
+    } finally {
+      if (unlock) void this.#tryStore("unlock", unlock);
     }
-    const token = await this.#options.request(lifetime);
-    await this.#tryStore("set", () => store.set({ ...token }));
-    return token;
   }
 
-  async #tryStore<T>(action: string, run: () => Promise<T>): Promise<T | undefined> {
+  /** The token of the store, if there is one that may be used. */
+  async #stored(useless: readonly (string | undefined)[]): Promise<StoredToken | undefined> {
+    const { store, secrets } = this.#options;
+    const stored = await this.#tryStore("get", () => store.get());
+    // One may have been refused while we asked.
+    if (!isUsable(stored) || [...useless, this.#refused].includes(stored.accessToken)) return undefined;
+    secrets.addToken(stored.accessToken);
+    return stored;
+  }
+
+  /** Waits for the other processes that share the store; a store of one process needs no lock. */
+  async #lock(lifetime: Lifetime): Promise<(() => Promise<void>) | undefined> {
+    const { store } = this.#options;
+    if (!store.lock) return undefined;
+    lifetime.throwIfEnded();
+    const lock = store.lock.bind(store);
+    const calledOff = new AbortController();
+    const forget = lifetime.onEnd(() => calledOff.abort());
+    const unlock = await this.#tryStore("lock", () => lock(calledOff.signal), calledOff.signal);
+    forget();
+    if (lifetime.ending && unlock) void this.#tryStore("unlock", unlock);
+    lifetime.throwIfEnded();
+    return unlock;
+  }
+
+  async #tryStore<T>(action: string, run: () => Promise<T>, calledOff?: AbortSignal): Promise<T | undefined> {
     try {
       return await run();
     } catch (error) {
+      if (calledOff?.aborted) return undefined;
       this.#options.warn(`the token store failed to ${action}: ${messageOf(error)}`);
       return undefined;
     }

@@ -15,6 +15,11 @@ export interface TokenStore {
   set(token: StoredToken): Promise<void>;
   /** Removes the token if it still is the one that the service refused. */
   delete(staleAccessToken: string): Promise<void>;
+  /**
+   * For a store that several processes share: waits until no other process is getting a token, and gives what lets the
+   * next one go on. Rejects with the signal's reason when the client needs no token any more.
+   */
+  lock?(signal: AbortSignal): Promise<() => Promise<void>>;
 }
 
 export function createMemoryTokenStore(): TokenStore {

@@ -55,6 +55,10 @@ export class QueueingLimiter implements RateLimiter, SlotListener {
     this.#serve();
   }
 
+  slotsDelayed(delayMs: number): void {
+    this.#callOffWhoeverIsTooLate(delayMs);
+  }
+
   slotsFailed(error: unknown): void {
     for (const waiting of this.#lanes) waiting.leave(undefined, error);
     this.#tellWhoWaits();

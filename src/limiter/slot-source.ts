@@ -35,6 +35,8 @@ export interface SlotListener {
   slotsChanged(): void;
   /** The others who share the slots pause: so do we. */
   pauseLearned(delayMs: number): void;
+  /** No slot comes before this time is over. */
+  slotsDelayed(delayMs: number): void;
   /** There will be no slots for those who wait now. */
   slotsFailed(error: unknown): void;
 }

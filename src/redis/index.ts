@@ -1,0 +1,7 @@
+// What is not listed here is private: the ledger, its script, how a process does without it, and the cipher.
+export type { StoredToken, TokenStore } from "../auth/token-store.js";
+export type { RateLimitOptions } from "../limiter/rate-limit-options.js";
+export type { RateLimiter, RateLimitSnapshot } from "../limiter/rate-limiter.js";
+export type { RedisClient } from "./redis-client.js";
+export { createRedisRateLimiter, type RedisRateLimiterOptions } from "./redis-rate-limiter.js";
+export { createRedisTokenStore, type RedisTokenStoreOptions } from "./redis-token-store.js";

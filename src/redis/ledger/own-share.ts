@@ -1,0 +1,36 @@
+import type { Terms } from "./terms.js";
+
+/** Where nobody was ever heard of, as many processes are supposed to share the limit. */
+const SUPPOSED_PROCESSES = 10;
+/** The part of its share that a process without slots may use at once. */
+const FIRST_PART = 1 / 4;
+
+/** What a process knew when it was cut off from the ledger. */
+export interface Memory {
+  /** Processes that shared the limit; `undefined` when the ledger was never reached. */
+  members: number | undefined;
+  /** Slots that it had then. */
+  held: number;
+}
+
+/** How many slots a process may have that is cut off from the ledger, and how often they come back. */
+export interface Share {
+  slots: number;
+  returnMs: number;
+}
+
+/**
+ * The share of a process that has to do without the ledger. In the first interval it does with the slots it has, since
+ * the others have the rest of them; later, when all of those have come back, with an even part. So while all are cut
+ * off, they keep to the limit together; when only some are, the rest may use up the whole limit beside them.
+ */
+export function ownShare({ members, held }: Memory, sinceMs: number, terms: Terms): Share {
+  const { requests, returnMs } = terms;
+  const processes = members ?? SUPPOSED_PROCESSES;
+  const even = Math.max(1, Math.floor(requests / processes));
+  const atFirst = Math.max(1, Math.floor(even * FIRST_PART), Math.min(held, even));
+  const isLater = members === undefined || members === 1 || sinceMs > returnMs;
+  // More processes than slots: each has one, and it comes back more slowly.
+  const stretch = members === undefined ? 1 : Math.max(1, processes / requests);
+  return { slots: isLater ? even : atFirst, returnMs: returnMs * stretch };
+}

@@ -1,0 +1,93 @@
+import { ConfigurationError } from "../errors/index.js";
+import { Clock } from "../limiter/clock.js";
+import { QueueingLimiter } from "../limiter/queueing-limiter.js";
+import { type RateLimitOptions, rateLimitSettings } from "../limiter/rate-limit-options.js";
+import type { RateLimiter } from "../limiter/rate-limiter.js";
+import { Ledger } from "./ledger/ledger.js";
+import { SharedSlots } from "./ledger/shared-slots.js";
+import { termsOf } from "./ledger/terms.js";
+import { checkRedis, type RedisClient } from "./redis-client.js";
+
+/** A limit that all processes with the same `key` keep together. */
+export interface RedisRateLimiterOptions extends RateLimitOptions {
+  /** The caller's own ioredis client (`Redis` or `Cluster`). It is used, and never closed. */
+  redis: RedisClient;
+  /**
+   * Name of the limit. Processes with the same one share it; give them the same limits.
+   * @default "default"
+   */
+  key?: string | undefined;
+  /**
+   * Requests in any interval, of all processes together, token requests included. Not `Infinity`.
+   * @default 100
+   */
+  requests?: number | undefined;
+  /**
+   * Length of the interval in ms. Not `Infinity`.
+   * @default 60_000
+   */
+  intervalMs?: number | undefined;
+  /**
+   * Slots of each interval that further pages of iterations may not use, in all processes together.
+   * @default a tenth of `requests`
+   */
+  reserved?: number | undefined;
+  /**
+   * Requests that this process has under way at the same time.
+   * @default 16
+   */
+  maxConcurrent?: number | undefined;
+  /**
+   * What happens while Redis cannot be reached. `"local"`: the process goes on with its share of the limit, and warns.
+   * `"fail"`: calls reject with a `ConnectionError` after at most a second. Either ends by itself when Redis is back.
+   * @default "local"
+   */
+  onStoreError?: "fail" | "local" | undefined;
+  /**
+   * Told once for each time that Redis cannot be reached.
+   * @default process.emitWarning
+   */
+  onWarning?: ((message: string) => void) | undefined;
+}
+
+/**
+ * A rate limiter that several processes share through Redis: one limit and one pause after a 429, exact in every interval
+ * by Redis' clock. The queue, its priorities and `maxConcurrent` are each process's own.
+ *
+ * @example
+ * const redis = new Redis(url);
+ * const client = new InventoryClient({ rateLimiter: createRedisRateLimiter({ redis, key: "acme", requests: 100 }) });
+ * @throws ConfigurationError when an option is wrong.
+ */
+export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
+  if (typeof options !== "object" || options === null) throw new ConfigurationError(`${TITLE}: options are missing`);
+  const { redis, key, onStoreError = "local", onWarning = emitWarning, ...limits } = options;
+  checkRedis(TITLE, { redis, key });
+  if (onStoreError !== "local" && onStoreError !== "fail") {
+    throw new ConfigurationError(`${TITLE}: onStoreError must be "fail" or "local"`);
+  }
+  if (typeof onWarning !== "function") throw new ConfigurationError(`${TITLE}: onWarning must be a function`);
+  const settings = rateLimitSettings(limits);
+  if (!Number.isFinite(settings.requests) || !Number.isFinite(settings.intervalMs)) {
+    throw new ConfigurationError(`${TITLE}: requests and intervalMs must be finite, or there is nothing to share`);
+  }
+  const clock = new Clock();
+  const terms = termsOf(settings);
+  return new QueueingLimiter(
+    settings,
+    clock,
+    (listener) =>
+      new SharedSlots({
+        terms,
+        clock,
+        listener,
+        ledger: (owner) => new Ledger(redis, key, terms, owner),
+        onStoreError,
+        warn: onWarning,
+      }),
+  );
+}
+
+const TITLE = "Redis rate limiter";
+
+const emitWarning = (message: string) => process.emitWarning(message, { type: "StocklotWarning" });

@@ -1,0 +1,75 @@
+import { z } from "zod";
+import type { TokenStore } from "../auth/token-store.js";
+import { ConfigurationError } from "../errors/index.js";
+import { lazy } from "../schemas/field.js";
+import { checkRedis, keyName, type RedisClient } from "./redis-client.js";
+import { Script } from "./script.js";
+import { inTime } from "./token/in-time.js";
+import { tokenCipher } from "./token/token-cipher.js";
+import { takeLock } from "./token/token-lock.js";
+
+/** A token that all processes with the same `key` use together. */
+export interface RedisTokenStoreOptions {
+  /** The caller's own ioredis client (`Redis` or `Cluster`). It is used, and never closed. */
+  redis: RedisClient;
+  /**
+   * Name of the token. One for each client ID: processes with the same one use the same token.
+   * @default "default"
+   */
+  key?: string | undefined;
+  /**
+   * Encrypts the token in Redis (AES-256-GCM). The same in all processes.
+   * @default none: the token is kept as it is
+   */
+  secret?: string | undefined;
+}
+
+const GET = new Script(`return { redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1]) }`);
+const SET = new Script(`redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])`);
+/** Each value begins with the fingerprint of its token. */
+const DELETE = new Script(`
+local stored = redis.call('GET', KEYS[1])
+if stored and string.sub(stored, 1, #ARGV[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
+`);
+
+const storedSchema = lazy(() => z.tuple([z.string().nullable(), z.number()]));
+
+/**
+ * Keeps the access token in Redis, for as long as it is good. Processes that need a token at once make one token request
+ * between them.
+ *
+ * @throws ConfigurationError when an option is wrong.
+ */
+export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenStore {
+  if (typeof options !== "object" || options === null) throw new ConfigurationError(`${TITLE}: options are missing`);
+  const { redis, key, secret, ...unknown } = options;
+  checkRedis(TITLE, { redis, key });
+  for (const name of Object.keys(unknown)) throw new ConfigurationError(`${TITLE}: there is no option "${name}"`);
+  if (secret !== undefined && (typeof secret !== "string" || secret === "")) {
+    throw new ConfigurationError(`${TITLE}: secret must be text that is not empty`);
+  }
+  const name = keyName(key, "token");
+  const cipher = tokenCipher(secret, name);
+  return {
+    async get() {
+      const [stored, remainingMs] = storedSchema().parse(await inTime(GET.run(redis, [name], [])));
+      if (stored === null || remainingMs <= 0) return undefined;
+      const accessToken = await cipher.open(stored.slice(stored.indexOf(" ") + 1));
+      // Redis knows how long it is still good; the clock of whoever stored it may be wrong.
+      return { accessToken, expiresAt: Date.now() + remainingMs };
+    },
+    async set({ accessToken, expiresAt }) {
+      const remainingMs = Math.floor(expiresAt - Date.now());
+      if (remainingMs <= 0) return;
+      const value = `${await cipher.fingerprint(accessToken)} ${await cipher.seal(accessToken)}`;
+      await inTime(SET.run(redis, [name], [value, remainingMs]));
+    },
+    async delete(staleAccessToken) {
+      await inTime(DELETE.run(redis, [name], [await cipher.fingerprint(staleAccessToken)]));
+    },
+    lock: (signal) => takeLock(redis, `${name}:lock`, signal),
+  };
+}
+
+const TITLE = "Redis token store";

@@ -1,0 +1,116 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+
+/** A Redis server to test with: one that runs already, or one of our own, which tests may stop and start again. */
+export interface TestRedis {
+  readonly url: string;
+  /** What a test may do to a server of our own; `undefined` for one that was given. */
+  readonly control: RedisControl | undefined;
+  /** Stops a server of our own. */
+  close(): Promise<void>;
+}
+
+export interface RedisControl {
+  stop(options?: { keepData?: boolean }): Promise<void>;
+  start(): Promise<void>;
+  /** Stops answering, as a server does that is overloaded or cut off; `SIGCONT` lets it go on. */
+  signal(name: "SIGSTOP" | "SIGCONT"): void;
+}
+
+const BINARY = "redis-server";
+
+/**
+ * The server that `STOCKLOT_TEST_REDIS_URL` names; else `redis-server` from the PATH on a free port; else it is installed
+ * first, where that is possible without a question. `undefined`, with one line that says so, where none can be had.
+ *
+ * @throws Error in the last case when `STOCKLOT_REQUIRE_REDIS=1`.
+ */
+export async function findRedis(): Promise<TestRedis | undefined> {
+  const given = process.env.STOCKLOT_TEST_REDIS_URL;
+  if (given) return { url: given, control: undefined, close: async () => {} };
+  if (isInstalled() || install()) return startServer();
+  const message =
+    "no Redis: set STOCKLOT_TEST_REDIS_URL, or install redis-server; the tests that need one are skipped";
+  if (process.env.STOCKLOT_REQUIRE_REDIS === "1") throw new Error(message);
+  console.warn(message);
+  return undefined;
+}
+
+/** A server of our own, whatever the environment names: for tests that stop it. */
+export async function startServer(): Promise<TestRedis> {
+  const directory = mkdtempSync(join(tmpdir(), "stocklot-redis-"));
+  const port = await freePort();
+  const url = `redis://127.0.0.1:${port}`;
+  let server: ChildProcess | undefined;
+  const start = async () => {
+    server = spawn(BINARY, ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", directory, "--save", ""], {
+      stdio: "ignore",
+    });
+    await answering(url);
+  };
+  const stop = async ({ keepData = false } = {}) => {
+    const stopping = server;
+    if (!stopping || stopping.exitCode !== null) return;
+    const exited = new Promise((resolve) => stopping.once("exit", resolve));
+    if (keepData) execFileSync("redis-cli", ["-p", `${port}`, "save"], { stdio: "ignore" });
+    else rmSync(join(directory, "dump.rdb"), { force: true });
+    stopping.kill("SIGKILL");
+    await exited;
+  };
+  await start();
+  return {
+    url,
+    control: { start, stop, signal: (name) => void server?.kill(name) },
+    close: async () => {
+      server?.kill("SIGCONT");
+      await stop();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export function isInstalled(): boolean {
+  try {
+    execFileSync(BINARY, ["--version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Only root can install without being asked for a password. */
+function install(): boolean {
+  if (process.getuid?.() !== 0) return false;
+  try {
+    const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+    execFileSync("apt-get", ["install", "-y", "redis-server"], { stdio: "ignore", env, timeout: 120_000 });
+    return isInstalled();
+  } catch {
+    return false;
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+    });
+  });
+}
+
+async function answering(url: string): Promise<void> {
+  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => 50, maxRetriesPerRequest: 100 });
+  redis.on("error", () => {});
+  try {
+    await redis.ping();
+  } finally {
+    redis.disconnect();
+  }
+}

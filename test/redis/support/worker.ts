@@ -1,0 +1,54 @@
+/** A process of its own that keeps its client as busy as the limit allows, until it is told to stop. */
+import { Redis } from "ioredis";
+import { InventoryClient } from "stocklot";
+import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
+import type { WorkerOptions, WorkerReport } from "./workers.js";
+
+const { name, redisUrl, baseUrl, key, rateLimit, callers, skewMs, onStoreError }: WorkerOptions = JSON.parse(
+  process.argv[2] ?? "{}",
+);
+
+// A machine whose clock is wrong.
+const trueNow = Date.now;
+Date.now = () => trueNow() + skewMs;
+
+const redis = new Redis(redisUrl);
+redis.on("error", () => {});
+const client = new InventoryClient({
+  baseUrl,
+  clientId: name,
+  clientSecret: "a-secret-of-the-tests",
+  rateLimiter: createRedisRateLimiter({ redis, key, ...rateLimit, onStoreError }),
+  tokenStore: createRedisTokenStore({ redis, key }),
+  retry: { maxRetries: 0, rateLimitDelayMs: [1_000, 1_200] },
+});
+
+const report: WorkerReport = { answered: 0, failures: {}, longestWaitMs: 0, exitCode: 0 };
+let stopped = false;
+
+async function caller(): Promise<void> {
+  while (!stopped) {
+    const startedAt = performance.now();
+    try {
+      await client.request({ method: "GET", path: "/Ping" }, { headers: { "x-worker": name } });
+      report.answered += 1;
+    } catch (error) {
+      const kind = error instanceof Error ? error.name : String(error);
+      report.failures[kind] = (report.failures[kind] ?? 0) + 1;
+      // Whoever is refused at once must not ask again at once for ever.
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    report.longestWaitMs = Math.max(report.longestWaitMs, performance.now() - startedAt);
+  }
+}
+
+process.on("message", async () => {
+  stopped = true;
+  await client.close();
+  process.send?.(report, () => {
+    redis.disconnect();
+    process.disconnect();
+  });
+});
+process.send?.("ready");
+await Promise.all(Array.from({ length: callers }, caller));

@@ -1,0 +1,77 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { RateLimitOptions } from "stocklot";
+
+export interface WorkerOptions {
+  name: string;
+  redisUrl: string;
+  baseUrl: string;
+  key: string;
+  rateLimit: RateLimitOptions;
+  /** Calls that it makes at the same time. */
+  callers: number;
+  /** How far its wall clock is ahead. */
+  skewMs: number;
+  onStoreError: "fail" | "local";
+}
+
+export interface WorkerReport {
+  answered: number;
+  /** How often calls failed, by the name of the error. */
+  failures: Record<string, number>;
+  longestWaitMs: number;
+  exitCode: number | null;
+}
+
+const WORKER = fileURLToPath(new URL("./worker.ts", import.meta.url));
+
+/** A process that calls the service. */
+export class Worker {
+  readonly ready: Promise<void>;
+  readonly #process: ChildProcess;
+  readonly #exited: Promise<number | null>;
+  #report: WorkerReport | undefined;
+
+  constructor(readonly options: WorkerOptions) {
+    this.#process = fork(WORKER, [JSON.stringify(options)], {
+      execArgv: ["--import", "tsx"],
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    });
+    this.#exited = new Promise((resolve) => this.#process.once("exit", resolve));
+    this.ready = new Promise((resolve) => {
+      this.#process.on("message", (message) => {
+        if (message === "ready") resolve();
+        else this.#report = message as WorkerReport;
+      });
+    });
+  }
+
+  get name(): string {
+    return this.options.name;
+  }
+
+  signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT"): void {
+    this.#process.kill(name);
+  }
+
+  /** Lets it end by itself and gives its report; what was killed has none. */
+  async stop(): Promise<WorkerReport | undefined> {
+    if (this.#process.connected) this.#process.send("stop");
+    const exitCode = await this.#exited;
+    return this.#report && { ...this.#report, exitCode };
+  }
+}
+
+/** Starts workers together, and waits until all of them are at work. */
+export async function startWorkers(
+  count: number,
+  options: Omit<WorkerOptions, "name" | "skewMs" | "callers" | "onStoreError"> & Partial<WorkerOptions>,
+): Promise<Worker[]> {
+  const workers = Array.from(
+    { length: count },
+    (_, index) =>
+      new Worker({ callers: 20, skewMs: 0, onStoreError: "local", ...options, name: `worker ${index + 1}` }),
+  );
+  await Promise.all(workers.map(({ ready }) => ready));
+  return workers;
+}
