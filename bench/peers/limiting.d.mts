@@ -8,7 +8,12 @@ export interface Limiter {
 }
 
 export const limiters: readonly Limiter[];
-export const queues: readonly { name: string; run(jobs: readonly (() => Promise<unknown>)[]): Promise<void> }[];
+export const queues: readonly {
+  name: string;
+  /** More jobs would take too long. */
+  largest?: number;
+  run(jobs: readonly (() => Promise<unknown>)[]): Promise<void>;
+}[];
 export function octokitThrottling(
   baseUrl: string,
   token: string,

@@ -51,6 +51,8 @@ export const queues = [
   },
   {
     name: "bottleneck",
+    // A job takes more than 2 ms.
+    largest: 1_000,
     async run(jobs) {
       const limiter = new Bottleneck({ maxConcurrent: 16 });
       await Promise.all(jobs.map((job) => limiter.schedule(job)));

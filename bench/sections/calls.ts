@@ -15,8 +15,15 @@ interface Figures {
   micros: number;
 }
 
+/** How much to measure: bursts of calls, in turns. */
+interface Effort {
+  rounds: number;
+  calls: number;
+  warmUp: number;
+}
+
 /** Sequential calls of each client, as multiples of the floor. */
-async function compare(call: (peer: HttpPeer) => () => Promise<unknown>, rounds: number, calls: number) {
+async function compare(call: (peer: HttpPeer) => () => Promise<unknown>, effort: Effort) {
   const services = new Services();
   const { baseUrl } = await services.open({ lots: 250_000 });
   const client = openClient(baseUrl);
@@ -28,7 +35,7 @@ async function compare(call: (peer: HttpPeer) => () => Promise<unknown>, rounds:
   };
   const peers = [floor, own, ...(await openHttpPeers(baseUrl, "bench-token", GENERATED_CLIENT))];
   const contenders: Contender[] = peers.map((peer) => ({ name: peer.name, run: call(peer) }));
-  const costs = await interleave(contenders, { rounds, calls });
+  const costs = await interleave(contenders, effort);
   await client.close();
   services.close();
   const floorCosts = costs.get(floor.name) ?? [];
@@ -57,12 +64,13 @@ const NOTE =
   "Sequential calls on loopback to a service in a process of its own; multiples of undici.request + JSON.parse in the same round: median, quartiles.";
 
 export async function overhead(quick: boolean): Promise<Section> {
+  // V8's compiler takes some thousand calls to come to rest.
+  const effort = quick ? { rounds: 11, calls: 100, warmUp: 1_500 } : { rounds: 31, calls: 300, warmUp: 4_000 };
   const figures = await compare(
     ({ getItem }) =>
       () =>
         getItem("BOLT-M8X40-A2"),
-    quick ? 7 : 25,
-    quick ? 200 : 400,
+    effort,
   );
   const own = figures.find(({ name }) => name === OWN);
   const others = figures.filter(({ name }) => name !== OWN && name !== "undici.request" && name !== "global fetch");
@@ -93,6 +101,7 @@ export async function overhead(quick: boolean): Promise<Section> {
 }
 
 export async function page(quick: boolean): Promise<Section> {
+  const effort = quick ? { rounds: 7, calls: 25, warmUp: 150 } : { rounds: 21, calls: 50, warmUp: 400 };
   let next = 0;
   const turn =
     ({ getPage }: HttpPeer) =>
@@ -100,7 +109,7 @@ export async function page(quick: boolean): Promise<Section> {
       next = (next % 400) + 1;
       return getPage(next);
     };
-  const figures = await compare(turn, quick ? 7 : 15, quick ? 25 : 50);
+  const figures = await compare(turn, effort);
   const own = figures.find(({ name }) => name === OWN);
   return {
     title: "A page of 250 lots",
