@@ -1,82 +1,91 @@
-/** HTTP clients, each used as its own documentation says for a JSON API with a bearer token. */
-import axios from "axios";
-import got from "got";
-import ky from "ky";
-import createOpenApiClient from "openapi-fetch";
-import { request } from "undici";
+/**
+ * HTTP clients, each used as its own documentation says for a JSON API with a bearer token. Each is loaded when it is
+ * opened, so that a process holds only the one that it measures.
+ */
 
-/** What all of them are held against: a request, and its body through JSON.parse. */
-export function openFloor(baseUrl, token) {
-  const headers = { authorization: `Bearer ${token}` };
-  const read = async (url) => {
-    const { statusCode, body } = await request(url, { headers });
-    const text = await body.text();
-    if (statusCode !== 200) throw new Error(`HTTP ${statusCode}`);
-    return JSON.parse(text);
-  };
-  return {
-    name: "undici.request",
-    getItem: (shortID) => read(`${baseUrl}/Item?key=${encodeURIComponent(shortID)}&type=id`),
-    getPage: (page) => read(`${baseUrl}/Inventory?page=${page}&pageSize=250`),
-  };
-}
+const item = (shortID) => ({ key: shortID, type: "id" });
+const lots = (page) => ({ page, pageSize: 250 });
 
-export async function openHttpPeers(baseUrl, token, generatedClient) {
-  const headers = { authorization: `Bearer ${token}` };
+const bearer = (token) => ({ authorization: `Bearer ${token}` });
 
-  const fetchJson = async (url) => {
-    const response = await fetch(url, { headers });
-    if (!response.ok) throw new Error(`HTTP ${response.status}`);
-    return response.json();
-  };
+export const httpPeers = {
+  /** What all of them are held against: a request, and its body through JSON.parse. */
+  async "undici.request"({ baseUrl, token }) {
+    const { request } = await import("undici");
+    const headers = bearer(token);
+    const read = async (url) => {
+      const { statusCode, body } = await request(url, { headers });
+      const text = await body.text();
+      if (statusCode !== 200) throw new Error(`HTTP ${statusCode}`);
+      return JSON.parse(text);
+    };
+    return {
+      getItem: (shortID) => read(`${baseUrl}/Item?key=${encodeURIComponent(shortID)}&type=id`),
+      getPage: (page) => read(`${baseUrl}/Inventory?page=${page}&pageSize=250`),
+    };
+  },
 
-  const gotClient = got.extend({ prefixUrl: baseUrl, headers });
-  const kyClient = ky.create({ prefixUrl: baseUrl, headers });
-  const axiosClient = axios.create({ baseURL: baseUrl, headers });
+  async "global fetch"({ baseUrl, token }) {
+    const headers = bearer(token);
+    const read = async (url) => {
+      const response = await fetch(url, { headers });
+      if (!response.ok) throw new Error(`HTTP ${response.status}`);
+      return response.json();
+    };
+    return {
+      getItem: (shortID) => read(`${baseUrl}/Item?${new URLSearchParams(item(shortID))}`),
+      getPage: (page) => read(`${baseUrl}/Inventory?${new URLSearchParams(lots(page))}`),
+    };
+  },
 
-  const openApiClient = createOpenApiClient({ baseUrl, headers });
-  const openApiGet = async (path, query) => {
-    const { data, error } = await openApiClient.GET(path, { params: { query } });
-    if (error) throw new Error(JSON.stringify(error));
-    return data;
-  };
+  async got({ baseUrl, token }) {
+    const { got } = await import("got");
+    const client = got.extend({ prefixUrl: baseUrl, headers: bearer(token) });
+    return {
+      getItem: (shortID) => client.get("Item", { searchParams: item(shortID) }).json(),
+      getPage: (page) => client.get("Inventory", { searchParams: lots(page) }).json(),
+    };
+  },
 
-  const { client } = await import(new URL("client.gen.ts", generatedClient).href);
-  const { getItem, listLots } = await import(new URL("sdk.gen.ts", generatedClient).href);
-  client.setConfig({ baseUrl, auth: () => token, throwOnError: true });
+  async ky({ baseUrl, token }) {
+    const { default: ky } = await import("ky");
+    const client = ky.create({ prefixUrl: baseUrl, headers: bearer(token) });
+    return {
+      getItem: (shortID) => client.get("Item", { searchParams: item(shortID) }).json(),
+      getPage: (page) => client.get("Inventory", { searchParams: lots(page) }).json(),
+    };
+  },
 
-  const item = (shortID) => ({ key: shortID, type: "id" });
-  const lots = (page) => ({ page, pageSize: 250 });
-  return [
-    {
-      name: "global fetch",
-      getItem: (shortID) => fetchJson(`${baseUrl}/Item?${new URLSearchParams(item(shortID))}`),
-      getPage: (page) => fetchJson(`${baseUrl}/Inventory?${new URLSearchParams(lots(page))}`),
-    },
-    {
-      name: "got",
-      getItem: (shortID) => gotClient.get("Item", { searchParams: item(shortID) }).json(),
-      getPage: (page) => gotClient.get("Inventory", { searchParams: lots(page) }).json(),
-    },
-    {
-      name: "ky",
-      getItem: (shortID) => kyClient.get("Item", { searchParams: item(shortID) }).json(),
-      getPage: (page) => kyClient.get("Inventory", { searchParams: lots(page) }).json(),
-    },
-    {
-      name: "axios",
-      getItem: async (shortID) => (await axiosClient.get("/Item", { params: item(shortID) })).data,
-      getPage: async (page) => (await axiosClient.get("/Inventory", { params: lots(page) })).data,
-    },
-    {
-      name: "openapi-fetch",
-      getItem: (shortID) => openApiGet("/Item", item(shortID)),
-      getPage: (page) => openApiGet("/Inventory", lots(page)),
-    },
-    {
-      name: "hey-api + zod",
+  async axios({ baseUrl, token }) {
+    const { default: axios } = await import("axios");
+    const client = axios.create({ baseURL: baseUrl, headers: bearer(token) });
+    return {
+      getItem: async (shortID) => (await client.get("/Item", { params: item(shortID) })).data,
+      getPage: async (page) => (await client.get("/Inventory", { params: lots(page) })).data,
+    };
+  },
+
+  async "openapi-fetch"({ baseUrl, token }) {
+    const { default: createClient } = await import("openapi-fetch");
+    const client = createClient({ baseUrl, headers: bearer(token) });
+    const get = async (path, query) => {
+      const { data, error } = await client.GET(path, { params: { query } });
+      if (error) throw new Error(JSON.stringify(error));
+      return data;
+    };
+    return {
+      getItem: (shortID) => get("/Item", item(shortID)),
+      getPage: (page) => get("/Inventory", lots(page)),
+    };
+  },
+
+  async "hey-api + zod"({ baseUrl, token, generatedClient }) {
+    const { client } = await import(new URL("client.gen.ts", generatedClient).href);
+    const { getItem, listLots } = await import(new URL("sdk.gen.ts", generatedClient).href);
+    client.setConfig({ baseUrl, auth: () => token, throwOnError: true });
+    return {
       getItem: async (shortID) => (await getItem({ query: item(shortID) })).data,
       getPage: async (page) => (await listLots({ query: lots(page) })).data,
-    },
-  ];
-}
+    };
+  },
+};

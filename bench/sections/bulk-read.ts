@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ListOptions } from "stocklot";
+import { FLOOR, openHttpClient } from "../http-clients.js";
 import { spreadOf } from "../measure.js";
-import { openFloor } from "../peers/http.mjs";
 import { octokitStyle, sequentialLoop, stripeStyle } from "../peers/paging.mjs";
 import type { Section, Spread } from "../results.js";
 import { Services } from "../services.js";
@@ -22,8 +22,8 @@ export async function bulkRead(quick: boolean): Promise<Section> {
   const rounds = quick ? 1 : 3;
   const services = new Services();
   const { baseUrl, origin } = await services.open({ lots: pages * PAGE_SIZE, latencyMs: [LATENCY_MS, LATENCY_MS] });
-  const floor = openFloor(baseUrl, "bench-token");
-  const client = openClient(baseUrl);
+  const floor = await openHttpClient(FLOOR, baseUrl);
+  const client = await openClient(baseUrl);
   const own = (options: ListOptions) => async (onPage: OnPage) => {
     for await (const { value } of client.inventory.listLots({}, options).pages()) await onPage(value.length);
   };

@@ -1,12 +1,9 @@
-import type { Contender } from "../measure.js";
-import { interleave, ratios } from "../measure.js";
-import { GENERATED_CLIENT } from "../paths.js";
-import { type HttpPeer, openFloor, openHttpPeers } from "../peers/http.mjs";
-import type { Section, Spread } from "../results.js";
+import type { Cost, Task } from "../contender.js";
+import { type Effort, takeTurns } from "../contenders.js";
+import { FLOOR, HTTP_CLIENTS, OWN } from "../http-clients.js";
+import { medianOf, spreadOf } from "../measure.js";
+import type { BarChart, Section, Spread } from "../results.js";
 import { Services } from "../services.js";
-import { openClient } from "../stocklot.js";
-
-const OWN = "stocklot";
 
 interface Figures {
   name: string;
@@ -15,115 +12,77 @@ interface Figures {
   micros: number;
 }
 
-/** How much to measure: bursts of calls, in turns. */
-interface Effort {
-  rounds: number;
-  calls: number;
-  warmUp: number;
-}
+/** Those that do less than stocklot and take more; global fetch is what most of them are made of. */
+const OTHERS = ["got", "ky", "axios", "openapi-fetch", "hey-api + zod"];
 
-/** Sequential calls of each client, as multiples of the floor. */
-async function compare(call: (peer: HttpPeer) => () => Promise<unknown>, effort: Effort) {
-  const services = new Services();
-  const { baseUrl } = await services.open({ lots: 250_000 });
-  const client = openClient(baseUrl);
-  const floor = openFloor(baseUrl, "bench-token");
-  const own: HttpPeer = {
-    name: OWN,
-    getItem: (shortID) => client.items.get(shortID),
-    getPage: (page) => client.inventory.listLots({ page }).page(),
-  };
-  const peers = [floor, own, ...(await openHttpPeers(baseUrl, "bench-token", GENERATED_CLIENT))];
-  const contenders: Contender[] = peers.map((peer) => ({ name: peer.name, run: call(peer) }));
-  const costs = await interleave(contenders, effort);
-  await client.close();
-  services.close();
-  const floorCosts = costs.get(floor.name) ?? [];
-  return peers.map(({ name }): Figures => {
-    const own = costs.get(name) ?? [];
-    const wall = ratios(own, floorCosts, "wall");
-    return {
-      name,
-      wall,
-      cpu: ratios(own, floorCosts, "cpu"),
-      micros: [...own].sort((a, b) => a.wall - b.wall)[Math.floor(own.length / 2)]?.wall ?? Number.NaN,
-    };
-  });
-}
-
-const rowsOf = (figures: readonly Figures[]) =>
-  figures.map(({ name, wall, cpu, micros }) => [
-    name,
-    { value: wall, digits: 2, unit: "×" },
-    { value: cpu, digits: 2, unit: "×" },
-    { value: micros, digits: 0, unit: "µs" },
-  ]);
-
-const COLUMNS = ["client", "wall", "CPU", "a call"];
 const NOTE =
-  "Sequential calls on loopback to a service in a process of its own; multiples of undici.request + JSON.parse in the same round: median, quartiles.";
+  "Sequential calls on loopback; client and service each in a process of its own, the clients taking turns. Multiples of undici.request + JSON.parse in the same round: median, quartiles.";
 
 export async function overhead(quick: boolean): Promise<Section> {
-  // V8's compiler takes some thousand calls to come to rest.
-  const effort = quick ? { rounds: 11, calls: 100, warmUp: 1_500 } : { rounds: 31, calls: 300, warmUp: 4_000 };
-  const figures = await compare(
-    ({ getItem }) =>
-      () =>
-        getItem("BOLT-M8X40-A2"),
-    effort,
-  );
-  const own = figures.find(({ name }) => name === OWN);
-  const others = figures.filter(({ name }) => name !== OWN && name !== "undici.request" && name !== "global fetch");
-  const nearest = Math.min(...others.map(({ wall }) => wall.median));
+  const effort = quick ? { rounds: 11, calls: 150, warmUp: 1_500 } : { rounds: 41, calls: 300, warmUp: 5_000 };
+  const { figures, own } = await compare("item", effort);
+  const nearest = Math.min(...figures.filter(({ name }) => OTHERS.includes(name)).map(({ wall }) => wall.median));
   return {
+    ...inSection(figures, "One call, sequential"),
     title: "Overhead of one call",
     note: `items.get with everything on: limiter, token, retry, validation, gzip asked. ${NOTE}`,
-    columns: COLUMNS,
-    rows: rowsOf(figures),
     checks: [
-      { what: "one call, × the floor (wall)", value: own?.wall.median ?? Number.NaN, atMost: 1.2 },
-      { what: "one call, × the floor (CPU)", value: own?.cpu.median ?? Number.NaN, atMost: 1.2 },
-      {
-        what: "the nearest of got, ky, axios, openapi-fetch, hey-api, × stocklot",
-        value: nearest / (own?.wall.median ?? Number.NaN),
-        atLeast: 2,
-      },
-    ],
-    charts: [
-      {
-        kind: "bars",
-        title: "One call, sequential",
-        unit: "× undici.request + JSON.parse",
-        bars: figures.map(({ name, wall }) => ({ name, value: wall.median, spread: wall, own: name === OWN })),
-      },
+      { what: "one call, × the floor (wall)", value: own.wall.median, atMost: 1.2 },
+      { what: "one call, × the floor (CPU)", value: own.cpu.median, atMost: 1.2 },
+      { what: `the nearest of ${OTHERS.join(", ")}, × stocklot`, value: nearest / own.wall.median, atLeast: 2 },
     ],
   };
 }
 
 export async function page(quick: boolean): Promise<Section> {
-  const effort = quick ? { rounds: 7, calls: 25, warmUp: 150 } : { rounds: 21, calls: 50, warmUp: 400 };
-  let next = 0;
-  const turn =
-    ({ getPage }: HttpPeer) =>
-    () => {
-      next = (next % 400) + 1;
-      return getPage(next);
-    };
-  const figures = await compare(turn, effort);
-  const own = figures.find(({ name }) => name === OWN);
+  const effort = quick ? { rounds: 9, calls: 25, warmUp: 300 } : { rounds: 31, calls: 50, warmUp: 800 };
+  const { figures, own } = await compare("page", effort);
   return {
+    ...inSection(figures, "A page of 250 lots"),
     title: "A page of 250 lots",
-    note: `inventory.listLots({ page }).page(), validated; only hey-api's client validates too. ${NOTE}`,
-    columns: COLUMNS,
-    rows: rowsOf(figures),
-    checks: [{ what: "a page of 250 lots, × the floor (wall)", value: own?.wall.median ?? Number.NaN, atMost: 1.3 }],
-    charts: [
-      {
-        kind: "bars",
-        title: "A page of 250 lots",
-        unit: "× undici.request + JSON.parse",
-        bars: figures.map(({ name, wall }) => ({ name, value: wall.median, spread: wall, own: name === OWN })),
-      },
-    ],
+    note: `inventory.listLots({ page }).page(), validated; of the others only hey-api's client validates. ${NOTE}`,
+    checks: [{ what: "a page of 250 lots, × the floor (wall)", value: own.wall.median, atMost: 1.3 }],
+  };
+}
+
+/** What each client takes for a task, as multiples of the floor. */
+async function compare(task: Task, effort: Effort): Promise<{ figures: Figures[]; own: Figures }> {
+  const services = new Services();
+  const { baseUrl } = await services.open({ lots: 250_000 });
+  const costs = await takeTurns(HTTP_CLIENTS, baseUrl, task, effort);
+  services.close();
+  const floor = costs.get(FLOOR) ?? [];
+  const figures = [...costs].map(([name, taken]) => ({
+    name,
+    wall: ratios(taken, floor, "wall"),
+    cpu: ratios(taken, floor, "cpu"),
+    micros: medianOf(taken.map(({ wall }) => wall)),
+  }));
+  const own = figures.find(({ name }) => name === OWN);
+  if (!own) throw new Error("stocklot was not measured");
+  return { figures, own };
+}
+
+/** Each round's value as a multiple of the floor's in the same round. */
+function ratios(costs: readonly Cost[], floor: readonly Cost[], kind: keyof Cost): Spread {
+  return spreadOf(costs.map((cost, round) => cost[kind] / (floor[round]?.[kind] ?? Number.NaN)));
+}
+
+function inSection(figures: readonly Figures[], title: string): Pick<Section, "columns" | "rows" | "charts"> {
+  const chart: BarChart = {
+    kind: "bars",
+    title,
+    unit: "× undici.request + JSON.parse",
+    bars: figures.map(({ name, wall }) => ({ name, value: wall.median, spread: wall, own: name === OWN })),
+  };
+  return {
+    columns: ["client", "wall", "CPU", "a call"],
+    rows: figures.map(({ name, wall, cpu, micros }) => [
+      name,
+      { value: wall, digits: 2, unit: "×" },
+      { value: cpu, digits: 2, unit: "×" },
+      { value: micros, digits: 0, unit: "µs" },
+    ]),
+    charts: [chart],
   };
 }

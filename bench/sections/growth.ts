@@ -39,7 +39,8 @@ interface Case {
 
 export async function growth(quick: boolean): Promise<Section> {
   const rounds = quick ? 2 : 7;
-  const cases = [...ownCases(), ...queues.map(queueCase)];
+  const own = await ownCases();
+  const cases = [...own, ...queues.map(queueCase)];
   const points = new Map<string, [number, number][]>(cases.map(({ name }) => [name, []]));
   for (const size of SIZES) {
     const times = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
@@ -53,7 +54,7 @@ export async function growth(quick: boolean): Promise<Section> {
     }
     for (const [name, taken] of times) if (taken.length > 0) points.get(name)?.push([size, medianOf(taken)]);
   }
-  const growths = ownCases().map(({ name }) => {
+  const growths = own.map(({ name }) => {
     const [, middle = [0, Number.NaN], last = [0, Number.NaN]] = points.get(name) ?? [];
     return { what: `${name}: 10,000 calls, × the cost at 1,000`, value: last[1] / middle[1], atMost: 1.5 };
   });
@@ -79,19 +80,19 @@ export async function growth(quick: boolean): Promise<Section> {
 
 const cellOf = (value: number | undefined) => (value === undefined ? "–" : { value, digits: 1 });
 
-function ownCases(): Case[] {
+async function ownCases(): Promise<Case[]> {
   const baseUrl = "http://127.0.0.1:1/api/v1";
-  const clientOf = (maxConcurrent: number) => {
+  const clientOf = async (maxConcurrent: number) => {
     const crowd = new Crowd();
-    const client = openClient(baseUrl, {
+    const client = await openClient(baseUrl, {
       fetch: crowd.fetch,
       rateLimit: { requests: Number.POSITIVE_INFINITY, maxConcurrent },
     });
     return { crowd, client };
   };
-  const free = clientOf(Number.POSITIVE_INFINITY);
-  const narrow = clientOf(16);
-  const exhausted = openClient(baseUrl, {
+  const free = await clientOf(Number.POSITIVE_INFINITY);
+  const narrow = await clientOf(16);
+  const exhausted = await openClient(baseUrl, {
     fetch: new Crowd().fetch,
     rateLimit: { requests: 1, reserved: 0, intervalMs: 3_600_000 },
   });

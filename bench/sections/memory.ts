@@ -53,7 +53,7 @@ export async function memory(quick: boolean): Promise<Section> {
 async function iterate(lots: number) {
   const services = new Services();
   const { baseUrl } = await services.open({ lots });
-  const client = openClient(baseUrl);
+  const client = await openClient(baseUrl);
   await client.inventory.listLots().page();
   const start = await footprint();
   const samples: Footprint[] = [];
@@ -75,7 +75,7 @@ async function iterate(lots: number) {
 async function queueUp() {
   const services = new Services();
   const { baseUrl } = await services.open({ latencyMs: [0, 0] });
-  const client = openClient(baseUrl, { rateLimit: { requests: Number.POSITIVE_INFINITY, maxConcurrent: 1 } });
+  const client = await openClient(baseUrl, { rateLimit: { requests: Number.POSITIVE_INFINITY, maxConcurrent: 1 } });
   await client.items.get("warm-up");
   const leave = new AbortController();
   const counts = { served: 0, aborted: 0 };
@@ -83,7 +83,7 @@ async function queueUp() {
   let letGo = () => {};
   const before = await footprint();
   const gate = new Promise<void>((resolve) => (letGo = resolve));
-  const held = openClient(baseUrl, {
+  const held = await openClient(baseUrl, {
     rateLimit: { requests: Number.POSITIVE_INFINITY, maxConcurrent: 1 },
     fetch: async (...given) => {
       await gate;

@@ -1,5 +1,5 @@
 import type { Limit } from "../admissions.js";
-import { openFloor } from "../peers/http.mjs";
+import { FLOOR, openHttpClient } from "../http-clients.js";
 import { limiters, octokitThrottling } from "../peers/limiting.mjs";
 import type { Section } from "../results.js";
 import type { ServiceStats } from "../service.js";
@@ -20,7 +20,9 @@ const READERS: Reader[] = [
     name: "stocklot",
     read: async ({ baseUrl }, pages) => {
       // Nothing else is to be done here, so nothing is reserved for it.
-      const client = openClient(baseUrl, { rateLimit: { requests: REQUESTS, intervalMs: INTERVAL_MS, reserved: 0 } });
+      const client = await openClient(baseUrl, {
+        rateLimit: { requests: REQUESTS, intervalMs: INTERVAL_MS, reserved: 0 },
+      });
       let records = 0;
       for await (const { value } of client.inventory.listLots({ pageSize: 1 }, { concurrency: 16 }).pages()) {
         records += value.length;
@@ -33,7 +35,7 @@ const READERS: Reader[] = [
     ({ name, run }): Reader => ({
       name,
       read: async (service, pages) => {
-        const { getPage } = openFloor(service.baseUrl, "bench-token");
+        const { getPage } = await openHttpClient(FLOOR, service.baseUrl);
         // A refused page is lost: these know nothing of what the service answers.
         const task = async (page: number) => void (await getPage(page).catch(() => {}));
         await run(task, pages, { requests: REQUESTS, intervalMs: INTERVAL_MS });

@@ -1,0 +1,50 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { Cost, Task } from "./contender.js";
+
+/** How much to measure: rounds of bursts of calls, and calls before that. */
+export interface Effort {
+  rounds: number;
+  calls: number;
+  /** V8's compiler takes some thousand calls to come to rest. */
+  warmUp: number;
+}
+
+/**
+ * Measures bursts of sequential calls, the clients taking turns, so that whatever else the machine does hits them all. Each
+ * has a process of its own: in one process they would change how V8 compiles the code that they share, and collect each
+ * other's garbage. The order changes from round to round.
+ */
+export async function takeTurns(
+  names: readonly string[],
+  baseUrl: string,
+  task: Task,
+  { rounds, calls, warmUp }: Effort,
+): Promise<Map<string, Cost[]>> {
+  const children = await Promise.all(names.map((name) => start(name, baseUrl, task)));
+  const costs = new Map<string, Cost[]>(names.map((name) => [name, []]));
+  for (const child of children) await burst(child, warmUp);
+  for (let round = 0; round < rounds; round += 1) {
+    for (let place = 0; place < names.length; place += 1) {
+      const index = (place + round) % names.length;
+      const [name, child] = [names[index], children[index]];
+      if (name && child) costs.get(name)?.push(await burst(child, calls));
+    }
+  }
+  for (const child of children) child.disconnect();
+  return costs;
+}
+
+async function start(name: string, baseUrl: string, task: Task): Promise<ChildProcess> {
+  const child = fork(fileURLToPath(new URL("./contender.ts", import.meta.url)), [name, baseUrl, task]);
+  await once(child, "message");
+  return child;
+}
+
+async function burst(child: ChildProcess, calls: number): Promise<Cost> {
+  const answer = once(child, "message");
+  child.send(calls);
+  const [cost] = (await answer) as [Cost];
+  return cost;
+}
