@@ -24,6 +24,11 @@ export default defineConfig([
   { ...shared, entry: { index: "src/index.ts" }, format: "cjs", noExternal: esmOnly, esbuildOptions: requireLazily },
   {
     ...shared,
+    entry: { redis: "src/redis/index.ts", bottleneck: "src/bottleneck/index.ts" },
+    format: ["esm", "cjs"],
+  },
+  {
+    ...shared,
     entry: { sandbox: "src/sandbox/index.ts", msw: "src/msw/index.ts" },
     format: ["esm", "cjs"],
     noExternal: bundledIntoSandbox,
