@@ -1,3 +1,4 @@
+import { types } from "node:util";
 import { startTimer } from "../time/timer.js";
 import { decompress, isTooLarge } from "./decompress.js";
 import {
@@ -52,7 +53,9 @@ export class Exchange {
   add(chunk: Uint8Array): void {
     if (this.over) return;
     this.#bytes += chunk.byteLength;
-    if (this.#bytes > this.#request.maxResponseBytes) this.fail({ kind: "too large" });
+    // A caller's fetch function may give anything.
+    if (!types.isUint8Array(chunk)) this.fail({ kind: "undecodable", cause: new TypeError("the body is not bytes") });
+    else if (this.#bytes > this.#request.maxResponseBytes) this.fail({ kind: "too large" });
     else this.#chunks.push(chunk);
   }
 
