@@ -1,3 +1,6 @@
+import { demandShape } from "./checks/demand-shape.js";
+import { demandUnique } from "./checks/demand-unique.js";
+import { defined } from "./defined.js";
 import type {
   SandboxClient,
   SandboxItem,
@@ -6,6 +9,7 @@ import type {
   SandboxRateLimit,
   SandboxWarehouse,
 } from "./options.js";
+import { optionsSchema } from "./options-schema.js";
 
 /** The caller's options with every gap filled in. */
 export interface Settings extends Required<Omit<SandboxOptions, "aliases" | "stockLevels" | "reasonCodes">> {
@@ -43,13 +47,18 @@ const DEFAULT_RATE_LIMIT: Required<SandboxRateLimit> = {
 
 /** Fills in the defaults. Throws a `TypeError` for an option that does not exist or cannot be meant. */
 export function settingsFrom(options: SandboxOptions): Settings {
-  refuseUnknown(options);
+  demandShape(optionsSchema(), options, "sandbox option");
   const { items, lots, ...rest } = options;
-  const settings: Settings = {
+  const clients = atLeastOne(options.clients ?? [], DEFAULT_CLIENT);
+  const warehouses = atLeastOne(options.warehouses ?? DEFAULT_WAREHOUSES, DEFAULT_WAREHOUSES[0]);
+  demandUnique("clients", "clientId", clients);
+  demandUnique("warehouses", "wID", warehouses);
+  demandScopesExist(clients, warehouses);
+  return {
     ...DEFAULTS,
     ...defined(rest),
-    clients: atLeastOne("clients", options.clients ?? [DEFAULT_CLIENT]),
-    warehouses: warehousesOf(options),
+    clients,
+    warehouses,
     items: items ?? (Array.isArray(lots) ? 0 : DEFAULT_ITEMS),
     lots: lots ?? (Array.isArray(items) ? 0 : DEFAULT_LOTS),
     rateLimit: options.rateLimit === false ? false : { ...DEFAULT_RATE_LIMIT, ...defined(options.rateLimit ?? {}) },
@@ -58,8 +67,6 @@ export function settingsFrom(options: SandboxOptions): Settings {
     stockLevels: options.stockLevels,
     reasonCodes: options.reasonCodes,
   };
-  refuseSenseless(settings);
-  return settings;
 }
 
 const DEFAULTS = {
@@ -88,56 +95,23 @@ const DEFAULTS = {
   compression: true,
 } as const;
 
-/** A lot may lie in a warehouse that was not listed, as long as no list was given at all. */
-function warehousesOf({ warehouses, lots }: SandboxOptions): [SandboxWarehouse, ...SandboxWarehouse[]] {
-  if (warehouses) return atLeastOne("warehouses", warehouses);
-  const [first, ...others] = DEFAULT_WAREHOUSES;
-  const known = [first, ...others];
-  for (const lot of typeof lots === "object" ? lots : []) {
-    const { wID } = lot;
-    if (wID === undefined || known.some((warehouse) => warehouse.wID === wID)) continue;
-    known.push({ wID, name: lot.warehouse ?? `Warehouse ${wID}` });
-  }
-  return atLeastOne("warehouses", known);
+/** The list, whose first entry the type then knows of; that it has one has been checked. */
+function atLeastOne<T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] {
+  return first === undefined ? [fallback] : [first, ...others];
 }
 
-function atLeastOne<T>(name: string, list: readonly T[]): [T, ...T[]] {
-  const [first, ...others] = list;
-  if (first === undefined) throw new TypeError(`Sandbox option "${name}" must not be empty.`);
-  return [first, ...others];
+function demandScopesExist(clients: readonly SandboxClient[], warehouses: readonly SandboxWarehouse[]): void {
+  const known = new Set(warehouses.map(({ wID }) => wID));
+  for (const { clientId, warehouses: scope = [] } of clients) {
+    const unknown = scope.find((wID) => !known.has(wID));
+    if (unknown !== undefined) {
+      throw new TypeError(
+        `Sandbox option "clients": there is no warehouse ${unknown}, which "${clientId}" is assigned to.`,
+      );
+    }
+  }
 }
 
 function rangeOf(latency: number | readonly [number, number]): readonly [number, number] {
   return typeof latency === "number" ? [latency, latency] : latency;
-}
-
-/** Leaves out what was set to `undefined`, so that it does not hide a default. */
-function defined<T extends object>(options: T): { [K in keyof T]: Exclude<T[K], undefined> };
-function defined(options: object): object {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-}
-
-const KNOWN: ReadonlySet<string> = new Set([
-  ...Object.keys(DEFAULTS),
-  ...["clients", "warehouses", "items", "lots", "rateLimit", "latencyMs", "aliases", "stockLevels", "reasonCodes"],
-]);
-
-function refuseUnknown(options: SandboxOptions): void {
-  for (const name of Object.keys(options)) {
-    if (!KNOWN.has(name)) throw new TypeError(`Unknown sandbox option "${name}".`);
-  }
-}
-
-function refuseSenseless({ tokenTtlSeconds, latencyMs, rateLimit, items, lots, requestLogSize }: Settings): void {
-  const [min, max] = latencyMs;
-  demand("tokenTtlSeconds", tokenTtlSeconds > 0);
-  demand("latencyMs", min >= 0 && max >= min);
-  demand("items", typeof items === "object" || (Number.isInteger(items) && items >= 0));
-  demand("lots", typeof lots === "object" || (Number.isInteger(lots) && lots >= 0));
-  demand("requestLogSize", requestLogSize >= 0);
-  if (rateLimit) demand("rateLimit", rateLimit.requests >= 1 && rateLimit.intervalMs > 0);
-}
-
-function demand(name: string, holds: boolean): void {
-  if (!holds) throw new TypeError(`Sandbox option "${name}" has a value that makes no sense.`);
 }

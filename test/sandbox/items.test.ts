@@ -12,7 +12,7 @@ const OPTIONS = {
     { shortID: "OLD-1", category: 10, discontinued: true },
     { shortID: "PIPE-2", category: 20 },
   ],
-  aliases: { "VND 55/A": "PIPE-2", gone: "NOBODY" },
+  aliases: { "VND 55/A": "PIPE-2" },
 };
 
 let api: Caller;

@@ -1,20 +1,5 @@
-import { faultFrom } from "../faults/fault-book.js";
-import type { Fault, FaultRule, FaultShorthand } from "../faults/rule.js";
-
-/** Faults that can be named on the command line, besides a status. */
-const NAMES: readonly Exclude<FaultShorthand, number>[] = [
-  "drop",
-  "drop-after",
-  "hang",
-  "hang-after",
-  "slow",
-  "truncated",
-  "invalid-json",
-  "empty",
-  "html",
-  "wrong-shape",
-  "oversized",
-];
+import { FAULT_NAMES, faultFrom } from "../faults/fault-from.js";
+import type { Fault, FaultRule } from "../faults/rule.js";
 
 /**
  * A rule from text such as `POST /Inventory/Receive drop-after times=1`: method and path may be left out, then comes
@@ -37,10 +22,10 @@ export function faultRule(text: string): FaultRule {
 }
 
 function faultNamed(word: string, text: string): Fault {
-  if (/^[1-5]\d\d$/.test(word)) return faultFrom(Number(word));
-  const name = NAMES.find((known) => known === word);
+  if (/^[2-5]\d\d$/.test(word)) return faultFrom(Number(word));
+  const name = FAULT_NAMES.find((known) => known === word);
   if (name) return faultFrom(name);
-  throw new Error(`--fault "${text}": "${word}" is neither a status nor one of ${NAMES.join(", ")}.`);
+  throw new Error(`--fault "${text}": "${word}" is neither a status nor one of ${FAULT_NAMES.join(", ")}.`);
 }
 
 function detailed(fault: Fault, details: Map<string, number>, text: string): Fault {

@@ -1,5 +1,5 @@
 import { type Decimal, decimalOf, minus, toNumber } from "../decimal.js";
-import type { SandboxStockLevel } from "../options.js";
+import type { SandboxStockLevel, SandboxWarehouse } from "../options.js";
 import { chance, mulberry32, type Random, seedFor, whole } from "../random.js";
 import { totalsIn } from "../store/opening-balance.js";
 import type { Demand } from "../store/stock-book.js";
@@ -22,20 +22,22 @@ export function generatedDemand(seed: number): Demand {
   };
 }
 
-/** The quantities that the caller gave. Throws a `TypeError` for a SKU that does not exist. */
+/** The quantities that the caller gave. Throws a `TypeError` for a SKU or a warehouse that does not exist. */
 export function ownDemand(
   given: readonly SandboxStockLevel[],
   partNoOf: (shortID: string) => number | undefined,
-  firstWarehouse: number,
+  [first, ...others]: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
 ): Demand {
-  const known = given.map(({ shortID, ...quantities }) => {
+  const warehouses = new Set([first, ...others].map(({ wID }) => wID));
+  const known = given.map(({ shortID, wid = first.wID, ...quantities }) => {
     const partNo = partNoOf(shortID);
     if (partNo === undefined) throw new TypeError(`Sandbox option "stockLevels": there is no item ${shortID}.`);
-    return { partNo, ...quantities };
+    if (!warehouses.has(wid)) throw new TypeError(`Sandbox option "stockLevels": there is no warehouse ${wid}.`);
+    return { partNo, wid, ...quantities };
   });
   return (balance) => {
     for (const { partNo, wid, onOrder = 0, committed = 0, packed = 0, aSN = 0 } of known) {
-      const stock = totalsIn(balance, wid ?? firstWarehouse, partNo);
+      const stock = totalsIn(balance, wid, partNo);
       stock.onOrder = decimalOf(onOrder);
       stock.committed = decimalOf(committed);
       stock.packed = decimalOf(packed);

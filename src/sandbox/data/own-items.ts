@@ -1,5 +1,7 @@
 import type { Item } from "../../schemas/item.js";
+import { demandUnique } from "../checks/demand-unique.js";
 import { isoTime } from "../clock.js";
+import { defined } from "../defined.js";
 import type { SandboxItem, SandboxLot } from "../options.js";
 import { FIRST_PART_NO } from "./generated-items.js";
 
@@ -12,14 +14,14 @@ export function completeItems(given: readonly SandboxItem[], now: number): Item[
     const created = item.created ?? isoTime(now);
     return {
       ...EMPTY_ITEM,
-      ...item,
+      ...defined(item),
       partNo: item.partNo ?? next++,
       created,
       modified: item.modified ?? created,
     };
   });
-  refuseTwice("shortID", items);
-  refuseTwice("partNo", items);
+  demandUnique("items", "shortID", items);
+  demandUnique("items", "partNo", items);
   return items;
 }
 
@@ -50,11 +52,3 @@ export const EMPTY_ITEM: Item = {
   modified: "",
   discontinued: false,
 };
-
-function refuseTwice(field: "shortID" | "partNo", items: readonly Item[]): void {
-  const seen = new Set<string | number>();
-  for (const item of items) {
-    if (seen.has(item[field])) throw new TypeError(`Sandbox option "items" has ${field} ${item[field]} twice.`);
-    seen.add(item[field]);
-  }
-}

@@ -1,45 +1,76 @@
 import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
+import { demandUnique } from "../checks/demand-unique.js";
 import { isoTime } from "../clock.js";
+import { defined } from "../defined.js";
 import type { SandboxLot, SandboxWarehouse } from "../options.js";
 import { NO_LOTS } from "./lot-source.js";
 
-/** The caller's lots with every missing field filled in. Throws a `TypeError` for an unknown item or warehouse. */
+/**
+ * The caller's lots with every missing field filled in. Throws a `TypeError` for an item or a warehouse that does not
+ * exist, and for a record number that two lots have.
+ */
 export function completeLots(
   given: readonly SandboxLot[],
   items: readonly Item[],
   warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
   now: number,
 ): Lot[] {
-  const bySku = new Map(items.map((item) => [item.shortID, item]));
-  const byPartNo = new Map(items.map((item) => [item.partNo, item]));
+  demandUnique("lots", "recNo", given);
+  const itemOf = itemFinder(items);
+  const warehouseOf = warehouseFinder(warehouses);
   const recNos = new Set(given.map(({ recNo }) => recNo));
   let next = NO_LOTS.firstRecNo;
 
   return given.map((lot, index) => {
-    const item = lot.shortID === undefined ? byPartNo.get(lot.partNo ?? 0) : bySku.get(lot.shortID);
-    if (!item) throw new TypeError(`Sandbox option "lots": no item fits lot ${index}.`);
-    const warehouse = warehouseOf(lot, warehouses);
-    if (!warehouse) throw new TypeError(`Sandbox option "lots": no warehouse fits lot ${index}.`);
+    const item = itemOf(lot, index);
+    const warehouse = warehouseOf(lot, index);
     while (lot.recNo === undefined && recNos.has(next)) next += 1;
     return {
       ...EMPTY_LOT,
       description: item.description,
-      warehouse: warehouse.name,
       received: isoTime(now),
-      ...lot,
+      ...defined(lot),
       recNo: lot.recNo ?? next++,
       partNo: item.partNo,
       shortID: item.shortID,
+      warehouse: warehouse.name,
       wID: warehouse.wID,
     };
   });
 }
 
-/** By ID, or by name, or else the first one. */
-function warehouseOf({ wID, warehouse }: SandboxLot, known: readonly [SandboxWarehouse, ...SandboxWarehouse[]]) {
-  if (wID !== undefined) return known.find((each) => each.wID === wID);
-  return warehouse === undefined ? known[0] : known.find(({ name }) => name === warehouse);
+/** By SKU, or else by part number; where both are given they have to agree. */
+function itemFinder(items: readonly Item[]) {
+  const bySku = new Map(items.map((item) => [item.shortID, item]));
+  const byPartNo = new Map(items.map((item) => [item.partNo, item]));
+  return ({ shortID, partNo }: SandboxLot, index: number): Item => {
+    const item = shortID === undefined ? byPartNo.get(partNo ?? 0) : bySku.get(shortID);
+    if (item && (partNo ?? item.partNo) === item.partNo) return item;
+    if (item) throw problem(index, "partNo", `must be ${item.partNo}, the part number of ${item.shortID}`);
+    if (partNo === undefined) throw problem(index, "shortID", "is missing");
+    throw problem(index, "partNo", `must be that of an item, not ${partNo}`);
+  };
+}
+
+/** By ID, or else by name, or else the first one; where both are given they have to agree. */
+function warehouseFinder(known: readonly [SandboxWarehouse, ...SandboxWarehouse[]]) {
+  const byId = new Map(known.map((warehouse) => [warehouse.wID, warehouse]));
+  return ({ wID, warehouse: name }: SandboxLot, index: number): SandboxWarehouse => {
+    if (wID === undefined && name === undefined) return known[0];
+    const found = wID === undefined ? known.find((each) => each.name === name) : byId.get(wID);
+    if (!found && wID !== undefined) throw problem(index, "wID", `must be that of a warehouse, not ${wID}`);
+    if (found && (name ?? found.name) === found.name) return found;
+    throw problem(
+      index,
+      "warehouse",
+      `must be ${found ? `"${found.name}"` : "the name of a warehouse"}, not "${name}"`,
+    );
+  };
+}
+
+function problem(index: number, field: string, text: string): TypeError {
+  return new TypeError(`Sandbox option "lots[${index}].${field}" ${text}.`);
 }
 
 /** What a lot is when nothing was said about it, with the fields in the document's order. */

@@ -1,5 +1,6 @@
 import type { Item } from "../../schemas/item.js";
 import { EMPTY_ITEM } from "../data/own-items.js";
+import { defined } from "../defined.js";
 import type { JsonObject } from "../http/body.js";
 import type { Call } from "../http/call.js";
 import { type Model, readModel } from "../http/model.js";
@@ -24,7 +25,7 @@ const ITEM = {
 export function createItem(call: Call): Reply {
   const { state, settings, now, client } = call;
   const body = settings.alternateNames ? withItemNames(call.json()) : call.json();
-  const { discontinued: _ignored, ...fields } = given(readModel(body, ITEM));
+  const { discontinued: _ignored, ...fields } = defined(readModel(body, ITEM));
   const { shortID } = readModel(body, ITEM);
   if (state.catalogue.bySKU(shortID)) return duplicate(shortID, settings.duplicateStatus);
 
@@ -39,7 +40,7 @@ export function updateItem(call: Call): Reply {
   const { shortID, ...fields } = readModel(call.json(), ITEM);
   const entry = existing(call, shortID);
   const { description } = entry.item;
-  const changes: Partial<Item> = given(fields);
+  const changes: Partial<Item> = defined(fields);
   call.state.catalogue.update(entry, changes, call.now);
   if (entry.item.description !== description) {
     call.state.ledger.redescribe(entry.item.partNo, entry.item.description);
@@ -69,10 +70,4 @@ function duplicate(shortID: string, status: 400 | 409): Reply {
 /** The quick-start names beside those of the item object, which win when both are sent. */
 function withItemNames(body: JsonObject): JsonObject {
   return { ...body, uOM: body.uOM ?? body.unit, category: body.category ?? body.categoryID };
-}
-
-/** Only the fields that were sent. */
-function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> };
-function given(fields: object): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

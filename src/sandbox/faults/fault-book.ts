@@ -1,5 +1,8 @@
+import { demandShape } from "../checks/demand-shape.js";
 import { mulberry32, type Random } from "../random.js";
-import type { Fault, FaultRule, FaultShorthand } from "./rule.js";
+import { faultFrom } from "./fault-from.js";
+import type { Fault, FaultRule } from "./rule.js";
+import { faultRuleSchema } from "./rule-schema.js";
 
 /** What a rule is compared with. */
 export interface FaultSubject {
@@ -27,7 +30,9 @@ export class FaultBook {
     this.random = mulberry32(seed);
   }
 
+  /** Throws a `TypeError` for a rule that makes no sense. */
   add(rule: FaultRule): void {
+    demandShape(faultRuleSchema(), rule, "fault rule field");
     const path = typeof rule.path === "string" ? wildcard(rule.path) : rule.path;
     this.rules.push({ rule, fault: faultFrom(rule.fault), path, seen: 0, spoiled: 0 });
   }
@@ -58,15 +63,6 @@ export class FaultBook {
     // `search` rather than `test`: a caller's expression with the flag g keeps no position between requests.
     return path === undefined || subject.path.search(path) !== -1;
   }
-}
-
-/** The fault that a shorthand stands for. */
-export function faultFrom(fault: Fault | FaultShorthand): Fault {
-  if (typeof fault === "object") return fault;
-  if (typeof fault === "number") return { type: "status", status: fault };
-  if (fault === "drop-after") return { type: "drop", when: "after" };
-  if (fault === "hang-after") return { type: "hang", when: "after" };
-  return { type: fault };
 }
 
 function wildcard(path: string): RegExp {

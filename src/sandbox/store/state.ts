@@ -3,6 +3,7 @@ import { generatedDemand, ownDemand } from "../data/demand.js";
 import { FIRST_PART_NO, generateAliases, generateItems } from "../data/generated-items.js";
 import { generatedLots } from "../data/generated-lots.js";
 import { type LotSource, NO_LOTS } from "../data/lot-source.js";
+import { ownAliases } from "../data/own-aliases.js";
 import { completeItems, itemsNamedBy } from "../data/own-items.js";
 import { completeLots } from "../data/own-lots.js";
 import type { Settings } from "../settings.js";
@@ -24,7 +25,7 @@ export interface State {
 /** The data that a sandbox starts with, and returns to when it is reset. */
 export function createState(settings: Settings, now: number): State {
   const items = itemsFrom(settings, now);
-  const aliases = settings.aliases ? new Map(Object.entries(settings.aliases)) : aliasesFor(settings, items);
+  const aliases = settings.aliases ? ownAliases(settings.aliases, items) : aliasesFor(settings, items);
   const catalogue = new Catalogue(items, aliases, FIRST_PART_NO);
   const own = typeof settings.lots === "number" ? [] : completeLots(settings.lots, items, settings.warehouses, now);
   const ledger = new LotLedger(sourceFrom(settings, items), own);
@@ -57,6 +58,6 @@ function sourceFrom({ lots, seed, warehouses }: Settings, items: readonly Item[]
 }
 
 function demandFrom({ stockLevels, lots, seed, warehouses }: Settings, catalogue: Catalogue): Demand {
-  if (stockLevels) return ownDemand(stockLevels, (sku) => catalogue.bySKU(sku)?.item.partNo, warehouses[0].wID);
+  if (stockLevels) return ownDemand(stockLevels, (sku) => catalogue.bySKU(sku)?.item.partNo, warehouses);
   return typeof lots === "number" ? generatedDemand(seed) : () => {};
 }

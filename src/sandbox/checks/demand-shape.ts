@@ -1,0 +1,73 @@
+import { inspect } from "node:util";
+import type { z } from "zod";
+
+/** A problem as zod reports it, before it has a message. */
+type RawIssue = Parameters<z.core.$ZodErrorMap>[0];
+
+/**
+ * Throws a `TypeError` that names the field when the value does not fit.
+ *
+ * @param what what a field of the value is called in the message, for example "sandbox option"
+ */
+export function demandShape(schema: z.ZodType, value: unknown, what: string): void {
+  const [issue] = schema.safeParse(value, { error: messageFor }).error?.issues ?? [];
+  if (!issue) return;
+  const found = furthest(issue);
+  if (found.code === "unrecognized_keys") {
+    throw new TypeError(`Unknown ${what} "${nameOf([...found.path, found.keys[0] ?? ""])}".`);
+  }
+  const name = found.path.length > 0 ? `${capitalized(what)} "${nameOf(found.path)}"` : `The ${what}s`;
+  throw new TypeError(`${name} ${found.message}.`);
+}
+
+/** Of the alternatives of a union the one that the value was meant for: where only a detail is wrong. */
+function furthest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== "invalid_union") return issue;
+  for (const [first] of issue.errors) {
+    if (first && (first.path.length > 0 || !ANOTHER_KIND.has(first.code))) {
+      return furthest({ ...first, path: [...issue.path, ...first.path] });
+    }
+  }
+  return issue;
+}
+
+/** Problems that say that another alternative was meant. */
+const ANOTHER_KIND: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "custom"]);
+
+function messageFor(issue: RawIssue): string {
+  const given = inspect(issue.input, { depth: 0, maxStringLength: 40 });
+  switch (issue.code) {
+    case "invalid_type":
+      return `must be ${NOUNS.get(issue.expected) ?? issue.expected}, not ${given}`;
+    case "invalid_value":
+      return `must be ${issue.values.map((value) => inspect(value)).join(" or ")}, not ${given}`;
+    case "too_small":
+      return `must be ${issue.inclusive ? "at least" : "more than"} ${issue.minimum}, not ${given}`;
+    case "too_big":
+      return `must be at most ${issue.maximum}, not ${given}`;
+    default:
+      return "has a value that makes no sense";
+  }
+}
+
+const NOUNS: ReadonlyMap<string, string> = new Map([
+  ["int", "a whole number"],
+  ["number", "a number"],
+  ["string", "text"],
+  ["boolean", "true or false"],
+  ["array", "an array"],
+  ["object", "an object"],
+  ["record", "an object"],
+]);
+
+/** `lots[3].units` */
+function nameOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, depth) => (typeof part === "number" ? `[${part}]` : (depth && ".") + String(part)))
+    .join("")
+    .replace(/^0/, "");
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { integer, lazy } from "../schemas/field.js";
+import { callable, countOrInfinity, milliseconds, name, wholeFrom } from "./checks/fields.js";
+import { ownItemSchema, ownLotSchema, ownStockLevelSchema } from "./data/record-schemas.js";
+import { faultRuleSchema } from "./faults/rule-schema.js";
+import type { SandboxOptions } from "./options.js";
+
+/** What each option can be. Whether they fit each other is checked where the data are made. */
+export const optionsSchema = lazy(() =>
+  z
+    .strictObject({
+      clients: z.array(clientSchema()).nonempty("must not be empty"),
+      warehouses: z.array(z.strictObject({ wID: integer(), name: z.string() })).nonempty("must not be empty"),
+      items: countOr(ownItemSchema()),
+      lots: countOr(ownLotSchema()),
+      aliases: z.record(z.string(), z.string()),
+      stockLevels: z.array(ownStockLevelSchema()),
+      seed: integer(),
+      rateLimit: z.union([z.literal(false), rateLimitSchema()], { error: "must be an object or false" }),
+      tokenTtlSeconds: z.number().positive(),
+      latencyMs: z.union([milliseconds(), rangeSchema()], {
+        error: "must be a number or [min, max], max not below min",
+      }),
+      now: callable(),
+      faults: z.array(faultRuleSchema()),
+      createForm: z.enum(["reference", "item"]),
+      duplicateStatus: z.literal([400, 409]),
+      alternateNames: z.boolean(),
+      receiveForm: transactionForm(),
+      moveForm: transactionForm(),
+      issueForm: transactionForm(),
+      receiveStatus: z.literal([200, 201]),
+      tokenFailureStatus: z.literal([400, 401, 403]),
+      tokenFailureForm: z.enum(["envelope", "oauth"]),
+      expiresInForm: z.enum(["number", "text", "missing"]),
+      unknownItemStatus: z.literal([400, 404]),
+      shortageStatus: z.literal([400, 409]),
+      unknownWarehouse: z.enum(["forbidden", "not-found"]),
+      heldLots: z.enum(["allow", "refuse"]),
+      invalidPaging: z.enum(["clamp", "refuse"]),
+      modifiedSinceOn: z.array(z.enum(["items", "lots", "stockLevels"])),
+      reasonCodes: z.array(integer()),
+      createdBy: z.enum(["omit", "text", "integer"]),
+      requestLogSize: countOrInfinity(),
+      compression: z.boolean(),
+    } satisfies Record<keyof SandboxOptions, z.ZodType>)
+    .partial(),
+);
+
+function clientSchema() {
+  return z.strictObject({
+    clientId: name(),
+    clientSecret: name(),
+    warehouses: z.array(integer()).optional(),
+    permissions: z.array(integer()).optional(),
+    readOnly: z.boolean().optional(),
+  });
+}
+
+function rateLimitSchema() {
+  return z
+    .strictObject({
+      requests: wholeFrom(1),
+      intervalMs: z.number().positive(),
+      window: z.enum(["sliding", "fixed"]),
+      per: z.enum(["client", "address"]),
+      retryAfter: z.literal([false, "seconds", "date"]),
+      countRefused: z.boolean(),
+    })
+    .partial();
+}
+
+function rangeSchema() {
+  return z.tuple([milliseconds(), milliseconds()]).refine(([min, max]) => min <= max);
+}
+
+function countOr(record: z.ZodType) {
+  return z.union([wholeFrom(0), z.array(record)], { error: "must be a whole number or an array" });
+}
+
+function transactionForm() {
+  const names = ["object", "number", "text", "nested", "empty"] as const;
+  return z.union([z.enum(names), callable()], { error: `must be a function or one of ${names.join(", ")}` });
+}

@@ -1,0 +1,155 @@
+import { createSandbox, type FaultRule, type SandboxOptions } from "stocklot/sandbox";
+import { describe, expect, it } from "vitest";
+import { callerOf } from "./support/caller.js";
+
+const A = { shortID: "A" };
+
+describe("options that make no sense", () => {
+  it.each([
+    [{ ratelimit: false }, /Unknown sandbox option "ratelimit"/],
+    [null, /The sandbox options must be an object/],
+    [{ items: -1 }, /"items" must be at least 0, not -1/],
+    [{ items: "5" }, /"items" must be a whole number or an array/],
+    [{ lots: 1.5 }, /"lots"/],
+    [{ seed: "x" }, /"seed"/],
+    [{ clients: [] }, /"clients" must not be empty/],
+    [{ warehouses: [] }, /"warehouses" must not be empty/],
+    [{ tokenTtlSeconds: 0 }, /"tokenTtlSeconds" must be more than 0/],
+    [{ latencyMs: [5, 1] }, /"latencyMs"/],
+    [{ latencyMs: -1 }, /"latencyMs"/],
+    [{ now: 5 }, /"now" must be a function/],
+    [{ rateLimit: true }, /"rateLimit" must be an object or false/],
+    [{ rateLimit: { requests: 0 } }, /"rateLimit.requests" must be at least 1/],
+    [{ rateLimit: { request: 5 } }, /Unknown sandbox option "rateLimit.request"/],
+    [{ rateLimit: { window: "rolling" } }, /"rateLimit.window" must be 'sliding' or 'fixed', not 'rolling'/],
+    [{ createForm: "full" }, /"createForm"/],
+    [{ duplicateStatus: 418 }, /"duplicateStatus" must be 400 or 409, not 418/],
+    [{ receiveForm: "xml" }, /"receiveForm"/],
+    [{ modifiedSinceOn: ["orders"] }, /"modifiedSinceOn\[0\]"/],
+    [{ requestLogSize: -1 }, /"requestLogSize"/],
+    [{ compression: "yes" }, /"compression"/],
+  ])("%j is a TypeError that says so", expectTypeError);
+
+  it("are not those that are undefined", async () => {
+    const options = { seed: undefined, rateLimit: undefined } as unknown as SandboxOptions;
+    expect((await callerOf(createSandbox(options)).get("/Item")).status).toBe(200);
+  });
+});
+
+describe("clients that make no sense", () => {
+  const client = { clientId: "c", clientSecret: "s" };
+  it.each([
+    [[client, client], /"clients" has clientId c twice/],
+    [[{ clientId: "c" }], /"clients\[0\].clientSecret"/],
+    [[{ ...client, readonly: true }], /Unknown sandbox option "clients\[0\].readonly"/],
+    [[{ ...client, permissions: "11" }], /"clients\[0\].permissions" must be an array/],
+    [[{ ...client, warehouses: [1, 99] }], /"clients": there is no warehouse 99/],
+  ])("%j is a TypeError that says so", (clients, message) => expectTypeError({ clients }, message));
+});
+
+describe("own data that make no sense", () => {
+  it.each([
+    [{ items: [A, A] }, /"items" has shortID A twice/],
+    [{ items: [{}] }, /"items\[0\].shortID" must be text/],
+    [{ items: [A, { shortID: "B", uom: "KG" }] }, /Unknown sandbox option "items\[1\].uom"/],
+    [{ items: [{ ...A, category: "10" }] }, /"items\[0\].category" must be a number, not '10'/],
+    [{ items: [{ ...A, created: "yesterday" }] }, /"items\[0\].created" must be a datetime/],
+    [
+      {
+        items: [
+          { shortID: "A", partNo: 5 },
+          { shortID: "B", partNo: 5 },
+        ],
+      },
+      /"items" has partNo 5 twice/,
+    ],
+    [
+      {
+        lots: [
+          { ...A, recNo: 7 },
+          { ...A, recNo: 7, units: 5 },
+        ],
+      },
+      /"lots" has recNo 7 twice/,
+    ],
+    [{ lots: [{ ...A, units: "5" }] }, /"lots\[0\].units" must be a number, not '5'/],
+    [{ lots: [A, { ...A, units: -1 }] }, /"lots\[1\].units" must be at least 0, not -1/],
+    [{ lots: [{ ...A, received: "yesterday" }] }, /"lots\[0\].received" must be a datetime/],
+    [{ lots: [{ ...A, wid: 2 }] }, /Unknown sandbox option "lots\[0\].wid"/],
+    [{ lots: [{ units: 1 }] }, /"lots\[0\].shortID" is missing/],
+    [{ items: [A], lots: [{ partNo: 5 }] }, /"lots\[0\].partNo" must be that of an item, not 5/],
+    [{ items: [A], lots: [{ ...A, partNo: 5 }] }, /"lots\[0\].partNo" must be 1001/],
+    [{ lots: [{ ...A, wID: 99 }] }, /"lots\[0\].wID" must be that of a warehouse, not 99/],
+    [{ warehouses: [{ wID: 9, name: "Nine" }], lots: [{ ...A, wID: 1 }] }, /"lots\[0\].wID"/],
+    [{ lots: [{ ...A, warehouse: "Nowhere" }] }, /"lots\[0\].warehouse"/],
+    [{ lots: [{ ...A, wID: 1, warehouse: "North" }] }, /"lots\[0\].warehouse" must be "Central", not "North"/],
+    [
+      {
+        warehouses: [
+          { wID: 1, name: "One" },
+          { wID: 1, name: "Two" },
+        ],
+      },
+      /"warehouses" has wID 1 twice/,
+    ],
+    [{ warehouses: [{ wid: 1, name: "One" }] }, /"warehouses\[0\].wID"/],
+    [{ items: [A], aliases: { old: "B" } }, /"aliases": "old" points to no item, "B"/],
+    [{ stockLevels: [{ shortID: "none" }] }, /no item none/],
+    [{ items: [A], stockLevels: [{ ...A, wid: 99 }] }, /no warehouse 99/],
+    [{ items: [A], stockLevels: [{ ...A, asn: 1 }] }, /Unknown sandbox option "stockLevels\[0\].asn"/],
+  ])("%j is a TypeError that names record and field", expectTypeError);
+});
+
+describe("fault rules that make no sense", () => {
+  const rules = [
+    [{ fault: "dorp" }, /"fault.type" must be a status or one of drop, drop-after/],
+    [{}, /"fault.type"/],
+    [{ fault: undefined }, /"fault.type"/],
+    [{ fault: null }, /"fault"/],
+    [{ fault: 42 }, /"fault.status" must be an HTTP status from 200 to 599/],
+    [{ fault: 600 }, /"fault.status"/],
+    [{ fault: { type: "status" } }, /"fault.status"/],
+    [{ fault: { type: "status", status: 503, header: {} } }, /Unknown .* "fault.header"/],
+    [{ fault: { type: "status", status: 503, headers: { "a b": "c" } } }, /"fault.headers"/],
+    [{ fault: { type: "html", status: 0 } }, /"fault.status"/],
+    [{ fault: { type: "slow", chunkBytes: 0 } }, /"fault.chunkBytes" must be at least 1, not 0/],
+    [{ fault: { type: "slow", delayMs: -1 } }, /"fault.delayMs" must be at least 0, not -1/],
+    [{ fault: { type: "truncated", bytes: 1.5 } }, /"fault.bytes" must be a whole number/],
+    [{ fault: { type: "drop", when: "later" } }, /"fault.when" must be 'before' or 'after'/],
+    [{ fault: "drop", tmies: 1 }, /Unknown .* "tmies"/],
+    [{ fault: "drop", times: -1 }, /"times" must be a whole number of at least 0, or Infinity/],
+    [{ fault: "drop", skip: 1.5 }, /"skip" must be a whole number, not 1.5/],
+    [{ fault: "drop", probability: 2 }, /"probability" must be at most 1, not 2/],
+    [{ fault: "drop", path: "Item" }, /"path" must begin with/],
+    [{ fault: "drop", path: "/Item?page=1" }, /"path"/],
+    [{ fault: "drop", path: 5 }, /"path" must be text or a regular expression/],
+    [{ fault: "drop", method: "" }, /"method"/],
+    [{ fault: "drop", clientId: 7 }, /"clientId" must be text/],
+    [undefined, /must be an object/],
+  ] as const;
+
+  it.each(rules)("%j is a TypeError that names the field, when it is added", (rule, message) => {
+    const sandbox = createSandbox();
+    const add = () => sandbox.addFault(rule as unknown as FaultRule);
+    expect(add).toThrow(TypeError);
+    expect(add).toThrow(message);
+  });
+
+  it.each(rules)("%j is a TypeError among the options", (rule) => {
+    expectTypeError({ faults: [{ fault: "drop" }, rule] }, /"faults\[1\]/);
+  });
+
+  it.each([
+    { fault: "drop", times: Number.POSITIVE_INFINITY, path: "*Item*", probability: 0 },
+    { fault: { type: "status", status: 299, body: null, headers: { "Retry-After": "1" }, when: "after" } },
+    { fault: { type: "slow", delayMs: 0.5, chunkBytes: 1 }, path: /x/, method: "get", skip: 0 },
+  ])("%j is fine", (rule) => {
+    createSandbox({ faults: [rule as FaultRule] }).addFault(rule as FaultRule);
+  });
+});
+
+function expectTypeError(options: unknown, message: RegExp): void {
+  const create = () => createSandbox(options as SandboxOptions);
+  expect(create).toThrow(TypeError);
+  expect(create).toThrow(message);
+}
