@@ -3,7 +3,7 @@
 import { type Command, commandFrom, type ServeCommand } from "./cli/arguments.js";
 import { requestLine } from "./cli/request-line.js";
 import { greeting, packageVersion, USAGE } from "./cli/texts.js";
-import { createSandbox } from "./create-sandbox.js";
+import { createSandbox, type Sandbox } from "./create-sandbox.js";
 import type { SandboxServer } from "./doors/listen.js";
 
 process.exitCode = await main(process.argv.slice(2));
@@ -22,8 +22,13 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 async function serve({ port, host, options }: ServeCommand): Promise<number> {
-  const sandbox = createSandbox(options);
+  let sandbox: Sandbox;
   let server: SandboxServer;
+  try {
+    sandbox = createSandbox(options);
+  } catch (error) {
+    return fail(2, messageOf(error));
+  }
   try {
     server = await sandbox.listen({ port, host, page: true });
   } catch (error) {

@@ -90,12 +90,14 @@ describe("stocklot-sandbox", () => {
   });
 
   it("knows --help and --version, and refuses what it does not know", async () => {
-    const [help, version, wrong] = await Promise.all([
+    const [help, version, wrong, senseless] = await Promise.all([
       run("--help").exited,
       run("--version").exited,
       run("--prot", "1").exited,
+      run("--fault", "drop times=-1").exited,
     ]);
-    expect([help.code, version.code, wrong.code]).toEqual([0, 0, 2]);
+    expect([help.code, version.code, wrong.code, senseless.code]).toEqual([0, 0, 2, 2]);
+    expect(senseless.err).toMatch(/^stocklot-sandbox: .*"faults\[0\].times" must be .*\n$/);
     for (const option of [
       "port",
       "items",
@@ -142,7 +144,8 @@ describe("its arguments", () => {
 
   it.each([
     [["--port", "x"], /--port takes a whole number/],
-    [["--port", "70000"], /--port/],
+    [["--port", "99999"], /--port takes a whole number from 0 to 65535, not "99999"/],
+    [["--lots", "-1"], /--lots/],
     [["--latency", "9-1"], /--latency/],
     [["--fault", "GET explode"], /"explode" is neither a status nor one of/],
     [["--fault", "hang bytes=1"], /no detail "bytes" for hang/],

@@ -56,10 +56,11 @@ const OPTIONS = {
   version: { type: "boolean", short: "v" },
 } as const;
 
-function whole(name: string, text: string, min: number, max = Number.MAX_SAFE_INTEGER): number {
+function whole(name: string, text: string, min: number, max?: number): number {
   const value = Number(text);
-  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-  throw new Error(`--${name} takes a whole number of at least ${min}, not "${text}".`);
+  if (/^\d+$/.test(text) && value >= min && value <= (max ?? Number.MAX_SAFE_INTEGER)) return value;
+  const range = max === undefined ? `of at least ${min}` : `from ${min} to ${max}`;
+  throw new Error(`--${name} takes a whole number ${range}, not "${text}".`);
 }
 
 function range(text: string): number | [number, number] {
