@@ -110,6 +110,16 @@ describe("creating items", () => {
     expect((await strict.get("/Item?key=Q&type=id")).body).toMatchObject({ uOM: "EA", category: 0 });
   });
 
+  it("names what is wrong as the caller named it", async () => {
+    const { body } = await api.post("/Item", { shortID: "Q", unit: 5, categoryID: "x" });
+    expect(body.details).toEqual({
+      unit: ["The field unit must be text."],
+      categoryID: ["The field categoryID must be a whole number."],
+    });
+    const both = await api.post("/Item", { shortID: "Q", uOM: 5, unit: "M" });
+    expect(Object.keys(both.body.details)).toEqual(["uOM"]);
+  });
+
   it("refuses a SKU that exists, with either of the two documented statuses", async () => {
     expect(await api.post("/Item", { shortID: "OLD-1" })).toMatchObject({
       status: 409,

@@ -198,4 +198,102 @@ describe("moving", () => {
     expect((await api.post("/Inventory/Move", move(5, { received: "2025-01-02", toSpot: "Z" }))).status).toBe(200);
     expect((await lotsBy(api))[1].spot).toBe("Z");
   });
+
+  it.each([
+    ["no destination", {}],
+    ["the bin it is in", { fromSpot: "S1", toSpot: "S1" }],
+    ["the warehouse it is in", { shipToWid: 1 }],
+    ["blanks", { fromSpot: "", toSpot: " ", serial: "", serial2: "", rfidTag: "", received: "" }],
+  ])("to %s changes nothing", async (_name, more) => {
+    const sandbox = createSandbox({ now: () => NOW, lots });
+    const api = callerOf(sandbox);
+    const before = await lotsBy(api);
+    const { status, body } = await api.post("/Inventory/Move", move(2, more));
+    expect([status, body]).toEqual([200, { recNo: 1, status: "moved" }]);
+    expect(await lotsBy(api)).toEqual(before);
+    expect((await api.get("/Inventory?modifiedSince=2025-03-01")).body.totalCount).toBe(0);
+  });
+
+  it("leaves alone what is there already and moves the rest", async () => {
+    const there = { shortID: "A", recNo: 3, units: 1, received: "2024-01-01T00:00:00Z", spot: "S9" };
+    const api = open({ lots: [...lots, there] });
+    expect((await api.post("/Inventory/Move", move(3, { toSpot: "S9" }))).body.recNo).toBe(4);
+    const spots = (await lotsBy(api)).map(({ units, spot }: { units: number; spot: string }) => [units, spot]);
+    expect(spots).toEqual([
+      [1, "S1"],
+      [5, "S1"],
+      [1, "S9"],
+      [2, "S9"],
+    ]);
+  });
+});
+
+describe("the filter by date of receipt", () => {
+  const lots = [
+    { shortID: "A", recNo: 1, received: "2025-01-02T10:30:00Z" },
+    { shortID: "A", recNo: 2, received: "2025-01-03T23:30:00-02:00" },
+  ];
+  const moved = async (received: string) => {
+    const { status, body } = await open({ lots }).post("/Inventory/Move", {
+      ...{ itemID: "A", units: 1, wid: 1, toSpot: "Z" },
+      received,
+    });
+    return status === 200 ? body.recNo : body;
+  };
+
+  it.each([
+    ["2025-01-02", 1],
+    ["2025-01-02T10", 1],
+    ["2025-01-02 10:30", 1],
+    ["2025-01-02T10:30:00.000Z", 1],
+    ["2025-01-02t10:30:00z", 1],
+    ["2025-01-02T11:30:00+01:00", 1],
+    ["2025-01-03", 2],
+    ["2025-01-04", 2],
+    ["2025-01-04T01:30:00Z", 2],
+    ["2025", 1],
+    ["", 1],
+  ])("%j fits lot %i", async (received, recNo) => {
+    expect(await moved(received)).toBe(recNo);
+  });
+
+  it("refuses what is no date", async () => {
+    for (const received of ["yesterday", "02.01.2025", "2025-13", "20250102", "2025-01-02T25"]) {
+      expect(await moved(received), received).toMatchObject({
+        error: "validation_error",
+        details: { received: ["The field received must be a date or the beginning of one (ISO 8601)."] },
+      });
+    }
+  });
+
+  it("fits nothing on another day", async () => {
+    expect((await moved("2025-01-05")).message).toBe("Only 0 of 1 units match.");
+  });
+});
+
+describe("the message about a shortage", () => {
+  const lots = [
+    { shortID: "A", recNo: 1, units: 3, spot: "S1" },
+    { shortID: "A", recNo: 2, units: 4, hold: true },
+  ];
+  it.each([
+    ["there is not enough", 8, {}, "Only 7 of 8 units are in stock."],
+    ["there is nothing", 1, { wid: 2 }, "Only 0 of 1 units are in stock."],
+    ["a filter leaves too little", 5, { spot: "S1" }, "Only 3 of 5 units match."],
+    ["a filter leaves nothing", 1, { spot: "S2" }, "Only 0 of 1 units match."],
+    ["another lot is named", 1, { recno: 9 }, "Only 0 of 1 units match."],
+  ])("says when %s", async (_name, units, more, message) => {
+    expect((await open({ lots }).post("/Inventory/Issue", receipt(units, more))).body.message).toBe(message);
+  });
+
+  it("says when a hold leaves too little", async () => {
+    const answer = await open({ lots, heldLots: "refuse" }).post("/Inventory/Issue", receipt(4));
+    expect(answer.body.message).toBe("Only 3 of 4 units match.");
+  });
+});
+
+it("an empty filter counts as none", async () => {
+  const api = open({ lots: [{ shortID: "A", spot: "S1", serial: "X" }] });
+  const blank = receipt(1, { spot: "", serial: "", serial2: " ", rfidTag: "" });
+  expect((await api.post("/Inventory/Issue", blank)).status).toBe(200);
 });

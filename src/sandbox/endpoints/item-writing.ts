@@ -1,7 +1,6 @@
 import type { Item } from "../../schemas/item.js";
 import { EMPTY_ITEM } from "../data/own-items.js";
 import { defined } from "../defined.js";
-import type { JsonObject } from "../http/body.js";
 import type { Call } from "../http/call.js";
 import { type Model, readModel } from "../http/model.js";
 import { errorBody, notFound } from "../http/refusal.js";
@@ -21,12 +20,18 @@ const ITEM = {
   discontinued: { kind: "boolean" },
 } as const satisfies Model;
 
+/** The quick-start names beside those of the item object. */
+const ITEM_OR_QUICK_START = {
+  ...ITEM,
+  uOM: { ...ITEM.uOM, alias: "unit" },
+  category: { ...ITEM.category, alias: "categoryID" },
+} as const satisfies Model;
+
 /** POST /Item. A new item is active, whatever is sent. */
 export function createItem(call: Call): Reply {
   const { state, settings, now, client } = call;
-  const body = settings.alternateNames ? withItemNames(call.json()) : call.json();
-  const { discontinued: _ignored, ...fields } = defined(readModel(body, ITEM));
-  const { shortID } = readModel(body, ITEM);
+  const { shortID, ...sent } = readModel(call.json(), settings.alternateNames ? ITEM_OR_QUICK_START : ITEM);
+  const { discontinued: _ignored, ...fields } = defined(sent);
   if (state.catalogue.bySKU(shortID)) return duplicate(shortID, settings.duplicateStatus);
 
   const item = state.catalogue.create({ ...EMPTY_ITEM, ...fields, shortID }, client.clientId, now);
@@ -65,9 +70,4 @@ function existing({ state }: Call, shortID: string): CatalogueEntry {
 function duplicate(shortID: string, status: 400 | 409): Reply {
   const code = status === 409 ? "conflict" : "bad_request";
   return jsonText(status, errorBody(status, code, `An item with ShortID ${shortID} already exists.`));
-}
-
-/** The quick-start names beside those of the item object, which win when both are sent. */
-function withItemNames(body: JsonObject): JsonObject {
-  return { ...body, uOM: body.uOM ?? body.unit, category: body.category ?? body.categoryID };
 }

@@ -1,4 +1,5 @@
 import type { Lot } from "../../schemas/lot.js";
+import { fitsDateFilter } from "../date-filter.js";
 import { compare, type Decimal, decimalOf, minus, plus, smaller, toNumber, ZERO } from "../decimal.js";
 import type { Call } from "../http/call.js";
 import { badRequest, notFound, Refusal } from "../http/refusal.js";
@@ -18,18 +19,19 @@ export interface Selection {
 }
 
 /** A lot, and how much of it is taken. */
-export interface Pick {
+export interface Picked {
   readonly lot: Lot;
   readonly taken: Decimal;
   readonly left: Decimal;
 }
 
 /** Takes the quantity from the lots that fit, oldest first. Throws a refusal when there is not enough. */
-export function pickLots({ state, settings }: Call, selection: Selection): [Pick, ...Pick[]] {
+export function pickLots({ state, settings }: Call, selection: Selection): [Picked, ...Picked[]] {
   const wanted = decimalOf(selection.units);
-  const picks: Pick[] = [];
+  const picks: Picked[] = [];
   let found = ZERO;
-  for (const recNo of candidates(state.book.shelf(selection.partNo, selection.wid), selection.recno)) {
+  const shelf = state.book.shelf(selection.partNo, selection.wid);
+  for (const recNo of candidates(shelf, selection.recno)) {
     const lot = state.ledger.get(recNo);
     if (!fits(lot, selection) || (lot.hold && settings.heldLots === "refuse")) continue;
     const units = decimalOf(lot.units);
@@ -40,7 +42,9 @@ export function pickLots({ state, settings }: Call, selection: Selection): [Pick
   }
   const [first, ...others] = picks;
   if (!first || compare(found, wanted) < 0) {
-    throw shortage(`Only ${toNumber(found)} of ${selection.units} units are in stock.`, settings.shortageStatus);
+    // All that fits was picked, so whatever else is on the shelf was left out by a filter or a hold.
+    const reason = shelf.length > picks.length ? "match" : "are in stock";
+    throw shortage(`Only ${toNumber(found)} of ${selection.units} units ${reason}.`, settings.shortageStatus);
   }
   return [first, ...others];
 }
@@ -67,7 +71,7 @@ function fits(lot: Lot, { spot, serial, serial2, rfidTag, received }: Selection)
     (serial === undefined || lot.serial === serial) &&
     (serial2 === undefined || lot.serial2 === serial2) &&
     (rfidTag === undefined || lot.rFIDTag === rfidTag) &&
-    (received === undefined || lot.received.startsWith(received))
+    (received === undefined || fitsDateFilter(lot.received, received))
   );
 }
 

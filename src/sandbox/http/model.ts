@@ -1,4 +1,5 @@
 import { parseTime } from "../clock.js";
+import { isDateFilter } from "../date-filter.js";
 import type { JsonObject } from "./body.js";
 import { type Details, invalid } from "./refusal.js";
 
@@ -7,6 +8,7 @@ interface Kinds {
   integer: number;
   decimal: number;
   datetime: string;
+  dateFilter: string;
   boolean: boolean;
 }
 
@@ -15,6 +17,10 @@ interface FieldRule {
   readonly required?: true;
   /** The number must be greater than 0. */
   readonly positive?: true;
+  /** Empty text counts as left out. */
+  readonly blankIsNone?: true;
+  /** Another name that the field can be sent under; when both are sent, its own counts. */
+  readonly alias?: string;
 }
 
 /** The fields of a request body, as the document's tables give them. */
@@ -34,17 +40,30 @@ export function readModel(body: JsonObject, model: Model): Record<string, unknow
   const fields: Record<string, unknown> = {};
   const details: Details = {};
   for (const [name, rule] of Object.entries(model)) {
-    const value = Object.hasOwn(body, name) ? (body[name] ?? undefined) : undefined;
-    const problem = problemWith(name, value, rule);
-    if (problem) details[name] = [problem];
+    const { sentAs, value } = sent(body, name, rule);
+    const problem = problemWith(sentAs, value, rule);
+    if (problem) details[sentAs] = [problem];
     else fields[name] = value;
   }
   if (Object.keys(details).length > 0) throw invalid(details);
   return fields;
 }
 
+/** The value, and the name that it was sent under; undefined when it counts as left out. */
+function sent(body: JsonObject, name: string, { alias, blankIsNone }: FieldRule): { sentAs: string; value: unknown } {
+  for (const sentAs of alias === undefined ? [name] : [name, alias]) {
+    const value = Object.hasOwn(body, sentAs) ? (body[sentAs] ?? undefined) : undefined;
+    if (value !== undefined && !(blankIsNone && isBlank(value))) return { sentAs, value };
+  }
+  return { sentAs: name, value: undefined };
+}
+
+function isBlank(value: unknown): boolean {
+  return typeof value === "string" && value.trim() === "";
+}
+
 function problemWith(name: string, value: unknown, { kind, required, positive }: FieldRule): string | undefined {
-  if (value === undefined || (required && typeof value === "string" && value.trim() === "")) {
+  if (value === undefined || (required && isBlank(value))) {
     return required && `The ${name} field is required.`;
   }
   if (!FITS[kind](value)) return `The field ${name} must be ${NOUNS[kind]}.`;
@@ -57,6 +76,7 @@ const FITS: Readonly<Record<keyof Kinds, (value: unknown) => boolean>> = {
   integer: (value) => Number.isSafeInteger(value),
   decimal: (value) => Number.isFinite(value),
   datetime: (value) => typeof value === "string" && parseTime(value) !== undefined,
+  dateFilter: (value) => typeof value === "string" && isDateFilter(value),
   boolean: (value) => typeof value === "boolean",
 };
 
@@ -65,5 +85,6 @@ const NOUNS: Readonly<Record<keyof Kinds, string>> = {
   integer: "a whole number",
   decimal: "a number",
   datetime: "a datetime (ISO 8601)",
+  dateFilter: "a date or the beginning of one (ISO 8601)",
   boolean: "true or false",
 };
