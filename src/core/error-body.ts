@@ -25,7 +25,7 @@ const errorBodySchema = lazy(() => {
     message: text,
     error_description: text,
     title: text,
-    details: z.record(z.string(), z.array(z.string())).optional().catch(undefined),
+    details: z.record(z.string(), z.unknown()).optional().catch(undefined),
   });
 });
 
@@ -42,8 +42,17 @@ export function readErrorBody({ status, body }: WireResponse): ErrorBody {
   return {
     code: parsed?.error ?? CODES[status] ?? "unknown",
     message: parsed?.message ?? parsed?.error_description ?? parsed?.title ?? parsed?.error ?? describe(status, text),
-    details: parsed?.details,
+    details: parsed?.details && messagesByField(parsed.details),
   };
+}
+
+/** The messages of each field that has any; what is no message is passed over. */
+function messagesByField(details: Record<string, unknown>): Record<string, string[]> {
+  const messages = Object.entries(details).map(([field, given]): [string, string[]] => [
+    field,
+    [given].flat().filter((message) => typeof message === "string"),
+  ]);
+  return Object.fromEntries(messages.filter(([, found]) => found.length > 0));
 }
 
 function describe(status: number, text: string): string {

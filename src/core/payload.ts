@@ -43,5 +43,12 @@ export function encodePayload({ method, path, query: given, body }: Parts): Payl
   if (body instanceof URLSearchParams) {
     return { target, query, contentType: "application/x-www-form-urlencoded", body: body.toString() };
   }
-  return { target, query, contentType: JSON_TYPE, body: attempt("body", () => JSON.stringify(body)) };
+  return { target, query, contentType: JSON_TYPE, body: attempt("body", () => jsonText(body)) };
+}
+
+/** A function, for one, has no JSON at all, and would be sent as an empty body. */
+function jsonText(value: unknown): string {
+  const text: string | undefined = JSON.stringify(value);
+  if (text === undefined) throw new TypeError("it has no form in JSON");
+  return text;
 }

@@ -119,14 +119,13 @@ export function unreadable(call: Call, status: number, problem: string, cause: u
 }
 
 const ISSUES_SHOWN = 3;
-const RELAX = ' To take such answers all the same, set responseValidation to "warn" or "off".';
 
 /** The error for a success whose body is not what the service documents. */
-export function answerIssues(call: Call, status: number, issues: Issue[]): ResponseValidationError {
+export function answerIssues(call: Call, status: number, issues: Issue[], advice = ""): ResponseValidationError {
   const shown = issues.slice(0, ISSUES_SHOWN).map(describeIssue).join("; ");
   const more = issues.length > ISSUES_SHOWN ? ` and ${issues.length - ISSUES_SHOWN} more` : "";
   return new ResponseValidationError(
-    `${call.title}: the answer is not what the service documents: ${shown}${more}${applied(call, status)}.${call.request.isTokenRequest ? "" : RELAX}`,
+    `${call.title}: the answer is not what the service documents: ${shown}${more}${applied(call, status)}.${advice}`,
     { status, issues },
   );
 }

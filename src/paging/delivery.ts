@@ -1,5 +1,6 @@
 import { PaginationError } from "../errors/index.js";
 import type { Page, PagingSettings } from "./page.js";
+import { offsetOf } from "./position.js";
 import { SeenKeys } from "./seen-keys.js";
 
 /** So many pages running may bring nothing new while the service says that there is more. */
@@ -11,6 +12,8 @@ export class Delivery<T> {
   readonly #requests: () => number;
   readonly #seen = new SeenKeys();
   #received = 0;
+  /** Position at which the furthest page so far begins. */
+  #reached = -1;
   #barrenPages = 0;
 
   constructor(settings: Pick<PagingSettings<T>, "keyOf" | "onProgress">, requests: () => number) {
@@ -39,18 +42,24 @@ export class Delivery<T> {
     });
   }
 
+  /** Where records cannot be told apart, a page is new if it begins behind all others and before the list's end. */
+  #goesOn(page: Page<T>): boolean {
+    return offsetOf(page) > this.#reached && offsetOf(page) < page.totalCount;
+  }
+
   /**
    * The page as the consumer gets it, with `fresh` for its records. Throws when nothing new has come for too long, except for
    * pages that are `expected` to bring nothing.
    */
   give(page: Page<T>, fresh: T[], expected = false): Page<T> {
-    if (fresh.length > 0) this.#barrenPages = 0;
+    if (fresh.length > 0 && (this.hasKeys || expected || this.#goesOn(page))) this.#barrenPages = 0;
     else if (!expected) this.#barrenPages += 1;
     if (page.hasMore && this.#barrenPages >= MAX_BARREN_PAGES) {
       throw new PaginationError(
         `The last ${MAX_BARREN_PAGES} pages, up to page ${page.page}, brought no new record, and the service says that there are more.`,
       );
     }
+    this.#reached = Math.max(this.#reached, offsetOf(page));
     this.#received += fresh.length;
     const { totalCount, pageCount } = page;
     const received = this.#received;

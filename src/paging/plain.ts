@@ -63,7 +63,7 @@ async function* readAgain<T>(
     const fresh = delivery.fresh(candidates(page, { from, to: unread.to }, delivery.hasKeys, base));
     if (fresh.length > 0) found.push({ page, fresh });
   }
-  for (const { page, fresh } of found.reverse()) yield delivery.give(page, fresh);
+  for (const { page, fresh } of found.reverse()) yield delivery.give(page, fresh, true);
 }
 
 /** All records of the page, or, where records cannot be told apart or were never asked for, those in the range alone. */

@@ -4,25 +4,28 @@ import { InputValidationError } from "../errors/index.js";
 const ISO_8601 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 const WITHOUT_OFFSET = /T[^Z+-]*$/i;
 
+/** Whether a text is an ISO 8601 date or datetime of a day that exists: `Date` takes 30 February for 2 March. */
+function isIsoDate(text: string): boolean {
+  if (!ISO_8601.test(text) || Number.isNaN(Date.parse(text))) return false;
+  const day = text.slice(0, 10);
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
+}
+
 /**
  * The moment that a datetime of the service stands for. The service writes ISO 8601; a missing offset is read as UTC.
  *
  * @throws InputValidationError when the text is no ISO 8601 date or datetime.
  */
 export function parseServiceDate(text: string): Date {
-  const date = new Date(WITHOUT_OFFSET.test(text) ? `${text}Z` : text);
-  if (!ISO_8601.test(text) || Number.isNaN(date.getTime())) {
+  if (!isIsoDate(text)) {
     throw new InputValidationError("parseServiceDate", [{ path: [], message: `not an ISO 8601 date: "${text}"` }]);
   }
-  return date;
+  return new Date(WITHOUT_OFFSET.test(text) ? `${text}Z` : text);
 }
 
 /** A point in time as an argument: a `Date`, or ISO 8601 text, which is sent as it is. */
 export const dateInput = () =>
   z.custom<Date | string>(
-    (value) =>
-      value instanceof Date
-        ? !Number.isNaN(value.getTime())
-        : typeof value === "string" && ISO_8601.test(value) && !Number.isNaN(Date.parse(value)),
+    (value) => (value instanceof Date ? !Number.isNaN(value.getTime()) : typeof value === "string" && isIsoDate(value)),
     "must be a valid Date or an ISO 8601 text",
   );

@@ -76,6 +76,7 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ],
   ["a request with a schema that is none", (c) => c.request({ method: "GET", path: "/a", schema: {} }), [["schema"]]],
   ["a request with a body that is no JSON", (c) => c.request({ method: "POST", path: "/a", body: 1n }), [["body"]]],
+  ["a request with a function for a body", (c) => c.request({ method: "POST", path: "/a", body: () => 1 }), [["body"]]],
   [
     "a request with an invalid date",
     (c) => c.request({ method: "GET", path: "/a", query: { b: new Date("x") } }),

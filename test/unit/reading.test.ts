@@ -113,6 +113,12 @@ describe("an error body", () => {
     ],
     ["that is empty gives the status", 503, "", { code: "unknown", message: "HTTP 503 without a message" }],
     [
+      "with details of several types keeps the messages",
+      400,
+      '{"error":"validation_error","message":"m","details":{"a":["x",5],"b":"y","c":null,"d":[5]}}',
+      { details: { a: ["x"], b: ["y"] } },
+    ],
+    [
       "with fields of other types passes them over",
       404,
       '{"error":7,"message":null,"details":[1]}',
@@ -139,7 +145,14 @@ describe("a datetime of the service", () => {
     expect(parseServiceDate(text).toISOString()).toBe(expected);
   });
 
-  it.each(["", "yesterday", "2026-13-01", "02/01/2026"])("%j is refused", (text) => {
+  it.each([
+    "",
+    "yesterday",
+    "2026-13-01",
+    "02/01/2026",
+    "2026-02-30T00:00:00",
+    "2025-02-29",
+  ])("%j is refused", (text) => {
     expect(() => parseServiceDate(text)).toThrow(InputValidationError);
   });
 });

@@ -83,3 +83,19 @@ it("without keys, pages that repeat records are no reason to stop", async () => 
   list.lots = Array.from({ length: 2_000 }, () => ({ recNo: 1 }));
   expect((await new Paginator(list.source({ keyOf: undefined })).toArray()).length).toBe(2_000);
 });
+
+it.each([
+  ["answers each request with the same page", 600, () => ({ page: 1 })],
+  ["goes on behind its own total", 600, () => ({ totalCount: 300 })],
+])("without a key, a service that %s and says that there is more ends in a PaginationError", async (_, size, lie) => {
+  const list = new ChangingList(size);
+  const source = list.source({ readAhead: 0 });
+  const { prepare, fetch } = source;
+  source.prepare = () => ({ ...prepare.call(source), keyOf: undefined });
+  source.fetch = async (request, context) => {
+    const page = await fetch.call(source, { page: 1, pageSize: request.pageSize }, context);
+    return { ...page, page: request.page, ...lie(), hasMore: true };
+  };
+  await expect(new Paginator(source).toArray()).rejects.toThrow(PaginationError);
+  expect(list.requests.length).toBeLessThan(10);
+});
