@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type ClientOptions, OutcomeUnknownError, StocklotError } from "../../src/index.js";
 import { claimOf, isTrue } from "../support/claim.js";
-import type { FaultServer } from "../support/fault-server.js";
+import { type FaultServer, isToken } from "../support/fault-server.js";
 import { describeTable, type Row } from "../support/fault-table.js";
 import * as faults from "../support/faults.js";
 import { connect, startServer } from "../support/with-server.js";
@@ -39,6 +39,13 @@ const OK = "ok";
 const UNKNOWN = "OutcomeUnknownError";
 const always = Number.POSITIVE_INFINITY;
 const slow: ClientOptions = { timeoutMs: HANG_MS, retry: { ...quick, maxRetries: 1 } };
+
+const TOKEN_FAULTS = [
+  ["drops the connection", faults.dropped(), "ConnectionError"],
+  ["answers 500", faults.status(500), "ServerError"],
+  ["refuses the credentials", faults.status(403), "AuthenticationError"],
+  ["answers nonsense", faults.body('{"token":"none"}', { applies: false }), "ResponseValidationError"],
+] as const;
 
 const CASES: readonly Case[] = [
   {
@@ -149,6 +156,17 @@ const CASES: readonly Case[] = [
     create: "AuthenticationError",
     idempotent: "AuthenticationError",
   },
+  ...TOKEN_FAULTS.map(
+    ([name, fault, outcome]): Case => ({
+      name: `token revoked, and its endpoint ${name}, for ever`,
+      prepare: (server) => {
+        server.service.revoke();
+        server.plan(fault, { on: isToken, times: always });
+      },
+      create: outcome,
+      idempotent: outcome,
+    }),
+  ),
   {
     name: "no answer, without the effect, once",
     prepare: (server) => server.plan(faults.hang({ applies: false })),
@@ -309,4 +327,4 @@ describe.each([
   });
 });
 
-describeTable("writes", WRITES, rows);
+describeTable("writes", WRITES, rows, CASES.length);

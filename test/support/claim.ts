@@ -1,12 +1,10 @@
 import {
-  ApiError,
   AuthenticationError,
-  ConnectionError,
   NotImplementedError,
   OutcomeUnknownError,
   RateLimitError,
   ResponseValidationError,
-  ServerError,
+  StocklotError,
 } from "../../src/index.js";
 
 /** What an outcome tells the caller about the effect of a write. */
@@ -14,16 +12,16 @@ export type Claim = "applied" | "not applied" | "unknown" | "may be repeated";
 
 /** What an error says of the write that failed with it. */
 export function claimOf(error: unknown, idempotent: boolean): Claim {
+  if (!(error instanceof StocklotError)) throw new Error(`what does ${error} say?`);
   if (error instanceof OutcomeUnknownError) return "unknown";
-  if (error instanceof ResponseValidationError) return /has applied it/.test(error.message) ? "applied" : "unknown";
+  if (error instanceof ResponseValidationError)
+    return error.message.includes("has applied it") ? "applied" : "not applied";
   if (error instanceof RateLimitError || error instanceof AuthenticationError || error instanceof NotImplementedError) {
     return "not applied";
   }
-  if (error instanceof ConnectionError && /nothing was sent/.test(error.message)) return "not applied";
+  if (/nothing was sent|^POST \/Token/.test(error.message)) return "not applied";
   // An idempotent write that failed may have been applied, and may be sent again whether or not it was.
-  if (idempotent && (error instanceof ServerError || error instanceof ConnectionError)) return "may be repeated";
-  if (error instanceof ApiError && error.status === 408 && idempotent) return "may be repeated";
-  throw new Error(`what does ${error} say?`);
+  return idempotent ? "may be repeated" : "not applied";
 }
 
 /** Whether a claim is true, given how often the write took effect. */

@@ -11,8 +11,14 @@ export interface Row {
 const FILE = new URL("../../docs/reliability.md", import.meta.url);
 
 /** Holds the table in docs/reliability.md against what was seen; with `UPDATE_DOCS=1` it is written anew. */
-export function describeTable(name: string, writes: readonly WriteCall[], rows: readonly Row[]): void {
+export function describeTable(
+  name: string,
+  writes: readonly WriteCall[],
+  rows: readonly Row[],
+  rowCount: number,
+): void {
   it(`the table of ${name} in docs/reliability.md shows what these tests saw`, async () => {
+    expect(rows, "rows of the tests that passed").toHaveLength(rowCount);
     const table = markdown(writes, rows);
     const text = await readFile(FILE, "utf8");
     const begin = `<!-- begin: ${name} -->\n`;
