@@ -33,7 +33,7 @@ if stored and string.sub(stored, 1, #ARGV[1]) == ARGV[1] then return redis.call(
 return 0
 `);
 
-const storedSchema = lazy(() => z.tuple([z.string().nullable(), z.number()]));
+const storedSchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.number()]));
 
 /**
  * Keeps the access token in Redis, for as long as it is good. Processes that need a token at once make one token request

@@ -47,17 +47,15 @@ export class Courier {
       this.#sender.unanswered(error, question);
     };
     const stopWatching = this.#watch(() => giveUp(new Error(`Redis has not answered for ${PATIENCE_MS} ms`)));
-    try {
-      const answer = await this.#ledger.ask(question);
-      this.#question = undefined;
-      this.#wasConnected = true;
-      this.#sender.answered(answer, question, state.isOverdue);
-    } catch (error) {
-      this.#question = undefined;
-      giveUp(error instanceof Error ? error : new Error(String(error)));
-    } finally {
-      stopWatching();
-    }
+    const result = await this.#ledger.ask(question).then(
+      (answer) => ({ answer }),
+      (error: unknown) => ({ error: error instanceof Error ? error : new Error(String(error)) }),
+    );
+    stopWatching();
+    this.#question = undefined;
+    if ("error" in result) return giveUp(result.error);
+    this.#wasConnected = true;
+    this.#sender.answered(result.answer, question, state.isOverdue);
   }
 
   #watch(lostPatience: () => void): () => void {

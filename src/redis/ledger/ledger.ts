@@ -43,7 +43,8 @@ export interface Answer {
   members: number;
 }
 
-const count = () => z.number().int();
+/** ioredis gives numbers as text when its `stringNumbers` is set. */
+const count = () => z.coerce.number().int();
 const answerSchema = lazy(() =>
   z.tuple([z.string(), count(), count(), count(), count(), count(), count(), count(), count()]),
 );
@@ -86,7 +87,9 @@ export class Ledger {
       question.wasCutOff ? 1 : 0,
       ...question.updates.flatMap(({ id, ms }) => [id, Math.ceil(ms)]),
     ]);
-    const [epoch, lost, settlingMs, pauseMs, singles, pages, free, nextMs, members] = answerSchema().parse(values);
+    const answer = answerSchema().safeParse(values);
+    if (!answer.success) throw new Error("Redis gave an answer that is not one of the ledger");
+    const [epoch, lost, settlingMs, pauseMs, singles, pages, free, nextMs, members] = answer.data;
     return {
       epoch,
       isLost: lost === 1,

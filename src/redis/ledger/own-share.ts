@@ -1,13 +1,13 @@
 import type { Terms } from "./terms.js";
 
-/** Where nobody was ever heard of, as many processes are supposed to share the limit. */
+/** Where it is not known how many there are, as many processes are supposed to share the limit. */
 const SUPPOSED_PROCESSES = 10;
 /** The part of its share that a process without slots may use at once. */
 const FIRST_PART = 1 / 4;
 
 /** What a process knew when it was cut off from the ledger. */
 export interface Memory {
-  /** Processes that shared the limit; `undefined` when the ledger was never reached. */
+  /** Processes that shared the limit; `undefined` when that is not known, or was heard too long ago. */
   members: number | undefined;
   /** Slots that it had then. */
   held: number;

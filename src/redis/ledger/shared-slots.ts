@@ -223,7 +223,9 @@ export class SharedSlots implements SlotSource, Sender {
     if (this.#outage) return;
     const now = this.#clock.now();
     this.#book.settle(now);
-    const memory = { members: this.#last?.answer.members, held: this.#book.size };
+    const { answer, askedAt = now } = this.#last ?? {};
+    const isFresh = now - askedAt < this.#terms.leaseMs;
+    const memory = { members: isFresh ? answer?.members : undefined, held: this.#book.size };
     this.#outage = { since: now, memory, isReported: false };
   }
 

@@ -63,7 +63,11 @@ export class CountingServer {
         status !== 200
           ? { message: "Rate limit exceeded. Try again later." }
           : path.endsWith("/Token")
-            ? { access_token: `token-${++this.#tokens}-of-the-counting-server`, token_type: "bearer", expires_in: this.expiresInSeconds }
+            ? {
+                access_token: `token-${++this.#tokens}-of-the-counting-server`,
+                token_type: "bearer",
+                expires_in: this.expiresInSeconds,
+              }
             : {};
       request.resume();
       setTimeout(() => {

@@ -30,33 +30,35 @@ const BINARY = "redis-server";
  * @throws Error in the last case when `STOCKLOT_REQUIRE_REDIS=1`.
  */
 export async function findRedis(): Promise<TestRedis | undefined> {
-  const given = process.env.STOCKLOT_TEST_REDIS_URL;
-  if (given) return { url: given, control: undefined, close: async () => {} };
-  if (isInstalled() || install()) return startServer();
-  const message =
-    "no Redis: set STOCKLOT_TEST_REDIS_URL, or install redis-server; the tests that need one are skipped";
+  const url = process.env.STOCKLOT_TEST_REDIS_URL;
+  return url ? { url, control: undefined, close: async () => {} } : findOwnRedis();
+}
+
+/** The same, but always a server of our own: for tests that stop it. */
+export async function findOwnRedis(options: readonly string[] = []): Promise<TestRedis | undefined> {
+  if (isInstalled() || install()) return startServer(options);
+  const message = "no Redis: set STOCKLOT_TEST_REDIS_URL, or install redis-server; the tests that need one are skipped";
   if (process.env.STOCKLOT_REQUIRE_REDIS === "1") throw new Error(message);
   console.warn(message);
   return undefined;
 }
 
-/** A server of our own, whatever the environment names: for tests that stop it. */
-export async function startServer(): Promise<TestRedis> {
+/** Starts a server on a free port of the loopback interface, with further command-line options. */
+export async function startServer(options: readonly string[] = []): Promise<TestRedis> {
   const directory = mkdtempSync(join(tmpdir(), "stocklot-redis-"));
   const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;
   let server: ChildProcess | undefined;
   const start = async () => {
-    server = spawn(BINARY, ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", directory, "--save", ""], {
-      stdio: "ignore",
-    });
-    await answering(url);
+    const place = ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", directory, "--save", ""];
+    server = spawn(BINARY, [...place, ...options], { stdio: "ignore" });
+    await withClient(url, (redis) => redis.ping());
   };
   const stop = async ({ keepData = false } = {}) => {
     const stopping = server;
     if (!stopping || stopping.exitCode !== null) return;
     const exited = new Promise((resolve) => stopping.once("exit", resolve));
-    if (keepData) execFileSync("redis-cli", ["-p", `${port}`, "save"], { stdio: "ignore" });
+    if (keepData) await withClient(url, (redis) => redis.save());
     else rmSync(join(directory, "dump.rdb"), { force: true });
     stopping.kill("SIGKILL");
     await exited;
@@ -73,7 +75,7 @@ export async function startServer(): Promise<TestRedis> {
   };
 }
 
-export function isInstalled(): boolean {
+function isInstalled(): boolean {
   try {
     execFileSync(BINARY, ["--version"], { stdio: "ignore" });
     return true;
@@ -105,11 +107,12 @@ function freePort(): Promise<number> {
   });
 }
 
-async function answering(url: string): Promise<void> {
-  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => 50, maxRetriesPerRequest: 100 });
+/** Waits until the server answers. */
+async function withClient(url: string, use: (redis: Redis) => Promise<unknown>): Promise<void> {
+  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => 50, maxRetriesPerRequest: 200 });
   redis.on("error", () => {});
   try {
-    await redis.ping();
+    await use(redis);
   } finally {
     redis.disconnect();
   }

@@ -65,12 +65,13 @@ export class Worker {
 /** Starts workers together, and waits until all of them are at work. */
 export async function startWorkers(
   count: number,
-  options: Omit<WorkerOptions, "name" | "skewMs" | "callers" | "onStoreError"> & Partial<WorkerOptions>,
+  places: Pick<WorkerOptions, "redisUrl" | "baseUrl" | "key" | "rateLimit">,
+  own: (index: number) => Partial<WorkerOptions> = () => ({}),
 ): Promise<Worker[]> {
+  const usual = { callers: 20, skewMs: 0, onStoreError: "local" as const };
   const workers = Array.from(
     { length: count },
-    (_, index) =>
-      new Worker({ callers: 20, skewMs: 0, onStoreError: "local", ...options, name: `worker ${index + 1}` }),
+    (_, index) => new Worker({ ...usual, ...places, ...own(index), name: `worker ${index + 1}` }),
   );
   await Promise.all(workers.map(({ ready }) => ready));
   return workers;

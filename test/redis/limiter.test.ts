@@ -1,0 +1,302 @@
+import { type ClientOptions, ConfigurationError } from "stocklot";
+import { createRedisRateLimiter } from "stocklot/redis";
+import { afterAll, describe, expect, test } from "vitest";
+import { Ended, Lifetime } from "../../src/time/lifetime.js";
+import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
+import { ask, connect, duration, isSettled, limiterAt, newKey, sleep } from "./support/limiters.js";
+import { findRedis } from "./support/redis-server.js";
+
+const server = await findRedis();
+afterAll(() => server?.close());
+const url = server?.url ?? "";
+
+/** Limiters of several processes. */
+const limitersOf = (count: number, options: Parameters<typeof limiterAt>[1]) => {
+  const key = newKey();
+  return Array.from({ length: count }, () => limiterAt(url, { key, ...options })) as [
+    ReturnType<typeof limiterAt>,
+    ReturnType<typeof limiterAt>,
+    ReturnType<typeof limiterAt>,
+  ];
+};
+
+const onWarning = () => {};
+
+const endingOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "a slot",
+    (error: unknown) => (error instanceof Ended ? error.ending.kind : error),
+  );
+
+describe.skipIf(!server).concurrent("limiters that share a key", () => {
+  test("share one limit, of which one may use all when the others need nothing", async () => {
+    const [first, second] = limitersOf(2, { requests: 5, intervalMs: 1_000 });
+    for (const slot of await Promise.all(Array.from({ length: 5 }, () => ask(first)))) slot.release();
+    expect(await duration(ask(second))).toBeGreaterThan(900);
+  });
+
+  test("have limits of their own under keys of their own", async () => {
+    const [[first], [second]] = [1, 2].map(() => limitersOf(1, { requests: 1, intervalMs: 10_000 })) as [
+      ReturnType<typeof limitersOf>,
+      ReturnType<typeof limitersOf>,
+    ];
+    await ask(first);
+    expect(await isSettled(ask(second), 1_000)).toBe(true);
+  });
+
+  test("keep to it whatever comes: bursts, slow answers, calls given up or never sent", {
+    timeout: 60_000,
+  }, async () => {
+    const [requests, intervalMs] = [6, 200];
+    const limiters = limitersOf(3, { requests, intervalMs, reserved: 2, maxConcurrent: 4 });
+    const counted: { time: number; bulk: boolean }[] = [];
+    const call = async (limiter: (typeof limiters)[0]) => {
+      await sleep(Math.random() * 2_000);
+      const lifetime = new Lifetime([], Math.random() < 0.2 ? Math.random() * 1_000 : 60_000);
+      const bulk = Math.random() < 0.4;
+      const slot = await ask(limiter, { bulk, priority: bulk ? "low" : "normal", lifetime }).catch(() => undefined);
+      if (!slot) return;
+      lifetime.dispose();
+      const startedAt = performance.now();
+      await sleep(Math.random() < 0.8 ? Math.random() * 20 : Math.random() * 500);
+      const endedAt = performance.now();
+      if (Math.random() < 0.1) return slot.giveBack();
+      counted.push({ time: startedAt + Math.random() * (endedAt - startedAt), bulk });
+      slot.release();
+    };
+    await Promise.all(limiters.flatMap((limiter) => Array.from({ length: 40 }, () => call(limiter))));
+    expect(counted.length).toBeGreaterThan(60);
+    expect(
+      mostInAnyWindow(
+        counted.map(({ time }) => time),
+        intervalMs,
+      ),
+    ).toBeLessThanOrEqual(requests);
+    const pages = counted.filter(({ bulk }) => bulk).map(({ time }) => time);
+    expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - 2);
+  });
+
+  test("leave the reserved slots to single calls, in all processes together", async () => {
+    const [first, second] = limitersOf(2, { requests: 5, intervalMs: 5_000, reserved: 2 });
+    await Promise.all(Array.from({ length: 3 }, () => ask(first, { bulk: true, priority: "low" })));
+    expect(await isSettled(ask(second, { bulk: true, priority: "low" }))).toBe(false);
+    expect(await isSettled(ask(second), 1_000)).toBe(true);
+    expect(await isSettled(ask(second), 1_000)).toBe(true);
+    expect(await isSettled(ask(second))).toBe(false);
+  });
+
+  test("divide it evenly when all of them want more", async () => {
+    const limiters = limitersOf(3, { requests: 12, intervalMs: 400, maxConcurrent: 100 });
+    const served = [0, 0, 0];
+    const lifetimes: Lifetime[] = [];
+    let isOver = false;
+    const caller = async (index: number) => {
+      const lifetime = new Lifetime();
+      lifetimes.push(lifetime);
+      while (!isOver) {
+        const slot = await ask(limiters[index] as (typeof limiters)[0], { lifetime });
+        served[index] = (served[index] ?? 0) + 1;
+        await sleep(10);
+        slot.release();
+      }
+    };
+    // The first wants ten times what the others want.
+    const callers = [100, 10, 10].flatMap((count, index) => Array.from({ length: count }, () => caller(index)));
+    await sleep(3_000);
+    isOver = true;
+    for (const lifetime of lifetimes) lifetime.end({ kind: "closed" });
+    await Promise.allSettled(callers);
+    const fair = served.reduce((sum, count) => sum + count, 0) / 3;
+    for (const count of served) expect(count).toBeGreaterThan(fair * 0.6);
+  });
+
+  test("pause together after a 429, and each fails its calls that cannot wait so long", async () => {
+    const [first, second] = limitersOf(2, { requests: 10, intervalMs: 1_000 });
+    (await ask(second)).release();
+    first.pause(1_500);
+    await sleep(100);
+    const startedAt = performance.now();
+    const short = ask(second, { lifetime: new Lifetime([], 1_000) });
+    const long = ask(second);
+    expect(await endingOf(short)).toBe("out-of-time");
+    expect(performance.now() - startedAt).toBeLessThan(600);
+    expect(second.snapshot().pausedUntil).toBeGreaterThan(Date.now() + 500);
+    await long;
+    expect(performance.now() - startedAt).toBeGreaterThan(1_200);
+  });
+
+  test("make one pause of several 429s: the first decides", async () => {
+    const [first, second, third] = limitersOf(3, { requests: 10, intervalMs: 1_000 });
+    first.pause(600);
+    await sleep(100);
+    second.pause(30_000);
+    await sleep(100);
+    expect(await duration(ask(third))).toBeLessThan(2_000);
+  });
+
+  test("each send a probe after the pause before the rest of their calls", async () => {
+    const [first, second] = limitersOf(2, { requests: 10, intervalMs: 1_000 });
+    first.pause(400);
+    await sleep(100);
+    const waiting = [first, second].map((limiter) => [ask(limiter), ask(limiter)]);
+    for (const [probe, next] of waiting) {
+      const slot = await probe;
+      expect(await isSettled(next ?? sleep(0))).toBe(false);
+      slot?.release();
+      expect(await isSettled(next ?? sleep(0), 1_000)).toBe(true);
+    }
+  });
+
+  test("get back at once what was not used, and nothing is kept by a call that was given up", async () => {
+    const [first, second] = limitersOf(2, { requests: 1, intervalMs: 5_000 });
+    const slot = await ask(first);
+    const lifetime = new Lifetime();
+    const givenUp = ask(second, { lifetime });
+    await sleep(100);
+    lifetime.end({ kind: "aborted", reason: "enough" });
+    expect(await endingOf(givenUp)).toBe("aborted");
+    slot.giveBack();
+    expect(await duration(ask(second))).toBeLessThan(2_000);
+  });
+
+  test("keep the slot of a request that takes longer than any lease", { timeout: 30_000 }, async () => {
+    const [first, second] = limitersOf(2, { requests: 1, intervalMs: 100 });
+    const slot = await ask(first);
+    const next = ask(second);
+    expect(await isSettled(next, 4_000)).toBe(false);
+    slot.release();
+    expect(await isSettled(next, 2_000)).toBe(true);
+  });
+
+  test("get back the slots of a process that has died, one interval later and a little", async () => {
+    const key = newKey();
+    const redis = connect(url);
+    await ask(
+      createRedisRateLimiter({
+        redis,
+        key,
+        requests: 1,
+        reserved: 0,
+        intervalMs: 1_000,
+        onStoreError: "fail",
+        onWarning,
+      }),
+    );
+    redis.disconnect();
+    const waitedMs = await duration(ask(limiterAt(url, { key, requests: 1, intervalMs: 1_000 })));
+    expect(waitedMs).toBeGreaterThan(900);
+    expect(waitedMs).toBeLessThan(4_000);
+  });
+
+  test("fail a call at once whose time is too short for what the others use", async () => {
+    const [first, second] = limitersOf(2, { requests: 2, intervalMs: 5_000 });
+    for (const slot of await Promise.all([ask(first), ask(first)])) slot.release();
+    await sleep(100);
+    const short = ask(second, { lifetime: new Lifetime([], 3_000) });
+    expect(await duration(short)).toBeLessThan(1_500);
+    expect(await endingOf(short)).toBe("out-of-time");
+    expect(await isSettled(ask(second, { lifetime: new Lifetime([], 8_000) }))).toBe(false);
+  });
+
+  test("show in their snapshots what all of them use", async () => {
+    const [first, second] = limitersOf(2, { requests: 10, intervalMs: 5_000 });
+    const slots = await Promise.all([ask(first), ask(first), ask(first)]);
+    second.snapshot();
+    await expect
+      .poll(() => second.snapshot())
+      .toEqual({ limit: 10, intervalMs: 5_000, available: 7, queued: 0, inFlight: 0, pausedUntil: null });
+    slots[0]?.giveBack();
+    await expect.poll(() => second.snapshot().available).toBe(8);
+    expect(first.snapshot().inFlight).toBe(2);
+  });
+
+  test("take no more than they had when all that Redis knew was deleted", { timeout: 30_000 }, async () => {
+    const key = newKey();
+    const [first, second, third] = limitersOf(3, { key, requests: 6, intervalMs: 1_500 });
+    const redis = connect(url);
+    const times: number[] = [];
+    const take = async (limiter: typeof first) => {
+      const slot = await ask(limiter);
+      times.push(performance.now());
+      slot.release();
+    };
+    await Promise.all([first, first, first, second, second, second, third].map((limiter) => take(limiter)));
+    await redis.del(`{stocklot:${key}}:slots`, `{stocklot:${key}}:book`);
+    await Promise.all([first, second, third].flatMap((limiter) => [1, 2, 3, 4].map(() => take(limiter))));
+    expect(mostInAnyWindow(times, 1_500)).toBeLessThanOrEqual(6);
+  });
+});
+
+describe.skipIf(!server).concurrent("in Redis", () => {
+  test("all keys have one hash tag with the name of the limit, and expire", async () => {
+    const key = newKey();
+    (await ask(limiterAt(url, { key, requests: 3, intervalMs: 1_000 }))).release();
+    await sleep(100);
+    const redis = connect(url);
+    const keys = await redis.keys(`*${key}*`);
+    expect(keys.sort()).toEqual([`{stocklot:${key}}:book`, `{stocklot:${key}}:slots`]);
+    for (const name of keys) {
+      expect(await redis.pttl(name)).toBeGreaterThan(0);
+      expect(await redis.pttl(name)).toBeLessThan(60_000);
+    }
+  });
+
+  test("the caller's connection is the only one, and stays as it was", async () => {
+    const redis = connect(url, { connectionName: "the-callers-own" });
+    const before = redis.eventNames().map((name) => [name, redis.listenerCount(name)]);
+    const limiter = createRedisRateLimiter({ redis, key: newKey(), requests: 3, intervalMs: 1_000 });
+    (await ask(limiter)).release();
+    await sleep(100);
+    expect(redis.eventNames().map((name) => [name, redis.listenerCount(name)])).toEqual(before);
+    const connections = String(await redis.client("LIST")).split("\n");
+    expect(connections.filter((line) => line.includes("the-callers-own"))).toHaveLength(1);
+    expect(redis.status).toBe("ready");
+  });
+
+  test.each<[string, object]>([
+    ["a prefix for keys", { keyPrefix: "mine:" }],
+    ["automatic pipelines", { enableAutoPipelining: true }],
+    ["no offline queue", { enableOfflineQueue: false }],
+    ["a connection made at first use", { lazyConnect: true }],
+    ["text for numbers", { stringNumbers: true }],
+  ])("a client with %s does", async (_, options) => {
+    const redis = connect(url, options);
+    if (!("lazyConnect" in options)) await new Promise((resolve) => redis.once("ready", resolve));
+    const limiter = createRedisRateLimiter({
+      redis,
+      key: newKey(),
+      requests: 1,
+      reserved: 0,
+      intervalMs: 300,
+      onStoreError: "fail",
+      onWarning,
+    });
+    (await ask(limiter)).release();
+    expect(await duration(ask(limiter))).toBeGreaterThan(250);
+  });
+});
+
+describe("the options of a Redis limiter", () => {
+  const redis = { status: "ready", eval: async () => {}, evalsha: async () => {} };
+  const wrong: [name: string, options: unknown, message: RegExp][] = [
+    ["none", undefined, /options are missing/],
+    ["no client", {}, /redis must be/],
+    ["a URL for a client", { redis: "redis://localhost" }, /redis must be/],
+    ["an empty key", { redis, key: "" }, /key must be/],
+    ["an unknown way out", { redis, onStoreError: "ignore" }, /onStoreError must be/],
+    ["an unknown name", { redis, request: 5 }, /no option "request"/],
+    ["no limit", { redis, requests: Number.POSITIVE_INFINITY }, /must be finite/],
+    ["an interval without end", { redis, intervalMs: Number.POSITIVE_INFINITY }, /must be finite/],
+    ["a warning that cannot be called", { redis, onWarning: "loud" }, /onWarning must be/],
+  ];
+  test.each(wrong)("that are wrong are refused by name: %s", (_, options, message) => {
+    const create = () => Reflect.apply(createRedisRateLimiter, undefined, [options]);
+    expect(create).toThrow(ConfigurationError);
+    expect(create).toThrow(message);
+  });
+
+  test("make a limiter that fits into those of a client", () => {
+    const options: ClientOptions = { rateLimiter: createRedisRateLimiter(Object.freeze({ redis, requests: 5 })) };
+    expect(options.rateLimiter?.snapshot()).toMatchObject({ limit: 5, intervalMs: 60_000 });
+  });
+});

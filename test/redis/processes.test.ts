@@ -1,0 +1,103 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
+import { CountingServer } from "./support/counting-server.js";
+import { newKey, sleep } from "./support/limiters.js";
+import { findOwnRedis, findRedis, type TestRedis } from "./support/redis-server.js";
+import { startWorkers, type Worker, type WorkerOptions } from "./support/workers.js";
+
+const [shared, own] = [await findRedis(), await findOwnRedis()];
+afterAll(() => Promise.all([shared?.close(), own?.close()]));
+
+const REQUESTS = 40;
+const INTERVAL_MS = 2_000;
+const DURATION_MS = 5 * INTERVAL_MS;
+const WORKERS = 4;
+
+interface Scene {
+  /** Options of the worker with this number. */
+  worker?(index: number): Partial<WorkerOptions>;
+  /** What happens meanwhile; `sleep` to the moments at which it does. */
+  meanwhile?(workers: Worker[]): Promise<unknown>;
+}
+
+/** Four processes that want more than there is, for a while, at a service that counts in a sliding window. */
+async function play(redis: TestRedis | undefined, { worker, meanwhile }: Scene) {
+  const service = await new CountingServer({ requests: REQUESTS, intervalMs: INTERVAL_MS, latencyMs: 20 }).listen();
+  const rateLimit = { requests: REQUESTS, intervalMs: INTERVAL_MS, reserved: 0 };
+  const places = { redisUrl: redis?.url ?? "", baseUrl: service.baseUrl, key: newKey(), rateLimit };
+  try {
+    const workers = await startWorkers(WORKERS, places, worker);
+    // The first slots went to those that were ready first.
+    await sleep(INTERVAL_MS);
+    const from = performance.now();
+    await Promise.all([sleep(DURATION_MS), meanwhile?.(workers)]);
+    const to = performance.now();
+    const counted = service.counted.filter(({ time }) => time >= from && time < to);
+    const reports = await Promise.all(workers.map((worker) => worker.stop()));
+    return {
+      refusals: service.refusals,
+      mostInAWindow: mostInAnyWindow(service.times(), INTERVAL_MS),
+      tokenRequests: service.tokenRequests.length,
+      usedShare: counted.length / (((to - from) / INTERVAL_MS) * REQUESTS),
+      ofEach: workers.map(({ name }) => counted.filter(({ worker }) => worker === name).length),
+      reports,
+    };
+  } finally {
+    await service.close();
+  }
+}
+
+const FAIR = (REQUESTS * DURATION_MS) / INTERVAL_MS / WORKERS;
+const HOUR_MS = 3_600_000;
+
+describe.skipIf(!shared || !own).concurrent("four processes at the limit of one service", () => {
+  test("use it up and share it fairly, with one token, though their clocks disagree", { timeout: 60_000 }, async () => {
+    const result = await play(shared, { worker: (index) => ({ skewMs: [0, HOUR_MS, -HOUR_MS, 90_000][index] ?? 0 }) });
+    expect(result.refusals).toBe(0);
+    expect(result.mostInAWindow).toBeLessThanOrEqual(REQUESTS);
+    expect(result.tokenRequests).toBe(1);
+    expect(result.usedShare).toBeGreaterThanOrEqual(0.95);
+    for (const count of result.ofEach) expect(count).toBeGreaterThanOrEqual(FAIR / 2);
+    for (const report of result.reports) {
+      // The calls that wait when the client is closed are told so; nothing else fails, and the process ends by itself.
+      expect(Object.keys(report?.failures ?? {})).toEqual(["ConnectionError"]);
+      expect(report?.exitCode).toBe(0);
+    }
+  });
+
+  test("lose nothing but one process's share when it is killed, or stopped and continued", {
+    timeout: 60_000,
+  }, async () => {
+    const result = await play(shared, {
+      async meanwhile([, killed, stopped]) {
+        await sleep(DURATION_MS * 0.3);
+        killed?.signal("SIGKILL");
+        await sleep(DURATION_MS * 0.1);
+        stopped?.signal("SIGSTOP");
+        await sleep(INTERVAL_MS * 1.6);
+        stopped?.signal("SIGCONT");
+      },
+    });
+    expect(result.refusals).toBe(0);
+    expect(result.mostInAWindow).toBeLessThanOrEqual(REQUESTS);
+    expect(result.usedShare).toBeGreaterThanOrEqual(0.9);
+    const [first = 0, , stopped = 0, fourth = 0] = result.ofEach;
+    expect(Math.min(first, fourth)).toBeGreaterThanOrEqual(FAIR / 2);
+    expect(stopped).toBeGreaterThan(0);
+  });
+
+  test("go on within the limit when Redis is started again, with nothing left in it", { timeout: 60_000 }, async () => {
+    const result = await play(own, {
+      async meanwhile() {
+        await sleep(DURATION_MS * 0.4);
+        await own?.control?.stop();
+        await own?.control?.start();
+      },
+    });
+    expect(result.refusals).toBe(0);
+    expect(result.mostInAWindow).toBeLessThanOrEqual(REQUESTS);
+    expect(result.usedShare).toBeGreaterThanOrEqual(0.9);
+    for (const count of result.ofEach) expect(count).toBeGreaterThanOrEqual(FAIR / 2);
+    for (const report of result.reports) expect(report?.exitCode).toBe(0);
+  });
+});

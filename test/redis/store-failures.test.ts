@@ -1,0 +1,191 @@
+import { inspect } from "node:util";
+import { Redis } from "ioredis";
+import { ConnectionError } from "stocklot";
+import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
+import { afterAll, describe, expect, test } from "vitest";
+import { Lifetime } from "../../src/time/lifetime.js";
+import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
+import { ask, connect, duration, limiterAt, newKey, sleep } from "./support/limiters.js";
+import { findOwnRedis } from "./support/redis-server.js";
+
+const server = await findOwnRedis();
+afterAll(() => server?.close());
+const url = server?.url ?? "";
+
+const NOBODY_LISTENS = "redis://127.0.0.1:1";
+
+/** A call that sends something and takes no time. */
+async function call(limiter: ReturnType<typeof limiterAt>, times: number[], lifetime = new Lifetime([], 20_000)) {
+  const slot = await ask(limiter, { lifetime });
+  times.push(performance.now());
+  slot.release();
+  lifetime.dispose();
+}
+
+describe.concurrent("when Redis was never there", () => {
+  test('calls fail soon, with onStoreError: "fail"', async () => {
+    const limiter = limiterAt(NOBODY_LISTENS, { requests: 50, onStoreError: "fail" });
+    const first = ask(limiter);
+    expect(await duration(first)).toBeLessThan(2_500);
+    await expect(first).rejects.toBeInstanceOf(ConnectionError);
+    await expect(first).rejects.toThrow(/cannot reach Redis, nothing was sent/);
+    // The next does not wait as long for what is known.
+    const second = ask(limiter);
+    expect(await duration(second)).toBeLessThan(500);
+    await expect(second).rejects.toBeInstanceOf(ConnectionError);
+  });
+
+  test('calls go on with a tenth of the limit and one warning, with onStoreError: "local"', async () => {
+    const warnings: string[] = [];
+    const limiter = limiterAt(NOBODY_LISTENS, {
+      requests: 50,
+      intervalMs: 2_000,
+      onStoreError: "local",
+      onWarning: (message) => void warnings.push(message),
+    });
+    const times: number[] = [];
+    const startedAt = performance.now();
+    await Promise.all(Array.from({ length: 12 }, () => call(limiter, times)));
+    expect((times[0] ?? 0) - startedAt).toBeLessThan(2_000);
+    expect(mostInAnyWindow(times, 2_000)).toBe(5);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(/cannot reach Redis .*: this process goes on with 5 of 50 requests in 2000 ms/);
+  });
+
+  test("that is what happens when nothing is said", async () => {
+    const limiter = limiterAt(NOBODY_LISTENS, { requests: 50 });
+    expect(await duration(ask(limiter))).toBeLessThan(2_500);
+  });
+
+  test("an error of Redis' own is taken for the same", async () => {
+    const denied = {
+      status: "ready",
+      evalsha: async () => Promise.reject(new Error("NOAUTH Authentication required.")),
+    };
+    const redis = { ...denied, eval: denied.evalsha };
+    const limiter = createRedisRateLimiter({ redis, onStoreError: "fail", onWarning: () => {} });
+    await expect(ask(limiter)).rejects.toThrow(/NOAUTH/);
+  });
+});
+
+describe.skipIf(!server)("while Redis is away", () => {
+  test("no call hangs, the limit holds, and all is as before when it is back", { timeout: 40_000 }, async () => {
+    const [requests, intervalMs] = [8, 1_000];
+    const groups = (["fail", "local"] as const).map((onStoreError) => {
+      const key = newKey();
+      const limiters = [1, 2].map(() => limiterAt(url, { key, requests, intervalMs, onStoreError }));
+      return { onStoreError, limiters, times: [] as number[], failures: 0, longestMs: 0 };
+    });
+    let isOver = false;
+    const caller = async (group: (typeof groups)[0], limiter: ReturnType<typeof limiterAt>) => {
+      while (!isOver) {
+        const attempt = call(limiter, group.times).catch(async (error) => {
+          expect(error).toBeInstanceOf(ConnectionError);
+          group.failures += 1;
+          await sleep(50);
+        });
+        group.longestMs = Math.max(group.longestMs, await duration(attempt));
+      }
+    };
+    const callers = groups.flatMap((group) =>
+      group.limiters.flatMap((limiter) => Array.from({ length: 8 }, () => caller(group, limiter))),
+    );
+    await sleep(1_500);
+    await server?.control?.stop();
+    const stoppedAt = performance.now();
+    await sleep(3_000);
+    const startedAt = performance.now();
+    await server?.control?.start();
+    await sleep(2_500);
+    const backAt = performance.now();
+    await sleep(2_000);
+    isOver = true;
+    await Promise.all(callers);
+    for (const { onStoreError, times, failures, longestMs } of groups) {
+      const during = times.filter((time) => time > stoppedAt + 1_500 && time < startedAt).length;
+      expect(mostInAnyWindow(times, intervalMs)).toBeLessThanOrEqual(requests);
+      expect(longestMs).toBeLessThan(5_000);
+      expect(times.filter((time) => time > backAt).length).toBeGreaterThan(requests * 1.4);
+      if (onStoreError === "fail") {
+        expect(failures).toBeGreaterThan(0);
+        expect(during).toBe(0);
+      } else {
+        expect(failures).toBe(0);
+        expect(during).toBeGreaterThan(requests * 0.7);
+      }
+    }
+  });
+
+  test("a process goes on with its share while Redis hangs, and with the whole limit afterwards", {
+    timeout: 30_000,
+  }, async () => {
+    const key = newKey();
+    const warnings: string[] = [];
+    const onWarning = (message: string) => void warnings.push(message);
+    const limiter = limiterAt(url, { key, requests: 4, intervalMs: 1_000, onWarning });
+    const other = limiterAt(url, { key, requests: 4, intervalMs: 1_000 });
+    const times: number[] = [];
+    await Promise.all([call(limiter, times), call(other, times)]);
+    // As long as a process has slots it hears of the others.
+    await sleep(400);
+    server?.control?.signal("SIGSTOP");
+    try {
+      await Promise.all(Array.from({ length: 6 }, () => call(limiter, times)));
+    } finally {
+      server?.control?.signal("SIGCONT");
+    }
+    expect(warnings).toHaveLength(1);
+    // Two processes are known, so each has half.
+    const alone = times.slice(2);
+    expect(mostInAnyWindow(alone, 1_000)).toBe(2);
+    await sleep(2_500);
+    await Promise.all(Array.from({ length: 8 }, () => call(limiter, times)));
+    expect(mostInAnyWindow(times, 1_000)).toBe(4);
+    expect(warnings).toHaveLength(1);
+  });
+
+  test("a pause is kept, and told to the others when Redis is back", { timeout: 30_000 }, async () => {
+    const key = newKey();
+    const [first, second] = [1, 2].map(() => limiterAt(url, { key, requests: 10, intervalMs: 500 })) as [
+      ReturnType<typeof limiterAt>,
+      ReturnType<typeof limiterAt>,
+    ];
+    await Promise.all([call(first, []), call(second, [])]);
+    server?.control?.signal("SIGSTOP");
+    first.pause(5_000);
+    const waiting = ask(first);
+    await sleep(1_500);
+    server?.control?.signal("SIGCONT");
+    await sleep(1_000);
+    expect(first.snapshot().pausedUntil).not.toBeNull();
+    expect(await duration(ask(second))).toBeGreaterThan(1_000);
+    await waiting;
+  });
+
+  test("a client that its owner has closed is an error and no hang", async () => {
+    const redis = new Redis(url);
+    const limiter = createRedisRateLimiter({ redis, key: newKey(), onStoreError: "fail", onWarning: () => {} });
+    (await ask(limiter)).release();
+    redis.disconnect();
+    const late = ask(limiter);
+    expect(await duration(late)).toBeLessThan(2_000);
+    await expect(late).rejects.toBeInstanceOf(ConnectionError);
+  });
+
+  test("the token store fails within a second rather than hang, and shows no token in its error", async () => {
+    const store = createRedisTokenStore({ redis: connect(NOBODY_LISTENS), key: newKey() });
+    const token = { accessToken: "canary-token-of-this-test", expiresAt: Date.now() + 60_000 };
+    const startedAt = performance.now();
+    const attempts = await Promise.allSettled([
+      store.get(),
+      store.set(token),
+      store.delete(token.accessToken),
+      store.lock?.(new AbortController().signal),
+    ]);
+    expect(performance.now() - startedAt).toBeLessThan(2_500);
+    for (const attempt of attempts) {
+      expect(attempt.status).toBe("rejected");
+      expect(inspect(attempt, { depth: 9 })).not.toContain("canary-token");
+    }
+  });
+});
