@@ -9,6 +9,8 @@ import { offsetOf, type PageRead } from "./position.js";
 
 /** So many pages running may fail to bring anything new while a gap is searched. Enough to go back through any list. */
 const MAX_SEARCHES = 24;
+/** Sizes below this one all divide some positions (12 is one), so that no page there can begin before and end behind them. */
+const SMALLEST_OVERLAPPING_CAP = 5;
 
 /**
  * - `joined`: the page that was apart no longer is.
@@ -62,8 +64,11 @@ export async function* bridge<T>(
     // Here the end is known: no search, just the next page.
     gap = { low: progress.end, high: progress.end, expected: progress.end, misses: 0, hits: 0 };
   }
+  const reason =
+    plan.cap < SMALLEST_OVERLAPPING_CAP
+      ? `the service gives only ${plan.cap} records a page, too few for pages to overlap`
+      : "the list changes faster than it can be read, or its order changes";
   throw new PaginationError(
-    `Page ${target.page} does not join what was read before it, and ${MAX_SEARCHES} pages read to find where it does brought ` +
-      "nothing new: the list changes faster than it can be read, or its order changes.",
+    `Page ${target.page} does not join what was read before it, and ${MAX_SEARCHES} pages read to find where it does brought nothing new: ${reason}.`,
   );
 }
