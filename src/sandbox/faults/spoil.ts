@@ -56,13 +56,20 @@ function statusReply(status: number, body: unknown, headers: Readonly<Record<str
 
 const TEXT = { "content-type": "text/plain; charset=utf-8" };
 
-function codeOf(status: number): ErrorCode {
-  if (status === 400) return "bad_request";
-  for (const code of CODES) if (STATUS_OF_CODE[code] === status) return code;
-  return status < 500 ? "bad_request" : "internal_error";
+/** The first code that the document has for the status: for 400 that is `bad_request`. */
+function codeOf(status: number): ErrorCode | undefined {
+  return CODES.find((code) => STATUS_OF_CODE[code] === status);
 }
 
-const CODES: readonly ErrorCode[] = ["unauthorized", "forbidden", "not_found", "conflict", "not_implemented"];
+const CODES: readonly ErrorCode[] = [
+  "bad_request",
+  "unauthorized",
+  "forbidden",
+  "not_found",
+  "conflict",
+  "not_implemented",
+  "internal_error",
+];
 
 function whole(reply: Reply | undefined): Reply {
   return reply ?? json(200, {});

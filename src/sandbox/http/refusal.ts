@@ -43,7 +43,7 @@ export const insufficientPermissions = () => new Refusal("forbidden", "Insuffici
 export const readOnlyAccount = () => new Refusal("forbidden", "Account is read-only.");
 export const outOfScope = () => new Refusal("forbidden", "Warehouse is outside the client's authorized scope.");
 
-/** The error object as JSON text. */
-export function errorBody(status: number, error: string, message: string, details?: Details): string {
+/** The error object as JSON text; without a code where the document has none for the status. */
+export function errorBody(status: number, error: ErrorCode | undefined, message: string, details?: Details): string {
   return JSON.stringify({ statusCode: status, error, message, ...(details && { details }) });
 }
