@@ -49,7 +49,8 @@ function answer({ request, path, query, caller, gate, state, settings, now, anno
     return answerToken(gate.tokens, settings, { contentType, body: request.body, now });
   }
   const client = gate.authenticated(caller);
-  const route = findRoute(request.method, path);
+  // HEAD is a GET whose body the doors keep back.
+  const route = findRoute(request.method === "HEAD" ? "GET" : request.method, path);
   if (!route) throw notFound(`There is no resource ${request.method} ${path}.`);
   const { endpoint, params } = route;
   gate.authorize(client, endpoint.permission, endpoint.method !== "GET");

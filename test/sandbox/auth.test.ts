@@ -58,6 +58,15 @@ describe("tokens", () => {
     expect((await api.get("/Item")).status).toBe(401);
   });
 
+  it("are asked for with POST only; any other method is unknown there", async () => {
+    const api = callerOf(createSandbox());
+    const headers = await api.authorization();
+    for (const method of ["GET", "PUT", "DELETE", "HEAD"]) {
+      expect((await api.raw("/Token", { method, headers })).status, method).toBe(404);
+      expect((await api.raw("/Token", { method })).status, method).toBe(401);
+    }
+  });
+
   it("are wanted everywhere but at /Token, also where nothing is", async () => {
     const api = callerOf(createSandbox());
     for (const path of ["/Item", "/Item/All", "/Item/1", "/Inventory", "/Inventory/StockLevels/1", "/Nowhere"]) {
@@ -150,6 +159,13 @@ describe("scope", () => {
     const everything = await callerOf(sandbox, { clientId: "all", clientSecret: "s" }).get("/Inventory");
     expect(everything.body.totalCount).toBe(2000);
     expect(lots.totalCount).toBeLessThan(2000);
+  });
+
+  it("contains no warehouse whose number is too large for a whole number", async () => {
+    for (const path of ["/Inventory/99999999999999999999", "/Inventory/StockLevels/9007199254740993"]) {
+      expect((await callerOf(createSandbox()).get(path)).body, path).toEqual(refusal);
+      expect((await callerOf(createSandbox({ unknownWarehouse: "not-found" })).get(path)).status).toBe(404);
+    }
   });
 
   it("contains no warehouse that does not exist, unless the options say it is simply not found", async () => {

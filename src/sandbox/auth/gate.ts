@@ -27,9 +27,10 @@ export class Gate {
   }
 
   identify(request: Incoming, path: string, now: number): Caller {
-    const token = path === "/Token" ? undefined : bearerToken(request.header("authorization"));
+    const wantsToken = path === "/Token" && request.method === "POST";
+    const token = wantsToken ? undefined : bearerToken(request.header("authorization"));
     const holder = token === undefined ? undefined : this.tokens.holder(token, now);
-    const client = path === "/Token" ? this.claimed(request) : holder?.client;
+    const client = wantsToken ? this.claimed(request) : holder?.client;
     const byAddress = this.settings.rateLimit && this.settings.rateLimit.per === "address";
     const rateKey = client && !byAddress ? client.clientId : `address ${request.address}`;
     return { client, authenticated: holder !== undefined && !holder.expired, rateKey };

@@ -19,7 +19,8 @@ export function demandInScope(call: Call, wID: number): void {
 /** The warehouse that the path names, if it is in scope. */
 export function warehouseInScope(call: Call): Scope {
   const text = call.params.wid ?? "";
-  if (!/^-?\d{1,15}$/.test(text)) throw notFound(`There is no warehouse ${text}.`);
+  // A number that a double cannot hold is no special case: no warehouse has it, so it is in nobody's scope.
+  if (!/^-?\d+$/.test(text)) throw notFound(`There is no warehouse ${text}.`);
   demandInScope(call, Number(text));
   return call.state.scopes.of([Number(text)]);
 }
