@@ -1,6 +1,7 @@
 import { Gate } from "./auth/gate.js";
 import { type Clock, createClock } from "./clock.js";
 import { dispatch } from "./dispatch.js";
+import { Hangs } from "./doors/hangs.js";
 import { FaultBook } from "./faults/fault-book.js";
 import { spoil, takesEffect } from "./faults/spoil.js";
 import { httpDate } from "./http/date.js";
@@ -21,6 +22,8 @@ export class Service {
   readonly log: RequestLog;
   readonly faults: FaultBook;
   readonly watchers = new Watchers();
+  /** Requests over fetch that get no answer. */
+  readonly hangs = new Hangs();
   gate: Gate;
   state: State;
   private random: Random;
@@ -37,6 +40,7 @@ export class Service {
 
   /** Back to the beginning: data, tokens, counters, clock, log, and the faults of the options. */
   reset(): void {
+    this.hangs.release();
     this.clock.reset();
     this.log.clear();
     this.faults.clear();
@@ -44,6 +48,7 @@ export class Service {
     this.random = mulberry32(this.settings.seed);
     this.gate = new Gate(this.settings);
     this.state = createState(this.settings, this.clock.now());
+    this.watchers.reset();
   }
 
   async handle(request: Incoming): Promise<Reply> {

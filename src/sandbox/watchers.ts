@@ -5,6 +5,8 @@ import type { Transaction } from "./transactions.js";
 export interface Watcher {
   request?(entry: LoggedRequest): void;
   transaction?(transaction: Transaction): void;
+  /** The sandbox is back at its beginning. */
+  reset?(): void;
 }
 
 export class Watchers {
@@ -22,5 +24,9 @@ export class Watchers {
 
   transaction(transaction: Transaction): void {
     for (const watcher of this.watchers) watcher.transaction?.(transaction);
+  }
+
+  reset(): void {
+    for (const watcher of this.watchers) watcher.reset?.();
   }
 }

@@ -62,6 +62,15 @@ describe("sandbox.fetch", () => {
     }
   });
 
+  it("answers HEAD as GET, without the body", async () => {
+    const sandbox = createSandbox({ items: [{ shortID: "A" }, { shortID: "B" }] });
+    const headers = await callerOf(sandbox).authorization();
+    const response = await sandbox.fetch(`${sandbox.baseUrl}/Item?pageSize=1`, { method: "HEAD", headers });
+    expect([response.status, response.body, response.headers.get("x-total-count")]).toEqual([200, null, "2"]);
+    expect((await sandbox.fetch(`${sandbox.baseUrl}/Item/0`, { method: "HEAD", headers })).status).toBe(404);
+    expect((await sandbox.fetch(`${sandbox.baseUrl}/Inventory/Move`, { method: "HEAD", headers })).status).toBe(404);
+  });
+
   it("leaves no listener on a signal that is used again and again", async () => {
     const { fetch, baseUrl } = createSandbox({ rateLimit: false });
     const { signal } = new AbortController();
@@ -112,6 +121,16 @@ describe("time", () => {
   });
 });
 
+const CODES: Readonly<Record<number, string>> = {
+  400: "bad_request",
+  401: "unauthorized",
+  403: "forbidden",
+  404: "not_found",
+  409: "conflict",
+  500: "internal_error",
+  501: "not_implemented",
+};
+
 describe("faults over fetch", () => {
   it.each([
     ["drop", false],
@@ -147,6 +166,16 @@ describe("faults over fetch", () => {
     const { receive, applied } = await faulty(fault);
     await receive();
     expect(await applied()).toBe(expected);
+  });
+
+  it.each([400, 401, 403, 404, 409, 500, 501])("the status %i comes with its own code", async (status) => {
+    const { receive } = await faulty(status);
+    expect(await (await receive()).json()).toMatchObject({ statusCode: status, error: CODES[status] });
+  });
+
+  it.each([402, 410, 502, 503])("the status %i comes without the code of another", async (status) => {
+    const { receive } = await faulty(status);
+    expect(await (await receive()).json()).toEqual({ statusCode: status, message: expect.any(String) });
   });
 
   it("answers with a status, the error object that fits, or what the rule says", async () => {

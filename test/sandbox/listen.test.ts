@@ -90,6 +90,19 @@ describe("sandbox.listen", () => {
     expect(same.response.headers["content-encoding"]).toBeUndefined();
   });
 
+  it("answers HEAD as GET, without the body", async () => {
+    const { api, server } = await serve();
+    const headers = await api.authorization();
+    const full = await fetch(`${server.url}/Item`, { headers: { ...headers, "accept-encoding": "identity" } });
+    const head = await fetch(`${server.url}/Item`, {
+      method: "HEAD",
+      headers: { ...headers, "accept-encoding": "identity" },
+    });
+    expect([head.status, await head.text()]).toEqual([200, ""]);
+    expect(head.headers.get("content-length")).toBe(String((await full.arrayBuffer()).byteLength));
+    expect(head.headers.get("x-total-count")).toBe(full.headers.get("x-total-count"));
+  });
+
   it("closes idle and open connections at once", async () => {
     const { api, server, sandbox } = await serve({ faults: [{ path: "/Item", fault: "hang" }] });
     const headers = await api.authorization();
@@ -210,23 +223,42 @@ describe("faults on real connections", () => {
   });
 });
 
-it("a process with a sandbox ends by itself, even while a request hangs", async () => {
+describe("a process with a sandbox", () => {
   const entry = new URL("../../src/sandbox/index.ts", import.meta.url).href;
-  const script = `
-    const { createSandbox } = await import(${JSON.stringify(entry)});
-    const sandbox = createSandbox({ faults: [{ path: "/Item", fault: "hang" }] });
-    const server = await sandbox.listen({ page: true });
-    sandbox.fetch(sandbox.baseUrl + "/Item");
-    await sandbox.fetch(sandbox.baseUrl + "/Inventory");
-    await server.close();
-    console.log("done");
-  `;
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ["--import", "tsx", "--input-type=module", "-e", script],
-    {
-      timeout: 10_000,
-    },
-  );
-  expect(stdout.trim()).toBe("done");
+  const run = async (body: string) => {
+    const script = `
+      const { createSandbox } = await import(${JSON.stringify(entry)});
+      const sandbox = createSandbox({ faults: [{ path: "/Item", fault: "hang" }] });
+      const hang = (signal) => sandbox.fetch(sandbox.baseUrl + "/Item", { signal });
+      ${body}
+    `;
+    const args = ["--import", "tsx", "--input-type=module", "-e", script];
+    return (await promisify(execFile)(process.execPath, args, { timeout: 10_000 })).stdout.trim();
+  };
+
+  it("ends by itself, even while a request hangs, once the server is closed", async () => {
+    const closing = `
+      const server = await sandbox.listen({ page: true });
+      hang();
+      await sandbox.fetch(sandbox.baseUrl + "/Inventory");
+      await server.close();
+      console.log("done");
+    `;
+    expect(await run(closing)).toBe("done");
+  });
+
+  it("stays alive while a request hangs over fetch, until the signal fires", async () => {
+    // The timer of AbortSignal.timeout does not keep a process alive.
+    const waiting = `
+      await hang(AbortSignal.timeout(300)).catch((error) => console.log(error.name));
+      console.log("after");
+    `;
+    expect(await run(waiting)).toBe("TimeoutError\nafter");
+  });
+
+  it("ends after a reset", async () => {
+    expect(await run(`hang(); hang(); setTimeout(() => { sandbox.reset(); console.log("reset"); }, 50);`)).toBe(
+      "reset",
+    );
+  });
 });

@@ -88,6 +88,10 @@ describe.skipIf(reason)("the page of the sandbox, in Chromium", () => {
     expect((await rows("stock"))[2]?.slice(2)).toEqual(["1", "1", "2.5", "0", "2.5"]);
     expect(await page.locator("#rate").textContent()).toBe("sandbox-client: 3 of 100 in 60 s");
     expect(await page.locator("#rate meter").evaluate((meter) => Reflect.get(meter, "value"))).toBe(3);
+    sandbox.reset();
+    await page.locator("#transactions").getByText("None yet.").waitFor();
+    expect(await rows("requests")).toEqual([["None yet."]]);
+    expect((await rows("stock"))[2]?.slice(2)).toEqual(["0", "0", "0", "0", "0"]);
     expect(problems).toEqual([]);
   });
 

@@ -18,7 +18,7 @@ const NEVER = new AbortController().signal;
 
 async function serve(service: Service, input: FetchInput, init: RequestInit, signal: AbortSignal): Promise<Response> {
   const request = await incomingFromFetch(input, init, signal);
-  return responseFrom(await service.handle(request), signal);
+  return responseFrom(await service.handle(request), request, service.hangs);
 }
 
 /** Rejects with the signal's reason the moment it fires; leaves no listener behind. */

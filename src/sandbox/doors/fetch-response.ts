@@ -1,5 +1,7 @@
+import type { Incoming } from "../http/incoming.js";
 import type { Reply } from "../http/reply.js";
 import { pause } from "../timing.js";
+import type { Hangs } from "./hangs.js";
 import { connectionReset, terminated } from "./network-error.js";
 import { partLength } from "./part-length.js";
 
@@ -7,13 +9,19 @@ import { partLength } from "./part-length.js";
 const BODILESS = new Set([204, 205, 304]);
 
 /** The reply as the nearest thing that fetch can give: a response, a rejection, or nothing until the signal fires. */
-export function responseFrom(reply: Reply, signal: AbortSignal): Promise<Response> | Response {
+export function responseFrom(
+  reply: Reply,
+  { method, signal }: Pick<Incoming, "method" | "signal">,
+  hangs: Hangs,
+): Promise<Response> | Response {
   const { status, headers, body, delivery } = reply;
+  const { kind } = delivery;
+  if (method === "HEAD" && kind !== "drop" && kind !== "hang") return new Response(null, { status, headers });
   switch (delivery.kind) {
     case "drop":
       return Promise.reject(connectionReset());
     case "hang":
-      return new Promise(() => {});
+      return hangs.hang(signal);
     case "whole":
       return new Response(body === "" || BODILESS.has(status) ? null : body, { status, headers });
     case "slow":

@@ -47,13 +47,14 @@ export function listen(
       resolve({
         url: `http://${host.includes(":") ? `[${host}]` : host}:${actual}${BASE_PATH}`,
         port: actual,
-        close: () => stop(server, site),
+        close: () => stop(service, server, site),
       });
     });
   });
 }
 
-function stop(server: Server, site: Site | undefined): Promise<void> {
+function stop(service: Service, server: Server, site: Site | undefined): Promise<void> {
+  service.hangs.release();
   site?.close();
   return new Promise((closed) => {
     server.close(() => closed());

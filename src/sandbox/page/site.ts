@@ -29,6 +29,10 @@ export class Site {
         this.transactions.length = Math.min(this.transactions.length, SHOWN_TRANSACTIONS);
         this.feed.changed();
       },
+      reset: () => {
+        this.transactions.length = 0;
+        this.feed.changed();
+      },
     });
   }
 
