@@ -3,6 +3,7 @@ import type { SlotRequest } from "../limiter/rate-limiter.js";
 import type { Lifetime } from "../time/lifetime.js";
 import type { Payload } from "./payload.js";
 import type { Query } from "./query.js";
+import type { RequestOptions } from "./request-options.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
 import type { Timing, WireResponse } from "./transport.js";
 
@@ -43,6 +44,8 @@ export interface CallSettings {
   timeoutMs: number;
   retry: RetrySettings;
   headers: Record<string, string>;
+  /** Told of the final answer. */
+  onResponse?: RequestOptions["onResponse"];
 }
 
 /** A call under way. */

@@ -3,7 +3,7 @@ import { redactData } from "../errors/redact.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { Lifetime } from "../time/lifetime.js";
 import { attempt } from "./attempt.js";
-import { Call, type CallRequest, type ResponseCheck } from "./call.js";
+import { Call, type CallRequest, type CallSettings, type ResponseCheck } from "./call.js";
 import { encodePayload } from "./payload.js";
 import { publicError } from "./public-error.js";
 import type { Reporter } from "./reporter.js";
@@ -58,21 +58,10 @@ export class Pipeline {
     if (options !== NO_OPTIONS) checkRequestOptions(`${request.method} ${request.path}`, options);
     const payload = encodePayload(request);
     const lifetime = new Lifetime([options.signal, leave], options.totalTimeoutMs ?? this.#options.totalTimeoutMs);
-    const call = new Call(
-      { ...request, priority: options.priority ?? request.priority },
-      payload,
-      {
-        timeoutMs: options.timeoutMs ?? this.#options.timeoutMs,
-        retry: mergeRetry(this.#options.retry, options.retry),
-        headers: options.headers ? { ...this.#options.headers, ...lowerCase(options.headers) } : this.#options.headers,
-      },
-      lifetime,
-    );
-    try {
-      return await this.#run(request, call);
-    } finally {
-      this.#tellResponse(call, options);
-    }
+    const { priority } = options;
+    const wanted = priority === undefined ? request : { ...request, priority };
+    const settings = options === NO_OPTIONS ? this.#options : this.#settingsOf(options);
+    return this.#run(request, new Call(wanted, payload, settings, lifetime));
   };
 
   /** Sends for the client itself: the request for a token. */
@@ -80,10 +69,20 @@ export class Pipeline {
     return this.#run(request, new Call(request, encodePayload(request), this.#options, lifetime));
   }
 
+  #settingsOf({ timeoutMs, retry, headers, onResponse }: RequestOptions): CallSettings {
+    const own = this.#options;
+    return {
+      timeoutMs: timeoutMs ?? own.timeoutMs,
+      retry: mergeRetry(own.retry, retry),
+      headers: headers ? { ...own.headers, ...lowerCase(headers) } : own.headers,
+      onResponse,
+    };
+  }
+
   async #run<T>({ answer }: CallRequest<T>, call: Call): Promise<T> {
     this.#calls.add(call);
     try {
-      const response = await withRetry(call, this, () => attempt(this, call));
+      const response = await withRetry(this, call, attempt);
       return await answer(response, call, this.#options.check);
     } catch (failure) {
       throw publicError(call, failure);
@@ -91,11 +90,13 @@ export class Pipeline {
       call.lifetime.dispose();
       this.#calls.delete(call);
       if (this.#calls.size === 0) this.#whenIdle?.();
+      this.#tellResponse(call);
     }
   }
 
-  #tellResponse(call: Call, { onResponse }: RequestOptions): void {
+  #tellResponse(call: Call): void {
     const { response, request, attempts } = call;
+    const { onResponse } = call.settings;
     if (!onResponse || !response) return;
     const durationMs = performance.now() - call.startedAt;
     this.reporter.guard("onResponse", () =>

@@ -61,7 +61,7 @@ function endingError(call: Call, ending: Ending): unknown {
     case "closed":
       return new ConnectionError(`${call.title}: the client is closed`);
     case "out-of-time":
-      return new TimeoutError(`${call.title}: totalTimeoutMs is up or would be before the next attempt`, {
+      return new TimeoutError(`${call.title}: ${outOfTime(call)}`, {
         clock: "totalTimeoutMs",
         spent: call.spent,
         ...before(call),
@@ -140,4 +140,10 @@ function withReason(cause: unknown): string {
   if (cause instanceof StocklotError || !(cause instanceof Error)) return messageOf(cause);
   // fetch says only "fetch failed" and puts the reason into the cause.
   return cause.cause instanceof Error ? `${messageOf(cause)}: ${messageOf(cause.cause)}` : messageOf(cause);
+}
+
+function outOfTime(call: Call): string {
+  return call.attempts === 0
+    ? "no token or slot within totalTimeoutMs, nothing was sent"
+    : `totalTimeoutMs is up, or would be before the next attempt, ${attemptsText(call)}`;
 }

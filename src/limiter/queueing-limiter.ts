@@ -8,7 +8,7 @@ import type { Crowd, SlotListener, SlotSource } from "./slot-source.js";
 interface Waiting {
   readonly request: SlotRequest;
   readonly order: number;
-  /** Leaves the queue: with a slot, with an error, or with neither when the lifetime has ended. */
+  /** Leaves the queue, with a slot or with an error. */
   leave(slot: Slot | undefined, error?: unknown): void;
 }
 
@@ -81,24 +81,21 @@ export class QueueingLimiter implements RateLimiter, SlotListener {
     };
   }
 
-  async #wait(request: SlotRequest, order: number): Promise<Slot> {
-    const slot = await new Promise<Slot | undefined>((resolve, reject) => {
+  #wait(request: SlotRequest, order: number): Promise<Slot> {
+    return new Promise((resolve, reject) => {
       const leave = (slot: Slot | undefined, error?: unknown) => {
         forget();
         takeOut();
-        if (error === undefined) resolve(slot);
+        if (slot) resolve(slot);
         else reject(error);
       };
       const takeOut = this.#lanes.add({ request, order, leave }, request, order);
       const forget = request.lifetime.onEnd(() => {
-        leave(undefined);
+        leave(undefined, request.lifetime.endedError());
         this.#tellWhoWaits();
       });
       this.#serve();
     });
-    if (slot) return slot;
-    request.lifetime.throwIfEnded();
-    throw new Error("a call left the queue without a reason");
   }
 
   /** Lets pass whoever may, the most urgent first. */

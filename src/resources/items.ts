@@ -23,6 +23,8 @@ const SEND_AGAIN = "Sent again, it ends the same.";
 const MAX_PAGE_SIZE = 250;
 
 const itemArraySchema = lazy(() => z.array(itemSchema()));
+const anItem = json(itemSchema);
+const itemArray = json(itemArraySchema);
 const itemPage = pageOf(itemSchema);
 
 /** The item catalogue. Source: service interface, "GET /Item" to "DELETE /Item/{shortID}". */
@@ -62,7 +64,7 @@ export class Items {
    */
   async listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
     checkInput("items.listByCategory", integerSchema, categoryID, ["categoryID"]);
-    return this.#read("/Item", { Category: categoryID }, json(itemArraySchema), options);
+    return this.#read("/Item", { Category: categoryID }, itemArray, options);
   }
 
   /**
@@ -73,7 +75,7 @@ export class Items {
    */
   async get(shortID: string, options?: RequestOptions): Promise<Item> {
     checkInput("items.get", skuSchema, shortID, ["shortID"]);
-    return this.#read("/Item", { key: shortID, type: "id" }, json(itemSchema), options);
+    return this.#read("/Item", { key: shortID, type: "id" }, anItem, options);
   }
 
   /**
@@ -84,7 +86,7 @@ export class Items {
    */
   async getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
     checkInput("items.getByAlias", skuSchema, alias, ["alias"]);
-    return this.#read("/Item", { key: alias, type: "alias" }, json(itemSchema), options);
+    return this.#read("/Item", { key: alias, type: "alias" }, anItem, options);
   }
 
   /**
@@ -95,7 +97,7 @@ export class Items {
    */
   async getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
     checkInput("items.getByPartNo", integerSchema, partNo, ["partNo"]);
-    return this.#read(path`/Item/${partNo}`, {}, json(itemSchema), options);
+    return this.#read(path`/Item/${partNo}`, {}, anItem, options);
   }
 
   /**

@@ -53,14 +53,27 @@ export class Lifetime {
   }
 
   throwIfEnded(): void {
-    if (this.ending) throw new Ended(this.ending);
+    if (this.ending) throw this.endedError();
+  }
+
+  /**
+   * What a wait rejects with once the lifetime has ended. Made here, since a limiter of `stocklot/redis` has a class `Ended`
+   * of its own that the client would not know.
+   */
+  endedError(): Ended {
+    return new Ended(this.ending ?? { kind: "closed" });
+  }
+
+  /** Ends the lifetime now if its total time would be up before the end of a wait, and throws if it has ended. */
+  reserve(delayMs: number): void {
+    if (delayMs > this.remainingMs) this.end({ kind: "out-of-time" });
+    this.throwIfEnded();
   }
 
   /** Waits; fails at once when the total time would be up before the end of it. */
   async sleep(delayMs: number): Promise<void> {
-    this.throwIfEnded();
+    this.reserve(delayMs);
     if (delayMs <= 0) return;
-    if (delayMs > this.remainingMs) this.end({ kind: "out-of-time" });
     let stop = () => {};
     try {
       await this.until(new Promise<void>((resolve) => (stop = startTimer(delayMs, resolve))));
