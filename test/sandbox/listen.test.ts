@@ -80,6 +80,9 @@ describe("sandbox.listen", () => {
     expect(packed.response.headers).toMatchObject({ "content-encoding": "gzip", vary: "Accept-Encoding" });
     expect(packed.body.length * 5).toBeLessThan(plain.body.length);
     expect(gunzipSync(packed.body)).toEqual(plain.body);
+    const ordinary = await wire(`${server.url}/Inventory`, zipped);
+    expect(ordinary.response.headers["content-encoding"]).toBe("gzip");
+    expect(JSON.parse(gunzipSync(ordinary.body).toString()).value).toHaveLength(25);
     const small = await wire(`${server.url}/Item?pageSize=1`, zipped);
     expect(small.response.headers["content-encoding"]).toBeUndefined();
     const never = await serve({ compression: false });

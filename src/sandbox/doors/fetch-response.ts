@@ -1,9 +1,9 @@
 import type { Incoming } from "../http/incoming.js";
 import type { Reply } from "../http/reply.js";
 import { pause } from "../timing.js";
+import { bytesOf, partLength } from "./body-bytes.js";
 import type { Hangs } from "./hangs.js";
 import { connectionReset, terminated } from "./network-error.js";
-import { partLength } from "./part-length.js";
 
 /** Statuses that a `Response` must not have a body with. */
 const BODILESS = new Set([204, 205, 304]);
@@ -35,8 +35,12 @@ export function responseFrom(
 }
 
 /** The body piece by piece, with a pause before each. */
-function slowly(body: string, pace: { delayMs: number; chunkBytes: number }, signal: AbortSignal): ReadableStream {
-  const bytes = new TextEncoder().encode(body);
+function slowly(
+  body: Reply["body"],
+  pace: { delayMs: number; chunkBytes: number },
+  signal: AbortSignal,
+): ReadableStream {
+  const bytes = bytesOf(body);
   let position = 0;
   return new ReadableStream({
     async pull(controller) {
@@ -50,8 +54,8 @@ function slowly(body: string, pace: { delayMs: number; chunkBytes: number }, sig
 }
 
 /** The beginning of the body, then the error that a broken connection makes. */
-function cutShort(body: string, length: number | undefined): ReadableStream {
-  const bytes = new TextEncoder().encode(body);
+function cutShort(body: Reply["body"], length: number | undefined): ReadableStream {
+  const bytes = bytesOf(body);
   const part = bytes.subarray(0, partLength(bytes.length, length));
   let sent = false;
   return new ReadableStream({

@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { BASE_PATH } from "../http/incoming.js";
 import { Site } from "../page/site.js";
 import type { Service } from "../service.js";
-import { Compressor } from "./compressor.js";
 import { readBody } from "./node-body.js";
 import { NodeIncoming } from "./node-incoming.js";
 import { sendReply } from "./node-reply.js";
@@ -30,11 +29,10 @@ export function listen(
   service: Service,
   { port = 0, host = "127.0.0.1", page = false }: ListenOptions = {},
 ): Promise<SandboxServer> {
-  const compressor = new Compressor();
   const site = page ? new Site(service) : undefined;
   const server = createServer((request, response) => {
     if (site?.serves(request)) return site.serve(request, response);
-    serve(service, compressor, request, response).catch(() => response.destroy());
+    serve(service, request, response).catch(() => response.destroy());
   });
   // Above the idle time of the usual clients, so that it is they who close a connection.
   server.keepAliveTimeout = 65_000;
@@ -62,13 +60,8 @@ function stop(service: Service, server: Server, site: Site | undefined): Promise
   });
 }
 
-async function serve(
-  service: Service,
-  compressor: Compressor,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function serve(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const incoming = new NodeIncoming(request, response, await readBody(request));
   const gzip = service.settings.compression && /\bgzip\b/.test(incoming.header("accept-encoding") ?? "");
-  await sendReply(await service.handle(incoming), response, { compressor: gzip ? compressor : undefined, incoming });
+  await sendReply(await service.handle(incoming), response, { gzip, incoming });
 }

@@ -2,12 +2,12 @@ import type { ServerResponse } from "node:http";
 import type { Incoming } from "../http/incoming.js";
 import type { Reply } from "../http/reply.js";
 import { pause } from "../timing.js";
-import type { Compressor } from "./compressor.js";
-import { partLength } from "./part-length.js";
+import { bytesOf, partLength } from "./body-bytes.js";
+import { compressed, isWorthCompressing } from "./compressor.js";
 
 interface Circumstances {
-  /** There when the caller takes gzip. */
-  readonly compressor: Compressor | undefined;
+  /** Whether the caller takes gzip. */
+  readonly gzip: boolean;
   readonly incoming: Pick<Incoming, "signal">;
 }
 
@@ -15,7 +15,7 @@ interface Circumstances {
 export async function sendReply(
   reply: Reply,
   response: ServerResponse,
-  { compressor, incoming }: Circumstances,
+  { gzip, incoming }: Circumstances,
 ): Promise<void> {
   const { status, headers, body, delivery } = reply;
   switch (delivery.kind) {
@@ -25,8 +25,8 @@ export async function sendReply(
     case "hang":
       return;
     case "whole":
-      if (compressor?.worthwhile(body)) {
-        const packed = await compressor.gzip(body);
+      if (gzip && isWorthCompressing(body)) {
+        const packed = await compressed(body);
         const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
         response.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
       } else {
@@ -36,9 +36,9 @@ export async function sendReply(
       return;
     case "slow":
       response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
-      return sendSlowly(Buffer.from(body), response, delivery, incoming.signal);
+      return sendSlowly(bytesOf(body), response, delivery, incoming.signal);
     case "truncated":
-      return sendPart(Buffer.from(body), response, reply, delivery.bytes);
+      return sendPart(bytesOf(body), response, reply, delivery.bytes);
   }
 }
 

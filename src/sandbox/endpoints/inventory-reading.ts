@@ -30,7 +30,7 @@ function listLots({ state, query, settings }: Call, scope: Scope): Reply {
     // Most recent first.
     defaultDirection: "DESC" as const,
     honoursModifiedSince: settings.modifiedSinceOn.includes("lots"),
-    text: (recNo: number) => state.ledger.text(recNo),
+    bytes: (recNo: number) => state.ledger.bytes(recNo),
   };
   return pageReply(list, query, settings);
 }
@@ -40,7 +40,7 @@ function listStockLevels({ state, query, settings }: Call, scope: Scope): Reply 
     listing: state.book.listing(scope),
     defaultDirection: "ASC" as const,
     honoursModifiedSince: settings.modifiedSinceOn.includes("stockLevels"),
-    text: (partNo: number) => state.book.text(partNo, scope),
+    bytes: (partNo: number) => state.book.bytes(partNo, scope),
   };
   return pageReply(list, query, settings);
 }

@@ -8,7 +8,3 @@ export function itemForm({ item, createdBy }: CatalogueEntry, settings: Settings
   const index = settings.clients.findIndex(({ clientId }) => clientId === createdBy);
   return Object.assign({}, item, { createdBy: settings.createdBy === "text" ? createdBy : index + 1 });
 }
-
-export function itemText(entry: CatalogueEntry, settings: Settings): string {
-  return JSON.stringify(itemForm(entry, settings));
-}

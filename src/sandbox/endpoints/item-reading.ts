@@ -1,8 +1,8 @@
 import type { Call } from "../http/call.js";
 import { pageReply } from "../http/paging.js";
 import { badRequest, notFound } from "../http/refusal.js";
-import { json, jsonText, type Reply } from "../http/reply.js";
-import { itemForm, itemText } from "./item-form.js";
+import { json, type Reply } from "../http/reply.js";
+import { itemForm } from "./item-form.js";
 
 /** GET /Item: one item by key, the items of a category, or a page of the active ones. */
 export function readItems(call: Call): Reply {
@@ -40,12 +40,12 @@ function readByKey({ query, state, settings }: Call): Reply {
 function readCategory({ query, state, settings }: Call): Reply {
   const category = query.get("Category") ?? "";
   if (!/^-?\d+$/.test(category)) throw badRequest("Category must be a whole number.");
-  const texts: string[] = [];
+  const items: unknown[] = [];
   for (const partNo of state.catalogue.active.ascending()) {
     const entry = state.catalogue.byNumber(partNo);
-    if (entry?.item.category === Number(category)) texts.push(itemText(entry, settings));
+    if (entry?.item.category === Number(category)) items.push(itemForm(entry, settings));
   }
-  return jsonText(200, `[${texts.join()}]`);
+  return json(200, items);
 }
 
 function listItems({ query, state, settings }: Call, which: "active" | "all"): Reply {
@@ -54,10 +54,7 @@ function listItems({ query, state, settings }: Call, which: "active" | "all"): R
     listing: catalogue[which],
     defaultDirection: "ASC" as const,
     honoursModifiedSince: settings.modifiedSinceOn.includes("items"),
-    text: (partNo: number) => {
-      const entry = catalogue.byNumber(partNo);
-      return entry ? itemText(entry, settings) : "null";
-    },
+    bytes: (partNo: number) => catalogue.bytes(partNo, (entry) => itemForm(entry, settings)),
   };
   return pageReply(list, query, settings);
 }

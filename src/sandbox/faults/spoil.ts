@@ -32,7 +32,7 @@ export function spoil(fault: Fault, proper: Reply | undefined): Reply {
     case "wrong-shape":
       return json(proper?.status ?? 200, fault.body ?? { unexpected: true });
     case "invalid-json":
-      return { ...whole(proper), body: `${whole(proper).body.slice(0, -1)},]` };
+      return { ...whole(proper), body: `${whole(proper).body.toString().slice(0, -1)},]` };
     case "empty":
       return { ...whole(proper), body: "" };
     case "oversized":

@@ -1,20 +1,21 @@
 import { parseTime } from "../clock.js";
 import type { Settings } from "../settings.js";
 import type { Listing } from "../store/listing.js";
+import { pageBody } from "./page-body.js";
 import { invalid } from "./refusal.js";
 import { jsonText, type Reply } from "./reply.js";
 
 const DEFAULT_PAGE_SIZE = 25;
 const MAX_PAGE_SIZE = 250;
 
-/** A list endpoint: what it lists, in which order by default, and each record's JSON. */
+/** A list endpoint: what it lists, in which order by default, and each record as the bytes of its JSON. */
 export interface PagedList {
   readonly listing: Listing;
   /** Direction when the request names no column. */
   readonly defaultDirection: "ASC" | "DESC";
   /** Whether `modifiedSince` counts here. */
   readonly honoursModifiedSince: boolean;
-  text(id: number): string;
+  bytes(id: number): Buffer;
 }
 
 /** The page of the list that the query asks for, in the common envelope and with its headers. */
@@ -27,13 +28,13 @@ export function pageReply(list: PagedList, query: URLSearchParams, settings: Set
   const start = Math.min((page - 1) * pageSize, totalCount);
   const end = Math.min(start + pageSize, totalCount);
 
-  let value = "";
+  const records: Buffer[] = [];
   for (let position = start; position < end; position += 1) {
     const id = ids[descending ? totalCount - 1 - position : position];
-    if (id !== undefined) value += value === "" ? list.text(id) : `,${list.text(id)}`;
+    if (id !== undefined) records.push(list.bytes(id));
   }
   const numbers = `"totalCount":${totalCount},"page":${page},"pageSize":${pageSize},"pageCount":${pageCount}`;
-  return jsonText(200, `{"value":[${value}],${numbers},"hasMore":${page < pageCount}}`, {
+  return jsonText(200, pageBody(records, `${numbers},"hasMore":${page < pageCount}`), {
     "x-total-count": String(totalCount),
     "x-page-size": String(pageSize),
     "x-page": String(page),

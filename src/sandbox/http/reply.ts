@@ -11,7 +11,8 @@ export interface Reply {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /** Text, or the same as UTF-8. */
+  readonly body: string | Buffer;
   readonly delivery: Delivery;
 }
 
@@ -20,8 +21,8 @@ const TEXT_TYPE = { "content-type": "text/plain; charset=utf-8" };
 const HTML_TYPE = { "content-type": "text/html; charset=utf-8" };
 const WHOLE: Delivery = { kind: "whole" };
 
-/** An answer whose body is JSON text already. */
-export function jsonText(status: number, body: string, headers?: Readonly<Record<string, string>>): Reply {
+/** An answer whose body is JSON already. */
+export function jsonText(status: number, body: string | Buffer, headers?: Readonly<Record<string, string>>): Reply {
   return { status, headers: headers ? { ...JSON_TYPE, ...headers } : JSON_TYPE, body, delivery: WHOLE };
 }
 

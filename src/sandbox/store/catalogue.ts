@@ -1,6 +1,7 @@
 import type { Item } from "../../schemas/item.js";
 import { isoTime, parseTime } from "../clock.js";
 import { Listing, type RecordSource } from "./listing.js";
+import { RecordBytes } from "./record-bytes.js";
 
 /** An item with what the service keeps but does not show in every form. */
 export interface CatalogueEntry {
@@ -35,6 +36,7 @@ export class Catalogue {
 
   private readonly bySku = new Map<string, CatalogueEntry>();
   private readonly byPartNo = new Map<number, CatalogueEntry>();
+  private readonly json = new RecordBytes();
   private nextPartNo: number;
 
   constructor(
@@ -56,6 +58,14 @@ export class Catalogue {
 
   byNumber(partNo: number): CatalogueEntry | undefined {
     return this.byPartNo.get(partNo);
+  }
+
+  /** The item as the bytes of its JSON, in the form that the service shows, which has to be the same each time. */
+  bytes(partNo: number, form: (entry: CatalogueEntry) => Item): Buffer {
+    return this.json.of(partNo, () => {
+      const entry = this.byPartNo.get(partNo);
+      return entry ? form(entry) : null;
+    });
   }
 
   byAlias(alias: string): CatalogueEntry | undefined {
@@ -80,6 +90,7 @@ export class Catalogue {
     if (!entry.item.discontinued) this.active.drop(partNo);
     Object.assign(entry.item, changes, { modified: isoTime(now) });
     entry.modifiedAt = now;
+    this.json.forget(partNo);
     this.all.add(partNo);
     if (!entry.item.discontinued) this.active.add(partNo);
   }

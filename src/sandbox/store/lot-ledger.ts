@@ -3,6 +3,7 @@ import { parseTime } from "../clock.js";
 import type { LotFacts, LotSource } from "../data/lot-source.js";
 import { Listing } from "./listing.js";
 import { lotColumns, lotKey } from "./lot-columns.js";
+import { RecordBytes } from "./record-bytes.js";
 import { ScopedListings } from "./scoped-listings.js";
 import type { Scope } from "./scopes.js";
 
@@ -13,14 +14,13 @@ interface Kept {
   receivedAt: number;
 }
 
-const JSON_CACHE_SIZE = 200_000;
-
 /** Every receive record, in stock or shipped. Generated lots are made when somebody looks at them. */
 export class LotLedger {
   private readonly kept = new Map<number, Kept>();
-  private readonly json = new Map<number, string>();
+  private readonly json = new RecordBytes();
   private readonly descriptions = new Map<number, string>();
   private readonly listings: ScopedListings;
+  private readonly read = (recNo: number) => this.get(recNo);
   private nextRecNo: number;
 
   constructor(
@@ -47,15 +47,9 @@ export class LotLedger {
     return description === undefined ? lot : { ...lot, description };
   }
 
-  /** The lot as JSON text. */
-  text(recNo: number): string {
-    let text = this.json.get(recNo);
-    if (text === undefined) {
-      if (this.json.size >= JSON_CACHE_SIZE) this.json.clear();
-      text = JSON.stringify(this.get(recNo));
-      this.json.set(recNo, text);
-    }
-    return text;
+  /** The lot as the bytes of its JSON. */
+  bytes(recNo: number): Buffer {
+    return this.json.of(recNo, this.read);
   }
 
   /** What ordering and adding up need, without making the whole lot. */
@@ -105,7 +99,7 @@ export class LotLedger {
     const receivedAt = parseTime(lot.received) ?? 0;
     const modifiedAt = now ?? (lot.shipped === null ? receivedAt : (parseTime(lot.shipped) ?? receivedAt));
     this.kept.set(lot.recNo, { lot, receivedAt, modifiedAt });
-    this.json.delete(lot.recNo);
+    this.json.forget(lot.recNo);
     this.nextRecNo = Math.max(this.nextRecNo, lot.recNo + 1);
   }
 

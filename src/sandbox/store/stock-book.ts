@@ -4,6 +4,7 @@ import { decimalOf, minus, plus } from "../decimal.js";
 import { Listing, type SortKey } from "./listing.js";
 import { isOpen, type LotLedger } from "./lot-ledger.js";
 import { type Balance, openingBalance, shelfKey, totalsIn } from "./opening-balance.js";
+import { RecordBytes } from "./record-bytes.js";
 import { ScopedListings } from "./scoped-listings.js";
 import type { Scope } from "./scopes.js";
 import { SortedIds } from "./sorted-ids.js";
@@ -27,7 +28,7 @@ export type Demand = (balance: Balance) => void;
 /** Running totals per item and warehouse. Nothing is added up before somebody asks or changes something. */
 export class StockBook {
   private opened: Balance | undefined;
-  private readonly texts = new Map<Scope, Map<number, string>>();
+  private readonly json = new Map<Scope, RecordBytes>();
   private readonly listings = new ScopedListings((scope) => this.listingOf(scope));
 
   constructor(
@@ -44,19 +45,14 @@ export class StockBook {
     return levelOf(partNo, this.parts(partNo, scope));
   }
 
-  /** The stock level as JSON text. */
-  text(partNo: number, scope: Scope): string {
-    let texts = this.texts.get(scope);
-    if (!texts) {
-      texts = new Map();
-      this.texts.set(scope, texts);
+  /** The stock level as the bytes of its JSON. */
+  bytes(partNo: number, scope: Scope): Buffer {
+    let json = this.json.get(scope);
+    if (!json) {
+      json = new RecordBytes();
+      this.json.set(scope, json);
     }
-    let text = texts.get(partNo);
-    if (text === undefined) {
-      text = JSON.stringify(this.level(partNo, scope));
-      texts.set(partNo, text);
-    }
-    return text;
+    return json.of(partNo, () => this.level(partNo, scope));
   }
 
   /** Lots of the item that are in stock in the warehouse, oldest first. */
@@ -103,7 +99,7 @@ export class StockBook {
     for (const wID of warehouses) this.listings.each(wID, (listing, scope) => affected.set(listing, scope));
     for (const [listing, scope] of affected) if (this.isListed(partNo, scope)) listing.drop(partNo);
     const lot = change();
-    for (const texts of this.texts.values()) texts.delete(partNo);
+    for (const json of this.json.values()) json.forget(partNo);
     for (const [listing, scope] of affected) if (this.isListed(partNo, scope)) listing.add(partNo);
     return lot;
   }

@@ -2,3 +2,7 @@
 export function partLength(length: number, wanted = Math.floor(length / 2)): number {
   return Math.max(0, Math.min(wanted, length - 1));
 }
+
+export function bytesOf(body: string | Buffer): Buffer {
+  return typeof body === "string" ? Buffer.from(body) : body;
+}
