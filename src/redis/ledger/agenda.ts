@@ -1,6 +1,7 @@
 import type { Clock } from "../../limiter/clock.js";
 import type { Crowd } from "../../limiter/slot-source.js";
 import type { Question } from "./ledger.js";
+import type { Outage } from "./outage.js";
 import type { OwnSlots } from "./own-slots.js";
 import type { Terms } from "./terms.js";
 
@@ -16,11 +17,7 @@ export interface Situation {
   book: OwnSlots;
   isBusy: boolean;
   isPausing: boolean;
-  usesOwnShare: boolean;
-  isOut: boolean;
-  failsFast: boolean;
-  /** When a process that is cut off may use more slots. */
-  shareGrowsAt: number | undefined;
+  outage: Outage;
 }
 
 /** Decides when the ledger is asked next. One timer at most, and none that keeps the process alive for nothing. */
@@ -93,7 +90,7 @@ export class Agenda {
     this.#stop();
     this.#stop = () => {};
     const now = this.#clock.now();
-    if (situation.usesOwnShare && situation.waiting.all > 0) this.#waitForOwn(situation, now);
+    if (situation.outage.allowsOwn && situation.waiting.all > 0) this.#waitForOwn(situation, now);
     if (situation.isBusy || this.#isSoon) return;
     const { time, keepsAlive } = this.#nextQuestion(situation, now);
     if (time <= now) this.#askSoon();
@@ -102,7 +99,7 @@ export class Agenda {
   }
 
   #nextQuestion(situation: Situation, now: number): { time: number; keepsAlive: boolean } {
-    const { waiting, book, isPausing, isOut, failsFast } = situation;
+    const { waiting, book, isPausing, outage } = situation;
     const isActive = waiting.all > 0 || book.underWay > 0;
     if (book.hasNews || this.#hasUnmet(waiting)) this.#newsSince ??= now;
     const time = Math.min(
@@ -110,10 +107,13 @@ export class Agenda {
       this.#newsSince === undefined ? Number.POSITIVE_INFINITY : this.#newsSince + NEWS_DELAY_MS,
       isActive || book.size > 0 ? Math.max(this.#beatAt, this.#askedAt + this.#terms.beatMs) : Number.POSITIVE_INFINITY,
     );
-    if (!isOut) return { time, keepsAlive: isActive || this.#newsSince !== undefined || this.#mustAsk };
+    if (!outage.isOn) return { time, keepsAlive: isActive || this.#newsSince !== undefined || this.#mustAsk };
     // Nobody is hurt by what the ledger does not know while nobody can reach it.
     if (!isActive) return { time: Number.POSITIVE_INFINITY, keepsAlive: false };
-    return { time: failsFast && waiting.all > 0 ? now : Math.max(now, this.#failedAt + RETRY_MS), keepsAlive: true };
+    return {
+      time: outage.failsCalls && waiting.all > 0 ? now : Math.max(now, this.#failedAt + RETRY_MS),
+      keepsAlive: true,
+    };
   }
 
   /** When slots should be asked for. */
@@ -129,7 +129,7 @@ export class Agenda {
     return waiting.all === 0 && this.#asked.singles + this.#asked.pages > 0;
   }
 
-  #waitForOwn({ book, shareGrowsAt }: Situation, now: number): void {
+  #waitForOwn({ book, outage: { shareGrowsAt } }: Situation, now: number): void {
     const growsAt = shareGrowsAt !== undefined && shareGrowsAt > now ? shareGrowsAt : Number.POSITIVE_INFINITY;
     const time = Math.min(book.nextReturn ?? Number.POSITIVE_INFINITY, growsAt);
     if (time !== Number.POSITIVE_INFINITY) this.#also(this.#clock.at(Math.max(time, now + 1), this.#calls.tryOwn));

@@ -13,9 +13,12 @@ export interface Memory {
   held: number;
 }
 
-/** How many slots a process may have that is cut off from the ledger, and how often they come back. */
+/** What a process may have that is cut off from the ledger. */
 export interface Share {
   slots: number;
+  /** Slots that further pages of iterations may have; at least one, or they could not go on. */
+  pages: number;
+  /** When a slot comes back after its request has ended, in ms. */
   returnMs: number;
 }
 
@@ -25,12 +28,14 @@ export interface Share {
  * off, they keep to the limit together; when only some are, the rest may use up the whole limit beside them.
  */
 export function ownShare({ members, held }: Memory, sinceMs: number, terms: Terms): Share {
-  const { requests, returnMs } = terms;
+  const { requests, reserved, returnMs } = terms;
   const processes = members ?? SUPPOSED_PROCESSES;
   const even = Math.max(1, Math.floor(requests / processes));
   const atFirst = Math.max(1, Math.floor(even * FIRST_PART), Math.min(held, even));
   const isLater = members === undefined || members === 1 || sinceMs > returnMs;
   // More processes than slots: each has one, and it comes back more slowly.
   const stretch = members === undefined ? 1 : Math.max(1, processes / requests);
-  return { slots: isLater ? even : atFirst, returnMs: returnMs * stretch };
+  const slots = isLater ? even : atFirst;
+  const pages = Math.max(1, slots - Math.ceil((slots * reserved) / requests));
+  return { slots, pages, returnMs: returnMs * stretch };
 }

@@ -1,0 +1,66 @@
+/** The table of examples/cluster: what each process had of the last interval. */
+import { printTable, style } from "../terminal.js";
+
+export interface WorkerState {
+  name: string;
+  /** When its requests were answered, in ms by a monotonic clock. */
+  answered: number[];
+  /** Calls that wait for a slot. */
+  waiting: number;
+  note: string;
+}
+
+const BAR_WIDTH = 24;
+
+export interface SharesTable {
+  update(): void;
+  end(): void;
+}
+
+/** Redraws in place on a terminal; prints a line now and then anywhere else. */
+export function drawShares(
+  states: readonly WorkerState[],
+  limit: { requests: number; intervalMs: number },
+): SharesTable {
+  const isTerminal = process.stdout.isTTY === true;
+  let drawn = 0;
+  let printedAt = performance.now();
+  const inLastInterval = ({ answered }: WorkerState) => {
+    const from = performance.now() - limit.intervalMs;
+    return answered.filter((time) => time > from).length;
+  };
+  const rows = () =>
+    states.map((state) => {
+      const share = inLastInterval(state);
+      const filled = Math.min(BAR_WIDTH, Math.round((share / limit.requests) * BAR_WIDTH));
+      const bar = style("cyan", "█".repeat(filled)) + style("dim", "░".repeat(BAR_WIDTH - filled));
+      const numbers = `${String(share).padStart(3)} of ${limit.requests}   ${String(state.answered.length).padStart(5)} in all   ${String(state.waiting).padStart(3)} waiting`;
+      return `  ${state.name}  ${bar}  ${numbers}  ${style("yellow", state.note)}`;
+    });
+  return {
+    update() {
+      if (isTerminal) {
+        if (drawn > 0) process.stdout.moveCursor(0, -drawn);
+        const lines = rows();
+        for (const line of lines) {
+          process.stdout.clearLine(0);
+          console.log(line);
+        }
+        drawn = lines.length;
+      } else if (performance.now() - printedAt >= limit.intervalMs) {
+        printedAt = performance.now();
+        const shares = states.map(
+          (state) => `${state.name}: ${inLastInterval(state)}${state.note && ` (${state.note})`}`,
+        );
+        console.log(`  ${shares.join(", ")}`);
+      }
+    },
+    end() {
+      console.log();
+      printTable(
+        ["process", "requests", ""],
+        states.map(({ name, answered, note }) => [name, answered.length, note]),
+      );
+    },
+  };
+}

@@ -1,0 +1,45 @@
+/** One process of the cluster: it looks up items as fast as the shared limit lets it, and tells main.ts how it gets on. */
+import { Redis } from "ioredis";
+import { InventoryClient } from "stocklot";
+import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
+
+const CALLERS = 15;
+const { redisUrl, baseUrl, clientId, clientSecret, limit } = JSON.parse(process.argv[2] ?? "{}");
+
+const redis = new Redis(redisUrl);
+const client = new InventoryClient({
+  baseUrl,
+  clientId,
+  clientSecret,
+  rateLimiter: createRedisRateLimiter({ redis, key: "acme", ...limit }),
+  tokenStore: createRedisTokenStore({ redis, key: "acme", secret: clientSecret }),
+});
+
+let answered = 0;
+let stopped = false;
+
+const report = setInterval(() => {
+  process.send?.({ answered, waiting: client.rateLimit.queued });
+  answered = 0;
+}, 250);
+
+process.on("message", async () => {
+  stopped = true;
+  // Calls that wait for a slot are rejected, those under way end.
+  await client.close();
+  clearInterval(report);
+  redis.disconnect();
+  process.disconnect();
+});
+
+await Promise.all(
+  Array.from({ length: CALLERS }, async () => {
+    while (!stopped) {
+      const page = await client.items
+        .list()
+        .page()
+        .catch(() => undefined);
+      if (page) answered += 1;
+    }
+  }),
+);
