@@ -15,18 +15,19 @@ export class Ended extends Error {
 export class Lifetime {
   ending: Ending | undefined;
   readonly #deadline: number;
-  readonly #stops: (() => void)[] = [];
+  #stops: (() => void)[] = [];
   #callbacks: Set<(ending: Ending) => void> | undefined;
 
   constructor(signals: readonly (AbortSignal | undefined)[] = [], totalTimeoutMs = Number.POSITIVE_INFINITY) {
     this.#deadline = performance.now() + totalTimeoutMs;
-    for (const signal of signals) {
-      if (signal?.aborted) this.ending ??= { kind: "aborted", reason: signal.reason };
+    const given = signals.filter((signal) => signal !== undefined);
+    const aborted = given.find((signal) => signal.aborted);
+    if (aborted) {
+      this.ending = { kind: "aborted", reason: aborted.reason };
+      return;
     }
-    if (this.ending) return;
-    for (const signal of signals) {
-      if (signal) this.#stops.push(onAbort(signal, () => this.end({ kind: "aborted", reason: signal.reason })));
-    }
+    // An array that is filled by push() would keep room for 17.
+    this.#stops = given.map((signal) => onAbort(signal, () => this.end({ kind: "aborted", reason: signal.reason })));
     if (totalTimeoutMs !== Number.POSITIVE_INFINITY) {
       this.#stops.push(startTimer(totalTimeoutMs, () => this.end({ kind: "out-of-time" })));
     }
