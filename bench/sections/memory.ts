@@ -7,6 +7,7 @@ import { openClient } from "../stocklot.js";
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 const QUEUED = 10_000;
+const WARM_UP = 1_000;
 
 interface Footprint {
   /** Objects that are held, after a collection. */
@@ -75,37 +76,39 @@ async function iterate(lots: number) {
 async function queueUp() {
   const services = new Services();
   const { baseUrl } = await services.open({ latencyMs: [0, 0] });
-  const client = await openClient(baseUrl, { rateLimit: { requests: Number.POSITIVE_INFINITY, maxConcurrent: 1 } });
-  await client.items.get("warm-up");
-  const leave = new AbortController();
-  const counts = { served: 0, aborted: 0 };
-  // The first call holds the only place until the others are queued.
+  let gate = Promise.resolve();
   let letGo = () => {};
-  const before = await footprint();
-  const gate = new Promise<void>((resolve) => (letGo = resolve));
-  const held = await openClient(baseUrl, {
+  const client = await openClient(baseUrl, {
     rateLimit: { requests: Number.POSITIVE_INFINITY, maxConcurrent: 1 },
     fetch: async (...given) => {
       await gate;
       return fetch(...given);
     },
   });
+  for (let call = 0; call < WARM_UP; call += 1) await client.items.get("BOLT");
+  // From now on the first call holds the only place until the others are queued.
+  gate = new Promise((resolve) => {
+    letGo = resolve;
+  });
+  const leave = new AbortController();
+  const counts = { served: 0, aborted: 0 };
+  const before = await footprint();
+  const served = () => {
+    counts.served += 1;
+  };
+  const aborted = () => {
+    counts.aborted += 1;
+  };
+  const withSignal = { signal: leave.signal };
   const calls = Array.from({ length: QUEUED }, (_, index) =>
-    held.items.get("BOLT", index % 2 === 0 ? {} : { signal: leave.signal }).then(
-      () => {
-        counts.served += 1;
-      },
-      () => {
-        counts.aborted += 1;
-      },
-    ),
+    client.items.get("BOLT", index % 2 === 0 ? undefined : withSignal).then(served, aborted),
   );
   await sleep(50);
   const bytes = ((await footprint()).held - before.held) / QUEUED;
   leave.abort();
   letGo();
   await Promise.all(calls);
-  await Promise.all([client.close(), held.close()]);
+  await client.close();
   services.close();
   return { bytes, ...counts };
 }
