@@ -66,7 +66,9 @@ export class LocalSlots implements SlotSource {
   #nextChance({ all, pages }: Crowd): number | undefined {
     if (all === 0) return undefined;
     if (this.#all.free === 0) return this.#all.nextReturn;
-    return pages > 0 ? this.#pages.nextReturn : undefined;
+    // Slots that came back while somebody read the state, and nobody was let through.
+    if (all > pages || this.#pages.free > 0) return this.#clock.now();
+    return this.#pages.nextReturn;
   }
 
   #settle(): number {

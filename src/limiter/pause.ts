@@ -75,7 +75,7 @@ export class Pause {
   #settle(): void {
     const pause = this.#current;
     if (!pause || pause.until > this.#clock.now()) return;
-    pause.stop();
+    // Its timer, if there is one, goes on: whoever looked is not the one who waits.
     this.#earlierMs += pause.until - pause.from;
     this.#current = undefined;
     this.#probe = "due";

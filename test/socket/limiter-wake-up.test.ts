@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import { createRateLimiter } from "../../src/index.js";
+import { Lifetime } from "../../src/time/lifetime.js";
+import { sleep } from "../support/with-server.js";
+
+/** Keeps the process busy, so that no timer fires when it is due. */
+function block(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+const request = (lifetime = new Lifetime()) => ({ priority: "normal", bulk: false, lifetime }) as const;
+
+/** Whether a promise is fulfilled within a time that is long for all that is meant to happen at once. */
+const comesSoon = (promise: Promise<unknown>) =>
+  Promise.race([promise.then(() => true), sleep(2_000).then(() => false)]);
+
+describe("a call that waits for the limiter is let through in a busy process, too,", () => {
+  it("when the end of a pause is noticed by somebody who reads the state", async () => {
+    const limiter = createRateLimiter();
+    limiter.pause(30);
+    const waiting = limiter.acquire(request());
+    await sleep(1);
+    block(50);
+    expect(limiter.snapshot().pausedUntil).toBeNull();
+    expect(await comesSoon(waiting)).toBe(true);
+  });
+
+  it("when a slot's return is noticed by somebody who reads the state, and another call then leaves", async () => {
+    const limiter = createRateLimiter({ requests: 1, reserved: 0, intervalMs: 30 });
+    (await limiter.acquire(request())).release();
+    const leaving = new Lifetime();
+    const left = limiter.acquire(request(leaving)).catch(() => {});
+    const waiting = limiter.acquire(request());
+    await sleep(1);
+    block(60);
+    expect(limiter.snapshot().available).toBe(1);
+    leaving.end({ kind: "closed" });
+    await left;
+    expect(await comesSoon(waiting)).toBe(true);
+  });
+});
