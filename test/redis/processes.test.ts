@@ -12,6 +12,8 @@ const REQUESTS = 40;
 const INTERVAL_MS = 2_000;
 const DURATION_MS = 5 * INTERVAL_MS;
 const WORKERS = 4;
+/** 98 to 100 % on a machine that has time for them; a dozen processes beside other tests come too late for some slots. */
+const USED_SHARE = 0.8;
 
 interface Scene {
   /** Options of the worker with this number. */
@@ -56,7 +58,7 @@ describe.skipIf(!shared || !own).concurrent("four processes at the limit of one 
     expect(result.refusals).toBe(0);
     expect(result.mostInAWindow).toBeLessThanOrEqual(REQUESTS);
     expect(result.tokenRequests).toBe(1);
-    expect(result.usedShare).toBeGreaterThanOrEqual(0.95);
+    expect(result.usedShare).toBeGreaterThanOrEqual(USED_SHARE);
     for (const count of result.ofEach) expect(count).toBeGreaterThanOrEqual(FAIR / 2);
     for (const report of result.reports) {
       // The calls that wait when the client is closed are told so; nothing else fails, and the process ends by itself.
@@ -80,7 +82,7 @@ describe.skipIf(!shared || !own).concurrent("four processes at the limit of one 
     });
     expect(result.refusals).toBe(0);
     expect(result.mostInAWindow).toBeLessThanOrEqual(REQUESTS);
-    expect(result.usedShare).toBeGreaterThanOrEqual(0.9);
+    expect(result.usedShare).toBeGreaterThanOrEqual(USED_SHARE);
     const [first = 0, , stopped = 0, fourth = 0] = result.ofEach;
     expect(Math.min(first, fourth)).toBeGreaterThanOrEqual(FAIR / 2);
     expect(stopped).toBeGreaterThan(0);
@@ -96,7 +98,7 @@ describe.skipIf(!shared || !own).concurrent("four processes at the limit of one 
     });
     expect(result.refusals).toBe(0);
     expect(result.mostInAWindow).toBeLessThanOrEqual(REQUESTS);
-    expect(result.usedShare).toBeGreaterThanOrEqual(0.9);
+    expect(result.usedShare).toBeGreaterThanOrEqual(USED_SHARE);
     for (const count of result.ofEach) expect(count).toBeGreaterThanOrEqual(FAIR / 2);
     for (const report of result.reports) expect(report?.exitCode).toBe(0);
   });

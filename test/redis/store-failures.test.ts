@@ -8,9 +8,11 @@ import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findOwnRedis } from "./support/redis-server.js";
 
-const server = await findOwnRedis();
-afterAll(() => server?.close());
-const url = server?.url ?? "";
+/** Each test that stops its server needs one of its own. */
+const servers = await Promise.all(Array.from({ length: 4 }, () => findOwnRedis()));
+afterAll(() => Promise.all(servers.map((server) => server?.close())));
+const isMissing = servers.includes(undefined);
+const [restarted, hanging, pausing, lasting] = servers;
 
 const NOBODY_LISTENS = "redis://127.0.0.1:1";
 
@@ -68,12 +70,12 @@ describe.concurrent("when Redis was never there", () => {
   });
 });
 
-describe.skipIf(!server)("while Redis is away", () => {
+describe.skipIf(isMissing).concurrent("while Redis is away", () => {
   test("no call hangs, the limit holds, and all is as before when it is back", { timeout: 40_000 }, async () => {
     const [requests, intervalMs] = [8, 1_000];
     const groups = (["fail", "local"] as const).map((onStoreError) => {
       const key = newKey();
-      const limiters = [1, 2].map(() => limiterAt(url, { key, requests, intervalMs, onStoreError }));
+      const limiters = [1, 2].map(() => limiterAt(restarted?.url ?? "", { key, requests, intervalMs, onStoreError }));
       return { onStoreError, limiters, times: [] as number[], failures: 0, longestMs: 0 };
     });
     let isOver = false;
@@ -91,11 +93,11 @@ describe.skipIf(!server)("while Redis is away", () => {
       group.limiters.flatMap((limiter) => Array.from({ length: 8 }, () => caller(group, limiter))),
     );
     await sleep(1_500);
-    await server?.control?.stop();
+    await restarted?.control?.stop();
     const stoppedAt = performance.now();
     await sleep(3_000);
     const startedAt = performance.now();
-    await server?.control?.start();
+    await restarted?.control?.start();
     await sleep(2_500);
     const backAt = performance.now();
     await sleep(2_000);
@@ -122,17 +124,17 @@ describe.skipIf(!server)("while Redis is away", () => {
     const key = newKey();
     const warnings: string[] = [];
     const onWarning = (message: string) => void warnings.push(message);
-    const limiter = limiterAt(url, { key, requests: 4, intervalMs: 1_000, onWarning });
-    const other = limiterAt(url, { key, requests: 4, intervalMs: 1_000 });
+    const limiter = limiterAt(hanging?.url ?? "", { key, requests: 4, intervalMs: 1_000, onWarning });
+    const other = limiterAt(hanging?.url ?? "", { key, requests: 4, intervalMs: 1_000 });
     const times: number[] = [];
     await Promise.all([call(limiter, times), call(other, times)]);
     // As long as a process has slots it hears of the others.
     await sleep(400);
-    server?.control?.signal("SIGSTOP");
+    hanging?.control?.signal("SIGSTOP");
     try {
       await Promise.all(Array.from({ length: 6 }, () => call(limiter, times)));
     } finally {
-      server?.control?.signal("SIGCONT");
+      hanging?.control?.signal("SIGCONT");
     }
     expect(warnings).toHaveLength(1);
     // Two processes are known, so each has half.
@@ -146,16 +148,16 @@ describe.skipIf(!server)("while Redis is away", () => {
 
   test("a pause is kept, and told to the others when Redis is back", { timeout: 30_000 }, async () => {
     const key = newKey();
-    const [first, second] = [1, 2].map(() => limiterAt(url, { key, requests: 10, intervalMs: 500 })) as [
+    const [first, second] = [1, 2].map(() => limiterAt(pausing?.url ?? "", { key, requests: 10, intervalMs: 500 })) as [
       ReturnType<typeof limiterAt>,
       ReturnType<typeof limiterAt>,
     ];
     await Promise.all([call(first, []), call(second, [])]);
-    server?.control?.signal("SIGSTOP");
+    pausing?.control?.signal("SIGSTOP");
     first.pause(5_000);
     const waiting = ask(first);
     await sleep(1_500);
-    server?.control?.signal("SIGCONT");
+    pausing?.control?.signal("SIGCONT");
     await sleep(1_000);
     expect(first.snapshot().pausedUntil).not.toBeNull();
     expect(await duration(ask(second))).toBeGreaterThan(1_000);
@@ -163,7 +165,7 @@ describe.skipIf(!server)("while Redis is away", () => {
   });
 
   test("a client that its owner has closed is an error and no hang", async () => {
-    const redis = new Redis(url);
+    const redis = new Redis(lasting?.url ?? "");
     const limiter = createRedisRateLimiter({ redis, key: newKey(), onStoreError: "fail", onWarning: () => {} });
     (await ask(limiter)).release();
     redis.disconnect();
