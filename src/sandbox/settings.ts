@@ -50,7 +50,7 @@ export function settingsFrom(options: SandboxOptions): Settings {
   demandShape(optionsSchema(), options, "sandbox option");
   const { items, lots, ...rest } = options;
   const clients = atLeastOne(options.clients ?? [], DEFAULT_CLIENT);
-  const warehouses = atLeastOne(options.warehouses ?? DEFAULT_WAREHOUSES, DEFAULT_WAREHOUSES[0]);
+  const warehouses = atLeastOne(options.warehouses ?? impliedWarehouses(options), DEFAULT_WAREHOUSES[0]);
   demandUnique("clients", "clientId", clients);
   demandUnique("warehouses", "wID", warehouses);
   demandScopesExist(clients, warehouses);
@@ -94,6 +94,20 @@ const DEFAULTS = {
   requestLogSize: 100_000,
   compression: true,
 } as const;
+
+/** The default warehouses and those that the data name, where the caller lists none: the data have the last word. */
+function impliedWarehouses({ lots, clients = [], stockLevels = [] }: SandboxOptions): SandboxWarehouse[] {
+  const names = new Map(DEFAULT_WAREHOUSES.map(({ wID, name }) => [wID, name]));
+  for (const { wID, warehouse } of Array.isArray(lots) ? lots : []) {
+    if (wID !== undefined) names.set(wID, warehouse ?? names.get(wID) ?? nameless(wID));
+  }
+  for (const wID of [...clients.flatMap((client) => client.warehouses ?? []), ...stockLevels.map(({ wid }) => wid)]) {
+    if (wID !== undefined && !names.has(wID)) names.set(wID, nameless(wID));
+  }
+  return [...names].map(([wID, name]) => ({ wID, name }));
+}
+
+const nameless = (wID: number) => `Warehouse ${wID}`;
 
 /** The list, whose first entry the type then knows of; that it has one has been checked. */
 function atLeastOne<T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] {
