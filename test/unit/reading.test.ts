@@ -21,6 +21,7 @@ describe("Retry-After", () => {
     ],
     ["is nothing to wait for when the date has passed", { "retry-after": "Wed, 31 Dec 2025 23:00:00 GMT" }, 0],
     ["is passed over when it makes no sense", { "retry-after": "soon" }, undefined],
+    ["is passed over when it is longer than a day", { "retry-after": "9".repeat(400) }, undefined],
     ["is passed over when it is negative", { "retry-after": "-5" }, undefined],
     ["is passed over when it is empty", { "retry-after": "" }, undefined],
     ["may be missing", {}, undefined],
