@@ -9,10 +9,10 @@ import { ask, connect, duration, limiterAt, newKey, sleep } from "./support/limi
 import { findOwnRedis } from "./support/redis-server.js";
 
 /** Each test that stops its server needs one of its own. */
-const servers = await Promise.all(Array.from({ length: 4 }, () => findOwnRedis()));
+const servers = await Promise.all(Array.from({ length: 5 }, () => findOwnRedis()));
 afterAll(() => Promise.all(servers.map((server) => server?.close())));
 const isMissing = servers.includes(undefined);
-const [restarted, hanging, pausing, lasting] = servers;
+const [restarted, hanging, freed, pausing, lasting] = servers;
 
 const NOBODY_LISTENS = "redis://127.0.0.1:1";
 
@@ -144,6 +144,31 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     await Promise.all(Array.from({ length: 8 }, () => call(limiter, times)));
     expect(mostInAnyWindow(times, 1_000)).toBe(4);
     expect(warnings).toHaveLength(1);
+  });
+
+  test("processes that were all cut off keep to the limit when Redis goes on where it was", {
+    timeout: 30_000,
+  }, async () => {
+    const [requests, intervalMs] = [8, 1_000];
+    const key = newKey();
+    const limiters = [1, 2].map(() => limiterAt(freed?.url ?? "", { key, requests, intervalMs }));
+    const times: number[] = [];
+    let isOver = false;
+    const callers = limiters.flatMap((limiter) =>
+      Array.from({ length: 12 }, async () => {
+        while (!isOver) await call(limiter, times);
+      }),
+    );
+    for (const ms of [2_300, 1_700, 2_600]) {
+      await sleep(1_500);
+      freed?.control?.signal("SIGSTOP");
+      await sleep(ms);
+      freed?.control?.signal("SIGCONT");
+    }
+    await sleep(1_500);
+    isOver = true;
+    await Promise.all(callers);
+    expect(mostInAnyWindow(times, intervalMs)).toBeLessThanOrEqual(requests);
   });
 
   test("a pause is kept, and told to the others when Redis is back", { timeout: 30_000 }, async () => {
