@@ -1,6 +1,12 @@
 import type { Issue } from "../errors/index.js";
 
 /**
+ * What every number of more than 15 significant digits holds, wherever its point is: three digits and eleven more characters
+ * behind them. Sought first, since V8 finds it missing in a third of the time.
+ */
+const HINT = /\d{3}[\d.]{11}|\d[eE][+-]?\d{3}/;
+
+/**
  * What a double may fail to hold: more than 15 significant digits, or an exponent of three digits. Anything else is read
  * and written again without a change, so most answers need no closer look. A text that begins with digits, such as an RFID
  * tag, is none of it; one that has so many of them behind a space is looked at in vain.
@@ -15,7 +21,7 @@ const MOST_ISSUES = 100;
 
 /** The numbers of a JSON text that would be rounded silently: for each, where it stands and what it is. */
 export function inexactNumbers(text: string): Issue[] {
-  if (!SUSPECT.test(text)) return [];
+  if (!HINT.test(text) || !SUSPECT.test(text)) return [];
   const issues: Issue[] = [];
   const path: Issue["path"] = [];
   let string = "";

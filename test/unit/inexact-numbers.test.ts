@@ -75,6 +75,19 @@ describe("the numbers of an answer that would be rounded", () => {
     ]);
   });
 
+  it("are found wherever their point is", () => {
+    const digits = fc.stringMatching(/^[1-9]\d{14,20}[1-9]$/);
+    fc.assert(
+      fc.property(digits, fc.nat(22), fc.boolean(), (text, places, negative) => {
+        const padded = text.padStart(places + 1, "0");
+        const point = padded.length - places;
+        const decimal = `${negative ? "-" : ""}${padded.slice(0, point)}${places > 0 ? "." : ""}${padded.slice(point)}`;
+        expect(inexactNumbers(`{"units":${decimal}}`)).toHaveLength(isHeldExactly(decimal) ? 0 : 1);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   it("are found when the whole answer is one", () => {
     expect(inexactNumbers("9007199254740993")).toMatchObject([{ path: [] }]);
   });
