@@ -129,9 +129,16 @@ export class Agenda {
     return waiting.all === 0 && this.#asked.singles + this.#asked.pages > 0;
   }
 
-  #waitForOwn({ book, outage: { shareGrowsAt } }: Situation, now: number): void {
-    const growsAt = shareGrowsAt !== undefined && shareGrowsAt > now ? shareGrowsAt : Number.POSITIVE_INFINITY;
-    const time = Math.min(book.nextReturn ?? Number.POSITIVE_INFINITY, growsAt);
+  #waitForOwn({ waiting, book, outage }: Situation, now: number): void {
+    const { slots, pages } = outage.share(now);
+    // There may be room already, where somebody who read the state noticed it and nobody was let through.
+    const hasRoom = book.size < slots && (waiting.all > waiting.pages || book.pages < pages);
+    const growsAt = outage.shareGrowsAt ?? now;
+    const time = Math.min(
+      hasRoom ? now : Number.POSITIVE_INFINITY,
+      book.nextReturn ?? Number.POSITIVE_INFINITY,
+      growsAt > now ? growsAt : Number.POSITIVE_INFINITY,
+    );
     if (time !== Number.POSITIVE_INFINITY) this.#also(this.#clock.at(Math.max(time, now + 1), this.#calls.tryOwn));
   }
 

@@ -32,6 +32,10 @@ export interface SimulatedResult {
   end: "answered" | "unsent" | "aborted" | "out-of-time";
 }
 
+/** How often the state is looked at meanwhile, and until when. */
+const LOOK_MS = 23;
+const LAST_LOOK_MS = 5_000;
+
 const URGENCY: SlotRequest["priority"][] = ["token", "high", "normal", "low"];
 
 /** Sends calls through a limiter to a service that exists only in virtual time, and watches the limiter's promises. */
@@ -62,10 +66,20 @@ export class Simulation {
     for (const call of calls) {
       this.time.at(startedAt + call.at, () => settled.push(this.#run(call)));
     }
+    // Whoever looks at the state must change nothing for those who wait.
+    for (let ms = LOOK_MS; ms < LAST_LOOK_MS; ms += LOOK_MS) this.time.at(startedAt + ms, () => this.#look());
     await this.time.run();
     const stuck = this.#waiting.size;
     if (stuck > 0) this.broken.push(`${stuck} calls wait for ever`);
     else await Promise.all(settled);
+  }
+
+  #look(): void {
+    const { available, queued } = this.limiter.snapshot();
+    if (queued !== this.#waiting.size) this.broken.push(`${queued} calls are queued, but ${this.#waiting.size} wait`);
+    if (!(available >= 0 && available <= (this.options.requests ?? 100)))
+      this.broken.push(`${available} slots are free`);
+    this.limiter.pausedMs();
   }
 
   times(pagesOnly = false): number[] {
