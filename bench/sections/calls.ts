@@ -35,7 +35,7 @@ export async function overhead(quick: boolean): Promise<Section> {
 }
 
 export async function page(quick: boolean): Promise<Section> {
-  const effort = quick ? { rounds: 9, calls: 25, warmUp: 300 } : { rounds: 31, calls: 50, warmUp: 800 };
+  const effort = quick ? { rounds: 5, calls: 60, warmUp: 300 } : { rounds: 15, calls: 200, warmUp: 1_000 };
   const { figures, own } = await compare("page", effort);
   return {
     ...inSection(figures, "A page of 250 lots"),

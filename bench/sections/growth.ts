@@ -55,8 +55,13 @@ export async function growth(quick: boolean): Promise<Section> {
     for (const [name, taken] of times) if (taken.length > 0) points.get(name)?.push([size, medianOf(taken)]);
   }
   const growths = own.map(({ name }) => {
-    const [, middle = [0, Number.NaN], last = [0, Number.NaN]] = points.get(name) ?? [];
-    return { what: `${name}: 10,000 calls, × the cost at 1,000`, value: last[1] / middle[1], atMost: 1.5 };
+    const costs = new Map(points.get(name));
+    const [largest = 0, ...smaller] = SIZES.map((size) => costs.get(size) ?? Number.NaN).reverse();
+    return {
+      what: `${name}: 10,000 calls, × the least at 10 or 1,000`,
+      value: largest / Math.min(...smaller),
+      atMost: 2,
+    };
   });
   return {
     title: "Growth",
