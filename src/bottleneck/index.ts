@@ -1,7 +1,7 @@
 import type Bottleneck from "bottleneck";
 import { ConfigurationError } from "../errors/index.js";
 import { Clock } from "../limiter/clock.js";
-import { QueueingLimiter } from "../limiter/queueing-limiter.js";
+import { queueingLimiter } from "../limiter/queueing-limiter.js";
 import { NO_LIMIT } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { BottleneckSlots } from "./bottleneck-slots.js";
@@ -20,5 +20,5 @@ export type { RateLimiter, RateLimitSnapshot } from "../limiter/rate-limiter.js"
  */
 export function createBottleneckRateLimiter(bottleneck: Bottleneck): RateLimiter {
   if (typeof bottleneck?.schedule !== "function") throw new ConfigurationError("rate limit: that is no Bottleneck");
-  return new QueueingLimiter(NO_LIMIT, new Clock(), (listener) => new BottleneckSlots(bottleneck, listener));
+  return queueingLimiter(NO_LIMIT, new Clock(), (listener) => new BottleneckSlots(bottleneck, listener));
 }

@@ -1,4 +1,4 @@
-import { startTimer } from "../time/timer.js";
+import { now, startTimer } from "../time/timer.js";
 
 /** Node may fire a timer this much early by the clock. */
 const TIMER_PRECISION_MS = 3;
@@ -10,12 +10,12 @@ const TIMER_PRECISION_MS = 3;
  */
 export class Clock {
   #aheadMs = 0;
-  #last = Number.NEGATIVE_INFINITY;
+  #last = -Infinity;
 
   now(): number {
-    const now = performance.now() + this.#aheadMs;
-    if (now < this.#last) this.#aheadMs += this.#last - now;
-    else this.#last = now;
+    const time = now() + this.#aheadMs;
+    if (time < this.#last) this.#aheadMs += this.#last - time;
+    else this.#last = time;
     return this.#last;
   }
 

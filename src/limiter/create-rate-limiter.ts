@@ -1,6 +1,6 @@
 import { Clock } from "./clock.js";
-import { LocalSlots } from "./local-slots.js";
-import { QueueingLimiter } from "./queueing-limiter.js";
+import { localSlots } from "./local-slots.js";
+import { queueingLimiter } from "./queueing-limiter.js";
 import { NO_LIMIT, type RateLimitOptions, type RateLimitSettings, rateLimitSettings } from "./rate-limit-options.js";
 import type { RateLimiter } from "./rate-limiter.js";
 
@@ -20,5 +20,5 @@ export function createPauseOnly(): RateLimiter {
 
 function localLimiter(settings: RateLimitSettings): RateLimiter {
   const clock = new Clock();
-  return new QueueingLimiter(settings, clock, (listener) => new LocalSlots(settings, clock, listener));
+  return queueingLimiter(settings, clock, (listener) => localSlots(settings, clock, listener));
 }

@@ -12,23 +12,18 @@ const URGENCY = ["token", "high", "normal", "low"] as const;
 export class Lanes<T> {
   /** Two for each urgency: single calls, then pages. */
   readonly #lanes = URGENCY.flatMap(() => [new Lane<T>(), new Lane<T>()]);
-  #all = 0;
-  #pages = 0;
 
   /** How many wait, in all lanes. */
   get crowd(): Crowd {
-    return { all: this.#all, pages: this.#pages };
+    return this.#crowdOf(this.#lanes.length);
   }
 
   /** Queues at the end of the lane, or where `order` belongs; returns what takes it out again. */
   add(value: T, request: SlotRequest, order: number): () => void {
-    const { lane, isPages } = this.#laneOf(request);
+    const lane = this.#lanes[indexOf(request)];
+    if (!lane) throw new RangeError(`no lane for ${request.priority}`);
     const place = lane.add(value, order);
-    this.#count(isPages, 1);
-    return () => {
-      lane.remove(place);
-      this.#count(isPages, -1);
-    };
+    return () => lane.remove(place);
   }
 
   /** The first of each lane, the most urgent lane first. A lane is left when its first does not leave it. */
@@ -43,32 +38,26 @@ export class Lanes<T> {
 
   /** How many go for sure before a request that joins the queue now. */
   ahead(request: SlotRequest): Crowd {
-    const own = this.#laneOf(request);
-    let singles = 0;
-    let pages = 0;
-    for (const [index, lane] of this.#lanes.entries()) {
-      // One that comes back for another attempt may go before all of its lane.
-      if (index > own.index || (index === own.index && request.order !== undefined)) break;
-      if (index % 2 === 0) singles += lane.size;
-      else pages += lane.size;
-    }
+    // One that comes back for another attempt may go before all of its lane.
+    const { all, pages } = this.#crowdOf(indexOf(request) + (request.order === undefined ? 1 : 0));
     // Pages may be held up by their own quota, so a single call does not wait for them for sure.
-    return own.isPages ? { all: singles + pages, pages } : { all: singles, pages: 0 };
+    return request.bulk ? { all, pages } : { all: all - pages, pages: 0 };
   }
 
   *[Symbol.iterator](): Generator<T> {
     for (const lane of this.#lanes) yield* lane;
   }
 
-  #laneOf({ priority, bulk }: SlotRequest): { lane: Lane<T>; index: number; isPages: boolean } {
-    const index = URGENCY.indexOf(priority) * 2 + (bulk ? 1 : 0);
-    const lane = this.#lanes[index];
-    if (!lane) throw new Error(`no lane for priority ${priority}`);
-    return { lane, index, isPages: bulk };
-  }
-
-  #count(isPages: boolean, change: number): void {
-    this.#all += change;
-    if (isPages) this.#pages += change;
+  /** How many wait in the first lanes. */
+  #crowdOf(count: number): Crowd {
+    const crowd = { all: 0, pages: 0 };
+    for (let index = 0; index < count; index += 1) {
+      const { size } = this.#lanes[index] ?? { size: 0 };
+      crowd.all += size;
+      if (index % 2 === 1) crowd.pages += size;
+    }
+    return crowd;
   }
 }
+
+const indexOf = ({ priority, bulk }: SlotRequest) => URGENCY.indexOf(priority) * 2 + (bulk ? 1 : 0);

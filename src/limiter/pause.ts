@@ -1,85 +1,74 @@
 import type { Clock } from "./clock.js";
 
-/** One request that goes first after a pause. */
-export interface Probe {
-  /** Whether the request was sent at all; one that was not has tried nothing. */
-  end(sent: boolean): void;
-}
+/** Ends the one request that goes first after a pause. One that was not sent at all has tried nothing. */
+export type Probe = (sent: boolean) => void;
 
 /** The pause after a 429, and the probe after it: one request goes first, the rest follow when it has ended. */
-export class Pause {
-  readonly #clock: Clock;
-  readonly #over: () => void;
-  #current: { from: number; until: number; stop: () => void } | undefined;
-  #earlierMs = 0;
-  #probe: Probe | "due" | undefined;
-
-  /** `over` is called when a pause ends while it is watched. */
-  constructor(clock: Clock, over: () => void) {
-    this.#clock = clock;
-    this.#over = over;
-  }
-
-  /** Begins a pause, unless there is one: the first 429 decides. */
-  begin(delayMs: number): boolean {
-    this.#settle();
-    if (this.#current) return false;
-    const from = this.#clock.now();
-    this.#current = { from, until: from + delayMs, stop: NOTHING };
-    return true;
-  }
-
+export interface Pause {
   /** The end of the pause by the limiter's clock; `undefined` when there is none. */
-  get until(): number | undefined {
-    this.#settle();
-    return this.#current?.until;
-  }
-
+  readonly until: number | undefined;
   /** How many requests may start now, as far as the pause goes. */
-  get allowance(): number {
-    this.#settle();
-    if (this.#current) return 0;
-    if (this.#probe === undefined) return Number.POSITIVE_INFINITY;
-    return this.#probe === "due" ? 1 : 0;
-  }
-
-  /** A request starts; the first after a pause is the probe. */
-  start(): Probe | undefined {
-    if (this.#probe !== "due") return undefined;
-    const probe: Probe = {
-      // Where another pause has begun since, it is another probe's turn.
-      end: (sent) => {
-        if (this.#probe === probe) this.#probe = sent ? undefined : "due";
-      },
-    };
-    this.#probe = probe;
-    return probe;
-  }
-
+  readonly allowance: number;
   /** All pauses up to now together, in ms. */
-  get totalMs(): number {
-    this.#settle();
-    return this.#earlierMs + (this.#current ? this.#clock.now() - this.#current.from : 0);
-  }
-
+  readonly totalMs: number;
+  /** Begins a pause, unless there is one: the first 429 decides. */
+  begin(delayMs: number): boolean;
+  /** A request starts; the first after a pause is the probe. */
+  start(): Probe | undefined;
   /** Sees to it that the end of the pause is noticed, as long as somebody waits for it. */
-  watch(wanted: boolean): void {
-    const pause = this.#current;
-    if (!pause) return;
-    if (wanted && pause.stop === NOTHING) pause.stop = this.#clock.at(pause.until, this.#over);
-    if (wanted) return;
-    pause.stop();
-    pause.stop = NOTHING;
-  }
-
-  #settle(): void {
-    const pause = this.#current;
-    if (!pause || pause.until > this.#clock.now()) return;
-    // Its timer, if there is one, goes on: whoever looked is not the one who waits.
-    this.#earlierMs += pause.until - pause.from;
-    this.#current = undefined;
-    this.#probe = "due";
-  }
+  watch(wanted: boolean): void;
 }
 
-const NOTHING = () => {};
+/** `over` is called when a pause ends while it is watched. */
+export function createPause(clock: Clock, over: () => void): Pause {
+  let current: { from: number; until: number; stop?: (() => void) | undefined } | undefined;
+  let earlierMs = 0;
+  let probe: Probe | "due" | undefined;
+
+  /** The pause, if it is not over by now. */
+  const underWay = () => {
+    if (current && current.until <= clock.now()) {
+      // Its timer, if there is one, goes on: whoever looked is not the one who waits.
+      earlierMs += current.until - current.from;
+      current = undefined;
+      probe = "due";
+    }
+    return current;
+  };
+
+  return {
+    get until() {
+      return underWay()?.until;
+    },
+    get allowance() {
+      return underWay() ? 0 : probe === "due" ? 1 : probe ? 0 : Infinity;
+    },
+    get totalMs() {
+      const pause = underWay();
+      return earlierMs + (pause ? clock.now() - pause.from : 0);
+    },
+    begin(delayMs) {
+      if (underWay()) return false;
+      const from = clock.now();
+      current = { from, until: from + delayMs };
+      return true;
+    },
+    start() {
+      if (probe !== "due") return undefined;
+      // Where another pause has begun since, it is another probe's turn.
+      const end = (sent: boolean) => {
+        if (probe === end) probe = sent ? undefined : "due";
+      };
+      probe = end;
+      return end;
+    },
+    watch(wanted) {
+      if (!current) return;
+      if (wanted) current.stop ??= clock.at(current.until, over);
+      else {
+        current.stop?.();
+        current.stop = undefined;
+      }
+    },
+  };
+}

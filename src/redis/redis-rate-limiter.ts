@@ -1,6 +1,6 @@
 import { ConfigurationError } from "../errors/index.js";
 import { Clock } from "../limiter/clock.js";
-import { QueueingLimiter } from "../limiter/queueing-limiter.js";
+import { queueingLimiter } from "../limiter/queueing-limiter.js";
 import { type RateLimitOptions, rateLimitSettings } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { Ledger } from "./ledger/ledger.js";
@@ -73,7 +73,7 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
   }
   const clock = new Clock();
   const terms = termsOf(settings);
-  return new QueueingLimiter(
+  return queueingLimiter(
     settings,
     clock,
     (listener) =>

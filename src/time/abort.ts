@@ -1,6 +1,6 @@
 interface Listeners {
   callbacks: Set<() => void>;
-  listener: () => void;
+  stop(): void;
 }
 
 const listenersOf = new WeakMap<AbortSignal, Listeners>();
@@ -10,13 +10,10 @@ const listenersOf = new WeakMap<AbortSignal, Listeners>();
  * it (Node warns beyond ten) and none when no call does.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
-  const listeners = listenersOf.get(signal) ?? listenTo(signal);
-  listeners.callbacks.add(callback);
+  const { callbacks, stop } = listenersOf.get(signal) ?? listenTo(signal);
+  callbacks.add(callback);
   return () => {
-    listeners.callbacks.delete(callback);
-    if (listeners.callbacks.size > 0 || listenersOf.get(signal) !== listeners) return;
-    signal.removeEventListener("abort", listeners.listener);
-    listenersOf.delete(signal);
+    if (callbacks.delete(callback) && callbacks.size === 0) stop();
   };
 }
 
@@ -26,7 +23,11 @@ function listenTo(signal: AbortSignal): Listeners {
     listenersOf.delete(signal);
     for (const callback of [...callbacks]) callback();
   };
-  const listeners = { callbacks, listener };
+  const stop = () => {
+    signal.removeEventListener("abort", listener);
+    listenersOf.delete(signal);
+  };
+  const listeners = { callbacks, stop };
   signal.addEventListener("abort", listener, { once: true });
   listenersOf.set(signal, listeners);
   return listeners;

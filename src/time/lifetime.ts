@@ -1,5 +1,5 @@
 import { onAbort } from "./abort.js";
-import { startTimer } from "./timer.js";
+import { now, startTimer } from "./timer.js";
 
 /** Why a call may not go on. */
 export type Ending = { kind: "aborted"; reason: unknown } | { kind: "out-of-time" } | { kind: "closed" };
@@ -7,7 +7,7 @@ export type Ending = { kind: "aborted"; reason: unknown } | { kind: "out-of-time
 /** Thrown inside the package where a call stops because its lifetime has ended. Never reaches the caller. */
 export class Ended extends Error {
   constructor(readonly ending: Ending) {
-    super(`the call has ended: ${ending.kind}`);
+    super(ending.kind);
   }
 }
 
@@ -16,38 +16,40 @@ export class Lifetime {
   ending: Ending | undefined;
   readonly #deadline: number;
   #stops: (() => void)[] = [];
-  #callbacks: Set<(ending: Ending) => void> | undefined;
+  #callbacks: Set<() => void> | undefined;
 
-  constructor(signals: readonly (AbortSignal | undefined)[] = [], totalTimeoutMs = Number.POSITIVE_INFINITY) {
-    this.#deadline = performance.now() + totalTimeoutMs;
+  constructor(signals: readonly (AbortSignal | undefined)[] = [], totalTimeoutMs = Infinity) {
+    this.#deadline = now() + totalTimeoutMs;
     const given = signals.filter((signal) => signal !== undefined);
-    const aborted = given.find((signal) => signal.aborted);
-    if (aborted) {
-      this.ending = { kind: "aborted", reason: aborted.reason };
-      return;
-    }
+    const abort = ({ reason }: AbortSignal) => this.end({ kind: "aborted", reason });
+    given.filter(({ aborted }) => aborted).forEach(abort);
+    if (this.ending) return;
     // An array that is filled by push() would keep room for 17.
-    this.#stops = given.map((signal) => onAbort(signal, () => this.end({ kind: "aborted", reason: signal.reason })));
-    if (totalTimeoutMs !== Number.POSITIVE_INFINITY) {
+    this.#stops = given.map((signal) => onAbort(signal, () => abort(signal)));
+    if (totalTimeoutMs !== Infinity)
       this.#stops.push(startTimer(totalTimeoutMs, () => this.end({ kind: "out-of-time" })));
-    }
   }
 
   /** What is left of the total time, in ms. */
   get remainingMs(): number {
-    return this.#deadline === Number.POSITIVE_INFINITY ? this.#deadline : this.#deadline - performance.now();
+    return this.#deadline - now();
   }
 
   end(ending: Ending): void {
     if (this.ending) return;
     this.ending = ending;
     this.dispose();
-    for (const callback of this.#callbacks ?? []) callback(ending);
+    for (const callback of this.#callbacks ?? []) callback();
     this.#callbacks = undefined;
   }
 
+  /** Ends the lifetime now if its total time would be up before the end of a wait. */
+  endIfShorterThan(delayMs: number): void {
+    if (delayMs > this.remainingMs) this.end({ kind: "out-of-time" });
+  }
+
   /** Calls back once when the lifetime ends, and returns what takes that back. */
-  onEnd(callback: (ending: Ending) => void): () => void {
+  onEnd(callback: () => void): () => void {
     this.#callbacks ??= new Set();
     this.#callbacks.add(callback);
     return () => this.#callbacks?.delete(callback);
@@ -65,9 +67,9 @@ export class Lifetime {
     return new Ended(this.ending ?? { kind: "closed" });
   }
 
-  /** Ends the lifetime now if its total time would be up before the end of a wait, and throws if it has ended. */
+  /** As {@link endIfShorterThan}; throws if the lifetime has ended. */
   reserve(delayMs: number): void {
-    if (delayMs > this.remainingMs) this.end({ kind: "out-of-time" });
+    this.endIfShorterThan(delayMs);
     this.throwIfEnded();
   }
 
@@ -86,12 +88,9 @@ export class Lifetime {
   /** The promise's result, or an end of waiting for it when the lifetime ends. */
   until<T>(promise: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      if (this.ending) {
-        promise.catch(() => {});
-        reject(new Ended(this.ending));
-        return;
-      }
-      const forget = this.onEnd((ending) => reject(new Ended(ending)));
+      const leave = () => reject(this.endedError());
+      const forget = this.onEnd(leave);
+      if (this.ending) leave();
       promise.then(resolve, reject).finally(forget);
     });
   }
