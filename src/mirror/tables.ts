@@ -19,14 +19,17 @@ export type MirrorRecord = MirrorRecords[MirrorResource];
 export type ColumnType = "integer" | "decimal" | "text" | "boolean";
 
 /** How a resource is kept: its table, the field that tells its records apart, and its documented fields. */
-export interface Table<T = MirrorRecord> {
+export interface Table {
   name: string;
-  key: keyof T & string;
-  columns: Readonly<Record<keyof T & string, ColumnType>>;
+  key: string;
+  columns: Readonly<Record<string, ColumnType>>;
 }
 
+/** Names all fields of a record type, and no others. */
+type TableOf<T> = Table & { key: keyof T; columns: Record<keyof T, ColumnType> };
+
 /** The tables of a copy. Fields are spelled as on the wire. Source: service interface, "Resources and their fields". */
-export const TABLES: { readonly [R in MirrorResource]: Table<MirrorRecords[R]> } = {
+export const TABLES: Readonly<Record<MirrorResource, Table>> = {
   items: {
     name: "items",
     key: "partNo",
@@ -84,4 +87,4 @@ export const TABLES: { readonly [R in MirrorResource]: Table<MirrorRecords[R]> }
       aSN: "decimal",
     },
   },
-};
+} satisfies { [R in MirrorResource]: TableOf<MirrorRecords[R]> };
