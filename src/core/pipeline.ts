@@ -27,7 +27,11 @@ export interface PipelineOptions {
 }
 
 /** Sends a request and gives what its answer holds. All that resources and paging know of the core. */
-export type Send = <T>(request: CallRequest<T>, options?: RequestOptions, leave?: AbortSignal) => Promise<T>;
+export interface Send {
+  <T>(request: CallRequest<T>, options?: RequestOptions, leave?: AbortSignal): Promise<T>;
+  /** What tells how much the rate limit allows. */
+  limiter(): Pick<RateLimiter, "snapshot" | "reserved">;
+}
 
 /**
  * The way of every request: a lifetime, attempts until the retry policy is content (each one: token, slot, transport),
@@ -54,15 +58,18 @@ export class Pipeline {
   }
 
   /** Sends for a caller, with the caller's options; `leave` aborts it too. */
-  readonly send: Send = async (request, options = NO_OPTIONS, leave) => {
-    if (options !== NO_OPTIONS) checkRequestOptions(`${request.method} ${request.path}`, options);
-    const payload = encodePayload(request);
-    const lifetime = new Lifetime([options.signal, leave], options.totalTimeoutMs ?? this.#options.totalTimeoutMs);
-    const { priority } = options;
-    const wanted = priority === undefined ? request : { ...request, priority };
-    const settings = options === NO_OPTIONS ? this.#options : this.#settingsOf(options);
-    return this.#run(request, new Call(wanted, payload, settings, lifetime));
-  };
+  readonly send: Send = Object.assign(
+    async <T>(request: CallRequest<T>, options = NO_OPTIONS, leave?: AbortSignal): Promise<T> => {
+      if (options !== NO_OPTIONS) checkRequestOptions(`${request.method} ${request.path}`, options);
+      const payload = encodePayload(request);
+      const lifetime = new Lifetime([options.signal, leave], options.totalTimeoutMs ?? this.#options.totalTimeoutMs);
+      const { priority } = options;
+      const wanted = priority === undefined ? request : { ...request, priority };
+      const settings = options === NO_OPTIONS ? this.#options : this.#settingsOf(options);
+      return this.#run(request, new Call(wanted, payload, settings, lifetime));
+    },
+    { limiter: () => this.limiter },
+  );
 
   /** Sends for the client itself: the request for a token. */
   sendOwn<T>(request: CallRequest<T>, lifetime: Lifetime): Promise<T> {

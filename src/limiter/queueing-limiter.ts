@@ -14,7 +14,7 @@ interface Waiting {
 
 /** The queue, the pause and the bound on concurrency of a limiter, whoever keeps the slots. */
 export function queueingLimiter(
-  { requests, intervalMs, maxConcurrent }: RateLimitSettings,
+  { requests, intervalMs, reserved, maxConcurrent }: RateLimitSettings,
   clock: Clock,
   sourceFor: (listener: SlotListener) => SlotSource,
 ): RateLimiter {
@@ -49,6 +49,7 @@ export function queueingLimiter(
       callOffWhoeverIsTooLate(delayMs);
     },
     pausedMs: () => pause.totalMs,
+    reserved,
     snapshot() {
       const { until } = pause;
       return {

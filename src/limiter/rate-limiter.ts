@@ -51,6 +51,8 @@ export interface RateLimiter {
   pause(delayMs: number): void;
   /** How long this limiter has been paused up to now, all pauses together. @internal */
   pausedMs(): number;
+  /** Slots of each interval that further pages of iterations may not use. @internal */
+  readonly reserved: number;
   /** The state at this moment. */
   snapshot(): RateLimitSnapshot;
 }
