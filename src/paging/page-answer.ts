@@ -8,7 +8,8 @@ import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import type { StandardSchema } from "../schemas/standard-schema.js";
 import type { Page, PageRequest } from "./page.js";
 
-const envelope = <S extends z.ZodType>(record: S) =>
+/** The paged envelope. Source: service interface, "Paged envelope". */
+export const envelope = <S extends z.ZodType>(record: S) =>
   z.object({
     value: z.array(record),
     totalCount: integer(),

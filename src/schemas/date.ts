@@ -23,9 +23,14 @@ export function parseServiceDate(text: string): Date {
   return new Date(WITHOUT_OFFSET.test(text) ? `${text}Z` : text);
 }
 
-/** A point in time as an argument: a `Date`, or ISO 8601 text, which is sent as it is. */
-export const dateInput = () =>
+const moment = () =>
   z.custom<Date | string>(
     (value) => (value instanceof Date ? !Number.isNaN(value.getTime()) : typeof value === "string" && isIsoDate(value)),
     "must be a valid Date or an ISO 8601 text",
   );
+
+/** A point in time as an argument: a `Date`, or ISO 8601 text, which is sent as it is. */
+export const dateInput = () => moment().meta({ type: "string", format: "date-time" });
+
+/** As {@link dateInput}, where the document speaks of a text only. */
+export const dateFilter = () => moment().meta({ type: "string" });

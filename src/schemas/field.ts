@@ -23,3 +23,6 @@ export const integer = () => z.int();
 
 /** A quantity, weight or price. */
 export const decimal = () => z.number();
+
+/** A moment as the service writes it: text in ISO 8601. Its form is not checked, `parseServiceDate` reads it. */
+export const datetime = () => z.string().meta({ format: "date-time" });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { decimal, integer, lazy, type SameShape } from "./field.js";
+import { datetime, decimal, integer, lazy, type SameShape } from "./field.js";
 
 /**
  * One entry of the item catalogue (the item master).
@@ -45,8 +45,8 @@ export const itemSchema = lazy(() =>
     putUp: z.string(),
     units: decimal(),
     dfltOwner: integer(),
-    created: z.string(),
-    modified: z.string(),
+    created: datetime(),
+    modified: datetime(),
     discontinued: z.boolean(),
   }),
 );

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { decimal, integer, lazy, type SameShape } from "./field.js";
+import { datetime, decimal, integer, lazy, type SameShape } from "./field.js";
 
 /**
  * A receive record: stock of one item at one warehouse location.
@@ -59,8 +59,8 @@ export const lotSchema = lazy(() =>
     wID: integer(),
     spot: z.string(),
     units: decimal(),
-    received: z.string(),
-    shipped: z.string().nullable(),
+    received: datetime(),
+    shipped: datetime().nullable(),
     serial: z.string(),
     serial2: z.string().nullable(),
     rFIDTag: z.string().nullable(),

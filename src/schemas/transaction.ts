@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dateInput } from "./date.js";
+import { dateFilter, dateInput } from "./date.js";
 import { decimal, integer, lazy, type SameShape } from "./field.js";
 
 /**
@@ -147,7 +147,7 @@ export const moveSchema = lazy(() =>
     transitSlip: text(),
     ...lotFilter(),
     recno: id(),
-    received: dateInput().optional(),
+    received: dateFilter().optional(),
   }),
 );
 

@@ -61,7 +61,10 @@ export class RateWindow {
 const TICK_MS = 1e-3;
 
 /** The text of the 429 body: "Rate Limit Exceeded. 100 per Minute". */
-export function rateLimitMessage({ requests, intervalMs }: Required<SandboxRateLimit>): string {
+export function rateLimitMessage({
+  requests,
+  intervalMs,
+}: Pick<Required<SandboxRateLimit>, "requests" | "intervalMs">): string {
   const unit = UNITS.get(intervalMs) ?? (intervalMs % 1000 === 0 ? `${intervalMs / 1000} Seconds` : `${intervalMs} ms`);
   return `Rate Limit Exceeded. ${requests} per ${unit}`;
 }

@@ -1,0 +1,217 @@
+import { errorResponse } from "./errors.js";
+import type { EXAMPLES } from "./examples.js";
+import { type JsonObject, jsonContent, ref } from "./json.js";
+import { inPath, itemForms, pageHeaders, paging } from "./parameters.js";
+
+/** What the sandbox's table of endpoints does not tell about one of them. */
+export interface Operation {
+  /** The name by which tools call it. */
+  readonly operationId: string;
+  readonly tag: "Items" | "Inventory";
+  readonly summary: string;
+  readonly description?: string;
+  /** Where it differs from the endpoint's: OpenAPI tells no two paths apart by the names of their parameters. */
+  readonly path?: string;
+  readonly parameters?: readonly JsonObject[];
+  readonly body?: JsonObject;
+  /** Successes, and the errors that not every operation has. */
+  readonly responses: JsonObject;
+  /** Whether a warehouse can be out of scope. */
+  readonly scoped?: true;
+}
+
+type Example = keyof typeof EXAMPLES;
+
+const body = (schema: string, ...examples: readonly Example[]): JsonObject => ({
+  required: true,
+  content: jsonContent(ref(`schemas/${schema}`), examples),
+});
+
+const ok = (description: string, schema: string, ...examples: readonly Example[]): JsonObject => ({
+  description,
+  content: jsonContent(ref(`schemas/${schema}`), examples),
+});
+
+const paged = (...args: Parameters<typeof ok>): JsonObject => ({ ...ok(...args), headers: pageHeaders });
+
+/** A success of which the service's document shows no more than that it is one. */
+const open = (description: string): JsonObject => ({
+  description: `${description} The form of the body is not shown, nor whether the status is 200 or 201.`,
+  content: { "application/json": { schema: { description: "Not shown." } } },
+});
+
+const itemInPath = (description: string, type: "integer" | "string") => [inPath("item", description, type)];
+const warehouse = inPath("wid", "Warehouse ID. It must be in the client's scope.", "integer");
+const NOT_FOUND = ref("responses/NotFound");
+const SHARED_PATH = "/Item/{item}";
+
+/** By method and path of the sandbox's table. */
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  "GET /Item": {
+    operationId: "readItems",
+    tag: "Items",
+    summary: "Active items, the items of a category, or one item",
+    description: [
+      "Three forms, told apart by their parameters, which OpenAPI cannot express; what happens when they are mixed is not shown:",
+      "- without `key`, `type` and `Category`: a page of the active (non-discontinued) items, sorted by ShortID by default, with the paging headers;",
+      "- `key` together with `type`: the one item with that ShortID or alias, or 404;",
+      "- `Category`: a flat array of the items in the category, not paged.",
+    ].join("\n"),
+    parameters: [...itemForms, ...paging],
+    responses: {
+      200: {
+        description: "A page of items; one item with `key` and `type`; an array of items with `Category`.",
+        headers: pageHeaders,
+        content: jsonContent(
+          { oneOf: [ref("schemas/ItemPage"), ref("schemas/Item"), { type: "array", items: ref("schemas/Item") }] },
+          ["itemPage", "item", "items"] satisfies Example[],
+        ),
+      },
+      404: NOT_FOUND,
+    },
+  },
+  "GET /Item/All": {
+    operationId: "listAllItems",
+    tag: "Items",
+    summary: "All items, discontinued ones included",
+    parameters: paging,
+    responses: { 200: paged("A page of items, sorted by ShortID by default.", "ItemPage", "itemPage") },
+  },
+  "GET /Item/:partNo": {
+    operationId: "getItemByPartNo",
+    tag: "Items",
+    summary: "One item by its part number",
+    path: SHARED_PATH,
+    parameters: itemInPath("Part number that the service assigned (`{partNo}` in its document).", "integer"),
+    responses: { 200: ok("The item, without an envelope.", "Item", "item"), 404: NOT_FOUND },
+  },
+  "POST /Item": {
+    operationId: "createItem",
+    tag: "Items",
+    summary: "Create an item",
+    description:
+      "The new item is active. Two forms of the answer are documented. A ShortID that exists is a 400 in the service's description of the endpoint and a 409 in its table of errors: be ready for both.",
+    body: body("CreateItem", "newItem"),
+    responses: {
+      201: {
+        description:
+          "Created: the answer names the item, or is the whole item. The status is shown for the whole item only; 201 is the service's rule for a created resource.",
+        content: jsonContent({ oneOf: [ref("schemas/CreatedReference"), ref("schemas/CreatedItem")] }, [
+          "createdReference",
+          "createdItem",
+        ] satisfies Example[]),
+      },
+      400: errorResponse(
+        "ShortID is missing, an item with it exists, or a field failed validation.",
+        "malformed",
+        "invalid",
+        "duplicateAsBadRequest",
+      ),
+      409: errorResponse("An item with that ShortID exists.", "duplicateAsConflict"),
+    },
+  },
+  "PUT /Item": {
+    operationId: "updateItem",
+    tag: "Items",
+    summary: "Update an item",
+    description: "Whether an update can undo `discontinued` is not shown.",
+    body: body("UpdateItem", "changes"),
+    responses: { 200: ok("Updated.", "UpdatedReference", "updatedReference"), 404: NOT_FOUND },
+  },
+  "DELETE /Item/:shortID": {
+    operationId: "discontinueItem",
+    tag: "Items",
+    summary: "Discontinue an item",
+    description:
+      "A soft delete: the item and its inventory records remain. It is left out of `GET /Item` and still listed by `GET /Item/All`.",
+    path: SHARED_PATH,
+    parameters: itemInPath("ShortID (SKU) of the item (`{shortID}` in the service's document).", "string"),
+    responses: {
+      200: ok("Discontinued.", "DiscontinuedReference", "discontinuedReference"),
+      404: NOT_FOUND,
+    },
+  },
+  "GET /Inventory": {
+    operationId: "listLots",
+    tag: "Inventory",
+    summary: "All lots",
+    description: "Most recent first. That lots of warehouses outside the client's scope are left out is not shown.",
+    parameters: paging,
+    responses: { 200: paged("A page of lots.", "LotPage", "lotPage") },
+  },
+  "GET /Inventory/:wid": {
+    operationId: "listLotsOfWarehouse",
+    tag: "Inventory",
+    summary: "The lots of one warehouse",
+    description: "Most recent first.",
+    parameters: [warehouse, ...paging],
+    responses: { 200: paged("A page of lots.", "LotPage", "lotPage") },
+    scoped: true,
+  },
+  "GET /Inventory/StockLevels": {
+    operationId: "listStockLevels",
+    tag: "Inventory",
+    summary: "Aggregate stock levels, all warehouses",
+    description: "One record for each item.",
+    parameters: paging,
+    responses: { 200: paged("A page of stock levels.", "StockLevelPage", "stockLevelPage") },
+  },
+  "GET /Inventory/StockLevels/:wid": {
+    operationId: "listStockLevelsOfWarehouse",
+    tag: "Inventory",
+    summary: "Aggregate stock levels, one warehouse",
+    description: "One record for each item; only this warehouse counts.",
+    parameters: [warehouse, ...paging],
+    responses: { 200: paged("A page of stock levels.", "StockLevelPage", "stockLevelPage") },
+    scoped: true,
+  },
+  "POST /Inventory/Receive": {
+    operationId: "receiveStock",
+    tag: "Inventory",
+    summary: "Receive stock (positive adjustment)",
+    description: "Which values `reasonCode` may have is not shown. A receipt that is sent twice is received twice.",
+    body: body("Receive", "receipt"),
+    responses: { "2XX": open("Received. The answer gives the new record number.") },
+    scoped: true,
+  },
+  "POST /Inventory/Move": {
+    operationId: "moveStock",
+    tag: "Inventory",
+    summary: "Move stock",
+    description:
+      "Within a warehouse with `fromSpot` and `toSpot`; to another warehouse with `shipToWid` and, if wanted, `transitSlip`. Then both `wid` and `shipToWid` must be in scope.",
+    body: body("Move", "moveWithin", "moveBetween"),
+    responses: { "2XX": open("Moved. The answer is the result of the move.") },
+    scoped: true,
+  },
+  "POST /Inventory/Issue": {
+    operationId: "issueStock",
+    tag: "Inventory",
+    summary: "Issue stock (negative adjustment)",
+    description: "Which values `reasonCode` may have is not shown. An issue that is sent twice is issued twice.",
+    body: body("Issue", "issue"),
+    responses: { "2XX": open("Issued. The answer is the result of the issue.") },
+    scoped: true,
+  },
+};
+
+/** `POST /Token`, the one operation that needs no token. */
+export const TOKEN_OPERATION: JsonObject = {
+  operationId: "requestToken",
+  tags: ["Token"],
+  summary: "Obtain an access token",
+  description: "Whether token requests count towards the request rate is not shown.",
+  security: [],
+  requestBody: {
+    required: true,
+    content: { "application/x-www-form-urlencoded": { schema: ref("schemas/TokenRequest") } },
+  },
+};
+
+export const TOKEN_RESPONSES: JsonObject = {
+  200: ok("A token.", "Token", "token"),
+  "4XX": {
+    description: "The credentials are refused. Which status and body that has is not shown.",
+    content: { "application/json": { schema: { description: "Not shown." } } },
+  },
+};

@@ -1,0 +1,145 @@
+import { z } from "zod";
+import { envelope } from "../src/paging/page-answer.js";
+import { itemSchema } from "../src/schemas/item.js";
+import { createItemSchema, itemChangesSchema } from "../src/schemas/item-input.js";
+import { lotSchema } from "../src/schemas/lot.js";
+import { stockLevelSchema } from "../src/schemas/stock-level.js";
+import { tokenSchema } from "../src/schemas/token.js";
+import { issueSchema, moveSchema, receiveSchema } from "../src/schemas/transaction.js";
+import { commentsOf } from "./doc-comments.js";
+import { ERROR_SCHEMAS } from "./errors.js";
+import type { JsonObject } from "./json.js";
+
+/** A schema of the client, and what is said about it and its fields. */
+interface Component {
+  readonly schema: z.ZodType;
+  readonly about: string;
+  readonly fields: ReadonlyMap<string, string>;
+}
+
+/** A schema whose interface stands in `src`, with its comments there. */
+function documented(schema: z.ZodType, file: string, name: string, more = ""): Component {
+  const comments = commentsOf(file, name);
+  return { schema, about: [comments.interface, more].filter(Boolean).join(" "), fields: comments.fields };
+}
+
+function described(schema: z.ZodType, about: string, fields: Readonly<Record<string, string>>): Component {
+  return { schema, about, fields: new Map(Object.entries(fields)) };
+}
+
+const page = (record: z.ZodType, of: string): Component => {
+  const { fields } = commentsOf("paging/page.ts", "Page");
+  return {
+    schema: envelope(record),
+    about: `One page of ${of}.`,
+    fields: new Map([...fields, ["value", "The records of this page."]]),
+  };
+};
+
+const reference = (status: string, about: string) =>
+  described(z.object({ shortID: z.string(), status: z.literal(status) }), about, {
+    shortID: "SKU of the item.",
+    status: "What became of it.",
+  });
+
+const UNKNOWN_FIELDS = "What the service does with fields that are not listed is not shown.";
+
+const COMPONENTS: Readonly<Record<string, Component>> = {
+  Item: documented(
+    itemSchema(),
+    "schemas/item.ts",
+    "Item",
+    "An item may also carry `createdBy`, which an update preserves; its type is not shown.",
+  ),
+  Lot: documented(lotSchema(), "schemas/lot.ts", "Lot"),
+  StockLevel: documented(stockLevelSchema(), "schemas/stock-level.ts", "StockLevel"),
+  ItemPage: page(itemSchema(), "items"),
+  LotPage: page(lotSchema(), "lots"),
+  StockLevelPage: page(stockLevelSchema(), "stock levels"),
+  CreateItem: documented(
+    createItemSchema(),
+    "schemas/item-input.ts",
+    "CreateItemInput",
+    "Any other field of an item may be sent as well. Whether the names `unit` and `categoryID` are accepted for `uOM` and `category` is not shown.",
+  ),
+  UpdateItem: {
+    ...documented(
+      itemChangesSchema().extend({ shortID: z.string() }),
+      "schemas/item-input.ts",
+      "ItemChanges",
+      "Fields that are left out stay as they are. `partNo`, `created` and `createdBy` are preserved whatever is sent.",
+    ),
+    fields: new Map([
+      ...commentsOf("schemas/item-input.ts", "ItemChanges").fields,
+      ["shortID", "SKU of the item to change; cannot itself be changed."],
+    ]),
+  },
+  CreatedItem: {
+    ...documented(
+      itemSchema().extend({ active: z.boolean() }),
+      "schemas/item.ts",
+      "Item",
+      "As a create answers with it.",
+    ),
+    fields: new Map([...commentsOf("schemas/item.ts", "Item").fields, ["active", "True on a new item."]]),
+  },
+  CreatedReference: reference("created", "Names the item that was created."),
+  UpdatedReference: reference("updated", "Names the item that was changed."),
+  DiscontinuedReference: reference("discontinued", "Names the item that was discontinued."),
+  Receive: documented(receiveSchema(), "schemas/transaction.ts", "ReceiveInput", UNKNOWN_FIELDS),
+  Move: documented(
+    moveSchema(),
+    "schemas/transaction.ts",
+    "MoveInput",
+    `${UNKNOWN_FIELDS} That \`units\` must be above 0 is documented for a receipt and an issue; a move asks for it here too.`,
+  ),
+  Issue: documented(issueSchema(), "schemas/transaction.ts", "IssueInput", UNKNOWN_FIELDS),
+  TokenRequest: described(
+    z.object({ grant_type: z.literal("client_credentials"), client_id: z.string(), client_secret: z.string() }),
+    "The client-credentials grant.",
+    { grant_type: "The kind of grant.", client_id: "Client ID.", client_secret: "Client secret." },
+  ),
+  Token: described(tokenSchema().required().extend({ token_type: z.string(), expires_in: z.int() }), "A token.", {
+    access_token: "Bearer token.",
+    token_type: "The value `bearer`.",
+    expires_in: "Token lifetime. Its unit is not shown; seconds are usual.",
+  }),
+};
+
+/** The schemas of the document, made of those that the client checks with. */
+export function schemas(): JsonObject {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, { schema }] of Object.entries(COMPONENTS)) registry.add(schema, { id });
+  const { schemas } = z.toJSONSchema(registry, {
+    // As the service sees it: objects may have more fields.
+    io: "input",
+    unrepresentable: "any",
+    uri: (id) => `#/components/schemas/${id}`,
+    override: ({ jsonSchema }) => tidy(jsonSchema),
+  });
+  const made = Object.entries(COMPONENTS).map(([id, component]) => [id, withComments(id, schemas[id], component)]);
+  return { ...Object.fromEntries(made), ...ERROR_SCHEMAS };
+}
+
+/** What zod adds and the service does not say; `["string", "null"]` is what tools understand best. */
+function tidy(schema: z.core.JSONSchema.BaseSchema): void {
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  // That other fields are refused is a rule of the client.
+  delete schema.additionalProperties;
+  const [first, second, ...more] = schema.anyOf ?? [];
+  if (first && second?.type === "null" && typeof first.type === "string" && more.length === 0) {
+    delete schema.anyOf;
+    Object.assign(schema, first, { type: [first.type, "null"] });
+  }
+}
+
+function withComments(id: string, schema: z.core.JSONSchema.BaseSchema | undefined, component: Component): JsonObject {
+  const { properties = {}, required = [] } = schema ?? {};
+  const described = Object.entries(properties).map(([name, property]) => {
+    const description = component.fields.get(name);
+    if (!description) throw new Error(`The field ${name} of ${id} has no comment.`);
+    return [name, { ...(typeof property === "object" && property), description }];
+  });
+  return { type: "object", description: component.about, required, properties: Object.fromEntries(described) };
+}

@@ -1,0 +1,163 @@
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import { z } from "zod";
+
+const schema = z.record(z.string(), z.unknown());
+const content = z.record(z.string(), z.object({ schema })).default({});
+
+const operationSchema = z.object({
+  operationId: z.string(),
+  security: z.array(z.unknown()).optional(),
+  parameters: z
+    .array(z.object({ name: z.string(), in: z.enum(["query", "path"]), required: z.boolean().default(false), schema }))
+    .default([]),
+  requestBody: z.object({ content }).optional(),
+  responses: z.record(
+    z.string(),
+    z.object({ content, headers: z.record(z.string(), z.object({ schema })).default({}) }),
+  ),
+});
+
+const documentSchema = z.object({ paths: z.record(z.string(), z.record(z.string(), operationSchema)) });
+
+type Operation = z.infer<typeof operationSchema>;
+type JsonSchema = z.infer<typeof schema>;
+
+interface Route {
+  readonly method: string;
+  readonly pattern: RegExp;
+  readonly operation: Operation;
+}
+
+interface Sent {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
+
+/** The OpenAPI document as a judge: it looks at what passes through a fetch function, and tells what does not fit it. */
+export class Contract {
+  /** Each says which request or answer does not fit, and why. */
+  readonly problems: string[] = [];
+  /** Operations that were called, each with the answers that came, by the names that the document gives them. */
+  readonly seen = new Map<string, Set<string>>();
+  readonly operations: readonly Operation[];
+
+  private readonly ajv = formats.default(new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true }));
+  private readonly compiled = new Map<JsonSchema, ValidateFunction>();
+  private readonly routes: readonly Route[];
+
+  constructor(document: unknown) {
+    const { paths } = documentSchema.parse(dereferenced(document, document));
+    this.routes = Object.entries(paths)
+      // A concrete path goes before a template that fits it as well.
+      .sort(([a], [b]) => Number(a.includes("{")) - Number(b.includes("{")))
+      .flatMap(([path, operations]) => {
+        const pattern = new RegExp(`/api/v1${path.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`);
+        return Object.entries(operations).map(([method, operation]) => ({ method, pattern, operation }));
+      });
+    this.operations = this.routes.map(({ operation }) => operation);
+  }
+
+  /** Watches a fetch function; `requests: false` where requests are wrong on purpose. */
+  watch(fetch: Fetch, { requests = true } = {}): Fetch {
+    return async (url, init = {}) => {
+      const sent: Sent = {
+        method: init.method ?? "GET",
+        url: new URL(url),
+        headers: new Headers(init.headers),
+        body: await new Response(init.body ?? "").text(),
+      };
+      const response = await fetch(url, init);
+      const route = this.routes.find(
+        ({ method, pattern }) => method === sent.method.toLowerCase() && pattern.test(sent.url.pathname),
+      );
+      const say = (problem: string) => this.problems.push(`${sent.method} ${url} → ${response.status}: ${problem}`);
+      if (!route) {
+        if (requests) say("no such operation");
+        return response;
+      }
+      if (requests) this.judgeRequest(route, sent, say);
+      await this.judgeAnswer(route.operation, response.clone(), say);
+      return response;
+    };
+  }
+
+  private judgeRequest({ operation, pattern }: Route, sent: Sent, say: (problem: string) => void): void {
+    const inPath = pattern.exec(sent.url.pathname)?.groups ?? {};
+    const query = new Map(sent.url.searchParams);
+    for (const parameter of operation.parameters) {
+      const text =
+        parameter.in === "path" ? decodeURIComponent(inPath[parameter.name] ?? "") : query.get(parameter.name);
+      query.delete(parameter.name);
+      if (text !== undefined)
+        this.fits(parameter.schema, typed(text, parameter.schema), `parameter ${parameter.name}`, say);
+      else if (parameter.required) say(`the parameter ${parameter.name} is missing`);
+    }
+    for (const name of query.keys()) say(`unknown parameter ${name}`);
+
+    const isSecured = operation.security?.length !== 0;
+    if (isSecured !== /^Bearer ./.test(sent.headers.get("authorization") ?? ""))
+      say("the token is missing or too many");
+
+    const type = sent.headers.get("content-type")?.split(";")[0];
+    const expected = Object.entries(operation.requestBody?.content ?? {});
+    if (expected.length === 0 && sent.body) say("a body that the document does not know");
+    for (const [contentType, body] of expected) {
+      if (type !== contentType) say(`content type ${type}`);
+      const value: unknown =
+        contentType === "application/json" ? JSON.parse(sent.body) : Object.fromEntries(new URLSearchParams(sent.body));
+      this.fits(body.schema, value, "request body", say);
+      for (const field of Object.keys(schemaOf(value))) {
+        if (!Object.hasOwn(schemaOf(body.schema.properties), field)) say(`unknown field ${field}`);
+      }
+    }
+  }
+
+  private async judgeAnswer(operation: Operation, response: Response, say: (problem: string) => void): Promise<void> {
+    const { status, headers } = response;
+    const name = [String(status), `${String(status)[0]}XX`, "default"].find((each) => operation.responses[each]);
+    const expected = name === undefined ? undefined : operation.responses[name];
+    if (!name || !expected) return void say("no such answer");
+    this.seen.set(operation.operationId, (this.seen.get(operation.operationId) ?? new Set()).add(name));
+
+    const body: unknown = await response.json().catch(() => say("the body is not JSON"));
+    const json = expected.content[headers.get("content-type")?.split(";")[0] ?? ""];
+    if (json) this.fits(json.schema, body, "body", say);
+    else say(`content type ${headers.get("content-type")}`);
+    for (const [header, { schema }] of Object.entries(expected.headers)) {
+      const text = headers.get(header);
+      if (text !== null) this.fits(schema, typed(text, schema), `header ${header}`, say);
+      else if ("totalCount" in schemaOf(body)) say(`the header ${header} is missing`);
+    }
+  }
+
+  private fits(schema: JsonSchema, value: unknown, what: string, say: (problem: string) => void): void {
+    const validate = this.compiled.get(schema) ?? this.ajv.compile(schema);
+    this.compiled.set(schema, validate);
+    if (!validate(value)) say(`${what} ${this.ajv.errorsText(validate.errors)}`);
+  }
+}
+
+const schemaOf = (value: unknown): JsonSchema => schema.catch({}).parse(value);
+
+/** Text of a URL or a header as the type that the schema wants; as it is where it is no such thing. */
+const typed = (text: string, { type }: JsonSchema): unknown =>
+  type === "integer" && text !== "" ? Number(text) : text;
+
+/** The value with what its references point to in their place. */
+function dereferenced(value: unknown, document: unknown): unknown {
+  if (Array.isArray(value)) return value.map((entry) => dereferenced(entry, document));
+  if (typeof value !== "object" || value === null) return value;
+  if ("$ref" in value && typeof value.$ref === "string") {
+    const names = value.$ref.split("/").slice(1);
+    return dereferenced(
+      names.reduce((found: unknown, name) => schemaOf(found)[name], document),
+      document,
+    );
+  }
+  return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, dereferenced(entry, document)]));
+}
