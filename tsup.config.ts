@@ -27,6 +27,8 @@ export default defineConfig([
     entry: { redis: "src/redis/index.ts", bottleneck: "src/bottleneck/index.ts" },
     format: ["esm", "cjs"],
   },
+  { ...shared, entry: { mirror: "src/mirror/index.ts" }, format: "esm" },
+  { ...shared, entry: { mirror: "src/mirror/index.ts" }, format: "cjs", esbuildOptions: requireLazily },
   {
     ...shared,
     entry: { sandbox: "src/sandbox/index.ts", msw: "src/msw/index.ts" },

@@ -1,0 +1,1 @@
+export { type SqliteSinkOptions, sqliteSink } from "./sqlite/sqlite-sink.js";

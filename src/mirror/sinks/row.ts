@@ -1,0 +1,92 @@
+import type { ColumnType, MirrorRecord, Table } from "../tables.js";
+import { exactJson } from "./json.js";
+
+/** The column for what no other column takes. */
+export const EXTRA = "extra";
+
+/** What a column of a database takes: booleans are 0 and 1. */
+export type ColumnValue = string | number | null;
+
+const NO_EXTRA = "{}";
+
+/**
+ * Makes rows of records, and records of rows.
+ *
+ * Each documented field has a column. What remains goes into `extra`, as JSON: the fields that are not documented, and those
+ * whose value a database could not give back as it was, such as text with a NUL.
+ */
+export class RowCodec {
+  /** The names of the columns in the order of a row; `extra` is the last. */
+  readonly columns: readonly string[];
+  readonly #key: string;
+  readonly #types: ReadonlyMap<string, ColumnType>;
+
+  constructor({ key, columns }: Table) {
+    this.#key = key;
+    this.#types = new Map(Object.entries(columns));
+    this.columns = [...this.#types.keys(), EXTRA];
+  }
+
+  /** The values of the columns, in their order. */
+  encode(record: object): ColumnValue[] {
+    // The types of records do not tell of fields that the service adds.
+    const fields = record as Readonly<Record<string, unknown>>;
+    const row: ColumnValue[] = [];
+    let held = 0;
+    for (const [name, type] of this.#types) {
+      const value = columnValue(type, fields[name]);
+      if (value !== undefined) held += 1;
+      // A negative zero is kept in `extra`, and yet the row must have its key.
+      row.push(value ?? (name === this.#key ? 0 : null));
+    }
+    row.push(held === Object.keys(fields).length ? NO_EXTRA : this.#extraOf(fields));
+    return row;
+  }
+
+  /** The record, from a row by column: values as `encode` made them, or as text. */
+  decode(row: Readonly<Record<string, unknown>>): MirrorRecord {
+    const fields: Record<string, unknown> = {};
+    for (const [name, type] of this.#types) fields[name] = fieldValue(type, row[name]);
+    const extra = row[EXTRA];
+    const record = extra === NO_EXTRA ? fields : { ...fields, ...JSON.parse(String(extra)) };
+    // The row was made of a record.
+    return record;
+  }
+
+  #extraOf(fields: Readonly<Record<string, unknown>>): string {
+    const rest = Object.entries(fields).filter(([name, value]) => {
+      const type = this.#types.get(name);
+      return type === undefined || columnValue(type, value) === undefined;
+    });
+    return exactJson(Object.fromEntries(rest));
+  }
+}
+
+/** What stands in a column for a value; `undefined` where the column would not give it back as it was. */
+function columnValue(type: ColumnType, value: unknown): ColumnValue | undefined {
+  if (value === null) return null;
+  switch (type) {
+    case "text":
+      return typeof value === "string" && value.isWellFormed() && !value.includes("\0") ? value : undefined;
+    case "boolean":
+      return typeof value === "boolean" ? Number(value) : undefined;
+    case "integer":
+      return Number.isSafeInteger(value) ? plainNumber(value) : undefined;
+    case "decimal":
+      return plainNumber(value);
+  }
+}
+
+/** The drivers do not all keep smaller numbers: one rounds them to zero. */
+const LEAST = Number.EPSILON;
+
+/** Neither too large nor too small for every driver. None tells a negative zero from a zero. */
+function plainNumber(value: unknown): number | undefined {
+  if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
+  return Math.abs(value) >= LEAST || Object.is(value, 0) ? value : undefined;
+}
+
+function fieldValue(type: ColumnType, value: unknown): unknown {
+  if (value === null || value === undefined || type === "text") return value ?? null;
+  return type === "boolean" ? value === 1 || value === "t" : Number(value);
+}

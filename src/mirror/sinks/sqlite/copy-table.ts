@@ -1,0 +1,93 @@
+import type { MirrorRecord, Table } from "../../tables.js";
+import { KEYS_AT_ONCE, keysInBatches } from "../key-batch.js";
+import { EXTRA, RowCodec } from "../row.js";
+import { columnTypes, missingColumns, PRIMARY_KEY, quoted, type TypeNames } from "../schema-change.js";
+import type { SqliteDatabase, SqliteStatement } from "./driver.js";
+
+/** `INTEGER PRIMARY KEY`, spelled so, is the row number of SQLite itself: no index besides. */
+const TYPES: TypeNames = {
+  integer: "INTEGER",
+  decimal: "REAL",
+  text: "TEXT",
+  boolean: "INTEGER",
+  extra: "TEXT",
+};
+
+/** What is said of a column when it is made, and not when it is looked at. */
+const EXTRA_DEFAULT = " NOT NULL DEFAULT '{}'";
+
+/** The rows of one resource in an open database. */
+export class CopyTable {
+  readonly #key: string;
+  readonly #codec: RowCodec;
+  readonly #put: SqliteStatement;
+  readonly #drop: SqliteStatement;
+  readonly #read: SqliteStatement;
+  readonly #keysAfter: SqliteStatement;
+
+  /** Makes the table where there is none, and brings one up to date that an earlier version made. In a transaction. */
+  constructor(database: SqliteDatabase, table: Table) {
+    const added = makeTable(database, table);
+    this.#key = table.key;
+    this.#codec = new RowCodec(table);
+    const name = quoted(table.name);
+    const key = quoted(table.key);
+    const columns = this.#codec.columns.map(quoted);
+    const updates = columns.filter((column) => column !== key).map((column) => `${column} = excluded.${column}`);
+    // Not REPLACE: it would empty the columns that somebody added.
+    this.#put = database.prepare(
+      `INSERT INTO ${name} (${columns}) VALUES (${columns.map(() => "?")}) ON CONFLICT (${key}) DO UPDATE SET ${updates}`,
+    );
+    this.#drop = database.prepare(`DELETE FROM ${name} WHERE ${key} = ?`);
+    this.#read = database.prepare(`SELECT ${columns} FROM ${name} WHERE ${key} IN (SELECT value FROM json_each(?))`);
+    this.#keysAfter = database.prepare(
+      `SELECT ${key} FROM ${name} WHERE ${key} > ? ORDER BY ${key} LIMIT ${KEYS_AT_ONCE}`,
+    );
+    if (added) this.#rewriteExtras(database, name, key);
+  }
+
+  put(record: MirrorRecord): void {
+    this.#put.run(...this.#codec.encode(record));
+  }
+
+  drop(key: number): void {
+    this.#drop.run(key);
+  }
+
+  read(keys: readonly number[]): MirrorRecord[] {
+    return this.#read.all(JSON.stringify(keys)).map((row) => this.#codec.decode(row));
+  }
+
+  keys(): AsyncGenerator<readonly number[]> {
+    return keysInBatches((last) => this.#keysAfter.all(last).map((row) => Number(row[this.#key])));
+  }
+
+  /** What was extra before may be documented now, and then has a column. */
+  #rewriteExtras(database: SqliteDatabase, name: string, key: string): void {
+    const rows = database.prepare(`SELECT ${key} FROM ${name} WHERE ${EXTRA} <> '{}'`).all();
+    for (const row of rows) this.read([Number(row[this.#key])]).forEach((record) => void this.put(record));
+  }
+}
+
+/** Whether columns were added to a table that was there. */
+function makeTable(database: SqliteDatabase, table: Table): boolean {
+  const definition = new Map([...columnTypes(table, TYPES), [EXTRA, TYPES.extra + EXTRA_DEFAULT]]);
+  const column = (name: string) => `${quoted(name)} ${definition.get(name)}`;
+  const name = quoted(table.name);
+  const found = columnsFound(database, table);
+  if (found.size === 0) {
+    database.exec(`CREATE TABLE ${name} (${[...definition.keys()].map(column)})`);
+    return false;
+  }
+  const missing = missingColumns(table, TYPES, found);
+  for (const missingName of missing) database.exec(`ALTER TABLE ${name} ADD COLUMN ${column(missingName)}`);
+  return missing.length > 0;
+}
+
+function columnsFound(database: SqliteDatabase, table: Table): Map<string, string> {
+  const rows = database.prepare("SELECT name, type, pk FROM pragma_table_info(?)").all(table.name);
+  const isOnlyKey = rows.filter(({ pk }) => pk !== 0).length === 1;
+  return new Map(
+    rows.map(({ name, type, pk }) => [String(name), pk !== 0 && isOnlyKey ? type + PRIMARY_KEY : String(type)]),
+  );
+}

@@ -1,0 +1,47 @@
+import { ConfigurationError } from "../../../errors/index.js";
+import type { ColumnValue } from "../row.js";
+
+/** What is used of a driver for SQLite: `node:sqlite`, or `@photostructure/sqlite`, which has the same interface. */
+export interface SqliteDriver {
+  DatabaseSync: new (path: string) => SqliteDatabase;
+}
+
+export interface SqliteDatabase {
+  exec(sql: string): void;
+  prepare(sql: string): SqliteStatement;
+  close(): void;
+}
+
+export interface SqliteStatement {
+  run(...values: ColumnValue[]): unknown;
+  all(...values: ColumnValue[]): Record<string, unknown>[];
+}
+
+/** The driver of Node itself; `undefined` where this Node has none, or only with a flag. */
+export function nodeDriver(): SqliteDriver | undefined {
+  // Bundlers know no such module, and a Node without it must not stumble over an import.
+  const module: unknown = process.getBuiltinModule?.("node:sqlite");
+  return isDriver(module) ? module : undefined;
+}
+
+/**
+ * The driver from the package that users install where Node has none.
+ *
+ * @throws ConfigurationError when it is not installed.
+ */
+export async function packageDriver(): Promise<SqliteDriver> {
+  try {
+    const module: unknown = await import("@photostructure/sqlite");
+    if (isDriver(module)) return module;
+    throw new TypeError("it exports no DatabaseSync");
+  } catch (error) {
+    const message = `sqliteSink: Node.js ${process.versions.node} has no node:sqlite (22.13 and later have); install a driver: npm install @photostructure/sqlite`;
+    throw new ConfigurationError(message, { cause: error });
+  }
+}
+
+const isDriver = (module: unknown): module is SqliteDriver =>
+  typeof module === "object" &&
+  module !== null &&
+  "DatabaseSync" in module &&
+  typeof module.DatabaseSync === "function";

@@ -1,0 +1,76 @@
+import type { MirrorBatch } from "../../sink.js";
+import { type MirrorResource, TABLES } from "../../tables.js";
+import { otherMirror } from "../other-mirror.js";
+import { CopyTable } from "./copy-table.js";
+import type { SqliteDatabase, SqliteDriver, SqliteStatement } from "./driver.js";
+import { inTransaction } from "./transaction.js";
+
+/** The table that holds one row: how far the mirror has come. */
+const CREATE_STATE =
+  "CREATE TABLE IF NOT EXISTS stocklot_state (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL)";
+
+/** How long SQLite itself waits for a lock, in ms: enough for one that is held for a moment, such as a checkpoint's. */
+const BUSY_TIMEOUT_MS = 50;
+
+/** A copy in a database that is open. */
+export class SqliteCopy {
+  readonly tables: Readonly<Record<MirrorResource, CopyTable>>;
+  readonly #path: string;
+  readonly #database: SqliteDatabase;
+  readonly #getState: SqliteStatement;
+  readonly #setState: SqliteStatement;
+
+  constructor({ DatabaseSync }: SqliteDriver, path: string) {
+    this.#path = path;
+    const database = new DatabaseSync(path);
+    this.#database = database;
+    try {
+      configure(database);
+      this.tables = inTransaction(database, () => {
+        database.exec(CREATE_STATE);
+        return {
+          items: new CopyTable(database, TABLES.items),
+          lots: new CopyTable(database, TABLES.lots),
+          stockLevels: new CopyTable(database, TABLES.stockLevels),
+        };
+      });
+      this.#getState = database.prepare("SELECT state FROM stocklot_state");
+      this.#setState = database.prepare(
+        "INSERT INTO stocklot_state VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state",
+      );
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  }
+
+  get state(): string | undefined {
+    const [row] = this.#getState.all();
+    return row && String(row.state);
+  }
+
+  commit({ resource, upsert, remove, previousState, state }: MirrorBatch): void {
+    const table = this.tables[resource];
+    inTransaction(this.#database, () => {
+      if (this.state !== previousState) throw otherMirror(this.#path);
+      for (const record of upsert) table.put(record);
+      for (const key of remove) table.drop(key);
+      this.#setState.run(state);
+    });
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+}
+
+/**
+ * With a write-ahead log others read while the mirror writes, and a commit need not wait for the disk: a power failure may
+ * undo the last commits, always from the last one backwards and each as a whole, with the state that it saved.
+ */
+function configure(database: SqliteDatabase): void {
+  database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  const [row] = database.prepare("PRAGMA journal_mode = WAL").all();
+  // Some file systems cannot have a log. Then each commit has to wait for the disk, as is the default.
+  if (row?.journal_mode === "wal") database.exec("PRAGMA synchronous = NORMAL");
+}

@@ -1,0 +1,76 @@
+import { z } from "zod";
+import { ConfigurationError } from "../../../errors/index.js";
+import type { MirrorBatch, MirrorSink } from "../../sink.js";
+import type { MirrorRecord, MirrorResource } from "../../tables.js";
+import { checkOptions } from "../check-options.js";
+import { nodeDriver, packageDriver, type SqliteDriver } from "./driver.js";
+import { SqliteCopy } from "./sqlite-copy.js";
+import { whenFree } from "./transaction.js";
+
+/** Where {@link sqliteSink} keeps a copy. */
+export interface SqliteSinkOptions {
+  /** The database file; made where there is none. It may hold tables of others. */
+  path: string;
+}
+
+/** How long a commit waits for another process that writes, in ms. */
+const LOCK_WAIT_MS = 30_000;
+
+/**
+ * A copy in an SQLite database: the tables `items`, `lots` and `stock_levels` with a column for each documented field,
+ * spelled as on the wire. Decimals are `REAL`, booleans 0 and 1, datetimes the text that came. The column `extra` is JSON of
+ * the fields that the service adds. Other processes can read while the mirror writes.
+ *
+ * The driver is `node:sqlite` where Node has it (22.13 and later), else the package `@photostructure/sqlite`. Writing holds
+ * up the process for a few milliseconds a batch.
+ *
+ * `open()` rejects with a `ConfigurationError` where there is no driver, and where a table of one of these names is
+ * somebody else's.
+ *
+ * @throws ConfigurationError when the options are wrong.
+ */
+export function sqliteSink(options: SqliteSinkOptions): MirrorSink {
+  return sqliteSinkWith(options, async () => nodeDriver() ?? (await packageDriver()));
+}
+
+export function sqliteSinkWith(options: SqliteSinkOptions, loadDriver: () => Promise<SqliteDriver>): MirrorSink {
+  checkOptions("sqliteSink", z.strictObject({ path: z.string().min(1) }), options);
+  return new SqliteSink(options.path, loadDriver);
+}
+
+class SqliteSink implements MirrorSink {
+  #copy: SqliteCopy | undefined;
+
+  constructor(
+    readonly path: string,
+    readonly loadDriver: () => Promise<SqliteDriver>,
+  ) {}
+
+  async open(): Promise<string | undefined> {
+    const driver = await this.loadDriver();
+    this.#copy ??= await whenFree(LOCK_WAIT_MS, () => new SqliteCopy(driver, this.path));
+    return this.#copy.state;
+  }
+
+  keys(resource: MirrorResource): AsyncIterable<readonly number[]> {
+    return this.#opened.tables[resource].keys();
+  }
+
+  async read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]> {
+    return this.#opened.tables[resource].read(keys);
+  }
+
+  async commit(batch: MirrorBatch): Promise<void> {
+    await whenFree(LOCK_WAIT_MS, () => this.#opened.commit(batch));
+  }
+
+  async close(): Promise<void> {
+    this.#copy?.close();
+    this.#copy = undefined;
+  }
+
+  get #opened(): SqliteCopy {
+    if (this.#copy === undefined) throw new ConfigurationError("sqliteSink: it is not open");
+    return this.#copy;
+  }
+}

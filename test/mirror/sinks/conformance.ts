@@ -1,0 +1,286 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { ConfigurationError } from "stocklot";
+import { afterEach, describe, expect, it } from "vitest";
+import type { MirrorBatch, MirrorSink } from "../../../src/mirror/sink.js";
+import { type MirrorRecord, type MirrorResource, TABLES } from "../../../src/mirror/tables.js";
+import { batch, recordsAfter } from "./support/history.js";
+import { killAfter } from "./support/kill.js";
+import { anyRecord, asRead, lot } from "./support/records.js";
+import { type SinkSpec, sinkAt } from "./support/sink-spec.js";
+
+const RESOURCES: readonly MirrorResource[] = ["items", "lots", "stockLevels"];
+
+/** Processes that are killed for each sink. */
+const KILLS = 32;
+
+/** What every sink must do. `newCopy` gives a place where there is none yet. */
+export function describeSink(name: string, newCopy: () => SinkSpec): void {
+  const opened: MirrorSink[] = [];
+  const sinkOn = (spec: SinkSpec) => {
+    const sink = sinkAt(spec);
+    opened.push(sink);
+    return sink;
+  };
+  const openSink = async (spec = newCopy()) => {
+    const sink = sinkOn(spec);
+    await sink.open();
+    return sink;
+  };
+
+  afterEach(async () => {
+    for (const sink of opened.splice(0)) await sink.close();
+  });
+
+  describe(name, () => {
+    it("begins empty, without a state", async () => {
+      const sink = sinkOn(newCopy());
+      expect(await sink.open()).toBeUndefined();
+      for (const resource of RESOURCES) {
+        expect(await allKeys(sink, resource)).toEqual([]);
+        expect(await sink.read(resource, [1, 2, 3])).toEqual([]);
+        expect(await sink.read(resource, [])).toEqual([]);
+      }
+    });
+
+    it("gives records back as they were, whatever they hold", async () => {
+      const spec = newCopy();
+      const sink = await openSink(spec);
+      let state: string | undefined;
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom(...RESOURCES),
+          fc
+            .uniqueArray(fc.oneof(fc.maxSafeInteger(), fc.nat(20)), { minLength: 1, maxLength: 8 })
+            .chain((keys) =>
+              fc.tuple(...RESOURCES.map((resource) => fc.tuple(...keys.map((key) => anyRecord(resource, key || 0))))),
+            ),
+          async (resource, records) => {
+            const upsert: MirrorRecord[] = deepFreeze(records[RESOURCES.indexOf(resource)] ?? []);
+            const next = `${Number(state ?? 0) + 1}`;
+            await sink.commit({ resource, upsert, remove: [], previousState: state, state: next });
+            state = next;
+            await expectRecords(sink, resource, upsert);
+          },
+        ),
+        { numRuns: 200 },
+      );
+      // Not only out of memory.
+      const before = await everything(sink);
+      await sink.close();
+      assert.deepStrictEqual(await everything(await openSink(spec)), before);
+    });
+
+    it("replaces records by key, removes others, and passes over keys that it does not have", async () => {
+      const sink = await openSink();
+      await commit(sink, { upsert: [lot(1, { note: "gone" }), lot(2), lot(3)] });
+      await commit(sink, { upsert: [lot(1, { units: 7 }), lot(4)], remove: [2, 99], previousState: "1", state: "2" });
+      expect(await allKeys(sink, "lots")).toEqual([1, 3, 4]);
+      await expectRecords(sink, "lots", [lot(1, { units: 7 }), lot(3), lot(4)]);
+      expect(await sink.read("lots", [2, 99])).toEqual([]);
+    });
+
+    it("keeps what one resource has apart from another's record of the same key", async () => {
+      const sink = await openSink();
+      const level = { partNo: 1, available: 1, inStock: 2, onOrder: 3, onHold: 0, committed: 1, packed: 0, aSN: 9 };
+      const item = asRead("items", { ...level, inStock: 3 });
+      await sink.commit({ resource: "items", upsert: [item], remove: [], previousState: undefined, state: "1" });
+      await sink.commit({ resource: "stockLevels", upsert: [level], remove: [], previousState: "1", state: "2" });
+      await sink.commit({ resource: "items", upsert: [], remove: [1], previousState: "2", state: "3" });
+      await expectRecords(sink, "stockLevels", [level]);
+      expect(await allKeys(sink, "items")).toEqual([]);
+    });
+
+    it("has keys up to the largest whole numbers that are exact", async () => {
+      const sink = await openSink();
+      const keys = [Number.MIN_SAFE_INTEGER, -1, 0, 1, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER];
+      await commit(sink, { upsert: keys.map((key) => lot(key)) });
+      expect(await allKeys(sink, "lots")).toEqual(keys);
+      await expectRecords(
+        sink,
+        "lots",
+        keys.map((key) => lot(key)),
+      );
+      await commit(sink, { remove: keys, previousState: "1", state: "2" });
+      expect(await allKeys(sink, "lots")).toEqual([]);
+    });
+
+    it("takes, gives and removes tens of thousands of records at once", async () => {
+      const sink = await openSink();
+      const records = Array.from({ length: 25_000 }, (_, index) => lot(index * 3));
+      await commit(sink, { upsert: records });
+      let batches = 0;
+      const keys: number[] = [];
+      for await (const some of sink.keys("lots")) {
+        expect(some.length).toBeGreaterThan(0);
+        keys.push(...some);
+        batches += 1;
+      }
+      expect(batches).toBeGreaterThan(1);
+      expect(keys.sort((a, b) => a - b)).toEqual(records.map((_, index) => index * 3));
+      await expectRecords(sink, "lots", records);
+      await commit(sink, { remove: keys.slice(1), previousState: "1", state: "2" });
+      expect(await allKeys(sink, "lots")).toEqual([0]);
+    });
+
+    it("saves a state without records, and any text as a state", async () => {
+      const spec = newCopy();
+      const sink = await openSink(spec);
+      const states = ["", "'; --", JSON.stringify({ text: "\0 \ud800 \u{1f4e6} ü", long: "x".repeat(1_000_000) }), "2"];
+      let previousState: string | undefined;
+      for (const state of states) {
+        await commit(sink, { previousState, state });
+        expect(await sinkOn(spec).open()).toBe(state);
+        previousState = state;
+      }
+    });
+
+    it("writes nothing of a batch that fails", async () => {
+      const spec = newCopy();
+      const sink = await openSink(spec);
+      await commit(sink, { upsert: [lot(1), lot(2)] });
+      const broken = Object.defineProperty(lot(3), "units", { enumerable: true, get: () => assert.fail("broken") });
+      const failing = { upsert: [lot(1, { units: 0 }), broken], remove: [2], previousState: "1", state: "2" };
+      await expect(commit(sink, failing)).rejects.toThrow("broken");
+      for (const reader of [sink, sinkOn(spec)]) {
+        expect(await reader.open()).toBe("1");
+        expect(await allKeys(reader, "lots")).toEqual([1, 2]);
+        await expectRecords(reader, "lots", [lot(1), lot(2)]);
+      }
+      await commit(sink, { ...failing, upsert: [lot(3)] });
+      expect(await allKeys(sink, "lots")).toEqual([1, 3]);
+    });
+
+    it.each([
+      undefined,
+      "0",
+      "",
+      "11",
+    ])("refuses a batch that follows the state %j when another was saved", async (previousState) => {
+      const sink = await openSink();
+      await commit(sink, { upsert: [lot(1)] });
+      const refused = commit(sink, { upsert: [lot(2)], remove: [1], previousState, state: "2" });
+      await expect(refused).rejects.toThrow(ConfigurationError);
+      await expect(refused).rejects.toThrow("another mirror");
+      expect(await sink.open()).toBe("1");
+      expect(await allKeys(sink, "lots")).toEqual([1]);
+    });
+
+    it("refuses a batch that follows a state where none was saved", async () => {
+      const sink = await openSink();
+      const refused = commit(sink, { upsert: [lot(2)], previousState: "1", state: "2" });
+      await expect(refused).rejects.toThrow("another mirror");
+      expect(await sink.open()).toBeUndefined();
+      expect(await allKeys(sink, "lots")).toEqual([]);
+    });
+
+    it("lets one of two mirrors write, and tells the other", async () => {
+      const spec = newCopy();
+      const [one, other] = [await openSink(spec), await openSink(spec)];
+      await commit(one, { upsert: [lot(1)] });
+      await expect(commit(other, { upsert: [lot(2)] })).rejects.toThrow("another mirror");
+      // Whoever opens the copy again goes on from there.
+      expect(await other.open()).toBe("1");
+      await expectRecords(other, "lots", [lot(1)]);
+      await commit(other, { upsert: [lot(2)], previousState: "1", state: "2" });
+      await expect(commit(one, { upsert: [lot(3)], previousState: "1", state: "2" })).rejects.toThrow("another mirror");
+      expect(await sinkOn(spec).open()).toBe("2");
+      expect(await allKeys(other, "lots")).toEqual([1, 2]);
+    });
+
+    it("lets only one of two batches in that come at once", async () => {
+      const spec = newCopy();
+      const sinks = [await openSink(spec), await openSink(spec)];
+      for (let round = 0; round < 10; round += 1) {
+        const previousState = await sinks[0]?.open();
+        await sinks[1]?.open();
+        const state = String(round);
+        const results = await Promise.allSettled(
+          sinks.map((sink, index) => commit(sink, { upsert: [lot(round * 2 + index)], previousState, state })),
+        );
+        expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+      }
+      expect(await allKeys(await openSink(spec), "lots")).toHaveLength(10);
+    });
+
+    it("goes on where it was after it was closed, and may be opened and closed twice", async () => {
+      const spec = newCopy();
+      const sink = sinkOn(spec);
+      await sink.close();
+      expect(await sink.open()).toBeUndefined();
+      await commit(sink, { upsert: [lot(1)] });
+      expect(await sink.open()).toBe("1");
+      await sink.close();
+      await sink.close();
+      expect(await sink.open()).toBe("1");
+      await expectRecords(sink, "lots", [lot(1)]);
+      await commit(sink, { upsert: [lot(2)], previousState: "1", state: "2" });
+      expect(await sinkOn(spec).open()).toBe("2");
+    });
+
+    it("says so when it is used before it is open", async () => {
+      const sink = sinkOn(newCopy());
+      await expect(sink.read("lots", [1])).rejects.toThrow("not open");
+      await expect(commit(sink, {})).rejects.toThrow("not open");
+      await expect(allKeys(sink, "lots")).rejects.toThrow("not open");
+    });
+
+    it("has state and records that agree, wherever a process was killed", { timeout: 240_000 }, async () => {
+      const spec = newCopy();
+      let last = 0;
+      for (let kill = 0; kill < KILLS; kill += 1) {
+        const committed = await killAfter(Math.random() * 120, spec);
+        const sink = await openSink(spec);
+        const state = Number((await sink.open()) ?? 0);
+        // What was committed stays so; one commit more may have got through before it was told.
+        expect([Math.max(committed, last), Math.max(committed, last) + 1]).toContain(state);
+        const expected = recordsAfter(state);
+        expect(await allKeys(sink, "lots")).toEqual([...expected.keys()].sort((a, b) => a - b));
+        await expectRecords(sink, "lots", [...expected.values()]);
+        // Also the next process finds it in order.
+        if (kill % 4 === 0) await sink.commit(batch(state + 1));
+        last = Number(await sink.open());
+        await sink.close();
+      }
+      expect(last).toBeGreaterThan(KILLS);
+    });
+  });
+}
+
+/** Commits lots; the first state is `"1"`. */
+const commit = (sink: MirrorSink, some: Partial<MirrorBatch>) =>
+  sink.commit({ resource: "lots", upsert: [], remove: [], previousState: undefined, state: "1", ...some });
+
+async function allKeys(sink: MirrorSink, resource: MirrorResource): Promise<number[]> {
+  const keys: number[] = [];
+  for await (const some of sink.keys(resource)) keys.push(...some);
+  return keys.sort((a, b) => a - b);
+}
+
+async function everything(sink: MirrorSink) {
+  const copy = RESOURCES.map(async (resource) =>
+    byKey(resource, await sink.read(resource, await allKeys(sink, resource))),
+  );
+  return Promise.all(copy);
+}
+
+/** That the copy has these records, exactly. Node's own comparison tells zeros apart, and sees any name of a field. */
+async function expectRecords(sink: MirrorSink, resource: MirrorResource, records: readonly MirrorRecord[]) {
+  const expected = byKey(
+    resource,
+    records.map((record) => asRead(resource, record)),
+  );
+  assert.deepStrictEqual(byKey(resource, await sink.read(resource, [...expected.keys()])), expected);
+}
+
+const byKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
+  new Map(
+    records
+      .map((record): [number, MirrorRecord] => [Number(Reflect.get(record, TABLES[resource].key)), record])
+      .sort(([one], [other]) => one - other),
+  );
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null) Object.values(Object.freeze(value)).forEach(deepFreeze);
+  return value;
+}

@@ -1,0 +1,123 @@
+import fc from "fast-check";
+import { type ColumnType, type MirrorRecord, type MirrorResource, TABLES } from "../../../../src/mirror/tables.js";
+
+/** A lot as the service gives them. */
+export const lot = (recNo: number, changes: object = {}): MirrorRecord => ({
+  recNo,
+  partNo: 1_000 + (recNo % 7),
+  shortID: "BOLT-M8",
+  description: "Hexagon bolt",
+  associate: "",
+  warehouse: "Main",
+  wID: 3,
+  spot: "A-01",
+  units: 12.5,
+  received: "2026-01-01T00:00:00Z",
+  shipped: null,
+  serial: `S${recNo}`,
+  serial2: null,
+  rFIDTag: null,
+  remark: "",
+  hold: false,
+  jobID: 0,
+  jobName: null,
+  active: true,
+  ...changes,
+});
+
+/** The record that a copy gives back: what was missing is null. */
+export function asRead(resource: MirrorResource, record: MirrorRecord): MirrorRecord {
+  const nulls = Object.fromEntries(Object.keys(TABLES[resource].columns).map((name) => [name, null]));
+  return { ...nulls, ...record };
+}
+
+/** Text with everything that a JSON string can hold: NUL, half a surrogate pair, what looks like an escape. */
+const anyText = () =>
+  fc.oneof(
+    fc.string(),
+    fc.string({ unit: "binary" }),
+    fc.array(fc.nat(0xffff)).map((units) => String.fromCharCode(...units)),
+    fc.constantFrom(
+      "",
+      "\0",
+      "a\0b",
+      "\ud800",
+      "\udc00x",
+      "\\u0000",
+      "null",
+      "NULL",
+      "{}",
+      "\\N",
+      "'",
+      '"',
+      "1e5",
+      "t",
+    ),
+  );
+
+const anyNumber = () =>
+  fc.oneof(
+    fc.double({ noNaN: true }),
+    fc.maxSafeInteger(),
+    fc.constantFrom(
+      0,
+      -0,
+      0.1,
+      5e-324,
+      Number.MAX_VALUE,
+      2.3e-308,
+      1e-20,
+      -1e-20,
+      Number.EPSILON,
+      Number.POSITIVE_INFINITY,
+      2 ** 53,
+      -(2 ** 63),
+      1e21,
+      1e-7,
+    ),
+  );
+
+const anyJson = () =>
+  fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 3 },
+      fc.constant(null),
+      fc.boolean(),
+      anyNumber(),
+      anyText(),
+      fc.array(tie("value"), { maxLength: 3 }),
+      fc.dictionary(anyText(), tie("value"), { maxKeys: 3, noNullPrototype: true }),
+    ),
+  })).value;
+
+const ofType: Record<ColumnType, () => fc.Arbitrary<unknown>> = {
+  text: anyText,
+  boolean: fc.boolean,
+  integer: fc.maxSafeInteger,
+  decimal: anyNumber,
+};
+
+/** Names that mean something to a database or to JavaScript, and those of columns in other letter case. */
+const anyName = () =>
+  fc.oneof(
+    anyText(),
+    fc.constantFrom("extra", "recno", "PARTNO", "__proto__", "constructor", "toString", "rowid", "id"),
+  );
+
+/** A record as it may come where answers are not validated: any field may be missing, null, or of another type. */
+export function anyRecord(resource: MirrorResource, key: number): fc.Arbitrary<MirrorRecord> {
+  const { columns, key: keyField } = TABLES[resource];
+  const documented = Object.entries(columns).map(([name, type]) => [
+    name,
+    fc.oneof({ weight: 6, arbitrary: ofType[type]() }, fc.constant(null), fc.constant(undefined), anyJson()),
+  ]);
+  return fc
+    .tuple(
+      fc.record(Object.fromEntries(documented)),
+      fc.dictionary(anyName(), anyJson(), { maxKeys: 3, noNullPrototype: true }),
+    )
+    .map(([fields, others]) => {
+      const given = Object.entries({ ...others, ...fields }).filter(([, value]) => value !== undefined);
+      return { ...Object.fromEntries(given), [keyField]: key } as object as MirrorRecord;
+    });
+}

@@ -1,0 +1,17 @@
+import type { MirrorSink } from "../../../../src/mirror/sink.js";
+import { nodeDriver, packageDriver } from "../../../../src/mirror/sinks/sqlite/driver.js";
+import { sqliteSinkWith } from "../../../../src/mirror/sinks/sqlite/sqlite-sink.js";
+
+/** Says where a copy is, so that another process finds it too. */
+export type SinkSpec = { kind: "sqlite"; path: string; driver: "node" | "package" };
+
+/** A sink of its own on that copy. */
+export function sinkAt(spec: SinkSpec): MirrorSink {
+  return sqliteSinkWith({ path: spec.path }, spec.driver === "node" ? ownDriver : packageDriver);
+}
+
+async function ownDriver() {
+  const driver = nodeDriver();
+  if (!driver) throw new Error("this Node.js has no node:sqlite");
+  return driver;
+}
