@@ -49,9 +49,12 @@ const BESIDE_BAR = 62;
 const MAX_BAR_WIDTH = 28;
 const MIN_BAR_WIDTH = 8;
 
+/** What a bar shows. */
+type Shown = Pick<PagingProgress, "received" | "totalCount" | "requests">;
+
 export interface ProgressBar {
   /** Takes what `onProgress` gives. */
-  update(progress: PagingProgress): void;
+  update(progress: Shown): void;
   /** Leaves the bar as it is and goes to the next line. */
   end(): void;
 }
@@ -61,7 +64,7 @@ export interface ProgressBar {
  * also while nothing arrives.
  */
 export function progressBar(label: string, note: () => string = () => ""): ProgressBar {
-  let progress: PagingProgress = { received: 0, totalCount: 0, page: 0, pageCount: 0, requests: 0 };
+  let progress: Shown = { received: 0, totalCount: 0, requests: 0 };
   let quarters = 0;
   const startedAt = performance.now();
 
