@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { createSandbox, type Sandbox, type SandboxServer } from "stocklot/sandbox";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import document from "../../openapi.json" with { type: "json" };
 import { callerOf } from "./support/caller.js";
 
 const CHROMIUM = [process.env.CHROMIUM_PATH, "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
@@ -93,6 +94,19 @@ describe.skipIf(reason)("the page of the sandbox, in Chromium", () => {
     expect(await rows("requests")).toEqual([["None yet."]]);
     expect((await rows("stock"))[2]?.slice(2)).toEqual(["0", "0", "0", "0", "0"]);
     expect(problems).toEqual([]);
+  });
+
+  it("links to the OpenAPI document, whose server is this sandbox", async () => {
+    const { page } = await open();
+    const link = page.getByRole("link", { name: "OpenAPI document" });
+    const { url } = server;
+    const answer = await fetch(new URL((await link.getAttribute("href")) ?? "", url));
+    expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    const base = new URL(url).pathname;
+    expect(await answer.json()).toEqual({ ...document, servers: [{ url: base, description: expect.any(String) }] });
+    await link.click();
+    await page.getByText("Inventory and Item Catalog Service").first().waitFor();
+    expect(sandbox.requests).toHaveLength(0);
   });
 
   it("does not count as a request, and says when the sandbox has stopped", async () => {

@@ -14,6 +14,7 @@ export const PAGE = `<!DOCTYPE html>
 <header>
   <h1>stocklot sandbox</h1>
   <p id="connection" role="status">connecting</p>
+  <a href="/openapi.json">OpenAPI document</a>
 </header>
 <main>
   <section aria-labelledby="stock-title">

@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import document from "../../../openapi.json" with { type: "json" };
+import { BASE_PATH } from "../http/incoming.js";
 import type { Service } from "../service.js";
 import type { Transaction } from "../transactions.js";
 import { Feed } from "./feed.js";
@@ -14,7 +16,16 @@ const PAGE_HEADERS = {
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'",
 };
 
-/** The web page at `/`, and the stream that keeps it up to date. Neither is a request of the service. */
+const JSON_HEADERS = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
+
+/** The OpenAPI document, with this sandbox as its server. */
+const openApi = () => JSON.stringify({ ...document, servers: [{ url: BASE_PATH, description: "This sandbox." }] });
+
+const PATHS = new Set(["/", "/events", "/openapi.json", "/favicon.ico"]);
+
+/**
+ * The web page at `/`, the stream that keeps it up to date, and the OpenAPI document. None is a request of the service.
+ */
 export class Site {
   private readonly transactions: Transaction[] = [];
   private readonly feed: Feed;
@@ -36,13 +47,14 @@ export class Site {
     });
   }
 
-  serves({ method, url }: IncomingMessage): boolean {
-    return method === "GET" && (url === "/" || url === "/events" || url === "/favicon.ico");
+  serves({ method, url = "" }: IncomingMessage): boolean {
+    return method === "GET" && PATHS.has(url);
   }
 
   serve({ url }: IncomingMessage, response: ServerResponse): void {
     if (url === "/events") this.feed.join(response);
     else if (url === "/") response.writeHead(200, PAGE_HEADERS).end(PAGE);
+    else if (url === "/openapi.json") response.writeHead(200, JSON_HEADERS).end(openApi());
     else response.writeHead(204).end();
   }
 

@@ -6,6 +6,7 @@ header { display: flex; align-items: baseline; gap: 1rem; border-bottom: 1px sol
 h1 { font-size: 1.3rem; margin: 1rem 0; }
 h2 { font-size: 1rem; margin: 1.5rem 0 .5rem; }
 #connection { margin: 0; opacity: .7; }
+header a { margin-left: auto; color: inherit; }
 section { overflow-x: auto; }
 main { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); gap: 0 2.5rem; }
 table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
