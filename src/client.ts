@@ -1,17 +1,17 @@
 import { tokenRequest } from "./auth/request-token.js";
-import { TokenManager } from "./auth/token-manager.js";
+import { createTokenManager } from "./auth/token-manager.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { fetchTransport } from "./core/fetch-transport.js";
 import { callersDispatcher, ownDispatcher } from "./core/own-dispatcher.js";
-import { mergeRetry, Pipeline } from "./core/pipeline.js";
+import { createPipeline, type Pipeline } from "./core/pipeline.js";
 import { Reporter } from "./core/reporter.js";
 import type { RequestOptions } from "./core/request-options.js";
-import { DEFAULT_RETRY } from "./core/retry-policy.js";
+import { DEFAULT_RETRY, mergeRetry } from "./core/retry-policy.js";
 import type { Transport } from "./core/transport.js";
 import { undiciTransport } from "./core/undici-transport.js";
 import { Secrets } from "./errors/redact.js";
 import { createPauseOnly, createRateLimiter } from "./limiter/create-rate-limiter.js";
-import type { RateLimitSnapshot } from "./limiter/rate-limiter.js";
+import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
 import { type ClientOptions, checkOptions, connectionOf } from "./options.js";
 import type { ListOptions } from "./paging/list-options.js";
 import type { Paginator } from "./paging/paginator.js";
@@ -37,6 +37,7 @@ export class InventoryClient {
   readonly items: Items;
   /** Lots, stock levels and transactions. */
   readonly inventory: Inventory;
+  readonly #limiter: RateLimiter;
   readonly #pipeline: Pipeline;
 
   /** @throws ConfigurationError when options are wrong, exclude each other, or are missing. */
@@ -45,34 +46,27 @@ export class InventoryClient {
     const { baseUrl, ...credentials } = connectionOf(options);
     const secrets = new Secrets([credentials.clientSecret]);
     const reporter = new Reporter(options.logger, options.hooks);
-    this.#pipeline = new Pipeline({
+    const warn = (message: string) => reporter.log("warn", message);
+    const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
+    this.#limiter = options.rateLimiter ?? (rateLimit === false ? createPauseOnly() : createRateLimiter(rateLimit));
+    this.#pipeline = createPipeline({
       transport: transportFor(baseUrl, options),
-      limiter:
-        options.rateLimiter ?? (options.rateLimit === false ? createPauseOnly() : createRateLimiter(options.rateLimit)),
+      limiter: this.#limiter,
       reporter,
-      check: {
-        mode: options.responseValidation ?? "error",
-        warn: (message) => reporter.log("warn", message),
-      },
+      check: { mode, warn },
       maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
       timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-      totalTimeoutMs: options.totalTimeoutMs ?? Number.POSITIVE_INFINITY,
+      totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
       retry: mergeRetry(DEFAULT_RETRY, options.retry),
       headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}` },
-      tokens: (pipeline) =>
-        new TokenManager({
-          store: options.tokenStore ?? createMemoryTokenStore(),
+      tokens: (sendOwn) =>
+        createTokenManager({
+          store,
           secrets,
-          warn: (message) => reporter.log("warn", message),
-          request: async (lifetime) => {
-            const token = await pipeline.sendOwn(tokenRequest(credentials, secrets), lifetime);
-            const { expiresAt } = token;
-            reporter.emit(
-              "token",
-              "debug",
-              () => ({ expiresAt }),
-              () => `a new token, good until ${new Date(expiresAt).toISOString()}`,
-            );
+          warn,
+          async request(lifetime) {
+            const token = await sendOwn(tokenRequest(credentials, secrets), lifetime);
+            reporter.emit("token", { expiresAt: token.expiresAt });
             return token;
           },
         }),
@@ -83,7 +77,7 @@ export class InventoryClient {
 
   /** The state of the rate limiter at this moment. */
   get rateLimit(): RateLimitSnapshot {
-    return this.#pipeline.limiter.snapshot();
+    return this.#limiter.snapshot();
   }
 
   /**

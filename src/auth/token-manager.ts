@@ -21,122 +21,122 @@ export interface TokenManagerOptions {
 }
 
 /** Keeps one token for all calls. However many miss it at once, one of them gets a new one. */
-export class TokenManager {
-  readonly #options: TokenManagerOptions;
-  #token: (StoredToken & { refreshAt: number }) | undefined;
-  #refresh: Refresh | undefined;
-  /** The token that the service refused last; a store that could not delete it may still give it. */
-  #refused: string | undefined;
-
-  constructor(options: TokenManagerOptions) {
-    this.#options = options;
-  }
-
+export interface TokenManager {
   /** The token, if there is one that is not about to expire. */
-  get current(): string | undefined {
-    return this.#token && Date.now() < this.#token.refreshAt ? this.#token.accessToken : undefined;
-  }
-
+  readonly current: string | undefined;
   /** The last token, though it may have expired: for a call whose every slot came later than its token lived. */
-  get latest(): string | undefined {
-    return this.#token?.accessToken;
-  }
-
+  readonly latest: string | undefined;
   /** Waits until there is a token. The refresh is called off when nobody waits for it any more. */
-  async ready(lifetime: Lifetime): Promise<void> {
-    if (this.current !== undefined) return;
-    this.#refresh ??= this.#startRefresh();
-    const refresh = this.#refresh;
-    refresh.waiting += 1;
-    try {
-      await lifetime.until(refresh.done);
-    } finally {
-      refresh.waiting -= 1;
-      if (refresh.waiting === 0 && this.#refresh === refresh) {
-        this.#refresh = undefined;
-        refresh.lifetime.end({ kind: "closed" });
-      }
-    }
-  }
-
+  ready(lifetime: Lifetime): Promise<void>;
   /** The service refused this token. Only the first call to say so has an effect. */
-  invalidate(stale: string): void {
-    if (this.#token?.accessToken !== stale) return;
-    this.#token = undefined;
-    this.#refused = stale;
-  }
+  invalidate(stale: string): void;
+}
 
-  #startRefresh(): Refresh {
+export function createTokenManager({ store, secrets, request, warn }: TokenManagerOptions): TokenManager {
+  let token: (StoredToken & { refreshAt: number }) | undefined;
+  let refresh: Refresh | undefined;
+  /** The token that the service refused last; a store that could not delete it may still give it. */
+  let refused: string | undefined;
+
+  return {
+    get current() {
+      return token && Date.now() < token.refreshAt ? token.accessToken : undefined;
+    },
+    get latest() {
+      return token?.accessToken;
+    },
+    async ready(lifetime) {
+      if (this.current !== undefined) return;
+      refresh ??= startRefresh();
+      const mine = refresh;
+      mine.waiting += 1;
+      try {
+        await lifetime.until(mine.done);
+      } finally {
+        mine.waiting -= 1;
+        if (mine.waiting === 0 && refresh === mine) {
+          refresh = undefined;
+          mine.lifetime.end({ kind: "closed" });
+        }
+      }
+    },
+    invalidate(stale) {
+      if (token?.accessToken !== stale) return;
+      token = undefined;
+      refused = stale;
+    },
+  };
+
+  function startRefresh(): Refresh {
     const lifetime = new Lifetime();
-    const refresh: Refresh = {
+    const started: Refresh = {
       lifetime,
       waiting: 0,
-      done: this.#obtain(lifetime).then((token) => {
+      done: obtain(lifetime).then((obtained) => {
         // One that was called off meanwhile must not overwrite what came after it.
-        if (this.#refresh !== refresh) return;
-        this.#token = { ...token, refreshAt: refreshTime(token.expiresAt, Date.now()) };
-        this.#refresh = undefined;
-        this.#refused = undefined;
+        if (refresh !== started) return;
+        token = { ...obtained, refreshAt: refreshTime(obtained.expiresAt, Date.now()) };
+        refresh = refused = undefined;
       }),
     };
-    refresh.done.catch(() => {
-      if (this.#refresh === refresh) this.#refresh = undefined;
+    started.done.catch(() => {
+      if (refresh === started) refresh = undefined;
     });
-    return refresh;
+    return started;
   }
 
-  async #obtain(lifetime: Lifetime): Promise<StoredToken> {
-    const { store } = this.#options;
-    const refused = this.#refused;
+  async function obtain(lifetime: Lifetime): Promise<StoredToken> {
     // The token that is about to expire may still be in the store.
-    const useless = [refused, this.#token?.accessToken];
-    if (refused !== undefined) await this.#tryStore("delete", () => store.delete(refused));
-    const stored = await this.#stored(useless);
+    const useless = [refused, token?.accessToken];
+    const [stale] = useless;
+    if (stale !== undefined) await attempt("delete", () => store.delete(stale));
+    const stored = await usableOf(useless);
     if (stored) return stored;
-    const unlock = await this.#lock(lifetime);
+    const unlock = await lock(lifetime);
     try {
       // Whoever had the lock before may have got one for all.
-      const meanwhile = unlock && (await this.#stored(useless));
+      const meanwhile = unlock && (await usableOf(useless));
       if (meanwhile) return meanwhile;
-      const token = await this.#options.request(lifetime);
-      await this.#tryStore("set", () => store.set({ ...token }));
-      return token;
+      const obtained = await request(lifetime);
+      await attempt("set", () => store.set({ ...obtained }));
+      return obtained;
     } finally {
-      if (unlock) void this.#tryStore("unlock", unlock);
+      if (unlock) void attempt("unlock", unlock);
     }
   }
 
   /** The token of the store, if there is one that may be used. */
-  async #stored(useless: readonly (string | undefined)[]): Promise<StoredToken | undefined> {
-    const { store, secrets } = this.#options;
-    const stored = await this.#tryStore("get", () => store.get());
+  async function usableOf(useless: readonly (string | undefined)[]): Promise<StoredToken | undefined> {
+    const stored = await attempt("get", () => store.get());
     // One may have been refused while we asked.
-    if (!isUsable(stored) || [...useless, this.#refused].includes(stored.accessToken)) return undefined;
+    if (!isUsable(stored) || [...useless, refused].includes(stored.accessToken)) return undefined;
     secrets.addToken(stored.accessToken);
     return stored;
   }
 
   /** Waits for the other processes that share the store; a store of one process needs no lock. */
-  async #lock(lifetime: Lifetime): Promise<(() => Promise<void>) | undefined> {
-    const { store } = this.#options;
+  async function lock(lifetime: Lifetime): Promise<(() => Promise<void>) | undefined> {
     if (!store.lock) return undefined;
     lifetime.throwIfEnded();
-    const lock = store.lock.bind(store);
     const calledOff = new AbortController();
     const forget = lifetime.onEnd(() => calledOff.abort());
-    const unlock = await this.#tryStore("lock", () => lock(calledOff.signal), calledOff.signal);
+    const unlock = await attempt("lock", () => store.lock?.(calledOff.signal), calledOff.signal);
     forget();
-    if (lifetime.ending && unlock) void this.#tryStore("unlock", unlock);
+    if (lifetime.ending && unlock) void attempt("unlock", unlock);
     lifetime.throwIfEnded();
     return unlock;
   }
 
-  async #tryStore<T>(action: string, run: () => Promise<T>, calledOff?: AbortSignal): Promise<T | undefined> {
+  /** Does something with the store, which may fail. */
+  async function attempt<T>(
+    action: string,
+    run: () => Promise<T> | undefined,
+    calledOff?: AbortSignal,
+  ): Promise<T | undefined> {
     try {
       return await run();
     } catch (error) {
-      if (calledOff?.aborted) return undefined;
-      this.#options.warn(`the token store failed to ${action}: ${messageOf(error)}`);
+      if (!calledOff?.aborted) warn(`the token store failed to ${action}: ${messageOf(error)}`);
       return undefined;
     }
   }

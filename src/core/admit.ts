@@ -1,6 +1,6 @@
 import type { TokenManager } from "../auth/token-manager.js";
 import type { RateLimiter, Slot } from "../limiter/rate-limiter.js";
-import { Ended } from "../time/lifetime.js";
+import { now } from "../time/timer.js";
 import type { Call } from "./call.js";
 
 /** After so many tokens that expired in the queue, the last one is tried, whatever its age. */
@@ -24,30 +24,31 @@ export interface Gate {
  * when there is only one. A token that expired in the queue is replaced, and the slot given back for that.
  */
 export async function admit(gate: Gate, call: Call): Promise<Admission> {
-  const startedAt = performance.now();
+  const startedAt = now();
+  const { request, lifetime } = call;
   const pausedBefore = gate.limiter.pausedMs();
   try {
     for (let round = 1; ; round += 1) {
-      if (gate.closed) throw new Ended({ kind: "closed" });
-      const needsToken = !call.request.isTokenRequest;
-      if (needsToken) await gate.tokens.ready(call.lifetime);
+      if (gate.closed) lifetime.end({ kind: "closed" });
+      const needsToken = !request.isTokenRequest;
+      if (needsToken) await gate.tokens.ready(lifetime);
       const slot = await gate.limiter.acquire({
-        priority: call.request.priority,
-        bulk: call.request.bulk === true,
+        priority: request.priority,
+        bulk: request.bulk === true,
         order: call.order,
-        lifetime: call.lifetime,
+        lifetime,
       });
       call.order = slot.order;
       const token = round < TOKENS_TO_WAIT_FOR ? gate.tokens.current : gate.tokens.latest;
-      if (!call.lifetime.ending && (token !== undefined || !needsToken)) {
+      if (!lifetime.ending && (token !== undefined || !needsToken)) {
         return { slot, token: needsToken ? token : undefined };
       }
       slot.giveBack();
-      call.lifetime.throwIfEnded();
+      lifetime.throwIfEnded();
     }
   } finally {
     const pausedMs = gate.limiter.pausedMs() - pausedBefore;
     call.spent.pausedMs += pausedMs;
-    call.spent.waitingMs += Math.max(0, performance.now() - startedAt - pausedMs);
+    call.spent.waitingMs += Math.max(0, now() - startedAt - pausedMs);
   }
 }

@@ -13,35 +13,29 @@ import {
 } from "../errors/index.js";
 import type { Call } from "./call.js";
 import { readErrorBody } from "./error-body.js";
-import type { WireResponse } from "./transport.js";
+import type { Refusal } from "./failure.js";
 
-const CLASSES = new Map<number, new (init: ApiErrorInit) => ApiError>([
-  [400, BadRequestError],
-  [401, AuthenticationError],
-  [403, PermissionError],
-  [404, NotFoundError],
-  [409, ConflictError],
-  [501, NotImplementedError],
-]);
+const CLASSES: Record<number, new (init: ApiErrorInit) => ApiError> = {
+  400: BadRequestError,
+  401: AuthenticationError,
+  403: PermissionError,
+  404: NotFoundError,
+  409: ConflictError,
+  501: NotImplementedError,
+};
 
 /** The statuses by which a token endpoint refuses credentials. */
-const REFUSALS = new Set([400, 401, 403]);
+const REFUSALS = [400, 401, 403];
 
 /** The error that stands for an answer with an error status. */
-export function apiError(call: Call, response: WireResponse, retryAfterMs: number): ApiError {
+export function apiError({ request, attempts }: Call, { response, waitMs }: Refusal): ApiError {
   const { status, headers } = response;
-  const init: ApiErrorInit = {
-    status,
-    headers,
-    ...readErrorBody(response),
-    method: call.request.method,
-    path: call.request.path,
-    attempts: call.attempts,
-  };
-  if (call.request.isTokenRequest && REFUSALS.has(status)) return new AuthenticationError(init);
+  const { method, path, isTokenRequest } = request;
+  const init: ApiErrorInit = { status, headers, ...readErrorBody(response), method, path, attempts };
+  if (isTokenRequest && REFUSALS.includes(status)) return new AuthenticationError(init);
   if (status === 400 && init.code === "validation_error") return new ValidationError(init);
-  if (status === 429) return new RateLimitError({ ...init, retryAfterMs });
-  const ErrorClass = CLASSES.get(status) ?? (status >= 500 ? ServerError : ApiError);
+  if (status === 429) return new RateLimitError({ ...init, retryAfterMs: waitMs });
+  const ErrorClass = CLASSES[status] ?? (status >= 500 ? ServerError : ApiError);
   // Details belong to validation errors alone.
   return new ErrorClass({ ...init, details: undefined });
 }

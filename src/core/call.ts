@@ -1,11 +1,12 @@
 import type { TimeSpent } from "../errors/index.js";
 import type { SlotRequest } from "../limiter/rate-limiter.js";
 import type { Lifetime } from "../time/lifetime.js";
+import { now } from "../time/timer.js";
 import type { Payload } from "./payload.js";
 import type { Query } from "./query.js";
 import type { RequestOptions } from "./request-options.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
-import type { Timing, WireResponse } from "./transport.js";
+import type { Trace, WireResponse } from "./transport.js";
 
 /** A request as the resources describe it. */
 export interface CallRequest<T> {
@@ -50,21 +51,21 @@ export interface CallSettings {
 
 /** A call under way. */
 export class Call implements RetryState {
-  readonly startedAt = performance.now();
+  readonly startedAt = now();
   readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
   /** How often the request was sent. */
   attempts = 0;
   retries = 0;
   rateLimitRetries = 0;
-  replayed: boolean;
+  replays: number;
   /** When the request was last sent, in ms since the epoch. */
   sentAt = 0;
   /** An attempt was sent whose effect is not known. */
   outcomeOpen = false;
   /** The request is on its way: closing the client lets it end. */
   inFlight = false;
-  /** The head of the last answer. */
-  response: { status: number; headers: Record<string, string> } | undefined;
+  /** The exchange that was begun last. */
+  trace: Trace | undefined;
   /** The failure of the attempt before, as an error for the caller. */
   failure: unknown;
   /** The place in the queue that the call had first. */
@@ -76,7 +77,8 @@ export class Call implements RetryState {
     readonly settings: CallSettings,
     readonly lifetime: Lifetime,
   ) {
-    this.replayed = request.isTokenRequest === true;
+    // A fresh token cannot help where one is asked for.
+    this.replays = request.isTokenRequest ? 1 : 0;
   }
 
   get repeatable(): boolean {
@@ -85,7 +87,7 @@ export class Call implements RetryState {
 
   /** Whether the request changes something. */
   get isWrite(): boolean {
-    return this.request.method !== "GET" && this.request.method !== "HEAD" && !this.request.isTokenRequest;
+    return this.request.method !== "GET" && !this.request.isTokenRequest;
   }
 
   /** Method and path, for messages. */
@@ -93,9 +95,16 @@ export class Call implements RetryState {
     return `${this.request.method} ${this.request.path}`;
   }
 
-  addTiming({ startedAt, headAt }: Timing): void {
-    const now = performance.now();
-    this.spent.sendingMs += (headAt ?? now) - startedAt;
-    this.spent.readingMs += headAt === undefined ? 0 : now - headAt;
+  /** A request is sent now. */
+  beginExchange(): Trace {
+    this.attempts += 1;
+    this.sentAt = Date.now();
+    this.trace = { startedAt: now(), sent: false };
+    return this.trace;
+  }
+
+  endExchange({ startedAt, headAt = now() }: Trace): void {
+    this.spent.sendingMs += headAt - startedAt;
+    this.spent.readingMs += now() - headAt;
   }
 }

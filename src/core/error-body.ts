@@ -1,6 +1,6 @@
-import { z } from "zod";
+import { fieldOf, isObject } from "../errors/field-of.js";
 import { redact } from "../errors/redact.js";
-import { lazy } from "../schemas/field.js";
+import { parseJson } from "./parse-json.js";
 import type { WireResponse } from "./transport.js";
 
 const LONGEST_EXCERPT = 200;
@@ -17,37 +17,34 @@ const CODES: Record<number, string> = {
   501: "not_implemented",
 };
 
-/** Anything goes in an error body: a proxy may have written it. Each field is taken if it is what it should be. */
-const errorBodySchema = lazy(() => {
-  const text = z.string().min(1).optional().catch(undefined);
-  return z.object({
-    error: text,
-    message: text,
-    error_description: text,
-    title: text,
-    details: z.record(z.string(), z.unknown()).optional().catch(undefined),
-  });
-});
-
 export interface ErrorBody {
   code: string;
   message: string;
   details: Record<string, string[]> | undefined;
 }
 
-/** What an error body says, whatever its form: the documented object, one with only a message, HTML, or nothing. */
+/**
+ * What an error body says, whatever its form: the documented object, one with only a message, HTML, or nothing. A proxy may
+ * have written it, so each field is taken if it is what it should be.
+ */
 export function readErrorBody({ status, body }: WireResponse): ErrorBody {
   const text = body.toString("utf8");
-  const parsed = errorBodySchema().safeParse(parseJson(text)).data;
+  const given = parseJson(text);
+  const textIn = (...names: string[]) =>
+    names
+      .map((name) => fieldOf(given, name))
+      .filter((value) => typeof value === "string")
+      .find((value) => value !== "");
   return {
-    code: parsed?.error ?? CODES[status] ?? "unknown",
-    message: parsed?.message ?? parsed?.error_description ?? parsed?.title ?? parsed?.error ?? describe(status, text),
-    details: parsed?.details && messagesByField(parsed.details),
+    code: textIn("error") ?? CODES[status] ?? "unknown",
+    message: textIn("message", "error_description", "title", "error") ?? describe(status, text),
+    details: messagesByField(fieldOf(given, "details")),
   };
 }
 
 /** The messages of each field that has any; what is no message is passed over. */
-function messagesByField(details: Record<string, unknown>): Record<string, string[]> {
+function messagesByField(details: unknown): ErrorBody["details"] {
+  if (!isObject(details) || Array.isArray(details)) return undefined;
   const messages = Object.entries(details).map(([field, given]): [string, string[]] => [
     field,
     [given].flat().filter((message) => typeof message === "string"),
@@ -64,12 +61,4 @@ function describe(status: number, text: string): string {
     .trim()
     .slice(0, LONGEST_EXCERPT);
   return excerpt ? `HTTP ${status}: ${excerpt}` : `HTTP ${status} without a message`;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,94 +1,74 @@
 import { types } from "node:util";
-import { startTimer } from "../time/timer.js";
+import { now, startTimer } from "../time/timer.js";
 import { decompress, isTooLarge } from "./decompress.js";
-import {
-  type Timing,
-  TransportFailure,
-  type TransportReason,
-  type WireRequest,
-  type WireResponse,
-} from "./transport.js";
+import { TransportFailure, type WireRequest, type WireResponse } from "./transport.js";
 
-/**
- * One request and its answer, whichever way it travels: keeps the time, the size limit and the lifetime of the call, and
- * settles once.
- */
-export class Exchange {
+/** One request and its answer, whichever way it travels. */
+export interface Exchange {
   readonly answer: Promise<WireResponse>;
-  /** Whether any of the request may have left. */
-  sent = false;
-  over = false;
+  over: boolean;
   /** Stops what is under way on the wire. */
-  cancel: (() => void) | undefined;
-  readonly #request: WireRequest;
-  readonly #timing: Timing = { startedAt: performance.now() };
-  readonly #stopWatching: (() => void)[];
-  #head: { status: number; headers: Record<string, string> } | undefined;
-  #chunks: Uint8Array[] = [];
-  #bytes = 0;
-  #resolve!: (response: WireResponse | Promise<WireResponse>) => void;
-  #reject!: (failure: TransportFailure) => void;
-
-  constructor(request: WireRequest) {
-    this.#request = request;
-    this.answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    this.#stopWatching = [
-      startTimer(request.timeoutMs, () => this.fail({ kind: "timeout" })),
-      request.lifetime.onEnd(() => this.fail({ kind: "ended" })),
-    ];
-    if (request.lifetime.ending) this.fail({ kind: "ended" });
-  }
-
+  cancel?: () => void;
   /** The head of the answer has come. */
-  begin(status: number, headers: Record<string, string>): void {
-    this.#timing.headAt = performance.now();
-    this.#head = { status, headers };
-    if (Number(headers["content-length"]) > this.#request.maxResponseBytes) this.fail({ kind: "too large" });
-  }
-
+  begin(status: number, headers: Record<string, string>): void;
   /** A piece of the body has come. */
-  add(chunk: Uint8Array): void {
-    if (this.over) return;
-    this.#bytes += chunk.byteLength;
-    // A caller's fetch function may give anything.
-    if (!types.isUint8Array(chunk)) this.fail({ kind: "undecodable", cause: new TypeError("the body is not bytes") });
-    else if (this.#bytes > this.#request.maxResponseBytes) this.fail({ kind: "too large" });
-    else this.#chunks.push(chunk);
-  }
-
+  add(chunk: Uint8Array): void;
   /** The body is complete; `encoding` tells how it is coded. */
-  complete(encoding: string | undefined): void {
-    const head = this.#head;
-    if (this.over || !head) return;
-    this.#finish();
-    const [only] = this.#chunks;
-    const raw = this.#chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(this.#chunks);
-    const answer = (body: Buffer) => ({ status: head.status, headers: head.headers, body, timing: this.#timing });
-    if (encoding === undefined) this.#resolve(answer(raw));
-    else {
-      const decoded = decompress(raw, encoding, this.#request.maxResponseBytes).then(answer, (error: unknown) => {
-        throw this.#failure(isTooLarge(error) ? { kind: "too large" } : { kind: "undecodable", cause: error });
-      });
-      this.#resolve(decoded);
-    }
+  complete(encoding?: string): void;
+  fail(kind: TransportFailure["kind"], cause?: unknown): void;
+}
+
+/** Keeps the time, the size limit, the lifetime and the trace of an exchange, and settles it once. */
+export function startExchange({ timeoutMs, maxResponseBytes, lifetime, trace }: WireRequest): Exchange {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  let resolve!: (response: WireResponse | Promise<WireResponse>) => void;
+  let reject!: (failure: TransportFailure) => void;
+  const exchange: Exchange = {
+    answer: new Promise((...settle) => {
+      [resolve, reject] = settle;
+    }),
+    over: false,
+    begin(status, headers) {
+      trace.headAt = now();
+      trace.head = { status, headers };
+      if (Number(headers["content-length"]) > maxResponseBytes) fail("too large");
+    },
+    add(chunk) {
+      if (exchange.over) return;
+      bytes += chunk.byteLength;
+      // A caller's fetch function may give anything.
+      if (!types.isUint8Array(chunk)) fail("undecodable", new TypeError("the body is not bytes"));
+      else if (bytes > maxResponseBytes) fail("too large");
+      else chunks.push(chunk);
+    },
+    complete(encoding) {
+      const { head } = trace;
+      if (exchange.over || !head) return;
+      end();
+      const [only] = chunks;
+      const raw = chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks);
+      const answer = (body: Buffer) => ({ ...head, body });
+      const undecodable = (cause: unknown) => {
+        throw isTooLarge(cause) ? new TransportFailure("too large") : new TransportFailure("undecodable", cause);
+      };
+      resolve(encoding ? decompress(raw, encoding, maxResponseBytes).then(answer, undecodable) : answer(raw));
+    },
+    fail,
+  };
+  const stops = [startTimer(timeoutMs, () => fail("timeout")), lifetime.onEnd(() => fail("ended"))];
+  if (lifetime.ending) fail("ended");
+  return exchange;
+
+  function fail(kind: TransportFailure["kind"], cause?: unknown): void {
+    if (exchange.over) return;
+    end();
+    exchange.cancel?.();
+    reject(new TransportFailure(kind, cause));
   }
 
-  fail(reason: TransportReason): void {
-    if (this.over) return;
-    this.#finish();
-    this.cancel?.();
-    this.#reject(this.#failure(reason));
-  }
-
-  #failure(reason: TransportReason): TransportFailure {
-    return new TransportFailure(reason, this.sent, this.#head, this.#timing);
-  }
-
-  #finish(): void {
-    this.over = true;
-    for (const stop of this.#stopWatching) stop();
+  function end(): void {
+    exchange.over = true;
+    for (const stop of stops) stop();
   }
 }

@@ -1,11 +1,12 @@
-import { Exchange } from "./exchange.js";
+import { fieldOf } from "../errors/field-of.js";
+import { type Exchange, startExchange } from "./exchange.js";
 import type { Transport, WireRequest } from "./transport.js";
 
 /** A function like the global `fetch`. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Failures of a connection that was never made. */
-const NOT_SENT = new Set([
+const NOT_SENT = new Set<unknown>([
   "ECONNREFUSED",
   "ENOTFOUND",
   "EAI_AGAIN",
@@ -20,11 +21,11 @@ export function fetchTransport(base: URL, given: FetchLike): Transport {
   const prefix = base.href.replace(/\/+$/, "");
   return {
     send(request) {
-      const exchange = new Exchange(request);
+      const exchange = startExchange(request);
       if (!exchange.over) {
         run(isGlobal ? globalThis.fetch : given, prefix + request.target, request, exchange).catch((cause: unknown) => {
-          if (isNotSent(cause)) exchange.sent = false;
-          exchange.fail({ kind: "connection", cause });
+          if (isNotSent(cause)) request.trace.sent = false;
+          exchange.fail("connection", cause);
         });
       }
       return exchange.answer;
@@ -34,16 +35,12 @@ export function fetchTransport(base: URL, given: FetchLike): Transport {
 }
 
 async function run(fetch: FetchLike, url: string, request: WireRequest, exchange: Exchange): Promise<void> {
+  const { method, headers, body, trace } = request;
   const controller = new AbortController();
   exchange.cancel = () => controller.abort();
-  exchange.sent = true;
-  const response = await fetch(url, {
-    method: request.method,
-    headers: request.headers,
-    ...(request.body === undefined ? {} : { body: request.body }),
-    redirect: "manual",
-    signal: controller.signal,
-  });
+  trace.sent = true;
+  const init: RequestInit = { method, headers, redirect: "manual", signal: controller.signal };
+  const response = await fetch(url, body === undefined ? init : { ...init, body });
   const reader = response.body?.getReader();
   exchange.begin(response.status, Object.fromEntries(response.headers));
   while (reader && !exchange.over) {
@@ -53,13 +50,13 @@ async function run(fetch: FetchLike, url: string, request: WireRequest, exchange
   }
   if (exchange.over) reader?.cancel().catch(() => {});
   // fetch has decompressed the body.
-  else exchange.complete(undefined);
+  else exchange.complete();
 }
 
 /** Looks for the code of the failure, which fetch functions put on the error or, as undici does, on its cause. */
 function isNotSent(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ("code" in cause && typeof cause.code === "string" && NOT_SENT.has(cause.code)) return true;
+    if (NOT_SENT.has(fieldOf(cause, "code"))) return true;
     if (cause instanceof AggregateError && cause.errors.length > 0) return cause.errors.every(isNotSent);
   }
   return false;

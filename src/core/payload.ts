@@ -1,8 +1,9 @@
-import { InputValidationError, type Issue } from "../errors/index.js";
+import { InputValidationError } from "../errors/index.js";
 import { messageOf } from "../errors/message-of.js";
 import { type Query, queryString, queryText } from "./query.js";
 
 export const JSON_TYPE = "application/json";
+const FORM_TYPE = "application/x-www-form-urlencoded";
 
 /** What a request sends besides its method and headers. */
 export interface Payload {
@@ -26,24 +27,18 @@ interface Parts {
  * @throws InputValidationError when something cannot be encoded.
  */
 export function encodePayload({ method, path, query: given, body }: Parts): Payload {
-  const attempt = <T>(part: string, encode: () => T): T => {
-    try {
-      return encode();
-    } catch (error) {
-      const issue: Issue = {
-        path: [part],
-        message: `cannot be sent: ${messageOf(error)}`,
-      };
-      throw new InputValidationError(`${method} ${path}`, [issue]);
-    }
-  };
-  const query = attempt("query", () => queryText(given));
-  const target = attempt("query", () => path + queryString(query));
-  if (body === undefined) return { target, query, contentType: undefined, body };
-  if (body instanceof URLSearchParams) {
-    return { target, query, contentType: "application/x-www-form-urlencoded", body: body.toString() };
+  let part = "query";
+  try {
+    const query = queryText(given);
+    const target = path + queryString(query);
+    part = "body";
+    if (body === undefined) return { target, query, contentType: undefined, body };
+    if (body instanceof URLSearchParams) return { target, query, contentType: FORM_TYPE, body: String(body) };
+    return { target, query, contentType: JSON_TYPE, body: jsonText(body) };
+  } catch (error) {
+    const message = `cannot be sent: ${messageOf(error)}`;
+    throw new InputValidationError(`${method} ${path}`, [{ path: [part], message }]);
   }
-  return { target, query, contentType: JSON_TYPE, body: attempt("body", () => jsonText(body)) };
 }
 
 /** A function, for one, has no JSON at all, and would be sent as an empty body. */

@@ -24,97 +24,93 @@ export function publicError(call: Call, failure: unknown): unknown {
 
 /** The failure of an attempt as the error that tells of it. */
 export function errorFor(call: Call, failure: unknown): unknown {
-  if (failure instanceof Refusal) return apiError(call, failure.response, failure.waitMs ?? 0);
+  if (failure instanceof Refusal) return apiError(call, failure);
   if (failure instanceof Ended) return endingError(call, failure.ending);
-  if (failure instanceof TransportFailure) return transportError(call, failure);
-  return failure;
+  return failure instanceof TransportFailure ? transportError(call, failure) : failure;
 }
 
-function transportError(call: Call, { reason, sent, head }: TransportFailure): unknown {
-  switch (reason.kind) {
+function transportError(call: Call, { kind, cause }: TransportFailure): unknown {
+  switch (kind) {
     case "ended":
-      return endingError(call, call.lifetime.ending ?? { kind: "closed" });
+      return endingError(call, call.lifetime.ending);
     case "timeout":
-      return new TimeoutError(
-        `${call.title}: no complete answer within timeoutMs (${call.settings.timeoutMs} ms), ${attemptsText(call)}`,
-        { clock: "timeoutMs", spent: call.spent, ...before(call) },
-      );
+      return timeoutError(call, "timeoutMs", `no complete answer within timeoutMs (${call.settings.timeoutMs} ms)`);
     case "too large":
-      return unreadable(call, head?.status ?? 0, "the answer is larger than maxResponseBytes", undefined);
+      return unreadable(call, "the answer is larger than maxResponseBytes");
     case "undecodable":
-      return unreadable(call, head?.status ?? 0, "the answer cannot be decompressed", reason.cause);
-    case "connection":
-      if (call.request.successByStatus && head && isSuccess(head.status)) {
-        return unreadable(call, head.status, "the connection broke within the answer", reason.cause);
-      }
-      return new ConnectionError(
-        `${call.title}: ${sent ? "the connection broke" : "no connection, nothing was sent"}, ${attemptsText(call)}: ${withReason(reason.cause)}`,
-        { cause: reason.cause },
-      );
+      return unreadable(call, "the answer cannot be decompressed", cause);
+    case "connection": {
+      if (isAppliedByStatus(call)) return unreadable(call, "the connection broke within the answer", cause);
+      const problem = call.trace?.sent ? "the connection broke" : "no connection, nothing was sent";
+      const message = `${call.title}: ${problem}${attemptsText(call)}: ${withReason(cause)}`;
+      return new ConnectionError(message, { cause });
+    }
   }
 }
 
-function endingError(call: Call, ending: Ending): unknown {
-  switch (ending.kind) {
-    case "aborted":
-      return ending.reason;
-    case "closed":
-      return new ConnectionError(`${call.title}: the client is closed`);
-    case "out-of-time":
-      return new TimeoutError(`${call.title}: ${outOfTime(call)}`, {
-        clock: "totalTimeoutMs",
-        spent: call.spent,
-        ...before(call),
-      });
-  }
+function endingError(call: Call, ending: Ending = { kind: "closed" }): unknown {
+  if (ending.kind === "aborted") return ending.reason;
+  if (ending.kind === "closed") return new ConnectionError(`${call.title}: the client is closed`);
+  const problem =
+    call.attempts === 0
+      ? "no token or slot within totalTimeoutMs, nothing was sent"
+      : "totalTimeoutMs is up, or would be before the next attempt";
+  return timeoutError(call, "totalTimeoutMs", problem);
 }
 
-const before = (call: Call) => (call.failure === undefined ? {} : { cause: call.failure });
+function timeoutError(call: Call, clock: TimeoutError["clock"], problem: string): TimeoutError {
+  const { title, spent, failure: cause } = call;
+  return new TimeoutError(`${title}: ${problem}${attemptsText(call)}`, { clock, spent, cause });
+}
 
-/**
- * Whether a write may have been applied though the call failed. Writes that may be repeated fail as reads do, unless the
- * caller has called one off.
- */
+/** Whether a write may have been applied though the call failed. */
 function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (!call.isWrite) return false;
-  if (failure instanceof Refusal) return !call.repeatable && isOutcomeOpen({ kind: "status", ...failure.response });
-  const aborted = call.lifetime.ending?.kind === "aborted";
-  if (failure instanceof Ended) return aborted && call.outcomeOpen;
-  if (!(failure instanceof TransportFailure)) return false;
-  if (failure.reason.kind === "ended")
-    return (failure.sent && (aborted || !call.repeatable)) || (aborted && call.outcomeOpen);
-  if (failure.reason.kind === "timeout") return failure.sent && !call.repeatable;
-  if (failure.reason.kind !== "connection" || !failure.sent || call.repeatable) return false;
-  return !(call.request.successByStatus && failure.head && isSuccess(failure.head.status));
+  const isOpen = attemptIsOpen(call, failure);
+  const isEnd = failure instanceof Ended || (failure instanceof TransportFailure && failure.kind === "ended");
+  // Writes that may be repeated fail as reads do, unless the caller has called one off.
+  return isEnd && call.lifetime.ending?.kind === "aborted" ? isOpen || call.outcomeOpen : isOpen && !call.repeatable;
+}
+
+/** Whether the attempt that failed so leaves open what the service did. */
+function attemptIsOpen(call: Call, failure: unknown): boolean {
+  if (failure instanceof Refusal) return isOutcomeOpen({ sent: true, status: failure.response.status });
+  if (!(failure instanceof TransportFailure) || !call.trace?.sent) return false;
+  if (failure.kind === "connection") return !isAppliedByStatus(call);
+  return failure.kind === "ended" || failure.kind === "timeout";
+}
+
+/** The head of the answer has told that the write was applied. */
+function isAppliedByStatus(call: Call): boolean {
+  return call.request.successByStatus === true && isSuccess(statusOf(call));
 }
 
 const LOOK_FIRST = "Look before you send it again.";
 
 function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
+  const { title, sentAt } = call;
   const { method, path, afterwards = LOOK_FIRST } = call.request;
   const { query, contentType, body } = call.payload;
-  return new OutcomeUnknownError(
-    `${call.title}: sent, but whether it was applied is not known (${withReason(cause).replace(`${call.title}: `, "")}). ${afterwards}`,
-    {
-      cause,
-      request: {
-        method,
-        path,
-        ...(Object.keys(query).length === 0 ? {} : { query }),
-        // As it was sent: the caller may have changed its own object since.
-        ...(body === undefined ? {} : { body: contentType === JSON_TYPE ? JSON.parse(body) : body }),
-        sentAt: call.sentAt,
-      },
+  const reason = withReason(cause).replace(`${title}: `, "");
+  return new OutcomeUnknownError(`${title}: sent, but whether it was applied is not known (${reason}). ${afterwards}`, {
+    cause,
+    request: {
+      method,
+      path,
+      ...(Object.keys(query).length > 0 && { query }),
+      // As it was sent: the caller may have changed its own object since.
+      ...(body !== undefined && { body: contentType === JSON_TYPE ? JSON.parse(body) : body }),
+      sentAt,
     },
-  );
+  });
 }
 
 /** The error for a success whose body cannot be used. */
-export function unreadable(call: Call, status: number, problem: string, cause: unknown): ResponseValidationError {
-  return new ResponseValidationError(`${call.title}: ${problem}${applied(call, status)}`, {
-    status,
+export function unreadable(call: Call, problem: string, cause?: unknown): ResponseValidationError {
+  return new ResponseValidationError(`${call.title}: ${problem}${applied(call)}`, {
+    status: statusOf(call),
     issues: [{ path: [], message: problem }],
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }
 
@@ -125,25 +121,22 @@ export function answerIssues(call: Call, status: number, issues: Issue[], advice
   const shown = issues.slice(0, ISSUES_SHOWN).map(describeIssue).join("; ");
   const more = issues.length > ISSUES_SHOWN ? ` and ${issues.length - ISSUES_SHOWN} more` : "";
   return new ResponseValidationError(
-    `${call.title}: the answer is not what the service documents: ${shown}${more}${applied(call, status)}.${advice}`,
+    `${call.title}: the answer is not what the service documents: ${shown}${more}${applied(call)}.${advice}`,
     { status, issues },
   );
 }
 
 /** A warning for a write that succeeded though its answer is of no use. */
-export const applied = (call: Call, status: number) =>
-  call.isWrite ? `. The service has applied it (HTTP ${status}): do not send it again` : "";
+const applied = (call: Call) =>
+  call.isWrite ? `. The service has applied it (HTTP ${statusOf(call)}): do not send it again` : "";
 
-const attemptsText = (call: Call) => (call.attempts === 1 ? "1 attempt" : `${call.attempts} attempts`);
+const statusOf = ({ trace }: Call) => trace?.head?.status ?? 0;
+
+const attemptsText = ({ attempts }: Call) =>
+  attempts === 0 ? "" : attempts === 1 ? ", 1 attempt" : `, ${attempts} attempts`;
 
 function withReason(cause: unknown): string {
-  if (cause instanceof StocklotError || !(cause instanceof Error)) return messageOf(cause);
   // fetch says only "fetch failed" and puts the reason into the cause.
-  return cause.cause instanceof Error ? `${messageOf(cause)}: ${messageOf(cause.cause)}` : messageOf(cause);
-}
-
-function outOfTime(call: Call): string {
-  return call.attempts === 0
-    ? "no token or slot within totalTimeoutMs, nothing was sent"
-    : `totalTimeoutMs is up, or would be before the next attempt, ${attemptsText(call)}`;
+  const inner = cause instanceof StocklotError || !(cause instanceof Error) ? undefined : cause.cause;
+  return inner instanceof Error ? `${messageOf(cause)}: ${messageOf(inner)}` : messageOf(cause);
 }

@@ -38,10 +38,24 @@ export const DEFAULT_RETRY: RetrySettings = {
   rateLimitDelayMs: [30_000, 60_000],
 };
 
-/** What an attempt came to, as far as repeating it goes. */
-export type Outcome =
-  | { kind: "status"; status: number; retryAfterMs?: number | undefined }
-  | { kind: "no answer"; sent: boolean };
+/** The settings with the caller's over them; what the caller leaves out or leaves `undefined` stays. */
+export function mergeRetry(settings: RetrySettings, given: RetryOptions | false = {}): RetrySettings {
+  const changes =
+    given === false
+      ? { maxRetries: 0, maxRateLimitRetries: 0 }
+      : Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return { ...settings, ...changes };
+}
+
+/** What a failed attempt came to, as far as repeating it goes. */
+export interface Outcome {
+  /** Whether the request may have left. */
+  sent: boolean;
+  /** The status of the answer, if there was one. */
+  status?: number | undefined;
+  /** The wait that the service asked for. */
+  retryAfterMs?: number | undefined;
+}
 
 /** What has happened to the call before. */
 export interface RetryState {
@@ -49,45 +63,42 @@ export interface RetryState {
   repeatable: boolean;
   retries: number;
   rateLimitRetries: number;
-  /** The one replay after a 401 has been made, or a fresh token cannot help. */
-  replayed: boolean;
+  /** 1 when the one replay after a 401 has been made, or a fresh token cannot help. */
+  replays: number;
 }
 
-export type Decision =
-  | { retry: false }
-  | { retry: true; delayMs: number; counts: "retries" | "rateLimitRetries" | "replayed" };
+export interface Decision {
+  delayMs: number;
+  /** What the retry counts as. */
+  counts: "retries" | "rateLimitRetries" | "replays";
+}
 
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /** Whether an attempt that came to this leaves open what the service did. */
-export function isOutcomeOpen(outcome: Outcome): boolean {
-  if (outcome.kind === "no answer") return outcome.sent;
-  return outcome.status === 408 || (outcome.status >= 500 && outcome.status !== 501);
+export function isOutcomeOpen({ sent, status }: Outcome): boolean {
+  return status === undefined ? sent : status === 408 || (status >= 500 && status !== 501);
 }
 
-/** Whether to repeat a call, and after how long. */
-export function decide(outcome: Outcome, state: RetryState, settings: RetrySettings, random = Math.random()): Decision {
-  if (outcome.kind === "status" && outcome.status === 401) {
-    return state.replayed ? { retry: false } : { retry: true, delayMs: 0, counts: "replayed" };
-  }
-  if (outcome.kind === "status" && outcome.status === 429) {
-    // The limiter does the waiting, for all calls together.
-    return state.rateLimitRetries < settings.maxRateLimitRetries
-      ? { retry: true, delayMs: 0, counts: "rateLimitRetries" }
-      : { retry: false };
-  }
-  const open = isOutcomeOpen(outcome);
-  const surelyNotApplied = outcome.kind === "no answer" && !outcome.sent;
-  if (!surelyNotApplied && !(open && state.repeatable)) return { retry: false };
-  if (state.retries >= settings.maxRetries) return { retry: false };
-  return { retry: true, delayMs: backOffMs(outcome, state.retries, settings, random), counts: "retries" };
-}
+/** Whether to repeat a call, and after how long; `undefined` for not at all. */
+export function decide(
+  outcome: Outcome,
+  state: RetryState,
+  settings: RetrySettings,
+  random = Math.random(),
+): Decision | undefined {
+  const { sent, status, retryAfterMs } = outcome;
+  // After a 429 the limiter does the waiting, for all calls together.
+  if (status === 429) return within(settings.maxRateLimitRetries, "rateLimitRetries", 0);
+  if (status === 401) return within(1, "replays", 0);
+  if (sent && !(state.repeatable && isOutcomeOpen(outcome))) return undefined;
+  const bound = Math.min(settings.maxDelayMs, settings.minDelayMs * 2 ** state.retries);
+  const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS);
+  return within(settings.maxRetries, "retries", backOffMs);
 
-function backOffMs(outcome: Outcome, retries: number, settings: RetrySettings, random: number): number {
-  if (outcome.kind === "status" && outcome.retryAfterMs !== undefined) {
-    return Math.min(outcome.retryAfterMs, LONGEST_RETRY_AFTER_MS);
+  function within(most: number, counts: Decision["counts"], delayMs: number): Decision | undefined {
+    return state[counts] < most ? { delayMs, counts } : undefined;
   }
-  return random * Math.min(settings.maxDelayMs, settings.minDelayMs * 2 ** retries);
 }
 
 /** How long to pause after a 429. */

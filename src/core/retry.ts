@@ -1,4 +1,5 @@
 import pRetry from "p-retry";
+import { now } from "../time/timer.js";
 import type { AttemptTools } from "./attempt.js";
 import type { Call } from "./call.js";
 import { describeFailure, outcomeOf } from "./failure.js";
@@ -27,32 +28,32 @@ function retry(
   attempt: (number: number) => Promise<WireResponse>,
 ): Promise<WireResponse> {
   return pRetry(attempt, {
-    retries: Number.POSITIVE_INFINITY,
+    retries: Infinity,
     minTimeout: 0,
     shouldRetry: async ({ error }) => {
-      const outcome = outcomeOf(error);
+      const outcome = outcomeOf(call, error);
       if (!outcome || tools.closed) return false;
       call.outcomeOpen ||= isOutcomeOpen(outcome);
       const decision = decide(outcome, call, call.settings.retry);
-      if (!decision.retry) return false;
+      if (!decision) return false;
+      const { delayMs, counts } = decision;
       call.failure = errorFor(call, error);
-      const { delayMs } = decision;
-      if (decision.counts === "replayed") call.replayed = true;
-      else call[decision.counts] += 1;
-      const reason = describeFailure(error);
+      call[counts] += 1;
       // Nobody is told of a retry that the total time does not allow.
       call.lifetime.reserve(delayMs);
-      tools.reporter.emit(
-        "retry",
-        "info",
-        () => ({ method: call.request.method, path: call.request.path, attempt: call.attempts + 1, delayMs, reason }),
-        () => `${call.title}: attempt ${call.attempts} failed (${reason}); again in ${Math.round(delayMs)} ms`,
-      );
-      const startedAt = performance.now();
+      const { method, path } = call.request;
+      tools.reporter.emit("retry", {
+        method,
+        path,
+        attempt: call.attempts + 1,
+        delayMs,
+        reason: describeFailure(error),
+      });
+      const startedAt = now();
       try {
         await call.lifetime.sleep(delayMs);
       } finally {
-        call.spent.backoffMs += performance.now() - startedAt;
+        call.spent.backoffMs += now() - startedAt;
       }
       return true;
     },

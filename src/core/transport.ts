@@ -1,5 +1,22 @@
 import type { Lifetime } from "../time/lifetime.js";
 
+/** Status and headers of an answer. */
+export interface Head {
+  status: number;
+  /** Names in lower case. */
+  headers: Record<string, string>;
+}
+
+/** What is known of an exchange with the service; filled in as it goes. Times are on the clock of `performance.now()`. */
+export interface Trace {
+  readonly startedAt: number;
+  /** Whether any of the request may have left. */
+  sent: boolean;
+  /** When the head of the answer came. */
+  headAt?: number;
+  head?: Head;
+}
+
 /** A request, ready to be sent. */
 export interface WireRequest {
   method: string;
@@ -11,43 +28,22 @@ export interface WireRequest {
   timeoutMs: number;
   maxResponseBytes: number;
   lifetime: Lifetime;
+  trace: Trace;
 }
 
 /** An answer, read to its end. */
-export interface WireResponse {
-  status: number;
-  /** Names in lower case. */
-  headers: Record<string, string>;
+export interface WireResponse extends Head {
   /** The body, decompressed. */
   body: Buffer;
-  timing: Timing;
 }
 
-/** When an exchange began, and when the head of its answer came, on the clock of `performance.now()`. */
-export interface Timing {
-  startedAt: number;
-  headAt?: number | undefined;
-}
-
-/** Why there is no answer. */
-export type TransportReason =
-  | { kind: "connection"; cause: unknown }
-  | { kind: "timeout" }
-  | { kind: "ended" }
-  | { kind: "too large" }
-  | { kind: "undecodable"; cause: unknown };
-
-/** Thrown by a transport. */
+/** Thrown by a transport where there is no answer. */
 export class TransportFailure extends Error {
   constructor(
-    readonly reason: TransportReason,
-    /** Whether any of the request may have left. */
-    readonly sent: boolean,
-    /** The head of the answer, if it came. */
-    readonly head: { status: number; headers: Record<string, string> } | undefined,
-    readonly timing: Timing,
+    readonly kind: "connection" | "timeout" | "ended" | "too large" | "undecodable",
+    cause?: unknown,
   ) {
-    super(reason.kind);
+    super(kind, { cause });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Dispatcher } from "undici";
 import { ACCEPTED_ENCODINGS } from "./decompress.js";
-import { Exchange } from "./exchange.js";
+import { startExchange } from "./exchange.js";
 import type { Transport } from "./transport.js";
 
 /** Where the dispatcher comes from, and what becomes of it. */
@@ -18,7 +18,8 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
   const prefix = base.pathname.replace(/\/+$/, "");
   return {
     send(request) {
-      const exchange = new Exchange(request);
+      const { trace } = request;
+      const exchange = startExchange(request);
       const options: Dispatcher.DispatchOptions = {
         origin: base.origin,
         path: prefix + request.target,
@@ -29,51 +30,30 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
         headersTimeout: 0,
         bodyTimeout: 0,
       };
+      const fail = (cause: unknown) => exchange.fail("connection", cause);
+      const handler: Dispatcher.DispatchHandler = {
+        onRequestStart(controller) {
+          // The dispatcher lets go of the connection; the caller has had its answer by then.
+          const cancel = () => controller.abort(new Error("cancelled"));
+          if (exchange.over) return cancel();
+          trace.sent = true;
+          exchange.cancel = cancel;
+        },
+        onResponseStart(_, status, headers) {
+          if (status >= 200) exchange.begin(status, headerText(headers));
+        },
+        onResponseData: (_, chunk) => exchange.add(chunk),
+        onResponseEnd: () => exchange.complete(trace.head?.headers["content-encoding"]),
+        onResponseError: (_, cause) => fail(cause),
+      };
       source
         .get()
-        .then((dispatcher) => exchange.over || dispatcher.dispatch(options, new Handler(exchange)))
-        .catch((cause: unknown) => exchange.fail({ kind: "connection", cause }));
+        .then((dispatcher) => exchange.over || dispatcher.dispatch(options, handler))
+        .catch(fail);
       return exchange.answer;
     },
-    close: () => source.close(),
+    close: source.close,
   };
-}
-
-/** Thrown into the dispatcher to make it let go of the connection; the caller has had its answer by then. */
-class Cancelled extends Error {}
-
-class Handler implements Dispatcher.DispatchHandler {
-  #encoding: string | undefined;
-
-  constructor(readonly exchange: Exchange) {}
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.exchange.over) {
-      controller.abort(new Cancelled());
-      return;
-    }
-    this.exchange.sent = true;
-    this.exchange.cancel = () => controller.abort(new Cancelled());
-  }
-
-  onResponseStart(_: Dispatcher.DispatchController, status: number, raw: IncomingHeaders): void {
-    if (status < 200) return;
-    const headers = headerText(raw);
-    this.#encoding = headers["content-encoding"];
-    this.exchange.begin(status, headers);
-  }
-
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.exchange.add(chunk);
-  }
-
-  onResponseEnd(): void {
-    this.exchange.complete(this.#encoding);
-  }
-
-  onResponseError(_: Dispatcher.DispatchController, cause: Error): void {
-    this.exchange.fail({ kind: "connection", cause });
-  }
 }
 
 type IncomingHeaders = Record<string, string | string[] | undefined>;

@@ -41,7 +41,7 @@ export class ApiError extends StocklotError {
   readonly attempts: number;
 
   constructor(init: ApiErrorInit) {
-    super(init.message, "cause" in init ? { cause: init.cause } : {});
+    super(init.message, init);
     this.status = init.status;
     this.code = redact(init.code);
     if (init.details) this.details = redactData(init.details);

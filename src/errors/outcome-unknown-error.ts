@@ -25,7 +25,9 @@ export class OutcomeUnknownError extends StocklotError {
   readonly request: SentRequest;
 
   constructor(message: string, init: { request: SentRequest; cause: unknown }) {
-    super(message, { cause: init.cause });
+    super(message, init);
+    // There always is a cause, also where a signal was aborted with none.
+    this.cause ??= undefined;
     this.request = redactData(init.request);
   }
 }

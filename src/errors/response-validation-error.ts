@@ -16,7 +16,7 @@ export class ResponseValidationError extends StocklotError {
   readonly issues: Issue[];
 
   constructor(message: string, init: { status: number; issues: Issue[]; cause?: unknown }) {
-    super(message, "cause" in init ? { cause: init.cause } : {});
+    super(message, init);
     this.status = init.status;
     this.issues = redactData(init.issues);
   }

@@ -20,8 +20,8 @@ export abstract class StocklotError extends Error {
     brand(StocklotError, "StocklotError");
   }
 
-  constructor(message: string, options: { cause?: unknown } = {}) {
-    super(redact(message), "cause" in options ? { cause: redactCause(options.cause) } : undefined);
+  constructor(message: string, { cause }: { cause?: unknown } = {}) {
+    super(redact(message), cause === undefined ? {} : { cause: redactCause(cause) });
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {

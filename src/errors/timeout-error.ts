@@ -30,7 +30,7 @@ export class TimeoutError extends ConnectionError {
     message: string,
     init: { clock: "timeoutMs" | "totalTimeoutMs"; spent: Readonly<TimeSpent>; cause?: unknown },
   ) {
-    super(message, "cause" in init ? { cause: init.cause } : {});
+    super(message, init);
     this.clock = init.clock;
     this.spent = { ...init.spent };
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { TokenManager } from "../../src/auth/token-manager.js";
+import { createTokenManager } from "../../src/auth/token-manager.js";
 import type { StoredToken, TokenStore } from "../../src/auth/token-store.js";
 import { Secrets } from "../../src/errors/redact.js";
 import { Lifetime } from "../../src/time/lifetime.js";
@@ -13,7 +13,7 @@ function managerWith(store: Partial<TokenStore>, request = async () => token("fr
     log.push(name);
     return run();
   };
-  const manager = new TokenManager({
+  const manager = createTokenManager({
     store: {
       get: () => noted("get", store.get ?? (async () => undefined)),
       set: (stored) => noted("set", async () => store.set?.(stored)),

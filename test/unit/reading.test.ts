@@ -84,8 +84,7 @@ describe("the record number of a transaction", () => {
 });
 
 describe("an error body", () => {
-  const read = (status: number, body: string) =>
-    readErrorBody({ status, headers: {}, body: Buffer.from(body), timing: { startedAt: 0 } });
+  const read = (status: number, body: string) => readErrorBody({ status, headers: {}, body: Buffer.from(body) });
 
   it.each<[string, number, string, object]>([
     [
