@@ -1,4 +1,3 @@
-import { tokenRequest } from "./auth/request-token.js";
 import { createTokenManager } from "./auth/token-manager.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { fetchTransport } from "./core/fetch-transport.js";
@@ -6,6 +5,7 @@ import { callersDispatcher, ownDispatcher } from "./core/own-dispatcher.js";
 import { createPipeline, type Pipeline } from "./core/pipeline.js";
 import { Reporter } from "./core/reporter.js";
 import type { RequestOptions } from "./core/request-options.js";
+import { tokenRequest } from "./core/request-token.js";
 import { DEFAULT_RETRY, mergeRetry } from "./core/retry-policy.js";
 import type { Transport } from "./core/transport.js";
 import { undiciTransport } from "./core/undici-transport.js";

@@ -1,10 +1,10 @@
-import { conforms } from "../core/answers.js";
-import type { Call, CallRequest } from "../core/call.js";
-import { readJson } from "../core/read-json.js";
+import { tokenLifeMs } from "../auth/token-life.js";
+import type { StoredToken } from "../auth/token-store.js";
 import type { Secrets } from "../errors/redact.js";
 import { tokenSchema } from "../schemas/token.js";
-import { tokenLifeMs } from "./token-life.js";
-import type { StoredToken } from "./token-store.js";
+import { conforms } from "./answers.js";
+import type { Call, CallRequest } from "./call.js";
+import { readJson } from "./read-json.js";
 
 export interface Credentials {
   clientId: string;
