@@ -1,0 +1,66 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import ts from "typescript";
+import { expect, it } from "vitest";
+
+const root = new URL("../..", import.meta.url).pathname;
+const src = join(root, "src");
+
+/** What each file of `src` imports of `src`, types included; paths relative to it. */
+const imports: ReadonlyMap<string, readonly string[]> = new Map(
+  readdirSync(src, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => {
+      const { importedFiles } = ts.preProcessFile(readFileSync(join(src, file), "utf8"), true, true);
+      const targets = importedFiles
+        .filter(({ fileName }) => fileName.startsWith("."))
+        .map(({ fileName }) => relative(src, join(src, dirname(file), fileName)).replace(/\.js$/, ".ts"))
+        .filter((target) => !target.startsWith(".."));
+      return [file, targets];
+    }),
+);
+
+/** The box of the picture that a file is in: its folder, or its own name. */
+const boxOf = (file: string) => file.split("/")[0]?.replace(/\.ts$/, "") ?? file;
+
+/** The arrows of the picture in CONTRIBUTING.md: what each box may import. */
+const picture: ReadonlyMap<string, readonly string[]> = new Map(
+  [
+    ...(/```mermaid\n([\s\S]*?)```/.exec(readFileSync(join(root, "CONTRIBUTING.md"), "utf8"))?.[1] ?? "").matchAll(
+      /^ *(\w+) --> (.+)$/gm,
+    ),
+  ].map(([, from = "", to = ""]) => [from, to.split(" & ")]),
+);
+
+/** All that can be reached from there. */
+function below(start: string, graph: ReadonlyMap<string, readonly string[]>): Set<string> {
+  const reached = new Set<string>();
+  const waiting = [...(graph.get(start) ?? [])];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (reached.has(next)) continue;
+    reached.add(next);
+    waiting.push(...(graph.get(next) ?? []));
+  }
+  return reached;
+}
+
+it("imports follow the arrows of the picture in CONTRIBUTING.md", () => {
+  const against = [...imports].flatMap(([file, targets]) => {
+    const allowed = below(boxOf(file), picture).add(boxOf(file));
+    return targets.filter((target) => !allowed.has(boxOf(target))).map((target) => `${file} → ${target}`);
+  });
+  expect(against).toEqual([]);
+});
+
+it("the arrows never lead back", () => {
+  expect(picture.size).toBeGreaterThan(5);
+  expect([...picture.keys()].filter((box) => below(box, picture).has(box))).toEqual([]);
+});
+
+it("each arrow is an import, and each folder is in the picture", () => {
+  const arrows = [...picture].flatMap(([from, targets]) => targets.map((to) => `${from} → ${to}`));
+  const real = new Set([...imports].flatMap(([file, targets]) => targets.map((to) => `${boxOf(file)} → ${boxOf(to)}`)));
+  expect(arrows.filter((arrow) => !real.has(arrow))).toEqual([]);
+  const boxes = new Set([...picture].flat(2));
+  expect([...imports.keys()].map(boxOf).filter((box) => !boxes.has(box))).toEqual([]);
+});
