@@ -1,1 +1,3 @@
+export type { PostgresQuery, PostgresQueryable } from "./postgres/connection.js";
+export { type PostgresSinkOptions, postgresSink } from "./postgres/postgres-sink.js";
 export { type SqliteSinkOptions, sqliteSink } from "./sqlite/sqlite-sink.js";

@@ -229,7 +229,7 @@ export function describeSink(name: string, newCopy: () => SinkSpec): void {
       const spec = newCopy();
       let last = 0;
       for (let kill = 0; kill < KILLS; kill += 1) {
-        const committed = await killAfter(Math.random() * 120, spec);
+        const committed = await killAfter(Math.random() * 80, kill % 4 === 0 ? "opening" : "open", spec);
         const sink = await openSink(spec);
         const state = Number((await sink.open()) ?? 0);
         // What was committed stays so; one commit more may have got through before it was told.

@@ -1,9 +1,10 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import { canRun, installPackage } from "../../support/debian-package.js";
+import { freePort } from "../../support/free-port.js";
 
 /** A Redis server to test with: one that runs already, or one of our own, which tests may stop and start again. */
 export interface TestRedis {
@@ -36,7 +37,7 @@ export async function findRedis(): Promise<TestRedis | undefined> {
 
 /** The same, but always a server of our own: for tests that stop it. */
 export async function findOwnRedis(options: readonly string[] = []): Promise<TestRedis | undefined> {
-  if (isInstalled() || install()) return startServer(options);
+  if (canRun(BINARY) || (installPackage("redis-server") && canRun(BINARY))) return startServer(options);
   const message = "no Redis: set STOCKLOT_TEST_REDIS_URL, or install redis-server; the tests that need one are skipped";
   if (process.env.STOCKLOT_REQUIRE_REDIS === "1") throw new Error(message);
   console.warn(message);
@@ -73,38 +74,6 @@ export async function startServer(options: readonly string[] = []): Promise<Test
       rmSync(directory, { recursive: true, force: true });
     },
   };
-}
-
-function isInstalled(): boolean {
-  try {
-    execFileSync(BINARY, ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Only root can install without being asked for a password. */
-function install(): boolean {
-  if (process.getuid?.() !== 0) return false;
-  try {
-    const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-    execFileSync("apt-get", ["install", "-y", "redis-server"], { stdio: "ignore", env, timeout: 120_000 });
-    return isInstalled();
-  } catch {
-    return false;
-  }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
-    });
-  });
 }
 
 /** Waits until the server answers. */

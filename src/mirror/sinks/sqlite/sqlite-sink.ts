@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { ConfigurationError } from "../../../errors/index.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
 import { checkOptions } from "../check-options.js";
+import { notOpen } from "../not-open.js";
 import { nodeDriver, packageDriver, type SqliteDriver } from "./driver.js";
 import { SqliteCopy } from "./sqlite-copy.js";
 import { whenFree } from "./transaction.js";
@@ -70,7 +70,6 @@ class SqliteSink implements MirrorSink {
   }
 
   get #opened(): SqliteCopy {
-    if (this.#copy === undefined) throw new ConfigurationError("sqliteSink: it is not open");
-    return this.#copy;
+    return this.#copy ?? notOpen("sqliteSink");
   }
 }

@@ -5,6 +5,7 @@ import { sinkAt } from "./sink-spec.js";
 const sink = sinkAt(JSON.parse(process.argv[2] ?? "{}"));
 process.send?.("opening");
 let committed = Number((await sink.open()) ?? 0);
+process.send?.("open");
 for (;;) {
   await sink.commit(batch(committed + 1));
   committed += 1;

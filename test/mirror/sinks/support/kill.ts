@@ -4,14 +4,14 @@ import type { SinkSpec } from "./sink-spec.js";
 
 const COMMITTER = fileURLToPath(new URL("./committer.ts", import.meta.url));
 
-/** Lets a process commit to the copy, kills it so long after it began to open the copy, and gives what it committed last. */
-export function killAfter(ms: number, spec: SinkSpec): Promise<number> {
+/** Lets a process commit to the copy, kills it so long after it came so far, and gives the last commit that it told of. */
+export function killAfter(ms: number, stage: "opening" | "open", spec: SinkSpec): Promise<number> {
   return new Promise((resolve, reject) => {
     let committed = 0;
     const child = fork(COMMITTER, [JSON.stringify(spec)], { execArgv: ["--import", "tsx"] });
     child.on("message", (message) => {
-      if (message === "opening") setTimeout(() => child.kill("SIGKILL"), ms);
-      else committed = Number(message);
+      if (typeof message === "number") committed = message;
+      else if (message === stage) setTimeout(() => child.kill("SIGKILL"), ms);
     });
     child.once("exit", (code, signal) => {
       if (signal === "SIGKILL") resolve(committed);

@@ -1,13 +1,21 @@
 import type { MirrorSink } from "../../../../src/mirror/sink.js";
+import { postgresSink } from "../../../../src/mirror/sinks/index.js";
 import { nodeDriver, packageDriver } from "../../../../src/mirror/sinks/sqlite/driver.js";
 import { sqliteSinkWith } from "../../../../src/mirror/sinks/sqlite/sqlite-sink.js";
 
 /** Says where a copy is, so that another process finds it too. */
-export type SinkSpec = { kind: "sqlite"; path: string; driver: "node" | "package" };
+export type SinkSpec =
+  | { kind: "sqlite"; path: string; driver: "node" | "package" }
+  | { kind: "postgres"; connectionString: string; schema: string };
 
 /** A sink of its own on that copy. */
 export function sinkAt(spec: SinkSpec): MirrorSink {
-  return sqliteSinkWith({ path: spec.path }, spec.driver === "node" ? ownDriver : packageDriver);
+  switch (spec.kind) {
+    case "sqlite":
+      return sqliteSinkWith({ path: spec.path }, spec.driver === "node" ? ownDriver : packageDriver);
+    case "postgres":
+      return postgresSink({ connectionString: spec.connectionString, schema: spec.schema });
+  }
 }
 
 async function ownDriver() {

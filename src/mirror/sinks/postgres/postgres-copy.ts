@@ -1,0 +1,44 @@
+import type { MirrorBatch } from "../../sink.js";
+import { type MirrorResource, TABLES } from "../../tables.js";
+import { KEYS_AT_ONCE } from "../key-batch.js";
+import { otherMirror } from "../other-mirror.js";
+import { type PostgresQueryable, rowsOf } from "./connection.js";
+import { STATE_TABLE, tableName } from "./postgres-schema.js";
+import { PostgresTable } from "./postgres-table.js";
+
+/** A copy whose tables are there. */
+export class PostgresCopy {
+  readonly tables: Readonly<Record<MirrorResource, PostgresTable>>;
+  readonly #connection: PostgresQueryable;
+  readonly #schema: string;
+
+  constructor(connection: PostgresQueryable, schema: string) {
+    this.#connection = connection;
+    this.#schema = schema;
+    this.tables = {
+      items: new PostgresTable(connection, schema, TABLES.items),
+      lots: new PostgresTable(connection, schema, TABLES.lots),
+      stockLevels: new PostgresTable(connection, schema, TABLES.stockLevels),
+    };
+  }
+
+  async state(): Promise<string | undefined> {
+    const [row] = await rowsOf(this.#connection, `SELECT state FROM ${tableName(this.#schema, STATE_TABLE)}`);
+    return typeof row?.state === "string" ? row.state : undefined;
+  }
+
+  async commit(batch: MirrorBatch): Promise<void> {
+    if (!(await this.tables[batch.resource].commit(batch))) throw otherMirror("PostgreSQL");
+  }
+
+  /** What was extra before may be documented now, and then has a column. */
+  async fillColumns(resource: MirrorResource): Promise<void> {
+    const table = this.tables[resource];
+    const keys = await table.keysWithExtra();
+    const state = await this.state();
+    for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
+      const upsert = await table.read(keys.slice(start, start + KEYS_AT_ONCE));
+      await table.commit({ upsert, remove: [], previousState: state, state });
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { ConfigurationError } from "../../../errors/index.js";
+import { type MirrorResource, TABLES, type Table } from "../../tables.js";
+import { EXTRA } from "../row.js";
+import { columnTypes, missingColumns, PRIMARY_KEY, quoted, type TypeNames } from "../schema-change.js";
+import { type PostgresQueryable, rowsOf, runAll } from "./connection.js";
+
+/** `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one. */
+export const TYPES: TypeNames = {
+  integer: "bigint",
+  decimal: "numeric",
+  text: "text",
+  boolean: "boolean",
+  extra: "json",
+};
+
+export const STATE_TABLE = "stocklot_state";
+
+/** The columns of all tables of these names in a schema. */
+const FIND_COLUMNS = `
+SELECT relname AS "table", attname AS "column", format_type(atttypid, atttypmod) AS type,
+  EXISTS (SELECT FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary AND indkey::text = attnum::text) AS is_key
+FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname = ANY ($2)`;
+
+/** Two mirrors that begin at once make the tables one after the other. */
+const LOCK = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
+
+/** The schema in which tables are made where the caller names none. */
+export async function currentSchema(queryable: PostgresQueryable): Promise<string> {
+  const [row] = await rowsOf(queryable, "SELECT current_schema() AS schema");
+  if (typeof row?.schema !== "string")
+    throw new ConfigurationError("postgresSink: there is no schema in the search_path");
+  return row.schema;
+}
+
+/**
+ * Makes what is missing; where nothing is, no right to make tables is needed. Gives the resources whose tables got columns.
+ *
+ * @throws ConfigurationError when a table is somebody else's, or the database cannot hold all characters.
+ */
+export async function makeTables(queryable: PostgresQueryable, schema: string): Promise<MirrorResource[]> {
+  await checkEncoding(queryable);
+  const found = await columnsFound(queryable, schema);
+  const commands: string[] = [];
+  const extended: MirrorResource[] = [];
+  for (const resource of ["items", "lots", "stockLevels"] as const) {
+    const table = TABLES[resource];
+    const columns = found.get(table.name);
+    const missing = columns && missingColumns(table, TYPES, columns);
+    if (!missing) commands.push(createTable(schema, table));
+    else if (missing.length > 0) {
+      commands.push(addColumns(schema, table, missing));
+      extended.push(resource);
+    }
+  }
+  if (!found.has(STATE_TABLE)) commands.push(createState(schema));
+  if (commands.length > 0) {
+    await runAll(queryable, [LOCK, ...(await createSchema(queryable, schema)), ...commands]);
+  }
+  return extended;
+}
+
+export const tableName = (schema: string, name: string) => `${quoted(schema)}.${quoted(name)}`;
+
+async function checkEncoding(queryable: PostgresQueryable): Promise<void> {
+  const [row] = await rowsOf(queryable, "SELECT current_setting('server_encoding') AS encoding");
+  if (row?.encoding === "UTF8") return;
+  throw new ConfigurationError(`postgresSink: the encoding of the database must be UTF8, not ${row?.encoding}`);
+}
+
+/** The columns of the tables that are there, with their types. */
+async function columnsFound(queryable: PostgresQueryable, schema: string): Promise<Map<string, Map<string, string>>> {
+  const names = [...Object.values(TABLES).map(({ name }) => name), STATE_TABLE];
+  const found = new Map<string, Map<string, string>>();
+  for (const row of await rowsOf(queryable, FIND_COLUMNS, [schema, names])) {
+    const columns = found.get(String(row.table)) ?? new Map<string, string>();
+    found.set(
+      String(row.table),
+      columns.set(String(row.column), row.is_key === "t" ? row.type + PRIMARY_KEY : String(row.type)),
+    );
+  }
+  return found;
+}
+
+/** Only where it is missing: `IF NOT EXISTS` needs the right to make one even if there is nothing to do. */
+async function createSchema(queryable: PostgresQueryable, schema: string): Promise<string[]> {
+  const found = await rowsOf(queryable, "SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
+  return found.length > 0 ? [] : [`CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}`];
+}
+
+function createTable(schema: string, table: Table): string {
+  const columns = [...columnTypes(table, TYPES)].map(
+    ([name, type]) => `${quoted(name)} ${type}${name === EXTRA ? " NOT NULL DEFAULT '{}'" : ""}`,
+  );
+  return `CREATE TABLE IF NOT EXISTS ${tableName(schema, table.name)} (${columns})`;
+}
+
+function addColumns(schema: string, table: Table, missing: readonly string[]): string {
+  const types = columnTypes(table, TYPES);
+  const additions = missing.map((name) => `ADD COLUMN IF NOT EXISTS ${quoted(name)} ${types.get(name)}`);
+  return `ALTER TABLE ${tableName(schema, table.name)} ${additions}`;
+}
+
+/** One row from the beginning, so that there is always one to be locked. */
+function createState(schema: string): string {
+  const name = tableName(schema, STATE_TABLE);
+  return `CREATE TABLE IF NOT EXISTS ${name} (id smallint PRIMARY KEY CHECK (id = 1), state text);
+INSERT INTO ${name} VALUES (1, NULL) ON CONFLICT DO NOTHING`;
+}

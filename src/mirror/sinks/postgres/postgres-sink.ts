@@ -1,0 +1,112 @@
+import { z } from "zod";
+import { lazy } from "../../../schemas/field.js";
+import type { MirrorBatch, MirrorSink } from "../../sink.js";
+import type { MirrorRecord, MirrorResource } from "../../tables.js";
+import { checkOptions } from "../check-options.js";
+import { notOpen } from "../not-open.js";
+import { isQueryable, type OwnPool, ownPool, type PostgresQueryable } from "./connection.js";
+import { PostgresCopy } from "./postgres-copy.js";
+import { currentSchema, makeTables } from "./postgres-schema.js";
+
+/** Where {@link postgresSink} keeps a copy: exactly one of `pool`, `client` and `connectionString`. */
+export interface PostgresSinkOptions {
+  /** A `Pool` of `pg`. It is used, and never closed. */
+  pool?: PostgresQueryable | undefined;
+  /** A connected `Client` of `pg`, outside of a transaction. It is used, and never closed. */
+  client?: PostgresQueryable | undefined;
+  /** Address of the database, for a connection of the sink's own. It needs the package `pg`. */
+  connectionString?: string | undefined;
+  /**
+   * The schema that holds the tables; made where there is none.
+   * @default the first of the search_path that exists
+   */
+  schema?: string | undefined;
+}
+
+const optionsSchema = lazy(() => {
+  const queryable = z.custom<PostgresQueryable>(isQueryable, { error: "must be a Pool or a Client of pg" });
+  return z
+    .strictObject({
+      pool: queryable,
+      client: queryable,
+      connectionString: z.string().min(1),
+      schema: z.string().min(1),
+    })
+    .partial()
+    .refine(({ schema, ...places }) => Object.values(places).filter((place) => place !== undefined).length === 1, {
+      error: "needs exactly one of pool, client and connectionString",
+    });
+});
+
+/**
+ * A copy in PostgreSQL: the tables `items`, `lots` and `stock_levels` with a column for each documented field, spelled as on
+ * the wire, so that SQL has to quote them: `select "recNo" from lots`. Integers are `bigint`, decimals `numeric`, datetimes the
+ * text that came. The column `extra` is `json` of the fields that the service adds, and of values that no column can hold, such
+ * as text with a NUL.
+ *
+ * A batch and the state that goes with it are written by one command. Two mirrors cannot write to one copy: the second is
+ * refused.
+ *
+ * `open()` rejects with a `ConfigurationError` where a table of one of these names is somebody else's, and where the encoding
+ * of the database is not UTF8. Where the tables are there, the user needs no right to make any.
+ *
+ * @throws ConfigurationError when the options are wrong.
+ */
+export function postgresSink(options: PostgresSinkOptions): MirrorSink {
+  checkOptions("postgresSink", optionsSchema(), options);
+  return new PostgresSink({ ...options });
+}
+
+async function openCopy(connection: PostgresQueryable, givenSchema: string | undefined): Promise<PostgresCopy> {
+  const schema = givenSchema ?? (await currentSchema(connection));
+  const extended = await makeTables(connection, schema);
+  const copy = new PostgresCopy(connection, schema);
+  for (const resource of extended) await copy.fillColumns(resource);
+  return copy;
+}
+
+class PostgresSink implements MirrorSink {
+  readonly #options: PostgresSinkOptions;
+  #ownPool: OwnPool | undefined;
+  #copy: PostgresCopy | undefined;
+
+  constructor(options: PostgresSinkOptions) {
+    this.#options = options;
+  }
+
+  async open(): Promise<string | undefined> {
+    this.#copy ??= await openCopy(await this.#connection(), this.#options.schema);
+    return this.#copy.state();
+  }
+
+  keys(resource: MirrorResource): AsyncIterable<readonly number[]> {
+    return this.#opened.tables[resource].keys();
+  }
+
+  async read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]> {
+    return this.#opened.tables[resource].read(keys);
+  }
+
+  async commit(batch: MirrorBatch): Promise<void> {
+    await this.#opened.commit(batch);
+  }
+
+  async close(): Promise<void> {
+    const pool = this.#ownPool;
+    this.#ownPool = undefined;
+    this.#copy = undefined;
+    await pool?.end();
+  }
+
+  async #connection(): Promise<PostgresQueryable> {
+    const { pool, client, connectionString = "" } = this.#options;
+    const given = pool ?? client;
+    if (given) return given;
+    this.#ownPool ??= await ownPool(connectionString);
+    return this.#ownPool;
+  }
+
+  get #opened(): PostgresCopy {
+    return this.#copy ?? notOpen("postgresSink");
+  }
+}

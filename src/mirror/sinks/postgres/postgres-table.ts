@@ -1,0 +1,74 @@
+import type { MirrorBatch } from "../../sink.js";
+import type { ColumnType, MirrorRecord, Table } from "../../tables.js";
+import { KEYS_AT_ONCE, keysInBatches } from "../key-batch.js";
+import { EXTRA, RowCodec } from "../row.js";
+import { quoted } from "../schema-change.js";
+import { type PostgresQueryable, rowsOf } from "./connection.js";
+import { STATE_TABLE, TYPES, tableName } from "./postgres-schema.js";
+
+/** The rows of one resource. */
+export class PostgresTable {
+  readonly #queryable: PostgresQueryable;
+  readonly #key: string;
+  readonly #codec: RowCodec;
+  readonly #commit: string;
+  readonly #read: string;
+  readonly #keysAfter: string;
+  readonly #keysWithExtra: string;
+
+  constructor(queryable: PostgresQueryable, schema: string, table: Table) {
+    this.#queryable = queryable;
+    this.#key = table.key;
+    this.#codec = new RowCodec(table);
+    const name = tableName(schema, table.name);
+    const key = quoted(table.key);
+    const columns = this.#codec.columns.map(quoted);
+    const types = [...Object.values<ColumnType>(table.columns).map((type) => TYPES[type]), TYPES.extra];
+    const updates = columns.filter((column) => column !== key).map((column) => `${column} = excluded.${column}`);
+    // The state comes first, and nothing is written unless it is the expected one: its row is the lock.
+    this.#commit = `
+WITH mine AS (
+  UPDATE ${tableName(schema, STATE_TABLE)} SET state = $2 WHERE id = 1 AND state IS NOT DISTINCT FROM $1 RETURNING id
+), put AS (
+  INSERT INTO ${name} (${columns})
+  SELECT ${columns} FROM unnest(${types.map((type, index) => `$${index + 4}::${type}[]`)}) AS row (${columns})
+  WHERE EXISTS (SELECT FROM mine)
+  ON CONFLICT (${key}) DO UPDATE SET ${updates}
+), dropped AS (
+  DELETE FROM ${name} WHERE ${key} = ANY ($3::bigint[]) AND EXISTS (SELECT FROM mine)
+)
+SELECT id FROM mine`;
+    this.#read = `SELECT ${columns} FROM ${name} WHERE ${key} = ANY ($1::bigint[])`;
+    this.#keysAfter = `SELECT ${key} FROM ${name} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${KEYS_AT_ONCE}`;
+    this.#keysWithExtra = `SELECT ${key} FROM ${name} WHERE ${EXTRA}::text <> '{}'`;
+  }
+
+  /** Whether it was written: not when the saved state is another. */
+  async commit({ upsert, remove, previousState, state }: CommitBatch): Promise<boolean> {
+    const rows = upsert.map((record) => this.#codec.encode(record));
+    const byColumn = this.#codec.columns.map((_, index) => rows.map((row) => row[index]));
+    const values = [previousState, state, remove, ...byColumn];
+    const mine = await rowsOf(this.#queryable, this.#commit, values);
+    return mine.length > 0;
+  }
+
+  async read(keys: readonly number[]): Promise<MirrorRecord[]> {
+    const rows = await rowsOf(this.#queryable, this.#read, [keys]);
+    return rows.map((row) => this.#codec.decode(row));
+  }
+
+  keys(): AsyncGenerator<readonly number[]> {
+    return keysInBatches(async (last) => this.#keysOf(await rowsOf(this.#queryable, this.#keysAfter, [last])));
+  }
+
+  /** Keys of the records of which not all is in columns of its own. */
+  async keysWithExtra(): Promise<number[]> {
+    return this.#keysOf(await rowsOf(this.#queryable, this.#keysWithExtra));
+  }
+
+  #keysOf(rows: readonly Readonly<Record<string, unknown>>[]): number[] {
+    return rows.map((row) => Number(row[this.#key]));
+  }
+}
+
+type CommitBatch = Pick<MirrorBatch, "upsert" | "remove"> & Record<"previousState" | "state", string | undefined>;

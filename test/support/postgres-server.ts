@@ -1,0 +1,94 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "pg";
+import { canRun, installPackage } from "./debian-package.js";
+import { freePort } from "./free-port.js";
+
+/** A PostgreSQL server to test with: one that runs already, or one of our own. */
+export interface TestPostgres {
+  /** Address of a database in which tests may make schemas. */
+  readonly url: string;
+  /** Ends a server of our own. */
+  close(): Promise<void>;
+}
+
+/** Debian keeps the programs of each version apart. */
+const DEBIAN_VERSIONS = "/usr/lib/postgresql";
+
+/**
+ * The server that `STOCKLOT_TEST_POSTGRES_URL` names; else a private one from the installed programs, on a free port of the
+ * loopback interface; else PostgreSQL is installed first, where that is possible without a question. `undefined`, with one
+ * line that says so, where none can be had.
+ *
+ * @throws Error in the last case when `STOCKLOT_REQUIRE_POSTGRES=1`.
+ */
+export async function findPostgres(): Promise<TestPostgres | undefined> {
+  const url = process.env.STOCKLOT_TEST_POSTGRES_URL;
+  if (url) return { url, close: async () => {} };
+  const programs = findPrograms() ?? (installPackage("postgresql") ? findPrograms() : undefined);
+  if (programs !== undefined) return startServer(programs);
+  const message =
+    "no PostgreSQL: set STOCKLOT_TEST_POSTGRES_URL, or install postgresql; the tests that need one are skipped";
+  if (process.env.STOCKLOT_REQUIRE_POSTGRES === "1") throw new Error(message);
+  console.warn(message);
+  return undefined;
+}
+
+/** The folder of the programs, with a slash behind it; empty when they are in the PATH. */
+function findPrograms(): string | undefined {
+  const versions = existsSync(DEBIAN_VERSIONS)
+    ? readdirSync(DEBIAN_VERSIONS).sort((a, b) => Number(b) - Number(a))
+    : [];
+  const folders = ["", ...versions.map((version) => `${DEBIAN_VERSIONS}/${version}/bin/`)];
+  return folders.find((folder) => canRun(`${folder}initdb`) && canRun(`${folder}postgres`));
+}
+
+async function startServer(programs: string): Promise<TestPostgres> {
+  const directory = mkdtempSync(join(tmpdir(), "stocklot-postgres-"));
+  const user = serverUser();
+  if (user) chownSync(directory, user.uid, user.gid);
+  const data = join(directory, "data");
+  const init = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
+  execFileSync(`${programs}initdb`, init, { stdio: "ignore", cwd: directory, ...user });
+  const port = await freePort();
+  const settings = { listen_addresses: "127.0.0.1", port, unix_socket_directories: "", fsync: "off" };
+  const server = spawn(
+    `${programs}postgres`,
+    ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])],
+    { stdio: "ignore", cwd: directory, ...user },
+  );
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  await whenReady(url, server);
+  return {
+    url,
+    close: async () => {
+      const exited = new Promise((resolve) => server.once("exit", resolve));
+      // Fast shutdown: whoever is connected is cut off.
+      server.kill("SIGINT");
+      await exited;
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** PostgreSQL refuses to run as root; Debian's package makes a user for it. */
+function serverUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const id = (option: string) => Number(execFileSync("id", [option, "postgres"], { encoding: "utf8" }));
+  return { uid: id("-u"), gid: id("-g") };
+}
+
+async function whenReady(url: string, server: ChildProcess): Promise<void> {
+  for (;;) {
+    const client = new Client(url);
+    try {
+      await client.connect();
+      return await client.end();
+    } catch (error) {
+      if (server.exitCode !== null) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
