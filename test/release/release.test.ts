@@ -1,0 +1,44 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
+import packageLock from "../../package-lock.json" with { type: "json" };
+import { released } from "../../release/changelog.js";
+import { versionFile } from "../../release/version-file.js";
+import { VERSION } from "../../src/version.js";
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+
+describe("the version", () => {
+  it("is the same in package.json, its lock file and the client", () => {
+    expect(VERSION).toBe(packageJson.version);
+    expect(packageLock.version).toBe(packageJson.version);
+    expect(packageLock.packages[""].version).toBe(packageJson.version);
+  });
+
+  it("has its section in the changelog, or is not released yet", () => {
+    const sections = [...read("CHANGELOG.md").matchAll(/^## (\S+)/gm)].map(([, name]) => name);
+    expect(["Unreleased", packageJson.version]).toContain(sections[0]);
+  });
+});
+
+describe("npm version", () => {
+  it("writes the file of the version as it is", () => {
+    expect(versionFile(packageJson.version)).toBe(read("src/version.ts"));
+    expect(packageJson.scripts.version).toBe("tsx release/on-version.ts");
+  });
+
+  it("puts what was unreleased under the version", () => {
+    const log = "# Changelog\n\n## Unreleased\n\n- New.\n\n## 0.1.0 (2026-01-01)\n\n- First.\n";
+    expect(released(log, "0.2.0", "2026-02-01")).toBe(
+      "# Changelog\n\n## 0.2.0 (2026-02-01)\n\n- New.\n\n## 0.1.0 (2026-01-01)\n\n- First.\n",
+    );
+  });
+
+  it.each([
+    ["no section", "# Changelog\n\n## 0.1.0 (2026-01-01)\n\n- First.\n"],
+    ["an empty section", "# Changelog\n\n## Unreleased\n\n## 0.1.0 (2026-01-01)\n\n- First.\n"],
+    ["an empty section and no other", "# Changelog\n\n## Unreleased\n"],
+  ])("stops where the changelog has %s", (_, log) => {
+    expect(() => released(log, "0.2.0", "2026-02-01")).toThrow("say there what is new");
+  });
+});
