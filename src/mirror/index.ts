@@ -1,4 +1,10 @@
-// What is not listed here is private: how rows are made, drivers, and the format of the state.
+// What is not listed here is private: how a run goes, how rows are made, drivers, and the format of the state.
+export type { FieldChange } from "./changes.js";
+export type { MirrorEstimate } from "./estimate.js";
+export type { MirrorEvent } from "./events.js";
+export { createMirror, type Mirror } from "./mirror.js";
+export type { MirrorOptions, RunOptions, WatchOptions } from "./options.js";
+export type { MirrorCounts, MirrorProgress, MirrorReading, MirrorReport, MirrorResourceReport } from "./report.js";
 export type { MirrorBatch, MirrorSink } from "./sink.js";
 export * from "./sinks/index.js";
 export type { MirrorRecord, MirrorRecords, MirrorResource } from "./tables.js";

@@ -1,0 +1,42 @@
+/**
+ * Keeps items, lots and stock levels in a PostgreSQL database, every minute until it is interrupted (Ctrl-C). What it was
+ * doing then goes on at the next start.
+ *
+ *     DATABASE_URL=postgres://… npx tsx examples/mirror-postgres.ts [seconds between two runs]
+ */
+import { InventoryClient } from "stocklot";
+import { createMirror, postgresSink } from "stocklot/mirror";
+import { connect } from "./connect.js";
+import { mirrorBar, printReport } from "./mirror-report.js";
+
+const connectionString = process.env.DATABASE_URL;
+if (!connectionString) {
+  console.error("DATABASE_URL names the database, for example postgres://user:password@localhost/stock");
+  process.exit(2);
+}
+const [seconds = "60"] = process.argv.slice(2);
+const { service } = connect({ items: 400, lots: 10_000 });
+const client = new InventoryClient(service);
+const sink = postgresSink({ connectionString, schema: "stocklot" });
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+
+let bar = mirrorBar();
+await createMirror({ client, sink }).watch({
+  everyMs: Number(seconds) * 1_000,
+  signal: stop.signal,
+  onProgress: (progress) => bar.update(progress),
+  onReport: (report) => {
+    bar.end();
+    printReport(report);
+    bar = mirrorBar();
+  },
+  onError: (error) => {
+    bar.end();
+    console.error("failed, will try again:", error instanceof Error ? error.message : error);
+    bar = mirrorBar();
+  },
+});
+bar.end();
+await sink.close();
+await client.close();

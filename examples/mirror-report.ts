@@ -1,0 +1,45 @@
+/** What the two mirrors print: a bar for each resource, and a table of what a run did. */
+import type { MirrorProgress, MirrorReport } from "stocklot/mirror";
+import { number, type ProgressBar, printTable, progressBar } from "./terminal.js";
+
+const LABELS = { items: "items       ", lots: "lots        ", stockLevels: "stock levels" };
+
+/** A bar for each reading of a resource, one below the other. */
+export function mirrorBar(): { update(progress: MirrorProgress): void; end(): void } {
+  let bar: ProgressBar | undefined;
+  let now = "";
+  let etaMs: number | null = null;
+  return {
+    update: (progress) => {
+      const { resource, reading } = progress;
+      ({ etaMs } = progress);
+      if (now !== `${resource} ${reading}`) {
+        bar?.end();
+        now = `${resource} ${reading}`;
+        bar = progressBar(LABELS[resource], () => (etaMs ? `${Math.ceil(etaMs / 1000)} s left` : ""));
+      }
+      bar?.update(progress);
+    },
+    end: () => {
+      bar?.end();
+      bar = undefined;
+    },
+  };
+}
+
+export function printReport({ kind, resources, requests, durationMs, quotaUsed }: MirrorReport): void {
+  printTable(
+    ["resource", "in copy", "read", "added", "changed", "removed", "requests"],
+    Object.entries(resources).map(([resource, { inCopy, records, added, changed, removed, requests }]) => [
+      resource,
+      inCopy,
+      records,
+      added,
+      changed,
+      removed,
+      requests,
+    ]),
+  );
+  const seconds = number(durationMs / 1000);
+  console.log(`  ${kind}: ${requests} requests in ${seconds} s, ${number(quotaUsed * 100)} % of the rate limit\n`);
+}

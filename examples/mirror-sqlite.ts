@@ -1,0 +1,53 @@
+/**
+ * Keeps items, lots and stock levels in an SQLite database: the first run reads everything, later ones what has changed.
+ *
+ *     npx tsx examples/mirror-sqlite.ts [file.db]
+ */
+import { mkdir, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { InventoryClient } from "stocklot";
+import { createMirror, sqliteSink } from "stocklot/mirror";
+import { connect, outFile } from "./connect.js";
+import { mirrorBar, printReport } from "./mirror-report.js";
+
+const { service, sandbox } = connect({ items: 400, lots: 10_000 });
+const [given] = process.argv.slice(2);
+const path = given ?? outFile("stock.db");
+await mkdir(dirname(path), { recursive: true });
+// A sandbox is new each time, so its copy begins anew.
+if (sandbox && !given) for (const end of ["", "-wal", "-shm"]) await rm(path + end, { force: true });
+
+const client = new InventoryClient(service);
+const sink = sqliteSink({ path });
+const mirror = createMirror({
+  client,
+  sink,
+  onEvent: (event) => {
+    if (event.type === "added") return;
+    const key = "recNo" in event.record ? `lot ${event.record.recNo}` : `${event.resource} ${event.record.partNo}`;
+    const fields = event.type === "changed" ? event.changes.map(({ field }) => field).join(", ") : "";
+    console.log(`  ${key} ${event.type} ${fields}`);
+  },
+});
+
+const { requests, durationMs } = await mirror.estimate();
+console.log(`The next run takes about ${requests} requests and ${Math.ceil(durationMs / 1000)} s.`);
+await run();
+if (sandbox) {
+  // Somebody has to change something between two runs.
+  const [item] = await client.items.list().toArray({ limit: 1 });
+  const [lot] = await client.inventory.listLots().toArray({ limit: 1 });
+  if (!item || !lot) throw new Error("the sandbox came without items");
+  await client.items.update(item.shortID, { putUp: "Box of 100" });
+  await client.inventory.issue({ itemID: lot.shortID, units: 1, wid: lot.wID, reasonCode: 1, recno: lot.recNo });
+  console.log("(changed one item, issued from one lot)");
+  await run();
+}
+await sink.close();
+await client.close();
+
+async function run(): Promise<void> {
+  const bar = mirrorBar();
+  const report = await mirror.run({ onProgress: bar.update }).finally(bar.end);
+  printReport(report);
+}

@@ -1,0 +1,144 @@
+import { ConfigurationError } from "../errors/index.js";
+import { onAbort } from "../time/abort.js";
+import { startTimer } from "../time/timer.js";
+import { Copy } from "./copy.js";
+import { estimateOf, type MirrorEstimate } from "./estimate.js";
+import { ResourceList } from "./lists.js";
+import {
+  checkMirrorOptions,
+  checkRunOptions,
+  checkWatchOptions,
+  type MirrorOptions,
+  type RunOptions,
+  type WatchOptions,
+} from "./options.js";
+import { type MirrorReport, reportOf } from "./report.js";
+import type { MirrorResource } from "./tables.js";
+import { Tally } from "./tally.js";
+import { Update } from "./update.js";
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/** Items first: a change of theirs may show in their lots. */
+const RESOURCES = ["items", "lots", "stockLevels"] as const satisfies readonly MirrorResource[];
+
+/**
+ * A local copy of items, lots and stock levels that is kept right: the first run reads everything, later ones what was
+ * modified since, and full passes find what is gone.
+ *
+ * @example
+ * const mirror = createMirror({ client, sink: sqliteSink({ path: "stock.db" }) });
+ * const report = await mirror.run();
+ * console.log(`${report.added} added, ${report.changed} changed, ${report.removed} removed`);
+ * @throws ConfigurationError when an option is wrong.
+ */
+export function createMirror(options: MirrorOptions): Mirror {
+  checkMirrorOptions(options);
+  return new Mirror(options);
+}
+
+/** Made by {@link createMirror}. One run at a time. */
+export class Mirror {
+  readonly #options: MirrorOptions;
+  #isBusy = false;
+
+  /** @internal */
+  constructor(options: MirrorOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Brings the copy up to date. After it, the copy has every change that the service showed before the run began; what is
+   * gone is found by full passes, see {@link MirrorOptions.fullPassEveryMs}.
+   *
+   * It may be interrupted at any point, killed too: what is in the copy stays, and the next run goes on. The first reading
+   * goes on where it was.
+   *
+   * @throws ConfigurationError when this mirror is at work already, or the copy was written by another version.
+   * @throws PaginationError when the list changes too fast to be read without gaps.
+   * @throws what the client throws, the sink, and \`onEvent\`.
+   */
+  async run(options: RunOptions = {}): Promise<MirrorReport> {
+    checkRunOptions(options);
+    const { signal, onProgress, full = false } = options;
+    return await this.#alone(async () => {
+      signal?.throwIfAborted();
+      const begunAt = performance.now();
+      const resources: MirrorReport["resources"] = {};
+      for await (const [resource, update] of this.#updates({ signal, onProgress, full })) {
+        resources[resource] = await update.run();
+      }
+      return reportOf(resources, performance.now() - begunAt, this.#options.client.rateLimit);
+    });
+  }
+
+  /**
+   * Runs again and again until the signal aborts, then resolves. Keeps the process alive.
+   *
+   * @throws what a run throws, unless \`onError\` is given.
+   */
+  async watch(options: WatchOptions): Promise<void> {
+    checkWatchOptions(options);
+    const { everyMs, signal, onProgress, onReport, onError } = options;
+    while (!signal?.aborted) {
+      const dueAt = performance.now() + everyMs;
+      try {
+        const report = await this.run({ signal, onProgress });
+        onReport?.(report);
+      } catch (error) {
+        if (signal?.aborted) return;
+        if (!onError) throw error;
+        onError(error);
+      }
+      if (!signal?.aborted) await sleep(dueAt - performance.now(), signal);
+    }
+  }
+
+  /** What the next run will take, from one small request a resource: made before it, to plan it. Changes nothing in the copy. */
+  async estimate({ signal, full = false }: Pick<RunOptions, "signal" | "full"> = {}): Promise<MirrorEstimate> {
+    return await this.#alone(async () => {
+      const resources: MirrorEstimate["resources"] = {};
+      for await (const [resource, update] of this.#updates({ signal, full, onProgress: undefined })) {
+        resources[resource] = await update.estimate();
+      }
+      return estimateOf(resources, this.#options.client.rateLimit);
+    });
+  }
+
+  /** One after the other, on the copy as it was saved last. */
+  async *#updates({ signal, full, onProgress }: RunOptions & { full: boolean }) {
+    const { client, sink, onEvent, overlapMs = MINUTE_MS, fullPassEveryMs = DAY_MS, concurrency = 2 } = this.#options;
+    const copy = await Copy.open(sink, onEvent);
+    for (const resource of this.#options.resources ?? RESOURCES) {
+      const tally = new Tally();
+      const list = new ResourceList(client, resource, { signal, concurrency }, tally);
+      const update = new Update(resource, list, copy, tally, { full, fullPassEveryMs, overlapMs, onProgress });
+      yield [resource, update] as const;
+    }
+  }
+
+  /** Two at once would write over each other. */
+  async #alone<T>(action: () => Promise<T>): Promise<T> {
+    if (this.#isBusy) throw new ConfigurationError("mirror: this mirror is at work already");
+    this.#isBusy = true;
+    try {
+      return await action();
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+}
+
+/** Resolves after a time, or when the signal aborts. */
+function sleep(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const ended = signal === undefined ? () => {} : onAbort(signal, () => finish());
+    const stop = startTimer(delayMs, () => finish());
+    const finish = () => {
+      stop();
+      ended();
+      resolve();
+    };
+  });
+}

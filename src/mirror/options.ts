@@ -1,0 +1,129 @@
+import { z } from "zod";
+import type { InventoryClient } from "../client.js";
+import { checkInput } from "../core/check-input.js";
+import { callback, durationMs } from "../core/request-options.js";
+import { integer, lazy } from "../schemas/field.js";
+import type { OnEvent } from "./copy.js";
+import type { MirrorProgress, MirrorReport } from "./report.js";
+import type { MirrorSink } from "./sink.js";
+import { checkOptions } from "./sinks/check-options.js";
+import type { MirrorResource } from "./tables.js";
+
+/** Options of {@link createMirror}. */
+export interface MirrorOptions {
+  /** The client that reads. It stays the caller's: the mirror does not close it. */
+  client: InventoryClient;
+  /** Where the copy is kept: `sqliteSink`, `postgresSink`, `ndjsonSink`, or the caller's own. */
+  sink: MirrorSink;
+  /**
+   * What is mirrored, read in the order given. Lots show the description of their item; if that is to be followed at once,
+   * mirror items too.
+   * @default ["items", "lots", "stockLevels"]
+   */
+  resources?: readonly MirrorResource[] | undefined;
+  /**
+   * Told what happened to each record, after the copy has it, one after the other; a promise is waited for. After a crash
+   * the last few may be told again, none is left out. An error that it throws ends the run, and what it was told then is
+   * told again by the next.
+   * @default none
+   */
+  onEvent?: OnEvent | undefined;
+  /**
+   * How long the copy goes without a full pass, in ms. A run makes one also when it notices that records are gone, and each
+   * time for a list that ignores `modifiedSince`. `Infinity` for none but those.
+   * @default 86_400_000, a day
+   */
+  fullPassEveryMs?: number | undefined;
+  /**
+   * How far an increment reaches back before the beginning of the reading before it, in ms of the service's clock: for
+   * clocks within the service that differ, and changes that show later than they are dated. Records that come again are
+   * compared and left alone.
+   * @default 60_000
+   */
+  overlapMs?: number | undefined;
+  /**
+   * Pages read side by side.
+   * @default 2
+   */
+  concurrency?: number | undefined;
+}
+
+/** Options of a run. */
+export interface RunOptions {
+  /** Ends the run, which then rejects with the signal's reason. What is in the copy stays, and the next run goes on. */
+  signal?: AbortSignal | undefined;
+  /** Called after each page that was saved. An error that it throws ends the run. */
+  onProgress?: ((progress: MirrorProgress) => void) | undefined;
+  /**
+   * Reads everything, finds what the service no longer has, and finds out anew which lists honour `modifiedSince`.
+   * @default false
+   */
+  full?: boolean | undefined;
+}
+
+/** Options of a watch. */
+export interface WatchOptions {
+  /** From the beginning of a run to that of the next, in ms. A run that takes longer is followed by the next at once. */
+  everyMs: number;
+  /** Ends the watch; the run that is under way is interrupted. */
+  signal?: AbortSignal | undefined;
+  /** Called after each page that was saved. */
+  onProgress?: ((progress: MirrorProgress) => void) | undefined;
+  /** Called after each run. */
+  onReport?: ((report: MirrorReport) => void) | undefined;
+  /**
+   * Called when a run fails; the watch goes on. Without it, or when it throws, the watch rejects.
+   * @default none
+   */
+  onError?: ((error: unknown) => void) | undefined;
+}
+
+const signal = () => z.custom<AbortSignal>((value) => value instanceof AbortSignal, "must be an AbortSignal");
+
+const having = (names: string[], message: string) =>
+  z.custom((value) => typeof value === "object" && value !== null && names.every((name) => name in value), message);
+
+const optionsSchema = lazy(() =>
+  z.strictObject({
+    client: having(["items", "inventory", "rateLimit"], "must be an InventoryClient"),
+    sink: having(["open", "keys", "read", "commit", "close"], "must have open, keys, read, commit and close"),
+    resources: z
+      .array(z.enum(["items", "lots", "stockLevels"]))
+      .min(1)
+      .refine((names) => new Set(names).size === names.length, "must name each resource once")
+      .optional(),
+    onEvent: callback().optional(),
+    fullPassEveryMs: durationMs().optional(),
+    overlapMs: z.number().min(0).optional(),
+    concurrency: integer().min(1).optional(),
+  }),
+);
+
+const runSchema = lazy(() =>
+  z.strictObject({ signal: signal().optional(), onProgress: callback().optional(), full: z.boolean().optional() }),
+);
+
+const watchSchema = lazy(() =>
+  z.strictObject({
+    everyMs: durationMs(),
+    signal: signal().optional(),
+    onProgress: callback().optional(),
+    onReport: callback().optional(),
+    onError: callback().optional(),
+  }),
+);
+
+/** Throws a `ConfigurationError` that names each option that is wrong. */
+export function checkMirrorOptions(options: MirrorOptions): void {
+  checkOptions("mirror options", optionsSchema(), options);
+}
+
+/** Rejects options that are wrong, with an `InputValidationError`. */
+export function checkRunOptions(options: RunOptions): void {
+  checkInput("mirror.run", runSchema, options);
+}
+
+/** The same for a watch. */
+export function checkWatchOptions(options: WatchOptions): void {
+  checkInput("mirror.watch", watchSchema, options);
+}

@@ -1,0 +1,214 @@
+import { InputValidationError, PaginationError } from "../errors/index.js";
+import type { Estimate } from "../paging/page.js";
+import { SeenKeys } from "../paging/seen-keys.js";
+import { type Copy, keysOf } from "./copy.js";
+import type { Reading, ResourceList } from "./lists.js";
+import { isWorthVerifying, probe, verdictAfter } from "./modified-since.js";
+import type { MirrorProgress, MirrorReading, MirrorResourceReport } from "./report.js";
+import { mayRepair, nextReading, type Plan, reachingBack } from "./schedule.js";
+import type { ResourceState } from "./state.js";
+import type { MirrorRecords, MirrorResource } from "./tables.js";
+import type { Tally } from "./tally.js";
+
+export interface UpdateSettings extends Plan {
+  onProgress: ((progress: MirrorProgress) => void) | undefined;
+}
+
+/** Brings the copy of one resource up to date. */
+export class Update<R extends MirrorResource> {
+  readonly #resource: R;
+  readonly #list: ResourceList<R>;
+  readonly #copy: Copy;
+  readonly #tally: Tally;
+  readonly #settings: UpdateSettings;
+  readonly #done = { added: 0, changed: 0, removed: 0 };
+  readonly #readings: MirrorReading[] = [];
+  #surplus: number | null = null;
+
+  constructor(resource: R, list: ResourceList<R>, copy: Copy, tally: Tally, settings: UpdateSettings) {
+    this.#resource = resource;
+    this.#list = list;
+    this.#copy = copy;
+    this.#tally = tally;
+    this.#settings = settings;
+  }
+
+  async run(): Promise<MirrorResourceReport> {
+    const begunAt = performance.now();
+    const next = nextReading(this.#state, this.#settings, Date.now());
+    let awaitsFullPass = false;
+    if (next.reading === "first") await this.#firstReading();
+    else if (next.reading === "full") await this.#fullPass();
+    else {
+      await this.#increment(next.mark);
+      awaitsFullPass = await this.#hasDrifted();
+      if (awaitsFullPass && mayRepair(this.#state, Date.now())) {
+        await this.#fullPass();
+        awaitsFullPass = false;
+      }
+    }
+    const { modifiedSince, count } = this.#state;
+    return {
+      readings: this.#readings,
+      ...this.#tally,
+      ...this.#done,
+      inCopy: count,
+      surplus: this.#surplus,
+      awaitsFullPass,
+      honoursModifiedSince: modifiedSince === undefined ? null : modifiedSince === "honoured",
+      durationMs: performance.now() - begunAt,
+    };
+  }
+
+  get #state(): ResourceState {
+    return this.#copy.stateOf(this.#resource);
+  }
+
+  /** Fills a new copy. Each page is saved with the place to go on from. */
+  async #firstReading(): Promise<void> {
+    const { checkpoint, mark } = this.#state;
+    const begunAt = performance.now();
+    const reading = this.#list.read({ from: checkpoint });
+    try {
+      await this.#readAll("first", reading, () => ({
+        mark: mark ?? reading.startedAt(),
+        checkpoint: reading.checkpoint() ?? checkpoint,
+      }));
+    } catch (error) {
+      if (checkpoint === undefined || !(error instanceof InputValidationError || error instanceof PaginationError))
+        throw error;
+      // The place is no longer to be found. What is in the copy already does no harm.
+      await this.#copy.save(this.#resource, { checkpoint: undefined });
+      return this.#firstReading();
+    }
+    await this.#endFullPass({ mark: mark ?? reading.startedAt(), checkpoint: undefined }, begunAt);
+    await this.#findOut();
+    await this.#count();
+  }
+
+  /** Reads all there is, and drops what is no longer there. */
+  async #fullPass(): Promise<void> {
+    const { mark } = this.#state;
+    const begunAt = performance.now();
+    const reading = this.#list.read();
+    const pass = await this.#readAll("full", reading);
+    await this.#dropUnseen(pass);
+    await this.#endFullPass({ mark: reading.startedAt() }, begunAt);
+    const { modifiedSince } = this.#state;
+    if (modifiedSince === undefined || (modifiedSince === "ignored" && this.#settings.full)) await this.#findOut();
+    await this.#verify(mark, pass.dated);
+    await this.#count();
+  }
+
+  /**
+   * Only a pass that came to its end tells what is gone. Where records do not come in the order of their keys, one may have
+   * changed its place while the list was read: then it takes a second pass to believe it.
+   */
+  async #dropUnseen(pass: Pass): Promise<void> {
+    let unseen = await this.#copy.keysWithout(this.#resource, (key) => pass.seen.has(key));
+    if (unseen.length > 0 && !pass.inOrder) {
+      const { seen } = await this.#readAll("full", this.#list.read());
+      unseen = unseen.filter((key) => !seen.has(key));
+    }
+    this.#done.removed += await this.#copy.remove(this.#resource, unseen);
+  }
+
+  /** Reads what was modified since the last reading began, and a little before: clocks and commits are not exact. */
+  async #increment(mark: number): Promise<Pass> {
+    const reading = this.#list.read({ modifiedSince: reachingBack(mark, this.#settings) });
+    const pass = await this.#readAll("increment", reading);
+    await this.#copy.save(this.#resource, { mark: reading.startedAt() });
+    return pass;
+  }
+
+  /** What the next run will take. */
+  async estimate(): Promise<Estimate & { reading: MirrorReading }> {
+    const next = nextReading(this.#state, this.#settings, Date.now());
+    const estimate = await this.#list.estimate(
+      next.reading === "increment"
+        ? { modifiedSince: reachingBack(next.mark, this.#settings) }
+        : { from: next.reading === "first" ? this.#state.checkpoint : undefined },
+    );
+    return { ...estimate, requests: estimate.requests + QUESTIONS[next.reading], reading: next.reading };
+  }
+
+  async #readAll(
+    kind: MirrorReading,
+    reading: Reading<MirrorRecords[R]>,
+    learn: () => Partial<ResourceState> = () => ({}),
+  ): Promise<Pass> {
+    this.#readings.push(kind);
+    const pass: Pass = { seen: new SeenKeys(), inOrder: true, dated: new Set() };
+    let last = Number.NEGATIVE_INFINITY;
+    for await (const { value } of reading.pages) {
+      const { added, changed, dated } = await this.#copy.write(this.#resource, value, learn());
+      this.#done.added += added;
+      this.#done.changed += changed;
+      for (const key of dated) pass.dated.add(key);
+      for (const key of keysOf(this.#resource, value)) {
+        pass.seen.add(key);
+        if (key < last) pass.inOrder = false;
+        last = key;
+      }
+      const progress = reading.progress();
+      if (progress) this.#settings.onProgress?.({ ...progress, resource: this.#resource, reading: kind });
+    }
+    return pass;
+  }
+
+  async #endFullPass(learnt: Partial<ResourceState>, begunAt: number): Promise<void> {
+    await this.#copy.save(this.#resource, {
+      ...learnt,
+      stale: undefined,
+      total: undefined,
+      lastFullPassAt: Date.now(),
+      lastFullPassMs: performance.now() - begunAt,
+    });
+  }
+
+  /** Finds out once what the list makes of `modifiedSince`. */
+  async #findOut(): Promise<void> {
+    const { count, mark = Date.now() } = this.#state;
+    await this.#copy.save(this.#resource, { modifiedSince: await probe(this.#list, count, mark) });
+  }
+
+  /** Holds what a full pass found against what an increment tells: it must list all that changed since `mark`. */
+  async #verify(mark: number | undefined, dated: ReadonlySet<number>): Promise<void> {
+    const { modifiedSince } = this.#state;
+    if (mark === undefined || dated.size === 0 || !isWorthVerifying(modifiedSince, this.#settings.full)) return;
+    const { seen } = await this.#increment(mark);
+    const complete = [...dated].every((key) => seen.has(key));
+    await this.#copy.save(this.#resource, { modifiedSince: verdictAfter(modifiedSince, complete) });
+  }
+
+  /**
+   * True if the copy cannot be right though the increment was read. Either comparison is sure whatever happens meanwhile: what
+   * was there before the increment is in the copy now, and what is added after it does not make the copy larger.
+   */
+  async #hasDrifted(): Promise<boolean> {
+    const { total = 0, stale = false } = this.#state;
+    const isShort = this.#state.count < total;
+    await this.#count();
+    return stale || isShort || (this.#surplus ?? 0) > 0;
+  }
+
+  /** Asks how many records the service has. */
+  async #count(): Promise<void> {
+    if (this.#state.modifiedSince !== "honoured") return;
+    const total = await this.#list.count();
+    this.#surplus = Math.max(0, this.#state.count - total);
+    await this.#copy.save(this.#resource, { total });
+  }
+}
+
+/** Requests that a run makes besides those for pages: how many records there are, and what `modifiedSince` does. */
+const QUESTIONS = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReading, number>;
+
+/** What a reading saw. */
+interface Pass {
+  seen: SeenKeys;
+  /** True if the records came in the order of their keys, which never change. */
+  inOrder: boolean;
+  /** Keys of the records that the service must count as modified since the copy had them last. */
+  dated: Set<number>;
+}

@@ -1,0 +1,115 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type ClientOptions, InventoryClient } from "../../src/index.js";
+import { sqliteSink } from "../../src/mirror/index.js";
+import { createSandbox } from "../../src/sandbox/index.js";
+import { type Random, seededRandom } from "../unit/paging/changing-list.js";
+
+const KILLS = 200;
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+/** In the package, so that what is not bundled is found from there. */
+const PROGRAM = join(ROOT, "node_modules/.cache/stocklot/mirror-process.mjs");
+
+const ITEMS = 300;
+const LOTS = 8_000;
+/** What reading the lots takes when nothing interrupts it. */
+const PAGES = 35;
+
+let folder: string;
+const children = new Set<ChildProcess>();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "stocklot-kill-"));
+  // One file starts faster than two thousand, 200 times.
+  await build({
+    entryPoints: [join(ROOT, "test/mirror/support/mirror-process.ts")],
+    outfile: PROGRAM,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    external: ["@photostructure/sqlite", "pg"],
+    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
+    logLevel: "error",
+  });
+});
+afterAll(async () => {
+  for (const child of children) child.kill("SIGKILL");
+  await rm(folder, { recursive: true });
+});
+
+/** Mirrors into a file, and kills that so many ms after it began; `undefined` lets it end. Gives whether it was killed. */
+async function mirrorInto(path: string, service: ClientOptions, killAfterMs: number | undefined): Promise<boolean> {
+  const { baseUrl = "", clientId = "", clientSecret = "" } = service;
+  const child = spawn(process.execPath, [PROGRAM, baseUrl, path, clientId, clientSecret], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  children.add(child);
+  const ended = once(child, "exit");
+  await Promise.race([once(child.stdout, "data"), ended]);
+  const timer = killAfterMs === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), killAfterMs);
+  const [code, signal] = await ended;
+  clearTimeout(timer);
+  children.delete(child);
+  if (signal !== "SIGKILL") expect(code).toBe(0);
+  return signal === "SIGKILL";
+}
+
+/** Holds every record of the copy against the service. */
+async function expectCopy(path: string, client: InventoryClient): Promise<void> {
+  const sink = sqliteSink({ path });
+  await sink.open();
+  const lists = [
+    ["items", "partNo", client.items.list({ includeDiscontinued: true })],
+    ["lots", "recNo", client.inventory.listLots()],
+    ["stockLevels", "partNo", client.inventory.listStockLevels()],
+  ] as const;
+  for (const [resource, key, list] of lists) {
+    const byKey = (records: readonly object[]) => new Map(records.map((record) => [Reflect.get(record, key), record]));
+    const keys: number[] = [];
+    for await (const some of sink.keys(resource)) keys.push(...some);
+    expect(byKey(await sink.read(resource, keys)), resource).toEqual(byKey(await list.toArray()));
+  }
+  await sink.close();
+}
+
+/** Fills copies until so many processes were killed on the way; what they are killed in the midst of is left to chance. */
+async function fillCopies(name: string, kills: number, random: Random): Promise<void> {
+  const sandbox = createSandbox({ items: ITEMS, lots: LOTS, rateLimit: false, latencyMs: [0, 4] });
+  const server = await sandbox.listen({ port: 0 });
+  const service = { baseUrl: server.url, ...sandbox.credentials, rateLimit: false } as const;
+  const client = new InventoryClient(service);
+  const [item] = await client.items.list().toArray({ limit: 1 });
+  let left = kills;
+  for (let copies = 0; left > 0; copies += 1) {
+    const path = join(folder, `${name}-${copies}.db`);
+    const asked = sandbox.requests.length;
+    const leftBefore = left;
+    while (await mirrorInto(path, service, left > 0 ? random(300) : undefined)) {
+      left -= 1;
+      await client.inventory.receive({ itemID: item?.shortID ?? "", units: 1, wid: 1, reasonCode: 1 });
+    }
+    const pages = sandbox.requests
+      .slice(asked)
+      .filter(
+        ({ path, query }) => path === "/Inventory" && query.pageSize !== "1" && query.modifiedSince === undefined,
+      );
+    // Each process reads one page again, and has asked for up to three that it does not live to save.
+    expect(pages.length).toBeLessThanOrEqual(PAGES + 5 * (leftBefore - left));
+    await mirrorInto(path, service, undefined);
+    await expectCopy(path, client);
+  }
+  await client.close();
+  await server.close();
+}
+
+it(`ends with a true copy when killed at ${KILLS} random points, and does not begin from the start`, {
+  timeout: 400_000,
+}, async () => {
+  await Promise.all([fillCopies("one", KILLS / 2, seededRandom(1)), fillCopies("other", KILLS / 2, seededRandom(2))]);
+});

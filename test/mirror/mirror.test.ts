@@ -1,0 +1,436 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { ConfigurationError, InputValidationError } from "../../src/index.js";
+import { createMirror, type MirrorEvent, type MirrorOptions, type MirrorProgress } from "../../src/mirror/index.js";
+import { MemorySink } from "../support/memory-sink.js";
+import { seededRandom } from "../unit/paging/changing-list.js";
+import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
+
+const HOUR_MS = 3_600_000;
+
+interface Setting extends Partial<ServiceBehaviour> {
+  items?: number;
+  lots?: number;
+  options?: Partial<MirrorOptions>;
+}
+
+/** A service with some records, an hour after they were made, and a mirror of it. */
+function setUp({ items = 30, lots = 700, options = {}, ...behaviour }: Setting = {}) {
+  const service = new ChangingService(seededRandom(3), behaviour);
+  for (let left = items; left > 0; left -= 1) service.addItem();
+  for (let left = lots; left > 0; left -= 1) service.addLot();
+  service.pass(HOUR_MS);
+  const sink = new MemorySink();
+  const events: MirrorEvent[] = [];
+  const onEvent = (event: MirrorEvent) => void events.push(event);
+  const mirror = createMirror({ client: service.client(), sink, onEvent, ...options });
+  const expectEqual = () => {
+    for (const resource of ["items", "lots", "stockLevels"] as const) {
+      expect(sink.all(resource), resource).toEqual(service.records(resource));
+    }
+  };
+  return { service, sink, events, mirror, expectEqual };
+}
+
+const IGNORED = { modifiedSince: { items: "ignored", lots: "ignored", stockLevels: "ignored" } } as const;
+
+describe("the first run", () => {
+  it("copies everything, tells of each record, and reports", async () => {
+    const { service, mirror, events, expectEqual } = setUp();
+    const report = await mirror.run();
+    expectEqual();
+    expect(events.filter(({ type }) => type === "added")).toHaveLength(report.added);
+    expect(report).toMatchObject({ kind: "full", changed: 0, removed: 0, gapsRepaired: 0, quotaUsed: 0 });
+    expect(report.records).toBe(report.added);
+    expect(report.requests).toBe(service.asked.length);
+    expect(report.resources.lots).toMatchObject({
+      readings: ["first"],
+      added: 700,
+      inCopy: 700,
+      pages: 3,
+      honoursModifiedSince: true,
+      surplus: 0,
+      awaitsFullPass: false,
+    });
+    expect(report.resources.lots?.duplicates).toBeGreaterThan(0);
+  });
+
+  it("copies only the resources that were asked for", async () => {
+    const { service, mirror, sink } = setUp({ options: { resources: ["stockLevels"] } });
+    const report = await mirror.run();
+    expect(Object.keys(report.resources)).toEqual(["stockLevels"]);
+    expect(sink.all("lots").size).toBe(0);
+    expect(new Set(service.asked.map((asked) => asked.split("?")[0]))).toEqual(new Set(["/Inventory/StockLevels"]));
+  });
+
+  it("lists discontinued items too", async () => {
+    const { service, mirror, sink } = setUp({ lots: 0 });
+    service.discontinueItem();
+    await mirror.run();
+    expect([...sink.all("items").values()].filter((item) => "discontinued" in item && item.discontinued)).toHaveLength(
+      1,
+    );
+  });
+
+  it("goes on where it was interrupted, again and again, without beginning from the start", async () => {
+    const { service, mirror, expectEqual } = setUp({ lots: 5_000, options: { concurrency: 1 } });
+    let left = 0;
+    service.beforePage = () => {
+      left -= 1;
+      if (left === 0) throw new Error("cut off");
+    };
+    let interruptions = 0;
+    for (;;) {
+      left = 9;
+      const done = await mirror.run().then(
+        () => true,
+        () => false,
+      );
+      if (done) break;
+      interruptions += 1;
+      expect(interruptions).toBeLessThan(20);
+    }
+    expectEqual();
+    expect(interruptions).toBeGreaterThan(3);
+    const pages = service.asked.filter((asked) => asked.startsWith("/Inventory?") && !asked.endsWith("pageSize=1"));
+    expect(pages.length, "22 pages, and three more for each interruption").toBeLessThanOrEqual(22 + 3 * interruptions);
+  });
+
+  it("begins again where the place to go on from is no longer to be found", async () => {
+    const { service, mirror, sink, expectEqual } = setUp({ lots: 2_000, options: { concurrency: 1 } });
+    service.beforePage = (asked) => {
+      if (asked.includes("/Inventory?") && sink.all("lots").size >= 1_000) throw new Error("cut off");
+    };
+    await expect(mirror.run()).rejects.toThrow();
+    service.beforePage = () => {};
+    for (let left = 1_500; left > 0; left -= 1) service.removeLot();
+    await mirror.run();
+    await mirror.run();
+    expectEqual();
+  });
+});
+
+describe("an increment", () => {
+  it("reads little, and tells which fields changed", async () => {
+    const { service, mirror, events, expectEqual } = setUp();
+    await mirror.run();
+    service.pass(HOUR_MS);
+    events.length = 0;
+    const asked = service.asked.length;
+    service.changeItem({ uOM: "KG" });
+    const report = await mirror.run();
+    expectEqual();
+    expect(report).toMatchObject({ kind: "increment", added: 0, changed: 1, removed: 0, records: 1 });
+    expect(report.requests).toBe(6);
+    expect(service.asked.length - asked).toBe(6);
+    expect(events).toHaveLength(1);
+    expect(events[0]).toMatchObject({ type: "changed", resource: "items", record: { uOM: "KG" } });
+    const changes = events[0]?.type === "changed" ? events[0].changes : [];
+    expect(changes.map(({ field }) => field).sort()).toEqual(["modified", "uOM"]);
+    expect(changes).toContainEqual({ field: "uOM", before: "EA", after: "KG" });
+  });
+
+  it("finds what changed in the second of its mark, and what shows late", async () => {
+    const { service, mirror, expectEqual } = setUp({ resolutionMs: 1_000, latenessMs: 20_000 });
+    await mirror.run();
+    for (let round = 0; round < 20; round += 1) {
+      service.changeLot();
+      service.changeItem();
+      await mirror.run();
+      expectEqual();
+    }
+  });
+
+  it.each([-400, 0.1, 400])("goes by the service's clock, %d days from this one's", async (days) => {
+    const { service, mirror, expectEqual } = setUp({ startsAt: Date.now() + days * 24 * HOUR_MS });
+    await mirror.run();
+    service.changeLot();
+    const report = await mirror.run();
+    expectEqual();
+    expect(report.kind).toBe("increment");
+  });
+
+  it("is not to be had where the service does not tell its time", async () => {
+    const { service, mirror, expectEqual } = setUp({ tellsTime: false });
+    await mirror.run();
+    service.changeLot();
+    expect((await mirror.run()).kind).toBe("full");
+    expectEqual();
+  });
+
+  it.each([
+    "ignored",
+    "refused",
+    "fails",
+  ] as const)("gives way to a full pass where modifiedSince is %s", async (lots) => {
+    const { service, mirror, expectEqual } = setUp({
+      modifiedSince: { items: "honoured", lots, stockLevels: "honoured" },
+    });
+    await mirror.run();
+    for (let round = 0; round < 3; round += 1) {
+      service.changeLot();
+      service.removeLot();
+      const { resources } = await mirror.run();
+      expectEqual();
+      expect(resources.lots).toMatchObject({ readings: ["full"], removed: 1 });
+      expect(resources.lots?.honoursModifiedSince).toBe(lots === "fails" ? null : false);
+      expect(resources.items?.readings).toEqual(["increment"]);
+    }
+    const probes = service.asked.filter((asked) => asked.startsWith("/Inventory?") && asked.includes("modifiedSince="));
+    if (lots !== "fails") expect(probes, "found out once").toHaveLength(lots === "ignored" ? 1 : 1);
+  });
+
+  it("is given up where modifiedSince does not go by all changes", async () => {
+    const { service, mirror, expectEqual } = setUp({
+      modifiedSince: { items: "honoured", lots: "received", stockLevels: "honoured" },
+    });
+    await mirror.run();
+    for (let round = 0; round < 2; round += 1) {
+      service.pass(HOUR_MS);
+      service.changeLot();
+      await mirror.run({ full: true });
+      expectEqual();
+      service.changeLot();
+    }
+    const { resources } = await mirror.run();
+    expectEqual();
+    expect(resources.lots).toMatchObject({ readings: ["full"], honoursModifiedSince: false });
+  });
+
+  it("reads all lots when the description of an item has changed, which they show", async () => {
+    const { service, mirror, expectEqual } = setUp();
+    await mirror.run();
+    service.pass(HOUR_MS);
+    service.describeItem();
+    const { resources } = await mirror.run();
+    expectEqual();
+    expect(resources.lots?.readings).toEqual(["increment", "full"]);
+    expect(resources.lots?.honoursModifiedSince, "lots are not blamed for it").toBe(true);
+    expect((await mirror.run()).kind).toBe("increment");
+  });
+});
+
+describe("what the service no longer has", () => {
+  it("is noticed by its number, and found by a full pass", async () => {
+    const { service, mirror, events, expectEqual } = setUp();
+    await mirror.run();
+    events.length = 0;
+    const before = service.records("lots");
+    service.removeLot();
+    service.addLot();
+    service.pass(HOUR_MS);
+    const { resources } = await mirror.run();
+    expectEqual();
+    expect(resources.lots).toMatchObject({ readings: ["increment", "full"], added: 1, removed: 1, surplus: 0 });
+    const gone = [...before.values()].find(({ recNo }) => !service.records("lots").has(recNo));
+    expect(events).toContainEqual({ type: "removed", resource: "lots", record: gone });
+  });
+
+  it("is found by a full pass at an interval", async () => {
+    const { mirror, service } = setUp({ options: { fullPassEveryMs: 1 } });
+    await mirror.run();
+    service.removeLot();
+    await delay(5);
+    expect((await mirror.run()).resources.lots).toMatchObject({ readings: ["full"], removed: 1 });
+  });
+
+  it("is never taken from a pass that was interrupted", async () => {
+    const { service, mirror, sink, events } = setUp({ lots: 3_000, ...IGNORED });
+    await mirror.run();
+    const pages = [1, 4, 9];
+    for (const page of pages) {
+      let seen = 0;
+      service.beforePage = (asked) => {
+        if (asked.startsWith("/Inventory?")) seen += 1;
+        if (seen > page) throw new Error("cut off");
+      };
+      await expect(mirror.run()).rejects.toThrow();
+      expect(sink.all("lots").size).toBe(3_000);
+    }
+    expect(events.some(({ type }) => type === "removed")).toBe(false);
+  });
+
+  it("takes a second pass to believe where lists are not sorted by key", async () => {
+    const { service, mirror, expectEqual } = setUp({ ...IGNORED, sorts: false });
+    await mirror.run();
+    service.removeLot();
+    const { resources } = await mirror.run();
+    expectEqual();
+    expect(resources.lots?.readings).toEqual(["full", "full"]);
+  });
+});
+
+describe("events", () => {
+  it("hold the run up until they are dealt with, and come when the copy has the record", async () => {
+    let atOnce = 0;
+    let most = 0;
+    const { sink, mirror } = setUp({
+      items: 5,
+      lots: 20,
+      options: {
+        onEvent: async ({ resource, record }) => {
+          atOnce += 1;
+          most = Math.max(most, atOnce);
+          await delay(1);
+          const key = "recNo" in record ? record.recNo : record.partNo;
+          expect(sink.all(resource).get(key)).toEqual(record);
+          atOnce -= 1;
+        },
+      },
+    });
+    await mirror.run();
+    expect(most).toBe(1);
+  });
+
+  it("are told again when the listener fails, and none is left out", async () => {
+    const heard: number[] = [];
+    let left = 10;
+    const { sink, mirror } = setUp({
+      items: 0,
+      lots: 600,
+      options: {
+        resources: ["lots"],
+        onEvent: ({ record }) => {
+          if (left === 0) throw new Error("listener");
+          left -= 1;
+          heard.push("recNo" in record ? record.recNo : 0);
+        },
+      },
+    });
+    await expect(mirror.run()).rejects.toThrow("listener");
+    expect(sink.all("lots").size).toBe(250);
+    left = 10_000;
+    await mirror.run();
+    expect(new Set(heard).size).toBe(600);
+    expect(heard.length).toBe(610);
+  });
+});
+
+describe("a run", () => {
+  it("tells how far it is after each page that was saved", async () => {
+    const { sink, mirror } = setUp();
+    const told: (MirrorProgress & { saved: number })[] = [];
+    await mirror.run({ onProgress: (progress) => told.push({ ...progress, saved: sink.all(progress.resource).size }) });
+    expect(told.map(({ resource, received, saved }) => [resource, received === saved])).toEqual(
+      told.map(({ resource }) => [resource, true]),
+    );
+    expect(told.at(0)).toMatchObject({ resource: "items", reading: "first", received: 30, totalCount: 30 });
+    expect(told.filter(({ resource }) => resource === "lots").at(-1)).toMatchObject({ received: 700, totalCount: 700 });
+  });
+
+  it("ends when its signal aborts, with the signal's reason, and the next goes on", async () => {
+    const { mirror, sink, expectEqual } = setUp({ lots: 2_000 });
+    const controller = new AbortController();
+    const reason = new Error("enough");
+    const onProgress = ({ resource }: MirrorProgress) => resource === "lots" && controller.abort(reason);
+    await expect(mirror.run({ signal: controller.signal, onProgress })).rejects.toBe(reason);
+    expect(sink.all("lots").size).toBeLessThan(1_000);
+    await expect(mirror.run({ signal: controller.signal })).rejects.toBe(reason);
+    await mirror.run();
+    expectEqual();
+  });
+
+  it("is one at a time", async () => {
+    const { mirror } = setUp();
+    const first = mirror.run();
+    await expect(mirror.run()).rejects.toBeInstanceOf(ConfigurationError);
+    await expect(mirror.estimate()).rejects.toBeInstanceOf(ConfigurationError);
+    await first;
+  });
+
+  it("refuses wrong options, and a state that it does not know", async () => {
+    const { mirror, sink, service } = setUp();
+    await expect(mirror.run({ ful: true } as never)).rejects.toBeInstanceOf(InputValidationError);
+    await expect(mirror.watch({ everyMs: 0 })).rejects.toBeInstanceOf(InputValidationError);
+    const client = service.client();
+    expect(() => createMirror({ client, sink, resources: [] })).toThrow(ConfigurationError);
+    expect(() => createMirror({ client, sink, resources: ["lots", "lots"] })).toThrow("once");
+    expect(() => createMirror({ client: {}, sink } as never)).toThrow("client: must be an InventoryClient");
+    expect(() => createMirror({ client, sink, overlap: 3 } as never)).toThrow("overlap");
+    const old = new MemorySink();
+    await old.commit({ resource: "lots", upsert: [], remove: [], previousState: undefined, state: '{"version":0}' });
+    await expect(createMirror({ client, sink: old }).run()).rejects.toThrow("another version");
+  });
+
+  it("fails, and writes nothing, when another mirror has written to the copy meanwhile", async () => {
+    const { service, sink, mirror } = setUp();
+    const other = createMirror({ client: service.client(), sink });
+    let intrude = true;
+    let others: Promise<string> | undefined;
+    sink.beforeCommit = ({ resource }) => {
+      if (!intrude || resource !== "lots") return;
+      intrude = false;
+      others = outcomeOf(other.run());
+    };
+    const outcomes = [await outcomeOf(mirror.run()), await others];
+    expect(outcomes.sort()).toEqual(["done", "another mirror writes to this copy"].sort());
+  });
+});
+
+describe("a watch", () => {
+  it("runs again and again until its signal aborts", async () => {
+    const { service, mirror, expectEqual } = setUp({ lots: 50 });
+    const controller = new AbortController();
+    const added: number[] = [];
+    await mirror.watch({
+      everyMs: 5,
+      signal: controller.signal,
+      onReport: (report) => {
+        added.push(report.added);
+        if (added.length === 3) controller.abort();
+        else service.addLot();
+      },
+    });
+    expect(added, "the lot, and once the stock level of its item").toHaveLength(3);
+    expectEqual();
+  });
+
+  it("ends with the error of a run, or tells it and goes on", async () => {
+    const { service, mirror } = setUp({ lots: 50 });
+    service.beforePage = () => {
+      throw new Error("cut off");
+    };
+    await expect(mirror.watch({ everyMs: 5 })).rejects.toThrow();
+    const controller = new AbortController();
+    let errors = 0;
+    const onError = () => {
+      errors += 1;
+      service.beforePage = () => {};
+    };
+    await mirror.watch({ everyMs: 5, signal: controller.signal, onError, onReport: () => controller.abort() });
+    expect(errors).toBe(1);
+  });
+
+  it("ends at once when aborted while it waits, or before it begins", async () => {
+    const { mirror } = setUp({ lots: 50 });
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 50);
+    await mirror.watch({ everyMs: HOUR_MS, signal: controller.signal });
+    await mirror.watch({ everyMs: HOUR_MS, signal: controller.signal });
+  });
+});
+
+describe("an estimate", () => {
+  it("tells what the next run will take, and changes nothing", async () => {
+    const { service, mirror, sink } = setUp({ lots: 5_000 });
+    const before = await mirror.estimate();
+    expect(sink.state).toBeUndefined();
+    expect(service.asked).toHaveLength(3);
+    expect(before.resources.lots).toMatchObject({ reading: "first", records: 5_000, pages: 20 });
+    const report = await mirror.run();
+    expect(before.records).toBe(report.records);
+    expect(before.requests).toBeGreaterThan(report.requests * 0.7);
+    expect(before.requests).toBeLessThan(report.requests * 1.3);
+    service.pass(HOUR_MS);
+    service.addLot();
+    expect((await mirror.estimate()).resources.lots).toMatchObject({ reading: "increment", records: 1, requests: 2 });
+    expect((await mirror.estimate({ full: true })).resources.lots).toMatchObject({ reading: "full", records: 5_001 });
+  });
+});
+
+/** `done`, or the message of the error. */
+const outcomeOf = (run: Promise<unknown>) =>
+  run.then(
+    () => "done",
+    (error: Error) => error.message,
+  );

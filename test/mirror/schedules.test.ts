@@ -1,0 +1,123 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createMirror, type MirrorEvent, type MirrorRecord, type MirrorResource } from "../../src/mirror/index.js";
+import { MemorySink } from "../support/memory-sink.js";
+import { type Random, seededRandom } from "../unit/paging/changing-list.js";
+import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
+
+const RESOURCES: MirrorResource[] = ["items", "lots", "stockLevels"];
+
+/** Something that others do to the service, often or rarely. */
+function change(service: ChangingService, random: Random): void {
+  const roll = random(100);
+  if (roll < 35) service.addLot();
+  else if (roll < 65) service.changeLot();
+  else if (roll < 75) service.removeLot();
+  else if (roll < 85) service.changeItem();
+  else if (roll < 92) service.addItem();
+  else if (roll < 96) service.describeItem();
+  else service.discontinueItem();
+}
+
+/** The copy that events alone would give. */
+class Follower {
+  readonly records: Record<MirrorResource, Map<number, MirrorRecord>> = {
+    items: new Map(),
+    lots: new Map(),
+    stockLevels: new Map(),
+  };
+
+  hear({ type, resource, record }: MirrorEvent): void {
+    const key = Number(Reflect.get(record, resource === "lots" ? "recNo" : "partNo"));
+    if (type === "removed") this.records[resource].delete(key);
+    else this.records[resource].set(key, record);
+  }
+}
+
+class Killed extends Error {}
+
+const honesty = fc.constantFrom("honoured", "honoured", "honoured", "ignored", "refused", "fails");
+
+const schedules = fc.record({
+  seed: fc.integer(),
+  items: fc.integer({ min: 0, max: 100 }),
+  lots: fc.integer({ min: 0, max: 300 }),
+  /** How many changes others make before a page is cut, at most. */
+  busy: fc.constantFrom(0, 1, 3, 10),
+  runs: fc.integer({ min: 1, max: 5 }),
+  /** Once in so many requests or commits the mirror is killed. */
+  killEvery: fc.constantFrom(0, 4, 15, 40),
+  concurrency: fc.constantFrom(1, 2, 6),
+  behaviour: fc.record({
+    modifiedSince: fc.record({ items: honesty, lots: honesty, stockLevels: honesty }),
+    sorts: fc.boolean(),
+    tellsTime: fc.constantFrom(true, true, true, false),
+    startsAt: fc.constantFrom(
+      Date.parse("2026-03-01T10:00:00Z"),
+      Date.parse("1999-12-31T23:59:59Z"),
+      Date.parse("2031-07-01T00:00:00.500Z"),
+    ),
+    latenessMs: fc.constantFrom(0, 500, 20_000),
+    resolutionMs: fc.constantFrom(1, 1_000),
+    // Many pages of few records.
+    maxPageSize: fc.constantFrom(20, 50, 250),
+  }) satisfies fc.Arbitrary<ServiceBehaviour>,
+});
+
+describe("a mirror of a service that others change all the while", () => {
+  it("equals the service after the last run, in 500 random schedules with kills", { timeout: 240_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(schedules, async ({ seed, items, lots, busy, runs, killEvery, concurrency, behaviour }) => {
+        const random = seededRandom(seed);
+        const service = new ChangingService(seededRandom(seed + 1), behaviour);
+        for (let left = items; left > 0; left -= 1) service.addItem();
+        for (let left = lots; left > 0; left -= 1) service.addLot();
+        service.pass(3_600_000);
+        const sink = new MemorySink();
+        const follower = new Follower();
+        let calm = false;
+        const mayKill = () => {
+          if (!calm && killEvery > 0 && random(killEvery) === 0) throw new Killed();
+        };
+        service.beforePage = () => {
+          service.pass(random(1_500));
+          if (!calm) for (let left = random(busy + 1); left > 0; left -= 1) change(service, random);
+          mayKill();
+        };
+        sink.beforeCommit = mayKill;
+        const client = service.client();
+        const mirror = () =>
+          createMirror({
+            client,
+            sink,
+            concurrency,
+            onEvent: (event) => {
+              mayKill();
+              follower.hear(event);
+            },
+          });
+        for (let left = runs; left > 0; left -= 1) {
+          await mirror().run().catch(expectKilled);
+          for (let changes = random(30); changes > 0; changes -= 1) change(service, random);
+          service.pass(random(600_000));
+        }
+        calm = true;
+        await mirror().run();
+        // A first reading that others changed is whole, and as it was at some moment of the reading: the next run brings it up.
+        const report = await mirror().run();
+        for (const resource of RESOURCES) {
+          expect(sink.all(resource), resource).toEqual(service.records(resource));
+          expect(follower.records[resource], `events of ${resource}`).toEqual(service.records(resource));
+          expect(report.resources[resource]?.inCopy).toBe(service.records(resource).size);
+        }
+      }),
+      { seed: 7, numRuns: 500, endOnFailure: true },
+    );
+  });
+});
+
+/** What comes of an error that the service or the sink throws. */
+function expectKilled(error: unknown): void {
+  for (let cause = error; cause !== undefined; cause = (cause as Error).cause) if (cause instanceof Killed) return;
+  throw error;
+}

@@ -1,0 +1,261 @@
+import type { Item, Lot, StockLevel } from "../../../src/index.js";
+import { InventoryClient } from "../../../src/index.js";
+import type { MirrorRecords, MirrorResource } from "../../../src/mirror/index.js";
+import type { Random } from "../../unit/paging/changing-list.js";
+
+/** What a list makes of `modifiedSince`: the date of the change, nothing, the date of the receipt, or an error. */
+export type Filter = "honoured" | "ignored" | "received" | "refused" | "fails";
+
+export interface ServiceBehaviour {
+  modifiedSince: Record<MirrorResource, Filter>;
+  /** Whether lists are sorted as asked; otherwise lots come newest first, and the others shuffled. */
+  sorts: boolean;
+  /** Whether answers have a `Date` header. */
+  tellsTime: boolean;
+  /** The service's clock. */
+  startsAt: number;
+  /** A change may be dated this much before it shows, in ms. */
+  latenessMs: number;
+  /** Larger pages are silently capped. */
+  maxPageSize: number;
+  /** Dates of changes are cut to this many ms. */
+  resolutionMs: number;
+}
+
+interface Kept<T> {
+  record: T;
+  modifiedAt: number;
+  receivedAt: number;
+}
+
+const HONEST: ServiceBehaviour = {
+  modifiedSince: { items: "honoured", lots: "honoured", stockLevels: "honoured" },
+  sorts: true,
+  tellsTime: true,
+  startsAt: Date.parse("2026-01-01T00:00:00Z"),
+  latenessMs: 0,
+  resolutionMs: 1,
+  maxPageSize: 250,
+};
+
+/**
+ * A service whose lists others change all the while, written from the service's document and not from the sandbox: lots are
+ * removed too, dates may be coarse or late, and `modifiedSince` may do what it likes.
+ */
+export class ChangingService {
+  /** Called before each page is cut, with what was asked. */
+  beforePage: (path: string) => void = () => {};
+  /** Paths and queries of the lists that were asked for. */
+  readonly asked: string[] = [];
+  readonly #behaviour: ServiceBehaviour;
+  readonly #random: Random;
+  readonly #items = new Map<number, Kept<Item>>();
+  readonly #lots = new Map<number, Kept<Lot>>();
+  readonly #levelsModified = new Map<number, number>();
+  #now: number;
+  #lastPartNo = 0;
+  #lastRecNo = 0;
+
+  constructor(random: Random, behaviour: Partial<ServiceBehaviour> = {}) {
+    this.#random = random;
+    this.#behaviour = { ...HONEST, ...behaviour };
+    this.#now = this.#behaviour.startsAt;
+  }
+
+  /** A client that asks this service and nothing else. */
+  client(): InventoryClient {
+    return new InventoryClient({
+      baseUrl: "http://127.0.0.1:1/api/v1",
+      clientId: "mirror",
+      clientSecret: "a secret",
+      rateLimit: false,
+      retry: false,
+      fetch: (request) => this.#answer(new URL(String(request))),
+    });
+  }
+
+  /** All records of a resource, as they are now, by key. */
+  records<R extends MirrorResource>(resource: R): Map<number, MirrorRecords[R]>;
+  records(resource: MirrorResource): Map<number, Item | Lot | StockLevel> {
+    return new Map(this.#kept(resource).map(([key, { record }]) => [key, record]));
+  }
+
+  pass(ms: number): void {
+    this.#now += ms;
+  }
+
+  addItem(): number {
+    this.#lastPartNo += 1;
+    const partNo = this.#lastPartNo;
+    const { modifiedAt, text } = this.#date();
+    const record: Item = {
+      partNo,
+      shortID: `SKU-${partNo}`,
+      description: `Item ${partNo}`,
+      category: this.#random(5),
+      subCategory: 0,
+      uOM: "EA",
+      putUp: "",
+      units: 1,
+      dfltOwner: 0,
+      created: text,
+      modified: text,
+      discontinued: false,
+    };
+    this.#items.set(partNo, { record, modifiedAt, receivedAt: modifiedAt });
+    return partNo;
+  }
+
+  changeItem(changes: Partial<Item> = { putUp: `Box ${this.#random(1_000)}` }): void {
+    const kept = this.#pick(this.#items);
+    if (kept === undefined) return;
+    const { modifiedAt, text } = this.#date();
+    kept.record = { ...kept.record, ...changes, modified: text };
+    kept.modifiedAt = modifiedAt;
+  }
+
+  /** The description shows in the item's lots too, which do not count as modified. */
+  describeItem(): void {
+    this.changeItem({ description: `Now ${this.#random(1_000)}` });
+  }
+
+  discontinueItem(): void {
+    this.changeItem({ discontinued: true });
+  }
+
+  addLot(): void {
+    const partNo = this.#pick(this.#items)?.record.partNo ?? this.addItem();
+    this.#lastRecNo += 1;
+    const recNo = this.#lastRecNo;
+    const { modifiedAt, text } = this.#date();
+    const record: Lot = {
+      recNo,
+      partNo,
+      shortID: `SKU-${partNo}`,
+      description: "",
+      associate: "",
+      warehouse: "Main",
+      wID: 1 + this.#random(3),
+      spot: `A-${this.#random(20)}`,
+      units: this.#random(1_000) / 8,
+      received: text,
+      shipped: null,
+      serial: "",
+      serial2: null,
+      rFIDTag: null,
+      remark: "",
+      hold: false,
+      jobID: 0,
+      jobName: null,
+      active: true,
+    };
+    this.#lots.set(recNo, { record, modifiedAt, receivedAt: modifiedAt });
+    this.#levelsModified.set(partNo, modifiedAt);
+  }
+
+  changeLot(): void {
+    const kept = this.#pick(this.#lots);
+    if (kept === undefined) return;
+    const { modifiedAt } = this.#date();
+    kept.record = { ...kept.record, units: this.#random(1_000) / 8, hold: this.#random(2) === 0 };
+    kept.modifiedAt = modifiedAt;
+    this.#levelsModified.set(kept.record.partNo, modifiedAt);
+  }
+
+  removeLot(): void {
+    const kept = this.#pick(this.#lots);
+    if (kept === undefined) return;
+    this.#lots.delete(kept.record.recNo);
+    this.#levelsModified.set(kept.record.partNo, this.#date().modifiedAt);
+  }
+
+  #pick<T>(from: Map<number, T>): T | undefined {
+    const keys = [...from.keys()];
+    return from.get(keys[this.#random(keys.length)] ?? -1);
+  }
+
+  /** The date of a change that is made now. */
+  #date(): { modifiedAt: number; text: string } {
+    const { latenessMs, resolutionMs } = this.#behaviour;
+    const dated = this.#now - this.#random(latenessMs + 1);
+    const modifiedAt = Math.floor(dated / resolutionMs) * resolutionMs;
+    return { modifiedAt, text: new Date(modifiedAt).toISOString() };
+  }
+
+  #kept(resource: MirrorResource): [number, Kept<Item | Lot | StockLevel>][] {
+    if (resource === "items") return [...this.#items];
+    const lots = [...this.#lots].map(([recNo, kept]): [number, Kept<Lot>] => {
+      const description = this.#items.get(kept.record.partNo)?.record.description ?? "";
+      return [recNo, { ...kept, record: { ...kept.record, description } }];
+    });
+    if (resource === "lots") return lots;
+    const levels = new Map<number, Kept<StockLevel>>();
+    for (const [, { record, receivedAt }] of lots) {
+      const { partNo, units, hold } = record;
+      const level = levels.get(partNo)?.record;
+      const inStock = (level?.inStock ?? 0) + units;
+      const onHold = (level?.onHold ?? 0) + (hold ? units : 0);
+      const modifiedAt = this.#levelsModified.get(partNo) ?? 0;
+      levels.set(partNo, {
+        modifiedAt,
+        receivedAt,
+        record: { partNo, available: inStock - onHold, inStock, onOrder: 0, onHold, committed: 0, packed: 0, aSN: 0 },
+      });
+    }
+    return [...levels];
+  }
+
+  async #answer(url: URL): Promise<Response> {
+    const path = url.pathname.replace("/api/v1", "");
+    const headers = new Headers({ "content-type": "application/json" });
+    const reply = (status: number, body: unknown) => {
+      if (this.#behaviour.tellsTime) headers.set("date", new Date(this.#now).toUTCString());
+      return new Response(JSON.stringify(body), { status, headers });
+    };
+    if (path === "/Token") return reply(200, { access_token: "token", token_type: "bearer", expires_in: 3600 });
+    this.asked.push(path + url.search);
+    this.beforePage(path + url.search);
+    const resource = RESOURCES[path];
+    if (resource === undefined)
+      return reply(404, { statusCode: 404, error: "not_found", message: path, details: null });
+    const filter = this.#behaviour.modifiedSince[resource];
+    const since = url.searchParams.get("modifiedSince");
+    if (since !== null && filter === "refused") {
+      return reply(400, { statusCode: 400, error: "bad_request", message: "no modifiedSince here", details: null });
+    }
+    if (since !== null && filter === "fails") {
+      return reply(500, { statusCode: 500, error: "internal_error", message: "oh", details: null });
+    }
+    return reply(200, this.#page(resource, filter, url.searchParams));
+  }
+
+  #page(resource: MirrorResource, filter: Filter, query: URLSearchParams): unknown {
+    const since = Date.parse(query.get("modifiedSince") ?? "");
+    const kept = this.#kept(resource).filter(([, { modifiedAt, receivedAt }]) => {
+      if (Number.isNaN(since)) return true;
+      return filter === "honoured" ? modifiedAt >= since : filter === "received" ? receivedAt >= since : true;
+    });
+    const order = this.#behaviour.sorts ? (key: number) => key : resource === "lots" ? (key: number) => -key : shuffled;
+    kept.sort(([a], [b]) => order(a) - order(b));
+    const page = Number(query.get("page"));
+    const pageSize = Math.min(Number(query.get("pageSize")), this.#behaviour.maxPageSize);
+    const end = page * pageSize;
+    return {
+      value: kept.slice(end - pageSize, end).map(([, { record }]) => record),
+      totalCount: kept.length,
+      page,
+      pageSize,
+      pageCount: Math.ceil(kept.length / pageSize),
+      hasMore: end < kept.length,
+    };
+  }
+}
+
+const RESOURCES: Readonly<Record<string, MirrorResource>> = {
+  "/Item/All": "items",
+  "/Inventory": "lots",
+  "/Inventory/StockLevels": "stockLevels",
+};
+
+/** An order that stays, and is not that of the keys. */
+const shuffled = (key: number) => (key * 7_919) % 10_007;

@@ -1,0 +1,50 @@
+import type { MirrorBatch, MirrorRecord, MirrorResource, MirrorSink } from "../../src/mirror/index.js";
+import { TABLES } from "../../src/mirror/tables.js";
+
+/** A copy in memory, which keeps records as JSON, so that nobody else can change them. */
+export class MemorySink implements MirrorSink {
+  /** Called before each commit; an error that it throws makes the commit fail. */
+  beforeCommit: (batch: MirrorBatch) => void = () => {};
+  readonly commits: Pick<MirrorBatch, "resource" | "upsert" | "remove">[] = [];
+  readonly #records: Record<MirrorResource, Map<number, string>> = {
+    items: new Map(),
+    lots: new Map(),
+    stockLevels: new Map(),
+  };
+  #state: string | undefined;
+
+  get state(): string | undefined {
+    return this.#state;
+  }
+
+  async open(): Promise<string | undefined> {
+    return this.#state;
+  }
+
+  async *keys(resource: MirrorResource): AsyncIterable<readonly number[]> {
+    const keys = [...this.#records[resource].keys()];
+    for (let start = 0; start < keys.length; start += 100) yield keys.slice(start, start + 100);
+  }
+
+  async read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]> {
+    return keys.flatMap((key) => this.#records[resource].get(key) ?? []).map((text) => JSON.parse(text));
+  }
+
+  async commit(batch: MirrorBatch): Promise<void> {
+    const { resource, upsert, remove, previousState, state } = batch;
+    this.beforeCommit(batch);
+    if (previousState !== this.#state) throw new Error("another mirror writes to this copy");
+    const records = this.#records[resource];
+    for (const record of upsert) records.set(Number(Reflect.get(record, TABLES[resource].key)), JSON.stringify(record));
+    for (const key of remove) records.delete(key);
+    this.#state = state;
+    this.commits.push({ resource, upsert, remove });
+  }
+
+  async close(): Promise<void> {}
+
+  /** All records of a resource, by key. */
+  all(resource: MirrorResource): Map<number, MirrorRecord> {
+    return new Map([...this.#records[resource]].map(([key, text]) => [key, JSON.parse(text)]));
+  }
+}
