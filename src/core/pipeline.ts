@@ -25,7 +25,11 @@ export interface PipelineOptions extends CallSettings {
 }
 
 /** Sends a request and gives what its answer holds. All that resources and paging know of the core. */
-export type Send = <T>(request: CallRequest<T>, options?: RequestOptions, leave?: AbortSignal) => Promise<T>;
+export interface Send {
+  <T>(request: CallRequest<T>, options?: RequestOptions, leave?: AbortSignal): Promise<T>;
+  /** What tells how much the rate limit allows. */
+  limiter(): Pick<RateLimiter, "snapshot" | "reserved">;
+}
 
 export interface Pipeline {
   /** Sends for a caller, with the caller's options; `leave` aborts it too. */
@@ -53,15 +57,18 @@ export function createPipeline(own: PipelineOptions): Pipeline {
   };
 
   return {
-    async send(request, options = NO_OPTIONS, leave) {
-      if (options !== NO_OPTIONS) checkRequestOptions(`${request.method} ${request.path}`, options);
-      const payload = encodePayload(request);
-      const { signal, totalTimeoutMs = own.totalTimeoutMs, priority } = options;
-      const lifetime = new Lifetime([signal, leave], totalTimeoutMs);
-      const wanted = priority === undefined ? request : { ...request, priority };
-      const settings = options === NO_OPTIONS ? own : settingsOf(options);
-      return run(request, new Call(wanted, payload, settings, lifetime));
-    },
+    send: Object.assign(
+      async <T>(request: CallRequest<T>, options = NO_OPTIONS, leave?: AbortSignal): Promise<T> => {
+        if (options !== NO_OPTIONS) checkRequestOptions(`${request.method} ${request.path}`, options);
+        const payload = encodePayload(request);
+        const { signal, totalTimeoutMs = own.totalTimeoutMs, priority } = options;
+        const lifetime = new Lifetime([signal, leave], totalTimeoutMs);
+        const wanted = priority === undefined ? request : { ...request, priority };
+        const settings = options === NO_OPTIONS ? own : settingsOf(options);
+        return run(request, new Call(wanted, payload, settings, lifetime));
+      },
+      { limiter: () => own.limiter },
+    ),
     close() {
       closing ??= close();
       return closing;

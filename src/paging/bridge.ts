@@ -1,9 +1,8 @@
 import { PaginationError } from "../errors/index.js";
-import { refuseEmptyPageWithMore } from "./delivery.js";
+import { type Given, refuseEmptyPageWithMore } from "./delivery.js";
 import { foundBefore, type Gap, notFound, searchRequest } from "./gap-search.js";
 import type { GaplessPlan } from "./gapless-plan.js";
 import type { GaplessProgress } from "./gapless-progress.js";
-import type { Page } from "./page.js";
 import type { PageStream } from "./page-stream.js";
 import { offsetOf, type PageRead } from "./position.js";
 
@@ -30,7 +29,7 @@ export async function* bridge<T>(
   progress: GaplessProgress<T>,
   plan: GaplessPlan,
   { page: target }: PageRead<T>,
-): AsyncGenerator<Page<T>, Outcome> {
+): AsyncGenerator<Given<T>, Outcome> {
   const targetEnd = offsetOf(target) + target.value.length;
   let gap: Gap = {
     low: progress.low < progress.end ? progress.low : undefined,

@@ -1,24 +1,49 @@
 import { PaginationError } from "../errors/index.js";
+import { type Checkpoint, keysAfter } from "./checkpoint.js";
+import type { Eta } from "./eta.js";
 import type { Page, PagingSettings } from "./page.js";
 import { offsetOf } from "./position.js";
-import { SeenKeys } from "./seen-keys.js";
+import { type RecordKey, SeenKeys } from "./seen-keys.js";
 
 /** So many pages running may bring nothing new while the service says that there is more. */
 const MAX_BARREN_PAGES = 3;
 
+/** How far a list has been read with a page. */
+export type Reach = Pick<Checkpoint, "end" | "totalCount" | "pageSize">;
+
+/** A page for the consumer, and how far the iteration has come once the consumer is done with it. */
+export interface Given<T> {
+  page: Page<T>;
+  checkpoint: Checkpoint;
+}
+
 /** What an iteration has given so far: each record once, with the progress that it makes. */
 export class Delivery<T> {
-  readonly #settings: Pick<PagingSettings<T>, "keyOf" | "onProgress">;
-  readonly #requests: () => number;
+  /** How often pages had to be read again because records had moved. */
+  gapsRepaired = 0;
+
+  readonly #settings: Pick<PagingSettings<T>, "list" | "keyOf" | "onProgress">;
+  readonly #stream: { readonly requests: number };
+  readonly #eta: Pick<Eta, "ms">;
   readonly #seen = new SeenKeys();
+  /** Keys of the records given last. */
+  #keys: RecordKey[];
   #received = 0;
+  #duplicates = 0;
   /** Position at which the furthest page so far begins. */
   #reached = -1;
   #barrenPages = 0;
 
-  constructor(settings: Pick<PagingSettings<T>, "keyOf" | "onProgress">, requests: () => number) {
+  constructor(
+    settings: Pick<PagingSettings<T>, "list" | "keyOf" | "onProgress" | "from">,
+    stream: { readonly requests: number },
+    eta: Pick<Eta, "ms">,
+  ) {
     this.#settings = settings;
-    this.#requests = requests;
+    this.#stream = stream;
+    this.#eta = eta;
+    this.#keys = settings.from?.keys ?? [];
+    for (const key of this.#keys) this.#seen.add(key);
   }
 
   /** True if a record can be told from another. */
@@ -26,19 +51,25 @@ export class Delivery<T> {
     return this.#settings.keyOf !== undefined;
   }
 
+  keyOf(record: T): RecordKey | undefined {
+    return this.#settings.keyOf?.(record);
+  }
+
   isSeen(record: T): boolean {
-    const { keyOf } = this.#settings;
-    const key = keyOf?.(record);
+    const key = this.keyOf(record);
     return key !== undefined && this.#seen.has(key);
   }
 
-  /** Those of the records that were not met before, which from now on they are. */
-  fresh(records: T[]): T[] {
-    const { keyOf } = this.#settings;
-    if (keyOf === undefined) return records;
-    return records.filter((record) => {
-      const key = keyOf(record);
-      return key === undefined || this.#seen.add(key);
+  /** Those of the records, from the index `from`, that were not met before, which from now on they are. */
+  fresh(records: T[], from = 0): T[] {
+    if (!this.hasKeys) return records.slice(from);
+    return records.filter((record, index) => {
+      const key = this.keyOf(record);
+      const isNew = key === undefined || !this.#seen.has(key);
+      if (!isNew) this.#duplicates += 1;
+      if (!isNew || index < from) return false;
+      if (key !== undefined) this.#seen.add(key);
+      return true;
     });
   }
 
@@ -48,10 +79,10 @@ export class Delivery<T> {
   }
 
   /**
-   * The page as the consumer gets it, with `fresh` for its records. Throws when nothing new has come for too long, except for
-   * pages that are `expected` to bring nothing.
+   * The page as the consumer gets it, with `fresh` for its records, which brings the iteration to `reach`. Throws when
+   * nothing new has come for too long, except for pages that are `expected` to bring nothing.
    */
-  give(page: Page<T>, fresh: T[], expected = false): Page<T> {
+  give(page: Page<T>, fresh: T[], { end, totalCount, pageSize }: Reach, expected = false): Given<T> {
     if (fresh.length > 0 && (this.hasKeys || expected || this.#goesOn(page))) this.#barrenPages = 0;
     else if (!expected) this.#barrenPages += 1;
     if (page.hasMore && this.#barrenPages >= MAX_BARREN_PAGES) {
@@ -61,10 +92,25 @@ export class Delivery<T> {
     }
     this.#reached = Math.max(this.#reached, offsetOf(page));
     this.#received += fresh.length;
-    const { totalCount, pageCount } = page;
-    const received = this.#received;
-    this.#settings.onProgress?.({ received, totalCount, page: page.page, pageCount, requests: this.#requests() });
-    return { ...page, value: fresh };
+    this.#keys = keysAfter(
+      this.#keys,
+      fresh.map((record) => this.keyOf(record)),
+    );
+    this.#settings.onProgress?.({
+      received: this.#received,
+      totalCount: page.totalCount,
+      page: page.page,
+      pageCount: page.pageCount,
+      requests: this.#stream.requests,
+      duplicates: this.#duplicates,
+      gapsRepaired: this.gapsRepaired,
+      etaMs: this.#eta.ms(page.hasMore ? Math.max(0, page.totalCount - end) : 0, pageSize),
+    });
+    const { list } = this.#settings;
+    return {
+      page: { ...page, value: fresh },
+      checkpoint: { version: 1, list, done: false, end, totalCount, pageSize, keys: this.#keys },
+    };
   }
 }
 

@@ -5,6 +5,7 @@ import { offsetOf } from "./position.js";
 export interface Frontier {
   end: number;
   totalCount: number;
+  pageSize: number;
   arrivedAt: number;
 }
 
@@ -15,8 +16,9 @@ export interface Range {
 }
 
 export const frontierAfter = ({ page, arrivedAt }: PageRead<unknown>): Frontier => ({
-  end: offsetOf(page) + page.pageSize,
+  end: offsetOf(page) + (page.hasMore ? page.pageSize : page.value.length),
   totalCount: page.totalCount,
+  pageSize: page.pageSize,
   arrivedAt,
 });
 

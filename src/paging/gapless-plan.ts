@@ -8,13 +8,17 @@ const MIN_OVERLAPPING_SIZE = 25;
 /** Shifts of so many pages are remembered. */
 const REMEMBERED_SHIFTS = 16;
 
+/** The largest page size that gapless reading asks for. */
+export const sizeThatOverlaps = (pageSize: number, maxPageSize: number) =>
+  Math.min(maxPageSize, Math.max(pageSize, MIN_OVERLAPPING_SIZE));
+
 /** Pages of changing size, each of which overlaps the one before it. */
 export class GaplessPlan implements PagePlan {
   #cap: number;
   #shifts: number[] = [];
 
   constructor({ pageSize, maxPageSize }: { pageSize: number; maxPageSize: number }) {
-    this.#cap = Math.min(maxPageSize, Math.max(pageSize, MIN_OVERLAPPING_SIZE));
+    this.#cap = sizeThatOverlaps(pageSize, maxPageSize);
   }
 
   /** Largest page size that makes sense to ask for. */

@@ -1,6 +1,7 @@
 import { PaginationError } from "../errors/index.js";
+import type { Checkpoint } from "./checkpoint.js";
 import { type Overlap, overlapOf } from "./continuity.js";
-import type { Delivery } from "./delivery.js";
+import type { Delivery, Given } from "./delivery.js";
 import type { GaplessPlan } from "./gapless-plan.js";
 import type { Page } from "./page.js";
 import type { PageStream } from "./page-stream.js";
@@ -32,25 +33,35 @@ export class GaplessProgress<T> {
   /** Which answer told it, from 1; 0 before the first page. */
   arrivedAt = 0;
 
+  readonly delivery: Delivery<T>;
   readonly #stream: PageStream<T>;
-  readonly #delivery: Delivery<T>;
   readonly #plan: GaplessPlan;
-  #base = 0;
+  #base: number | undefined;
   #freshStarts = 0;
   #barren: Barren | undefined;
 
-  constructor(stream: PageStream<T>, delivery: Delivery<T>, plan: GaplessPlan) {
+  constructor(stream: PageStream<T>, delivery: Delivery<T>, plan: GaplessPlan, from?: Checkpoint) {
     this.#stream = stream;
-    this.#delivery = delivery;
+    this.delivery = delivery;
     this.#plan = plan;
+    if (from === undefined) return;
+    this.#base = from.end;
+    this.moveTo(from.end, from.totalCount);
   }
 
   get begun(): boolean {
-    return this.arrivedAt > 0;
+    return this.#base !== undefined;
+  }
+
+  /** What was read ends elsewhere now. */
+  moveTo(end: number, totalCount: number): void {
+    this.end = end;
+    this.low = end;
+    this.totalCount = totalCount;
   }
 
   overlapOf(page: Page<T>): Overlap {
-    return overlapOf(page, this.#delivery);
+    return overlapOf(page, this.delivery);
   }
 
   /** Takes a page that is joined to what was read before, or the first one. Gives its new records. */
@@ -59,9 +70,9 @@ export class GaplessProgress<T> {
     const offset = offsetOf(read.page);
     if (first >= 0) this.#freshStarts = 0;
     else if (this.begun) this.#countFreshStart();
-    if (!this.begun) this.#base = offset;
+    this.#base ??= offset;
     const elapsed = read.arrivedAt - this.arrivedAt;
-    const fresh = this.#delivery.fresh(value.slice(this.#firstWanted({ first, last }, elapsed)));
+    const fresh = this.delivery.fresh(value, this.#firstWanted({ first, last }, elapsed));
     if (continuity === "joined" && last >= 0 && elapsed > 0) {
       this.#plan.noteShift((this.end - (offset + last + 1)) / elapsed);
     }
@@ -85,8 +96,9 @@ export class GaplessProgress<T> {
   #firstWanted({ first, last }: Pick<Overlap, "first" | "last">, elapsed: number): number {
     // On a page older than what was read last, what is unknown among the known has been removed since.
     if (elapsed <= 0) return last + 1;
-    // An iteration that began further on was not asked for what may now come before its first record.
-    return this.#base > 0 ? Math.max(0, first) : 0;
+    // Before a record that is known, an iteration that began further on was not asked for what comes now, and one that goes on
+    // from a checkpoint has given all that was there all the time.
+    return this.#base ? Math.max(0, first) : 0;
   }
 
   /**
@@ -108,7 +120,7 @@ export class GaplessProgress<T> {
   }
 
   /** The page as the consumer gets it. */
-  give(read: PageRead<T>, fresh: T[]): Page<T> {
+  give(read: PageRead<T>, fresh: T[]): Given<T> {
     const last = this.#barren;
     const excused = last !== undefined && this.#isExcused(read, last);
     if (fresh.length > 0) {
@@ -117,6 +129,7 @@ export class GaplessProgress<T> {
       const { totalCount } = read.page;
       this.#barren = { noticedAt: this.#stream.answers, totalCount, growths: (last?.growths ?? 0) + (excused ? 1 : 0) };
     }
-    return this.#delivery.give(read.page, fresh, excused);
+    const { end, totalCount } = this;
+    return this.delivery.give(read.page, fresh, { end, totalCount, pageSize: this.#plan.cap }, excused);
   }
 }

@@ -1,9 +1,11 @@
 import { bridge } from "./bridge.js";
-import { type Delivery, refuseEmptyPageWithMore } from "./delivery.js";
+import type { Checkpoint } from "./checkpoint.js";
+import { type Delivery, type Given, refuseEmptyPageWithMore } from "./delivery.js";
 import type { GaplessPlan } from "./gapless-plan.js";
 import { GaplessProgress } from "./gapless-progress.js";
-import type { Page, PageRequest } from "./page.js";
+import type { PageRequest } from "./page.js";
 import type { PageStream } from "./page-stream.js";
+import { rejoin } from "./rejoin.js";
 
 /**
  * Reads a list so that no record is missed that exists all through, whatever is added and removed meanwhile.
@@ -16,9 +18,11 @@ export async function* readGapless<T>(
   stream: PageStream<T>,
   delivery: Delivery<T>,
   plan: GaplessPlan,
-): AsyncGenerator<Page<T>, void> {
-  const progress = new GaplessProgress(stream, delivery, plan);
+  from?: Checkpoint,
+): AsyncGenerator<Given<T>, void> {
+  const progress = new GaplessProgress(stream, delivery, plan, from);
   stream.pace = 1;
+  if (from !== undefined) await rejoin(stream, progress, plan, from.keys);
   for (;;) {
     const read = await stream.peek();
     const { page } = read;
@@ -26,6 +30,7 @@ export async function* readGapless<T>(
     if (progress.begun && page.totalCount === 0) return;
     if (progress.begun && progress.overlapOf(page).continuity === "apart") {
       stream.pace = Math.ceil(stream.pace / 2);
+      delivery.gapsRepaired += 1;
       const outcome = yield* bridge(stream, progress, plan, read);
       if (outcome === "finished") return;
       if (outcome === "elsewhere") {

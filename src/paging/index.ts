@@ -1,2 +1,3 @@
+export type { Checkpoint } from "./checkpoint.js";
 export type { Page, PageRequest, PageSource, PagingOptions, PagingProgress, PagingSettings } from "./page.js";
 export { Paginator } from "./paginator.js";

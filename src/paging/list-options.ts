@@ -2,6 +2,7 @@ import { z } from "zod";
 import { checkInput } from "../core/check-input.js";
 import { callback, type RequestOptions, requestOptionsShape } from "../core/request-options.js";
 import { integer, lazy } from "../schemas/field.js";
+import { checkpointSchema } from "./checkpoint.js";
 import type { PagingOptions } from "./page.js";
 
 /** The last argument of a method that lists: settings of each request, and how the list is read. */
@@ -13,6 +14,7 @@ const listOptionsSchema = lazy(() =>
     readAhead: integer().min(0).optional(),
     concurrency: integer().min(1).optional(),
     gapless: z.boolean().optional(),
+    from: checkpointSchema().optional(),
     onProgress: callback().optional(),
   }),
 );

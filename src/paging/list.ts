@@ -1,13 +1,19 @@
 import type { Answer } from "../core/call.js";
 import type { Send } from "../core/pipeline.js";
-import type { Query } from "../core/query.js";
+import { type Query, queryText } from "../core/query.js";
 import type { RequestOptions } from "../core/request-options.js";
-import type { ListOptions } from "./list-options.js";
-import type { Page, PageRequest, RecordKey } from "./page.js";
+import { InputValidationError } from "../errors/index.js";
+import { checkpointSchema } from "./checkpoint.js";
+import type { Allowance } from "./forecast.js";
+import { checkListOptions, type ListOptions } from "./list-options.js";
+import type { Page, PageRequest } from "./page.js";
 import { Paginator } from "./paginator.js";
+import type { RecordKey } from "./seen-keys.js";
 
 /** 250 records a page: each page costs one request of the limit. */
 const DEFAULT_PAGE_SIZE = 250;
+/** So many requests have a part in what one is said to take. */
+const SMOOTHED_OVER = 8;
 
 interface PageQuery {
   page?: number | undefined;
@@ -17,8 +23,10 @@ interface PageQuery {
 
 /** A list of the service, as a resource describes it. */
 export interface List<T> {
+  /** The method that lists, for messages. */
+  name: string;
   /** Checks the arguments and gives the request without its page; throws an `InputValidationError`. */
-  request(): { path: string; query: Query & PageQuery };
+  request(name: string): { path: string; query: Query & PageQuery };
   options: ListOptions;
   answer(request: PageRequest): Answer<Page<T>>;
   maxPageSize: number;
@@ -29,13 +37,29 @@ export interface List<T> {
 
 /** The records of a list. */
 export function paginatorOf<T>(send: Send, list: List<T>): Paginator<T> {
-  const { readAhead, concurrency, gapless, onProgress, ...requestOptions } = list.options ?? {};
+  const { readAhead, concurrency, gapless, from: given, onProgress, ...requestOptions } = list.options ?? {};
+  // A copy, which what the caller does with the checkpoint afterwards does not change; nothing, if it is none.
+  const from = given && checkpointSchema().safeParse(given).data;
+  let latencyMs = Number.NaN;
+  const request = () => {
+    checkListOptions(list.name, list.options);
+    const { path, query } = list.request(list.name);
+    const sort = query.sort ?? (gapless ? list.stableSort : undefined);
+    return { path, query: { ...query, sort, page: query.page ?? 1, pageSize: query.pageSize ?? DEFAULT_PAGE_SIZE } };
+  };
   return new Paginator<T>({
     prepare: () => {
-      const { query } = list.request();
+      const { path, query } = request();
+      const name = nameOf(path, query);
+      if (from && from.list !== name) {
+        const message = `is a checkpoint of another list, ${from.list}; this one is ${name}`;
+        throw new InputValidationError(list.name, [{ path: ["from"], message }]);
+      }
       return {
-        page: query.page ?? 1,
-        pageSize: query.pageSize ?? DEFAULT_PAGE_SIZE,
+        list: name,
+        from,
+        page: query.page,
+        pageSize: query.pageSize,
         maxPageSize: list.maxPageSize,
         readAhead: readAhead ?? 1,
         concurrency: concurrency ?? 1,
@@ -45,14 +69,19 @@ export function paginatorOf<T>(send: Send, list: List<T>): Paginator<T> {
       };
     },
     fetch: (page, context) => {
-      const { path, query } = list.request();
-      const sort = query.sort ?? (context.gapless ? list.stableSort : undefined);
+      const { path, query } = request();
+      const answer = list.answer(page);
       return send(
         {
           method: "GET",
           path,
-          query: { ...query, sort, page: page.page, pageSize: page.pageSize },
-          answer: list.answer(page),
+          query: { ...query, ...page },
+          answer: (response, call, check) => {
+            const { sendingMs, readingMs } = call.spent;
+            const tookMs = (sendingMs + readingMs) / call.attempts;
+            latencyMs = Number.isNaN(latencyMs) ? tookMs : latencyMs + (tookMs - latencyMs) / SMOOTHED_OVER;
+            return answer(response, call, check);
+          },
           repeatable: true,
           priority: context.further ? "low" : "normal",
           bulk: context.further,
@@ -61,7 +90,20 @@ export function paginatorOf<T>(send: Send, list: List<T>): Paginator<T> {
         context.signal,
       );
     },
+    pace: () => ({ latencyMs, ...allowanceOf(send.limiter()) }),
   });
+}
+
+/** Path and parameters, whatever their order. */
+const nameOf = (path: string, query: Query) => `${path} ${JSON.stringify(Object.entries(queryText(query)).sort())}`;
+
+/** What is left for pages, if all that is in use is pages; a pause is long enough for most slots to come back. */
+function allowanceOf({ reserved, snapshot }: ReturnType<Send["limiter"]>): Allowance {
+  const { limit, intervalMs, available, pausedUntil } = snapshot();
+  const share = limit - reserved;
+  return pausedUntil === null
+    ? { available: Math.max(0, available - reserved), share, intervalMs, pausedMs: 0 }
+    : { available: share, share, intervalMs, pausedMs: Math.max(0, pausedUntil - Date.now()) };
 }
 
 /**

@@ -5,7 +5,7 @@ import type { PageRead } from "./position.js";
 
 export interface PageStreamOptions<T> {
   source: PageSource<T>;
-  settings: Pick<PagingSettings<T>, "readAhead" | "concurrency" | "gapless">;
+  settings: Pick<PagingSettings<T>, "readAhead" | "concurrency">;
   plan: PagePlan;
   /** Nothing at or beyond this position is read ahead. */
   horizon: number;
@@ -147,13 +147,13 @@ export class PageStream<T> {
   }
 
   #send(pending: PendingPage<T>): void {
-    const { source, settings } = this.#options;
+    const { source } = this.#options;
     const further = this.requests > 0;
     const sentAt = this.#answers;
     this.requests += 1;
     this.#inFlight += 1;
     const fetch = async (signal: AbortSignal) => {
-      const page = await source.fetch(pending.request, { further, gapless: settings.gapless, signal });
+      const page = await source.fetch(pending.request, { further, signal });
       this.#answers += 1;
       this.#knownEnd = page.totalCount;
       this.#options.plan.learn(pending.request, page);

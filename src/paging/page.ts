@@ -1,3 +1,7 @@
+import type { Checkpoint } from "./checkpoint.js";
+import type { Allowance } from "./forecast.js";
+import type { RecordKey } from "./seen-keys.js";
+
 /**
  * One page of a list.
  *
@@ -30,6 +34,37 @@ export interface PagingProgress {
   pageCount: number;
   /** Requests that this iteration has made. */
   requests: number;
+  /**
+   * Records dropped because this iteration, or the one whose checkpoint it goes on from, has given them before. With
+   * `gapless` most of them are the overlap of the pages.
+   */
+  duplicates: number;
+  /**
+   * How often pages had to be read again, or looked for, because records had moved: a gap between two pages that was closed
+   * with `gapless`, a stretch behind a fall of `totalCount` without it.
+   */
+  gapsRepaired: number;
+  /**
+   * How long the rest of the list is likely to take, in ms, at the pace of this iteration and with what the rate limit
+   * allows; 0 at the end, null when it cannot be told.
+   */
+  etaMs: number | null;
+}
+
+/** What reading a list is likely to take. */
+export interface Estimate {
+  /** Records that the iteration will give: those behind its first page, or behind the checkpoint that it goes on from. */
+  records: number;
+  /** Pages that hold them, of the size that the service applies. At least 1. */
+  pages: number;
+  /** Requests for these pages; with `gapless` more than pages, by a measured share. */
+  requests: number;
+  /**
+   * How long that takes, in ms: pause and slots of the rate limit, and the time that the one request took, for each request
+   * by the `concurrency`. What you do with a page, and what other calls use of the limit, is not in it. `Infinity` when the
+   * limit never allows it.
+   */
+  durationMs: number;
 }
 
 /** How a list is read. */
@@ -50,6 +85,13 @@ export interface PagingOptions {
    * @default false
    */
   gapless?: boolean | undefined;
+  /**
+   * Goes on where `paginator.checkpoint()` was, with the same list and parameters. With `gapless` no record is missed that
+   * exists from the start of the first iteration to the end of this one. Records may be given again: few as a rule; if all
+   * of the last 250 that were given have gone or have moved far, the list is read from its start.
+   * @default the first page that the parameters ask for
+   */
+  from?: Checkpoint | undefined;
   /** Called after each page. An error that it throws ends the iteration. */
   onProgress?: ((progress: PagingProgress) => void) | undefined;
 }
@@ -65,17 +107,16 @@ export interface PageSource<T> {
   /** Checks the caller's arguments; throws an `InputValidationError`. Called at the first use of each iteration. */
   prepare(): PagingSettings<T>;
   /** Fetches one page. `further` is false for the first page of an iteration, which is as urgent as any other call. */
-  fetch(
-    request: PageRequest,
-    context: { further: boolean; gapless: boolean; signal?: AbortSignal | undefined },
-  ): Promise<Page<T>>;
+  fetch(request: PageRequest, context: { further: boolean; signal?: AbortSignal | undefined }): Promise<Page<T>>;
+  /** How long a request takes, in ms, by the last ones, without waiting for its turn; and what the limiter allows. */
+  pace(): { latencyMs: number } & Allowance;
 }
-
-/** What tells a record from others. */
-export type RecordKey = string | number;
 
 /** The checked arguments of a list. */
 export interface PagingSettings<T> {
+  /** Path and parameters, by which a checkpoint is known to belong to the list. */
+  list: string;
+  from: Checkpoint | undefined;
   /** The page to begin with. */
   page: number;
   pageSize: number;

@@ -1,11 +1,14 @@
 import { InputValidationError } from "../errors/index.js";
-import type { Page, PageSource } from "./page.js";
+import type { Checkpoint } from "./checkpoint.js";
+import { effortOf, forecastMs } from "./forecast.js";
+import { sizeThatOverlaps } from "./gapless-plan.js";
+import type { Estimate, Page, PageSource } from "./page.js";
 import { PageIterator } from "./page-iterator.js";
 import { RecordIterator } from "./record-iterator.js";
 
 /**
  * A list that is read page by page. Lazy: nothing is requested until it is used, and wrong arguments reject at the first use.
- * Reusable: each iteration begins anew. Not a Promise.
+ * Reusable: each iteration begins anew, at the page or the checkpoint that the list was asked for with. Not a Promise.
  *
  * In an iteration each record is given once. When `totalCount` falls between two pages, the client steps back and reads what
  * may have moved. Leaving a loop early aborts what is outstanding.
@@ -14,6 +17,7 @@ import { RecordIterator } from "./record-iterator.js";
  */
 export class Paginator<T> implements AsyncIterable<T> {
   readonly #source: PageSource<T>;
+  #latest: PageIterator<T> | undefined;
 
   constructor(source: PageSource<T>) {
     this.#source = source;
@@ -25,18 +29,18 @@ export class Paginator<T> implements AsyncIterable<T> {
    * @throws PaginationError when the service says without end that there is more.
    */
   [Symbol.asyncIterator](): AsyncIterableIterator<T> {
-    return new RecordIterator(new PageIterator(this.#source));
+    return new RecordIterator(this.#iterate());
   }
 
   /** Page after page. The numbers are as served; `value` holds only the records that were not given before. */
   pages(): AsyncIterableIterator<Page<T>> {
-    return new PageIterator(this.#source);
+    return this.#iterate();
   }
 
   /** The one page that the parameters ask for, as served: exactly one request. */
   async page(): Promise<Page<T>> {
-    const { page, pageSize, gapless } = this.#source.prepare();
-    return await this.#source.fetch({ page, pageSize }, { further: false, gapless });
+    const { page, pageSize } = this.#source.prepare();
+    return await this.#source.fetch({ page, pageSize }, { further: false });
   }
 
   /**
@@ -53,12 +57,46 @@ export class Paginator<T> implements AsyncIterable<T> {
       this.#source.prepare();
       return records;
     }
-    for await (const { value } of new PageIterator(this.#source, wanted)) {
+    for await (const { value } of this.#iterate(wanted)) {
       for (const record of value) {
         records.push(record);
         if (records.length === wanted) return records;
       }
     }
     return records;
+  }
+
+  /**
+   * What reading the list is likely to take, as the options say, from one request for one record and from the state of the
+   * rate limit.
+   */
+  async estimate(): Promise<Estimate> {
+    const { page, maxPageSize, gapless, concurrency, from, ...settings } = this.#source.prepare();
+    const { totalCount } = await this.#source.fetch({ page: 1, pageSize: 1 }, { further: false });
+    const asked = Math.min(settings.pageSize, maxPageSize);
+    const pageSize = gapless ? sizeThatOverlaps(asked, maxPageSize) : asked;
+    const records = Math.max(0, totalCount - (from ? from.end : (page - 1) * asked));
+    const effort = effortOf(records, { pageSize, gapless });
+    const { latencyMs, ...allowance } = this.#source.pace();
+    return { records, ...effort, durationMs: forecastMs(effort.requests, latencyMs / concurrency, allowance) };
+  }
+
+  /**
+   * How far the latest iteration of this paginator was consumed; null before its first page was. An iteration that itself
+   * goes on from a checkpoint is there to begin with.
+   *
+   * It moves on when the consumer asks for what comes behind a page: in a loop over `pages()` that is at the start of the
+   * next round, in a loop over records after the last record of a page. So a page is given again if you leave the loop, or
+   * your process ends, before you were done with it; save what you have of a page before the checkpoint behind it.
+   *
+   * Give it to the same list as the option `from`, in this process or, as JSON, in another.
+   */
+  checkpoint(): Checkpoint | null {
+    const checkpoint = this.#latest?.checkpoint;
+    return checkpoint ? { ...checkpoint, keys: [...checkpoint.keys] } : null;
+  }
+
+  #iterate(limit?: number): PageIterator<T> {
+    return new PageIterator(this.#source, (iterator) => (this.#latest = iterator), limit);
   }
 }

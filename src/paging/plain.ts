@@ -1,4 +1,5 @@
-import { type Delivery, refuseEmptyPageWithMore } from "./delivery.js";
+import type { Checkpoint } from "./checkpoint.js";
+import { type Delivery, type Given, refuseEmptyPageWithMore } from "./delivery.js";
 import { type Frontier, frontierAfter, type Range, unreadRange } from "./fall.js";
 import type { Page, PageRequest } from "./page.js";
 import type { PagePlan } from "./page-plan.js";
@@ -23,17 +24,23 @@ export class PlainPlan implements PagePlan {
 }
 
 /** Reads a list page by page until there is no more, and reads again what moved left while it did so. */
-export async function* readPlain<T>(stream: PageStream<T>, delivery: Delivery<T>): AsyncGenerator<Page<T>, void> {
-  let base = 0;
-  let frontier: Frontier | undefined;
+export async function* readPlain<T>(
+  stream: PageStream<T>,
+  delivery: Delivery<T>,
+  from?: Checkpoint,
+): AsyncGenerator<Given<T>, void> {
+  let base = from?.end ?? 0;
+  let frontier: Frontier | undefined = from && { ...from, arrivedAt: 0 };
   for (;;) {
     const read = await stream.peek();
     refuseEmptyPageWithMore(read.page);
     const unread = frontier && unreadRange(frontier, read);
-    if (unread !== undefined) yield* readAgain(stream, delivery, { unread, next: read, base });
+    if (frontier && unread) yield* readAgain(stream, delivery, { unread, frontier, next: read, base });
     if (frontier === undefined) base = offsetOf(read.page);
+    // Without keys position alone tells what was given: the page that goes on from a checkpoint may begin before it.
+    const known = delivery.hasKeys ? 0 : Math.max(0, (frontier?.end ?? 0) - offsetOf(read.page));
     frontier = frontierAfter(read);
-    const given = delivery.give(read.page, delivery.fresh(read.page.value));
+    const given = delivery.give(read.page, delivery.fresh(read.page.value, known), frontier);
     stream.take();
     yield given;
     if (!read.page.hasMore) return;
@@ -49,8 +56,9 @@ export async function* readPlain<T>(stream: PageStream<T>, delivery: Delivery<T>
 async function* readAgain<T>(
   stream: PageStream<T>,
   delivery: Delivery<T>,
-  { unread, next, base }: { unread: Range; next: PageRead<T>; base: number },
-): AsyncGenerator<Page<T>, void> {
+  { unread, frontier, next, base }: { unread: Range; frontier: Frontier; next: PageRead<T>; base: number },
+): AsyncGenerator<Given<T>, void> {
+  delivery.gapsRepaired += 1;
   const { pageSize, totalCount } = next.page;
   const found: { page: Page<T>; fresh: T[] }[] = [];
   let { from } = unread;
@@ -63,7 +71,7 @@ async function* readAgain<T>(
     const fresh = delivery.fresh(candidates(page, { from, to: unread.to }, delivery.hasKeys, base));
     if (fresh.length > 0) found.push({ page, fresh });
   }
-  for (const { page, fresh } of found.reverse()) yield delivery.give(page, fresh, true);
+  for (const { page, fresh } of found.reverse()) yield delivery.give(page, fresh, frontier, true);
 }
 
 /** All records of the page, or, where records cannot be told apart or were never asked for, those in the range alone. */

@@ -1,3 +1,6 @@
+/** What tells a record from others. */
+export type RecordKey = string | number;
+
 /** Bits of one block of the bitmap. */
 const BLOCK_BITS = 1 << 14;
 const BLOCK_BYTES = BLOCK_BITS / 8;
@@ -12,10 +15,10 @@ const FREE_BLOCKS = 16;
  */
 export class SeenKeys {
   readonly #blocks = new Map<number, Uint32Array>();
-  readonly #others = new Set<string | number>();
+  readonly #others = new Set<RecordKey>();
   #numbers = 0;
 
-  has(key: string | number): boolean {
+  has(key: RecordKey): boolean {
     if (typeof key === "number" && Number.isSafeInteger(key) && key >= 0) {
       const block = this.#blocks.get(Math.floor(key / BLOCK_BITS));
       const bit = key % BLOCK_BITS;
@@ -26,7 +29,7 @@ export class SeenKeys {
   }
 
   /** Remembers a key. True if it is new. */
-  add(key: string | number): boolean {
+  add(key: RecordKey): boolean {
     if (this.has(key)) return false;
     const block = typeof key === "number" && Number.isSafeInteger(key) && key >= 0 ? this.#blockFor(key) : undefined;
     if (block === undefined || typeof key === "string") {

@@ -9,7 +9,7 @@ import { readJson } from "../core/read-json.js";
 import type { RequestOptions } from "../core/request-options.js";
 import { InputValidationError } from "../errors/index.js";
 import { keyField, paginatorOf } from "../paging/list.js";
-import { checkListOptions, type ListOptions } from "../paging/list-options.js";
+import type { ListOptions } from "../paging/list-options.js";
 import { pageOfStandard } from "../paging/page-answer.js";
 import type { Paginator } from "../paging/paginator.js";
 import { integer, lazy } from "../schemas/field.js";
@@ -128,10 +128,10 @@ export async function request<T>(send: Send, wanted: AnyRequest<T>, options?: Re
 /** What `client.paginate` does. */
 export function paginate<T>(send: Send, wanted: AnyList<T>, options: ListOptions = {}): Paginator<T> {
   return paginatorOf<T>(send, {
+    name: "paginate",
     request: () => {
       checkInput("paginate", listSchema, wanted);
       checkPath("paginate", wanted.path);
-      checkListOptions("paginate", options);
       checkInput("paginate", pageQuerySchema, wanted.query ?? {}, ["query"]);
       if (options.gapless && wanted.key === undefined) {
         throw new InputValidationError("paginate", [{ path: ["key"], message: "is needed for gapless" }]);

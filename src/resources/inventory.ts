@@ -8,7 +8,7 @@ import { reportIssues } from "../core/report-issues.js";
 import type { RequestOptions, ResponseInfo } from "../core/request-options.js";
 import type { OutcomeUnknownError } from "../errors/index.js";
 import { keyField, type List, paginatorOf } from "../paging/list.js";
-import { checkListOptions, type ListOptions } from "../paging/list-options.js";
+import type { ListOptions } from "../paging/list-options.js";
 import { pageOf } from "../paging/page-answer.js";
 import type { Paginator } from "../paging/paginator.js";
 import { type InventoryListParams, inventoryListSchema } from "../schemas/list-params.js";
@@ -59,7 +59,8 @@ export class Inventory {
    */
   listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
     return paginatorOf(this.#send, {
-      request: () => listRequest("inventory.listLots", "/Inventory", params, options),
+      name: "inventory.listLots",
+      request: (name) => listRequest(name, "/Inventory", params),
       options,
       answer: lotPage,
       maxPageSize: MAX_PAGE_SIZE,
@@ -76,7 +77,8 @@ export class Inventory {
    */
   listStockLevels(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<StockLevel> {
     return paginatorOf(this.#send, {
-      request: () => listRequest("inventory.listStockLevels", "/Inventory/StockLevels", params, options),
+      name: "inventory.listStockLevels",
+      request: (name) => listRequest(name, "/Inventory/StockLevels", params),
       options,
       answer: stockLevelPage,
       maxPageSize: MAX_PAGE_SIZE,
@@ -160,9 +162,8 @@ export class Inventory {
   }
 }
 
-function listRequest(name: string, base: string, params: InventoryListParams, options: ListOptions) {
+function listRequest(name: string, base: string, params: InventoryListParams) {
   checkInput(name, inventoryListSchema, params);
-  checkListOptions(name, options);
   const { wid, ...query } = params;
   return { path: wid === undefined ? base : base + path`/${wid}`, query };
 }

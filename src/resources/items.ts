@@ -6,7 +6,7 @@ import type { Send } from "../core/pipeline.js";
 import type { RequestOptions, ResponseInfo } from "../core/request-options.js";
 import { NotFoundError, type OutcomeUnknownError } from "../errors/index.js";
 import { keyField, type List, paginatorOf } from "../paging/list.js";
-import { checkListOptions, type ListOptions } from "../paging/list-options.js";
+import type { ListOptions } from "../paging/list-options.js";
 import { pageOf } from "../paging/page-answer.js";
 import type { Paginator } from "../paging/paginator.js";
 import { lazy } from "../schemas/field.js";
@@ -43,9 +43,9 @@ export class Items {
    */
   list(params: ItemListParams = {}, options: ListOptions = {}): Paginator<Item> {
     return paginatorOf(this.#send, {
-      request: () => {
-        checkInput("items.list", itemListSchema, params);
-        checkListOptions("items.list", options);
+      name: "items.list",
+      request: (name) => {
+        checkInput(name, itemListSchema, params);
         const { includeDiscontinued, ...query } = params;
         return { path: includeDiscontinued ? "/Item/All" : "/Item", query };
       },

@@ -17,6 +17,15 @@ export function seededRandom(seed: number): Random {
   };
 }
 
+/** Each request takes 10 ms, and any number is allowed. */
+export const NO_LIMIT = {
+  latencyMs: 10,
+  available: Number.POSITIVE_INFINITY,
+  share: Number.POSITIVE_INFINITY,
+  intervalMs: 60_000,
+  pausedMs: 0,
+};
+
 export interface ListBehaviour {
   /** What others do to the list, just before a page is cut. */
   change?: (list: ChangingList) => void;
@@ -26,6 +35,32 @@ export interface ListBehaviour {
   cap?: number;
   /** Changes an answer, or throws instead. `number` counts requests from 1. */
   answer?: (page: Page<Lot>, number: number) => Page<Lot>;
+}
+
+/** What others do to a list at each request; `at` gives a place in it. */
+export interface Schedule {
+  /** Most records removed and added one by one. */
+  remove: number;
+  insert: number;
+  /** Once in so many requests up to `burst` neighbours are removed or added at once. */
+  burstEvery: number;
+  burst: number;
+  where: "anywhere" | "front" | "end";
+}
+
+/** Makes these changes, the same ones for the same seed. */
+export function changeBy(
+  { remove, insert, burstEvery, burst, where }: Schedule,
+  random: Random,
+): (list: ChangingList) => void {
+  const place = (list: ChangingList) =>
+    where === "front" ? 0 : where === "end" ? list.lots.length : random(list.lots.length + 1);
+  return (list) => {
+    for (let left = random(remove + 1); left > 0; left -= 1) list.remove(random(list.lots.length));
+    for (let left = random(insert + 1); left > 0; left -= 1) list.insert(place(list));
+    if (burst > 0 && random(burstEvery) === 0) list.remove(random(list.lots.length), random(burst + 1));
+    if (burst > 0 && random(burstEvery) === 0) list.insert(place(list), random(burst + 1));
+  };
 }
 
 /** A service that holds one list in memory, which others change while it is read. */
@@ -62,6 +97,8 @@ export class ChangingList {
 
   source(settings: Partial<PagingSettings<Lot>> = {}): PageSource<Lot> {
     const checked = {
+      list: "/Inventory",
+      from: undefined,
       page: 1,
       pageSize: 250,
       maxPageSize: 250,
@@ -75,6 +112,7 @@ export class ChangingList {
     return {
       prepare: () => checked,
       fetch: (request, { signal }) => this.#fetch(request, signal),
+      pace: () => NO_LIMIT,
     };
   }
 

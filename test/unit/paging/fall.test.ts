@@ -8,7 +8,7 @@ const read = (start: number, totalCount: number, sentAt = 5) => ({
   sentAt,
   arrivedAt: 6,
 });
-const frontier = { end: 300, totalCount: 1_000, arrivedAt: 5 };
+const frontier = { end: 300, totalCount: 1_000, pageSize: 100, arrivedAt: 5 };
 
 describe("where records may have moved unread", () => {
   it.each([

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PaginationError } from "../../../src/errors/index.js";
 import { type Page, Paginator, type PagingSettings } from "../../../src/paging/index.js";
-import { ChangingList, type Lot, type Random, seededRandom } from "./changing-list.js";
+import { ChangingList, changeBy, type Lot, seededRandom } from "./changing-list.js";
 
 const AHEAD = [
   { readAhead: 0, concurrency: 1 },
@@ -11,31 +11,6 @@ const AHEAD = [
   { readAhead: 1, concurrency: 4 },
   { readAhead: 1, concurrency: 10 },
 ];
-
-/** What others do to a list at each request; `at` gives a place in it. */
-interface Schedule {
-  /** Most records removed and added one by one. */
-  remove: number;
-  insert: number;
-  /** Once in so many requests up to `burst` neighbours are removed or added at once. */
-  burstEvery: number;
-  burst: number;
-  where: "anywhere" | "front" | "end";
-}
-
-function changeBy(
-  { remove, insert, burstEvery, burst, where }: Schedule,
-  random: Random,
-): (list: ChangingList) => void {
-  const place = (list: ChangingList) =>
-    where === "front" ? 0 : where === "end" ? list.lots.length : random(list.lots.length + 1);
-  return (list) => {
-    for (let left = random(remove + 1); left > 0; left -= 1) list.remove(random(list.lots.length));
-    for (let left = random(insert + 1); left > 0; left -= 1) list.insert(place(list));
-    if (burst > 0 && random(burstEvery) === 0) list.remove(random(list.lots.length), random(burst + 1));
-    if (burst > 0 && random(burstEvery) === 0) list.insert(place(list), random(burst + 1));
-  };
-}
 
 interface Reading {
   lots: Lot[];

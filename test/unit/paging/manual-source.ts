@@ -1,5 +1,5 @@
 import type { Page, PageRequest, PageSource, PagingSettings } from "../../../src/paging/index.js";
-import type { Lot } from "./changing-list.js";
+import { type Lot, NO_LIMIT } from "./changing-list.js";
 
 /** A request that waits for the test to answer it. */
 export interface OpenRequest {
@@ -31,6 +31,8 @@ export class ManualSource implements PageSource<Lot> {
 
   prepare(): PagingSettings<Lot> {
     return {
+      list: "/Inventory",
+      from: undefined,
       page: 1,
       pageSize: 10,
       maxPageSize: 250,
@@ -62,6 +64,10 @@ export class ManualSource implements PageSource<Lot> {
         },
       });
     });
+  }
+
+  pace() {
+    return NO_LIMIT;
   }
 
   /** Answers the request for a page. */

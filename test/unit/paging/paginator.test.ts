@@ -126,10 +126,11 @@ describe("progress", () => {
     const seen: number[] = [];
     for await (const _page of new Paginator(source).pages()) seen.push(told.length);
     expect(seen).toEqual([1, 2, 3]);
+    const calm = { duplicates: 0, gapsRepaired: 0 };
     expect(told).toEqual([
-      { received: 250, totalCount: 600, page: 1, pageCount: 3, requests: 1 },
-      { received: 500, totalCount: 600, page: 2, pageCount: 3, requests: 2 },
-      { received: 600, totalCount: 600, page: 3, pageCount: 3, requests: 3 },
+      { received: 250, totalCount: 600, page: 1, pageCount: 3, requests: 1, ...calm, etaMs: 20 },
+      { received: 500, totalCount: 600, page: 2, pageCount: 3, requests: 2, ...calm, etaMs: expect.any(Number) },
+      { received: 600, totalCount: 600, page: 3, pageCount: 3, requests: 3, ...calm, etaMs: 0 },
     ]);
   });
 

@@ -1,0 +1,61 @@
+import { refuseEmptyPageWithMore } from "./delivery.js";
+import type { GaplessPlan } from "./gapless-plan.js";
+import type { GaplessProgress } from "./gapless-progress.js";
+import { requestReaching } from "./overlap.js";
+import type { PageStream } from "./page-stream.js";
+import { offsetOf } from "./position.js";
+import type { RecordKey } from "./seen-keys.js";
+
+/** So many halvings find a page of 250 among 16 million records. */
+const MAX_SEARCHES = 16;
+
+/**
+ * Finds where the iteration that gave these keys last has ended: with the first page planned, else with pages read in search
+ * of one of the keys. Where none is found, the list is read from its start.
+ *
+ * That keys rise is only a hint where to search. A list that is sorted by something else may rise for a while, so nothing but
+ * a record that was given shows that none was missed before it.
+ */
+export async function rejoin<T>(
+  stream: PageStream<T>,
+  progress: GaplessProgress<T>,
+  plan: GaplessPlan,
+  keys: readonly RecordKey[],
+): Promise<void> {
+  const { delivery } = progress;
+  let { page } = await stream.peek();
+  if (progress.overlapOf(page).continuity !== "apart") return;
+  delivery.gapsRepaired += 1;
+  let low = 0;
+  let high = Number.POSITIVE_INFINITY;
+  let end = 0;
+  for (let searches = 0; end === 0 && low < Math.min(high, page.totalCount) && searches < MAX_SEARCHES; searches += 1) {
+    const [record] = page.value;
+    const side = record === undefined ? "behind" : sideOf(delivery.keyOf(record), keys);
+    if (side === undefined && searches > 0) break;
+    if (side === "before") low = offsetOf(page) + page.value.length;
+    if (side === "behind") high = Math.min(high, offsetOf(page));
+    const limit = Math.min(high, page.totalCount);
+    // At first as if all that came and went had done so before the end.
+    const guess = searches === 0 ? progress.end + page.totalCount - progress.totalCount : Math.ceil((low + limit) / 2);
+    ({ page } = await stream.read(requestReaching(Math.max(low + 1, Math.min(guess, limit)), plan.cap)));
+    refuseEmptyPageWithMore(page);
+    const { last } = progress.overlapOf(page);
+    if (last >= 0) end = offsetOf(page) + last + 1;
+  }
+  progress.moveTo(end, page.totalCount);
+  stream.restart(plan.from(end));
+}
+
+/** On which side of these neighbours a record probably stands, if their keys rise or fall all along. */
+export function sideOf(key: RecordKey | undefined, neighbours: readonly RecordKey[]): "before" | "behind" | undefined {
+  const [first, second] = neighbours;
+  if (key === undefined || first === undefined || second === undefined) return undefined;
+  const rises = second > first;
+  const inOrder = neighbours.every((other, index) => {
+    const previous = neighbours[index - 1];
+    return previous === undefined || (rises ? other > previous : other < previous);
+  });
+  if (!inOrder) return undefined;
+  return (rises ? key < first : key > first) ? "before" : "behind";
+}
