@@ -4,13 +4,13 @@ import type { TokenStore } from "./auth/token-store.js";
 import { inputIssues, plainWords } from "./core/check-input.js";
 import type { Hooks, Logger } from "./core/events.js";
 import type { FetchLike } from "./core/fetch-transport.js";
-import { callback, durationMs, retrySchema } from "./core/request-options.js";
+import { callback, durationMs, having, retrySchema } from "./core/request-options.js";
 import type { RetryOptions } from "./core/retry-policy.js";
 import { ConfigurationError } from "./errors/index.js";
 import { describeIssue } from "./errors/input-validation-error.js";
 import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
-import { lazy } from "./schemas/field.js";
+import { flag, lazy, text } from "./schemas/field.js";
 
 /** The options of an {@link InventoryClient}. */
 export interface ClientOptions {
@@ -99,22 +99,13 @@ export interface ClientOptions {
   hooks?: Hooks | undefined;
 }
 
-const having = <T>(names: string[], message: string) =>
-  z.custom<T>(
-    (value) =>
-      typeof value === "object" &&
-      value !== null &&
-      names.every((name) => typeof Reflect.get(value, name) === "function"),
-    message,
-  );
-
 const optionsSchema = lazy(() =>
   z
     .strictObject({
-      baseUrl: z.string(),
-      clientId: z.string(),
-      clientSecret: z.string(),
-      allowInsecureHttp: z.boolean(),
+      baseUrl: text(),
+      clientId: text(),
+      clientSecret: text(),
+      allowInsecureHttp: flag(),
       timeoutMs: durationMs(),
       totalTimeoutMs: durationMs(),
       rateLimit: z.union([z.literal(false), z.looseObject({})], { error: "must be an object or false" }),
@@ -126,13 +117,15 @@ const optionsSchema = lazy(() =>
       fetch: callback(),
       maxResponseBytes: z.custom((bytes) => typeof bytes === "number" && bytes > 0, "must be a number above 0"),
       logger: having(["debug", "info", "warn", "error"], "must have debug, info, warn and error"),
-      hooks: z.strictObject({
-        request: callback().optional(),
-        response: callback().optional(),
-        retry: callback().optional(),
-        rateLimited: callback().optional(),
-        token: callback().optional(),
-      }),
+      hooks: z
+        .strictObject({
+          request: callback(),
+          response: callback(),
+          retry: callback(),
+          rateLimited: callback(),
+          token: callback(),
+        })
+        .partial(),
     })
     .partial(),
 );
@@ -144,15 +137,17 @@ const EXCLUSIVE = [
 
 /** Throws a `ConfigurationError` that names each option that is wrong. */
 export function checkOptions(options: ClientOptions): void {
-  const result = optionsSchema().safeParse(options, { error: plainWords });
-  const wrong = [
-    ...(result.success ? [] : inputIssues(result.error.issues).map(describeIssue)),
+  const { error } = optionsSchema().safeParse(options, { error: plainWords });
+  const problems = [
+    ...inputIssues(error?.issues ?? []).map(describeIssue),
     ...EXCLUSIVE.filter((names) => names.every((name) => options?.[name] !== undefined)).map(
-      ([one, other]) => `${one} and ${other} exclude each other`,
+      (names) => `${names.join(" and ")} exclude each other`,
     ),
   ];
-  if (wrong.length > 0) throw new ConfigurationError(`client options: ${wrong.join("; ")}`);
+  if (problems.length > 0) throw wrong(problems.join("; "));
 }
+
+const wrong = (problem: string) => new ConfigurationError(`client options: ${problem}`);
 
 export interface Connection {
   baseUrl: URL;
@@ -160,37 +155,41 @@ export interface Connection {
   clientSecret: string;
 }
 
+const ENVIRONMENT = {
+  baseUrl: "STOCKLOT_BASE_URL",
+  clientId: "STOCKLOT_CLIENT_ID",
+  clientSecret: "STOCKLOT_CLIENT_SECRET",
+};
+
 /** Address and credentials, from the options or the environment. */
 export function connectionOf(options: ClientOptions): Connection {
-  const baseUrl = options.baseUrl ?? process.env.STOCKLOT_BASE_URL;
-  const clientId = options.clientId ?? process.env.STOCKLOT_CLIENT_ID;
-  const clientSecret = options.clientSecret ?? process.env.STOCKLOT_CLIENT_SECRET;
-  if (!baseUrl || !clientId || !clientSecret) {
-    const missing = [
-      ...(baseUrl ? [] : ["baseUrl (or STOCKLOT_BASE_URL)"]),
-      ...(clientId ? [] : ["clientId (or STOCKLOT_CLIENT_ID)"]),
-      ...(clientSecret ? [] : ["clientSecret (or STOCKLOT_CLIENT_SECRET)"]),
-    ];
-    throw new ConfigurationError(`client options: missing ${missing.join(", ")}`);
-  }
-  return { baseUrl: checkBaseUrl(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
+  const missing: string[] = [];
+  const given = (name: keyof typeof ENVIRONMENT) => {
+    const variable = ENVIRONMENT[name];
+    const value = options[name] ?? process.env[variable];
+    if (!value) missing.push(`${name} (or ${variable})`);
+    return value ?? "";
+  };
+  const [baseUrl, clientId, clientSecret] = [given("baseUrl"), given("clientId"), given("clientSecret")] as const;
+  if (missing.length > 0) throw wrong(`missing ${missing.join(", ")}`);
+  return { baseUrl: urlOf(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
 }
 
 const LOOPBACK = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-function checkBaseUrl(text: string, allowInsecureHttp: boolean): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const problem = !url
-    ? "is not a URL"
-    : url.protocol !== "https:" && url.protocol !== "http:"
-      ? "must be http: or https:"
-      : url.username || url.password
-        ? "must not hold credentials"
-        : url.search || url.hash
-          ? "must not have a query or a fragment"
-          : url.protocol === "http:" && !allowInsecureHttp && !LOOPBACK.test(url.hostname)
-            ? "would send the secret unencrypted; use https:, or set allowInsecureHttp"
-            : undefined;
-  if (!url || problem) throw new ConfigurationError(`client options: baseUrl ${problem}`);
+function urlOf(text: string, allowInsecureHttp: boolean): URL {
+  if (!URL.canParse(text)) throw wrong("baseUrl is not a URL");
+  const url = new URL(text);
+  const problem = baseUrlProblem(url, allowInsecureHttp);
+  if (problem) throw wrong(`baseUrl ${problem}`);
   return url;
+}
+
+function baseUrlProblem({ protocol, username, password, search, hash, hostname }: URL, allowInsecureHttp: boolean) {
+  if (protocol !== "https:" && protocol !== "http:") return "must be http: or https:";
+  if (username || password) return "must not hold credentials";
+  if (search || hash) return "must not have a query or a fragment";
+  return protocol === "http:" && !allowInsecureHttp && !LOOPBACK.test(hostname)
+    ? "would send the secret unencrypted; use https:, or set allowInsecureHttp"
+    : undefined;
 }

@@ -16,20 +16,16 @@ export function checkInput(
 
 /** One issue a field. */
 export function inputIssues(found: readonly z.core.$ZodIssue[], at: Issue["path"] = []): Issue[] {
-  const issues = found.flatMap((issue) =>
-    issue.code === "unrecognized_keys"
-      ? issue.keys.map((key) => ({ path: [...at, ...toPath(issue.path), key], message: "there is no such field" }))
-      : toIssues([issue], at),
-  );
-  const seen = new Set<string>();
-  return issues.filter(({ path }) => {
-    const field = JSON.stringify(path);
-    return !seen.has(field) && seen.add(field);
+  const issues = found.flatMap((issue) => {
+    if (issue.code !== "unrecognized_keys") return toIssues([issue], at);
+    return toIssues(
+      issue.keys.map((key) => ({ path: [...issue.path, key], message: "there is no such field" })),
+      at,
+    );
   });
+  const fields = issues.map(({ path }) => JSON.stringify(path));
+  return issues.filter((_, index) => fields.indexOf(fields[index] ?? "") === index);
 }
-
-const toPath = (path: readonly PropertyKey[]): Issue["path"] =>
-  path.map((step) => (typeof step === "number" ? step : String(step)));
 
 const NOUNS: Record<string, string> = {
   string: "text",
@@ -49,7 +45,7 @@ export function plainWords(issue: z.core.$ZodRawIssue): string | undefined {
       if (issue.origin === "string") return "must not be empty";
       return `must be ${issue.inclusive ? "at least" : "above"} ${issue.minimum}`;
     case "too_big":
-      return `must be ${issue.inclusive ? "at most" : "below"} ${issue.maximum}`;
+      return `must be at most ${issue.maximum}`;
     case "invalid_value":
       return `must be ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}`;
     default:

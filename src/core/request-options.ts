@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { InputValidationError, type Issue } from "../errors/index.js";
+import { fieldOf, isObject } from "../errors/field-of.js";
+import { InputValidationError } from "../errors/index.js";
 import type { Priority } from "../limiter/rate-limiter.js";
-import { lazy } from "../schemas/field.js";
+import { lazy, optional, text } from "../schemas/field.js";
 import { checkInput } from "./check-input.js";
 import type { RetryOptions } from "./retry-policy.js";
 
@@ -60,20 +61,8 @@ export interface RequestOptions {
   onResponse?: ((response: ResponseInfo) => void) | undefined;
 }
 
-const OWN_HEADERS = new Set([
-  "authorization",
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
+const OWN_HEADERS =
+  /^(authorization|connection|content-length|expect|host|keep-alive|proxy-(authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
 
 /** A time in ms. */
 export const durationMs = () =>
@@ -81,69 +70,64 @@ export const durationMs = () =>
 
 const count = () =>
   z.custom<number>(
-    (value) => (Number.isSafeInteger(value) && Number(value) >= 0) || value === Number.POSITIVE_INFINITY,
+    (value) => (Number.isSafeInteger(value) && Number(value) >= 0) || value === Infinity,
     "must be a whole number, 0 or more",
   );
 
-export const retrySchema = lazy(() =>
-  z.union(
-    [
-      z.literal(false),
-      z
-        .strictObject({
-          maxRetries: count(),
-          minDelayMs: durationMs(),
-          maxDelayMs: durationMs(),
-          maxRateLimitRetries: count(),
-          rateLimitDelayMs: z
-            .tuple([durationMs(), durationMs()])
-            .refine(([shortest, longest]) => shortest <= longest, "must be [shortest, longest]"),
-        })
-        .partial(),
-    ],
-    {
-      error: "must be false or an object of maxRetries, minDelayMs, maxDelayMs, maxRateLimitRetries, rateLimitDelayMs",
-    },
-  ),
-);
+export const retrySchema = lazy(() => {
+  const options = {
+    maxRetries: count(),
+    minDelayMs: durationMs(),
+    maxDelayMs: durationMs(),
+    maxRateLimitRetries: count(),
+    rateLimitDelayMs: z
+      .tuple([durationMs(), durationMs()])
+      .refine(([shortest, longest]) => shortest <= longest, "must be [shortest, longest]"),
+  };
+  return z.union([z.literal(false), z.strictObject(options).partial()], {
+    error: `must be false or an object of ${Object.keys(options).join(", ")}`,
+  });
+});
+
+/** A value that has these methods. */
+export const having = <T>(methods: string[], message: string) =>
+  z.custom<T>((value) => methods.every((name) => typeof fieldOf(value, name) === "function"), message);
 
 export const callback = () => z.custom<() => void>((value) => typeof value === "function", "must be a function");
 
 /** Any `AbortSignal`, whichever realm or polyfill it is from. */
 const signal = () =>
   z.custom<AbortSignal>(
-    (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
+    (value) => isObject(value) && "aborted" in value && "addEventListener" in value,
     "must be an AbortSignal",
   );
 
-export const requestOptionsShape = () => ({
-  signal: signal().optional(),
-  timeoutMs: durationMs().optional(),
-  totalTimeoutMs: durationMs().optional(),
-  retry: retrySchema().optional(),
-  priority: z.enum(["high", "normal", "low"]).optional(),
-  headers: z.record(z.string(), z.string()).optional(),
-  onResponse: callback().optional(),
-});
+export const requestOptionsShape = () =>
+  optional({
+    signal: signal(),
+    timeoutMs: durationMs(),
+    totalTimeoutMs: durationMs(),
+    retry: retrySchema(),
+    priority: z.enum(["high", "normal", "low"]),
+    headers: z.record(text(), text()),
+    onResponse: callback(),
+  });
 
 const requestOptionsSchema = lazy(() => z.strictObject(requestOptionsShape()));
 
 /** Rejects options that are wrong, with an `InputValidationError`. */
 export function checkRequestOptions(method: string, options: RequestOptions): void {
   checkInput(method, requestOptionsSchema, options);
-  const issues = headerIssues(options.headers);
+  const issues = Object.entries(options.headers ?? {}).flatMap(([name, value]) => {
+    const message = headerProblem(name, value);
+    return message ? [{ path: ["headers", name], message }] : [];
+  });
   if (issues.length > 0) throw new InputValidationError(method, issues);
 }
 
-function headerIssues(headers: RequestOptions["headers"] = {}): Issue[] {
-  return Object.entries(headers).flatMap(([name, value]) => {
-    const problem = OWN_HEADERS.has(name.toLowerCase())
-      ? "is set by the client"
-      : !/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)
-        ? "is not a header name"
-        : !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)
-          ? "has characters that a header cannot have"
-          : undefined;
-    return problem ? [{ path: ["headers", name], message: problem }] : [];
-  });
+function headerProblem(name: string, value: string): string | undefined {
+  if (OWN_HEADERS.test(name)) return "is set by the client";
+  if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)) return "is not a header name";
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return "has characters that a header cannot have";
+  return undefined;
 }

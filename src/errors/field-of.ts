@@ -2,5 +2,4 @@
 export const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 /** A field of whatever has come; `undefined` where there is none. */
-export const fieldOf = (value: unknown, name: string): unknown =>
-  isObject(value) ? Reflect.get(value, name) : undefined;
+export const fieldOf = (value: unknown, name: string): unknown => Reflect.get(Object(value), name);

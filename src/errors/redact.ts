@@ -1,4 +1,5 @@
 import { inspect } from "node:util";
+import { fieldOf, isObject } from "./field-of.js";
 import { messageOf } from "./message-of.js";
 
 const HIDDEN = "[redacted]";
@@ -15,35 +16,27 @@ const TOKENS_REMEMBERED = 8;
  * place that makes an error can forget to.
  */
 export class Secrets {
-  static readonly #living = new Set<WeakRef<Secrets>>();
-  static readonly #collected = new FinalizationRegistry<WeakRef<Secrets>>((ref) => Secrets.#living.delete(ref));
-
   readonly #lasting: RegExp[];
-  readonly #tokens: RegExp[] = [];
+  #tokens: RegExp[] = [];
 
   constructor(lasting: readonly string[]) {
     this.#lasting = lasting.flatMap(patternsOf);
     const ref = new WeakRef(this);
-    Secrets.#living.add(ref);
-    Secrets.#collected.register(this, ref);
+    living.add(ref);
+    collected.register(this, ref);
   }
 
   addToken(token: string): void {
-    this.#tokens.push(...patternsOf(token));
-    if (this.#tokens.length > TOKENS_REMEMBERED) this.#tokens.splice(0, this.#tokens.length - TOKENS_REMEMBERED);
+    this.#tokens = [...this.#tokens, ...patternsOf(token)].slice(-TOKENS_REMEMBERED);
   }
 
-  static hide(text: string): string {
-    let hidden = text;
-    for (const ref of Secrets.#living) {
-      const secrets = ref.deref();
-      if (!secrets) continue;
-      for (const pattern of secrets.#lasting) hidden = hidden.replace(pattern, HIDDEN);
-      for (const pattern of secrets.#tokens) hidden = hidden.replace(pattern, HIDDEN);
-    }
-    return hidden;
+  hide(text: string): string {
+    return [...this.#lasting, ...this.#tokens].reduce((shown, pattern) => shown.replace(pattern, HIDDEN), text);
   }
 }
+
+const living = new Set<WeakRef<Secrets>>();
+const collected = new FinalizationRegistry<WeakRef<Secrets>>((ref) => living.delete(ref));
 
 /** Secrets that no client has told us of, by the company they keep. */
 const CREDENTIAL_FIELD = /((?:access_token|refresh_token|client_secret)[\\"']*\s*[:=]\s*[\\"']*)[^\\"'&\s,}]+/gi;
@@ -51,7 +44,9 @@ const BEARER = /(bearer\s+)[\w\-.~+/]{16,}=*/gi;
 
 /** Text without any secret in it. */
 export function redact(text: string): string {
-  return Secrets.hide(text).replace(CREDENTIAL_FIELD, `$1${HIDDEN}`).replace(BEARER, `$1${HIDDEN}`);
+  let shown = text;
+  for (const secrets of living) shown = secrets.deref()?.hide(shown) ?? shown;
+  return shown.replace(CREDENTIAL_FIELD, `$1${HIDDEN}`).replace(BEARER, `$1${HIDDEN}`);
 }
 
 /** A copy of plain data in which no text shows a secret. */
@@ -59,7 +54,7 @@ export function redactData<T>(data: T): T;
 export function redactData(data: unknown): unknown {
   if (typeof data === "string") return redact(data);
   if (Array.isArray(data)) return data.map((entry) => redactData(entry));
-  if (data === null || typeof data !== "object" || Object.getPrototypeOf(data) !== Object.prototype) return data;
+  if (!isObject(data) || Object.getPrototypeOf(data) !== Object.prototype) return data;
   return Object.fromEntries(Object.entries(data).map(([key, value]) => [redact(key), redactData(value)]));
 }
 
@@ -73,8 +68,8 @@ export function redactCause(cause: unknown): unknown {
   const copy = new Error(redact(messageOf(cause)));
   copy.name = redact(String(cause.name));
   copy.stack = redact(String(cause.stack));
-  if ("code" in cause && typeof cause.code === "string") Object.assign(copy, { code: redact(cause.code) });
-  return copy;
+  const code = fieldOf(cause, "code");
+  return typeof code === "string" ? Object.assign(copy, { code: redact(code) }) : copy;
 }
 
 /** A parser's error holds the rest of the raw answer, in which a secret may have been cut in two: never harmless. */

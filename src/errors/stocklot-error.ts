@@ -1,8 +1,6 @@
+import { fieldOf } from "./field-of.js";
 import { messageOf } from "./message-of.js";
 import { redact, redactCause } from "./redact.js";
-
-/** Where a class keeps its brand: on the prototype, so that a user's own subclass has none of its own. */
-const BRAND = Symbol.for("stocklot.error");
 
 /** Says where in a value something is wrong, and what. */
 export interface Issue {
@@ -26,13 +24,10 @@ export abstract class StocklotError extends Error {
 
   static override [Symbol.hasInstance](value: unknown): boolean {
     // `this` is the class on the right of instanceof, not the root of the tree.
-    if (!Object.hasOwn(this.prototype, BRAND)) return Function.prototype[Symbol.hasInstance].call(this, value);
-    const own: unknown = Reflect.get(this.prototype, BRAND);
-    for (let object: unknown = value; typeof object === "object" && object !== null; ) {
-      if (Object.hasOwn(object, BRAND) && Reflect.get(object, BRAND) === own) return true;
-      object = Object.getPrototypeOf(object);
-    }
-    return false;
+    const mark = markOf(this.prototype.name);
+    return Object.hasOwn(this.prototype, mark)
+      ? mark in Object(value)
+      : Function.prototype[Symbol.hasInstance].call(this, value);
   }
 
   /** The same as `error instanceof` this class: `TimeoutError.is(error)`. */
@@ -42,25 +37,27 @@ export abstract class StocklotError extends Error {
 
   /** What a log should keep: name, message, the fields of the class, and the cause in short. */
   toJSON(): Record<string, unknown> {
-    return {
-      name: this.name,
-      message: this.message,
-      ...Object.fromEntries(Object.entries(this).filter(([key]) => key !== "cause")),
-      ...(this.cause === undefined ? {} : { cause: causeToJSON(this.cause) }),
-    };
+    const { name, message, cause } = this;
+    const fields = Object.fromEntries(Object.entries(this));
+    return { name, message, ...fields, ...(cause === undefined ? {} : { cause: causeToJSON(cause) }) };
   }
+}
+
+/** The mark of a class is on its prototype, so that a user's own subclass has none of its own. */
+function markOf(name: string): symbol {
+  return Symbol.for(`stocklot.${name}`);
 }
 
 /** Gives a class its name and the mark by which the other copy of the package knows it. */
 export function brand(errorClass: { readonly prototype: object }, name: string): void {
-  Object.defineProperty(errorClass.prototype, "name", { value: name, configurable: true, writable: true });
-  Object.defineProperty(errorClass.prototype, BRAND, { value: name });
+  Object.defineProperties(errorClass.prototype, {
+    name: { value: name, configurable: true, writable: true },
+    [markOf(name)]: { value: name },
+  });
 }
-
-const IN_JSON = new Set(["string", "number", "boolean"]);
 
 function causeToJSON(cause: unknown): unknown {
   if (cause instanceof StocklotError) return cause.toJSON();
-  if (!(cause instanceof Error)) return cause === null || IN_JSON.has(typeof cause) ? cause : messageOf(cause);
-  return { name: cause.name, message: cause.message, ...("code" in cause ? { code: cause.code } : {}) };
+  if (!(cause instanceof Error)) return messageOf(cause);
+  return { name: cause.name, message: cause.message, code: fieldOf(cause, "code") };
 }

@@ -18,6 +18,13 @@ export function lazy<S extends z.ZodType>(build: () => S): LazySchema<S> {
 export type SameShape<T, S extends LazySchema<z.ZodType>> = Same<T, z.infer<ReturnType<S>>>;
 type Same<A, B> = [A, keyof A, B, keyof B] extends [B, keyof B, A, keyof A] ? true : never;
 
+/** The same fields, each of which may be left out or `undefined`. */
+export const optional = <Shape extends z.ZodRawShape>(shape: Shape) => z.object(shape).partial().shape;
+
+export const text = () => z.string();
+
+export const flag = () => z.boolean();
+
 /** A whole number that a double holds exactly. */
 export const integer = () => z.int();
 
@@ -25,4 +32,4 @@ export const integer = () => z.int();
 export const decimal = () => z.number();
 
 /** A moment as the service writes it: text in ISO 8601. Its form is not checked, `parseServiceDate` reads it. */
-export const datetime = () => z.string().meta({ format: "date-time" });
+export const datetime = () => text().meta({ format: "date-time" });

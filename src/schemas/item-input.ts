@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { decimal, integer, lazy, type SameShape } from "./field.js";
+import { decimal, flag, integer, lazy, optional, type SameShape, text } from "./field.js";
 import { skuInput } from "./key.js";
 
 /** What can be changed of an item. */
@@ -28,16 +28,17 @@ export interface CreateItemInput extends ItemChanges {
   shortID: string;
 }
 
-const changes = () => ({
-  description: z.string().optional(),
-  category: integer().optional(),
-  subCategory: integer().optional(),
-  uOM: z.string().optional(),
-  putUp: z.string().optional(),
-  units: decimal().optional(),
-  dfltOwner: integer().optional(),
-  discontinued: z.boolean().optional(),
-});
+const changes = () =>
+  optional({
+    description: text(),
+    category: integer(),
+    subCategory: integer(),
+    uOM: text(),
+    putUp: text(),
+    units: decimal(),
+    dfltOwner: integer(),
+    discontinued: flag(),
+  });
 
 /** Fields that the schema does not know are let through: the service takes "any other Item object field". */
 export const createItemSchema = lazy(() => z.object({ shortID: skuInput(), ...changes() }));

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { datetime, decimal, integer, lazy, type SameShape } from "./field.js";
+import { datetime, decimal, flag, integer, lazy, type SameShape, text } from "./field.js";
 
 /**
  * One entry of the item catalogue (the item master).
@@ -37,17 +37,17 @@ export interface Item {
 export const itemSchema = lazy(() =>
   z.object({
     partNo: integer(),
-    shortID: z.string(),
-    description: z.string(),
+    shortID: text(),
+    description: text(),
     category: integer(),
     subCategory: integer(),
-    uOM: z.string(),
-    putUp: z.string(),
+    uOM: text(),
+    putUp: text(),
     units: decimal(),
     dfltOwner: integer(),
     created: datetime(),
     modified: datetime(),
-    discontinued: z.boolean(),
+    discontinued: flag(),
   }),
 );
 

@@ -1,5 +1,4 @@
-import { z } from "zod";
-import { integer, lazy } from "./field.js";
+import { integer, lazy, text } from "./field.js";
 
 /** Keys that a URL would lose or take for a way up. */
 const LOST_IN_A_URL = new Set(["", ".", ".."]);
@@ -13,9 +12,9 @@ export function keyProblem(key: string): string | undefined {
 
 /** A SKU or alias: text that a URL can carry. */
 export const skuInput = () =>
-  z.string().superRefine((key, context) => {
-    const problem = keyProblem(key);
-    if (problem) context.addIssue({ code: "custom", message: problem });
+  text().superRefine((key, { addIssue }) => {
+    const message = keyProblem(key);
+    if (message) addIssue(message);
   });
 
 export const skuSchema = lazy(skuInput);

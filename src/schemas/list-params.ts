@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { dateInput } from "./date.js";
-import { integer, lazy, type SameShape } from "./field.js";
+import { flag, integer, lazy, type SameShape, text } from "./field.js";
 
 /** Which records of a list, and in which order. Source: service interface, "Common paging parameters". */
 export interface ListParams {
@@ -47,15 +47,15 @@ export interface InventoryListParams extends ListParams {
 }
 
 const paging = () => ({
-  page: integer().min(1).optional(),
-  pageSize: integer().min(1).optional(),
-  sort: z.string().min(1).optional(),
-  direction: z.enum(["ASC", "DESC"]).optional(),
-  modifiedSince: dateInput().optional(),
+  page: integer().min(1),
+  pageSize: integer().min(1),
+  sort: text().min(1),
+  direction: z.enum(["ASC", "DESC"]),
+  modifiedSince: dateInput(),
 });
 
-export const itemListSchema = lazy(() => z.strictObject({ ...paging(), includeDiscontinued: z.boolean().optional() }));
-export const inventoryListSchema = lazy(() => z.strictObject({ ...paging(), wid: integer().optional() }));
+export const itemListSchema = lazy(() => z.strictObject({ ...paging(), includeDiscontinued: flag() }).partial());
+export const inventoryListSchema = lazy(() => z.strictObject({ ...paging(), wid: integer() }).partial());
 
 true satisfies SameShape<ItemListParams, typeof itemListSchema>;
 true satisfies SameShape<InventoryListParams, typeof inventoryListSchema>;

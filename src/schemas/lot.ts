@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { datetime, decimal, integer, lazy, type SameShape } from "./field.js";
+import { datetime, decimal, flag, integer, lazy, type SameShape, text } from "./field.js";
 
 /**
  * A receive record: stock of one item at one warehouse location.
@@ -52,23 +52,23 @@ export const lotSchema = lazy(() =>
   z.object({
     recNo: integer(),
     partNo: integer(),
-    shortID: z.string(),
-    description: z.string(),
-    associate: z.string(),
-    warehouse: z.string(),
+    shortID: text(),
+    description: text(),
+    associate: text(),
+    warehouse: text(),
     wID: integer(),
-    spot: z.string(),
+    spot: text(),
     units: decimal(),
     received: datetime(),
     shipped: datetime().nullable(),
-    serial: z.string(),
-    serial2: z.string().nullable(),
-    rFIDTag: z.string().nullable(),
-    remark: z.string(),
-    hold: z.boolean(),
+    serial: text(),
+    serial2: text().nullable(),
+    rFIDTag: text().nullable(),
+    remark: text(),
+    hold: flag(),
     jobID: integer(),
-    jobName: z.string().nullable(),
-    active: z.boolean(),
+    jobName: text().nullable(),
+    active: flag(),
   }),
 );
 

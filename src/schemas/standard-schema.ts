@@ -1,3 +1,5 @@
+import { fieldOf, isObject } from "../errors/field-of.js";
+
 /**
  * A schema of any library that follows the Standard Schema specification (zod, valibot, arktype and others): the part of
  * the specification that this package uses, copied as it asks for.
@@ -20,8 +22,4 @@ export interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-export const isStandardSchema = (value: unknown): value is StandardSchema =>
-  value !== null &&
-  (typeof value === "object" || typeof value === "function") &&
-  "~standard" in value &&
-  typeof value["~standard"] === "object";
+export const isStandardSchema = (value: unknown): value is StandardSchema => isObject(fieldOf(value, "~standard"));

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { dateFilter, dateInput } from "./date.js";
-import { decimal, integer, lazy, type SameShape } from "./field.js";
+import { decimal, integer, lazy, optional, type SameShape, text } from "./field.js";
 
 /**
  * Stock that comes in (a positive adjustment). Source: service interface, "POST /Inventory/Receive".
@@ -111,43 +111,41 @@ export interface IssueInput {
   line?: number | undefined;
 }
 
-const text = () => z.string().optional();
-const id = () => integer().optional();
-
-const units = () => decimal().positive();
-
-const quantity = () => ({ itemID: z.string().min(1), units: units(), wid: integer() });
+const quantity = () => ({ itemID: text().min(1), units: decimal().positive(), wid: integer() });
 
 const lotFilter = () => ({ serial: text(), serial2: text(), rfidTag: text(), reference: text() });
+
+const adjustment = () => ({ spot: text(), ...lotFilter(), remark: text(), netWeight: decimal() });
 
 /** The fields are those of the document and no others: a misspelt one would be lost without a word. */
 export const receiveSchema = lazy(() =>
   z.strictObject({
     ...quantity(),
     reasonCode: integer(),
-    spot: text(),
-    ...lotFilter(),
-    remark: text(),
-    netWeight: decimal().optional(),
-    grossWeight: decimal().optional(),
-    price: decimal().optional(),
-    expires: dateInput().optional(),
-    supplier: id(),
-    line: id(),
-    jobid: id(),
+    ...optional({
+      ...adjustment(),
+      grossWeight: decimal(),
+      price: decimal(),
+      expires: dateInput(),
+      supplier: integer(),
+      line: integer(),
+      jobid: integer(),
+    }),
   }),
 );
 
 export const moveSchema = lazy(() =>
   z.strictObject({
     ...quantity(),
-    fromSpot: text(),
-    toSpot: text(),
-    shipToWid: id(),
-    transitSlip: text(),
-    ...lotFilter(),
-    recno: id(),
-    received: dateFilter().optional(),
+    ...optional({
+      fromSpot: text(),
+      toSpot: text(),
+      shipToWid: integer(),
+      transitSlip: text(),
+      ...lotFilter(),
+      recno: integer(),
+      received: dateFilter(),
+    }),
   }),
 );
 
@@ -155,14 +153,7 @@ export const issueSchema = lazy(() =>
   z.strictObject({
     ...quantity(),
     reasonCode: integer(),
-    spot: text(),
-    ...lotFilter(),
-    remark: text(),
-    netWeight: decimal().optional(),
-    shipto: id(),
-    prodID: text(),
-    recno: id(),
-    line: id(),
+    ...optional({ ...adjustment(), shipto: integer(), prodID: text(), recno: integer(), line: integer() }),
   }),
 );
 
