@@ -1,10 +1,11 @@
 import type { z } from "zod";
 import type { Issue } from "../errors/index.js";
 import type { LazySchema } from "../schemas/field.js";
-import type { StandardIssue, StandardSchema } from "../schemas/standard-schema.js";
+import type { StandardSchema } from "../schemas/standard-schema.js";
 import type { Answer, Call, ResponseCheck } from "./call.js";
 import { readJson } from "./read-json.js";
 import { reportIssues } from "./report-issues.js";
+import { toIssues } from "./to-issues.js";
 import type { WireResponse } from "./transport.js";
 
 /** A JSON body that follows a schema of ours. It is given as it came, with the fields that the schema does not know. */
@@ -52,17 +53,3 @@ export async function validate<T>(
 
 /** The caller has asked for data that is not checked. */
 export const trusted = <T>(data: unknown) => data as T;
-
-/** Issues as this package gives them, from those of zod or of any Standard Schema. */
-export function toIssues(issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] {
-  return issues.map(({ message, path = [] }) => ({
-    path: [
-      ...at,
-      ...path.map((step) => {
-        const key = typeof step === "object" ? step.key : step;
-        return typeof key === "number" ? key : String(key);
-      }),
-    ],
-    message,
-  }));
-}

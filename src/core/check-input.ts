@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { InputValidationError, type Issue } from "../errors/index.js";
 import type { LazySchema } from "../schemas/field.js";
-import { toIssues } from "./answers.js";
+import { toIssues } from "./to-issues.js";
 
 /** Rejects an argument that its schema does not allow, with one issue a field. `at` is the argument's name, if it has one. */
 export function checkInput(

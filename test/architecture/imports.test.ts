@@ -64,3 +64,7 @@ it("each arrow is an import, and each folder is in the picture", () => {
   const boxes = new Set([...picture].flat(2));
   expect([...imports.keys()].map(boxOf).filter((box) => !boxes.has(box))).toEqual([]);
 });
+
+it("no file imports itself by way of others", () => {
+  expect([...imports.keys()].filter((file) => below(file, imports).has(file))).toEqual([]);
+});
