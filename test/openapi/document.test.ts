@@ -1,9 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { OPENAPI_FILE, openApiText } from "../../openapi/text.js";
 import document from "../../openapi.json" with { type: "json" };
+import packageJson from "../../package.json" with { type: "json" };
 
 const lint = async (source: string) => {
   const config = await createConfig({ extends: ["recommended-strict"] });
@@ -25,6 +27,11 @@ describe("openapi.json", () => {
   it("would not pass with an example that does not fit its schema", async () => {
     const text = JSON.stringify(document).replace('"hasMore":false', '"hasMore":"no"');
     expect((await lint(text)).join()).toContain("no-invalid-media-type-examples");
+  });
+
+  it("is what users import as stocklot/openapi.json", () => {
+    expect(createRequire(import.meta.url).resolve("stocklot/openapi.json")).toBe(OPENAPI_FILE.pathname);
+    expect(packageJson.files).toContain("openapi.json");
   });
 
   it("has every row of the service's table of endpoints", () => {
