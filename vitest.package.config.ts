@@ -1,5 +1,12 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  test: { include: ["test/package/**/*.test.ts"], testTimeout: 240_000, hookTimeout: 240_000 },
+  test: {
+    include: ["test/package/*.test.ts"],
+    globalSetup: "test/package/global-setup.ts",
+    // As many compilers side by side as there are cores in CI.
+    maxConcurrency: 2,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
 });

@@ -1,0 +1,25 @@
+import { dirname, extname, join } from "node:path";
+import { project, run, tool } from "./consumer.js";
+
+/** Not within the project: a bundle that still asked for a package would find it there. */
+const out = join(dirname(project), "bundles");
+
+/** undici is CommonJS, so that an ES module which holds it needs a `require`, which esbuild does not bring. */
+const REQUIRE = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
+
+/** Bundles a program of the project into one minified file, and gives its path. */
+export async function esbuild(program: string, file: string): Promise<string> {
+  const output = join(out, file);
+  const format = extname(file) === ".mjs" ? ["--format=esm", `--banner:js=${REQUIRE}`] : ["--format=cjs"];
+  const flags = ["--bundle", "--minify", "--platform=node", "--target=node20", "--log-level=warning", ...format];
+  const warnings = await run(project, tool("node_modules/.bin/esbuild"), program, ...flags, `--outfile=${output}`);
+  if (warnings !== "") throw new Error(warnings);
+  return output;
+}
+
+/** The same with webpack. */
+export async function webpack(program: string, file: string): Promise<string> {
+  const output = join(out, file);
+  await run(project, process.execPath, tool("webpack.cjs"), `./${program}`, output);
+  return output;
+}

@@ -1,0 +1,22 @@
+import { statSync } from "node:fs";
+import { dirname } from "node:path";
+import { expect, it } from "vitest";
+import { esbuild, webpack } from "./bundle.js";
+import { run } from "./consumer.js";
+
+it.each([
+  { bundle: esbuild, program: "main.mjs", file: "esbuild.mjs" },
+  { bundle: esbuild, program: "main.mjs", file: "esbuild.cjs" },
+  { bundle: esbuild, program: "main.cjs", file: "esbuild-of-cjs.cjs" },
+  { bundle: webpack, program: "main.mjs", file: "webpack.mjs" },
+  { bundle: webpack, program: "main.cjs", file: "webpack.cjs" },
+])("works bundled and minified, from $program to $file", async ({ bundle, program, file }) => {
+  const bundled = await bundle(program, file);
+  expect(await run(dirname(bundled), process.execPath, bundled)).toBe("300 lots, NotFoundError: true");
+});
+
+it("leaves the transport out of a bundle that only reads dates", async () => {
+  const bundled = await esbuild("shake.mjs", "shake.mjs");
+  expect(await run(dirname(bundled), process.execPath, bundled)).toBe("2026-01-31T08:00:00.000Z");
+  expect(statSync(bundled).size).toBeLessThan(480_000);
+});

@@ -1,0 +1,34 @@
+import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { inject } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
+
+/** A project that has installed the packed tarball, with the programs of `consumer/` in it. */
+export const project = inject("project");
+
+/** The entry points that are code: `stocklot`, `stocklot/redis` and so on. */
+export const entries = Object.entries(packageJson.exports).flatMap(([entry, target]) =>
+  typeof target === "object" ? [entry.replace(/^\./, "stocklot")] : [],
+);
+
+/** A file of the tools, which have a lock file of their own. */
+export const tool = (path: string) => fileURLToPath(new URL(`tools/${path}`, import.meta.url));
+
+/** Where the tools keep each version of a package: `node-22` for `node` 22. */
+export const versionsOf = (name: string) =>
+  readdirSync(tool("node_modules"))
+    .filter((folder) => folder.startsWith(`${name}-`) && /-\d+(\.\d+)?$/.test(folder))
+    .map((folder) => ({ version: folder.slice(name.length + 1), folder: tool(`node_modules/${folder}`) }));
+
+/** Runs a program and gives all that it wrote, warnings included. Rejects with the same when it fails. */
+export async function run(cwd: string, command: string, ...args: string[]): Promise<string> {
+  // Nothing of this run's own environment: a test runner within a test runner would take it for its own.
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: "1" };
+  const done = promisify(execFile)(command, args, { cwd, env });
+  const { stdout, stderr } = await done.catch((failure) => {
+    throw new Error(`${command} ${args.join(" ")}\n${failure.stdout}\n${failure.stderr}`);
+  });
+  return `${stdout}${stderr}`.trim();
+}

@@ -1,0 +1,62 @@
+// Loads the package in several copies, and prints every error class that one of them does not know as the other does.
+import { createRequire } from "node:module";
+
+const require = createRequire(import.meta.url);
+const [entries, bundles] = process.argv.slice(2).map((list) => list.split(","));
+
+/** What these names give to import(), and what they give to require(). */
+const load = async (...names) => [...(await Promise.all(names.map((name) => import(name)))), ...names.map(require)];
+
+/** The names of a class and of all that it extends, by the prototypes alone: instanceof is what is under test. */
+function lineage(value) {
+  const names = [];
+  for (let one = value; typeof one === "function" && one !== Function.prototype; one = Object.getPrototypeOf(one)) {
+    names.push(Object.hasOwn(one.prototype ?? {}, "name") ? one.prototype.name : one.name);
+  }
+  return names;
+}
+
+const copies = [...(await load(...entries)), ...bundles.map(require)]
+  .map((copy) => Object.entries(copy).filter(([, value]) => lineage(value).includes("StocklotError")))
+  .filter((classes) => classes.length > 0);
+
+const breaches = [];
+let checked = 0;
+function check(what, is, should) {
+  checked += 1;
+  if (is !== should) breaches.push(`${what}: ${is}`);
+}
+
+for (const [here, classes] of copies.entries()) {
+  for (const [name, errorClass] of classes) {
+    const error = Object.create(errorClass.prototype);
+    check(`the name of ${name}, copy ${here}`, error.name, name);
+    for (const [there, others] of copies.entries()) {
+      for (const [otherName, other] of others) {
+        const what = `${name} of copy ${here}, ${otherName} of copy ${there}`;
+        const should = lineage(errorClass).includes(otherName);
+        check(`${what}, instanceof`, error instanceof other, should);
+        check(`${what}, is`, other.is(error), should);
+      }
+    }
+  }
+}
+
+// What these entry points throw comes from classes that they have bundled.
+const refusals = [
+  ...(await load("stocklot/redis")).map((entry) => () => entry.createRedisRateLimiter({ redis: {} })),
+  ...(await load("stocklot/bottleneck")).map((entry) => () => entry.createBottleneckRateLimiter({})),
+];
+for (const refuse of refusals) {
+  try {
+    refuse();
+    breaches.push(`not refused: ${refuse}`);
+  } catch (error) {
+    for (const { ConfigurationError, ConnectionError } of copies.map(Object.fromEntries)) {
+      check("a refusal is a ConfigurationError", error instanceof ConfigurationError, true);
+      check("a refusal is no ConnectionError", ConnectionError.is(error), false);
+    }
+  }
+}
+
+console.log(JSON.stringify({ copies: copies.map((classes) => classes.length), checked, breaches }));

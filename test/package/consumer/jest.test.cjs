@@ -1,0 +1,1 @@
+require("./runners.cjs").testTheClient(jest);

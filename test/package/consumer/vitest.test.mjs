@@ -1,0 +1,4 @@
+import { vi } from "vitest";
+import { testTheClient } from "./runners.cjs";
+
+testTheClient(vi);

@@ -1,0 +1,60 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { TestProject } from "vitest/node";
+import { z } from "zod";
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    /** The folder of a project that has installed the packed tarball. */
+    project: string;
+    tarball: string;
+  }
+}
+
+const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const root = pathOf("../..");
+const tools = pathOf("tools");
+
+const npm = (cwd: string, ...args: string[]) =>
+  execFileSync("npm", [...args, "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"], {
+    cwd,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+
+/** Packs the package as it was built last, and installs it the way its users do: once, for all tests. */
+export default function setup({ provide }: TestProject): () => void {
+  installTools();
+  const folder = mkdtempSync(join(tmpdir(), "stocklot-consumer-"));
+  const project = join(folder, "project");
+  const tarball = pack(folder);
+  cpSync(pathOf("consumer"), project, { recursive: true });
+  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "consumer", private: true, version: "1.0.0" }));
+  const { devDependencies } = z
+    .object({ devDependencies: z.record(z.string(), z.string()) })
+    .parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
+  const peers = ["@types/node", "msw"].map((name) => `${name}@${devDependencies[name]}`);
+  npm(project, "install", tarball, ...peers);
+  provide("project", project);
+  provide("tarball", tarball);
+  return () => rmSync(folder, { recursive: true, force: true });
+}
+
+function pack(folder: string): string {
+  // Its prepack would build again.
+  const packed: unknown = JSON.parse(npm(root, "pack", "--json", "--ignore-scripts", "--pack-destination", folder));
+  const [{ filename }] = z.tuple([z.object({ filename: z.string() })]).parse(packed);
+  return join(folder, filename);
+}
+
+/** Compilers, bundlers, test runners and Nodes have a lock file of their own, so that `npm ci` of the root stays small. */
+function installTools(): void {
+  const installed = join(tools, "node_modules/.package-lock.json");
+  const wanted = join(tools, "package-lock.json");
+  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(wanted).mtimeMs) return;
+  console.log("installing what the package is tried with …");
+  npm(tools, "ci");
+}

@@ -1,0 +1,103 @@
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { dirname, extname, join } from "node:path";
+import { describe, expect, inject, it } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
+import { project } from "./consumer.js";
+
+const MOST_BYTES = 420_000;
+const LINK = /\]\(([^)\s]+)\)/g;
+const CODE_BLOCK = /^```.*?^```/gms;
+/** A way to another module, as the build writes them: one a line, or within one as a call. */
+const IMPORT = /(?:^(?:import|export) .*?from |^import |\b(?:require|import)\()['"]([^'"]+)['"]/gm;
+
+const root = join(project, "node_modules/stocklot");
+const read = (file: string) => readFileSync(join(root, file), "utf8");
+const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) =>
+  statSync(join(root, file)).isFile(),
+);
+const having = (...endings: string[]) => files.filter((file) => endings.includes(extname(file)));
+
+const found = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].flatMap(([, what]) => what ?? []);
+
+/** In declarations, `./x.js` stands for what declares it. */
+const declaring = (file: string, name: string) =>
+  /\.d\.c?ts$/.test(file) ? name.replace(/\.js$/, ".d.ts").replace(/\.cjs$/, ".d.cts") : name;
+
+/** `undici` of `undici/types`, `@scope/name` of `@scope/name/part`, `fs` of `node:fs/promises`. */
+const packageOf = (target: string) => /^(?:node:)?((?:@[^/]+\/)?[^/]+)/.exec(target)?.[1] ?? target;
+
+/** Each `file: target` where the target is a relative path that leads to nothing in the tarball. */
+const leadingNowhere = (file: string, targets: string[]) =>
+  targets
+    .filter((target) => !existsSync(join(root, dirname(file), target.replace(/#.*$/, ""))))
+    .map((target) => `${file}: ${target}`);
+
+describe("the packed tarball", () => {
+  it("holds what users need, and nothing that only we need", () => {
+    expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md", "CHANGELOG.md", "package.json"]));
+    expect(files.filter((file) => /(^|\/)(src|test|bench|coverage|node_modules|out)\/|\.test\./.test(file))).toEqual(
+      [],
+    );
+    expect(files.filter((file) => /\.(map|tgz|log|tsbuildinfo)$/.test(file))).toEqual([]);
+  });
+
+  it("is small", () => {
+    expect(statSync(inject("tarball")).size).toBeLessThan(MOST_BYTES);
+  });
+
+  it("says under which licence", () => {
+    expect(packageJson.license).toBe("MIT");
+    expect(read("LICENSE")).toMatch(/^MIT License/);
+  });
+
+  it("has every file that package.json names", () => {
+    const { exports, main, types, bin } = packageJson;
+    const named = found(JSON.stringify({ exports, main, types, bin }), /:"(\.\/[^"]+)"/g);
+    expect(named).not.toHaveLength(0);
+    expect(leadingNowhere("package.json", named)).toEqual([]);
+  });
+
+  it("has types for each entry point, as a module and as CommonJS", () => {
+    for (const target of Object.values(packageJson.exports)) {
+      if (typeof target === "string") continue;
+      const { import: esm, require: cjs } = target;
+      expect([esm.types, cjs.types]).toEqual([
+        esm.default.replace(/\.js$/, ".d.ts"),
+        cjs.default.replace(/\.cjs$/, ".d.cts"),
+      ]);
+    }
+  });
+
+  it("names no source map that it does not have", () => {
+    const named = having(".js", ".cjs", ".ts", ".cts").filter((file) => read(file).includes("sourceMappingURL="));
+    expect(named).toEqual([]);
+  });
+
+  it("has what its documents link to", () => {
+    const relative = having(".md").flatMap((file) => {
+      const links = found(read(file).replace(CODE_BLOCK, ""), LINK).filter(
+        (link) => !/^(https?:|mailto:|#)/.test(link),
+      );
+      return leadingNowhere(file, links);
+    });
+    expect(relative).toEqual([]);
+  });
+
+  it("imports only its own files, Node's modules and the packages that it declares", () => {
+    const { name, dependencies, peerDependencies } = packageJson;
+    const known = [name, ...Object.keys({ ...dependencies, ...peerDependencies }), ...builtinModules];
+    const imports = having(".js", ".cjs", ".ts", ".cts")
+      .filter((file) => file.startsWith("dist/"))
+      .flatMap((file) => found(read(file), IMPORT).map((target) => ({ file, target: declaring(file, target) })));
+    const isOwn = ({ target }: { target: string }) => target.startsWith(".");
+    const foreign = imports.filter((one) => !isOwn(one)).map(({ target }) => packageOf(target));
+    expect(foreign).toEqual(expect.arrayContaining(Object.keys(dependencies)));
+    expect(foreign.filter((target) => !known.includes(target))).toEqual([]);
+    expect(imports.filter(isOwn).flatMap(({ file, target }) => leadingNowhere(file, [target]))).toEqual([]);
+  });
+
+  it("does not show zod in the declarations of the main entry", () => {
+    expect(found(read("dist/index.d.ts"), IMPORT)).not.toContain("zod");
+  });
+});

@@ -1,0 +1,28 @@
+// Bundles for Node with webpack's own defaults for production, warnings being errors.
+const { basename, dirname, extname } = require("node:path");
+const webpack = require("webpack");
+
+const [entry, output] = process.argv.slice(2);
+const isModule = extname(output) === ".mjs";
+
+webpack(
+  {
+    mode: "production",
+    target: "node20",
+    context: process.cwd(),
+    entry,
+    experiments: { outputModule: isModule },
+    output: {
+      path: dirname(output),
+      filename: basename(output),
+      library: { type: isModule ? "module" : "commonjs2" },
+    },
+  },
+  (error, stats) => {
+    const problem = error ?? (stats.hasErrors() || stats.hasWarnings() ? stats.toString("errors-warnings") : undefined);
+    if (problem) {
+      console.error(problem);
+      process.exitCode = 1;
+    }
+  },
+);
