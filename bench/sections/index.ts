@@ -9,4 +9,5 @@ export const SECTIONS: Record<string, () => Promise<(quick: boolean) => Promise<
   memory: async () => (await import("./memory.js")).memory,
   startup: async () => (await import("./start-up.js")).startUp,
   growth: async () => (await import("./growth.js")).growth,
+  mirror: async () => (await import("./mirror.js")).mirror,
 };

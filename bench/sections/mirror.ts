@@ -1,0 +1,75 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { InventoryClient } from "../../src/index.js";
+import { createMirror, sqliteSink } from "../../src/mirror/index.js";
+import { collectGarbage } from "../measure.js";
+import type { Section } from "../results.js";
+
+const MIB = 1_024 * 1_024;
+/** Looked at so often on the way. */
+const SAMPLES = 20;
+
+/** A mirror of the sandbox's lots in SQLite: the first reading, and a full pass that finds nothing new. */
+export async function mirror(quick: boolean): Promise<Section> {
+  const lots = quick ? 100_000 : 1_000_000;
+  const sandbox = fork(fileURLToPath(new URL("../sandbox-process.ts", import.meta.url)), [String(lots)]);
+  const [service] = await once(sandbox, "message");
+  const folder = await mkdtemp(join(tmpdir(), "stocklot-bench-"));
+  const client = new InventoryClient({ ...service, rateLimit: false });
+  const sink = sqliteSink({ path: join(folder, "lots.db") });
+  const copy = createMirror({ client, sink, resources: ["lots"] });
+  await client.inventory.listLots().page();
+  let held: number[] = [];
+  let next = 0;
+  const first = await measure(() => copy.run({ onProgress: sample }));
+  const again = await measure(() => copy.run({ full: true, onProgress: sample }));
+  await sink.close();
+  await client.close();
+  sandbox.disconnect();
+  await rm(folder, { recursive: true });
+  if (first.report.added !== lots || again.report.changed > 0) throw new Error("the copy is not what it should be");
+
+  function sample({ received }: { received: number }): void {
+    if (received < next) return;
+    next += lots / SAMPLES;
+    globalThis.gc?.();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    held.push(heapUsed + arrayBuffers);
+  }
+  async function measure(run: () => ReturnType<typeof copy.run>) {
+    await collectGarbage();
+    held = [];
+    next = 0;
+    const cpu = process.cpuUsage();
+    const report = await run();
+    const { user, system } = process.cpuUsage(cpu);
+    return {
+      report,
+      perSecond: lots / (report.durationMs / 1_000),
+      perCpuSecond: lots / ((user + system) / 1e6),
+      heldMost: Math.max(...held) / MIB,
+      drift: ((held.at(-1) ?? 0) - (held[1] ?? 0)) / MIB,
+    };
+  }
+
+  const rows = (name: string, { perSecond, perCpuSecond, drift }: typeof first): Section["rows"] => [
+    [`${name}: lots a second`, { value: perSecond, digits: 0 }],
+    [`${name}: lots a second of the processor's time`, { value: perCpuSecond, digits: 0 }],
+    [`${name}: held at the end − at the beginning`, { value: drift, digits: 1, unit: "MiB" }],
+  ];
+  return {
+    title: "Mirror",
+    note: `${lots.toLocaleString("en")} lots from a sandbox in another process, without a rate limit, into SQLite: gapless, validated, each page with its state in one transaction.`,
+    columns: ["what", "value"],
+    rows: [...rows("first reading", first), ...rows("full pass, nothing new", again)],
+    checks: [
+      { what: "first reading, lots a second", value: first.perSecond, atLeast: 20_000 },
+      { what: "first reading, held MiB at the end − at the beginning", value: first.drift, atMost: 16 },
+    ],
+    charts: [],
+  };
+}
