@@ -12,6 +12,9 @@ export interface MirrorRecords {
 /** What can be mirrored. */
 export type MirrorResource = keyof MirrorRecords;
 
+/** All of them. Items first: a change of theirs may show in their lots. */
+export const RESOURCES: readonly MirrorResource[] = ["items", "lots", "stockLevels"];
+
 /** A record of any resource. */
 export type MirrorRecord = MirrorRecords[MirrorResource];
 

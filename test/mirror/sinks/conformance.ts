@@ -3,13 +3,11 @@ import fc from "fast-check";
 import { ConfigurationError } from "stocklot";
 import { afterEach, describe, expect, it } from "vitest";
 import type { MirrorBatch, MirrorSink } from "../../../src/mirror/sink.js";
-import { type MirrorRecord, type MirrorResource, TABLES } from "../../../src/mirror/tables.js";
+import { type MirrorRecord, type MirrorResource, RESOURCES, TABLES } from "../../../src/mirror/tables.js";
 import { batch, recordsAfter } from "./support/history.js";
 import { killAfter } from "./support/kill.js";
 import { anyRecord, asRead, lot } from "./support/records.js";
 import { type SinkSpec, sinkAt } from "./support/sink-spec.js";
-
-const RESOURCES: readonly MirrorResource[] = ["items", "lots", "stockLevels"];
 
 /** Processes that are killed for each sink. */
 const KILLS = 32;

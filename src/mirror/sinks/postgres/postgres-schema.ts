@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../../../errors/index.js";
-import { type MirrorResource, TABLES, type Table } from "../../tables.js";
+import { type MirrorResource, RESOURCES, TABLES, type Table } from "../../tables.js";
 import { EXTRA } from "../row.js";
 import { columnTypes, missingColumns, PRIMARY_KEY, quoted, type TypeNames } from "../schema-change.js";
 import { type PostgresQueryable, rowsOf, runAll } from "./connection.js";
@@ -43,7 +43,7 @@ export async function makeTables(queryable: PostgresQueryable, schema: string): 
   const found = await columnsFound(queryable, schema);
   const commands: string[] = [];
   const extended: MirrorResource[] = [];
-  for (const resource of ["items", "lots", "stockLevels"] as const) {
+  for (const resource of RESOURCES) {
     const table = TABLES[resource];
     const columns = found.get(table.name);
     const missing = columns && missingColumns(table, TYPES, columns);

@@ -1,18 +1,25 @@
 import type { MirrorSink } from "../../../../src/mirror/sink.js";
 import { postgresSink } from "../../../../src/mirror/sinks/index.js";
+import { ndjsonSinkWith } from "../../../../src/mirror/sinks/ndjson/ndjson-sink.js";
 import { nodeDriver, packageDriver } from "../../../../src/mirror/sinks/sqlite/driver.js";
 import { sqliteSinkWith } from "../../../../src/mirror/sinks/sqlite/sqlite-sink.js";
 
 /** Says where a copy is, so that another process finds it too. */
 export type SinkSpec =
   | { kind: "sqlite"; path: string; driver: "node" | "package" }
+  | { kind: "ndjson"; directory: string }
   | { kind: "postgres"; connectionString: string; schema: string };
+
+/** So short that the files are written anew every few commits. */
+const SMALL_JOURNAL = 100_000;
 
 /** A sink of its own on that copy. */
 export function sinkAt(spec: SinkSpec): MirrorSink {
   switch (spec.kind) {
     case "sqlite":
       return sqliteSinkWith({ path: spec.path }, spec.driver === "node" ? ownDriver : packageDriver);
+    case "ndjson":
+      return ndjsonSinkWith({ directory: spec.directory }, SMALL_JOURNAL);
     case "postgres":
       return postgresSink({ connectionString: spec.connectionString, schema: spec.schema });
   }

@@ -1,0 +1,49 @@
+import { crc32 } from "node:zlib";
+import { z } from "zod";
+import { lazy } from "../../../schemas/field.js";
+import type { MirrorResource } from "../../tables.js";
+
+/** A commit as the journal keeps it; the records are JSON already. */
+export interface JournalCommit {
+  resource: MirrorResource;
+  upsert: readonly string[];
+  remove: readonly number[];
+  previousState: string | undefined;
+  state: string;
+}
+
+/** The first line of a journal: what was saved when it began. */
+const headSchema = lazy(() => z.strictObject({ state: z.string().optional() }));
+
+const commitSchema = lazy(() =>
+  z.strictObject({
+    resource: z.enum(["items", "lots", "stockLevels"]),
+    upsert: z.array(z.custom<object>((value) => typeof value === "object" && value !== null)),
+    remove: z.array(z.int()),
+    previousState: z.string().optional(),
+    state: z.string(),
+  }),
+);
+
+/** What a line of the journal says. */
+export type JournalEntry = z.infer<ReturnType<typeof headSchema>> | z.infer<ReturnType<typeof commitSchema>>;
+
+const entrySchema = lazy(() => z.union([commitSchema(), headSchema()]));
+
+/** The line that a journal begins with. */
+export const headLine = (state: string | undefined) => lineOf(JSON.stringify({ state }));
+
+/** The line of a commit. */
+export function commitLine({ upsert, ...rest }: JournalCommit): string {
+  return lineOf(`${JSON.stringify(rest).slice(0, -1)},"upsert":[${upsert}]}`);
+}
+
+/** What the line says; `undefined` when it was not written to its end, as happens when the power fails. */
+export function entryOf(line: string): JournalEntry | undefined {
+  const json = line.slice(CHECKSUM_LENGTH + 1);
+  return line === lineOf(json) ? entrySchema().parse(JSON.parse(json)) : undefined;
+}
+
+const CHECKSUM_LENGTH = 8;
+
+const lineOf = (json: string) => `${crc32(json).toString(16).padStart(CHECKSUM_LENGTH, "0")} ${json}`;

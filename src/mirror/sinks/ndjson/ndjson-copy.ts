@@ -1,0 +1,154 @@
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { ConfigurationError } from "../../../errors/index.js";
+import type { MirrorBatch } from "../../sink.js";
+import { type MirrorResource, RESOURCES, TABLES } from "../../tables.js";
+import { otherMirror } from "../other-mirror.js";
+import { commitLine, entryOf, headLine, type JournalEntry } from "./journal.js";
+import { append, isSame, type Look, lookAt } from "./journal-file.js";
+import { linesOf } from "./lines.js";
+import { removeTemporaryFiles, replaceFiles } from "./publish.js";
+import { RecordLines } from "./record-lines.js";
+
+const JOURNAL = "stocklot.journal";
+
+const fileOf = (resource: MirrorResource) => `${TABLES[resource].name}.ndjson`;
+
+/**
+ * A copy in a directory, and in memory. A commit is a line at the end of the journal. From time to time files are put in the
+ * place of the old ones that have what the journal says, and then a journal that says only the state. A journal that is
+ * applied to files which have it already changes nothing, so it does not matter where that was interrupted.
+ */
+export class NdjsonCopy {
+  readonly records: Readonly<Record<MirrorResource, RecordLines>> = {
+    items: new RecordLines(TABLES.items),
+    lots: new RecordLines(TABLES.lots),
+    stockLevels: new RecordLines(TABLES.stockLevels),
+  };
+  readonly #directory: string;
+  readonly #journal: string;
+  readonly #smallJournal: number;
+  #look: Look | undefined;
+  #state: string | undefined;
+  /** Whether the journal says more than the state, so that the files lack something. */
+  #isBehind = false;
+  /** Whether the journal ends in something that was not written to its end. */
+  #isTorn = false;
+  #fileBytes = 0n;
+
+  private constructor(directory: string, smallJournal: number) {
+    this.#smallJournal = smallJournal;
+    this.#directory = directory;
+    this.#journal = join(directory, JOURNAL);
+  }
+
+  /**
+   * Reads what is there, or begins, and brings the files up to date.
+   *
+   * @param smallJournal How long a journal may become in any case, in bytes, before the files are written anew.
+   * @throws ConfigurationError when there are files of these names that are not the mirror's, or another mirror writes.
+   */
+  static async load(directory: string, smallJournal: number): Promise<NdjsonCopy> {
+    await mkdir(directory, { recursive: true });
+    await removeTemporaryFiles(directory);
+    const copy = new NdjsonCopy(directory, smallJournal);
+    await copy.#begin();
+    await copy.#read();
+    await copy.publish();
+    // Nothing can be appended to a line that has no end; it seems that somebody is just writing it.
+    if (copy.#isTorn) throw otherMirror(directory);
+    return copy;
+  }
+
+  get state(): string | undefined {
+    return this.#state;
+  }
+
+  /** Whether nobody else has written since. */
+  isCurrent(): boolean {
+    return isSame(lookAt(this.#journal), this.#look);
+  }
+
+  /** Appends to the journal. Where it throws, nothing is written. */
+  commit(batch: MirrorBatch): void {
+    const records = this.records[batch.resource];
+    const upsert = batch.upsert.map((record) => records.lineOf(record));
+    this.#look = append(this.#journal, `${commitLine({ ...batch, upsert })}\n`, this.#look);
+    batch.upsert.forEach((record, index) => void records.put(record, upsert[index] ?? ""));
+    for (const key of batch.remove) records.drop(key);
+    this.#state = batch.state;
+    this.#isBehind = true;
+  }
+
+  /** Whether the journal outgrows the files. */
+  get isLong(): boolean {
+    const bytes = this.#look?.bytes ?? 0n;
+    return bytes > this.#smallJournal && bytes > this.#fileBytes;
+  }
+
+  /** Brings the files up to date. Not when another mirror has written; `isCurrent()` tells. */
+  async publish(): Promise<void> {
+    if (!this.#isBehind) return;
+    const changed = RESOURCES.filter((resource) => this.records[resource].isChanged);
+    const replacements = changed.map((resource) => ({ name: fileOf(resource), lines: this.records[resource].lines() }));
+    const journal = { name: JOURNAL, lines: [headLine(this.#state)] };
+    // What another mirror has put into the journal meanwhile must not be lost with it.
+    if (!(await replaceFiles(this.#directory, [...replacements, journal], () => this.isCurrent()))) return;
+    for (const resource of changed) this.records[resource].isChanged = false;
+    this.#isBehind = false;
+    this.#isTorn = false;
+    this.#lookAround();
+  }
+
+  async #begin(): Promise<void> {
+    this.#lookAround();
+    if (this.#look) return;
+    const foreign = RESOURCES.map(fileOf).find((name) => existsSync(join(this.#directory, name)));
+    if (foreign)
+      throw new ConfigurationError(`ndjsonSink: ${this.#directory} has a file ${foreign} that no mirror made`);
+    const journal = { name: JOURNAL, lines: [headLine(undefined)] };
+    await replaceFiles(this.#directory, [journal], () => lookAt(this.#journal) === undefined);
+    this.#lookAround();
+  }
+
+  async #read(): Promise<void> {
+    for (const resource of RESOURCES) {
+      const path = join(this.#directory, fileOf(resource));
+      const records = this.records[resource];
+      for await (const line of linesOf(path)) records.load(line);
+      // Readers find all files from the beginning.
+      if (!existsSync(path)) records.isChanged = true;
+      this.#isBehind ||= records.isChanged;
+    }
+    let bytes = 0;
+    for await (const line of linesOf(this.#journal)) {
+      const entry = entryOf(line);
+      if (!entry) break;
+      this.#apply(entry);
+      bytes += Buffer.byteLength(line) + 1;
+    }
+    this.#isTorn = BigInt(bytes) !== this.#look?.bytes;
+    this.#isBehind ||= this.#isTorn;
+  }
+
+  #apply(entry: JournalEntry): void {
+    if (!("resource" in entry)) {
+      this.#state = entry.state;
+      return;
+    }
+    this.#isBehind = true;
+    // Of two that were appended at the same moment the first counts.
+    if (entry.previousState !== this.#state) return;
+    const records = this.records[entry.resource];
+    for (const record of entry.upsert) records.put(record, records.lineOf(record));
+    for (const key of entry.remove) records.drop(key);
+    this.#state = entry.state;
+  }
+
+  #lookAround(): void {
+    this.#look = lookAt(this.#journal);
+    const looks = RESOURCES.map((resource) => lookAt(join(this.#directory, fileOf(resource))));
+    this.#fileBytes = looks.reduce((sum, look) => sum + (look?.bytes ?? 0n), 0n);
+  }
+}

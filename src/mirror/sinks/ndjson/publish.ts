@@ -1,0 +1,67 @@
+import { closeSync, fsyncSync, openSync, renameSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { isMissing, writeLines } from "./lines.js";
+
+/** A file that is to be replaced. */
+export interface Replacement {
+  name: string;
+  lines: Iterable<string>;
+}
+
+const TEMPORARY = /^(?:items|lots|stock_levels|stocklot)\.(?:ndjson|journal)\.\d+-\d+\.tmp$/;
+
+let temporaryFiles = 0;
+
+/**
+ * Puts new files in the place of others, each at once, and the last only when all others are on the disk. Gives whether it
+ * was done: not when `mayGoOn` says no after they were written, nor when another process has cleaned up.
+ */
+export async function replaceFiles(
+  directory: string,
+  replacements: readonly Replacement[],
+  mayGoOn: () => boolean,
+): Promise<boolean> {
+  const written: { from: string; to: string }[] = [];
+  for (const { name, lines } of replacements) {
+    temporaryFiles += 1;
+    const from = join(directory, `${name}.${process.pid}-${temporaryFiles}.tmp`);
+    await writeLines(from, lines);
+    written.push({ from, to: join(directory, name) });
+  }
+  const isDone = mayGoOn() && renameAll(directory, written);
+  if (!isDone) for (const { from } of written) await rm(from, { force: true });
+  return isDone;
+}
+
+/** Without a pause: nothing else of this process comes between the last look and the last name. */
+function renameAll(directory: string, files: readonly { from: string; to: string }[]): boolean {
+  try {
+    for (const { from, to } of files) {
+      renameSync(from, to);
+      syncDirectory(directory);
+    }
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}
+
+/** The names are on the disk then. */
+function syncDirectory(directory: string): void {
+  if (process.platform === "win32") return; // It has no such thing, and its names are in a log of their own.
+  const handle = openSync(directory, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Removes what a killed process did not get to put in place. */
+export async function removeTemporaryFiles(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (TEMPORARY.test(name)) await rm(join(directory, name), { force: true });
+  }
+}
