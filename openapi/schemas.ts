@@ -17,24 +17,28 @@ interface Component {
   readonly fields: ReadonlyMap<string, string>;
 }
 
-/** A schema whose interface stands in `src`, with its comments there. */
-function documented(schema: z.ZodType, file: string, name: string, more = ""): Component {
+type Fields = Readonly<Record<string, string>>;
+
+/** A schema whose interface stands in `src`, with its comments there, and with what is said only here. */
+function documented(schema: z.ZodType, file: string, name: string, more = "", fields: Fields = {}): Component {
   const comments = commentsOf(file, name);
-  return { schema, about: [comments.interface, more].filter(Boolean).join(" "), fields: comments.fields };
-}
-
-function described(schema: z.ZodType, about: string, fields: Readonly<Record<string, string>>): Component {
-  return { schema, about, fields: new Map(Object.entries(fields)) };
-}
-
-const page = (record: z.ZodType, of: string): Component => {
-  const { fields } = commentsOf("paging/page.ts", "Page");
   return {
-    schema: envelope(record),
-    about: `One page of ${of}.`,
-    fields: new Map([...fields, ["value", "The records of this page."]]),
+    schema,
+    about: [comments.interface, more].filter(Boolean).join(" "),
+    fields: new Map([...comments.fields, ...Object.entries(fields)]),
   };
-};
+}
+
+const described = (schema: z.ZodType, about: string, fields: Fields): Component => ({
+  schema,
+  about,
+  fields: new Map(Object.entries(fields)),
+});
+
+const page = (record: z.ZodType, of: string): Component => ({
+  ...documented(envelope(record), "paging/page.ts", "Page", "", { value: "The records of this page." }),
+  about: `One page of ${of}.`,
+});
 
 const reference = (status: string, about: string) =>
   described(z.object({ shortID: z.string(), status: z.literal(status) }), about, {
@@ -62,27 +66,20 @@ const COMPONENTS: Readonly<Record<string, Component>> = {
     "CreateItemInput",
     "Any other field of an item may be sent as well. Whether the names `unit` and `categoryID` are accepted for `uOM` and `category` is not shown.",
   ),
-  UpdateItem: {
-    ...documented(
-      itemChangesSchema().extend({ shortID: z.string() }),
-      "schemas/item-input.ts",
-      "ItemChanges",
-      "Fields that are left out stay as they are. `partNo`, `created` and `createdBy` are preserved whatever is sent.",
-    ),
-    fields: new Map([
-      ...commentsOf("schemas/item-input.ts", "ItemChanges").fields,
-      ["shortID", "SKU of the item to change; cannot itself be changed."],
-    ]),
-  },
-  CreatedItem: {
-    ...documented(
-      itemSchema().extend({ active: z.boolean() }),
-      "schemas/item.ts",
-      "Item",
-      "As a create answers with it.",
-    ),
-    fields: new Map([...commentsOf("schemas/item.ts", "Item").fields, ["active", "True on a new item."]]),
-  },
+  UpdateItem: documented(
+    itemChangesSchema().extend({ shortID: z.string() }),
+    "schemas/item-input.ts",
+    "ItemChanges",
+    "Fields that are left out stay as they are. `partNo`, `created` and `createdBy` are preserved whatever is sent.",
+    { shortID: "SKU of the item to change; cannot itself be changed." },
+  ),
+  CreatedItem: documented(
+    itemSchema().extend({ active: z.boolean() }),
+    "schemas/item.ts",
+    "Item",
+    "As a create answers with it.",
+    { active: "True on a new item." },
+  ),
   CreatedReference: reference("created", "Names the item that was created."),
   UpdatedReference: reference("updated", "Names the item that was changed."),
   DiscontinuedReference: reference("discontinued", "Names the item that was discontinued."),
@@ -139,7 +136,11 @@ function withComments(id: string, schema: z.core.JSONSchema.BaseSchema | undefin
   const described = Object.entries(properties).map(([name, property]) => {
     const description = component.fields.get(name);
     if (!description) throw new Error(`The field ${name} of ${id} has no comment.`);
-    return [name, { ...(typeof property === "object" && property), description }];
+    // A schema that JSON Schema cannot express needs `meta` that says what is sent.
+    if (typeof property !== "object" || Object.keys(property).length === 0) {
+      throw new Error(`The field ${name} of ${id} has no type.`);
+    }
+    return [name, { ...property, description }];
   });
   return { type: "object", description: component.about, required, properties: Object.fromEntries(described) };
 }
