@@ -82,7 +82,6 @@ export function paginatorOf<T>(send: Send, list: List<T>): Paginator<T> {
             latencyMs = Number.isNaN(latencyMs) ? tookMs : latencyMs + (tookMs - latencyMs) / SMOOTHED_OVER;
             return answer(response, call, check);
           },
-          repeatable: true,
           priority: context.further ? "low" : "normal",
           bulk: context.further,
         },

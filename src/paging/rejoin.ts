@@ -24,7 +24,7 @@ export async function rejoin<T>(
 ): Promise<void> {
   const { delivery } = progress;
   let { page } = await stream.peek();
-  if (progress.overlapOf(page).continuity !== "apart") return;
+  if (page.totalCount === 0 || progress.overlapOf(page).continuity !== "apart") return;
   delivery.gapsRepaired += 1;
   let low = 0;
   let high = Number.POSITIVE_INFINITY;

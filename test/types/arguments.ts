@@ -1,8 +1,10 @@
 /** Compiled, never run: what the compiler must take, and what it must refuse. */
 import { z } from "zod";
 import {
+  type Checkpoint,
   type ClientOptions,
   createRateLimiter,
+  type Estimate,
   InventoryClient,
   type Item,
   type Lot,
@@ -38,6 +40,16 @@ export async function arguments_(): Promise<void> {
   // @ts-expect-error items have no warehouse
   client.items.list({ wid: 3 });
   client.inventory.listLots({ wid: 3 }, { gapless: true, concurrency: 4, readAhead: 0, onProgress: () => {} });
+  const checkpoint = client.inventory.listLots().checkpoint();
+  equal<typeof checkpoint, Checkpoint | null>(true);
+  client.inventory.listLots({}, { from: checkpoint ?? undefined });
+  client.paginate({ path: "/Orders" }, { from: undefined });
+  // @ts-expect-error there is none before the first page
+  client.inventory.listLots({}, { from: checkpoint });
+  // @ts-expect-error a checkpoint is made by a paginator
+  client.inventory.listLots({}, { from: 250 });
+  // @ts-expect-error options of iterations are for lists
+  client.items.get("X", { from: checkpoint ?? undefined });
   // @ts-expect-error a warehouse ID is a number
   client.inventory.listLots({ wid: "3" });
   // @ts-expect-error it is spelt wid in requests
@@ -83,6 +95,9 @@ export async function results(): Promise<void> {
     lot.wid;
   }
   for await (const page of client.inventory.listStockLevels().pages()) equal<typeof page, Page<StockLevel>>(true);
+  equal<Awaited<ReturnType<Paginator<Lot>["estimate"]>>, Estimate>(true);
+  equal<Estimate[keyof Estimate], number>(true);
+  client.items.list({}, { onProgress: ({ etaMs }) => equal<typeof etaMs, number | null>(true) });
   // @ts-expect-error a paginator is not a promise
   client.items.list().then(() => {});
   const created = await client.items.create({ shortID: "X" });

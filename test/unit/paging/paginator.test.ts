@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { InputValidationError } from "../../../src/errors/index.js";
-import { type Page, Paginator } from "../../../src/paging/index.js";
+import { type Page, Paginator, type PagingProgress } from "../../../src/paging/index.js";
 import { ChangingList, type Lot } from "./changing-list.js";
 import { ManualSource, settle } from "./manual-source.js";
 
@@ -132,6 +132,28 @@ describe("progress", () => {
       { received: 500, totalCount: 600, page: 2, pageCount: 3, requests: 2, ...calm, etaMs: expect.any(Number) },
       { received: 600, totalCount: 600, page: 3, pageCount: 3, requests: 3, ...calm, etaMs: 0 },
     ]);
+  });
+
+  it.each([true, false])("tells of a gap that was repaired, with gapless %s", async (gapless) => {
+    let last: PagingProgress | undefined;
+    const list = new ChangingList(1_000, {
+      change: (list) => {
+        if (list.requests.length === 3) list.remove(100, 50);
+      },
+    });
+    const source = list.source({ readAhead: 0, gapless, onProgress: (progress) => (last = progress) });
+    await new Paginator(source).toArray();
+    expect(last).toMatchObject({ gapsRepaired: 1, received: 1_000 });
+    expect(last?.duplicates).toBeGreaterThan(0);
+  });
+
+  it("counts no gap and no duplicate on a calm list, but for the overlap with gapless", async () => {
+    for (const gapless of [false, true]) {
+      let last: PagingProgress | undefined;
+      const source = new ChangingList(1_000).source({ gapless, onProgress: (progress) => (last = progress) });
+      await new Paginator(source).toArray();
+      expect(last).toMatchObject({ gapsRepaired: 0, duplicates: gapless ? 1 + 2 + 3 + 4 : 0 });
+    }
   });
 
   it("ends the iteration with the error that its callback throws", async () => {

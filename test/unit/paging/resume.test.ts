@@ -109,3 +109,149 @@ describe("an iteration that goes on from a checkpoint", () => {
     expect(gaveUp, "none but lists that grow faster than they are read").toBeLessThan(5);
   }, 120_000);
 });
+
+describe("a checkpoint", () => {
+  it.each([true, false])("moves on when what comes behind a page is asked for, with gapless %s", async (gapless) => {
+    const list = new ChangingList(600);
+    const paginator = new Paginator(list.source({ gapless }));
+    const pages = paginator.pages();
+    const ends: unknown[] = [paginator.checkpoint()?.end];
+    for (let result = await pages.next(); !result.done; result = await pages.next()) {
+      ends.push(paginator.checkpoint()?.end);
+    }
+    expect(ends).toEqual([undefined, undefined, 250, gapless ? 498 : 500]);
+    expect(paginator.checkpoint()).toMatchObject({ done: true, end: 600 });
+  });
+
+  it("in the middle of a page of records is that before the page", async () => {
+    const paginator = new Paginator(new ChangingList(600).source());
+    const ends: unknown[] = [];
+    for await (const { recNo } of paginator) {
+      if (recNo === 250 || recNo === 251 || recNo === 500) ends.push(paginator.checkpoint()?.end);
+    }
+    expect(ends).toEqual([undefined, 250, 250]);
+    expect(paginator.checkpoint()?.done).toBe(true);
+  });
+
+  it("is that of the iteration that was started last", async () => {
+    const paginator = new Paginator(new ChangingList(600).source());
+    await paginator.toArray();
+    paginator.pages();
+    expect(paginator.checkpoint()?.done).toBe(true);
+    await paginator.pages().next();
+    expect(paginator.checkpoint()).toBeNull();
+  });
+
+  it("stays where the iteration failed", async () => {
+    const list = new ChangingList(2_000, {
+      answer: (page, number) => {
+        if (number === 4) throw new Error("lost");
+        return page;
+      },
+    });
+    const paginator = new Paginator(list.source({ readAhead: 0 }));
+    await expect(paginator.toArray()).rejects.toThrow("lost");
+    const from = throughJson(paginator.checkpoint());
+    expect(await new Paginator(list.source({ from })).toArray()).toEqual(list.lots.slice(750));
+  });
+
+  it("is a value", async () => {
+    const list = new ChangingList(600);
+    const { checkpoint } = await readPart(list, {}, 2);
+    const from = throughJson(checkpoint);
+    const paginator = new Paginator(list.source({ from: Object.freeze(from) }));
+    const pages = paginator.pages();
+    await pages.next();
+    const resumed = paginator.checkpoint();
+    expect(resumed, "that which it goes on from, until a page was consumed").toEqual(from);
+    resumed?.keys.splice(0);
+    if (resumed) resumed.end = 7;
+    expect(paginator.checkpoint()).toEqual(from);
+    await pages.next();
+    expect(paginator.checkpoint()).toMatchObject({ done: false, end: 500 });
+    expect(from.end).toBe(250);
+  });
+
+  it("keeps the keys of the last 250 records, in a few kilobytes", async () => {
+    const { checkpoint } = await readPart(new ChangingList(5_000), { gapless: true }, 10);
+    expect(checkpoint?.keys.length).toBe(250);
+    expect(JSON.stringify(checkpoint).length).toBeLessThan(2_000);
+  });
+});
+
+describe("from the end of a list", () => {
+  it.each([
+    { gapless: true, size: 600 },
+    { gapless: false, size: 600 },
+    { gapless: true, size: 500 },
+    { gapless: false, size: 500 },
+    { gapless: true, size: 0 },
+    { gapless: false, size: 0 },
+  ])("what was added behind it is given, with one request or two, for $size, gapless $gapless", async ({
+    gapless,
+    size,
+  }) => {
+    const list = new ChangingList(size);
+    let from = (await readPart(list, { gapless })).checkpoint;
+    for (const added of [0, 3, 300]) {
+      list.insert(list.lots.length, added);
+      list.requests.length = 0;
+      const { lots, checkpoint } = await readPart(list, { gapless, from: throughJson(from) });
+      expect(lots).toEqual(added === 0 ? [] : list.lots.slice(-added));
+      expect(list.requests.length).toBeLessThanOrEqual(added < 250 ? 1 : 3);
+      expect(checkpoint?.done).toBe(true);
+      from = checkpoint;
+    }
+  });
+
+  it.each([
+    true,
+    false,
+  ])("nothing is missed that was added behind it while others were removed, gapless %s", async (gapless) => {
+    const list = new ChangingList(1_100);
+    const { checkpoint } = await readPart(list, { gapless });
+    list.insert(list.lots.length, 40);
+    list.remove(10, 90);
+    const { lots } = await readPart(list, { gapless, from: throughJson(checkpoint) });
+    expect(lots).toEqual(list.lots.slice(-40));
+  });
+});
+
+describe("without gapless, an iteration that goes on from a checkpoint", () => {
+  it("misses none and gives none twice while records are only removed, in 600 random schedules", async () => {
+    for (let seed = 1; seed <= 600; seed += 1) {
+      const random = seededRandom(seed);
+      const change = (list: ChangingList) => {
+        if (random(3) === 0) list.remove(random(list.lots.length), random(30));
+      };
+      const list = new ChangingList(500 + random(3_000), { change });
+      sort(list, ORDERS[seed % 3] as Order, random);
+      const all: Lot[] = [];
+      let from: Checkpoint | undefined;
+      for (const end of [1 + random(6), 1 + random(6), Number.POSITIVE_INFINITY]) {
+        const { lots, checkpoint } = await readPart(list, { pageSize: 100, readAhead: random(3), from }, end);
+        all.push(...lots);
+        from = checkpoint === null ? undefined : throughJson(checkpoint);
+        change(list);
+      }
+      expectNoneMissed(all, list);
+      expectNoneTwice(all);
+    }
+  });
+
+  it("goes on at the page size that the service applied", async () => {
+    const list = new ChangingList(1_000, { cap: 50 });
+    const { lots, checkpoint } = await readPart(list, { pageSize: 1_000, maxPageSize: 1_000 }, 5);
+    const from = throughJson(checkpoint);
+    const rest = await readPart(list, { pageSize: 1_000, maxPageSize: 1_000, from });
+    expect([...lots, ...rest.lots]).toEqual(list.lots);
+  });
+
+  it("gives nothing again without keys, from the middle of a page too", async () => {
+    const list = new ChangingList(630);
+    const { lots, checkpoint } = await readPart(list, { keyOf: undefined });
+    list.insert(630, 500);
+    const rest = await readPart(list, { keyOf: undefined, from: throughJson(checkpoint) });
+    expect([...lots, ...rest.lots]).toEqual(list.lots);
+  });
+});

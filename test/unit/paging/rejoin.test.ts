@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import { keysAfter } from "../../../src/paging/checkpoint.js";
+import { Paginator } from "../../../src/paging/index.js";
+import { sideOf } from "../../../src/paging/rejoin.js";
+import { ChangingList, type Lot } from "./changing-list.js";
+
+describe("the side on which a record probably stands", () => {
+  it.each([
+    { key: 5, neighbours: [10, 11, 15], side: "before" },
+    { key: 20, neighbours: [10, 11, 15], side: "behind" },
+    { key: 20, neighbours: [15, 11, 10], side: "before" },
+    { key: 5, neighbours: [15, 11, 10], side: "behind" },
+    { key: "B", neighbours: ["C", "D"], side: "before" },
+    { key: 5, neighbours: [10, 12, 11], side: undefined },
+    { key: 5, neighbours: [10], side: undefined },
+    { key: 5, neighbours: [], side: undefined },
+    { key: undefined, neighbours: [10, 11], side: undefined },
+  ])("of $key among $neighbours: $side", ({ key, neighbours, side }) => {
+    expect(sideOf(key, neighbours)).toBe(side);
+  });
+});
+
+it("the keys given last are kept, but none that JSON changes", () => {
+  const numbers = Array.from({ length: 300 }, (_, index) => index);
+  expect(keysAfter([], numbers)).toEqual(numbers.slice(50));
+  expect(keysAfter([1, 2], ["A", undefined, Number.NaN, Number.POSITIVE_INFINITY, 3])).toEqual([1, 2, "A", 3]);
+});
+
+/** Reads 40 pages, lets others change the list, and reads the rest. */
+async function readInTwoParts(reverse: boolean, change: (list: ChangingList) => void) {
+  const list = new ChangingList(30_000);
+  if (reverse) list.lots.reverse();
+  const paginator = new Paginator(list.source({ gapless: true }));
+  const given = new Set<Lot>();
+  let pages = 0;
+  for await (const { value } of paginator.pages()) {
+    pages += 1;
+    if (pages > 40) break;
+    for (const lot of value) given.add(lot);
+  }
+  change(list);
+  const requests = list.requests.length;
+  const from = paginator.checkpoint() ?? undefined;
+  const rest = await new Paginator(list.source({ gapless: true, from })).toArray();
+  const left = new Set(rest);
+  return {
+    requests: list.requests.length - requests - Math.ceil(rest.length / 250),
+    missing: [...list.constant].filter((lot) => !given.has(lot) && !left.has(lot)),
+    again: rest.filter((lot) => given.has(lot)).length,
+  };
+}
+
+describe("the place where an iteration ended is found", () => {
+  it.each([
+    { name: "with the first request on a calm list", change: () => {}, most: 10 },
+    { name: "after 5 000 were added before it", change: (list: ChangingList) => list.insert(0, 5_000), most: 12 },
+    { name: "after 5 000 were removed before it", change: (list: ChangingList) => list.remove(100, 5_000), most: 12 },
+    {
+      name: "after 200 before it were removed and 900 behind it added",
+      most: 16,
+      change: (list: ChangingList) => {
+        list.remove(100, 200);
+        list.insert(list.lots.length, 900);
+      },
+    },
+    {
+      name: "after 3 000 before it were removed and 6 000 behind it added",
+      most: 22,
+      change: (list: ChangingList) => {
+        list.remove(100, 3_000);
+        list.insert(list.lots.length, 6_000);
+      },
+    },
+  ])("$name", async ({ change, most }) => {
+    for (const reverse of [false, true]) {
+      const { requests, missing, again } = await readInTwoParts(reverse, change);
+      expect(missing).toEqual([]);
+      expect(again).toBe(0);
+      expect(requests).toBeLessThanOrEqual(most);
+    }
+  });
+
+  it("or the list is read from its start when all that were given last are gone", async () => {
+    const { missing, again } = await readInTwoParts(false, (list) => list.remove(9_000, 1_500));
+    expect(missing).toEqual([]);
+    expect(again).toBe(9_000);
+  });
+});
