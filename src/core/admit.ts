@@ -33,7 +33,7 @@ export async function admit(gate: Gate, call: Call): Promise<Admission> {
       const needsToken = !request.isTokenRequest;
       if (needsToken) await gate.tokens.ready(lifetime);
       const slot = await gate.limiter.acquire({
-        priority: request.priority,
+        priority: call.priority,
         bulk: request.bulk === true,
         order: call.order,
         lifetime,

@@ -18,9 +18,8 @@ export interface CallRequest<T> {
   body?: unknown;
   /** What an answer with a success status gives. */
   answer: Answer<T>;
-  /** Whether the service ends in the same state when it gets the request twice. */
-  repeatable: boolean;
-  priority: SlotRequest["priority"];
+  /** How urgent the call is, if not as usual: writes before reads. */
+  priority?: SlotRequest["priority"] | undefined;
   /** A further page of an iteration. */
   bulk?: boolean | undefined;
   /** A success status alone tells that the write was applied, also when the connection breaks within the body. */
@@ -48,6 +47,8 @@ export interface CallSettings {
   /** Told of the final answer. */
   onResponse?: RequestOptions["onResponse"];
 }
+
+const REPEATABLE = new Set(["PUT", "DELETE"]);
 
 /** A call under way. */
 export class Call implements RetryState {
@@ -81,8 +82,13 @@ export class Call implements RetryState {
     this.replays = request.isTokenRequest ? 1 : 0;
   }
 
+  /** Whether the service ends in the same state when it gets the request twice, by the semantics of HTTP. */
   get repeatable(): boolean {
-    return this.request.repeatable;
+    return !this.isWrite || REPEATABLE.has(this.request.method);
+  }
+
+  get priority(): SlotRequest["priority"] {
+    return this.request.priority ?? (this.isWrite ? "high" : "normal");
   }
 
   /** Whether the request changes something. */

@@ -1,4 +1,4 @@
-import { InputValidationError, type Issue } from "../errors/index.js";
+import { InputValidationError } from "../errors/index.js";
 import { keyProblem } from "../schemas/key.js";
 
 /**
@@ -9,22 +9,16 @@ export function path(segments: TemplateStringsArray, ...parameters: (string | nu
   return String.raw(
     { raw: segments },
     ...parameters.map((parameter) => {
-      const problem = keyProblem(String(parameter));
-      if (problem) throw new InputValidationError("path", [{ path: [], message: problem }]);
+      const message = keyProblem(String(parameter));
+      if (message) throw new InputValidationError("path", [{ path: [], message }]);
       return encodeURIComponent(parameter);
     }),
   );
 }
 
-/** Tells what is wrong with a path that the caller has encoded. */
-export function pathIssues(given: unknown): Issue[] {
-  const problem =
-    typeof given !== "string" || !given.startsWith("/")
-      ? 'must start with "/"'
-      : !/^[!$%&'()*+,\-./\w:;=@~]*$/.test(given)
-        ? "must be encoded, without a query or a fragment"
-        : given.split("/").some((segment) => /^(\.|%2e){1,2}$/i.test(segment))
-          ? "must not have dot segments"
-          : undefined;
-  return problem ? [{ path: ["path"], message: problem }] : [];
+/** Tells what is wrong with a path that the caller has encoded, or `undefined`. */
+export function pathProblem(given: unknown): string | undefined {
+  if (typeof given !== "string" || !given.startsWith("/")) return 'must start with "/"';
+  if (!/^[!$%&'()*+,\-./\w:;=@~]*$/.test(given)) return "must be encoded, without a query or a fragment";
+  return /\/(\.|%2e){1,2}(\/|$)/i.test(given) ? "must not have dot segments" : undefined;
 }

@@ -22,7 +22,6 @@ export function tokenRequest({ clientId, clientSecret }: Credentials, secrets: S
       client_secret: clientSecret,
     }),
     priority: "token",
-    repeatable: true,
     isTokenRequest: true,
     answer: (response, call: Call, { warn }) => {
       const data = readJson(response, call, { mode: "off", warn });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { standardJson, trusted } from "../core/answers.js";
 import type { Answer } from "../core/call.js";
 import { checkInput } from "../core/check-input.js";
-import { pathIssues } from "../core/path.js";
+import { pathProblem } from "../core/path.js";
 import type { Send } from "../core/pipeline.js";
 import type { Query } from "../core/query.js";
 import { readJson } from "../core/read-json.js";
@@ -12,7 +12,7 @@ import { keyField, paginatorOf } from "../paging/list.js";
 import type { ListOptions } from "../paging/list-options.js";
 import { pageOfStandard } from "../paging/page-answer.js";
 import type { Paginator } from "../paging/paginator.js";
-import { integer, lazy } from "../schemas/field.js";
+import { flag, integer, lazy, optional, refined, text } from "../schemas/field.js";
 import { isStandardSchema, type StandardSchema } from "../schemas/standard-schema.js";
 
 /** A request to an endpoint that has no method of its own. */
@@ -57,45 +57,39 @@ export interface AnyList<T = unknown> {
 
 const DEFAULT_MAX_PAGE_SIZE = 250;
 
-const querySchema = () =>
-  z
-    .record(
-      z.string(),
-      z.union([z.string(), z.number(), z.boolean(), z.date(), z.undefined()], {
+/** What requests and lists have in common. */
+const shape = () => ({
+  path: refined(z.unknown(), pathProblem),
+  ...optional({
+    query: z.record(
+      text(),
+      z.union([text(), z.number(), flag(), z.date(), z.undefined()], {
         error: "must be a text, number, boolean or Date",
       }),
-    )
-    .optional();
-
-const standardSchema = () => z.custom(isStandardSchema, "must be a Standard Schema").optional();
+    ),
+    schema: z.custom(isStandardSchema, "must be a Standard Schema"),
+  }),
+});
 
 const requestSchema = lazy(() =>
   z.strictObject({
     method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
-    path: z.unknown(),
-    query: querySchema(),
+    ...shape(),
     body: z.unknown().optional(),
-    schema: standardSchema(),
   }),
 );
 
+const isKey = (key: unknown) => typeof key === "function" || (typeof key === "string" && key !== "");
+
 const listSchema = lazy(() =>
   z.strictObject({
-    path: z.unknown(),
-    query: querySchema(),
-    schema: standardSchema(),
-    maxPageSize: integer().min(1).optional(),
-    key: z
-      .custom(
-        (key) => typeof key === "function" || (typeof key === "string" && key !== ""),
-        "must be a field or function",
-      )
-      .optional(),
+    ...shape(),
+    ...optional({ maxPageSize: integer().min(1), key: z.custom(isKey, "must be a field or function") }),
   }),
 );
 
 const pageQuerySchema = lazy(() =>
-  z.object({ page: integer().min(1).optional(), pageSize: integer().min(1).optional(), sort: z.string().optional() }),
+  z.object({ page: integer().min(1), pageSize: integer().min(1), sort: text() }).partial(),
 );
 
 /** JSON as it came; a DELETE or a PUT may also be answered with no body at all. */
@@ -103,26 +97,11 @@ function anyAnswer<T>(): Answer<T> {
   return (response, call, check) => trusted(response.body.length === 0 ? undefined : readJson(response, call, check));
 }
 
-/** Methods that the service may get twice with the same result, by the semantics of HTTP. */
-const REPEATABLE = new Set(["GET", "PUT", "DELETE"]);
-
 /** What `client.request` does. */
 export async function request<T>(send: Send, wanted: AnyRequest<T>, options?: RequestOptions): Promise<T> {
   checkInput("request", requestSchema, wanted);
-  checkPath("request", wanted.path);
   const { method, path, query, body, schema } = wanted;
-  return send(
-    {
-      method,
-      path,
-      query,
-      body,
-      answer: schema ? standardJson(schema) : anyAnswer<T>(),
-      repeatable: REPEATABLE.has(method),
-      priority: method === "GET" ? "normal" : "high",
-    },
-    options,
-  );
+  return send({ method, path, query, body, answer: schema ? standardJson(schema) : anyAnswer<T>() }, options);
 }
 
 /** What `client.paginate` does. */
@@ -131,7 +110,6 @@ export function paginate<T>(send: Send, wanted: AnyList<T>, options: ListOptions
     name: "paginate",
     request: () => {
       checkInput("paginate", listSchema, wanted);
-      checkPath("paginate", wanted.path);
       checkInput("paginate", pageQuerySchema, wanted.query ?? {}, ["query"]);
       if (options.gapless && wanted.key === undefined) {
         throw new InputValidationError("paginate", [{ path: ["key"], message: "is needed for gapless" }]);
@@ -147,9 +125,4 @@ export function paginate<T>(send: Send, wanted: AnyList<T>, options: ListOptions
     maxPageSize: wanted?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
     keyOf: typeof wanted?.key === "string" ? keyField(wanted.key) : wanted?.key,
   });
-}
-
-function checkPath(method: string, path: unknown): void {
-  const issues = pathIssues(path);
-  if (issues.length > 0) throw new InputValidationError(method, issues);
 }

@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { InputValidationError, OutcomeUnknownError } from "../errors/index.js";
-import { lazy } from "../schemas/field.js";
+import { fieldOf } from "../errors/field-of.js";
+import { lazy, text } from "../schemas/field.js";
 import type { Item } from "../schemas/item.js";
 import type { SendingTime } from "./moment.js";
+import { sentRequest } from "./sent-request.js";
 
 /** What became of the creation of an item whose answer was lost. */
 export interface FoundItem {
@@ -16,28 +17,20 @@ export interface FoundItem {
   item?: Item;
 }
 
-const creationSchema = lazy(() => z.looseObject({ shortID: z.string() }));
+const creationSchema = lazy(() => z.looseObject({ shortID: text() }));
 
 export type Creation = z.infer<ReturnType<typeof creationSchema>>;
 
 /** The creation that an error tells of; rejects any other error. */
-export function creationOf(error: unknown): { creation: Creation; sentAt: number } {
-  if (error instanceof OutcomeUnknownError && error.request.method === "POST" && error.request.path === "/Item") {
-    const { data: creation } = creationSchema().safeParse(error.request.body);
-    if (creation) return { creation, sentAt: error.request.sentAt };
-  }
-  throw new InputValidationError("items.findCreated", [
-    { path: ["error"], message: "must be the OutcomeUnknownError of a create" },
-  ]);
-}
+export const creationOf = (error: unknown) =>
+  sentRequest("items.findCreated", error, { path: "/Item", what: "create", schema: creationSchema });
 
 /** Whether an item is the one that was to be created. A SKU is given once, so an older item has kept this one out. */
 export function judgeItem(item: Item, creation: Creation, time: SendingTime): FoundItem {
   const order = time.compare(item.created);
   if (order === "before") return { outcome: "not-applied", item };
-  const stored = new Map<string, unknown>(Object.entries(item));
   const isAsSent = Object.entries(creation).every(
-    ([field, value]) => !stored.has(field) || stored.get(field) === value,
+    ([field, value]) => !Object.hasOwn(item, field) || fieldOf(item, field) === value,
   );
   return { outcome: order === "after" && isAsSent ? "applied" : "ambiguous", item };
 }

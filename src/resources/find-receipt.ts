@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { InputValidationError, OutcomeUnknownError } from "../errors/index.js";
-import { lazy } from "../schemas/field.js";
+import { lazy, optional, text } from "../schemas/field.js";
 import type { Lot } from "../schemas/lot.js";
 import { SendingTime } from "./moment.js";
+import { sentRequest } from "./sent-request.js";
 
 /** What became of a receipt whose answer was lost. */
 export interface FoundReceipt {
@@ -16,64 +16,43 @@ export interface FoundReceipt {
   lots: Lot[];
 }
 
-const RECEIVE_PATH = "/Inventory/Receive";
-const RECEIPTS_REMEMBERED = 1_000;
-
-const text = () => z.string().optional();
-
 /** What of a receipt is found again in its lot. */
 const receiptSchema = lazy(() =>
   z.object({
-    itemID: z.string(),
+    itemID: text(),
     units: z.number(),
     wid: z.number(),
-    spot: text(),
-    serial: text(),
-    serial2: text(),
-    rfidTag: text(),
+    ...optional({ spot: text(), serial: text(), serial2: text(), rfidTag: text() }),
   }),
 );
 
-export type Receipt = z.infer<ReturnType<typeof receiptSchema>>;
+type Receipt = z.infer<ReturnType<typeof receiptSchema>>;
+
+const IN_LOT: readonly [keyof Receipt, keyof Lot][] = [
+  ["itemID", "shortID"],
+  ["units", "units"],
+  ["wid", "wID"],
+  ["spot", "spot"],
+  ["serial", "serial"],
+  ["serial2", "serial2"],
+  ["rfidTag", "rFIDTag"],
+];
 
 /** The receipt that an error tells of; rejects any other error. */
-export function receiptOf(error: unknown): { receipt: Receipt; sentAt: number } {
-  if (error instanceof OutcomeUnknownError && error.request.path === RECEIVE_PATH) {
-    const { data: receipt } = receiptSchema().safeParse(error.request.body);
-    if (receipt) return { receipt, sentAt: error.request.sentAt };
-  }
-  throw new InputValidationError("inventory.findReceipt", [
-    { path: ["error"], message: "must be the OutcomeUnknownError of a receive" },
-  ]);
-}
+export const receiptOf = (error: unknown) =>
+  sentRequest("inventory.findReceipt", error, { path: "/Inventory/Receive", what: "receive", schema: receiptSchema });
 
-/** The receipts that this client knows to have been applied: a lot of theirs is not that of another one. */
-export class KnownReceipts {
-  readonly #recNos = new Set<number>();
-
-  add(recNo: number | undefined): void {
-    if (recNo === undefined) return;
-    this.#recNos.add(recNo);
-    const [oldest] = this.#recNos;
-    if (this.#recNos.size > RECEIPTS_REMEMBERED && oldest !== undefined) this.#recNos.delete(oldest);
-  }
-
-  has(recNo: number): boolean {
-    return this.#recNos.has(recNo);
-  }
-}
-
-/** Looks through lots, newest first, for that of a receipt. */
+/** Looks through lots, newest first, for that of a receipt; lots that are known to be of another one are passed over. */
 export class ReceiptSearch {
   readonly time: SendingTime;
   readonly #receipt: Receipt;
-  readonly #known: KnownReceipts;
+  readonly #known: ReadonlySet<number>;
   readonly #lots: Lot[] = [];
   #unclear = false;
   #last = "";
   #inOrder = true;
 
-  constructor(receipt: Receipt, sentAt: number, known: KnownReceipts) {
+  constructor(receipt: Receipt, sentAt: number, known: ReadonlySet<number>) {
     this.#receipt = receipt;
     this.#known = known;
     this.time = new SendingTime(sentAt);
@@ -89,7 +68,8 @@ export class ReceiptSearch {
       this.#last = lot.received;
       if (order === "before" || this.#known.has(lot.recNo) || !fits(lot, this.#receipt)) continue;
       this.#lots.push(lot);
-      if (order === "unclear" || hasSerialOfItsOwn(lot, this.#receipt)) this.#unclear = true;
+      // A serial of its own that the receipt did not give, or a time that tells nothing.
+      if (order === "unclear" || (this.#receipt.serial === undefined && lot.serial !== "")) this.#unclear = true;
     }
     // Newest first is what the document says; where it is not so, only the end of the list is the end.
     return allBefore && this.#inOrder;
@@ -103,19 +83,7 @@ export class ReceiptSearch {
 }
 
 /** What the receipt left out may have been filled in by the service. */
-function fits(lot: Lot, { itemID, units, wid, spot, serial, serial2, rfidTag }: Receipt): boolean {
-  return (
-    lot.shortID === itemID &&
-    lot.wID === wid &&
-    lot.units === units &&
-    isAsGiven(spot, lot.spot) &&
-    isAsGiven(serial, lot.serial) &&
-    isAsGiven(serial2, lot.serial2) &&
-    isAsGiven(rfidTag, lot.rFIDTag)
-  );
-}
+const fits = (lot: Lot, receipt: Receipt) =>
+  IN_LOT.every(([given, stored]) => receipt[given] === undefined || bare(receipt[given]) === bare(lot[stored]));
 
-const isAsGiven = (given: string | undefined, stored: string | null) =>
-  given === undefined || given.trim() === (stored ?? "").trim();
-
-const hasSerialOfItsOwn = (lot: Lot, { serial }: Receipt) => serial === undefined && lot.serial !== "";
+const bare = (value: Lot[keyof Lot] | undefined) => String(value ?? "").trim();

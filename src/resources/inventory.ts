@@ -1,16 +1,19 @@
+import type { z } from "zod";
 import type { Answer } from "../core/call.js";
 import { checkInput } from "../core/check-input.js";
 import { inexactNumbers } from "../core/inexact-numbers.js";
+import { parseJson } from "../core/parse-json.js";
 import { path } from "../core/path.js";
 import type { Send } from "../core/pipeline.js";
 import { readText } from "../core/read-json.js";
 import { reportIssues } from "../core/report-issues.js";
-import type { RequestOptions, ResponseInfo } from "../core/request-options.js";
+import type { RequestOptions } from "../core/request-options.js";
 import type { OutcomeUnknownError } from "../errors/index.js";
 import { keyField, type List, paginatorOf } from "../paging/list.js";
 import type { ListOptions } from "../paging/list-options.js";
 import { pageOf } from "../paging/page-answer.js";
 import type { Paginator } from "../paging/paginator.js";
+import type { LazySchema } from "../schemas/field.js";
 import { type InventoryListParams, inventoryListSchema } from "../schemas/list-params.js";
 import { type Lot, lotSchema } from "../schemas/lot.js";
 import { type StockLevel, stockLevelSchema } from "../schemas/stock-level.js";
@@ -22,7 +25,7 @@ import {
   type ReceiveInput,
   receiveSchema,
 } from "../schemas/transaction.js";
-import { type FoundReceipt, KnownReceipts, ReceiptSearch, receiptOf } from "./find-receipt.js";
+import { type FoundReceipt, ReceiptSearch, receiptOf } from "./find-receipt.js";
 import { recordNumber } from "./record-number.js";
 
 /** What `receive`, `move` and `issue` give. */
@@ -35,8 +38,15 @@ export interface TransactionResult {
 
 const MAX_PAGE_SIZE = 250;
 
-const ASK_FOR_RECEIPT = "Ask client.inventory.findReceipt(error) before you send it again.";
+const RECEIPTS_REMEMBERED = 1_000;
+
 const COMPARE_LOTS = "Compare the lots of the item with what they were before you send it again.";
+/** What to do after an unknown outcome. */
+const AFTERWARDS = {
+  Receive: "Ask client.inventory.findReceipt(error) before you send it again.",
+  Move: COMPARE_LOTS,
+  Issue: COMPARE_LOTS,
+};
 
 const lotPage = pageOf(lotSchema);
 const stockLevelPage = pageOf(stockLevelSchema);
@@ -44,7 +54,8 @@ const stockLevelPage = pageOf(stockLevelSchema);
 /** Lots, stock levels, and the three stock transactions. Source: service interface, "GET /Inventory" and following. */
 export class Inventory {
   readonly #send: Send;
-  readonly #receipts = new KnownReceipts();
+  /** The receipts that this client knows to have been applied: a lot of theirs is not that of another one. */
+  readonly #receipts = new Set<number>();
 
   /** @internal */
   constructor(send: Send) {
@@ -94,9 +105,10 @@ export class Inventory {
    * @throws OutcomeUnknownError when it was sent and no answer came: ask {@link findReceipt} before sending it again.
    */
   async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
-    checkInput("inventory.receive", receiveSchema, input);
-    const result = await this.#transact("/Inventory/Receive", input, ASK_FOR_RECEIPT, options);
-    this.#receipts.add(result.recNo);
+    const result = await this.#transact("Receive", receiveSchema, input, options);
+    if (result.recNo !== undefined) this.#receipts.add(result.recNo);
+    const [oldest] = this.#receipts;
+    if (this.#receipts.size > RECEIPTS_REMEMBERED && oldest !== undefined) this.#receipts.delete(oldest);
     return result;
   }
 
@@ -112,18 +124,10 @@ export class Inventory {
    * @throws InputValidationError when the error is not the `OutcomeUnknownError` of a `receive`.
    */
   async findReceipt(error: OutcomeUnknownError, options: RequestOptions = {}): Promise<FoundReceipt> {
-    const { receipt, sentAt } = receiptOf(error);
+    const { body: receipt, sentAt } = receiptOf(error);
     const search = new ReceiptSearch(receipt, sentAt, this.#receipts);
-    const onResponse = (response: ResponseInfo) => {
-      search.time.learnClock(response);
-      return options.onResponse?.(response);
-    };
-    for await (const { value } of this.listLots(
-      { wid: receipt.wid },
-      { ...options, onResponse, readAhead: 0 },
-    ).pages()) {
-      if (search.look(value)) break;
-    }
+    const lots = this.listLots({ wid: receipt.wid }, { ...search.time.watching(options), readAhead: 0 });
+    for await (const { value } of lots.pages()) if (search.look(value)) break;
     return search.result;
   }
 
@@ -134,8 +138,7 @@ export class Inventory {
    * @throws OutcomeUnknownError when it was sent and no answer came.
    */
   async move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
-    checkInput("inventory.move", moveSchema, input);
-    return this.#transact("/Inventory/Move", input, COMPARE_LOTS, options);
+    return this.#transact("Move", moveSchema, input, options);
   }
 
   /**
@@ -145,20 +148,18 @@ export class Inventory {
    * @throws OutcomeUnknownError when it was sent and no answer came.
    */
   async issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
-    checkInput("inventory.issue", issueSchema, input);
-    return this.#transact("/Inventory/Issue", input, COMPARE_LOTS, options);
+    return this.#transact("Issue", issueSchema, input, options);
   }
 
-  #transact(
-    path: string,
+  async #transact(
+    kind: keyof typeof AFTERWARDS,
+    schema: LazySchema<z.ZodType>,
     body: ReceiveInput | MoveInput | IssueInput,
-    afterwards: string,
     options: RequestOptions | undefined,
   ): Promise<TransactionResult> {
-    return this.#send(
-      { method: "POST", path, body, answer: transactionResult, afterwards, repeatable: false, priority: "high" },
-      options,
-    );
+    checkInput(`inventory.${kind.toLowerCase()}`, schema, body);
+    const path = `/Inventory/${kind}`;
+    return this.#send({ method: "POST", path, body, answer: transactionResult, afterwards: AFTERWARDS[kind] }, options);
   }
 }
 
@@ -171,18 +172,10 @@ function listRequest(name: string, base: string, params: InventoryListParams) {
 /** A success whatever its body, so what is wrong with it is logged at most. */
 const transactionResult: Answer<TransactionResult> = (response, call, check) => {
   const text = readText(response);
-  const body = jsonOrText(text);
+  const parsed = parseJson(text);
+  const body = parsed === undefined ? text || undefined : parsed;
   const inexact = check.mode === "off" || typeof body === "string" ? [] : inexactNumbers(text);
   if (inexact.length > 0) reportIssues(inexact, response, call, { ...check, mode: "warn" });
   const recNo = recordNumber(body);
   return { ...(recNo === undefined ? {} : { recNo }), body };
 };
-
-function jsonOrText(text: string): unknown {
-  if (text === "") return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}

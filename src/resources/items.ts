@@ -3,7 +3,7 @@ import { json } from "../core/answers.js";
 import { checkInput } from "../core/check-input.js";
 import { path } from "../core/path.js";
 import type { Send } from "../core/pipeline.js";
-import type { RequestOptions, ResponseInfo } from "../core/request-options.js";
+import type { RequestOptions } from "../core/request-options.js";
 import { NotFoundError, type OutcomeUnknownError } from "../errors/index.js";
 import { keyField, type List, paginatorOf } from "../paging/list.js";
 import type { ListOptions } from "../paging/list-options.js";
@@ -74,8 +74,7 @@ export class Items {
    * @throws NotFoundError when there is no such item.
    */
   async get(shortID: string, options?: RequestOptions): Promise<Item> {
-    checkInput("items.get", skuSchema, shortID, ["shortID"]);
-    return this.#read("/Item", { key: shortID, type: "id" }, anItem, options);
+    return this.#lookUp("get", "shortID", shortID, "id", options);
   }
 
   /**
@@ -85,8 +84,7 @@ export class Items {
    * @throws NotFoundError when there is no such alias.
    */
   async getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
-    checkInput("items.getByAlias", skuSchema, alias, ["alias"]);
-    return this.#read("/Item", { key: alias, type: "alias" }, anItem, options);
+    return this.#lookUp("getByAlias", "alias", alias, "alias", options);
   }
 
   /**
@@ -117,8 +115,6 @@ export class Items {
         answer: created(input.shortID),
         afterwards: "Ask client.items.findCreated(error) before you send it again.",
         successByStatus: true,
-        repeatable: false,
-        priority: "high",
       },
       options,
     );
@@ -134,14 +130,10 @@ export class Items {
    * @throws InputValidationError when the error is not the `OutcomeUnknownError` of a `create`.
    */
   async findCreated(error: OutcomeUnknownError, options: RequestOptions = {}): Promise<FoundItem> {
-    const { creation, sentAt } = creationOf(error);
+    const { body: creation, sentAt } = creationOf(error);
     const time = new SendingTime(sentAt);
-    const onResponse = (response: ResponseInfo) => {
-      time.learnClock(response);
-      return options.onResponse?.(response);
-    };
     try {
-      return judgeItem(await this.get(creation.shortID, { ...options, onResponse }), creation, time);
+      return judgeItem(await this.get(creation.shortID, time.watching(options)), creation, time);
     } catch (failure) {
       if (failure instanceof NotFoundError) return { outcome: "not-applied" };
       throw failure;
@@ -164,8 +156,6 @@ export class Items {
         body: { ...changes, shortID },
         answer: itemStatus("updated"),
         afterwards: SEND_AGAIN,
-        repeatable: true,
-        priority: "high",
       },
       options,
     );
@@ -185,11 +175,20 @@ export class Items {
         path: path`/Item/${shortID}`,
         answer: itemStatus("discontinued"),
         afterwards: SEND_AGAIN,
-        repeatable: true,
-        priority: "high",
       },
       options,
     );
+  }
+
+  async #lookUp(
+    method: string,
+    argument: string,
+    key: string,
+    type: string,
+    options: RequestOptions | undefined,
+  ): Promise<Item> {
+    checkInput(`items.${method}`, skuSchema, key, [argument]);
+    return this.#read("/Item", { key, type }, anItem, options);
   }
 
   #read<T>(
@@ -198,6 +197,6 @@ export class Items {
     answer: ReturnType<typeof json<T>>,
     options: RequestOptions | undefined,
   ): Promise<T> {
-    return this.#send({ method: "GET", path, query, answer, repeatable: true, priority: "normal" }, options);
+    return this.#send({ method: "GET", path, query, answer }, options);
   }
 }

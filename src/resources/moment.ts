@@ -1,4 +1,4 @@
-import type { ResponseInfo } from "../core/request-options.js";
+import type { RequestOptions, ResponseInfo } from "../core/request-options.js";
 import { parseServiceDate } from "../schemas/date.js";
 
 /** Two clocks that differ by less than this cannot be told apart by `Date` headers, which count in seconds. */
@@ -22,16 +22,23 @@ export class SendingTime {
     this.#atService = sentAt;
   }
 
-  /** To be told of each answer that has just come. */
-  readonly learnClock = ({ headers, durationMs }: Pick<ResponseInfo, "headers" | "durationMs">): void => {
+  /** Options for calls whose answers tell the clock of the service. */
+  watching(options: RequestOptions): RequestOptions {
+    const onResponse = (response: ResponseInfo) => {
+      this.#learnClock(response);
+      return options.onResponse?.(response);
+    };
+    return { ...options, onResponse };
+  }
+
+  #learnClock({ headers, durationMs }: ResponseInfo): void {
     const served = Date.parse(headers.date ?? "");
     if (Number.isNaN(served)) return;
     const now = Date.now();
     const slow = served + SECOND_MS - (now - durationMs);
     const fast = served - now;
-    const ahead = fast > 0 ? fast : slow < 0 ? slow : 0;
-    this.#atService = this.#sentAt + ahead;
-  };
+    this.#atService = this.#sentAt + (fast > 0 ? fast : Math.min(slow, 0));
+  }
 
   /** How a datetime of the service lies to the sending. One without a time of day, or at midnight, tells only its day. */
   compare(datetime: string): Order {

@@ -21,6 +21,13 @@ type Same<A, B> = [A, keyof A, B, keyof B] extends [B, keyof B, A, keyof A] ? tr
 /** The same fields, each of which may be left out or `undefined`. */
 export const optional = <Shape extends z.ZodRawShape>(shape: Shape) => z.object(shape).partial().shape;
 
+/** A schema with one more check, which tells what is wrong or `undefined`. */
+export const refined = <S extends z.ZodType>(schema: S, problem: (value: z.infer<S>) => string | undefined) =>
+  schema.superRefine((value, { addIssue }) => {
+    const message = problem(value);
+    if (message) addIssue(message);
+  });
+
 export const text = () => z.string();
 
 export const flag = () => z.boolean();

@@ -1,4 +1,4 @@
-import { integer, lazy, text } from "./field.js";
+import { integer, lazy, refined, text } from "./field.js";
 
 /** Keys that a URL would lose or take for a way up. */
 const LOST_IN_A_URL = new Set(["", ".", ".."]);
@@ -11,11 +11,7 @@ export function keyProblem(key: string): string | undefined {
 }
 
 /** A SKU or alias: text that a URL can carry. */
-export const skuInput = () =>
-  text().superRefine((key, { addIssue }) => {
-    const message = keyProblem(key);
-    if (message) addIssue(message);
-  });
+export const skuInput = () => refined(text(), keyProblem);
 
 export const skuSchema = lazy(skuInput);
 export const integerSchema = lazy(integer);
