@@ -240,6 +240,21 @@ describe("without gapless, an iteration that goes on from a checkpoint", () => {
     }
   });
 
+  it("misses none when it was left among pages that were read again", async () => {
+    for (let end = 1; end <= 14; end += 1) {
+      const list = new ChangingList(1_500, {
+        change: (list) => {
+          if (list.requests.length === 7) list.remove(0, 450);
+        },
+      });
+      const settings = { pageSize: 100, readAhead: 0 };
+      const { lots, checkpoint } = await readPart(list, settings, end);
+      const from = checkpoint === null ? undefined : throughJson(checkpoint);
+      const rest = await readPart(list, { ...settings, from });
+      expectNoneMissed([...lots, ...rest.lots], list);
+    }
+  });
+
   it("goes on at the page size that the service applied", async () => {
     const list = new ChangingList(1_000, { cap: 50 });
     const { lots, checkpoint } = await readPart(list, { pageSize: 1_000, maxPageSize: 1_000 }, 5);
