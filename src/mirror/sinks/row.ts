@@ -1,5 +1,5 @@
 import type { ColumnType, MirrorRecord, Table } from "../tables.js";
-import { exactJson } from "./json.js";
+import { extraOf, fieldsOf } from "./extra.js";
 
 /** The column for what no other column takes. */
 export const EXTRA = "extra";
@@ -48,9 +48,9 @@ export class RowCodec {
     const fields: Record<string, unknown> = {};
     for (const [name, type] of this.#types) fields[name] = fieldValue(type, row[name]);
     const extra = row[EXTRA];
-    const record = extra === NO_EXTRA ? fields : { ...fields, ...JSON.parse(String(extra)) };
-    // The row was made of a record.
-    return record;
+    const record: object = extra === NO_EXTRA ? fields : { ...fields, ...fieldsOf(String(extra)) };
+    // A row is made of a record, whatever that was.
+    return record as MirrorRecord;
   }
 
   #extraOf(fields: Readonly<Record<string, unknown>>): string {
@@ -58,7 +58,7 @@ export class RowCodec {
       const type = this.#types.get(name);
       return type === undefined || columnValue(type, value) === undefined;
     });
-    return exactJson(Object.fromEntries(rest));
+    return extraOf(Object.fromEntries(rest));
   }
 }
 

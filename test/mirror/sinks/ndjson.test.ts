@@ -1,8 +1,14 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe } from "vitest";
+import fc from "fast-check";
+import { ConfigurationError } from "stocklot";
+import { ndjsonSink } from "stocklot/mirror";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { describeSink } from "./conformance.js";
+import { batch, recordsAfter } from "./support/history.js";
+import { asRead, lot } from "./support/records.js";
+import { type SinkSpec, sinkAt } from "./support/sink-spec.js";
 
 const root = mkdtempSync(join(tmpdir(), "stocklot-ndjson-"));
 let directories = 0;
@@ -12,4 +18,154 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe("ndjsonSink", () => {
   describeSink("as every sink", () => ({ kind: "ndjson", directory: newDirectory() }));
+
+  let directory: string;
+  beforeEach(() => {
+    directory = newDirectory();
+  });
+  const path = (name: string) => join(directory, name);
+  const recordsIn = (name: string): unknown[] =>
+    readFileSync(path(name), "utf8")
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
+
+  it("has files of one record a line, those of the last commit when it is closed", async () => {
+    const sink = ndjsonSink({ directory });
+    await sink.open();
+    expect(["items", "lots", "stock_levels"].map((name) => recordsIn(`${name}.ndjson`))).toEqual([[], [], []]);
+    await sink.commit(batch(1));
+    expect(recordsIn("lots.ndjson")).toEqual([]);
+    await sink.close();
+    expect(recordsIn("lots.ndjson")).toEqual([...recordsAfter(1).values()].map((record) => asRead("lots", record)));
+    expect(readdirSync(directory).sort()).toEqual([
+      "items.ndjson",
+      "lots.ndjson",
+      "stock_levels.ndjson",
+      "stocklot.journal",
+    ]);
+  });
+
+  it("keeps line separators of Unicode within a line", async () => {
+    const sink = ndjsonSink({ directory });
+    await sink.open();
+    const record = lot(1, { remark: "one\u2028two\u2029three\nfour\r\nfive\u0085six" });
+    await sink.commit({ resource: "lots", upsert: [record], remove: [], previousState: undefined, state: "1" });
+    await sink.close();
+    expect(recordsIn("lots.ndjson")).toEqual([record]);
+    await sink.open();
+    expect(await sink.read("lots", [1])).toEqual([record]);
+    await sink.close();
+  });
+
+  it("replaces the files as the journal outgrows them, and whole files only", async () => {
+    const spec: SinkSpec = { kind: "ndjson", directory };
+    const sink = sinkAt(spec);
+    await sink.open();
+    const seen = new Set<number>();
+    let isCommitting = true;
+    const reading = (async () => {
+      while (isCommitting) {
+        const records = recordsIn("lots.ndjson");
+        seen.add(records.length);
+        expect(new Set(records.map((record) => Reflect.get(Object(record), "recNo"))).size).toBe(records.length);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+    })();
+    for (let n = 1; n <= 40; n += 1) await sink.commit(batch(n));
+    isCommitting = false;
+    await reading;
+    expect(seen.size).toBeGreaterThan(2);
+    await sink.close();
+    expect(recordsIn("lots.ndjson")).toHaveLength(recordsAfter(40).size);
+  });
+
+  it("goes back to a whole commit, wherever the journal was cut off or spoilt", async () => {
+    const sink = ndjsonSink({ directory });
+    await sink.open();
+    for (let n = 1; n <= 5; n += 1) await sink.commit(batch(n));
+    // As a killed process leaves it: the files are still empty.
+    const journal = readFileSync(path("stocklot.journal"));
+    const head = journal.indexOf("\n") + 1;
+    const copy = newDirectory();
+    const open = () => sinkAt({ kind: "ndjson", directory: copy });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: head, max: journal.length - 1 }),
+        fc.constantFrom("cut", "zeros", "one byte"),
+        async (at, flaw) => {
+          rmSync(copy, { recursive: true, force: true });
+          await open().open();
+          const spoilt = Buffer.from(flaw === "cut" ? journal.subarray(0, at) : journal);
+          if (flaw === "zeros") spoilt.fill(0, at, Math.min(at + 4_096, spoilt.length));
+          if (flaw === "one byte") spoilt.writeUInt8(spoilt.readUInt8(at) ^ 1, at);
+          writeFileSync(join(copy, "stocklot.journal"), spoilt);
+          const again = open();
+          const state = Number((await again.open()) ?? 0);
+          const commits = journal.subarray(0, at).toString("latin1").split("\n").length - 2;
+          expect(state).toBe(commits);
+          const expected = recordsAfter(state);
+          expect(await again.read("lots", [...expected.keys()])).toEqual(
+            [...expected.values()].map((record) => asRead("lots", record)),
+          );
+          await again.commit(batch(state + 1));
+          await again.close();
+          expect(await open().open()).toBe(String(state + 1));
+        },
+      ),
+      { numRuns: 60 },
+    );
+    await sink.close();
+  });
+
+  it("cleans up what a killed process did not put in place, and nothing else", async () => {
+    const sink = ndjsonSink({ directory });
+    await sink.open();
+    await sink.close();
+    for (const name of ["lots.ndjson.4711-1.tmp", "stocklot.journal.4711-2.tmp", "lots.ndjson.tmp", "notes.tmp"]) {
+      writeFileSync(path(name), "half of a fi");
+    }
+    await sink.open();
+    await sink.close();
+    const names = readdirSync(directory).filter((name) => name.endsWith("tmp"));
+    expect(names.sort()).toEqual(["lots.ndjson.tmp", "notes.tmp"]);
+  });
+
+  it("leaves files alone that no mirror made", async () => {
+    const sink = ndjsonSink({ directory: root });
+    writeFileSync(join(root, "items.ndjson"), "precious\n");
+    await expect(sink.open()).rejects.toThrow(ConfigurationError);
+    await expect(sink.open()).rejects.toThrow("items.ndjson");
+    expect(readFileSync(join(root, "items.ndjson"), "utf8")).toBe("precious\n");
+    expect(existsSync(join(root, "stocklot.journal"))).toBe(false);
+  });
+
+  it("says so when nothing of its journal can be read", async () => {
+    const sink = ndjsonSink({ directory });
+    await sink.open();
+    await sink.close();
+    writeFileSync(path("stocklot.journal"), "0badc0de {}\n");
+    await expect(sink.open()).rejects.toThrow("stocklot.journal is damaged");
+    expect(readFileSync(path("stocklot.journal"), "utf8")).toBe("0badc0de {}\n");
+  });
+
+  it("goes on behind what somebody else left half-written", async () => {
+    const sink = ndjsonSink({ directory });
+    await sink.open();
+    await sink.commit(batch(1));
+    appendFileSync(path("stocklot.journal"), '0badc0de {"resource":');
+    await expect(sink.commit(batch(2))).resolves.toBeUndefined();
+    await sink.close();
+    expect(await ndjsonSink({ directory }).open()).toBe("2");
+  });
+
+  it.each([
+    undefined,
+    {},
+    { directory: "" },
+    { directory: 1 },
+    { directory: "x", path: "y" },
+  ])("refuses the options %j", (options) => {
+    expect(() => Reflect.apply(ndjsonSink, undefined, [options])).toThrow(ConfigurationError);
+  });
 });

@@ -1,6 +1,11 @@
-import { afterAll, describe } from "vitest";
+import { Client, Pool, types } from "pg";
+import { ConfigurationError } from "stocklot";
+import { type PostgresSinkOptions, postgresSink } from "stocklot/mirror";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { quoted } from "../../../src/mirror/sinks/schema-change.js";
 import { findPostgres } from "../../support/postgres-server.js";
 import { describeSink } from "./conformance.js";
+import { lot } from "./support/records.js";
 
 const postgres = await findPostgres();
 let schemas = 0;
@@ -9,8 +14,194 @@ afterAll(() => postgres?.close());
 
 describe.skipIf(!postgres)("postgresSink", () => {
   const connectionString = postgres?.url ?? "";
-  /** Also where others test on the same server. */
+  /** Also where others test on the same server. A name that has to be quoted. */
   const newSchema = () => `stocklot "test" ${process.pid} ${++schemas}`;
 
   describeSink("as every sink", () => ({ kind: "postgres", connectionString, schema: newSchema() }));
+
+  let schema: string;
+  let pool: Pool;
+  const opened: ReturnType<typeof postgresSink>[] = [];
+  const newSink = (options: Partial<PostgresSinkOptions> = { connectionString }) => {
+    const sink = postgresSink({ schema, ...options });
+    opened.push(sink);
+    return sink;
+  };
+  const rows = async (sql: string) => (await pool.query(sql)).rows;
+  const table = (name: string) => `${quoted(schema)}.${quoted(name)}`;
+  const firstBatch = { resource: "lots", remove: [], previousState: undefined, state: "1" } as const;
+
+  beforeEach(async () => {
+    schema = newSchema();
+    pool = new Pool({ connectionString });
+    // Tests end connections.
+    pool.on("error", () => {});
+    await pool.query(`CREATE SCHEMA ${quoted(schema)}`);
+  });
+
+  afterEach(async () => {
+    for (const sink of opened.splice(0)) await sink.close();
+    await pool.query(`DROP SCHEMA ${quoted(schema)} CASCADE`);
+    await pool.end();
+  });
+
+  it("has a column for each documented field, and the rest as JSON", async () => {
+    const sink = newSink();
+    await sink.open();
+    const odd = { spot: "A\0B", jobID: "J7", units: -0, hold: 2, remark: "\ud800", grade: { of: "steel" } };
+    await sink.commit({ ...firstBatch, upsert: [lot(1, { units: 0.1, hold: true }), lot(2, odd)] });
+    const [one, two] = await rows(`SELECT *, extra::text AS extra FROM ${table("lots")} ORDER BY "recNo"`);
+    expect(one).toMatchObject({
+      recNo: "1",
+      wID: "3",
+      units: "0.1",
+      hold: true,
+      active: true,
+      shipped: null,
+      extra: "{}",
+    });
+    expect(two).toMatchObject({ spot: null, jobID: null, units: null, hold: null, remark: null, active: true });
+    const extra = '{"spot":"A\\\\u0000B","units":-0,"remark":"\\\\ud800","hold":2,"jobID":"J7","grade":{"of":"steel"}}';
+    expect(two.extra).toBe(extra);
+    const grade = `SELECT extra -> 'grade' ->> 'of' AS steel FROM ${table("lots")} WHERE "recNo" = 2`;
+    expect(await rows(grade)).toEqual([{ steel: "steel" }]);
+    expect(await rows(`SELECT state FROM ${table("stocklot_state")}`)).toEqual([{ state: "1" }]);
+  });
+
+  it("keeps decimals as they are spelled, so that sums are exact", async () => {
+    const sink = newSink();
+    await sink.open();
+    await sink.commit({ ...firstBatch, upsert: [lot(1, { units: 0.1 }), lot(2, { units: 0.2 })] });
+    expect(await rows(`SELECT sum(units) FROM ${table("lots")}`)).toEqual([{ sum: "0.3" }]);
+  });
+
+  it.each(["pool", "client"] as const)("uses the caller's %s, leaves it open, and asks for no parser", async (kind) => {
+    const client = new Client({ connectionString });
+    await client.connect();
+    const sink = newSink({ [kind]: kind === "pool" ? pool : client });
+    const bigint = types.getTypeParser(types.builtins.INT8);
+    types.setTypeParser(types.builtins.INT8, BigInt);
+    try {
+      expect(await sink.open()).toBeUndefined();
+      await sink.commit({ ...firstBatch, upsert: [lot(1)] });
+      expect(await sink.read("lots", [1])).toEqual([lot(1)]);
+      for await (const keys of sink.keys("lots")) expect(keys).toEqual([1]);
+    } finally {
+      types.setTypeParser(types.builtins.INT8, bigint);
+    }
+    await sink.close();
+    expect((await client.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
+    expect(await sink.open()).toBe("1");
+    await client.end();
+  });
+
+  it("makes its tables in the first schema of the search_path unless another is named", async () => {
+    const client = new Client({ connectionString });
+    await client.connect();
+    await client.query(`SET search_path = ${quoted(schema)}, public`);
+    const sink = newSink({ client, schema: undefined });
+    await sink.open();
+    await sink.commit({ ...firstBatch, upsert: [lot(1)] });
+    await client.query("SET search_path = public");
+    expect(await rows(`SELECT count(*)::int FROM ${table("lots")}`)).toEqual([{ count: 1 }]);
+    await client.end();
+  });
+
+  it("leaves a table alone that no mirror made", async () => {
+    await pool.query(`CREATE TABLE ${table("items")} (id serial PRIMARY KEY, name text)`);
+    await pool.query(`INSERT INTO ${table("items")} (name) VALUES ('precious')`);
+    await expect(newSink().open()).rejects.toThrow(ConfigurationError);
+    await expect(newSink().open()).rejects.toThrow('the table "items" was not made for a mirror');
+    expect(await rows(`SELECT name FROM ${table("items")}`)).toEqual([{ name: "precious" }]);
+    expect(await rows(`SELECT to_regclass('${table("lots")}') AS lots`)).toEqual([{ lots: null }]);
+  });
+
+  it("fills the columns that a table of an earlier version lacks", async () => {
+    const name = table("stock_levels");
+    await newSink().open();
+    await pool.query(`ALTER TABLE ${name} DROP COLUMN "inStock"`);
+    await pool.query(`INSERT INTO ${name} ("partNo", available, extra)
+      VALUES (1, 5, '{"inStock":7.5,"grade":"A"}'), (2, 6, '{}')`);
+    const sink = newSink();
+    await sink.open();
+    expect(await rows(`SELECT "partNo", "inStock", extra FROM ${name} ORDER BY 1`)).toEqual([
+      { partNo: "1", inStock: "7.5", extra: { grade: "A" } },
+      { partNo: "2", inStock: null, extra: {} },
+    ]);
+    expect(await sink.read("stockLevels", [1])).toMatchObject([{ partNo: 1, inStock: 7.5, grade: "A", packed: null }]);
+  });
+
+  it("keeps what somebody added, and needs no right to make tables where they are", async () => {
+    await newSink().open();
+    await pool.query(`ALTER TABLE ${table("lots")} ADD COLUMN checked text DEFAULT 'not yet'`);
+    const user = `stocklot_user_${process.pid}`;
+    await pool.query(`CREATE ROLE ${user} LOGIN`);
+    await pool.query(`GRANT USAGE ON SCHEMA ${quoted(schema)} TO ${user}`);
+    await pool.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoted(schema)} TO ${user}`);
+    const sink = newSink({ connectionString: connectionString.replace("postgres@", `${user}@`) });
+    await sink.open();
+    await sink.commit({ ...firstBatch, upsert: [lot(1)] });
+    await pool.query(`UPDATE ${table("lots")} SET checked = 'by hand'`);
+    const upsert = [lot(1, { units: 8 })];
+    await sink.commit({ ...firstBatch, upsert, previousState: "1", state: "2" });
+    expect(await rows(`SELECT units, checked FROM ${table("lots")}`)).toEqual([{ units: "8", checked: "by hand" }]);
+    await sink.close();
+    await pool.query(`DROP OWNED BY ${user}; DROP ROLE ${user}`);
+  });
+
+  it("makes the tables once when two mirrors begin at the same moment", async () => {
+    const sinks = [newSink(), newSink(), newSink(), newSink()];
+    await pool.query(`DROP SCHEMA ${quoted(schema)}`);
+    expect(await Promise.all(sinks.map((sink) => sink.open()))).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
+  it("refuses a second mirror that waits for the first one's commit", async () => {
+    const sink = newSink();
+    await sink.open();
+    const other = new Client({ connectionString });
+    await other.connect();
+    await other.query(`BEGIN; UPDATE ${table("stocklot_state")} SET state = 'theirs'`);
+    const waiting = sink.commit({ ...firstBatch, upsert: [lot(1)] });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await other.query("COMMIT");
+    await expect(waiting).rejects.toThrow("another mirror");
+    expect(await rows(`SELECT count(*)::int FROM ${table("lots")}`)).toEqual([{ count: 0 }]);
+    await other.end();
+  });
+
+  it("goes on after the server has cut it off", async () => {
+    const sink = newSink();
+    await sink.open();
+    await pool.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL",
+    );
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(await sink.open()).toBeUndefined();
+    await sink.commit({ ...firstBatch, upsert: [lot(1)] });
+    expect(await sink.read("lots", [1])).toEqual([lot(1)]);
+  });
+
+  it("refuses a database that cannot hold all characters", async () => {
+    const name = `stocklot_latin1_${process.pid}`;
+    await pool.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);
+    const address = new URL(connectionString);
+    address.pathname = name;
+    const sink = newSink({ connectionString: address.href });
+    await expect(sink.open()).rejects.toThrow("the encoding of the database must be UTF8, not LATIN1");
+    await sink.close();
+    await pool.query(`DROP DATABASE ${name}`);
+  });
+
+  it.each([
+    [undefined, "options"],
+    [{}, "exactly one of"],
+    [{ connectionString: "" }, "connectionString"],
+    [{ connectionString: "x", pool: { query() {} } }, "exactly one of"],
+    [{ pool: {} }, "pool: must be a Pool or a Client of pg"],
+    [{ connectionString: "x", table: "lots" }, "table: there is no such field"],
+  ])("refuses the options %j", (options, message) => {
+    const make = () => Reflect.apply(postgresSink, undefined, [options]);
+    expect(make).toThrow(ConfigurationError);
+    if (options) expect(make).toThrow(message);
+  });
 });

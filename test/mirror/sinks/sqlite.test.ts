@@ -1,9 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe } from "vitest";
-import { nodeDriver } from "../../../src/mirror/sinks/sqlite/driver.js";
+import { ConfigurationError } from "stocklot";
+import { sqliteSink } from "stocklot/mirror";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { nodeDriver, packageDriver, type SqliteDatabase } from "../../../src/mirror/sinks/sqlite/driver.js";
 import { describeSink } from "./conformance.js";
+import { lot } from "./support/records.js";
+import { sinkAt } from "./support/sink-spec.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-sqlite-"));
 let files = 0;
@@ -11,7 +15,145 @@ const newPath = () => join(directory, `copy-${++files}.db`);
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-describeSink("@photostructure/sqlite", () => ({ kind: "sqlite", path: newPath(), driver: "package" }));
+describe("sqliteSink", () => {
+  it("keeps a copy with whatever driver there is", async () => {
+    const path = newPath();
+    const sink = sqliteSink({ path });
+    await sink.open();
+    await sink.commit({ resource: "lots", upsert: [lot(1)], remove: [], previousState: undefined, state: "1" });
+    await sink.close();
+    expect(await sqliteSink({ path }).open()).toBe("1");
+  });
 
-if (nodeDriver()) describeSink("node:sqlite", () => ({ kind: "sqlite", path: newPath(), driver: "node" }));
-else describe.skip(`node:sqlite: Node.js ${process.versions.node} has none`, () => {});
+  it.each([
+    undefined,
+    {},
+    { path: "" },
+    { path: 1 },
+    { path: "x", driver: "node" },
+  ])("refuses the options %j", (options) => {
+    expect(() => Reflect.apply(sqliteSink, undefined, [options])).toThrow(ConfigurationError);
+  });
+
+  describeDriver("package");
+  if (nodeDriver()) describeDriver("node");
+  else describe.skip(`on node:sqlite: Node.js ${process.versions.node} has none`, () => it("is not tested", () => {}));
+});
+
+function describeDriver(driver: "node" | "package"): void {
+  const name = driver === "node" ? "node:sqlite" : "@photostructure/sqlite";
+  describeSink(`as every sink, on ${name}`, () => ({ kind: "sqlite", path: newPath(), driver }));
+
+  describe(`on ${name}`, () => {
+    let path: string;
+    let database: SqliteDatabase;
+    const newSink = () => sinkAt({ kind: "sqlite", path, driver });
+    const rows = (sql: string) =>
+      database
+        .prepare(sql)
+        .all()
+        .map((row) => ({ ...row }));
+
+    beforeEach(async () => {
+      path = newPath();
+      const { DatabaseSync } = (driver === "node" ? nodeDriver() : undefined) ?? (await packageDriver());
+      database = new DatabaseSync(path);
+    });
+
+    afterEach(() => database.close());
+
+    it("has a column for each documented field, and the rest as JSON", async () => {
+      const sink = newSink();
+      await sink.open();
+      const odd = { spot: "A\0B", jobID: "J7", units: -0, hold: 2, grade: { of: "steel" }, "a b": [1] };
+      const upsert = [lot(1, { units: 0.1, hold: true }), lot(2, odd)];
+      await sink.commit({ resource: "lots", upsert, remove: [], previousState: undefined, state: "so far" });
+      const [one, two] = rows("SELECT * FROM lots ORDER BY recNo");
+      expect(one).toEqual({ ...lot(1, { units: 0.1 }), hold: 1, active: 1, extra: "{}" });
+      expect(two).toMatchObject({ spot: null, jobID: null, units: null, hold: null, active: 1 });
+      const extra = '{"spot":"A\\\\u0000B","units":-0,"hold":2,"jobID":"J7","grade":{"of":"steel"},"a b":[1]}';
+      expect(two?.extra).toBe(extra);
+      expect(rows("SELECT extra ->> '$.grade.of' AS steel FROM lots WHERE recNo = 2")).toEqual([{ steel: "steel" }]);
+      expect(rows("SELECT state FROM stocklot_state")).toEqual([{ state: "so far" }]);
+      expect(rows("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").map((row) => row.name)).toEqual([
+        "items",
+        "lots",
+        "stock_levels",
+        "stocklot_state",
+      ]);
+      await sink.close();
+    });
+
+    it("lets others read while it writes", async () => {
+      const sink = newSink();
+      await sink.open();
+      const before = rows("SELECT count(*) AS count FROM lots");
+      database.exec("BEGIN");
+      expect(rows("SELECT count(*) AS count FROM lots")).toEqual(before);
+      await sink.commit({ resource: "lots", upsert: [lot(1)], remove: [], previousState: undefined, state: "1" });
+      expect(rows("SELECT count(*) AS count FROM lots")).toEqual(before);
+      database.exec("COMMIT");
+      expect(rows("SELECT count(*) AS count FROM lots")).toEqual([{ count: 1 }]);
+      await sink.close();
+    });
+
+    it("waits while another process writes, and lets the rest of its own go on", async () => {
+      const sink = newSink();
+      await sink.open();
+      database.exec("BEGIN IMMEDIATE");
+      let ticks = 0;
+      const clock = setInterval(() => {
+        ticks += 1;
+        if (ticks === 10) database.exec("ROLLBACK");
+      }, 10);
+      await sink.commit({ resource: "lots", upsert: [lot(1)], remove: [], previousState: undefined, state: "1" });
+      clearInterval(clock);
+      expect(ticks).toBeGreaterThanOrEqual(10);
+      await sink.close();
+    });
+
+    it("leaves a table alone that no mirror made", async () => {
+      database.exec("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO items VALUES (1, 'precious')");
+      await expect(newSink().open()).rejects.toThrow(ConfigurationError);
+      await expect(newSink().open()).rejects.toThrow(
+        'the table "items" was not made for a mirror: it has no column "extra"',
+      );
+      expect(rows("SELECT * FROM items")).toEqual([{ id: 1, name: "precious" }]);
+      expect(rows("SELECT count(*) AS count FROM sqlite_schema WHERE name LIKE 'st%'")).toEqual([{ count: 0 }]);
+    });
+
+    it("fills the columns that a table of an earlier version lacks", async () => {
+      database.exec(`CREATE TABLE stock_levels ("partNo" INTEGER PRIMARY KEY, "available" REAL, extra TEXT NOT NULL DEFAULT '{}');
+        INSERT INTO stock_levels VALUES (1, 5, '{"inStock":7.5,"grade":"A"}'), (2, 6, '{}')`);
+      const sink = newSink();
+      expect(await sink.open()).toBeUndefined();
+      const columns = 'SELECT "partNo", "available", "inStock", "packed", extra FROM stock_levels ORDER BY 1';
+      expect(rows(columns)).toEqual([
+        { partNo: 1, available: 5, inStock: 7.5, packed: null, extra: '{"grade":"A"}' },
+        { partNo: 2, available: 6, inStock: null, packed: null, extra: "{}" },
+      ]);
+      expect(await sink.read("stockLevels", [1])).toMatchObject([
+        { partNo: 1, inStock: 7.5, packed: null, grade: "A" },
+      ]);
+      await sink.close();
+    });
+
+    it("keeps the columns, rows and tables that somebody added", async () => {
+      const sink = newSink();
+      await sink.open();
+      database.exec(
+        "ALTER TABLE lots ADD COLUMN checked TEXT; CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')",
+      );
+      await sink.commit({ resource: "lots", upsert: [lot(1)], remove: [], previousState: undefined, state: "1" });
+      database.exec("UPDATE lots SET checked = 'by hand'");
+      await sink.close();
+      await sink.open();
+      const upsert = [lot(1, { units: 8 })];
+      await sink.commit({ resource: "lots", upsert, remove: [], previousState: "1", state: "2" });
+      expect(rows("SELECT units, checked FROM lots")).toEqual([{ units: 8, checked: "by hand" }]);
+      expect(await sink.read("lots", [1])).toEqual(upsert);
+      expect(rows("SELECT * FROM notes")).toEqual([{ text: "mine" }]);
+      await sink.close();
+    });
+  });
+}

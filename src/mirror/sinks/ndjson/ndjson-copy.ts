@@ -125,9 +125,13 @@ export class NdjsonCopy {
     for await (const line of linesOf(this.#journal)) {
       const entry = entryOf(line);
       if (!entry) break;
+      if (bytes === 0 && "resource" in entry) break;
       this.#apply(entry);
       bytes += Buffer.byteLength(line) + 1;
     }
+    // It was on the disk before it got its name.
+    if (bytes === 0)
+      throw new ConfigurationError(`ndjsonSink: ${this.#journal} is damaged; remove the copy to begin anew`);
     this.#isTorn = BigInt(bytes) !== this.#look?.bytes;
     this.#isBehind ||= this.#isTorn;
   }

@@ -1,0 +1,23 @@
+import { ConfigurationError } from "stocklot";
+import { postgresSink } from "stocklot/mirror";
+import { expect, it, vi } from "vitest";
+import { packageDriver } from "../../../src/mirror/sinks/sqlite/driver.js";
+import { sqliteSinkWith } from "../../../src/mirror/sinks/sqlite/sqlite-sink.js";
+
+const missing = () => {
+  throw new Error("Cannot find package");
+};
+vi.mock("@photostructure/sqlite", () => missing());
+vi.mock("pg", () => missing());
+
+it("says what to install where there is no driver for SQLite, and makes no file", async () => {
+  const opening = sqliteSinkWith({ path: "/nowhere/at/all.db" }, packageDriver).open();
+  await expect(opening).rejects.toThrow(ConfigurationError);
+  await expect(opening).rejects.toThrow("npm install @photostructure/sqlite");
+});
+
+it("says what to install where there is no driver for PostgreSQL", async () => {
+  const opening = postgresSink({ connectionString: "postgres://nobody@127.0.0.1:1/none" }).open();
+  await expect(opening).rejects.toThrow(ConfigurationError);
+  await expect(opening).rejects.toThrow("npm install pg");
+});
