@@ -39,8 +39,8 @@ if (sandbox) {
   const [lot] = await client.inventory.listLots().toArray({ limit: 1 });
   if (!item || !lot) throw new Error("the sandbox came without items");
   await client.items.update(item.shortID, { putUp: "Box of 100" });
-  await client.inventory.issue({ itemID: lot.shortID, units: 1, wid: lot.wID, reasonCode: 1, recno: lot.recNo });
-  console.log("(changed one item, issued from one lot)");
+  await client.inventory.receive({ itemID: lot.shortID, units: 5, wid: lot.wID, reasonCode: 1 });
+  console.log("(changed one item, received one lot)");
   await run();
 }
 await sink.close();

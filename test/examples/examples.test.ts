@@ -9,6 +9,7 @@ import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandb
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseCsv } from "../../examples/csv.js";
 import * as errors from "../../src/errors/index.js";
+import { findPostgres } from "../support/postgres-server.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const EXAMPLES = join(ROOT, "examples");
@@ -16,6 +17,7 @@ const SAMPLE = join(EXAMPLES, "receipts.csv");
 /** Beside other test files, a program that needs five seconds may need many more. */
 const TIMEOUT_MS = 60_000;
 
+const postgres = await findPostgres();
 let folder: string;
 const children = new Set<ChildProcess>();
 beforeAll(async () => {
@@ -23,6 +25,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const child of children) child.kill("SIGKILL");
+  await postgres?.close();
   await rm(folder, { recursive: true });
 });
 
@@ -284,6 +287,40 @@ describe.concurrent(
         expect((await itemsIn(file)).waterMark).toBe("2025-06-01T13:00:00.000Z");
         expect(sandbox.requests.at(-1)?.query.modifiedSince).toBe("2025-06-01T11:55:00.000Z");
       });
+    });
+  },
+  TIMEOUT_MS,
+);
+
+describe.concurrent(
+  "mirror-sqlite",
+  () => {
+    it("copies everything, then what has changed, and tells of it", async ({ expect }) => {
+      const path = join(folder, "stock.db");
+      const { code, out, err } = await run("mirror-sqlite.ts", [path]);
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toMatch(/lots +10,000 +10,000 +10,000/);
+      expect(out).toMatch(/items \d+ changed .*putUp/);
+      expect(out).toMatch(/lots +10,001 +1 +1 +0 +0/);
+      expect(out).toMatch(/increment: \d+ requests/);
+    });
+  },
+  TIMEOUT_MS,
+);
+
+describe.skipIf(!postgres)(
+  "mirror-postgres",
+  () => {
+    it("copies, goes on until it is interrupted, and ends cleanly", async () => {
+      const { child, ended } = start("mirror-postgres.ts", ["0.2"], { DATABASE_URL: postgres?.url ?? "" });
+      let runs = 0;
+      child.stdout.on("data", (chunk) => {
+        runs += String(chunk).match(/^ {2}(full|increment): /gm)?.length ?? 0;
+        if (runs === 3) child.kill("SIGINT");
+      });
+      const { code, out, err } = await ended;
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toMatch(/lots +10,000 +10,000 +10,000/);
     });
   },
   TIMEOUT_MS,
