@@ -111,6 +111,15 @@ describe("an iteration that goes on from a checkpoint", () => {
   }, 120_000);
 });
 
+it("an iteration that goes on with gapless asks at once for pages of the size that the service gives", async () => {
+  const list = new ChangingList(3_000, { cap: 50 });
+  const { checkpoint } = await readPart(list, { gapless: true }, 9);
+  list.requests.length = 0;
+  const rest = await readPart(list, { gapless: true, from: throughJson(checkpoint) });
+  expect(rest.lots).toEqual(list.lots.slice(checkpoint?.end));
+  expect(list.requests.every(({ pageSize }) => pageSize <= 50)).toBe(true);
+});
+
 describe("a checkpoint", () => {
   it.each([true, false])("moves on when what comes behind a page is asked for, with gapless %s", async (gapless) => {
     const list = new ChangingList(600);
