@@ -46,6 +46,7 @@ for (const [here, classes] of copies.entries()) {
 const refusals = [
   ...(await load("stocklot/redis")).map((entry) => () => entry.createRedisRateLimiter({ redis: {} })),
   ...(await load("stocklot/bottleneck")).map((entry) => () => entry.createBottleneckRateLimiter({})),
+  ...(await load("stocklot/mirror")).map((entry) => () => entry.sqliteSink({})),
 ];
 for (const refuse of refusals) {
   try {
