@@ -15,7 +15,7 @@ export const itemText = JSON.stringify({
   discontinued: false,
 });
 
-const lot = (recNo: number) => ({
+export const lot = (recNo: number) => ({
   recNo,
   partNo: 1000 + (recNo % 2000),
   shortID: `BOLT-M${recNo % 30}X${recNo % 90}`,

@@ -21,8 +21,8 @@ const SMALL_JOURNAL = 8 * 1024 * 1024;
  * opened, and whenever what was committed since is more than the files have, at least 8 MiB. Until then it is in
  * `stocklot.journal`, with the state of the mirror; the four files belong together.
  *
- * All records are held in memory while the sink is open, as text: as much as the files have, and about 100 bytes a record
- * besides. For more than a million lots take a database.
+ * All records are held in memory while the sink is open, as text: as much as the files have, twice that for records whose text
+ * is not Latin, and about 100 bytes a record besides. For more than a million lots take a database.
  *
  * One process may write. Another is noticed at the next commit, and refused, unless both write at the very same moment. A power
  * failure may undo the last commits, each as a whole.
