@@ -77,7 +77,7 @@ function columnValue(type: ColumnType, value: unknown): ColumnValue | undefined 
   }
 }
 
-/** The drivers do not all keep smaller numbers: one rounds them to zero. */
+/** Smaller ones are rounded to zero by `@photostructure/sqlite` 1.2. */
 const LEAST = Number.EPSILON;
 
 /** Neither too large nor too small for every driver. None tells a negative zero from a zero. */

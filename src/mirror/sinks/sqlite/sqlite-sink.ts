@@ -21,8 +21,8 @@ const LOCK_WAIT_MS = 30_000;
  * spelled as on the wire. Decimals are `REAL`, booleans 0 and 1, datetimes the text that came. The column `extra` is JSON of
  * the fields that the service adds. Other processes can read while the mirror writes.
  *
- * The driver is `node:sqlite` where Node has it (22.13 and later), else the package `@photostructure/sqlite`. Writing holds
- * up the process for a few milliseconds a batch.
+ * The driver is `node:sqlite` where Node has it (22.13 and later), else the package `@photostructure/sqlite`. Node.js
+ * 22 warns once that its own is experimental. Writing holds up the process for a few milliseconds a batch.
  *
  * `open()` rejects with a `ConfigurationError` where there is no driver, and where a table of one of these names is
  * somebody else's.
