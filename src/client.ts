@@ -1,5 +1,6 @@
 import { createTokenManager } from "./auth/token-manager.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
+import { debugReport } from "./core/debug-report.js";
 import { fetchTransport } from "./core/fetch-transport.js";
 import { callersDispatcher, ownDispatcher } from "./core/own-dispatcher.js";
 import { createPipeline, type Pipeline } from "./core/pipeline.js";
@@ -39,6 +40,7 @@ export class InventoryClient {
   readonly inventory: Inventory;
   readonly #limiter: RateLimiter;
   readonly #pipeline: Pipeline;
+  readonly #report: () => string;
 
   /** @throws ConfigurationError when options are wrong, exclude each other, or are missing. */
   constructor(options: ClientOptions = {}) {
@@ -49,7 +51,9 @@ export class InventoryClient {
     const warn = (message: string) => reporter.log("warn", message);
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
     this.#limiter = options.rateLimiter ?? (rateLimit === false ? createPauseOnly() : createRateLimiter(rateLimit));
+    this.#report = () => debugReport(VERSION, options, this.rateLimit, reporter.ended);
     this.#pipeline = createPipeline({
+      baseUrl: baseUrl.href.replace(/\/+$/, ""),
       transport: transportFor(baseUrl, options),
       limiter: this.#limiter,
       reporter,
@@ -78,6 +82,15 @@ export class InventoryClient {
   /** The state of the rate limiter at this moment. */
   get rateLimit(): RateLimitSnapshot {
     return this.#limiter.snapshot();
+  }
+
+  /**
+   * A text to be pasted into a bug report: versions, the options that tell nothing of you, the state of the rate limit, and
+   * the last 50 calls with their paths and outcomes. It holds no secret, no address and no data; read it before you paste it
+   * all the same, since paths hold the keys that you asked for.
+   */
+  debugReport(): string {
+    return this.#report();
   }
 
   /**

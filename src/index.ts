@@ -2,6 +2,9 @@
 export type { StoredToken, TokenStore } from "./auth/token-store.js";
 export { InventoryClient } from "./client.js";
 export type {
+  CallIdentity,
+  DiagnosticsMessages,
+  EndEvent,
   HookEvents,
   Hooks,
   Logger,
@@ -9,12 +12,14 @@ export type {
   RequestEvent,
   ResponseEvent,
   RetryEvent,
+  StartEvent,
   TokenEvent,
 } from "./core/events.js";
 export type { FetchLike } from "./core/fetch-transport.js";
 export type { Query } from "./core/query.js";
 export type { RequestOptions, ResponseInfo } from "./core/request-options.js";
 export type { RetryOptions } from "./core/retry-policy.js";
+export { type AnyStocklotError, isStocklotError, type StocklotErrorName } from "./errors/any-error.js";
 export {
   ApiError,
   AuthenticationError,

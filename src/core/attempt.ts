@@ -37,11 +37,11 @@ async function exchange(
   token: string | undefined,
   trace: Trace,
 ): Promise<WireResponse> {
-  const { method, path } = call.request;
+  const { method } = call.request;
   const { target, contentType, body } = call.payload;
   const { timeoutMs } = call.settings;
   const { lifetime, attempts: attempt } = call;
-  reporter.emit("request", { method, path, attempt });
+  reporter.emit("request", { ...call.identity, attempt });
   const headers = { ...call.settings.headers };
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
@@ -56,13 +56,8 @@ async function exchange(
       lifetime,
       trace,
     });
-    reporter.emit("response", {
-      method,
-      path,
-      attempt,
-      status: response.status,
-      durationMs: now() - trace.startedAt,
-    });
+    const durationMs = now() - trace.startedAt;
+    reporter.emit("response", { ...call.identity, attempt, status: response.status, durationMs });
     return response;
   } finally {
     call.endExchange(trace);
@@ -84,9 +79,8 @@ function pause({ limiter, reporter }: AttemptTools, call: Call, response: WireRe
   const asked = retryAfterMs(response.headers, Date.now());
   const { pausedUntil } = limiter.snapshot();
   if (pausedUntil !== null) return asked ?? pausedUntil - Date.now();
-  const { method, path } = call.request;
   const delayMs = pauseMs(asked, call.settings.retry);
-  reporter.emit("rateLimited", { method, path, delayMs, pausedUntil: Date.now() + delayMs });
+  reporter.emit("rateLimited", { ...call.identity, delayMs, pausedUntil: Date.now() + delayMs });
   limiter.pause(delayMs);
   return delayMs;
 }

@@ -2,6 +2,7 @@ import type { TimeSpent } from "../errors/index.js";
 import type { SlotRequest } from "../limiter/rate-limiter.js";
 import type { Lifetime } from "../time/lifetime.js";
 import { now } from "../time/timer.js";
+import type { CallIdentity } from "./events.js";
 import type { Payload } from "./payload.js";
 import type { Query } from "./query.js";
 import type { RequestOptions } from "./request-options.js";
@@ -50,9 +51,14 @@ export interface CallSettings {
 
 const REPEATABLE = new Set(["PUT", "DELETE"]);
 
+let calls = 0;
+
 /** A call under way. */
 export class Call implements RetryState {
+  readonly identity: CallIdentity;
   readonly startedAt = now();
+  /** The same in ms since the epoch. */
+  readonly begunAt = Date.now();
   readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
   /** How often the request was sent. */
   attempts = 0;
@@ -78,6 +84,8 @@ export class Call implements RetryState {
     readonly settings: CallSettings,
     readonly lifetime: Lifetime,
   ) {
+    calls += 1;
+    this.identity = { call: calls, method: request.method, path: request.path };
     // A fresh token cannot help where one is asked for.
     this.replays = request.isTokenRequest ? 1 : 0;
   }

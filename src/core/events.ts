@@ -1,8 +1,20 @@
-/** A request is about to be sent. */
-export interface RequestEvent {
+/** What all events of one call have in common. */
+export interface CallIdentity {
+  /** The same for all events of one call: a number that counts the calls of this copy of the package. */
+  call: number;
   method: string;
   /** Relative to `baseUrl`, encoded, without the query. */
   path: string;
+}
+
+/** A call begins: it may have to wait for a token and a slot before it is sent. */
+export interface StartEvent extends CallIdentity {
+  /** The whole address, without the query. */
+  url: string;
+}
+
+/** A request is about to be sent. */
+export interface RequestEvent extends CallIdentity {
   /** 1 for the first sending of a call. */
   attempt: number;
 }
@@ -22,10 +34,22 @@ export interface RetryEvent extends RequestEvent {
   reason: string;
 }
 
+/** A call is over, well or not. */
+export interface EndEvent extends CallIdentity {
+  /** When it began, in ms since the epoch. */
+  startedAt: number;
+  /** From its beginning, with waiting, attempts and back-offs, in ms. */
+  durationMs: number;
+  /** How often it was sent. */
+  attempts: number;
+  /** The status of the last answer; `undefined` when none came. */
+  status: number | undefined;
+  /** The name of the error that the caller got, such as `NotFoundError`; `undefined` after a success. */
+  error: string | undefined;
+}
+
 /** The service answered 429, and the client pauses. */
-export interface RateLimitedEvent {
-  method: string;
-  path: string;
+export interface RateLimitedEvent extends CallIdentity {
   /** Length of the pause in ms. */
   delayMs: number;
   /** End of the pause, in ms since the epoch. */
@@ -48,6 +72,23 @@ export interface HookEvents {
 
 /** Callbacks that watch a client. One that throws is logged and changes nothing. */
 export type Hooks = { [Name in keyof HookEvents]?: ((event: HookEvents[Name]) => void) | undefined };
+
+/** All that happens: what hooks are told, and the beginning and end of each call. */
+export interface Events extends HookEvents {
+  start: StartEvent;
+  end: EndEvent;
+}
+
+type Message<Name extends keyof Events> = { [Each in Name]: { type: Each } & Events[Each] }[Name];
+
+/** What the channels of `node:diagnostics_channel` carry, for all clients of the process. */
+export interface DiagnosticsMessages {
+  /** The way of each call, by its `type`: `start`, `request` and `response` for each attempt, `end`. */
+  "stocklot:request": Message<"start" | "request" | "response" | "end">;
+  "stocklot:retry": Message<"retry">;
+  "stocklot:rate-limit": Message<"rateLimited">;
+  "stocklot:token": Message<"token">;
+}
 
 /** Where log lines go; `console` and a pino logger are such objects. */
 export interface Logger {

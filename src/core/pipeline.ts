@@ -1,4 +1,5 @@
 import type { TokenManager } from "../auth/token-manager.js";
+import { fieldOf } from "../errors/field-of.js";
 import { redactData } from "../errors/redact.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { Lifetime } from "../time/lifetime.js";
@@ -14,6 +15,8 @@ import { mergeRetry } from "./retry-policy.js";
 import type { Transport } from "./transport.js";
 
 export interface PipelineOptions extends CallSettings {
+  /** Without a slash at its end. */
+  baseUrl: string;
   transport: Transport;
   limiter: RateLimiter;
   reporter: Reporter;
@@ -86,25 +89,30 @@ export function createPipeline(own: PipelineOptions): Pipeline {
 
   async function run<T>({ answer }: CallRequest<T>, call: Call): Promise<T> {
     calls.add(call);
+    own.reporter.emit("start", { ...call.identity, url: own.baseUrl + call.request.path });
+    let error: unknown;
     try {
       const response = await withRetry(tools, call, attempt);
       return await answer(response, call, own.check);
     } catch (failure) {
-      throw publicError(call, failure);
+      error = publicError(call, failure);
+      throw error;
     } finally {
       call.lifetime.dispose();
       calls.delete(call);
       if (calls.size === 0) whenIdle?.();
-      tellResponse(call);
+      tellEnd(call, error);
     }
   }
 
-  function tellResponse({ trace, request, attempts, settings, startedAt }: Call): void {
+  function tellEnd({ identity, trace, attempts, settings, startedAt, begunAt }: Call, error: unknown): void {
     const { onResponse } = settings;
     const head = trace?.head;
-    if (!onResponse || !head) return;
-    const { method, path } = request;
     const durationMs = now() - startedAt;
+    const name = error === undefined ? undefined : String(fieldOf(error, "name"));
+    own.reporter.end({ ...identity, startedAt: begunAt, durationMs, attempts, status: head?.status, error: name });
+    if (!onResponse || !head) return;
+    const { method, path } = identity;
     own.reporter.guard("onResponse", () => onResponse(redactData({ ...head, method, path, attempts, durationMs })));
   }
 

@@ -1,13 +1,14 @@
+import { channel } from "node:diagnostics_channel";
 import { messageOf } from "../errors/message-of.js";
 import { redact, redactData } from "../errors/redact.js";
-import type { HookEvents, Hooks, Logger } from "./events.js";
+import type { DiagnosticsMessages, EndEvent, Events, Hooks, Logger } from "./events.js";
 
 type Level = keyof Logger;
 
 const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 
-/** How each event is logged. */
-const LINES: { [Name in keyof HookEvents]: (event: HookEvents[Name]) => [Level, string] } = {
+/** How an event is logged; the beginning and end of a call are not. */
+const LINES: { [Name in keyof Events]?: (event: Events[Name]) => [Level, string] } = {
   request: (event) => ["debug", `${titleOf(event)} (attempt ${event.attempt})`],
   response: (event) => ["debug", `${titleOf(event)}: ${event.status} after ${Math.round(event.durationMs)} ms`],
   retry: (event) => [
@@ -21,10 +22,27 @@ const LINES: { [Name in keyof HookEvents]: (event: HookEvents[Name]) => [Level, 
   token: ({ expiresAt }) => ["debug", `a new token, good until ${new Date(expiresAt).toISOString()}`],
 };
 
-/** Tells the caller's logger and hooks what happens. Whatever they do, calls go on. */
+const named = (name: keyof DiagnosticsMessages) => channel(name);
+const requests = named("stocklot:request");
+const CHANNELS: { [Name in keyof Events]: ReturnType<typeof channel> } = {
+  start: requests,
+  request: requests,
+  response: requests,
+  end: requests,
+  retry: named("stocklot:retry"),
+  rateLimited: named("stocklot:rate-limit"),
+  token: named("stocklot:token"),
+};
+
+/** So many calls are remembered for a bug report. */
+const CALLS_REMEMBERED = 50;
+
+/** Tells the caller's logger and hooks, and the channels of the process, what happens. Whatever they do, calls go on. */
 export class Reporter {
+  /** The calls that ended last, the oldest first. */
+  readonly ended: EndEvent[] = [];
   readonly #logger: Logger | undefined;
-  readonly #hooks: Hooks;
+  readonly #hooks: { [Name in keyof Events]?: ((event: Events[Name]) => void) | undefined };
 
   constructor(logger: Logger | undefined, hooks: Hooks = {}) {
     this.#logger = logger;
@@ -39,10 +57,20 @@ export class Reporter {
     }
   }
 
-  /** Calls the hook of an event and logs it. */
-  emit<Name extends keyof HookEvents>(name: Name, event: HookEvents[Name]): void {
-    if (this.#hooks[name]) this.guard(`the ${name} hook`, () => this.#hooks[name]?.(redactData(event)));
-    if (this.#logger) this.log(...LINES[name](event));
+  /** Calls the hook of an event, publishes it, and logs it. */
+  emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
+    const hook = this.#hooks[name];
+    const line = this.#logger && LINES[name];
+    if (hook) this.guard(`the ${name} hook`, () => hook(redactData(event)));
+    if (CHANNELS[name].hasSubscribers) CHANNELS[name].publish({ type: name, ...redactData(event) });
+    if (line) this.log(...line(event));
+  }
+
+  /** The same for the end of a call, which is remembered. */
+  end(event: EndEvent): void {
+    this.ended.push(event);
+    if (this.ended.length > CALLS_REMEMBERED) this.ended.shift();
+    this.emit("end", event);
   }
 
   /** Runs a callback of the caller's; an error in it is logged. */

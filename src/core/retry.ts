@@ -41,14 +41,8 @@ function retry(
       call[counts] += 1;
       // Nobody is told of a retry that the total time does not allow.
       call.lifetime.reserve(delayMs);
-      const { method, path } = call.request;
-      tools.reporter.emit("retry", {
-        method,
-        path,
-        attempt: call.attempts + 1,
-        delayMs,
-        reason: describeFailure(error),
-      });
+      const attempt = call.attempts + 1;
+      tools.reporter.emit("retry", { ...call.identity, attempt, delayMs, reason: describeFailure(error) });
       const startedAt = now();
       try {
         await call.lifetime.sleep(delayMs);

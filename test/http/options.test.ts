@@ -267,7 +267,7 @@ it("hooks and logger see what happens, and what they throw changes nothing", asy
     ...["request", "response", "retry"],
     ...["request", "response"],
   ]);
-  expect(events.at(3)?.[1]).toEqual({ method: "GET", path: "/Item", attempt: 1 });
+  expect(events.at(3)?.[1]).toEqual({ call: expect.any(Number), method: "GET", path: "/Item", attempt: 1 });
   expect(events.at(4)?.[1]).toMatchObject({ status: 429, attempt: 1, durationMs: expect.any(Number) });
   expect(events.at(5)?.[1]).toMatchObject({ pausedUntil: expect.any(Number), delayMs: expect.any(Number) });
   expect(events.at(9)?.[1]).toMatchObject({ attempt: 3, reason: "HTTP 500", delayMs: expect.any(Number) });

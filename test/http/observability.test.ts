@@ -1,0 +1,122 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { afterEach, expect, it } from "vitest";
+import { type DiagnosticsMessages, InventoryClient, VERSION } from "../../src/index.js";
+import { createSandbox } from "../../src/sandbox/index.js";
+
+type Channel = keyof DiagnosticsMessages;
+type Heard = { [Name in Channel]: { channel: Name; message: DiagnosticsMessages[Name] } }[Channel];
+
+const CHANNELS: Channel[] = ["stocklot:request", "stocklot:retry", "stocklot:rate-limit", "stocklot:token"];
+const SECRET = "a-very-secret-secret";
+
+let listeners: [Channel, (message: unknown) => void][] = [];
+afterEach(() => {
+  for (const [channel, listener] of listeners) unsubscribe(channel, listener);
+  listeners = [];
+});
+
+function listen(): Heard[] {
+  const heard: Heard[] = [];
+  for (const channel of CHANNELS) {
+    const listener = (message: unknown) => void heard.push({ channel, message } as Heard);
+    listeners.push([channel, listener]);
+    subscribe(channel, listener);
+  }
+  return heard;
+}
+
+function sandboxClient(options: ConstructorParameters<typeof InventoryClient>[0] = {}) {
+  const sandbox = createSandbox({ items: 3, lots: 10, clients: [{ clientId: "acme", clientSecret: SECRET }] });
+  const client = new InventoryClient({
+    baseUrl: sandbox.baseUrl,
+    clientId: "acme",
+    clientSecret: SECRET,
+    fetch: sandbox.fetch,
+    retry: { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [1, 2] },
+    ...options,
+  });
+  return { sandbox, client };
+}
+
+it("the channels tell the way of a call, its retries, pauses and tokens", async () => {
+  const { sandbox, client } = sandboxClient();
+  const [item] = await client.items.list().toArray({ limit: 1 });
+  sandbox.addFault({ path: "/Item", times: 1, fault: 503 });
+  sandbox.addFault({ path: "/Item", times: 1, fault: 429 });
+  const heard = listen();
+  await client.items.get(item?.shortID ?? "");
+  expect(heard.map(({ message }) => message.type)).toEqual([
+    ...["start", "request", "response", "retry"],
+    ...["request", "response", "rateLimited", "retry"],
+    ...["request", "response", "end"],
+  ]);
+  const one = { call: heard[0]?.message.type === "start" ? heard[0].message.call : 0, method: "GET", path: "/Item" };
+  for (const { message } of heard) expect(message).toMatchObject(one);
+  expect(heard.map(({ channel }) => channel)).toEqual([
+    ...["stocklot:request", "stocklot:request", "stocklot:request", "stocklot:retry"],
+    ...["stocklot:request", "stocklot:request", "stocklot:rate-limit", "stocklot:retry"],
+    ...["stocklot:request", "stocklot:request", "stocklot:request"],
+  ]);
+  expect(heard[0]?.message).toEqual({ type: "start", ...one, url: `${sandbox.baseUrl}/Item` });
+  expect(heard[3]?.message).toMatchObject({ attempt: 2, reason: "HTTP 503", delayMs: expect.any(Number) });
+  expect(heard[6]?.message).toMatchObject({ delayMs: expect.any(Number), pausedUntil: expect.any(Number) });
+  expect(heard.at(-1)?.message).toEqual({
+    type: "end",
+    ...one,
+    startedAt: expect.any(Number),
+    durationMs: expect.any(Number),
+    attempts: 3,
+    status: 200,
+    error: undefined,
+  });
+});
+
+it("the channels tell how a call failed, also one that was never sent, and show no secret", async () => {
+  const { sandbox, client } = sandboxClient();
+  const heard = listen();
+  await expect(client.items.get("NONE")).rejects.toThrow();
+  const ends = () => heard.flatMap(({ message }) => (message.type === "end" ? message : []));
+  expect(ends().map(({ path, status, error }) => [path, status, error])).toEqual([
+    ["/Token", 200, undefined],
+    ["/Item", 404, "NotFoundError"],
+  ]);
+  expect(heard.filter(({ channel }) => channel === "stocklot:token")).toHaveLength(1);
+  expect(new Set(ends().map(({ call }) => call)).size).toBe(2);
+  await expect(client.items.get("X", { signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");
+  expect(ends().at(-1)).toMatchObject({ attempts: 0, status: undefined, error: "Error" });
+  const text = JSON.stringify(heard);
+  expect(text).not.toContain(SECRET);
+  expect(text).not.toMatch(/bearer/i);
+  expect(sandbox.requests.length).toBe(2);
+});
+
+it("a listener that changes what it is told changes nothing for others", async () => {
+  const seen: unknown[] = [];
+  const { client } = sandboxClient({ hooks: { response: (event) => void seen.push(event.path) } });
+  const spoil = (message: unknown) => Reflect.set(Object(message), "path", "spoilt");
+  listeners.push(["stocklot:request", spoil]);
+  subscribe("stocklot:request", spoil);
+  await client.items.list().page();
+  expect(seen).toEqual(["/Token", "/Item"]);
+});
+
+it("the debug report tells what a bug report needs, and nothing of the caller", async () => {
+  const { client } = sandboxClient({
+    rateLimit: { requests: 70, reserved: 7 },
+    logger: { debug() {}, info() {}, warn() {}, error() {} },
+  });
+  for (let left = 55; left > 0; left -= 1) await client.items.get(`NONE-${left}`).catch(() => {});
+  const report = client.debugReport();
+  expect(report).toContain(`stocklot ${VERSION}, Node.js ${process.version}, ${process.platform}`);
+  expect(report).toContain('rateLimit: {"requests":70,"reserved":7}');
+  expect(report).toContain("logger: (given)");
+  expect(report).toMatch(/rate limit: \{"limit":70,.*"available":\d+.*\}/);
+  expect(report).toContain("calls that ended last: 50\n");
+  expect(report.match(/GET \/Item: 404 NotFoundError; attempts: 1, \d+ ms/g)).toHaveLength(50);
+  for (const hidden of [SECRET, "acme", "127.0.0.1", "sandbox", "Bearer"]) expect(report).not.toContain(hidden);
+});
+
+it("the debug report of a new client is short, and tells that there is no limit", () => {
+  const { client } = sandboxClient({ rateLimit: false });
+  expect(client.debugReport()).toMatch(/rateLimit: false\n[\s\S]*"limit":"Infinity"[\s\S]*calls that ended last: 0$/);
+});
