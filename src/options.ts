@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import { z } from "zod";
+import * as z from "zod";
 import type { TokenStore } from "./auth/token-store.js";
 import { inputIssues, plainWords } from "./core/check-input.js";
 import type { Hooks, Logger } from "./core/events.js";

@@ -9,6 +9,7 @@ import { toIssues } from "./to-issues.js";
 import type { WireResponse } from "./transport.js";
 
 /** A JSON body that follows a schema of ours. It is given as it came, with the fields that the schema does not know. */
+/* @__NO_SIDE_EFFECTS__ */
 export function json<T>(schema: LazySchema<z.ZodType<T>>): Answer<T> {
   return (response, call, check) => {
     const data = readJson(response, call, check);

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { fieldOf, isObject } from "../errors/field-of.js";
 import { InputValidationError } from "../errors/index.js";
 import type { Priority } from "../limiter/rate-limiter.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { InventoryClient } from "../client.js";
 import { checkInput } from "../core/check-input.js";
 import { callback, durationMs } from "../core/request-options.js";

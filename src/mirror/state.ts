@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ConfigurationError } from "../errors/index.js";
 import type { Checkpoint } from "../paging/checkpoint.js";
 import { lazy } from "../schemas/field.js";

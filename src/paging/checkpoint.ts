@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { integer, lazy, type SameShape } from "../schemas/field.js";
 import type { RecordKey } from "./seen-keys.js";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { checkInput } from "../core/check-input.js";
 import { callback, type RequestOptions, requestOptionsShape } from "../core/request-options.js";
 import { integer, lazy } from "../schemas/field.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { conforms, trusted, validate } from "../core/answers.js";
 import type { Answer, Call, ResponseCheck } from "../core/call.js";
 import { answerIssues } from "../core/public-error.js";
@@ -22,6 +22,7 @@ export const envelope = <S extends z.ZodType>(record: S) =>
 const anyPage = lazy(() => envelope(z.unknown()));
 
 /** A page of records that follow a schema of ours. */
+/* @__NO_SIDE_EFFECTS__ */
 export function pageOf<T>(record: LazySchema<z.ZodType<T>>): (request: PageRequest) => Answer<Page<T>> {
   const schema: LazySchema<z.ZodType<Page<T>>> = lazy(() => envelope(record()));
   return (request) => (response, call, check) => {

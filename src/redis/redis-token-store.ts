@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { TokenStore } from "../auth/token-store.js";
 import { ConfigurationError } from "../errors/index.js";
 import { lazy } from "../schemas/field.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { standardJson, trusted } from "../core/answers.js";
 import type { Answer } from "../core/call.js";
 import { checkInput } from "../core/check-input.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { fieldOf } from "../errors/field-of.js";
 import { lazy, text } from "../schemas/field.js";
 import type { Item } from "../schemas/item.js";

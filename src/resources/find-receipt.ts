@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { lazy, optional, text } from "../schemas/field.js";
 import type { Lot } from "../schemas/lot.js";
 import { SendingTime } from "./moment.js";

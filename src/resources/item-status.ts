@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { conforms, json } from "../core/answers.js";
 import type { Answer } from "../core/call.js";
 import { readJson } from "../core/read-json.js";

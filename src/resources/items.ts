@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { json } from "../core/answers.js";
 import { checkInput } from "../core/check-input.js";
 import { path } from "../core/path.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { integer, lazy } from "../schemas/field.js";
 import { callable, countOrInfinity, milliseconds, name, wholeFrom } from "./checks/fields.js";
 import { ownItemSchema, ownLotSchema, ownStockLevelSchema } from "./data/record-schemas.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { InputValidationError } from "../errors/index.js";
 
 const ISO_8601 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;

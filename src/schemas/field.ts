@@ -1,8 +1,9 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** A schema that is built at its first use, since building all of them would make importing the package slow. */
 export type LazySchema<S extends z.ZodType> = () => S;
 
+/* @__NO_SIDE_EFFECTS__ */
 export function lazy<S extends z.ZodType>(build: () => S): LazySchema<S> {
   let schema: S | undefined;
   return () => {

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { decimal, flag, integer, lazy, optional, type SameShape, text } from "./field.js";
 import { skuInput } from "./key.js";
 

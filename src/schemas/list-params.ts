@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { dateInput } from "./date.js";
 import { flag, integer, lazy, type SameShape, text } from "./field.js";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { datetime, decimal, flag, integer, lazy, type SameShape, text } from "./field.js";
 
 /**

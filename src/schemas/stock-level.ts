@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { decimal, integer, lazy, type SameShape } from "./field.js";
 
 /**

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { lazy, text } from "./field.js";
 
 const ACCESS_TOKEN = /^[\x21-\x7e]+$/;

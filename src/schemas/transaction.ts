@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { dateFilter, dateInput } from "./date.js";
 import { decimal, integer, lazy, optional, type SameShape, text } from "./field.js";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
 import { keyName, type RedisClient } from "../redis-client.js";
 import { LEDGER_SCRIPT } from "./ledger-script.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { parseTime } from "../clock.js";
 
 /** A whole number from `min` on. */

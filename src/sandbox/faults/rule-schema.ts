@@ -1,5 +1,5 @@
 import { types } from "node:util";
-import { z } from "zod";
+import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
 import { countOrInfinity, milliseconds, name, status, wholeFrom } from "../checks/fields.js";
 import { FAULT_NAMES, faultFrom } from "./fault-from.js";

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { z } from "zod";
+import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
 import type { MirrorResource } from "../../tables.js";
 

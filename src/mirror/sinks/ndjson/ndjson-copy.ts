@@ -13,6 +13,9 @@ import { RecordLines } from "./record-lines.js";
 
 const JOURNAL = "stocklot.journal";
 
+/** How often the copy is read while somebody else writes to it. */
+const ATTEMPTS = 5;
+
 const fileOf = (resource: MirrorResource) => `${TABLES[resource].name}.ndjson`;
 
 /**
@@ -51,14 +54,16 @@ export class NdjsonCopy {
    */
   static async load(directory: string, smallJournal: number): Promise<NdjsonCopy> {
     await mkdir(directory, { recursive: true });
-    await removeTemporaryFiles(directory);
-    const copy = new NdjsonCopy(directory, smallJournal);
-    await copy.#begin();
-    await copy.#read();
-    await copy.publish();
-    // Nothing can be appended to a line that has no end; it seems that somebody is just writing it.
-    if (copy.#isTorn) throw otherMirror(directory);
-    return copy;
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      await removeTemporaryFiles(directory);
+      const copy = new NdjsonCopy(directory, smallJournal);
+      await copy.#begin();
+      await copy.#read();
+      await copy.publish();
+      // Files and journal belong together, and nothing can be appended to a line that has no end.
+      if (!copy.#isTorn && copy.isCurrent()) return copy;
+    }
+    throw otherMirror(directory);
   }
 
   get state(): string | undefined {
@@ -118,22 +123,31 @@ export class NdjsonCopy {
       const records = this.records[resource];
       for await (const line of linesOf(path)) records.load(line);
       // Readers find all files from the beginning.
-      if (!existsSync(path)) records.isChanged = true;
-      this.#isBehind ||= records.isChanged;
+      records.isChanged = !existsSync(path);
     }
     let bytes = 0;
     for await (const line of linesOf(this.#journal)) {
       const entry = entryOf(line);
       if (!entry) break;
-      if (bytes === 0 && "resource" in entry) break;
+      if (bytes === 0) this.#checkHead(entry);
       this.#apply(entry);
       bytes += Buffer.byteLength(line) + 1;
     }
     // It was on the disk before it got its name.
-    if (bytes === 0)
-      throw new ConfigurationError(`ndjsonSink: ${this.#journal} is damaged; remove the copy to begin anew`);
+    if (bytes === 0) throw this.#damaged(JOURNAL);
     this.#isTorn = BigInt(bytes) !== this.#look?.bytes;
-    this.#isBehind ||= this.#isTorn;
+    this.#isBehind ||= this.#isTorn || RESOURCES.some((resource) => this.records[resource].isChanged);
+  }
+
+  /** What the state says is in the copy must be there. */
+  #checkHead(head: JournalEntry): void {
+    const missing = RESOURCES.find((resource) => this.records[resource].isChanged);
+    if (missing && head.state !== undefined) throw this.#damaged(fileOf(missing));
+  }
+
+  #damaged(name: string): ConfigurationError {
+    const path = join(this.#directory, name);
+    return new ConfigurationError(`ndjsonSink: ${path} is damaged or missing; remove the directory to begin anew`);
   }
 
   #apply(entry: JournalEntry): void {

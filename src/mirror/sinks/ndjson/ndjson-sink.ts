@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
 import { checkOptions } from "../check-options.js";
@@ -27,7 +27,8 @@ const SMALL_JOURNAL = 8 * 1024 * 1024;
  * One process may write. Another is noticed at the next commit, and refused, unless both write at the very same moment. A power
  * failure may undo the last commits, each as a whole.
  *
- * `open()` rejects with a `ConfigurationError` where the directory has files of these names that no mirror made.
+ * `open()` rejects with a `ConfigurationError` where the directory has files of these names that no mirror made, and where one
+ * of the four is missing.
  *
  * @throws ConfigurationError when the options are wrong.
  */
@@ -50,7 +51,7 @@ class NdjsonSink implements MirrorSink {
 
   async open(): Promise<string | undefined> {
     if (this.#copy?.isCurrent()) await this.#copy.publish();
-    else this.#copy = await NdjsonCopy.load(this.directory, this.smallJournal);
+    else this.#copy = await this.#load();
     return this.#opened.state;
   }
 
@@ -65,11 +66,22 @@ class NdjsonSink implements MirrorSink {
 
   async commit(batch: MirrorBatch): Promise<void> {
     // Somebody may have opened the copy without writing to it; only the state tells.
-    if (!this.#opened.isCurrent()) this.#copy = await NdjsonCopy.load(this.directory, this.smallJournal);
+    if (!this.#opened.isCurrent()) this.#copy = await this.#load();
     const copy = this.#opened;
     if (copy.state !== batch.previousState || !copy.isCurrent()) throw otherMirror(this.directory);
     copy.commit(batch);
-    if (copy.isLong) await copy.publish();
+    if (!copy.isCurrent()) await this.#checkWon(batch);
+    if (this.#opened.isLong) await this.#opened.publish();
+  }
+
+  /** When two have appended at the same moment, the first counts. */
+  async #checkWon({ state }: MirrorBatch): Promise<void> {
+    this.#copy = await this.#load();
+    if (this.#copy.state !== state) throw otherMirror(this.directory);
+  }
+
+  #load(): Promise<NdjsonCopy> {
+    return NdjsonCopy.load(this.directory, this.smallJournal);
   }
 
   async close(): Promise<void> {
