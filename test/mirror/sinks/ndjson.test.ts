@@ -145,8 +145,69 @@ describe("ndjsonSink", () => {
     await sink.open();
     await sink.close();
     writeFileSync(path("stocklot.journal"), "0badc0de {}\n");
-    await expect(sink.open()).rejects.toThrow("stocklot.journal is damaged");
+    await expect(sink.open()).rejects.toThrow("stocklot.journal is damaged or missing");
     expect(readFileSync(path("stocklot.journal"), "utf8")).toBe("0badc0de {}\n");
+  });
+
+  it("does not take a missing file for an empty one", async () => {
+    const sink = ndjsonSink({ directory });
+    await sink.open();
+    rmSync(path("lots.ndjson"));
+    // Nothing was saved yet.
+    expect(await ndjsonSink({ directory }).open()).toBeUndefined();
+    await sink.commit(batch(1));
+    await sink.close();
+    rmSync(path("lots.ndjson"));
+    await expect(sink.open()).rejects.toThrow("lots.ndjson is damaged or missing");
+  });
+
+  it("gives whoever opens it a state and records that agree, or refuses, while a mirror writes", async () => {
+    const spec: SinkSpec = { kind: "ndjson", directory };
+    const sink = sinkAt(spec);
+    await sink.open();
+    let isCommitting = true;
+    const states = new Set<number>();
+    const reading = (async () => {
+      while (isCommitting) {
+        const reader = sinkAt(spec);
+        const opened = await reader.open().catch((error: Error) => error);
+        if (opened instanceof Error) {
+          expect(opened.message).toContain("another mirror");
+          continue;
+        }
+        const state = Number(opened ?? 0);
+        const expected = recordsAfter(state);
+        expect(await reader.read("lots", [...expected.keys()])).toHaveLength(expected.size);
+        for await (const keys of reader.keys("lots")) expect(keys).toHaveLength(expected.size);
+        states.add(state);
+      }
+    })();
+    for (let n = 1; n <= 40; n += 1) {
+      await sink.commit(batch(n));
+      await new Promise((resolve) => setTimeout(resolve, n));
+    }
+    isCommitting = false;
+    await reading;
+    expect(states.size).toBeGreaterThan(1);
+    await sink.close();
+    expect(await sinkAt(spec).open()).toBe("40");
+  });
+
+  it("lets the first of two commits count that were appended at the same moment", async () => {
+    const sink = ndjsonSink({ directory });
+    await sink.open();
+    await sink.commit(batch(1));
+    const journal = readFileSync(path("stocklot.journal"), "utf8");
+    const [, line] = journal.split("\n");
+    // The same again, as a second mirror would have written it that saw the same state.
+    appendFileSync(path("stocklot.journal"), `${line}\n`);
+    const other = ndjsonSink({ directory });
+    expect(await other.open()).toBe("1");
+    await other.commit(batch(2));
+    await other.close();
+    expect(recordsIn("lots.ndjson")).toHaveLength(recordsAfter(2).size);
+    await expect(sink.commit(batch(2))).rejects.toThrow("another mirror");
+    await sink.close();
   });
 
   it("goes on behind what somebody else left half-written", async () => {
