@@ -1,5 +1,6 @@
 /** An access token and its end. */
 export interface StoredToken {
+  /** What is sent as the bearer. */
   accessToken: string;
   /** When the token expires, in ms since the epoch. */
   expiresAt: number;
@@ -12,6 +13,7 @@ export interface StoredToken {
 export interface TokenStore {
   /** The token, or `undefined` (or null) when there is none. */
   get(): Promise<StoredToken | null | undefined>;
+  /** Keeps a new token in place of the one before. */
   set(token: StoredToken): Promise<void>;
   /** Removes the token if it still is the one that the service refused. */
   delete(staleAccessToken: string): Promise<void>;

@@ -3,10 +3,13 @@ import { brand, StocklotError } from "./stocklot-error.js";
 
 /** A write as it was sent. */
 export interface SentRequest {
+  /** `POST`, or what `client.request` was given. */
   method: string;
   /** Relative to `baseUrl`, encoded, without the query. */
   path: string;
+  /** The query's parameters, secrets blotted out; left out when there were none. */
   query?: Record<string, string>;
+  /** What was sent as JSON, secrets blotted out; left out when there was no body. */
   body?: unknown;
   /** When it was sent, in ms since the epoch. */
   sentAt: number;

@@ -6,6 +6,7 @@ import { redact, redactCause } from "./redact.js";
 export interface Issue {
   /** The way to the field; empty when the value as a whole is meant. */
   path: (string | number)[];
+  /** What is wrong there, in English. */
   message: string;
 }
 
@@ -22,6 +23,7 @@ export abstract class StocklotError extends Error {
     super(redact(message), cause === undefined ? {} : { cause: redactCause(cause) });
   }
 
+  /** Lets `instanceof` know the errors of the other copy of the package by their mark. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     // `this` is the class on the right of instanceof, not the root of the tree.
     const mark = markOf(this.prototype.name);

@@ -3,9 +3,11 @@ import type { MirrorRecord, MirrorResource, Table } from "./tables.js";
 
 /** One field of a record that is no longer what the copy had. */
 export interface FieldChange {
+  /** Name of the field, as on the wire. */
   field: string;
   /** `undefined` where the record did not have the field. */
   before: unknown;
+  /** `undefined` where the record no longer has the field. */
   after: unknown;
 }
 

@@ -4,10 +4,16 @@ import type { Estimate } from "../paging/page.js";
 import type { MirrorReading } from "./report.js";
 import type { MirrorResource } from "./tables.js";
 
+/** What the next run is likely to take for one resource. */
+export interface MirrorResourceEstimate extends Estimate {
+  /** How it will be read. */
+  reading: MirrorReading;
+}
+
 /** What the next run is likely to take. */
 export interface MirrorEstimate extends Estimate {
   /** The same for each resource, and how it will be read. */
-  resources: Partial<Record<MirrorResource, Estimate & { reading: MirrorReading }>>;
+  resources: Partial<Record<MirrorResource, MirrorResourceEstimate>>;
 }
 
 /** Further pages may use this part of the limit, unless the client says otherwise. */

@@ -1,7 +1,7 @@
 // What is not listed here is private: how a run goes, how rows are made, drivers, and the format of the state.
 export type { FieldChange } from "./changes.js";
-export type { MirrorEstimate } from "./estimate.js";
-export type { MirrorEvent } from "./events.js";
+export type { MirrorEstimate, MirrorResourceEstimate } from "./estimate.js";
+export type { MirrorEvent, MirrorEventOf } from "./events.js";
 export { createMirror, type Mirror } from "./mirror.js";
 export type { MirrorOptions, RunOptions, WatchOptions } from "./options.js";
 export type { MirrorCounts, MirrorProgress, MirrorReading, MirrorReport, MirrorResourceReport } from "./report.js";

@@ -27,6 +27,7 @@ export interface MirrorCounts {
   duplicates: number;
   /** How often records had moved between two pages, so that pages in between were read. */
   gapsRepaired: number;
+  /** Time taken, in ms. */
   durationMs: number;
 }
 
@@ -54,6 +55,7 @@ export interface MirrorResourceReport extends MirrorCounts {
 export interface MirrorReport extends MirrorCounts {
   /** `full` if any resource was read completely, the first reading included. */
   kind: "full" | "increment";
+  /** The same for each resource that was read. */
   resources: Partial<Record<MirrorResource, MirrorResourceReport>>;
   /**
    * The share of the client's rate limit that the run used, 0 to 1: its requests by those that the limit allows in the time
@@ -64,7 +66,9 @@ export interface MirrorReport extends MirrorCounts {
 
 /** How far a run has come; told after each page that was saved. */
 export interface MirrorProgress extends PagingProgress {
+  /** What is being read. */
   resource: MirrorResource;
+  /** How it is being read. */
   reading: MirrorReading;
 }
 

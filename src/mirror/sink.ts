@@ -2,6 +2,7 @@ import type { MirrorRecord, MirrorResource } from "./tables.js";
 
 /** What is written together: all of it, or nothing. */
 export interface MirrorBatch {
+  /** Which records these are. */
   resource: MirrorResource;
   /** Records to be kept, each once; one with a key that the copy has replaces the one there. */
   upsert: readonly MirrorRecord[];

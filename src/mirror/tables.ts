@@ -4,8 +4,11 @@ import type { StockLevel } from "../schemas/stock-level.js";
 
 /** The records of each resource that can be mirrored. */
 export interface MirrorRecords {
+  /** The item master, discontinued items included. */
   items: Item;
+  /** Lots of all warehouses in the client's scope. */
   lots: Lot;
+  /** Stock levels over all warehouses. */
   stockLevels: StockLevel;
 }
 

@@ -15,7 +15,12 @@ export interface Sandbox {
   /** Base URL to give to the client together with {@link Sandbox.fetch}. */
   readonly baseUrl: string;
   /** Credentials of the first client, ready to be spread into the client's options. */
-  readonly credentials: { readonly clientId: string; readonly clientSecret: string };
+  readonly credentials: {
+    /** Name of the client. @default "sandbox-client" */
+    readonly clientId: string;
+    /** Its secret. @default "sandbox-secret" */
+    readonly clientSecret: string;
+  };
   /** Called like the global `fetch`, of which it needs no `this`; no network is involved. */
   readonly fetch: SandboxFetch;
   /** What was asked so far, in order. */

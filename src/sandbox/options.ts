@@ -5,7 +5,9 @@ import type { FaultRule } from "./faults/rule.js";
 
 /** An integration user of the service. */
 export interface SandboxClient {
+  /** Name that the client asks for a token with. */
   clientId: string;
+  /** Its secret. */
   clientSecret: string;
   /** Warehouse IDs that make up the client's scope. @default every warehouse */
   warehouses?: readonly number[];
@@ -15,8 +17,11 @@ export interface SandboxClient {
   readOnly?: boolean;
 }
 
+/** A warehouse. */
 export interface SandboxWarehouse {
+  /** Warehouse ID. */
   wID: number;
+  /** What lots show as their `warehouse`. */
   name: string;
 }
 
@@ -28,11 +33,13 @@ export type SandboxLot = Partial<Lot> & (Pick<Lot, "shortID"> | Pick<Lot, "partN
 
 /** Quantities of a stock level that no documented transaction changes. */
 export type SandboxStockLevel = Partial<Pick<StockLevel, "onOrder" | "committed" | "packed" | "aSN">> & {
+  /** SKU of the item. */
   shortID: string;
   /** Warehouse that the quantities belong to. @default the first one */
   wid?: number;
 };
 
+/** How the sandbox limits requests. */
 export interface SandboxRateLimit {
   /** Requests allowed in one interval, token requests included. @default 100 */
   requests?: number;

@@ -1,5 +1,6 @@
 /** One request that the sandbox was asked, in the order of arrival. */
 export interface LoggedRequest {
+  /** HTTP method. */
   readonly method: string;
   /** Relative to the base URL, as sent (encoded), without the query. */
   readonly path: string;

@@ -5,11 +5,23 @@ import { fieldOf, isObject } from "../errors/field-of.js";
  * the specification that this package uses, copied as it asks for.
  */
 export interface StandardSchema<Output = unknown> {
+  /** All that the specification puts on a schema. */
   readonly "~standard": {
+    /** Version of the specification. */
     readonly version: 1;
+    /** Name of the library. */
     readonly vendor: string;
+    /** Gives the value that the schema makes of another, or what is wrong with it. */
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
-    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+    /** For the compiler alone. */
+    readonly types?:
+      | {
+          /** What the schema takes. */
+          readonly input: unknown;
+          /** What it gives. */
+          readonly output: Output;
+        }
+      | undefined;
   };
 }
 

@@ -6,6 +6,7 @@ import { readBody } from "./node-body.js";
 import { NodeIncoming } from "./node-incoming.js";
 import { sendReply } from "./node-reply.js";
 
+/** Where to listen, and whether with a page to look at. */
 export interface ListenOptions {
   /** TCP port; 0 takes a free one. @default 0 */
   port?: number;
@@ -19,6 +20,7 @@ export interface ListenOptions {
 export interface SandboxServer {
   /** The complete base URL, ending in `/api/v1`: ready for the client's `baseUrl`. */
   readonly url: string;
+  /** The TCP port that it listens on. */
   readonly port: number;
   /** Stops listening and closes all connections at once, also those with a request in flight. */
   close(): Promise<void>;

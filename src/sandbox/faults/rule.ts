@@ -16,9 +16,11 @@
 export type Fault =
   | {
       type: "status";
+      /** HTTP status of the answer. */
       status: number;
       /** @default the service's own error object for that status */
       body?: unknown;
+      /** Further headers of the answer. @default none */
       headers?: Readonly<Record<string, string>>;
       /** @default "before" */
       when?: "before" | "after";
@@ -77,5 +79,6 @@ export interface FaultRule {
   times?: number;
   /** Share of fitting requests to spoil, from 0 to 1; repeatable, since it follows `seed`. @default 1 */
   probability?: number;
+  /** What happens to these requests. */
   fault: Fault | FaultShorthand;
 }

@@ -2,15 +2,24 @@ import { ConfigurationError } from "../../../errors/index.js";
 
 /** A query as `pg` takes it. */
 export interface PostgresQuery {
+  /** The command, with `$1`, `$2` … for values. */
   text: string;
+  /** The values, in order. */
   values?: unknown[];
   /** How values are read: not at all, so that parsers which the program has set change nothing here. */
-  types: { getTypeParser(): (value: string) => string };
+  types: {
+    /** Gives what reads a column: here the text as it came. */
+    getTypeParser(): (value: string) => string;
+  };
 }
 
 /** What is used of the caller's `Pool` or `Client` of `pg`. It stays the caller's: it is never closed. */
 export interface PostgresQueryable {
-  query(query: PostgresQuery): Promise<{ rows: unknown[] }>;
+  /** Runs a query. */
+  query(query: PostgresQuery): Promise<{
+    /** One object a row, by column. */
+    rows: unknown[];
+  }>;
 }
 
 /** Runs commands that give nothing, all in one transaction. */
