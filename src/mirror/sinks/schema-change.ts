@@ -37,5 +37,9 @@ export function missingColumns(table: Table, types: TypeNames, found: ReadonlyMa
   return missing;
 }
 
+/** For when a table is gone of which the saved state says that it is complete. */
+export const tableGone = (name: string) =>
+  new ConfigurationError(`mirror: the table "${name}" is gone; drop "stocklot_state" too, and the mirror begins anew`);
+
 /** A name as SQL spells it where letter case counts. */
 export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;

@@ -116,6 +116,17 @@ describe.skipIf(!postgres)("postgresSink", () => {
     expect(await rows(`SELECT to_regclass('${table("lots")}') AS lots`)).toEqual([{ lots: null }]);
   });
 
+  it("does not take a table that was dropped for an empty one", async () => {
+    const sink = newSink();
+    await sink.open();
+    await sink.commit({ ...firstBatch, upsert: [lot(1)] });
+    await sink.close();
+    await pool.query(`DROP TABLE ${table("lots")}`);
+    await expect(sink.open()).rejects.toThrow('the table "lots" is gone');
+    await pool.query(`DROP TABLE ${table("stocklot_state")}`);
+    expect(await sink.open()).toBeUndefined();
+  });
+
   it("fills the columns that a table of an earlier version lacks", async () => {
     const name = table("stock_levels");
     await newSink().open();

@@ -122,6 +122,18 @@ function describeDriver(driver: "node" | "package"): void {
       expect(rows("SELECT count(*) AS count FROM sqlite_schema WHERE name LIKE 'st%'")).toEqual([{ count: 0 }]);
     });
 
+    it("does not take a table that was dropped for an empty one", async () => {
+      const sink = newSink();
+      await sink.open();
+      await sink.commit({ resource: "lots", upsert: [lot(1)], remove: [], previousState: undefined, state: "1" });
+      await sink.close();
+      database.exec("DROP TABLE lots");
+      await expect(sink.open()).rejects.toThrow('the table "lots" is gone');
+      database.exec("DROP TABLE stocklot_state");
+      expect(await sink.open()).toBeUndefined();
+      await sink.close();
+    });
+
     it("fills the columns that a table of an earlier version lacks", async () => {
       database.exec(`CREATE TABLE stock_levels ("partNo" INTEGER PRIMARY KEY, "available" REAL, extra TEXT NOT NULL DEFAULT '{}');
         INSERT INTO stock_levels VALUES (1, 5, '{"inStock":7.5,"grade":"A"}'), (2, 6, '{}')`);

@@ -2,8 +2,8 @@ import type { MirrorBatch } from "../../sink.js";
 import { type MirrorResource, TABLES } from "../../tables.js";
 import { KEYS_AT_ONCE } from "../key-batch.js";
 import { otherMirror } from "../other-mirror.js";
-import { type PostgresQueryable, rowsOf } from "./connection.js";
-import { STATE_TABLE, tableName } from "./postgres-schema.js";
+import type { PostgresQueryable } from "./connection.js";
+import { savedState } from "./postgres-schema.js";
 import { PostgresTable } from "./postgres-table.js";
 
 /** A copy whose tables are there. */
@@ -22,9 +22,8 @@ export class PostgresCopy {
     };
   }
 
-  async state(): Promise<string | undefined> {
-    const [row] = await rowsOf(this.#connection, `SELECT state FROM ${tableName(this.#schema, STATE_TABLE)}`);
-    return typeof row?.state === "string" ? row.state : undefined;
+  state(): Promise<string | undefined> {
+    return savedState(this.#connection, this.#schema);
   }
 
   async commit(batch: MirrorBatch): Promise<void> {

@@ -1,7 +1,7 @@
 import { ConfigurationError } from "../../../errors/index.js";
 import { type MirrorResource, RESOURCES, TABLES, type Table } from "../../tables.js";
 import { EXTRA } from "../row.js";
-import { columnTypes, missingColumns, PRIMARY_KEY, quoted, type TypeNames } from "../schema-change.js";
+import { columnTypes, missingColumns, PRIMARY_KEY, quoted, type TypeNames, tableGone } from "../schema-change.js";
 import { type PostgresQueryable, rowsOf, runAll } from "./connection.js";
 
 /** `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one. */
@@ -41,12 +41,14 @@ export async function currentSchema(queryable: PostgresQueryable): Promise<strin
 export async function makeTables(queryable: PostgresQueryable, schema: string): Promise<MirrorResource[]> {
   await checkEncoding(queryable);
   const found = await columnsFound(queryable, schema);
+  const hasState = found.has(STATE_TABLE) && (await savedState(queryable, schema)) !== undefined;
   const commands: string[] = [];
   const extended: MirrorResource[] = [];
   for (const resource of RESOURCES) {
     const table = TABLES[resource];
     const columns = found.get(table.name);
     const missing = columns && missingColumns(table, TYPES, columns);
+    if (!missing && hasState) throw tableGone(table.name);
     if (!missing) commands.push(createTable(schema, table));
     else if (missing.length > 0) {
       commands.push(addColumns(schema, table, missing));
@@ -58,6 +60,12 @@ export async function makeTables(queryable: PostgresQueryable, schema: string): 
     await runAll(queryable, [LOCK, ...(await createSchema(queryable, schema)), ...commands]);
   }
   return extended;
+}
+
+/** What the last commit saved. */
+export async function savedState(queryable: PostgresQueryable, schema: string): Promise<string | undefined> {
+  const [row] = await rowsOf(queryable, `SELECT state FROM ${tableName(schema, STATE_TABLE)}`);
+  return typeof row?.state === "string" ? row.state : undefined;
 }
 
 export const tableName = (schema: string, name: string) => `${quoted(schema)}.${quoted(name)}`;

@@ -1,7 +1,7 @@
 import type { MirrorRecord, Table } from "../../tables.js";
 import { KEYS_AT_ONCE, keysInBatches } from "../key-batch.js";
 import { EXTRA, RowCodec } from "../row.js";
-import { columnTypes, missingColumns, PRIMARY_KEY, quoted, type TypeNames } from "../schema-change.js";
+import { columnTypes, missingColumns, PRIMARY_KEY, quoted, type TypeNames, tableGone } from "../schema-change.js";
 import type { SqliteDatabase, SqliteStatement } from "./driver.js";
 
 /** `INTEGER PRIMARY KEY`, spelled so, is the row number of SQLite itself: no index besides. */
@@ -76,6 +76,7 @@ function makeTable(database: SqliteDatabase, table: Table): boolean {
   const name = quoted(table.name);
   const found = columnsFound(database, table);
   if (found.size === 0) {
+    if (database.prepare("SELECT id FROM stocklot_state").all().length > 0) throw tableGone(table.name);
     database.exec(`CREATE TABLE ${name} (${[...definition.keys()].map(column)})`);
     return false;
   }
