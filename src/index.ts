@@ -22,6 +22,7 @@ export type { RetryOptions } from "./core/retry-policy.js";
 export { type AnyStocklotError, isStocklotError, type StocklotErrorName } from "./errors/any-error.js";
 export {
   ApiError,
+  type ApiErrorInit,
   AuthenticationError,
   BadRequestError,
   ConfigurationError,

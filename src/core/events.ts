@@ -2,6 +2,7 @@
 export interface CallIdentity {
   /** The same for all events of one call: a number that counts the calls of this copy of the package. */
   call: number;
+  /** HTTP method. */
   method: string;
   /** Relative to `baseUrl`, encoded, without the query. */
   path: string;
@@ -21,6 +22,7 @@ export interface RequestEvent extends CallIdentity {
 
 /** An answer has come, whatever its status. */
 export interface ResponseEvent extends RequestEvent {
+  /** HTTP status. */
   status: number;
   /** From sending to the last byte, in ms. */
   durationMs: number;
@@ -62,11 +64,17 @@ export interface TokenEvent {
   expiresAt: number;
 }
 
+/** What hooks are told, by the name of the hook. */
 export interface HookEvents {
+  /** A request is about to be sent. */
   request: RequestEvent;
+  /** An answer has come. */
   response: ResponseEvent;
+  /** A call will be sent again. */
   retry: RetryEvent;
+  /** The service answered 429, and the client pauses. */
   rateLimited: RateLimitedEvent;
+  /** The client has a new token. */
   token: TokenEvent;
 }
 
@@ -79,21 +87,30 @@ export interface Events extends HookEvents {
   end: EndEvent;
 }
 
-type Message<Name extends keyof Events> = { [Each in Name]: { type: Each } & Events[Each] }[Name];
-
 /** What the channels of `node:diagnostics_channel` carry, for all clients of the process. */
 export interface DiagnosticsMessages {
   /** The way of each call, by its `type`: `start`, `request` and `response` for each attempt, `end`. */
-  "stocklot:request": Message<"start" | "request" | "response" | "end">;
-  "stocklot:retry": Message<"retry">;
-  "stocklot:rate-limit": Message<"rateLimited">;
-  "stocklot:token": Message<"token">;
+  "stocklot:request":
+    | ({ type: "start" } & StartEvent)
+    | ({ type: "request" } & RequestEvent)
+    | ({ type: "response" } & ResponseEvent)
+    | ({ type: "end" } & EndEvent);
+  /** A call will be sent again. */
+  "stocklot:retry": { type: "retry" } & RetryEvent;
+  /** The service answered 429, and the client pauses. */
+  "stocklot:rate-limit": { type: "rateLimited" } & RateLimitedEvent;
+  /** The client has a new token. */
+  "stocklot:token": { type: "token" } & TokenEvent;
 }
 
 /** Where log lines go; `console` and a pino logger are such objects. */
 export interface Logger {
+  /** Each request and answer. */
   debug(message: string): void;
+  /** A call is sent again. */
   info(message: string): void;
+  /** A pause after a 429; what is odd but no reason to fail. */
   warn(message: string): void;
+  /** A callback of yours that threw. */
   error(message: string): void;
 }

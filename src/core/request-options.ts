@@ -8,9 +8,11 @@ import type { RetryOptions } from "./retry-policy.js";
 
 /** The raw data of a final answer. */
 export interface ResponseInfo {
+  /** HTTP status. */
   status: number;
   /** Names in lower case; several values of one name are joined by a comma. */
   headers: Record<string, string>;
+  /** HTTP method. */
   method: string;
   /** Relative to `baseUrl`, encoded, without the query. */
   path: string;

@@ -37,7 +37,11 @@ interface Classes {
   ValidationError: ValidationError;
 }
 
-/** The `name` of an error of this package. */
+/**
+ * The `name` of an error of this package.
+ *
+ * @useDeclaredType
+ */
 export type StocklotErrorName = keyof Classes;
 
 /** Any error of this package, told apart by `name`: a `switch` over it can be exhaustive. */

@@ -3,14 +3,23 @@ import { brand, StocklotError } from "./stocklot-error.js";
 
 /** What an answer with an error status tells. */
 export interface ApiErrorInit {
+  /** The HTTP status. */
   status: number;
+  /** The machine-readable code. */
   code: string;
+  /** What the error says. */
   message: string;
+  /** Messages by field name. */
   details?: Record<string, string[]> | undefined;
+  /** The method of the request. */
   method: string;
+  /** Its path, relative to `baseUrl`. */
   path: string;
+  /** The headers of the answer, names in lower case. */
   headers: Record<string, string>;
+  /** How often the request was sent. */
   attempts: number;
+  /** What went wrong before. */
   cause?: unknown;
 }
 

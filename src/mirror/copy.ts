@@ -1,11 +1,12 @@
 import { ResponseValidationError } from "../errors/index.js";
 import { changesBetween, isBorrowed, showsInLots } from "./changes.js";
 import type { MirrorEvent } from "./events.js";
+import type { MirrorOptions } from "./options.js";
 import type { MirrorSink } from "./sink.js";
 import { type MirrorState, NEW_RESOURCE, type Notice, parseState, type ResourceState } from "./state.js";
 import { type MirrorRecord, type MirrorRecords, type MirrorResource, TABLES } from "./tables.js";
 
-export type OnEvent = (event: MirrorEvent) => void | Promise<void>;
+type OnEvent = NonNullable<MirrorOptions["onEvent"]>;
 
 /** What a batch of records did to the copy. */
 export interface Written {

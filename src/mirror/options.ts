@@ -3,7 +3,7 @@ import type { InventoryClient } from "../client.js";
 import { checkInput } from "../core/check-input.js";
 import { callback, durationMs } from "../core/request-options.js";
 import { integer, lazy } from "../schemas/field.js";
-import type { OnEvent } from "./copy.js";
+import type { MirrorEvent } from "./events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
 import type { MirrorSink } from "./sink.js";
 import { checkOptions } from "./sinks/check-options.js";
@@ -27,7 +27,7 @@ export interface MirrorOptions {
    * told again by the next.
    * @default none
    */
-  onEvent?: OnEvent | undefined;
+  onEvent?: ((event: MirrorEvent) => void | Promise<void>) | undefined;
   /**
    * How long the copy goes without a full pass, in ms. A run makes one also when it notices that records are gone, and each
    * time for a list that ignores `modifiedSince`. `Infinity` for none but those.

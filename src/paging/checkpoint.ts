@@ -20,7 +20,7 @@ export interface Checkpoint {
   /** Page size that the service applied. */
   pageSize: number;
   /** Keys of the records given last. */
-  keys: RecordKey[];
+  keys: (string | number)[];
 }
 
 export const checkpointSchema = lazy(() =>

@@ -17,6 +17,7 @@ import { isStandardSchema, type StandardSchema } from "../schemas/standard-schem
 
 /** A request to an endpoint that has no method of its own. */
 export interface AnyRequest<T = unknown> {
+  /** HTTP method. `POST` and `PATCH` are not sent again where they may have been applied. */
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Relative to `baseUrl`: starts with `/`, is already encoded, and has no query, fragment or dot segment. */
   path: string;

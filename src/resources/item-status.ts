@@ -9,6 +9,7 @@ import { type Item, itemSchema } from "../schemas/item.js";
 export interface CreatedItem {
   /** The SKU of the new item. */
   shortID: string;
+  /** What became of it. */
   status: "created";
   /** The whole item, where the service answers with it. */
   item?: Item;
@@ -18,6 +19,7 @@ export interface CreatedItem {
 export interface UpdatedItem {
   /** The SKU of the item. */
   shortID: string;
+  /** What became of it. */
   status: "updated";
 }
 
@@ -25,6 +27,7 @@ export interface UpdatedItem {
 export interface DiscontinuedItem {
   /** The SKU of the item. */
   shortID: string;
+  /** What became of it. */
   status: "discontinued";
 }
 
