@@ -17,12 +17,12 @@ if (!connectionString) {
 const [seconds = "60"] = process.argv.slice(2);
 const { service } = connect({ items: 400, lots: 10_000 });
 const client = new InventoryClient(service);
-const sink = postgresSink({ connectionString, schema: "stocklot" });
+const mirror = createMirror({ client, sink: postgresSink({ connectionString, schema: "stocklot" }) });
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
 
 let bar = mirrorBar();
-await createMirror({ client, sink }).watch({
+await mirror.watch({
   everyMs: Number(seconds) * 1_000,
   signal: stop.signal,
   onProgress: (progress) => bar.update(progress),
@@ -38,5 +38,4 @@ await createMirror({ client, sink }).watch({
   },
 });
 bar.end();
-await sink.close();
 await client.close();

@@ -18,10 +18,9 @@ await mkdir(dirname(path), { recursive: true });
 if (sandbox && !given) for (const end of ["", "-wal", "-shm"]) await rm(path + end, { force: true });
 
 const client = new InventoryClient(service);
-const sink = sqliteSink({ path });
 const mirror = createMirror({
   client,
-  sink,
+  sink: sqliteSink({ path }),
   onEvent: (event) => {
     if (event.type === "added") return;
     const key = "recNo" in event.record ? `lot ${event.record.recNo}` : `${event.resource} ${event.record.partNo}`;
@@ -43,7 +42,6 @@ if (sandbox) {
   console.log("(changed one item, received one lot)");
   await run();
 }
-await sink.close();
 await client.close();
 
 async function run(): Promise<void> {

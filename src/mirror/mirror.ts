@@ -13,15 +13,12 @@ import {
   type WatchOptions,
 } from "./options.js";
 import { type MirrorReport, reportOf } from "./report.js";
-import type { MirrorResource } from "./tables.js";
+import { RESOURCES } from "./tables.js";
 import { Tally } from "./tally.js";
 import { Update } from "./update.js";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-
-/** Items first: a change of theirs may show in their lots. */
-const RESOURCES = ["items", "lots", "stockLevels"] as const satisfies readonly MirrorResource[];
 
 /**
  * A local copy of items, lots and stock levels that is kept right: the first run reads everything, later ones what was
@@ -51,6 +48,8 @@ export class Mirror {
   /**
    * Brings the copy up to date. After it, the copy has every change that the service showed before the run began; what is
    * gone is found by full passes, see {@link MirrorOptions.fullPassEveryMs}.
+   *
+   * The sink is opened at the beginning and closed at the end, so that nothing stays open between two runs.
    *
    * It may be interrupted at any point, killed too: what is in the copy stays, and the next run goes on. The first reading
    * goes on where it was.
@@ -106,15 +105,19 @@ export class Mirror {
     });
   }
 
-  /** One after the other, on the copy as it was saved last. */
+  /** One after the other, on the copy as it was saved last. The sink is closed afterwards, whatever has happened. */
   async *#updates({ signal, full, onProgress }: RunOptions & { full: boolean }) {
     const { client, sink, onEvent, overlapMs = MINUTE_MS, fullPassEveryMs = DAY_MS, concurrency = 2 } = this.#options;
-    const copy = await Copy.open(sink, onEvent);
-    for (const resource of this.#options.resources ?? RESOURCES) {
-      const tally = new Tally();
-      const list = new ResourceList(client, resource, { signal, concurrency }, tally);
-      const update = new Update(resource, list, copy, tally, { full, fullPassEveryMs, overlapMs, onProgress });
-      yield [resource, update] as const;
+    try {
+      const copy = await Copy.open(sink, onEvent);
+      for (const resource of this.#options.resources ?? RESOURCES) {
+        const tally = new Tally();
+        const list = new ResourceList(client, resource, { signal, concurrency }, tally);
+        const update = new Update(resource, list, copy, tally, { full, fullPassEveryMs, overlapMs, onProgress });
+        yield [resource, update] as const;
+      }
+    } finally {
+      await sink.close();
     }
   }
 

@@ -17,10 +17,11 @@ export interface MirrorBatch {
 /**
  * Where a copy is kept. Records are told apart by `recNo` (lots) and `partNo` (items, stock levels).
  *
- * A mirror calls one method at a time and waits for it. After an error it starts again at `open()`.
+ * A mirror opens it at the beginning of each run and closes it at the end, also after an error. In between it calls one
+ * method at a time and waits for it.
  */
 export interface MirrorSink {
-  /** Makes the copy ready, a new one where there is none, and gives the state that the last commit saved. Called at the start of every run. */
+  /** Makes the copy ready, a new one where there is none, and gives the state that the last commit saved. */
   open(): Promise<string | undefined>;
   /** The keys that the copy has, in batches, in any order. Nothing is written meanwhile. */
   keys(resource: MirrorResource): AsyncIterable<readonly number[]>;
@@ -35,6 +36,6 @@ export interface MirrorSink {
    * @throws when the saved state is not `previousState`: two mirrors write to one copy. Nothing is written then.
    */
   commit(batch: MirrorBatch): Promise<void>;
-  /** Lets go of files and connections that the sink opened itself. The next `open()` opens them again. */
+  /** Lets go of files and connections that the sink opened itself; a second time it does nothing. */
   close(): Promise<void>;
 }

@@ -330,6 +330,22 @@ describe("a run", () => {
     expectEqual();
   });
 
+  it("closes its sink, also when it fails", async () => {
+    const { service, mirror, sink } = setUp({
+      lots: 300,
+      options: { onEvent: () => void expect(sink.isOpen).toBe(true) },
+    });
+    await mirror.run();
+    expect(sink.isOpen).toBe(false);
+    await mirror.estimate();
+    expect(sink.isOpen).toBe(false);
+    service.beforePage = () => {
+      throw new Error("cut off");
+    };
+    await expect(mirror.run()).rejects.toThrow();
+    expect(sink.isOpen).toBe(false);
+  });
+
   it("is one at a time", async () => {
     const { mirror } = setUp();
     const first = mirror.run();

@@ -5,6 +5,7 @@ import { TABLES } from "../../src/mirror/tables.js";
 export class MemorySink implements MirrorSink {
   /** Called before each commit; an error that it throws makes the commit fail. */
   beforeCommit: (batch: MirrorBatch) => void = () => {};
+  isOpen = false;
   readonly commits: Pick<MirrorBatch, "resource" | "upsert" | "remove">[] = [];
   readonly #records: Record<MirrorResource, Map<number, string>> = {
     items: new Map(),
@@ -18,6 +19,7 @@ export class MemorySink implements MirrorSink {
   }
 
   async open(): Promise<string | undefined> {
+    this.isOpen = true;
     return this.#state;
   }
 
@@ -41,7 +43,9 @@ export class MemorySink implements MirrorSink {
     this.commits.push({ resource, upsert, remove });
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.isOpen = false;
+  }
 
   /** All records of a resource, by key. */
   all(resource: MirrorResource): Map<number, MirrorRecord> {

@@ -4,10 +4,8 @@ import { createMirror, sqliteSink } from "../../../src/mirror/index.js";
 
 const [baseUrl = "", path = "", clientId = "", clientSecret = ""] = process.argv.slice(2);
 const client = new InventoryClient({ baseUrl, clientId, clientSecret, rateLimit: false });
-const sink = sqliteSink({ path });
 // Its parent kills it some time after this line.
 process.stdout.write("ready\n");
-const report = await createMirror({ client, sink }).run();
-await sink.close();
+const report = await createMirror({ client, sink: sqliteSink({ path }) }).run();
 await client.close();
 process.stdout.write(`${JSON.stringify(report)}\n`);
