@@ -1,3 +1,8 @@
+/**
+ * The client: `InventoryClient`, its options, what its methods take and give, and every error.
+ *
+ * @module stocklot
+ */
 // What is not listed here is private: the pipeline, the transports, the schemas, and the way pages are put together.
 export type { StoredToken, TokenStore } from "./auth/token-store.js";
 export { InventoryClient } from "./client.js";

@@ -1,3 +1,8 @@
+/**
+ * Slots of the rate limit from a Bottleneck that the program already has.
+ *
+ * @module stocklot/bottleneck
+ */
 import type Bottleneck from "bottleneck";
 import { ConfigurationError } from "../errors/index.js";
 import { Clock } from "../limiter/clock.js";

@@ -1,3 +1,8 @@
+/**
+ * A copy of items, lots and stock levels in a database of your own, kept right.
+ *
+ * @module stocklot/mirror
+ */
 // What is not listed here is private: how a run goes, how rows are made, drivers, and the format of the state.
 export type { FieldChange } from "./changes.js";
 export type { MirrorEstimate, MirrorResourceEstimate } from "./estimate.js";

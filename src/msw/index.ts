@@ -1,4 +1,8 @@
-/** The sandbox as msw request handlers. */
+/**
+ * The sandbox as msw request handlers.
+ *
+ * @module stocklot/msw
+ */
 import { HttpResponse, http, type RequestHandler } from "msw";
 import type { Sandbox } from "../sandbox/index.js";
 

@@ -1,3 +1,8 @@
+/**
+ * One limit, one pause and one token for many processes, through the caller's own ioredis client.
+ *
+ * @module stocklot/redis
+ */
 // What is not listed here is private: the ledger, its script, how a process does without it, and the cipher.
 export type { StoredToken, TokenStore } from "../auth/token-store.js";
 export type { RateLimitOptions } from "../limiter/rate-limit-options.js";

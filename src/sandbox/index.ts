@@ -1,4 +1,8 @@
-/** The whole service in memory, to develop and test against. */
+/**
+ * The whole service in memory, to develop and test against.
+ *
+ * @module stocklot/sandbox
+ */
 export { createSandbox, type Sandbox } from "./create-sandbox.js";
 export type { SandboxFetch } from "./doors/fetch-door.js";
 export type { FetchInput } from "./doors/fetch-request.js";
