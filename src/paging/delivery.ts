@@ -18,100 +18,89 @@ export interface Given<T> {
 }
 
 /** What an iteration has given so far: each record once, with the progress that it makes. */
-export class Delivery<T> {
+export interface Delivery<T> {
   /** How often pages had to be read again because records had moved. */
-  gapsRepaired = 0;
-
-  readonly #settings: Pick<PagingSettings<T>, "list" | "keyOf" | "onProgress">;
-  readonly #stream: { readonly requests: number };
-  readonly #eta: Pick<Eta, "ms">;
-  readonly #seen = new SeenKeys();
-  /** Keys of the records given last. */
-  #keys: RecordKey[];
-  #received = 0;
-  #duplicates = 0;
-  /** Position at which the furthest page so far begins. */
-  #reached = -1;
-  #barrenPages = 0;
-
-  constructor(
-    settings: Pick<PagingSettings<T>, "list" | "keyOf" | "onProgress" | "from">,
-    stream: { readonly requests: number },
-    eta: Pick<Eta, "ms">,
-  ) {
-    this.#settings = settings;
-    this.#stream = stream;
-    this.#eta = eta;
-    this.#keys = settings.from?.keys ?? [];
-    for (const key of this.#keys) this.#seen.add(key);
-  }
-
+  gapsRepaired: number;
   /** True if a record can be told from another. */
-  get hasKeys(): boolean {
-    return this.#settings.keyOf !== undefined;
-  }
-
-  keyOf(record: T): RecordKey | undefined {
-    return this.#settings.keyOf?.(record);
-  }
-
-  isSeen(record: T): boolean {
-    const key = this.keyOf(record);
-    return key !== undefined && this.#seen.has(key);
-  }
-
+  readonly hasKeys: boolean;
+  keyOf(record: T): RecordKey | undefined;
+  isSeen(record: T): boolean;
   /** Those of the records, from the index `from`, that were not met before, which from now on they are. */
-  fresh(records: T[], from = 0): T[] {
-    if (!this.hasKeys) return records.slice(from);
-    return records.filter((record, index) => {
-      const key = this.keyOf(record);
-      const isNew = key === undefined || !this.#seen.has(key);
-      if (!isNew) this.#duplicates += 1;
-      if (!isNew || index < from) return false;
-      if (key !== undefined) this.#seen.add(key);
-      return true;
-    });
-  }
-
-  /** Where records cannot be told apart, a page is new if it begins behind all others and before the list's end. */
-  #goesOn(page: Page<T>): boolean {
-    return offsetOf(page) > this.#reached && offsetOf(page) < page.totalCount;
-  }
-
+  fresh(records: T[], from?: number): T[];
   /**
    * The page as the consumer gets it, with `fresh` for its records, which brings the iteration to `reach`. Throws when
    * nothing new has come for too long, except for pages that are `expected` to bring nothing.
    */
-  give(page: Page<T>, fresh: T[], { end, totalCount, pageSize }: Reach, expected = false): Given<T> {
-    if (fresh.length > 0 && (this.hasKeys || expected || this.#goesOn(page))) this.#barrenPages = 0;
-    else if (!expected) this.#barrenPages += 1;
-    if (page.hasMore && this.#barrenPages >= MAX_BARREN_PAGES) {
-      throw new PaginationError(
-        `The last ${MAX_BARREN_PAGES} pages, up to page ${page.page}, brought no new record, and the service says that there are more.`,
-      );
-    }
-    this.#reached = Math.max(this.#reached, offsetOf(page));
-    this.#received += fresh.length;
-    this.#keys = keysAfter(
-      this.#keys,
-      fresh.map((record) => this.keyOf(record)),
-    );
-    this.#settings.onProgress?.({
-      received: this.#received,
-      totalCount: page.totalCount,
-      page: page.page,
-      pageCount: page.pageCount,
-      requests: this.#stream.requests,
-      duplicates: this.#duplicates,
-      gapsRepaired: this.gapsRepaired,
-      etaMs: this.#eta.ms(page.hasMore ? Math.max(0, page.totalCount - end) : 0, pageSize),
-    });
-    const { list } = this.#settings;
-    return {
-      page: { ...page, value: fresh },
-      checkpoint: { version: 1, list, done: false, end, totalCount, pageSize, keys: this.#keys },
-    };
-  }
+  give(page: Page<T>, fresh: T[], reach: Reach, expected?: boolean): Given<T>;
+}
+
+export function createDelivery<T>(
+  { list, keyOf: givenKeyOf, onProgress, from }: Pick<PagingSettings<T>, "list" | "keyOf" | "onProgress" | "from">,
+  stream: { readonly requests: number },
+  eta: Pick<Eta, "ms">,
+): Delivery<T> {
+  const seen = new SeenKeys();
+  /** Keys of the records given last. */
+  let keys: RecordKey[] = from?.keys ?? [];
+  for (const key of keys) seen.add(key);
+  const hasKeys = givenKeyOf !== undefined;
+  const keyOf = (record: T) => givenKeyOf?.(record);
+  let received = 0;
+  let duplicates = 0;
+  /** Position at which the furthest page so far begins. */
+  let reached = -1;
+  let barrenPages = 0;
+
+  const delivery: Delivery<T> = {
+    gapsRepaired: 0,
+    hasKeys,
+    keyOf,
+    isSeen(record) {
+      const key = keyOf(record);
+      return key !== undefined && seen.has(key);
+    },
+    fresh(records, from = 0) {
+      if (!hasKeys) return records.slice(from);
+      return records.filter((record, index) => {
+        const isNew = !delivery.isSeen(record);
+        if (!isNew) duplicates += 1;
+        if (!isNew || index < from) return false;
+        const key = keyOf(record);
+        if (key !== undefined) seen.add(key);
+        return true;
+      });
+    },
+    give(page, fresh, { end, totalCount, pageSize }, expected = false) {
+      const offset = offsetOf(page);
+      // Where records cannot be told apart, a page is new if it begins behind all others and before the list's end.
+      const goesOn = hasKeys || expected || (offset > reached && offset < page.totalCount);
+      if (fresh.length > 0 && goesOn) barrenPages = 0;
+      else if (!expected) barrenPages += 1;
+      if (page.hasMore && barrenPages >= MAX_BARREN_PAGES) {
+        throw new PaginationError(
+          `The last ${MAX_BARREN_PAGES} pages, up to page ${page.page}, brought no new record, and the service says that there are more.`,
+        );
+      }
+      reached = Math.max(reached, offset);
+      received += fresh.length;
+      keys = keysAfter(keys, fresh.map(keyOf));
+      onProgress?.({
+        received,
+        totalCount: page.totalCount,
+        page: page.page,
+        pageCount: page.pageCount,
+        requests: stream.requests,
+        duplicates,
+        gapsRepaired: delivery.gapsRepaired,
+        etaMs: eta.ms(page.hasMore ? Math.max(0, page.totalCount - end) : 0, pageSize),
+      });
+      return {
+        page: { ...page, value: fresh },
+        checkpoint: { version: 1, list, done: false, end, totalCount, pageSize, keys },
+      };
+    },
+  };
+  return delivery;
 }
 
 /** An empty page cannot be followed by another: the service contradicts itself. */

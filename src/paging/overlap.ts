@@ -20,7 +20,7 @@ export interface OverlapQuestion {
 export function overlappingRequest({ end, cap, shifts }: OverlapQuestion): PageRequest {
   // If every size up to the cap divides `end`, no page can overlap; the page that merely follows leaves it to the bridge.
   let best = { page: Math.floor(end / cap) + 1, pageSize: cap };
-  let bestWorth = Number.NEGATIVE_INFINITY;
+  let bestWorth = -Infinity;
   for (let pageSize = 1; pageSize <= cap; pageSize += 1) {
     const before = Math.max(0, Math.floor((end - 1) / pageSize));
     const gain = (before + 1) * pageSize - end;

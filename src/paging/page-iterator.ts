@@ -1,111 +1,105 @@
 import type { Checkpoint } from "./checkpoint.js";
-import { Delivery, type Given } from "./delivery.js";
-import { Eta } from "./eta.js";
+import { createDelivery, type Given } from "./delivery.js";
+import { createEta, type Eta } from "./eta.js";
 import { readGapless } from "./gapless.js";
 import { GaplessPlan } from "./gapless-plan.js";
 import type { Page, PageSource } from "./page.js";
-import { PageStream } from "./page-stream.js";
+import { createPageStream, type PageStream } from "./page-stream.js";
 import { PlainPlan, readPlain } from "./plain.js";
 
 const DONE = { done: true, value: undefined } as const;
+
+/** An iteration over the pages of a list. */
+export interface PageIterator<T> extends AsyncIterableIterator<Page<T>, undefined, undefined> {
+  /** How far the consumer has come: with all pages but the one that it holds. */
+  readonly checkpoint: Checkpoint | undefined;
+}
 
 /**
  * The pages of a list, one after the other. Nothing is checked or requested before the first `next()`.
  *
  * An async generator would keep `return()` waiting for a `next()` that is pending; here it aborts the request.
+ *
+ * `started` is called at the first `next()`; `limit`: how many records are wanted, no page is read ahead for more.
  */
-export class PageIterator<T> implements AsyncIterableIterator<Page<T>, undefined, undefined> {
-  readonly #source: PageSource<T>;
-  readonly #started: (iterator: PageIterator<T>) => void;
-  readonly #limit: number;
-  #stream: PageStream<T> | undefined;
-  #pages: AsyncGenerator<Given<T>, void> | undefined;
-  #closed = false;
+export function iteratePages<T>(
+  source: PageSource<T>,
+  started: (iterator: PageIterator<T>) => void,
+  limit = Infinity,
+): PageIterator<T> {
+  let stream: PageStream<T> | undefined;
+  let pages: AsyncGenerator<Given<T>, void> | undefined;
+  let eta: Eta | undefined;
+  let closed = false;
   /** How far the consumer has come, and will have come with the page that it holds. */
-  #consumed: Checkpoint | undefined;
-  #held: Checkpoint | undefined;
-  #eta: Eta | undefined;
+  let consumed: Checkpoint | undefined;
+  let held: Checkpoint | undefined;
 
-  /** `started` is called at the first `next()`; `limit`: how many records are wanted, no page is read ahead for more. */
-  constructor(source: PageSource<T>, started: (iterator: PageIterator<T>) => void, limit = Number.POSITIVE_INFINITY) {
-    this.#source = source;
-    this.#started = started;
-    this.#limit = limit;
-  }
-
-  /** How far the consumer has come: with all pages but the one that it holds. */
-  get checkpoint(): Checkpoint | undefined {
-    return this.#consumed;
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  async next(): Promise<IteratorResult<Page<T>, undefined>> {
-    if (this.#closed) return DONE;
-    try {
-      this.#pages ??= this.#open();
-      this.#letGo();
-      const result = await this.#pages.next();
-      if (result.done !== true && !this.#closed) {
-        this.#held = result.value.checkpoint;
-        this.#eta?.given();
-        return { done: false, value: result.value.page };
+  const iterator: PageIterator<T> = {
+    get checkpoint() {
+      return consumed;
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    async next() {
+      if (closed) return DONE;
+      try {
+        pages ??= open();
+        // The consumer is done with the page that it held.
+        consumed = held ?? consumed;
+        eta?.asked();
+        const result = await pages.next();
+        if (result.done !== true && !closed) {
+          held = result.value.checkpoint;
+          eta?.given();
+          return { done: false, value: result.value.page };
+        }
+        if (!closed && consumed) consumed = { ...consumed, done: true };
+        close();
+        return DONE;
+      } catch (error) {
+        // What fails because the iteration was ended has no one to tell.
+        if (closed) return DONE;
+        close();
+        throw error;
       }
-      if (!this.#closed && this.#consumed) this.#consumed = { ...this.#consumed, done: true };
-      this.#close();
+    },
+    async return() {
+      close();
+      await pages?.return();
       return DONE;
-    } catch (error) {
-      // What fails because the iteration was ended has no one to tell.
-      if (this.#closed) return DONE;
-      this.#close();
+    },
+    async throw(error) {
+      await this.return?.();
       throw error;
-    }
+    },
+  };
+  return iterator;
+
+  function close(): void {
+    closed = true;
+    stream?.close();
   }
 
-  async return(): Promise<IteratorResult<Page<T>, undefined>> {
-    this.#close();
-    await this.#pages?.return();
-    return DONE;
-  }
-
-  async throw(error: unknown): Promise<IteratorResult<Page<T>, undefined>> {
-    await this.return();
-    throw error;
-  }
-
-  #open(): AsyncGenerator<Given<T>, void> {
-    const source = this.#source;
+  function open(): AsyncGenerator<Given<T>, void> {
     const settings = source.prepare();
     const { page, pageSize, maxPageSize, from } = settings;
-    this.#started(this);
-    this.#consumed = from;
+    started(iterator);
+    consumed = from;
     const plan = settings.gapless
       ? new GaplessPlan(from ? { ...settings, pageSize: from.pageSize } : settings)
       : new PlainPlan();
     const begin = from ? from.end : (page - 1) * Math.min(pageSize, maxPageSize);
-    const stream = new PageStream({ source, settings, plan, horizon: begin + this.#limit });
-    this.#stream = stream;
-    const eta = new Eta(() => source.pace(), settings);
-    this.#eta = eta;
-    const delivery = new Delivery(settings, stream, eta);
+    const opened = createPageStream({ source, settings, plan, horizon: begin + limit });
+    stream = opened;
+    eta = createEta(() => source.pace(), settings);
+    const delivery = createDelivery(settings, opened, eta);
     if (plan instanceof GaplessPlan) {
-      stream.restart(from ? plan.from(from.end) : { page, pageSize });
-      return readGapless(stream, delivery, plan, from);
+      opened.restart(from ? plan.from(from.end) : { page, pageSize });
+      return readGapless(opened, delivery, plan, from);
     }
-    stream.restart({ page: from ? Math.floor(from.end / from.pageSize) + 1 : page, pageSize });
-    return readPlain(stream, delivery, from);
-  }
-
-  /** The consumer is done with the page that it held. */
-  #letGo(): void {
-    this.#consumed = this.#held ?? this.#consumed;
-    this.#eta?.asked();
-  }
-
-  #close(): void {
-    this.#closed = true;
-    this.#stream?.close();
+    opened.restart({ page: from ? Math.floor(from.end / from.pageSize) + 1 : page, pageSize });
+    return readPlain(opened, delivery, from);
   }
 }

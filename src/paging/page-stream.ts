@@ -17,152 +17,142 @@ export interface PageStreamOptions<T> {
  * At most `concurrency` requests are in flight, and at most `max(readAhead, concurrency)` pages are outstanding beyond the
  * one the consumer holds. One page at a time is planned from the answer before it; several, from the known end of the list.
  */
-export class PageStream<T> {
+export interface PageStream<T> {
   /** Requests made so far. */
-  requests = 0;
-
-  readonly #options: PageStreamOptions<T>;
-  readonly #window: number;
-  #pace: number;
-  #queue: PendingPage<T>[] = [];
-  #taken: PendingPage<T> | undefined;
-  #outOfTurn: PendingPage<T> | undefined;
-  #inFlight = 0;
-  #answers = 0;
-  #knownEnd: number | undefined;
-  /** True while the consumer waits for the next page, which is then due even if nothing may be read ahead. */
-  #awaited = false;
-  #closed = false;
-
-  constructor(options: PageStreamOptions<T>) {
-    this.#options = options;
-    const { readAhead, concurrency } = options.settings;
-    this.#pace = concurrency;
-    this.#window = concurrency > 1 ? Math.max(readAhead, concurrency) : readAhead;
-  }
-
-  /** How many requests may be in flight at the moment: from 1 to `concurrency`, which it is to begin with. */
-  get pace(): number {
-    return this.#pace;
-  }
-
-  set pace(requests: number) {
-    this.#pace = Math.max(1, Math.min(requests, this.#options.settings.concurrency));
-  }
-
+  readonly requests: number;
   /** Answers that have come so far. */
-  get answers(): number {
-    return this.#answers;
-  }
-
+  readonly answers: number;
+  /** How many requests may be in flight at the moment: from 1 to `concurrency`, which it is to begin with. */
+  pace: number;
   /** The requests that are planned already, that of the next page first. */
-  get planned(): PageRequest[] {
-    return this.#queue.map(({ request }) => request);
-  }
-
+  readonly planned: PageRequest[];
   /** The next page, which stays the next page until it is taken. Rejects with the error of its request. */
-  peek(): Promise<PageRead<T>> {
-    const tail = this.#taken;
-    this.#awaited = true;
-    if (this.#queue.length === 0 && tail?.page !== undefined) {
-      this.#plan(this.#options.plan.after(tail.request, tail.page));
-    }
-    this.#pump();
-    const head = this.#queue[0];
-    return head === undefined ? Promise.reject(new RangeError("Nothing was planned.")) : head.result();
-  }
-
+  peek(): Promise<PageRead<T>>;
   /** The consumer now holds the page that was next, so one more may be read ahead. `then` is to follow instead of the plan. */
-  take(then?: PageRequest): void {
-    this.#taken = this.#queue.shift();
-    this.#awaited = false;
-    if (then === undefined) this.#pump();
-    else this.restart(then);
-  }
-
+  take(then?: PageRequest): void;
   /** Reads a page out of turn, before anything else that is not in flight yet. */
-  async read(request: PageRequest): Promise<PageRead<T>> {
-    const pending = new PendingPage<T>(request);
-    this.#outOfTurn = pending;
-    if (this.#closed) pending.drop();
-    this.#pump();
-    return await pending.result();
-  }
-
+  read(request: PageRequest): Promise<PageRead<T>>;
   /** Drops what is outstanding and goes on with `request`. */
-  restart(request: PageRequest): void {
-    for (const pending of this.#queue) pending.drop();
-    this.#queue = [];
-    this.#plan(request);
-  }
-
+  restart(request: PageRequest): void;
   /** Aborts what is outstanding. Nothing is requested afterwards. */
-  close(): void {
-    this.#closed = true;
-    for (const pending of this.#queue) pending.drop();
-    this.#outOfTurn?.drop();
+  close(): void;
+}
+
+export function createPageStream<T>({ source, settings, plan, horizon }: PageStreamOptions<T>): PageStream<T> {
+  const { readAhead, concurrency } = settings;
+  const ahead = concurrency > 1 ? Math.max(readAhead, concurrency) : readAhead;
+  let pace = concurrency;
+  let queue: PendingPage<T>[] = [];
+  let taken: PendingPage<T> | undefined;
+  let outOfTurn: PendingPage<T> | undefined;
+  let requests = 0;
+  let inFlight = 0;
+  let answers = 0;
+  let knownEnd = 0;
+  /** True while the consumer waits for the next page, which is then due even if nothing may be read ahead. */
+  let awaited = false;
+  let closed = false;
+
+  return {
+    get requests() {
+      return requests;
+    },
+    get answers() {
+      return answers;
+    },
+    get pace() {
+      return pace;
+    },
+    set pace(wanted) {
+      pace = Math.max(1, Math.min(wanted, concurrency));
+    },
+    get planned() {
+      return queue.map(({ request }) => request);
+    },
+    peek() {
+      awaited = true;
+      if (queue.length === 0 && taken?.page) queue.push(pendingFor(plan.after(taken.request, taken.page)));
+      pump();
+      return queue[0]?.result ?? Promise.reject(new RangeError("Nothing was planned."));
+    },
+    take(then) {
+      taken = queue.shift();
+      awaited = false;
+      if (then) restart(then);
+      else pump();
+    },
+    read(request) {
+      outOfTurn = pendingFor(request);
+      pump();
+      return outOfTurn.result;
+    },
+    restart,
+    close() {
+      closed = true;
+      for (const pending of [...queue, outOfTurn]) pending?.drop();
+    },
+  };
+
+  function restart(request: PageRequest): void {
+    for (const pending of queue) pending.drop();
+    queue = [pendingFor(request)];
+    pump();
   }
 
-  #plan(request: PageRequest): void {
+  function pendingFor(request: PageRequest): PendingPage<T> {
     const pending = new PendingPage<T>(request);
-    if (this.#closed) pending.drop();
-    this.#queue.push(pending);
-    this.#pump();
+    if (closed) pending.drop();
+    return pending;
   }
 
   /** Sends what may be sent now. */
-  #pump(): void {
-    if (this.#closed) return;
-    if (this.#outOfTurn?.sent === false && this.#inFlight < this.#pace) this.#send(this.#outOfTurn);
-    for (const pending of this.#queue.slice(0, this.#due())) {
-      if (!pending.sent && this.#inFlight < this.#pace) this.#send(pending);
+  function pump(): void {
+    if (closed) return;
+    for (const pending of [outOfTurn, ...queue.slice(0, due())]) {
+      if (pending?.sent === false && inFlight < pace) send(pending);
     }
-    while (this.#queue.length < this.#window && this.#inFlight < this.#pace) {
-      const request = this.#ahead();
-      if (request === undefined) return;
-      const pending = new PendingPage<T>(request);
-      this.#queue.push(pending);
-      this.#send(pending);
+    while (queue.length < ahead && inFlight < pace) {
+      const request = further();
+      if (!request) return;
+      const pending = pendingFor(request);
+      queue.push(pending);
+      send(pending);
     }
   }
 
   /** How many of the planned pages may be requested now. */
-  #due(): number {
-    if (this.#awaited) return Math.max(this.#window, 1);
-    const { plan, horizon } = this.#options;
-    return this.#taken === undefined || plan.reach(this.#taken.request) < horizon ? this.#window : 0;
+  function due(): number {
+    if (awaited) return Math.max(ahead, 1);
+    return taken === undefined || plan.reach(taken.request) < horizon ? ahead : 0;
   }
 
   /** The next request to make before the consumer asks for it, if there is one. */
-  #ahead(): PageRequest | undefined {
-    const { plan, horizon } = this.#options;
-    const tail = this.#queue.at(-1) ?? this.#taken;
-    if (tail === undefined || this.#queue.some((pending) => pending.failed)) return undefined;
+  function further(): PageRequest | undefined {
+    const tail = queue.at(-1) ?? taken;
     // What the last answer says counts for more than the known end: the list may have grown.
-    if (tail.page?.hasMore === false) return undefined;
+    if (!tail || tail.page?.hasMore === false || queue.some(({ failed }) => failed)) return undefined;
     const reach = plan.reach(tail.request);
-    if (reach >= horizon) return undefined;
-    if (tail.page === undefined && (this.#pace === 1 || reach >= (this.#knownEnd ?? 0))) return undefined;
+    if (reach >= horizon || (!tail.page && (pace === 1 || reach >= knownEnd))) return undefined;
     return plan.after(tail.request, tail.page);
   }
 
-  #send(pending: PendingPage<T>): void {
-    const { source } = this.#options;
-    const further = this.requests > 0;
-    const sentAt = this.#answers;
-    this.requests += 1;
-    this.#inFlight += 1;
+  function send(pending: PendingPage<T>): void {
+    const { request } = pending;
+    const context = { further: requests > 0 };
+    const sentAt = answers;
+    requests += 1;
+    inFlight += 1;
     const fetch = async (signal: AbortSignal) => {
-      const page = await source.fetch(pending.request, { further, signal });
-      this.#answers += 1;
-      this.#knownEnd = page.totalCount;
-      this.#options.plan.learn(pending.request, page);
-      return { request: pending.request, page, sentAt, arrivedAt: this.#answers };
+      const page = await source.fetch(request, { ...context, signal });
+      answers += 1;
+      knownEnd = page.totalCount;
+      plan.learn(request, page);
+      return { request, page, sentAt, arrivedAt: answers };
     };
     // `send` never rejects.
     void pending.send(fetch).then(() => {
-      this.#inFlight -= 1;
-      this.#pump();
+      inFlight -= 1;
+      pump();
     });
   }
 }

@@ -3,8 +3,8 @@ import type { Checkpoint } from "./checkpoint.js";
 import { effortOf, forecastMs } from "./forecast.js";
 import { sizeThatOverlaps } from "./gapless-plan.js";
 import type { Estimate, Page, PageSource } from "./page.js";
-import { PageIterator } from "./page-iterator.js";
-import { RecordIterator } from "./record-iterator.js";
+import { iteratePages, type PageIterator } from "./page-iterator.js";
+import { iterateRecords } from "./record-iterator.js";
 
 /**
  * A list that is read page by page. Lazy: nothing is requested until it is used, and wrong arguments reject at the first use.
@@ -29,7 +29,7 @@ export class Paginator<T> implements AsyncIterable<T> {
    * @throws PaginationError when the service says without end that there is more.
    */
   [Symbol.asyncIterator](): AsyncIterableIterator<T> {
-    return new RecordIterator(this.#iterate());
+    return iterateRecords(this.#iterate());
   }
 
   /** Page after page. The numbers are as served; `value` holds only the records that were not given before. */
@@ -51,7 +51,7 @@ export class Paginator<T> implements AsyncIterable<T> {
     if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
       throw new InputValidationError("toArray", [{ path: ["limit"], message: "must be a non-negative integer" }]);
     }
-    const wanted = limit ?? Number.POSITIVE_INFINITY;
+    const wanted = limit ?? Infinity;
     const records: T[] = [];
     if (wanted === 0) {
       this.#source.prepare();
@@ -97,6 +97,6 @@ export class Paginator<T> implements AsyncIterable<T> {
   }
 
   #iterate(limit?: number): PageIterator<T> {
-    return new PageIterator(this.#source, (iterator) => (this.#latest = iterator), limit);
+    return iteratePages(this.#source, (iterator) => (this.#latest = iterator), limit);
   }
 }

@@ -8,7 +8,7 @@ import { offsetOf, type PageRead } from "./position.js";
 
 /** Page after page, all of one size. */
 export class PlainPlan implements PagePlan {
-  #appliedSize = Number.POSITIVE_INFINITY;
+  #appliedSize = Infinity;
 
   after({ page, pageSize }: PageRequest): PageRequest {
     return { page: page + 1, pageSize };

@@ -1,4 +1,4 @@
-import type { PageIterator } from "./page-iterator.js";
+import type { Page } from "./page.js";
 
 const DONE = { done: true, value: undefined } as const;
 
@@ -6,62 +6,53 @@ const DONE = { done: true, value: undefined } as const;
  * The records of a list, one after the other. Written by hand, since an async generator costs several turns of the event
  * loop a record: here a record that is at hand is one resolved promise.
  */
-export class RecordIterator<T> implements AsyncIterableIterator<T, undefined, undefined> {
-  readonly #pages: PageIterator<T>;
-  #records: T[] = [];
-  #index = 0;
+export function iterateRecords<T>(
+  pages: AsyncIterableIterator<Page<T>, undefined, undefined>,
+): AsyncIterableIterator<T, undefined, undefined> {
+  let records: T[] = [];
+  let index = 0;
   /** The last call that had to wait for a page; later calls queue behind it. */
-  #waiting: Promise<void> | undefined;
+  let waiting: Promise<void> | undefined;
 
-  constructor(pages: PageIterator<T>) {
-    this.#pages = pages;
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  next(): Promise<IteratorResult<T, undefined>> {
-    if (this.#waiting === undefined && this.#index < this.#records.length) return Promise.resolve(this.#at());
-    const before = this.#waiting;
-    const result = before === undefined ? this.#advance() : before.then(() => this.#advance());
-    const settled: Promise<void> = result.then(
-      () => this.#arrived(settled),
-      () => this.#arrived(settled),
-    );
-    this.#waiting = settled;
-    return result;
-  }
-
-  async return(): Promise<IteratorResult<T, undefined>> {
-    this.#records = [];
-    await this.#pages.return();
-    return DONE;
-  }
-
-  async throw(error: unknown): Promise<IteratorResult<T, undefined>> {
-    await this.return();
-    throw error;
-  }
-
-  async #advance(): Promise<IteratorResult<T, undefined>> {
-    while (this.#index >= this.#records.length) {
-      const result = await this.#pages.next();
-      if (result.done === true) return DONE;
-      this.#records = result.value.value;
-      this.#index = 0;
-    }
-    return this.#at();
-  }
-
-  #at(): IteratorResult<T, undefined> {
+  const at = (): IteratorResult<T, undefined> => {
     // The index was checked, so the element is a T, be it undefined.
-    const value = this.#records[this.#index] as T;
-    this.#index += 1;
+    const value = records[index] as T;
+    index += 1;
     return { done: false, value };
-  }
+  };
 
-  #arrived(settled: Promise<void>): void {
-    if (this.#waiting === settled) this.#waiting = undefined;
-  }
+  const advance = async (): Promise<IteratorResult<T, undefined>> => {
+    while (index >= records.length) {
+      const result = await pages.next();
+      if (result.done === true) return DONE;
+      records = result.value.value;
+      index = 0;
+    }
+    return at();
+  };
+
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    next() {
+      if (waiting === undefined && index < records.length) return Promise.resolve(at());
+      const result = waiting === undefined ? advance() : waiting.then(advance);
+      const arrived = () => {
+        if (waiting === settled) waiting = undefined;
+      };
+      const settled: Promise<void> = result.then(arrived, arrived);
+      waiting = settled;
+      return result;
+    },
+    async return() {
+      records = [];
+      await pages.return?.();
+      return DONE;
+    },
+    async throw(error) {
+      await this.return?.();
+      throw error;
+    },
+  };
 }

@@ -27,7 +27,7 @@ export async function rejoin<T>(
   if (page.totalCount === 0 || progress.overlapOf(page).continuity !== "apart") return;
   delivery.gapsRepaired += 1;
   let low = 0;
-  let high = Number.POSITIVE_INFINITY;
+  let high = Infinity;
   let end = 0;
   for (let searches = 0; end === 0 && low < Math.min(high, page.totalCount) && searches < MAX_SEARCHES; searches += 1) {
     const [record] = page.value;

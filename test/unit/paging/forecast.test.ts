@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Eta } from "../../../src/paging/eta.js";
+import { createEta } from "../../../src/paging/eta.js";
 import { effortOf, forecastMs } from "../../../src/paging/forecast.js";
 import { NO_LIMIT } from "./changing-list.js";
 
@@ -41,7 +41,7 @@ describe("what it takes to read records", () => {
 
 describe("the end of an iteration", () => {
   const eta = (settings: object, pace: object = {}) =>
-    new Eta(() => ({ ...NO_LIMIT, latencyMs: 100, ...pace }), {
+    createEta(() => ({ ...NO_LIMIT, latencyMs: 100, ...pace }), {
       concurrency: 1,
       readAhead: 1,
       gapless: false,
