@@ -67,7 +67,7 @@ function lines({ title, unit, lines }: LineChart): Drawing {
   const left = 34;
   const right = PANEL_WIDTH - 10;
   const sizes = [...new Set(lines.flatMap(({ points }) => points.map(([x]) => x)))];
-  const most = Math.max(...lines.flatMap(({ points }) => points.map(([, y]) => y))) * 1.05;
+  const most = Math.max(...lines.flatMap(({ points }) => points.map(([, { high }]) => high))) * 1.05;
   const [least = 1, largest = 10] = [Math.min(...sizes), Math.max(...sizes)];
   const x = (size: number) => round(left + ((right - left) * Math.log(size / least)) / Math.log(largest / least));
   const y = (value: number) => round(28 + PLOT_HEIGHT * (1 - value / most));
@@ -81,8 +81,11 @@ function lines({ title, unit, lines }: LineChart): Drawing {
     )}<text class="quiet" x="${left - 6}" y="${y(0) + 4}" text-anchor="end">0</text><text class="quiet" x="${left - 6}" y="${y(most / 1.05) + 4}" text-anchor="end">${figure(most / 1.05)}</text>`;
   const drawn = lines.map(({ points, own }, index) => {
     const kind = own ? "own" : "other";
-    const marks = points.map(([size, value]) => `<circle class="${kind}" cx="${x(size)}" cy="${y(value)}" r="3"/>`);
-    const path = points.map(([size, value]) => `${x(size)},${y(value)}`).join(" ");
+    const marks = points.map(
+      ([size, { median, low, high }]) =>
+        `<line class="spread" x1="${x(size)}" x2="${x(size)}" y1="${y(low)}" y2="${y(high)}"/><circle class="${kind}" cx="${x(size)}" cy="${y(median)}" r="3"/>`,
+    );
+    const path = points.map(([size, { median }]) => `${x(size)},${y(median)}`).join(" ");
     return `<polyline class="${kind}-line" stroke-dasharray="${DASHES[index % DASHES.length]}" points="${path}"/>${marks.join("")}`;
   });
   const legend = lines.map(({ name, own }, index) => {

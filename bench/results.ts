@@ -29,7 +29,7 @@ export interface LineChart {
   title: string;
   unit: string;
   /** The x axis is logarithmic. */
-  lines: { name: string; points: [x: number, y: number][]; own: boolean }[];
+  lines: { name: string; points: [x: number, y: Spread][]; own: boolean }[];
 }
 
 export interface Section {
@@ -40,6 +40,12 @@ export interface Section {
   rows: Cell[][];
   checks: Check[];
   charts: (BarChart | LineChart)[];
+}
+
+/** What a run has come to. */
+export interface Results {
+  machine: { node: string; cores: number; platform: string };
+  sections: Record<string, Section>;
 }
 
 export const isMet = ({ value, atMost, atLeast }: Check) =>

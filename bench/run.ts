@@ -1,26 +1,29 @@
 /**
  * How stocklot compares, all in one run.
  *
- * npm run bench                     everything, into bench/results.json and bench/results.svg
- * npm run bench -- --quick          less of everything, under a minute; writes nothing
- * npm run bench -- overhead page    these sections only; writes nothing
+ * npm run bench                             everything, into bench/results.json, bench/results.svg and the pages that quote them
+ * npm run bench -- --quick                  less of everything, under two minutes; writes nothing
+ * npm run bench -- overhead page            these sections only; writes nothing
+ * npm run bench -- --write overhead page    these sections only, into the results of an earlier run
  *
  * The peers are installed at the first run. Only loopback addresses are used.
  */
 import { fork } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { chartOf } from "./chart.js";
 import { CHART, RESULTS } from "./paths.js";
 import { prepare } from "./prepare.js";
-import { isMet, type Section } from "./results.js";
+import { updateQuotes } from "./quotes.js";
+import { isMet, type Results, type Section } from "./results.js";
 import { SECTIONS } from "./sections/index.js";
 import { tableOf } from "./table.js";
 
 const given = process.argv.slice(2);
 const quick = given.includes("--quick");
-const names = given.filter((argument) => argument !== "--quick");
+const names = given.filter((argument) => argument !== "--quick" && argument !== "--write");
+const writes = !quick && (names.length === 0 || given.includes("--write"));
 const unknown = names.filter((name) => !(name in SECTIONS));
 if (unknown.length > 0) {
   console.error(`no section ${unknown.join(", ")}; there are ${Object.keys(SECTIONS).join(", ")}`);
@@ -35,17 +38,21 @@ const machine = {
 };
 console.log(`Node ${machine.node}, ${machine.cores} cores, ${machine.platform}${quick ? ", quick" : ""}`);
 
-const sections: Record<string, Section> = {};
+const measured: Record<string, Section> = {};
 for (const name of names.length > 0 ? names : Object.keys(SECTIONS)) {
   const section = await measure(name);
-  sections[name] = section;
+  measured[name] = section;
   console.log(tableOf(section));
 }
-if (!quick && names.length === 0) {
+if (writes) {
+  const earlier: Partial<Results> = names.length === 0 ? {} : JSON.parse(readFileSync(RESULTS, "utf8"));
+  const all = { ...earlier.sections, ...measured };
+  const sections = Object.fromEntries(Object.keys(SECTIONS).flatMap((name) => (all[name] ? [[name, all[name]]] : [])));
   writeFileSync(RESULTS, `${JSON.stringify({ machine, sections }, null, 2)}\n`);
   writeFileSync(CHART, chartOf(Object.values(sections), machine));
+  updateQuotes();
 }
-const checks = Object.values(sections).flatMap((section) => section.checks);
+const checks = Object.values(measured).flatMap((section) => section.checks);
 console.log(`\n${checks.filter(isMet).length} of ${checks.length} targets met`);
 
 function measure(name: string): Promise<Section> {

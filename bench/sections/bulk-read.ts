@@ -97,7 +97,12 @@ export async function bulkRead(quick: boolean): Promise<Section> {
         kind: "bars",
         title: `${pages} pages, ${LATENCY_MS} ms each`,
         unit: "seconds",
-        bars: readers.map(({ name }) => ({ name, value: took(name).median, own: name.startsWith("stocklot") })),
+        bars: readers.map(({ name }) => ({
+          name,
+          value: took(name).median,
+          spread: took(name),
+          own: name.startsWith("stocklot"),
+        })),
       },
     ],
   };

@@ -1,8 +1,8 @@
 import type { InventoryClient } from "stocklot";
-import { collectGarbage, medianOf } from "../measure.js";
+import { collectGarbage, spreadOf } from "../measure.js";
 import { queues } from "../peers/limiting.mjs";
 import { itemText } from "../records.js";
-import type { Section } from "../results.js";
+import type { Section, Spread } from "../results.js";
 import { openClient } from "../stocklot.js";
 
 const SIZES = [10, 1_000, 10_000];
@@ -41,7 +41,7 @@ export async function growth(quick: boolean): Promise<Section> {
   const rounds = quick ? 2 : 7;
   const own = await ownCases();
   const cases = [...own, ...queues.map(queueCase)];
-  const points = new Map<string, [number, number][]>(cases.map(({ name }) => [name, []]));
+  const points = new Map<string, [number, Spread][]>(cases.map(({ name }) => [name, []]));
   for (const size of SIZES) {
     const times = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
     for (let round = 0; round <= rounds; round += 1) {
@@ -52,11 +52,11 @@ export async function growth(quick: boolean): Promise<Section> {
         if (round > 0) times.get(name)?.push(micros);
       }
     }
-    for (const [name, taken] of times) if (taken.length > 0) points.get(name)?.push([size, medianOf(taken)]);
+    for (const [name, taken] of times) if (taken.length > 0) points.get(name)?.push([size, spreadOf(taken)]);
   }
   const growths = own.map(({ name }) => {
     const costs = new Map(points.get(name));
-    const [largest = 0, ...smaller] = SIZES.map((size) => costs.get(size) ?? Number.NaN).reverse();
+    const [largest = 0, ...smaller] = SIZES.map((size) => costs.get(size)?.median ?? Number.NaN).reverse();
     return {
       what: `${name}: 10,000 calls, × the least at 10 or 1,000`,
       value: largest / Math.min(...smaller),
@@ -65,7 +65,7 @@ export async function growth(quick: boolean): Promise<Section> {
   });
   return {
     title: "Growth",
-    note: "CPU time of one call with so many at once; the answers come from memory, so that this is the client alone. The queues of others do nothing but queue.",
+    note: "CPU time of one call with so many at once; the answers come from memory, so that this is the client alone. The queues of others do nothing but queue. Medians over interleaved rounds, quartiles.",
     columns: ["µs a call", ...SIZES.map((size) => size.toLocaleString("en"))],
     rows: cases.map(({ name }) => {
       const values = new Map(points.get(name));
@@ -83,7 +83,7 @@ export async function growth(quick: boolean): Promise<Section> {
   };
 }
 
-const cellOf = (value: number | undefined) => (value === undefined ? "–" : { value, digits: 1 });
+const cellOf = (value: Spread | undefined) => (value === undefined ? "–" : { value, digits: 1 });
 
 async function ownCases(): Promise<Case[]> {
   const baseUrl = "http://127.0.0.1:1/api/v1";

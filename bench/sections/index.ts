@@ -4,6 +4,7 @@ import type { Section } from "../results.js";
 export const SECTIONS: Record<string, () => Promise<(quick: boolean) => Promise<Section>>> = {
   overhead: async () => (await import("./calls.js")).overhead,
   page: async () => (await import("./calls.js")).page,
+  profile: async () => (await import("./profile.js")).profile,
   bulk: async () => (await import("./bulk-read.js")).bulkRead,
   quota: async () => (await import("./quota.js")).quota,
   memory: async () => (await import("./memory.js")).memory,

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { spreadOf } from "../measure.js";
 import { BUILT_PACKAGE } from "../paths.js";
 import type { Section } from "../results.js";
-import { MAX_MAIN_ENTRY_BYTES, mainEntryBytes } from "../size.js";
+import { MAX_MAIN_ENTRY_BYTES, minifiedBytes } from "../size.js";
 
 const BENCH = fileURLToPath(new URL("../", import.meta.url));
 const OWN = new URL("index.js", BUILT_PACKAGE).href;
@@ -38,7 +38,7 @@ export async function startUp(quick: boolean): Promise<Section> {
   const more = spreadOf(
     (times.get("stocklot") ?? []).map((time, round) => time - (times.get(BASELINE)?.[round] ?? Number.NaN)),
   );
-  const bytes = await mainEntryBytes();
+  const bytes = await minifiedBytes(new URL("index.js", BUILT_PACKAGE));
   return {
     title: "Start-up and size",
     note: "Time of an import in a fresh process with warm file caches; size of the main entry, minified, without its dependencies.",
@@ -61,6 +61,7 @@ export async function startUp(quick: boolean): Promise<Section> {
         bars: ["undici + zod", "stocklot", "got", "ky", "axios", "stripe"].map((name) => ({
           name,
           value: took(name).median,
+          spread: took(name),
           own: name === "stocklot",
         })),
       },

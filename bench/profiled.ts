@@ -1,0 +1,69 @@
+/** One of the clients that are compared, in a process of its own: profiles sequential calls, and sends where the time went. */
+import { readFileSync } from "node:fs";
+import { type Profiler, type Runtime, Session } from "node:inspector/promises";
+import type { Task } from "./contender.js";
+import { openHttpClient } from "./http-clients.js";
+import { BUILT_PACKAGE } from "./paths.js";
+
+/** µs of the main thread that one call takes, by place. */
+export type Places = Record<string, number>;
+
+const INTERVAL_MICROS = 200;
+const PAGES = 400;
+const PARSING = "JSON.parse";
+
+const [name = "", baseUrl = "", task = "item", calls = "1000"] = process.argv.slice(2);
+const client = await openHttpClient(name, baseUrl);
+const run = {
+  item: () => client.getItem("BOLT-M8X40-A2"),
+  page: (count: number) => client.getPage((count % PAGES) + 1),
+}[task as Task];
+const call = async (count: number) => {
+  for (let done = 0; done < count; done += 1) await run(done);
+};
+
+await call(Number(calls) / 5);
+const session = new Session();
+session.connect();
+await session.post("Profiler.enable");
+await session.post("Profiler.setSamplingInterval", { interval: INTERVAL_MICROS });
+await session.post("Profiler.start");
+await call(Number(calls));
+const { profile } = await session.post("Profiler.stop");
+process.send?.(placesOf(profile), () => process.exit());
+
+function placesOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): Places {
+  const built = readFileSync(new URL("index.js", BUILT_PACKAGE), "utf8").split("\n");
+  const places = new Map(nodes.map(({ id, callFrame }) => [id, placeOf(callFrame, built)]));
+  const micros: Places = {};
+  samples.forEach((id, index) => {
+    const place = places.get(id);
+    if (place !== undefined) micros[place] = (micros[place] ?? 0) + (timeDeltas[index] ?? 0) / Number(calls);
+  });
+  return micros;
+}
+
+/** Where a function is at home; `undefined` while the process waits. */
+function placeOf({ functionName, url, lineNumber }: Runtime.CallFrame, built: readonly string[]): string | undefined {
+  if (functionName === "(idle)") return undefined;
+  if (functionName === "(garbage collector)") return "garbage collection";
+  if (functionName === "writeLatin1String" || functionName === "writeUtf8String") return "writing to the socket";
+  if (url === "") return "V8 and native code";
+  if (url.startsWith("node:")) return "Node's own JavaScript (sockets, timers, promises)";
+  if (url.startsWith(BUILT_PACKAGE.href)) return sourceOf(lineNumber, built);
+  // Beside the client itself, a peer does nothing but to parse what it gets.
+  if (url.includes("/bench/peers/")) return PARSING;
+  const [, name] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url) ?? [];
+  return name ?? (url.startsWith("wasm") ? "undici" : "the benchmark");
+}
+
+/** The built file says in comments which source each part is from. */
+function sourceOf(line: number, built: readonly string[]): string {
+  for (let above = line; above >= 0; above -= 1) {
+    const [, source] = /^\/\/ src\/(\S+)/.exec(built[above] ?? "") ?? [];
+    // V8 counts its own parser as part of the function that calls it.
+    if (source === "core/parse-json.ts") return PARSING;
+    if (source) return `stocklot: ${source}`;
+  }
+  return "stocklot";
+}

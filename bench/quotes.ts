@@ -1,0 +1,38 @@
+/** The figures in the README and in docs/performance.md: each stands between two comments that say where it is from. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { RESULTS } from "./paths.js";
+import type { Results, Section } from "./results.js";
+import { checkLine, textOf } from "./table.js";
+
+/** The pages that quote the results. */
+export const QUOTING = ["README.md", "docs/performance.md"].map((name) => new URL(`../${name}`, import.meta.url));
+
+const QUOTE = /(<!-- begin: bench (\S+) -->\n)[\s\S]*?(<!-- end: bench \2 -->)/g;
+
+/** A page with the figures of these results in it. */
+export function quoting(page: string, results: Results): string {
+  return page.replace(QUOTE, (_, begin: string, name: string, end: string) => begin + quote(name, results) + end);
+}
+
+/** Writes the figures of the last run into the pages. */
+export function updateQuotes(): void {
+  const results = JSON.parse(readFileSync(RESULTS, "utf8"));
+  for (const page of QUOTING) writeFileSync(page, quoting(readFileSync(page, "utf8"), results));
+}
+
+function quote(name: string, { machine, sections }: Results): string {
+  if (name === "machine") return `Node ${machine.node}, ${machine.cores} cores, ${machine.platform}.\n`;
+  if (name === "summary")
+    return list(Object.values(sections).flatMap(({ checks }) => checks.slice(0, 1).map(checkLine)));
+  const section = sections[name];
+  if (!section) throw new Error(`bench/results.json has no section ${name}`);
+  return `${section.note}\n\n${table(section)}${list(section.checks.map(checkLine))}`;
+}
+
+function table({ columns, rows }: Section): string {
+  const rule = columns.map((_, index) => (index === 0 ? "---" : "---:"));
+  const lines = [columns, rule, ...rows.map((row) => row.map(textOf))];
+  return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
+}
+
+const list = (lines: string[]) => (lines.length === 0 ? "" : `\n${lines.map((line) => `- ${line}\n`).join("")}\n`);
