@@ -3,15 +3,15 @@ import { brand } from "./stocklot-error.js";
 
 /** Where the time of a call went, in ms. */
 export interface TimeSpent {
-  /** Waiting for a slot of the rate limit, or for a token. */
+  /** Waiting for a slot of the rate limit, or for a token, in ms. */
   waitingMs: number;
-  /** Waiting because the service had answered 429. */
+  /** Waiting because the service had answered 429, in ms. */
   pausedMs: number;
-  /** Waiting between two attempts. */
+  /** Waiting between two attempts, in ms. */
   backoffMs: number;
-  /** From sending a request to the head of its answer. */
+  /** From sending a request to the head of its answer, in ms. */
   sendingMs: number;
-  /** Reading bodies. */
+  /** Reading bodies, in ms. */
   readingMs: number;
 }
 

@@ -50,9 +50,15 @@ export interface MirrorOptions {
 
 /** Options of a run. */
 export interface RunOptions {
-  /** Ends the run, which then rejects with the signal's reason. What is in the copy stays, and the next run goes on. */
+  /**
+   * Ends the run, which then rejects with the signal's reason. What is in the copy stays, and the next run goes on.
+   * @default none
+   */
   signal?: AbortSignal | undefined;
-  /** Called after each page that was saved. An error that it throws ends the run. */
+  /**
+   * Called after each page that was saved. An error that it throws ends the run.
+   * @default none
+   */
   onProgress?: ((progress: MirrorProgress) => void) | undefined;
   /**
    * Reads everything, finds what the service no longer has, and finds out anew which lists honour `modifiedSince`.
@@ -65,11 +71,20 @@ export interface RunOptions {
 export interface WatchOptions {
   /** From the beginning of a run to that of the next, in ms. A run that takes longer is followed by the next at once. */
   everyMs: number;
-  /** Ends the watch; the run that is under way is interrupted. */
+  /**
+   * Ends the watch; the run that is under way is interrupted.
+   * @default none
+   */
   signal?: AbortSignal | undefined;
-  /** Called after each page that was saved. */
+  /**
+   * Called after each page that was saved.
+   * @default none
+   */
   onProgress?: ((progress: MirrorProgress) => void) | undefined;
-  /** Called after each run. */
+  /**
+   * Called after each run.
+   * @default none
+   */
   onReport?: ((report: MirrorReport) => void) | undefined;
   /**
    * Called when a run fails; the watch goes on. Without it, or when it throws, the watch rejects.

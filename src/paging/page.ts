@@ -92,7 +92,10 @@ export interface PagingOptions {
    * @default the first page that the parameters ask for
    */
   from?: Checkpoint | undefined;
-  /** Called after each page. An error that it throws ends the iteration. */
+  /**
+   * Called after each page. An error that it throws ends the iteration.
+   * @default none
+   */
   onProgress?: ((progress: PagingProgress) => void) | undefined;
 }
 

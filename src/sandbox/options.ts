@@ -43,7 +43,7 @@ export type SandboxStockLevel = Partial<Pick<StockLevel, "onOrder" | "committed"
 export interface SandboxRateLimit {
   /** Requests allowed in one interval, token requests included. @default 100 */
   requests?: number;
-  /** Length of the interval in milliseconds. @default 60_000 */
+  /** Length of the interval in ms. @default 60_000 */
   intervalMs?: number;
   /** `sliding`: any stretch of that length. `fixed`: counted from zero at each multiple of it. @default "sliding" */
   window?: "sliding" | "fixed";
@@ -65,7 +65,7 @@ export type TransactionForm = "object" | "number" | "text" | "nested" | "empty" 
 export interface SandboxOptions {
   /** Integration users. The first one is what `sandbox.credentials` gives. @default one that may do everything */
   clients?: readonly SandboxClient[];
-  /** @default four: 1 Central, 2 North, 3 South, 4 Returns */
+  /** The warehouses that there are. @default four: 1 Central, 2 North, 3 South, 4 Returns */
   warehouses?: readonly SandboxWarehouse[];
   /** Items, or how many to make from `seed`. @default 250; none but the lots' own when `lots` is an array */
   items?: number | readonly SandboxItem[];
@@ -81,7 +81,7 @@ export interface SandboxOptions {
   rateLimit?: SandboxRateLimit | false;
   /** How long a token is good for, in seconds. @default 3600 */
   tokenTtlSeconds?: number;
-  /** Time each answer takes, in milliseconds, or `[min, max]`; half before the request takes effect. @default 0 */
+  /** Time each answer takes, in ms, or `[min, max]`; half before the request takes effect. @default 0 */
   latencyMs?: number | readonly [min: number, max: number];
   /** The clock, in milliseconds since the epoch. @default Date.now, looked up at each use */
   now?: () => number;

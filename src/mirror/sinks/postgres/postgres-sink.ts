@@ -10,11 +10,20 @@ import { currentSchema, makeTables } from "./postgres-schema.js";
 
 /** Where {@link postgresSink} keeps a copy: exactly one of `pool`, `client` and `connectionString`. */
 export interface PostgresSinkOptions {
-  /** A `Pool` of `pg`. It is used, and never closed. */
+  /**
+   * A `Pool` of `pg`. It is used, and never closed.
+   * @default one of `pool`, `client` and `connectionString` is required
+   */
   pool?: PostgresQueryable | undefined;
-  /** A connected `Client` of `pg`, outside of a transaction. It is used, and never closed. */
+  /**
+   * A connected `Client` of `pg`, outside of a transaction. It is used, and never closed.
+   * @default see `pool`
+   */
   client?: PostgresQueryable | undefined;
-  /** Address of the database, for a connection of the sink's own. It needs the package `pg`. */
+  /**
+   * Address of the database, for a connection of the sink's own. It needs the package `pg`.
+   * @default see `pool`
+   */
   connectionString?: string | undefined;
   /**
    * The schema that holds the tables; made where there is none.
