@@ -35,13 +35,18 @@ export function queueingLimiter(
   });
 
   return {
-    async acquire(request) {
-      request.lifetime.throwIfEnded();
-      const order = request.order ?? ++arrivals;
-      const slot = lanes.crowd.all === 0 ? take(request, order) : undefined;
-      if (slot) return slot;
-      request.lifetime.reserve(earliest(request) - clock.now());
-      return wait(request, order);
+    acquire(request) {
+      // Not an async function: that would be one more promise for each call that waits.
+      try {
+        request.lifetime.throwIfEnded();
+        const order = request.order ?? ++arrivals;
+        const slot = lanes.crowd.all === 0 ? take(request, order) : undefined;
+        if (slot) return Promise.resolve(slot);
+        request.lifetime.reserve(earliest(request) - clock.now());
+        return wait(request, order);
+      } catch (error) {
+        return Promise.reject(error);
+      }
     },
     pause(delayMs) {
       if (!pause.begin(delayMs)) return;

@@ -137,7 +137,7 @@ export class Inventory {
    * Source: `POST /Inventory/Move`.
    * @throws OutcomeUnknownError when it was sent and no answer came.
    */
-  async move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
+  move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
     return this.#transact("Move", moveSchema, input, options);
   }
 
@@ -147,7 +147,7 @@ export class Inventory {
    * Source: `POST /Inventory/Issue`.
    * @throws OutcomeUnknownError when it was sent and no answer came.
    */
-  async issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
+  issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
     return this.#transact("Issue", issueSchema, input, options);
   }
 

@@ -73,7 +73,7 @@ export class Items {
    * Source: `GET /Item?key=…&type=id`.
    * @throws NotFoundError when there is no such item.
    */
-  async get(shortID: string, options?: RequestOptions): Promise<Item> {
+  get(shortID: string, options?: RequestOptions): Promise<Item> {
     return this.#lookUp("get", "shortID", shortID, "id", options);
   }
 
@@ -83,7 +83,7 @@ export class Items {
    * Source: `GET /Item?key=…&type=alias`.
    * @throws NotFoundError when there is no such alias.
    */
-  async getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
+  getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
     return this.#lookUp("getByAlias", "alias", alias, "alias", options);
   }
 
