@@ -30,6 +30,8 @@ export async function admit(gate: Gate, call: Call): Promise<Admission> {
   try {
     for (let round = 1; ; round += 1) {
       if (gate.closed) lifetime.end({ kind: "closed" });
+      // Before a token is asked for in vain.
+      lifetime.throwIfEnded();
       const needsToken = !request.isTokenRequest;
       if (needsToken) await gate.tokens.ready(lifetime);
       const slot = await gate.limiter.acquire({
@@ -44,7 +46,6 @@ export async function admit(gate: Gate, call: Call): Promise<Admission> {
         return { slot, token: needsToken ? token : undefined };
       }
       slot.giveBack();
-      lifetime.throwIfEnded();
     }
   } finally {
     const pausedMs = gate.limiter.pausedMs() - pausedBefore;

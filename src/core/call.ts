@@ -51,7 +51,8 @@ export interface CallSettings {
 
 const REPEATABLE = new Set(["PUT", "DELETE"]);
 
-let calls = 0;
+/** The ES module and the CommonJS copy of the package share the channels of a process, so each counts from elsewhere. */
+let calls = Math.floor(Math.random() * 1e6) * 1e9;
 
 /** A call under way. */
 export class Call implements RetryState {

@@ -1,6 +1,6 @@
 /** What all events of one call have in common. */
 export interface CallIdentity {
-  /** The same for all events of one call: a number that counts the calls of this copy of the package. */
+  /** The same for all events of one call, and another for each call of the process. It rises; where it begins says nothing. */
   call: number;
   /** HTTP method. */
   method: string;
@@ -44,9 +44,12 @@ export interface EndEvent extends CallIdentity {
   durationMs: number;
   /** How often it was sent. */
   attempts: number;
-  /** The status of the last answer; `undefined` when none came. */
+  /** The status of the answer to the last sending; `undefined` when none came. */
   status: number | undefined;
-  /** The name of the error that the caller got, such as `NotFoundError`; `undefined` after a success. */
+  /**
+   * The name of the error that the caller got, such as `NotFoundError`; `undefined` after a success. Where a signal was
+   * aborted with something that has no name, its type, such as `string`.
+   */
   error: string | undefined;
 }
 

@@ -61,14 +61,12 @@ export function createPipeline(own: PipelineOptions): Pipeline {
 
   return {
     send: Object.assign(
-      async <T>(request: CallRequest<T>, options = NO_OPTIONS, leave?: AbortSignal): Promise<T> => {
-        if (options !== NO_OPTIONS) checkRequestOptions(`${request.method} ${request.path}`, options);
-        const payload = encodePayload(request);
-        const { signal, totalTimeoutMs = own.totalTimeoutMs, priority } = options;
-        const lifetime = new Lifetime([signal, leave], totalTimeoutMs);
-        const wanted = priority === undefined ? request : { ...request, priority };
-        const settings = options === NO_OPTIONS ? own : settingsOf(options);
-        return run(request, new Call(wanted, payload, settings, lifetime));
+      <T>(request: CallRequest<T>, options?: RequestOptions, leave?: AbortSignal): Promise<T> => {
+        try {
+          return run(request, callOf(request, options, leave));
+        } catch (error) {
+          return Promise.reject(error);
+        }
       },
       { limiter: () => own.limiter },
     ),
@@ -77,6 +75,15 @@ export function createPipeline(own: PipelineOptions): Pipeline {
       return closing;
     },
   };
+
+  function callOf(request: CallRequest<unknown>, options = NO_OPTIONS, leave?: AbortSignal): Call {
+    if (options !== NO_OPTIONS) checkRequestOptions(`${request.method} ${request.path}`, options);
+    const payload = encodePayload(request);
+    const { signal, totalTimeoutMs = own.totalTimeoutMs, priority } = options;
+    const lifetime = new Lifetime([signal, leave], totalTimeoutMs);
+    const wanted = priority === undefined ? request : { ...request, priority };
+    return new Call(wanted, payload, options === NO_OPTIONS ? own : settingsOf(options), lifetime);
+  }
 
   function settingsOf({ timeoutMs = own.timeoutMs, retry, headers, onResponse }: RequestOptions): CallSettings {
     return {
@@ -90,27 +97,27 @@ export function createPipeline(own: PipelineOptions): Pipeline {
   async function run<T>({ answer }: CallRequest<T>, call: Call): Promise<T> {
     calls.add(call);
     own.reporter.emit("start", { ...call.identity, url: own.baseUrl + call.request.path });
-    let error: unknown;
+    let failed: string | undefined;
     try {
       const response = await withRetry(tools, call, attempt);
       return await answer(response, call, own.check);
     } catch (failure) {
-      error = publicError(call, failure);
+      const error = publicError(call, failure);
+      failed = String(fieldOf(error, "name") || typeof error);
       throw error;
     } finally {
       call.lifetime.dispose();
       calls.delete(call);
       if (calls.size === 0) whenIdle?.();
-      tellEnd(call, error);
+      tellEnd(call, failed);
     }
   }
 
-  function tellEnd({ identity, trace, attempts, settings, startedAt, begunAt }: Call, error: unknown): void {
+  function tellEnd({ identity, trace, attempts, settings, startedAt, begunAt }: Call, error: string | undefined): void {
     const { onResponse } = settings;
     const head = trace?.head;
     const durationMs = now() - startedAt;
-    const name = error === undefined ? undefined : String(fieldOf(error, "name"));
-    own.reporter.end({ ...identity, startedAt: begunAt, durationMs, attempts, status: head?.status, error: name });
+    own.reporter.end({ ...identity, startedAt: begunAt, durationMs, attempts, status: head?.status, error });
     if (!onResponse || !head) return;
     const { method, path } = identity;
     own.reporter.guard("onResponse", () => onResponse(redactData({ ...head, method, path, attempts, durationMs })));

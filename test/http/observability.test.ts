@@ -1,42 +1,6 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { afterEach, expect, it } from "vitest";
-import { type DiagnosticsMessages, InventoryClient, VERSION } from "../../src/index.js";
-import { createSandbox } from "../../src/sandbox/index.js";
-
-type Channel = keyof DiagnosticsMessages;
-type Heard = { [Name in Channel]: { channel: Name; message: DiagnosticsMessages[Name] } }[Channel];
-
-const CHANNELS: Channel[] = ["stocklot:request", "stocklot:retry", "stocklot:rate-limit", "stocklot:token"];
-const SECRET = "a-very-secret-secret";
-
-let listeners: [Channel, (message: unknown) => void][] = [];
-afterEach(() => {
-  for (const [channel, listener] of listeners) unsubscribe(channel, listener);
-  listeners = [];
-});
-
-function listen(): Heard[] {
-  const heard: Heard[] = [];
-  for (const channel of CHANNELS) {
-    const listener = (message: unknown) => void heard.push({ channel, message } as Heard);
-    listeners.push([channel, listener]);
-    subscribe(channel, listener);
-  }
-  return heard;
-}
-
-function sandboxClient(options: ConstructorParameters<typeof InventoryClient>[0] = {}) {
-  const sandbox = createSandbox({ items: 3, lots: 10, clients: [{ clientId: "acme", clientSecret: SECRET }] });
-  const client = new InventoryClient({
-    baseUrl: sandbox.baseUrl,
-    clientId: "acme",
-    clientSecret: SECRET,
-    fetch: sandbox.fetch,
-    retry: { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [1, 2] },
-    ...options,
-  });
-  return { sandbox, client };
-}
+import { expect, it } from "vitest";
+import { VERSION } from "../../src/index.js";
+import { endsOf, hear, listen, SECRET, sandboxClient } from "../support/observed.js";
 
 it("the channels tell the way of a call, its retries, pauses and tokens", async () => {
   const { sandbox, client } = sandboxClient();
@@ -75,7 +39,7 @@ it("the channels tell how a call failed, also one that was never sent, and show 
   const { sandbox, client } = sandboxClient();
   const heard = listen();
   await expect(client.items.get("NONE")).rejects.toThrow();
-  const ends = () => heard.flatMap(({ message }) => (message.type === "end" ? message : []));
+  const ends = () => endsOf(heard);
   expect(ends().map(({ path, status, error }) => [path, status, error])).toEqual([
     ["/Token", 200, undefined],
     ["/Item", 404, "NotFoundError"],
@@ -93,9 +57,7 @@ it("the channels tell how a call failed, also one that was never sent, and show 
 it("a listener that changes what it is told changes nothing for others", async () => {
   const seen: unknown[] = [];
   const { client } = sandboxClient({ hooks: { response: (event) => void seen.push(event.path) } });
-  const spoil = (message: unknown) => Reflect.set(Object(message), "path", "spoilt");
-  listeners.push(["stocklot:request", spoil]);
-  subscribe("stocklot:request", spoil);
+  hear("stocklot:request", (message) => Reflect.set(Object(message), "path", "spoilt"));
   await client.items.list().page();
   expect(seen).toEqual(["/Token", "/Item"]);
 });
