@@ -23,113 +23,122 @@ interface Barren {
 }
 
 /** How far a list has been read without a gap. */
-export class GaplessProgress<T> {
+export interface GaplessProgress<T> {
   /** Position up to which the list has been read, as far as is known: others move it all the time. */
-  end = 0;
+  readonly end: number;
   /** Position up to which the list is known to have been read. Less than `end` where that is a guess. */
-  low = 0;
+  readonly low: number;
   /** Records in the list when that was so. */
-  totalCount = 0;
+  readonly totalCount: number;
   /** Which answer told it, from 1; 0 before the first page. */
-  arrivedAt = 0;
-
+  readonly arrivedAt: number;
+  readonly begun: boolean;
   readonly delivery: Delivery<T>;
-  readonly #stream: PageStream<T>;
-  readonly #plan: GaplessPlan;
-  #base: number | undefined;
-  #freshStarts = 0;
-  #barren: Barren | undefined;
-
-  constructor(stream: PageStream<T>, delivery: Delivery<T>, plan: GaplessPlan, from?: Checkpoint) {
-    this.#stream = stream;
-    this.delivery = delivery;
-    this.#plan = plan;
-    if (from === undefined) return;
-    this.#base = from.end;
-    this.moveTo(from.end, from.totalCount);
-  }
-
-  get begun(): boolean {
-    return this.#base !== undefined;
-  }
-
   /** What was read ends elsewhere now. */
-  moveTo(end: number, totalCount: number): void {
-    this.end = end;
-    this.low = end;
-    this.totalCount = totalCount;
-  }
-
-  overlapOf(page: Page<T>): Overlap {
-    return overlapOf(page, this.delivery);
-  }
-
+  moveTo(end: number, totalCount: number): void;
+  overlapOf(page: Page<T>): Overlap;
   /** Takes a page that is joined to what was read before, or the first one. Gives its new records. */
-  accept(read: PageRead<T>, { continuity, first, last }: Overlap = this.overlapOf(read.page)): T[] {
-    const { value, totalCount } = read.page;
-    const offset = offsetOf(read.page);
-    if (first >= 0) this.#freshStarts = 0;
-    else if (this.begun) this.#countFreshStart();
-    this.#base ??= offset;
-    const elapsed = read.arrivedAt - this.arrivedAt;
-    const fresh = this.delivery.fresh(value, this.#firstWanted({ first, last }, elapsed));
-    if (continuity === "joined" && last >= 0 && elapsed > 0) {
-      this.#plan.noteShift((this.end - (offset + last + 1)) / elapsed);
-    }
-    this.low = offset + value.length;
-    this.end = continuity === "covered" ? Math.max(this.low, this.#grownEnd(read)) : this.low;
-    this.totalCount = totalCount;
-    this.arrivedAt = read.arrivedAt;
-    return fresh;
-  }
+  accept(read: PageRead<T>, overlap?: Overlap): T[];
+  /** The page as the consumer gets it. */
+  give(read: PageRead<T>, fresh: T[]): Given<T>;
+}
+
+export function createGaplessProgress<T>(
+  stream: PageStream<T>,
+  delivery: Delivery<T>,
+  plan: GaplessPlan,
+  from?: Checkpoint,
+): GaplessProgress<T> {
+  let base = from?.end;
+  let end = base ?? 0;
+  let low = end;
+  let totalCount = from?.totalCount ?? 0;
+  let arrivedAt = 0;
+  let freshStarts = 0;
+  let barren: Barren | undefined;
+
+  return {
+    get end() {
+      return end;
+    },
+    get low() {
+      return low;
+    },
+    get totalCount() {
+      return totalCount;
+    },
+    get arrivedAt() {
+      return arrivedAt;
+    },
+    get begun() {
+      return base !== undefined;
+    },
+    delivery,
+    moveTo(there, total) {
+      end = low = there;
+      totalCount = total;
+    },
+    overlapOf: (page) => overlapOf(page, delivery),
+    accept(read, { continuity, first, last } = overlapOf(read.page, delivery)) {
+      const { page } = read;
+      const offset = offsetOf(page);
+      if (first >= 0) freshStarts = 0;
+      else if (base !== undefined) countFreshStart();
+      base ??= offset;
+      const elapsed = read.arrivedAt - arrivedAt;
+      const fresh = delivery.fresh(page.value, firstWanted(base, { first, last }, elapsed));
+      if (continuity === "joined" && last >= 0 && elapsed > 0) plan.noteShift((end - (offset + last + 1)) / elapsed);
+      low = offset + page.value.length;
+      end = continuity === "covered" ? Math.max(low, grownEnd(read)) : low;
+      totalCount = page.totalCount;
+      arrivedAt = read.arrivedAt;
+      return fresh;
+    },
+    give(read, fresh) {
+      const { page, sentAt } = read;
+      const last = barren;
+      const excused = last !== undefined && isExcused(read, last);
+      if (fresh.length > 0) barren = undefined;
+      else if (last === undefined || sentAt >= last.noticedAt) {
+        const growths = (last?.growths ?? 0) + (excused ? 1 : 0);
+        barren = { noticedAt: stream.answers, totalCount: page.totalCount, growths };
+      }
+      return delivery.give(page, fresh, { end, totalCount, pageSize: plan.cap }, excused);
+    },
+  };
 
   /** Position 0 was reached without meeting a known record: all have been removed, or many added. Not time and again. */
-  #countFreshStart(): void {
-    this.#freshStarts += 1;
-    if (this.#freshStarts <= MAX_FRESH_STARTS) return;
+  function countFreshStart(): void {
+    freshStarts += 1;
+    if (freshStarts <= MAX_FRESH_STARTS) return;
     throw new PaginationError(
       "Back at the start of the list, none of the records read so far is there: they do not keep their keys, or their order.",
     );
-  }
-
-  /** Index of the first record of a page that may be given. What was seen is not given again anyway. */
-  #firstWanted({ first, last }: Pick<Overlap, "first" | "last">, elapsed: number): number {
-    // On a page older than what was read last, what is unknown among the known has been removed since.
-    if (elapsed <= 0) return last + 1;
-    // Before a record that is known, an iteration that began further on was not asked for what comes now, and one that goes on
-    // from a checkpoint has given all that was there all the time.
-    return this.#base ? Math.max(0, first) : 0;
   }
 
   /**
    * Where what was read most likely ends when a page holds nothing else: the list has grown before it. If it was so for the
    * page before as well, the total does not tell how much, and the search for it begins from the other side.
    */
-  #grownEnd(read: PageRead<T>): number {
-    const { totalCount } = read.page;
-    const again = this.#barren !== undefined && !this.#isExcused(read, this.#barren);
-    return again ? totalCount : this.end + totalCount - this.totalCount;
+  function grownEnd(read: PageRead<T>): number {
+    const total = read.page.totalCount;
+    return barren !== undefined && !isExcused(read, barren) ? total : end + total - totalCount;
   }
+}
 
-  /**
-   * True if a page without a new record is no reason to give up: it was asked for before the last such page was noticed, or
-   * the list has grown since.
-   */
-  #isExcused({ page, sentAt }: PageRead<T>, { noticedAt, totalCount, growths }: Barren): boolean {
-    return sentAt < noticedAt || (page.totalCount > totalCount && growths < MAX_GROWTHS);
-  }
+/** Index of the first record of a page that may be given. What was seen is not given again anyway. */
+function firstWanted(base: number, { first, last }: Pick<Overlap, "first" | "last">, elapsed: number): number {
+  // On a page older than what was read last, what is unknown among the known has been removed since.
+  if (elapsed <= 0) return last + 1;
+  // Before a record that is known, an iteration that began further on was not asked for what comes now, and one that goes on
+  // from a checkpoint has given all that was there all the time.
+  return base === 0 ? 0 : Math.max(0, first);
+}
 
-  /** The page as the consumer gets it. */
-  give(read: PageRead<T>, fresh: T[]): Given<T> {
-    const last = this.#barren;
-    const excused = last !== undefined && this.#isExcused(read, last);
-    if (fresh.length > 0) {
-      this.#barren = undefined;
-    } else if (last === undefined || read.sentAt >= last.noticedAt) {
-      const { totalCount } = read.page;
-      this.#barren = { noticedAt: this.#stream.answers, totalCount, growths: (last?.growths ?? 0) + (excused ? 1 : 0) };
-    }
-    const { end, totalCount } = this;
-    return this.delivery.give(read.page, fresh, { end, totalCount, pageSize: this.#plan.cap }, excused);
-  }
+/**
+ * True if a page without a new record is no reason to give up: it was asked for before the last such page was noticed, or
+ * the list has grown since.
+ */
+function isExcused({ page, sentAt }: PageRead<unknown>, { noticedAt, totalCount, growths }: Barren): boolean {
+  return sentAt < noticedAt || (page.totalCount > totalCount && growths < MAX_GROWTHS);
 }

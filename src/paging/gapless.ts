@@ -2,7 +2,7 @@ import { bridge } from "./bridge.js";
 import type { Checkpoint } from "./checkpoint.js";
 import { type Delivery, type Given, refuseEmptyPageWithMore } from "./delivery.js";
 import type { GaplessPlan } from "./gapless-plan.js";
-import { GaplessProgress } from "./gapless-progress.js";
+import { createGaplessProgress, type GaplessProgress } from "./gapless-progress.js";
 import type { PageRequest } from "./page.js";
 import type { PageStream } from "./page-stream.js";
 import { rejoin } from "./rejoin.js";
@@ -20,7 +20,7 @@ export async function* readGapless<T>(
   plan: GaplessPlan,
   from?: Checkpoint,
 ): AsyncGenerator<Given<T>, void> {
-  const progress = new GaplessProgress(stream, delivery, plan, from);
+  const progress = createGaplessProgress(stream, delivery, plan, from);
   stream.pace = 1;
   if (from !== undefined) await rejoin(stream, progress, plan, from.keys);
   for (;;) {
