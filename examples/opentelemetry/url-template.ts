@@ -1,0 +1,27 @@
+/** The paths of the service's document, those without a parameter first. `openapi.json` has the same. */
+const TEMPLATES = [
+  "/Token",
+  "/Item",
+  "/Item/All",
+  "/Inventory",
+  "/Inventory/StockLevels",
+  "/Inventory/Receive",
+  "/Inventory/Move",
+  "/Inventory/Issue",
+  "/Item/{item}",
+  "/Inventory/{wid}",
+  "/Inventory/StockLevels/{wid}",
+];
+
+const PATTERNS = TEMPLATES.map((template) => ({
+  template,
+  pattern: new RegExp(`^${template.replace(/\{\w+\}/, "[^/]+")}$`),
+}));
+
+/**
+ * The path of an endpoint without the values in it, so that all calls of it have one name: `/Inventory/{wid}` for
+ * `/Inventory/3`. `undefined` for endpoints that the document does not show; add those that you call.
+ */
+export function urlTemplate(path: string): string | undefined {
+  return PATTERNS.find(({ pattern }) => pattern.test(path))?.template;
+}
