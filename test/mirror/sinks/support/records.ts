@@ -80,6 +80,12 @@ const anyNumber = () =>
     ),
   );
 
+/**
+ * Not a single character that JSON escapes: V8 13.6, that of Node.js 24, may take one such name for another when it parses
+ * ({"a":1,"\\n":null} gives the name of a backslash where an object with that name was parsed before).
+ */
+const isSafeName = (name: string) => JSON.stringify(name).length === name.length + 2 || name.length !== 1;
+
 const anyJson = () =>
   fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(
@@ -89,7 +95,7 @@ const anyJson = () =>
       anyNumber(),
       anyText(),
       fc.array(tie("value"), { maxLength: 3 }),
-      fc.dictionary(anyText(), tie("value"), { maxKeys: 3, noNullPrototype: true }),
+      fc.dictionary(anyText().filter(isSafeName), tie("value"), { maxKeys: 3, noNullPrototype: true }),
     ),
   })).value;
 
@@ -117,7 +123,7 @@ export function anyRecord(resource: MirrorResource, key: number): fc.Arbitrary<M
   return fc
     .tuple(
       fc.record(Object.fromEntries(documented)),
-      fc.dictionary(anyName(), anyJson(), { maxKeys: 3, noNullPrototype: true }),
+      fc.dictionary(anyName().filter(isSafeName), anyJson(), { maxKeys: 3, noNullPrototype: true }),
     )
     .map(([fields, others]) => {
       const given = Object.entries({ ...others, ...fields }).filter(([, value]) => value !== undefined);
