@@ -1,0 +1,126 @@
+import { Console } from "node:console";
+import { Writable } from "node:stream";
+import pino from "pino";
+import { expect, it } from "vitest";
+import winston from "winston";
+import type { Logger } from "../../src/index.js";
+import { SECRET, sandboxClient } from "../support/observed.js";
+
+type Line = [level: string, message: string];
+
+/** A logger that lets pass what is at least so urgent, and what it has written. */
+interface Tried {
+  logger: Logger;
+  lines(): Line[];
+}
+
+function memory() {
+  const written: string[] = [];
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      written.push(...String(chunk).trimEnd().split("\n"));
+      done();
+    },
+  });
+  return { written, stream };
+}
+
+const LOGGERS: Record<string, (level: "debug" | "warn") => Tried> = {
+  pino(level) {
+    const { written, stream } = memory();
+    const parse = (line: string): { level: number; msg: string; module: string } => JSON.parse(line);
+    return {
+      logger: pino({ level }, stream).child({ module: "stock" }),
+      lines: () =>
+        written.map(parse).map(({ level, msg, module }) => {
+          expect(module).toBe("stock");
+          return [pino.levels.labels[level] ?? "", msg];
+        }),
+    };
+  },
+  winston(level) {
+    const { written, stream } = memory();
+    const { combine, splat, json } = winston.format;
+    const parse = (line: string): { level: string; message: string } => JSON.parse(line);
+    return {
+      logger: winston.createLogger({
+        level,
+        // splat() puts values in for %s, where there are some.
+        format: combine(splat(), json()),
+        transports: [new winston.transports.Stream({ stream })],
+      }),
+      lines: () => written.map(parse).map(({ level, message }) => [level, message]),
+    };
+  },
+};
+
+/** A call with all that is logged: attempts, answers, a token, a retry, a pause and a hook that throws. */
+async function call(logger: Logger): Promise<void> {
+  const { sandbox, client } = sandboxClient({
+    logger,
+    hooks: {
+      token: () => {
+        throw new Error(`%s and 100 %d of {x}, "${SECRET}"`);
+      },
+    },
+  });
+  sandbox.addFault({ path: "/Item", times: 1, fault: 503 });
+  sandbox.addFault({ path: "/Item", times: 1, fault: 429 });
+  await client.items.discontinue("50 %d").catch(() => {});
+  await client.items.list().page();
+}
+
+const EXPECTED: Line[] = [
+  ["debug", "POST /Token (attempt 1)"],
+  ["debug", "POST /Token: 200 after N ms"],
+  ["error", 'the token hook threw: %s and 100 %d of {x}, "[redacted]"'],
+  ["debug", "a new token, good until T"],
+  ["debug", "DELETE /Item/50%20%25d (attempt 1)"],
+  ["debug", "DELETE /Item/50%20%25d: 404 after N ms"],
+  ["debug", "GET /Item (attempt 1)"],
+  ["debug", "GET /Item: 503 after N ms"],
+  ["info", "GET /Item: attempt 1 failed (HTTP 503); again in N ms"],
+  ["debug", "GET /Item (attempt 2)"],
+  ["debug", "GET /Item: 429 after N ms"],
+  ["warn", "GET /Item: 429, all requests pause for 0 s"],
+  ["info", "GET /Item: attempt 2 failed (HTTP 429); again in 0 ms"],
+  ["debug", "GET /Item (attempt 3)"],
+  ["debug", "GET /Item: 200 after N ms"],
+].map(([level = "", message]) => [level, `stocklot: ${message}`]);
+
+/** A line without what differs from run to run. */
+const steady = ([level, message]: Line): Line => [
+  level,
+  message
+    .replace(/after \d+ ms/, "after N ms")
+    .replace(/503\); again in \d+ ms/, "503); again in N ms")
+    .replace(/until \S+Z$/, "until T"),
+];
+
+it.each(
+  Object.entries(LOGGERS),
+)("%s writes each line once, at its level, in order and as it is", async (_name, make) => {
+  const { logger, lines } = make("debug");
+  await call(logger);
+  await expect.poll(() => lines().map(steady)).toEqual(EXPECTED);
+});
+
+it.each(Object.entries(LOGGERS))("%s leaves out what is below its level", async (_name, make) => {
+  const { logger, lines } = make("warn");
+  await call(logger);
+  await expect.poll(lines).toEqual(EXPECTED.filter(([level]) => level === "warn" || level === "error"));
+});
+
+it("the console writes each line once, warnings and errors to stderr", async () => {
+  const [out, err] = [memory(), memory()];
+  await call(new Console({ stdout: out.stream, stderr: err.stream }));
+  const isLoud = ([level]: Line) => level === "warn" || level === "error";
+  const texts = (written: string[]) => written.map((message) => steady(["", message])[1]);
+  expect(texts(out.written)).toEqual(EXPECTED.filter((line) => !isLoud(line)).map(([, message]) => message));
+  expect(texts(err.written)).toEqual(EXPECTED.filter(isLoud).map(([, message]) => message));
+});
+
+it("a winston logger with the levels of syslog, which has no warn, is refused at once", () => {
+  const logger = winston.createLogger({ levels: winston.config.syslog.levels });
+  expect(() => sandboxClient({ logger })).toThrow("logger: must have debug, info, warn and error");
+});
