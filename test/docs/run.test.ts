@@ -1,0 +1,63 @@
+import { InventoryClient } from "stocklot";
+import { createSandbox, type SandboxServer } from "stocklot/sandbox";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findRedis, type TestRedis } from "../redis/support/redis-server.js";
+import { buildSnippets, type Runnable } from "./support/run-snippet.js";
+import { snippets } from "./support/snippets.js";
+
+/** Addresses as the pages have them. */
+const SERVICE = "https://inventory.example.com/api/v1";
+const REDIS = "redis://127.0.0.1:6379";
+
+/** Snippets that are marked `no-run`, and why. */
+const NOT_RUN: Readonly<Record<string, string>> = {};
+
+const all = snippets();
+const marked = all.filter(({ info }) => info.includes("no-run"));
+const run = all.filter((snippet) => !marked.includes(snippet));
+
+const sandbox = createSandbox({
+  clients: [
+    { clientId: "reader", clientSecret: "secret" },
+    ...["scanner", "mirror"].map((clientId) => ({ clientId, clientSecret: "…" })),
+  ],
+  rateLimit: false,
+});
+let server: SandboxServer;
+let redis: TestRedis | undefined;
+let programs: Runnable;
+
+beforeAll(async () => {
+  const { baseUrl, credentials, fetch } = sandbox;
+  const client = new InventoryClient({ baseUrl, ...credentials, fetch });
+  await client.items.create({ shortID: "BOLT-M8", description: "Bolt M8" });
+  server = await sandbox.listen();
+  redis = await findRedis();
+  programs = await buildSnippets(
+    run,
+    { [SERVICE]: server.url, ...(redis && { [REDIS]: redis.url }) },
+    {
+      STOCKLOT_BASE_URL: server.url,
+      STOCKLOT_CLIENT_ID: credentials.clientId,
+      STOCKLOT_CLIENT_SECRET: credentials.clientSecret,
+    },
+  );
+}, 60_000);
+afterAll(async () => {
+  programs?.remove();
+  await server?.close();
+  await redis?.close();
+});
+
+describe.concurrent("every snippet of the README and the guides runs, and ends by itself", { timeout: 90_000 }, () => {
+  it.each(run.map((snippet) => [snippet.name, snippet] as const))("%s", async (_name, snippet) => {
+    if (snippet.code.includes(REDIS) && !redis) return console.warn(`${snippet.name} is not run: there is no Redis`);
+    const { exitCode, output } = await programs.run(snippet);
+    expect(exitCode, output).toBe(0);
+  });
+});
+
+it("only a handful are not run, each for a reason", () => {
+  expect(marked.map(({ name }) => name)).toEqual(Object.keys(NOT_RUN));
+  expect(marked.length).toBeLessThan(4);
+});

@@ -1,0 +1,48 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The repository. */
+export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** A page, by its path in the repository. */
+export interface MarkdownPage {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** A fenced block of code. */
+export interface CodeBlock {
+  readonly page: string;
+  /** Line of the fence, from 1. */
+  readonly line: number;
+  /** What stands behind the fence: the language, and what else. */
+  readonly info: string;
+  readonly code: string;
+}
+
+const inFolder = (folder: string) =>
+  readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join(folder, name));
+
+const read = (paths: string[]): MarkdownPage[] =>
+  paths.sort().map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
+
+/** README and guides: what people copy code from. */
+export const guides = (): MarkdownPage[] => read(["README.md", ...inFolder("docs")]);
+
+/** All that is written for people. */
+export const allPages = (): MarkdownPage[] => {
+  const folders = ["docs", "docs/decisions", "examples"];
+  return read([...inFolder(""), ...folders.flatMap(inFolder)]);
+};
+
+/** The blocks of a page whose language is one of these, in their order. */
+export function blocksOf({ path, text }: MarkdownPage, ...languages: string[]): CodeBlock[] {
+  return [...text.matchAll(/^```(.*)\n([\s\S]*?)^```$/gm)]
+    .map(({ index, 1: info = "", 2: code = "" }) => ({ page: path, line: lineAt(text, index), info, code }))
+    .filter(({ info }) => languages.includes(info.split(" ")[0] ?? ""));
+}
+
+export const lineAt = (text: string, index: number) => text.slice(0, index).split("\n").length;

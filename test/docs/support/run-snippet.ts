@@ -1,0 +1,119 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { ROOT } from "./markdown.js";
+import type { Snippet } from "./snippets.js";
+
+/** How a program ended. */
+export interface Ended {
+  /** Null when it was killed, as it is when it has not ended by itself in time. */
+  readonly exitCode: number | null;
+  readonly output: string;
+}
+
+/** Snippets, ready to be run one by one. */
+export interface Runnable {
+  run(snippet: Snippet): Promise<Ended>;
+  /** Removes what the snippets were built into, and what they wrote. */
+  remove(): void;
+}
+
+/** What a snippet is given: a client of the service that the environment names, or of a sandbox of its own. */
+function prelude({ given }: Snippet): string {
+  const lines: string[] = [];
+  if (given.length > 0) lines.push(`import { InventoryClient as GivenClient } from "stocklot";`);
+  if (given.includes("sandbox")) {
+    lines.push(
+      `import { createSandbox as createGivenSandbox } from "stocklot/sandbox";`,
+      `const sandbox = createGivenSandbox({ items: [{ shortID: "BOLT-8" }] });`,
+    );
+  }
+  if (given.includes("client")) {
+    const options = given.includes("sandbox")
+      ? "{ baseUrl: sandbox.baseUrl, ...sandbox.credentials, fetch: sandbox.fetch }"
+      : "";
+    lines.push(`const client = new GivenClient(${options});`);
+  }
+  return lines.join("");
+}
+
+const isTest = ({ code }: Snippet) => /from "vitest"/.test(code);
+
+/** A program that goes on until it is told to stop. */
+const waitsForSignal = ({ code }: Snippet) => code.includes(`process.once("SIGTERM"`);
+
+const fileOf = ({ name }: Snippet) => name.replace(/\W+/g, "-");
+
+const SECONDS_TO_END = 60;
+
+/**
+ * Builds snippets against the sources, since there may be no build of the package yet.
+ *
+ * @param addresses what stands in a snippet for an address, and the address to be used
+ */
+export async function buildSnippets(
+  snippets: readonly Snippet[],
+  addresses: Readonly<Record<string, string>>,
+  environment: Readonly<Record<string, string>>,
+): Promise<Runnable> {
+  const folder = mkdtempSync(join(tmpdir(), "stocklot-snippets-"));
+  // Packages that a snippet imports are found from here as from the repository.
+  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  for (const snippet of snippets) {
+    const code = Object.entries(addresses).reduce((text, [from, to]) => text.replaceAll(from, to), snippet.code);
+    writeFileSync(join(folder, `${fileOf(snippet)}.ts`), `${prelude(snippet)}${code}\nexport {};\n`);
+  }
+  const source = (path: string) => join(ROOT, "src", path, "index.ts");
+  await build({
+    entryPoints: snippets.map((snippet) => ({
+      in: join(folder, `${fileOf(snippet)}.ts`),
+      out: isTest(snippet) ? `${fileOf(snippet)}.test` : fileOf(snippet),
+    })),
+    outdir: folder,
+    outExtension: { ".js": ".mjs" },
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    packages: "external",
+    alias: {
+      stocklot: source(""),
+      ...Object.fromEntries(
+        ["bottleneck", "mirror", "msw", "redis", "sandbox"].map((entry) => [`stocklot/${entry}`, source(entry)]),
+      ),
+    },
+  });
+  const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
+  return {
+    run(snippet) {
+      const cwd = join(folder, `${fileOf(snippet)}-files`);
+      mkdirSync(cwd);
+      const argv = isTest(snippet)
+        ? [vitest, "run", "--root", folder, `${fileOf(snippet)}.test.mjs`]
+        : [join(folder, `${fileOf(snippet)}.mjs`)];
+      return end(argv, { cwd, env: { ...process.env, ...environment }, stopAtOutput: waitsForSignal(snippet) });
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function end(
+  argv: string[],
+  { stopAtOutput, ...options }: { cwd: string; env: NodeJS.ProcessEnv; stopAtOutput: boolean },
+): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, argv, { ...options, timeout: SECONDS_TO_END * 1_000, killSignal: "SIGKILL" });
+    let output = "";
+    const listen = (chunk: Buffer) => {
+      output += chunk.toString();
+    };
+    child.stdout.on("data", listen);
+    child.stderr.on("data", listen);
+    if (stopAtOutput) child.stdout.once("data", () => child.kill("SIGTERM"));
+    child.once("error", reject);
+    child.once("close", (exitCode) => resolve({ exitCode, output }));
+  });
+}

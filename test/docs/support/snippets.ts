@@ -1,0 +1,27 @@
+import { blocksOf, type CodeBlock, guides } from "./markdown.js";
+
+/** A block of TypeScript that people copy. */
+export interface Snippet extends CodeBlock {
+  /** Path of its own, as a compiler wants one. */
+  readonly name: string;
+  /** What it uses without having made it. */
+  readonly given: Given[];
+}
+
+/** What a snippet may use without having made it. */
+export type Given = "client" | "sandbox";
+
+const GIVEN: readonly Given[] = ["client", "sandbox"];
+
+/** Every snippet of README and guides. */
+export const snippets = (): Snippet[] =>
+  guides().flatMap((page) =>
+    blocksOf(page, "ts").map((block) => ({
+      ...block,
+      name: `${block.page} line ${block.line}.ts`,
+      given: GIVEN.filter((name) => uses(block.code, name) && !makes(block.code, name)),
+    })),
+  );
+
+const uses = (code: string, name: string) => new RegExp(`\\b${name}\\b`).test(code);
+const makes = (code: string, name: string) => new RegExp(`\\b(const|let) ${name}\\b`).test(code);
