@@ -1,0 +1,73 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
+import { allPages, blocksOf, ROOT } from "./support/markdown.js";
+
+const scripts: Record<string, string> = manifest.scripts;
+const packages = new Set([
+  manifest.name,
+  ...Object.keys({ ...manifest.peerDependencies, ...manifest.dependencies, ...manifest.devDependencies }),
+]);
+
+/** Commands of npm itself that the pages use. */
+const OWN_COMMANDS = new Set(["ci", "test", "init", "pkg", "version", "pack", "publish", "audit"]);
+
+/** What is wrong with a command of a page. */
+function problemOf(command: string): string | undefined {
+  const [program = "", ...words] = command
+    .replace(/\s#.*$/, "")
+    .trim()
+    .split(/\s+/)
+    .filter((word) => !/^[A-Z][A-Z_]*=/.test(word));
+  const [first = "", second = ""] = words.filter((word) => !word.startsWith("-"));
+  const path = words.find((word) => /^[\w./-]+\.ts$/.test(word));
+  if (path !== undefined && !existsSync(join(ROOT, path))) return `there is no ${path}`;
+  switch (program) {
+    case "npm":
+      if (first === "run") return second in scripts ? undefined : `there is no script ${second}`;
+      if (first === "install") return packages.has(second) ? undefined : `${second} is none of our packages`;
+      return OWN_COMMANDS.has(first) ? undefined : `npm ${first}?`;
+    case "npx":
+      return packages.has(first) || first in manifest.bin ? undefined : `${first} is none of our packages`;
+    case "mkdir":
+    case "cd":
+    case "node":
+    case "git":
+    case "":
+      return undefined;
+    default:
+      return `what is ${program}?`;
+  }
+}
+
+const commandsOf = (code: string) => code.replaceAll("\\\n", " ").split(/\n|&&/);
+
+const blocks = allPages().flatMap((page) => blocksOf(page, "sh"));
+
+it("every command that the pages tell people to run exists", () => {
+  expect(blocks.length).toBeGreaterThan(5);
+  const problems = blocks.flatMap(({ page, line, code }) =>
+    commandsOf(code).flatMap((command) => {
+      const problem = problemOf(command);
+      return problem ? [`${page}:${line} ${command.trim()}: ${problem}`] : [];
+    }),
+  );
+  expect(problems).toEqual([]);
+});
+
+describe("what a command is held against", () => {
+  it.each([
+    ["npm run demo   # runs it", undefined],
+    ["UPDATE_DOCS=1 npx vitest run test/socket/fault-matrix.test.ts", undefined],
+    ["npx stocklot-sandbox --port 4010", undefined],
+    ["npm run no-such", "there is no script no-such"],
+    ["npx tsx examples/no-such.ts", "there is no examples/no-such.ts"],
+    ["npx no-such", "no-such is none of our packages"],
+    ["npm install no-such", "no-such is none of our packages"],
+    ["npm frobnicate", "npm frobnicate?"],
+    ["frobnicate", "what is frobnicate?"],
+  ])("%s", (command, problem) => {
+    expect(problemOf(command)).toBe(problem);
+  });
+});

@@ -1,0 +1,71 @@
+import { existsSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { describe, expect, it } from "vitest";
+import config from "../../typedoc.json" with { type: "json" };
+import { anchorsOf, type Link, linksOf } from "./support/links.js";
+import { allPages, guides, ROOT } from "./support/markdown.js";
+
+const pages = allPages();
+const links = pages.flatMap(linksOf);
+const isExternal = ({ target }: Link) => /^[a-z]+:/.test(target);
+
+/** What is wrong with a link within the repository. */
+function problemOf({ page, target }: Link): string | undefined {
+  const [path = "", anchor] = target.split("#");
+  const file = path === "" ? page : normalize(join(dirname(page), path));
+  if (!existsSync(join(ROOT, file))) return "no such file";
+  if (anchor === undefined) return undefined;
+  const linked = pages.find((each) => each.path === file);
+  return linked && anchorsOf(linked).includes(anchor) ? undefined : "no such heading";
+}
+
+it("every link within the repository leads somewhere", () => {
+  const inner = links.filter((link) => !isExternal(link));
+  expect(inner.length).toBeGreaterThan(20);
+  const broken = inner.flatMap((link) => {
+    const problem = problemOf(link);
+    return problem ? [`${link.page}:${link.line} ${link.target}: ${problem}`] : [];
+  });
+  expect(broken).toEqual([]);
+});
+
+it("links to other hosts are encrypted; nothing is fetched, they are only listed", () => {
+  const outer = [...new Set(links.filter(isExternal).map(({ target }) => target))].sort();
+  console.info(["Links to look at by hand:", ...outer].join("\n"));
+  expect(outer.filter((target) => !target.startsWith("https://"))).toEqual([]);
+});
+
+it("every guide is among the pages of the site", () => {
+  const documents = guides()
+    .map(({ path }) => path)
+    .filter((path) => path !== config.readme);
+  expect(documents.filter((path) => !config.projectDocuments.includes(path))).toEqual([]);
+});
+
+describe("what a link is held against", () => {
+  const page = {
+    path: "docs/page.md",
+    text: "# A page: `code`, and [more](x.md)\n\n```md\n## No heading\n[no link](nowhere.md)\n```\n\n## [Linked](y.md#z)\n`[no](link)`\n",
+  };
+
+  it("headings give anchors, and code gives none", () => {
+    expect(anchorsOf(page)).toEqual(["a-page-code-and-more", "linked"]);
+  });
+
+  it("links are found with their lines, and code has none", () => {
+    expect(linksOf(page)).toEqual([
+      { page: "docs/page.md", line: 1, target: "x.md" },
+      { page: "docs/page.md", line: 8, target: "y.md#z" },
+    ]);
+  });
+
+  it.each([
+    ["paging.md#planning", undefined],
+    ["#no-such", "no such heading"],
+    ["paging.md#no-such", "no such heading"],
+    ["no-such.md", "no such file"],
+    ["../LICENSE", undefined],
+  ])("%s", (target, problem) => {
+    expect(problemOf({ page: "docs/errors.md", line: 1, target })).toBe(problem);
+  });
+});
