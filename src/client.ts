@@ -70,7 +70,7 @@ export class InventoryClient {
           warn,
           async request(lifetime) {
             const token = await sendOwn(tokenRequest(credentials, secrets), lifetime);
-            reporter.emit("token", { expiresAt: token.expiresAt });
+            reporter.emit("token", () => ({ expiresAt: token.expiresAt }));
             return token;
           },
         }),

@@ -41,7 +41,7 @@ async function exchange(
   const { target, contentType, body } = call.payload;
   const { timeoutMs } = call.settings;
   const { lifetime, attempts: attempt } = call;
-  reporter.emit("request", { ...call.identity, attempt });
+  reporter.emit("request", () => ({ ...call.identity, attempt }));
   const headers = { ...call.settings.headers };
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
@@ -57,7 +57,7 @@ async function exchange(
       trace,
     });
     const durationMs = now() - trace.startedAt;
-    reporter.emit("response", { ...call.identity, attempt, status: response.status, durationMs });
+    reporter.emit("response", () => ({ ...call.identity, attempt, status: response.status, durationMs }));
     return response;
   } finally {
     call.endExchange(trace);
@@ -80,7 +80,7 @@ function pause({ limiter, reporter }: AttemptTools, call: Call, response: WireRe
   const { pausedUntil } = limiter.snapshot();
   if (pausedUntil !== null) return asked ?? pausedUntil - Date.now();
   const delayMs = pauseMs(asked, call.settings.retry);
-  reporter.emit("rateLimited", { ...call.identity, delayMs, pausedUntil: Date.now() + delayMs });
+  reporter.emit("rateLimited", () => ({ ...call.identity, delayMs, pausedUntil: Date.now() + delayMs }));
   limiter.pause(delayMs);
   return delayMs;
 }

@@ -114,7 +114,7 @@ export class Call implements RetryState {
   beginExchange(): Trace {
     this.attempts += 1;
     this.sentAt = Date.now();
-    this.trace = { startedAt: now(), sent: false };
+    this.trace = { startedAt: now(), sent: false, headAt: undefined, head: undefined };
     return this.trace;
   }
 

@@ -8,7 +8,7 @@ export interface Exchange {
   readonly answer: Promise<WireResponse>;
   over: boolean;
   /** Stops what is under way on the wire. */
-  cancel?: () => void;
+  cancel: (() => void) | undefined;
   /** The head of the answer has come. */
   begin(status: number, headers: Record<string, string>): void;
   /** A piece of the body has come. */
@@ -25,10 +25,12 @@ export function startExchange({ timeoutMs, maxResponseBytes, lifetime, trace }: 
   let resolve!: (response: WireResponse | Promise<WireResponse>) => void;
   let reject!: (failure: TransportFailure) => void;
   const exchange: Exchange = {
-    answer: new Promise((...settle) => {
-      [resolve, reject] = settle;
+    answer: new Promise((settle, fail) => {
+      resolve = settle;
+      reject = fail;
     }),
     over: false,
+    cancel: undefined,
     begin(status, headers) {
       trace.headAt = now();
       trace.head = { status, headers };
@@ -48,7 +50,8 @@ export function startExchange({ timeoutMs, maxResponseBytes, lifetime, trace }: 
       end();
       const [only] = chunks;
       const raw = chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks);
-      const answer = (body: Buffer) => ({ ...head, body });
+      const { status, headers } = head;
+      const answer = (body: Buffer) => ({ status, headers, body });
       const undecodable = (cause: unknown) => {
         throw isTooLarge(cause) ? new TransportFailure("too large") : new TransportFailure("undecodable", cause);
       };

@@ -96,7 +96,7 @@ export function createPipeline(own: PipelineOptions): Pipeline {
 
   async function run<T>({ answer }: CallRequest<T>, call: Call): Promise<T> {
     calls.add(call);
-    own.reporter.emit("start", { ...call.identity, url: own.baseUrl + call.request.path });
+    own.reporter.emit("start", () => ({ ...call.identity, url: own.baseUrl + call.request.path }));
     let failed: string | undefined;
     try {
       const response = await withRetry(tools, call, attempt);
@@ -117,9 +117,9 @@ export function createPipeline(own: PipelineOptions): Pipeline {
     const { onResponse } = settings;
     const head = trace?.head;
     const durationMs = now() - startedAt;
-    own.reporter.end({ ...identity, startedAt: begunAt, durationMs, attempts, status: head?.status, error });
+    const { call, method, path } = identity;
+    own.reporter.end({ call, method, path, startedAt: begunAt, durationMs, attempts, status: head?.status, error });
     if (!onResponse || !head) return;
-    const { method, path } = identity;
     own.reporter.guard("onResponse", () => onResponse(redactData({ ...head, method, path, attempts, durationMs })));
   }
 

@@ -57,10 +57,12 @@ export class Reporter {
     }
   }
 
-  /** Calls the hook of an event, publishes it, and logs it. */
-  emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
+  /** Calls the hook of an event, publishes it, and logs it. It is made only where somebody listens. */
+  emit<Name extends keyof Events>(name: Name, make: () => Events[Name]): void {
     const hook = this.#hooks[name];
     const line = this.#logger && LINES[name];
+    if (!hook && !line && !CHANNELS[name].hasSubscribers) return;
+    const event = make();
     if (hook) this.guard(`the ${name} hook`, () => hook(redactData(event)));
     if (CHANNELS[name].hasSubscribers) CHANNELS[name].publish({ type: name, ...redactData(event) });
     if (line) this.log(...line(event));
@@ -70,7 +72,7 @@ export class Reporter {
   end(event: EndEvent): void {
     this.ended.push(event);
     if (this.ended.length > CALLS_REMEMBERED) this.ended.shift();
-    this.emit("end", event);
+    this.emit("end", () => event);
   }
 
   /** Runs a callback of the caller's; an error in it is logged. */

@@ -42,7 +42,7 @@ function retry(
       // Nobody is told of a retry that the total time does not allow.
       call.lifetime.reserve(delayMs);
       const attempt = call.attempts + 1;
-      tools.reporter.emit("retry", { ...call.identity, attempt, delayMs, reason: describeFailure(error) });
+      tools.reporter.emit("retry", () => ({ ...call.identity, attempt, delayMs, reason: describeFailure(error) }));
       const startedAt = now();
       try {
         await call.lifetime.sleep(delayMs);

@@ -13,8 +13,8 @@ export interface Trace {
   /** Whether any of the request may have left. */
   sent: boolean;
   /** When the head of the answer came. */
-  headAt?: number;
-  head?: Head;
+  headAt: number | undefined;
+  head: Head | undefined;
 }
 
 /** A request, ready to be sent. */
