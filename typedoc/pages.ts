@@ -1,15 +1,7 @@
 /** A TypeDoc plugin: what people read in the repository becomes pages of the site, with the titles that it has there. */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
-import {
-  type Application,
-  Converter,
-  DocumentReflection,
-  type NormalizedPath,
-  normalizePath,
-  ReflectionKind,
-  RendererEvent,
-} from "typedoc";
+import { type Application, Converter, DocumentReflection, normalizePath, ReflectionKind, RendererEvent } from "typedoc";
 
 /** Groups of the sidebar, by the path of the document. */
 const GROUPS: [path: RegExp, group: string][] = [
@@ -24,7 +16,8 @@ export function load(application: Application): void {
     const path = document.project.files.getReflectionPath(document);
     if (path === undefined) throw new Error(`${document.name} is of no file`);
     nameAfterPath(document, path);
-    if (basename(path) === "README.md") for (const program of programsIn(dirname(path))) addProgram(document, program);
+    if (basename(path) !== "README.md") return;
+    for (const program of programsIn(dirname(path))) addProgram(document, dirname(path), program);
   });
   // By now addresses have been made of the names.
   application.renderer.on(RendererEvent.BEGIN, ({ project }) => {
@@ -44,15 +37,15 @@ function nameAfterHeading(document: unknown): void {
   document.name = heading ?? document.name;
 }
 
-const programsIn = (folder: string): NormalizedPath[] =>
+const programsIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts") && !name.includes("node_modules"))
-    .sort()
-    .map((name) => normalizePath(join(folder, name)));
+    .sort();
 
 /** A page that shows a program. */
-function addProgram({ project }: DocumentReflection, path: NormalizedPath): void {
-  const text = `# ${basename(path)}\n\n\`\`\`ts\n${readFileSync(path, "utf8")}\`\`\`\n`;
+function addProgram({ project }: DocumentReflection, folder: string, name: string): void {
+  const path = normalizePath(join(folder, name));
+  const text = `# ${name}\n\n\`\`\`ts\n${readFileSync(path, "utf8")}\`\`\`\n`;
   const page = new DocumentReflection("", project, [{ kind: "text", text }], {});
   nameAfterPath(page, path);
   project.addChild(page);

@@ -44,7 +44,11 @@ interface Classes {
  */
 export type StocklotErrorName = keyof Classes;
 
-/** Any error of this package, told apart by `name`: a `switch` over it can be exhaustive. */
+/**
+ * Any error of this package, told apart by `name`: a `switch` over it can be exhaustive.
+ *
+ * @useDeclaredType
+ */
 export type AnyStocklotError = {
   [Name in StocklotErrorName]: Classes[Name] & { readonly name: Name };
 }[StocklotErrorName];
