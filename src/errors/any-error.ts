@@ -44,11 +44,7 @@ interface Classes {
  */
 export type StocklotErrorName = keyof Classes;
 
-/**
- * Any error of this package, told apart by `name`: a `switch` over it can be exhaustive.
- *
- * @useDeclaredType
- */
+/** Any error of this package, told apart by `name`: a `switch` over it can be exhaustive. */
 export type AnyStocklotError = {
   [Name in StocklotErrorName]: Classes[Name] & { readonly name: Name };
 }[StocklotErrorName];
