@@ -20,7 +20,8 @@ const requireLazily: Options["esbuildOptions"] = (options) => {
 const bundledIntoSandbox = ["hono"];
 
 export default defineConfig([
-  { ...shared, entry: { index: "src/index.ts" }, format: "esm", treeshake: true },
+  // What few programs need is loaded when they do: splitting puts it into files of its own.
+  { ...shared, entry: { index: "src/index.ts" }, format: "esm", treeshake: true, splitting: true },
   { ...shared, entry: { index: "src/index.ts" }, format: "cjs", noExternal: esmOnly, esbuildOptions: requireLazily },
   {
     ...shared,

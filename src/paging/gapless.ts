@@ -1,11 +1,11 @@
 import { bridge } from "./bridge.js";
-import type { Checkpoint } from "./checkpoint.js";
-import { type Delivery, type Given, refuseEmptyPageWithMore } from "./delivery.js";
-import type { GaplessPlan } from "./gapless-plan.js";
+import { type Given, refuseEmptyPageWithMore } from "./delivery.js";
+import { GaplessPlan } from "./gapless-plan.js";
 import { createGaplessProgress, type GaplessProgress } from "./gapless-progress.js";
-import type { PageRequest } from "./page.js";
+import type { PageRequest, PagingSettings } from "./page.js";
 import type { PageStream } from "./page-stream.js";
 import { rejoin } from "./rejoin.js";
+import type { Start } from "./start.js";
 
 /**
  * Reads a list so that no record is missed that exists all through, whatever is added and removed meanwhile.
@@ -14,12 +14,10 @@ import { rejoin } from "./rejoin.js";
  * are read in between until it does. How many are read side by side grows with each page that joins and is halved when one
  * does not: pages that are cut at the same time in any order tolerate less change than pages cut one after the other.
  */
-export async function* readGapless<T>(
-  stream: PageStream<T>,
-  delivery: Delivery<T>,
-  plan: GaplessPlan,
-  from?: Checkpoint,
-): AsyncGenerator<Given<T>, void> {
+export async function* readGapless<T>(settings: PagingSettings<T>, start: Start<T>): AsyncGenerator<Given<T>, void> {
+  const { page: first, pageSize, from } = settings;
+  const plan = new GaplessPlan(from ? { ...settings, pageSize: from.pageSize } : settings);
+  const { stream, delivery } = start(plan, from ? plan.from(from.end) : { page: first, pageSize });
   const progress = createGaplessProgress(stream, delivery, plan, from);
   stream.pace = 1;
   if (from !== undefined) await rejoin(stream, progress, plan, from.keys);

@@ -1,11 +1,10 @@
 import type { Checkpoint } from "./checkpoint.js";
 import { createDelivery, type Given } from "./delivery.js";
 import { createEta, type Eta } from "./eta.js";
-import { readGapless } from "./gapless.js";
-import { GaplessPlan } from "./gapless-plan.js";
-import type { Page, PageSource } from "./page.js";
+import type { Page, PageSource, PagingSettings } from "./page.js";
 import { createPageStream, type PageStream } from "./page-stream.js";
-import { PlainPlan, readPlain } from "./plain.js";
+import { readPlain } from "./plain.js";
+import type { Start } from "./start.js";
 
 const DONE = { done: true, value: undefined } as const;
 
@@ -84,22 +83,25 @@ export function iteratePages<T>(
 
   function open(): AsyncGenerator<Given<T>, void> {
     const settings = source.prepare();
-    const { page, pageSize, maxPageSize, from } = settings;
+    const { page, pageSize, maxPageSize, gapless, from } = settings;
     started(iterator);
     consumed = from;
-    const plan = settings.gapless
-      ? new GaplessPlan(from ? { ...settings, pageSize: from.pageSize } : settings)
-      : new PlainPlan();
     const begin = from ? from.end : (page - 1) * Math.min(pageSize, maxPageSize);
-    const opened = createPageStream({ source, settings, plan, horizon: begin + limit });
-    stream = opened;
-    eta = createEta(() => source.pace(), settings);
-    const delivery = createDelivery(settings, opened, eta);
-    if (plan instanceof GaplessPlan) {
-      opened.restart(from ? plan.from(from.end) : { page, pageSize });
-      return readGapless(opened, delivery, plan, from);
-    }
-    opened.restart({ page: from ? Math.floor(from.end / from.pageSize) + 1 : page, pageSize });
-    return readPlain(opened, delivery, from);
+    const pace = createEta(() => source.pace(), settings);
+    eta = pace;
+    const start: Start<T> = (plan, first) => {
+      const opened = createPageStream({ source, settings, plan, horizon: begin + limit });
+      stream = opened;
+      if (closed) opened.close();
+      opened.restart(first);
+      return { stream: opened, delivery: createDelivery(settings, opened, pace) };
+    };
+    return gapless ? readLazily(settings, start) : readPlain(settings, start);
   }
+}
+
+/** Reading without gaps is loaded when it is first asked for: most iterations do without. */
+async function* readLazily<T>(settings: PagingSettings<T>, start: Start<T>): AsyncGenerator<Given<T>, void> {
+  const { readGapless } = await import("./gapless.js");
+  yield* readGapless(settings, start);
 }

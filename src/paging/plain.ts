@@ -1,10 +1,10 @@
-import type { Checkpoint } from "./checkpoint.js";
 import { type Delivery, type Given, refuseEmptyPageWithMore } from "./delivery.js";
 import { type Frontier, frontierAfter, type Range, unreadRange } from "./fall.js";
-import type { Page, PageRequest } from "./page.js";
+import type { Page, PageRequest, PagingSettings } from "./page.js";
 import type { PagePlan } from "./page-plan.js";
 import type { PageStream } from "./page-stream.js";
 import { offsetOf, type PageRead } from "./position.js";
+import type { Start } from "./start.js";
 
 /** Page after page, all of one size. */
 export class PlainPlan implements PagePlan {
@@ -25,10 +25,11 @@ export class PlainPlan implements PagePlan {
 
 /** Reads a list page by page until there is no more, and reads again what moved left while it did so. */
 export async function* readPlain<T>(
-  stream: PageStream<T>,
-  delivery: Delivery<T>,
-  from?: Checkpoint,
+  { page, pageSize, from }: PagingSettings<T>,
+  start: Start<T>,
 ): AsyncGenerator<Given<T>, void> {
+  const first = from ? Math.floor(from.end / from.pageSize) + 1 : page;
+  const { stream, delivery } = start(new PlainPlan(), { page: first, pageSize });
   let base = from?.end ?? 0;
   let frontier: Frontier | undefined = from && { ...from, arrivedAt: 0 };
   for (;;) {

@@ -1,8 +1,10 @@
 import * as z from "zod";
+import type { RequestOptions } from "../core/request-options.js";
 import { fieldOf } from "../errors/field-of.js";
+import { NotFoundError } from "../errors/index.js";
 import { lazy, text } from "../schemas/field.js";
 import type { Item } from "../schemas/item.js";
-import type { SendingTime } from "./moment.js";
+import { SendingTime } from "./moment.js";
 import { sentRequest } from "./sent-request.js";
 
 /** What became of the creation of an item whose answer was lost. */
@@ -19,14 +21,30 @@ export interface FoundItem {
 
 const creationSchema = lazy(() => z.looseObject({ shortID: text() }));
 
-export type Creation = z.infer<ReturnType<typeof creationSchema>>;
+type Creation = z.infer<ReturnType<typeof creationSchema>>;
 
-/** The creation that an error tells of; rejects any other error. */
-export const creationOf = (error: unknown) =>
-  sentRequest("items.findCreated", error, { path: "/Item", what: "create", schema: creationSchema });
+/** Looks for the item that the creation which an error tells of may have made. */
+export async function findCreated(
+  error: unknown,
+  get: (shortID: string, options: RequestOptions) => Promise<Item>,
+  options: RequestOptions,
+): Promise<FoundItem> {
+  const { body: creation, sentAt } = sentRequest("items.findCreated", error, {
+    path: "/Item",
+    what: "create",
+    schema: creationSchema,
+  });
+  const time = new SendingTime(sentAt);
+  try {
+    return judgeItem(await get(creation.shortID, time.watching(options)), creation, time);
+  } catch (failure) {
+    if (failure instanceof NotFoundError) return { outcome: "not-applied" };
+    throw failure;
+  }
+}
 
 /** Whether an item is the one that was to be created. A SKU is given once, so an older item has kept this one out. */
-export function judgeItem(item: Item, creation: Creation, time: SendingTime): FoundItem {
+function judgeItem(item: Item, creation: Creation, time: SendingTime): FoundItem {
   const order = time.compare(item.created);
   if (order === "before") return { outcome: "not-applied", item };
   const isAsSent = Object.entries(creation).every(

@@ -1,4 +1,7 @@
 import * as z from "zod";
+import type { RequestOptions } from "../core/request-options.js";
+import type { ListOptions } from "../paging/list-options.js";
+import type { Paginator } from "../paging/paginator.js";
 import { lazy, optional, text } from "../schemas/field.js";
 import type { Lot } from "../schemas/lot.js";
 import { SendingTime } from "./moment.js";
@@ -38,12 +41,29 @@ const IN_LOT: readonly [keyof Receipt, keyof Lot][] = [
   ["rfidTag", "rFIDTag"],
 ];
 
-/** The receipt that an error tells of; rejects any other error. */
-export const receiptOf = (error: unknown) =>
-  sentRequest("inventory.findReceipt", error, { path: "/Inventory/Receive", what: "receive", schema: receiptSchema });
+/** Reads lots of a warehouse, newest first. */
+type ListLots = (params: { wid: number }, options: ListOptions) => Paginator<Lot>;
+
+/** Looks for the receipt that an error tells of among lots that are not known to be of another one. */
+export async function findReceipt(
+  error: unknown,
+  known: ReadonlySet<number>,
+  listLots: ListLots,
+  options: RequestOptions,
+): Promise<FoundReceipt> {
+  const { body: receipt, sentAt } = sentRequest("inventory.findReceipt", error, {
+    path: "/Inventory/Receive",
+    what: "receive",
+    schema: receiptSchema,
+  });
+  const search = new ReceiptSearch(receipt, sentAt, known);
+  const lots = listLots({ wid: receipt.wid }, { ...search.time.watching(options), readAhead: 0 });
+  for await (const { value } of lots.pages()) if (search.look(value)) break;
+  return search.result;
+}
 
 /** Looks through lots, newest first, for that of a receipt; lots that are known to be of another one are passed over. */
-export class ReceiptSearch {
+class ReceiptSearch {
   readonly time: SendingTime;
   readonly #receipt: Receipt;
   readonly #known: ReadonlySet<number>;

@@ -25,7 +25,7 @@ import {
   type ReceiveInput,
   receiveSchema,
 } from "../schemas/transaction.js";
-import { type FoundReceipt, ReceiptSearch, receiptOf } from "./find-receipt.js";
+import type { FoundReceipt } from "./find-receipt.js";
 import { recordNumber } from "./record-number.js";
 
 /** What `receive`, `move` and `issue` give. */
@@ -124,11 +124,8 @@ export class Inventory {
    * @throws InputValidationError when the error is not the `OutcomeUnknownError` of a `receive`.
    */
   async findReceipt(error: OutcomeUnknownError, options: RequestOptions = {}): Promise<FoundReceipt> {
-    const { body: receipt, sentAt } = receiptOf(error);
-    const search = new ReceiptSearch(receipt, sentAt, this.#receipts);
-    const lots = this.listLots({ wid: receipt.wid }, { ...search.time.watching(options), readAhead: 0 });
-    for await (const { value } of lots.pages()) if (search.look(value)) break;
-    return search.result;
+    const { findReceipt } = await import("./find-receipt.js");
+    return findReceipt(error, this.#receipts, (...list) => this.listLots(...list), options);
   }
 
   /**

@@ -4,7 +4,7 @@ import { checkInput } from "../core/check-input.js";
 import { path } from "../core/path.js";
 import type { Send } from "../core/pipeline.js";
 import type { RequestOptions } from "../core/request-options.js";
-import { NotFoundError, type OutcomeUnknownError } from "../errors/index.js";
+import type { OutcomeUnknownError } from "../errors/index.js";
 import { keyField, type List, paginatorOf } from "../paging/list.js";
 import type { ListOptions } from "../paging/list-options.js";
 import { pageOf } from "../paging/page-answer.js";
@@ -14,9 +14,8 @@ import { type Item, itemSchema } from "../schemas/item.js";
 import { type CreateItemInput, createItemSchema, type ItemChanges, itemChangesSchema } from "../schemas/item-input.js";
 import { integerSchema, skuSchema } from "../schemas/key.js";
 import { type ItemListParams, itemListSchema } from "../schemas/list-params.js";
-import { creationOf, type FoundItem, judgeItem } from "./find-created.js";
+import type { FoundItem } from "./find-created.js";
 import { type CreatedItem, created, type DiscontinuedItem, itemStatus, type UpdatedItem } from "./item-status.js";
-import { SendingTime } from "./moment.js";
 
 const SEND_AGAIN = "Sent again, it ends the same.";
 
@@ -130,14 +129,8 @@ export class Items {
    * @throws InputValidationError when the error is not the `OutcomeUnknownError` of a `create`.
    */
   async findCreated(error: OutcomeUnknownError, options: RequestOptions = {}): Promise<FoundItem> {
-    const { body: creation, sentAt } = creationOf(error);
-    const time = new SendingTime(sentAt);
-    try {
-      return judgeItem(await this.get(creation.shortID, time.watching(options)), creation, time);
-    } catch (failure) {
-      if (failure instanceof NotFoundError) return { outcome: "not-applied" };
-      throw failure;
-    }
+    const { findCreated } = await import("./find-created.js");
+    return findCreated(error, (...item) => this.get(...item), options);
   }
 
   /**
