@@ -1,36 +1,16 @@
-import { existsSync } from "node:fs";
 import { createSandbox, type Sandbox, type SandboxServer } from "stocklot/sandbox";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import document from "../../openapi.json" with { type: "json" };
+import { type Browser, launchBrowser, problemsOf, whyNoBrowser } from "../support/browser.js";
 import { callerOf } from "./support/caller.js";
 
-const CHROMIUM = [process.env.CHROMIUM_PATH, "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
-  (path) => path && existsSync(path),
-);
-const playwright = await import("playwright-core").catch(() => undefined);
-const reason = !playwright ? "playwright-core is not installed" : CHROMIUM ? undefined : "there is no Chromium";
-if (reason && process.env.STOCKLOT_REQUIRE_BROWSER) throw new Error(`The page cannot be tested: ${reason}.`);
-if (reason) console.warn(`The tests of the sandbox's page are skipped: ${reason}.`);
-
-const FLAGS = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-
-describe.skipIf(reason)("the page of the sandbox, in Chromium", () => {
-  type Browser = Awaited<ReturnType<NonNullable<typeof playwright>["chromium"]["launch"]>>;
+describe.skipIf(whyNoBrowser("The tests of the sandbox's page"))("the page of the sandbox, in Chromium", () => {
   let browser: Browser;
   let sandbox: Sandbox;
   let server: SandboxServer;
 
   beforeAll(async () => {
-    if (!playwright || !CHROMIUM) return;
-    browser = await playwright.chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+    browser = await launchBrowser();
   }, 60_000);
   afterEach(() => server.close());
   afterAll(() => browser?.close());
@@ -46,11 +26,7 @@ describe.skipIf(reason)("the page of the sandbox, in Chromium", () => {
     });
     server = await sandbox.listen({ page: true });
     const page = await browser.newPage();
-    const problems: string[] = [];
-    page.on("pageerror", (error) => problems.push(error.message));
-    page.on("console", (message) => {
-      if (message.type() === "error") problems.push(message.text());
-    });
+    const problems = problemsOf(page);
     await page.goto(new URL("/", server.url).href);
     await page.getByText("live", { exact: true }).waitFor();
     const rows = async (table: string) => {

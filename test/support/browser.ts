@@ -1,0 +1,46 @@
+import { existsSync } from "node:fs";
+
+const CHROMIUM = [process.env.CHROMIUM_PATH, "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
+  (path) => path && existsSync(path),
+);
+const playwright = await import("playwright-core").catch(() => undefined);
+
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export type Browser = Awaited<ReturnType<NonNullable<typeof playwright>["chromium"]["launch"]>>;
+export type BrowserPage = Awaited<ReturnType<Browser["newPage"]>>;
+
+/**
+ * Why there is no browser to test with; `undefined` when there is one. Said in one line.
+ *
+ * @throws Error instead when `STOCKLOT_REQUIRE_BROWSER` is set.
+ */
+export function whyNoBrowser(tests: string): string | undefined {
+  const reason = !playwright ? "playwright-core is not installed" : CHROMIUM ? undefined : "there is no Chromium";
+  if (reason && process.env.STOCKLOT_REQUIRE_BROWSER) throw new Error(`${tests} cannot be run: ${reason}.`);
+  if (reason) console.warn(`${tests} are skipped: ${reason}.`);
+  return reason;
+}
+
+export async function launchBrowser(): Promise<Browser> {
+  if (!playwright || !CHROMIUM) throw new Error("no browser");
+  return playwright.chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+}
+
+/** What the page complains of from now on: errors that nobody caught, and those of the console. */
+export function problemsOf(page: BrowserPage): string[] {
+  const problems: string[] = [];
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error") problems.push(message.text());
+  });
+  return problems;
+}
