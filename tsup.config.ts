@@ -21,7 +21,13 @@ const bundledIntoSandbox = ["hono"];
 
 export default defineConfig([
   // What few programs need is loaded when they do: splitting puts it into files of its own.
-  { ...shared, entry: { index: "src/index.ts" }, format: "esm", treeshake: true, splitting: true },
+  {
+    ...shared,
+    entry: { index: "src/index.ts" },
+    format: "esm",
+    treeshake: { moduleSideEffects: false },
+    splitting: true,
+  },
   { ...shared, entry: { index: "src/index.ts" }, format: "cjs", noExternal: esmOnly, esbuildOptions: requireLazily },
   {
     ...shared,

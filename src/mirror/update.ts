@@ -138,13 +138,13 @@ export class Update<R extends MirrorResource> {
     learn: () => Partial<ResourceState> = () => ({}),
   ): Promise<Pass> {
     this.#readings.push(kind);
-    const pass: Pass = { seen: new SeenKeys(), inOrder: true, dated: new Set() };
+    const pass: Pass = { seen: new SeenKeys(), inOrder: true, dated: [] };
     let last = Number.NEGATIVE_INFINITY;
     for await (const { value } of reading.pages) {
       const { added, changed, dated } = await this.#copy.write(this.#resource, value, learn());
       this.#done.added += added;
       this.#done.changed += changed;
-      for (const key of dated) pass.dated.add(key);
+      if (pass.dated.length < DATED_KEPT) pass.dated.push(...dated);
       for (const key of keysOf(this.#resource, value)) {
         pass.seen.add(key);
         if (key < last) pass.inOrder = false;
@@ -173,11 +173,11 @@ export class Update<R extends MirrorResource> {
   }
 
   /** Holds what a full pass found against what an increment tells: it must list all that changed since `mark`. */
-  async #verify(mark: number | undefined, dated: ReadonlySet<number>): Promise<void> {
+  async #verify(mark: number | undefined, dated: readonly number[]): Promise<void> {
     const { modifiedSince } = this.#state;
-    if (mark === undefined || dated.size === 0 || !isWorthVerifying(modifiedSince, this.#settings.full)) return;
+    if (mark === undefined || dated.length === 0 || !isWorthVerifying(modifiedSince, this.#settings.full)) return;
     const { seen } = await this.#increment(mark);
-    const complete = [...dated].every((key) => seen.has(key));
+    const complete = dated.every((key) => seen.has(key));
     await this.#copy.save(this.#resource, { modifiedSince: verdictAfter(modifiedSince, complete) });
   }
 
@@ -204,11 +204,14 @@ export class Update<R extends MirrorResource> {
 /** Requests that a run makes besides those for pages: how many records there are, and what `modifiedSince` does. */
 const QUESTIONS = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReading, number>;
 
+/** So many records that changed tell enough of a list. */
+const DATED_KEPT = 10_000;
+
 /** What a reading saw. */
 interface Pass {
   seen: SeenKeys;
   /** True if the records came in the order of their keys, which never change. */
   inOrder: boolean;
-  /** Keys of the records that the service must count as modified since the copy had them last. */
-  dated: Set<number>;
+  /** Keys of records that the service must count as modified since the copy had them last: the first ones. */
+  dated: number[];
 }

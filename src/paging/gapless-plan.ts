@@ -1,16 +1,10 @@
 import { overlappingRequest } from "./overlap.js";
 import type { Page, PageRequest } from "./page.js";
 import type { PagePlan } from "./page-plan.js";
-import { offsetOf } from "./position.js";
+import { offsetOf, sizeThatOverlaps } from "./position.js";
 
-/** Below this size pages can hardly overlap, so a smaller size that the caller asks for is not kept to. */
-const MIN_OVERLAPPING_SIZE = 25;
 /** Shifts of so many pages are remembered. */
 const REMEMBERED_SHIFTS = 16;
-
-/** The largest page size that gapless reading asks for. */
-export const sizeThatOverlaps = (pageSize: number, maxPageSize: number) =>
-  Math.min(maxPageSize, Math.max(pageSize, MIN_OVERLAPPING_SIZE));
 
 /** Pages of changing size, each of which overlaps the one before it. */
 export class GaplessPlan implements PagePlan {

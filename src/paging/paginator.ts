@@ -1,9 +1,9 @@
 import { InputValidationError } from "../errors/index.js";
 import type { Checkpoint } from "./checkpoint.js";
 import { effortOf, forecastMs } from "./forecast.js";
-import { sizeThatOverlaps } from "./gapless-plan.js";
 import type { Estimate, Page, PageSource } from "./page.js";
 import { iteratePages, type PageIterator } from "./page-iterator.js";
+import { sizeThatOverlaps } from "./position.js";
 import { iterateRecords } from "./record-iterator.js";
 
 /**

@@ -12,3 +12,10 @@ export interface PageRead<T> {
 
 /** Position of the first record of a page, from 0. By the applied page size, since the one asked for may have been capped. */
 export const offsetOf = (page: Page<unknown>) => (page.page - 1) * page.pageSize;
+
+/** Below this size pages can hardly overlap, so a smaller size that the caller asks for is not kept to. */
+const MIN_OVERLAPPING_SIZE = 25;
+
+/** The largest page size that gapless reading asks for. */
+export const sizeThatOverlaps = (pageSize: number, maxPageSize: number) =>
+  Math.min(maxPageSize, Math.max(pageSize, MIN_OVERLAPPING_SIZE));
