@@ -50,11 +50,18 @@ afterAll(async () => {
 });
 
 describe.concurrent("every snippet of the README and the guides runs, and ends by itself", { timeout: 90_000 }, () => {
-  it.each(run.map((snippet) => [snippet.name, snippet] as const))("%s", async (_name, snippet) => {
-    if (snippet.code.includes(REDIS) && !redis) return console.warn(`${snippet.name} is not run: there is no Redis`);
+  it.for(run.map((snippet) => [snippet.name, snippet] as const))("%s", async ([, snippet], { expect, skip }) => {
+    skip(snippet.code.includes(REDIS) && !redis, "there is no Redis");
     const { exitCode, output } = await programs.run(snippet);
     expect(exitCode, output).toBe(0);
   });
+});
+
+it("a snippet that fails is noticed", async () => {
+  const failing = { page: "", line: 1, info: "ts", name: "failing.ts", given: [], code: `throw new Error("noticed");` };
+  const built = await buildSnippets([failing], {}, {});
+  expect(await built.run(failing)).toEqual({ exitCode: 1, output: expect.stringContaining("Error: noticed") });
+  built.remove();
 });
 
 it("only a handful are not run, each for a reason", () => {
