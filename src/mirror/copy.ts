@@ -98,10 +98,15 @@ export class Copy {
     return removed;
   }
 
-  /** The keys that the copy has and `isSeen` does not know. */
+  /** Counts what the copy has, and gives the keys that `isSeen` does not know. */
   async keysWithout(resource: MirrorResource, isSeen: (key: number) => boolean): Promise<number[]> {
     const unseen: number[] = [];
-    for await (const keys of this.#sink.keys(resource)) unseen.push(...keys.filter((key) => !isSeen(key)));
+    let count = 0;
+    for await (const keys of this.#sink.keys(resource)) {
+      count += keys.length;
+      unseen.push(...keys.filter((key) => !isSeen(key)));
+    }
+    if (count !== this.stateOf(resource).count) await this.save(resource, { count });
     return unseen;
   }
 

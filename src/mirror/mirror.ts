@@ -56,7 +56,7 @@ export class Mirror {
    *
    * @throws ConfigurationError when this mirror is at work already, or the copy was written by another version.
    * @throws PaginationError when the list changes too fast to be read without gaps.
-   * @throws what the client throws, the sink, and \`onEvent\`.
+   * @throws what the client throws, the sink, and `onEvent`.
    */
   async run(options: RunOptions = {}): Promise<MirrorReport> {
     checkRunOptions(options);
@@ -75,7 +75,7 @@ export class Mirror {
   /**
    * Runs again and again until the signal aborts, then resolves. Keeps the process alive.
    *
-   * @throws what a run throws, unless \`onError\` is given.
+   * @throws what a run throws, unless `onError` is given.
    */
   async watch(options: WatchOptions): Promise<void> {
     checkWatchOptions(options);
@@ -84,11 +84,11 @@ export class Mirror {
       const dueAt = performance.now() + everyMs;
       try {
         const report = await this.run({ signal, onProgress });
-        onReport?.(report);
+        await onReport?.(report);
       } catch (error) {
         if (signal?.aborted) return;
         if (!onError) throw error;
-        onError(error);
+        await onError(error);
       }
       if (!signal?.aborted) await sleep(dueAt - performance.now(), signal);
     }
@@ -107,10 +107,18 @@ export class Mirror {
 
   /** One after the other, on the copy as it was saved last. The sink is closed afterwards, whatever has happened. */
   async *#updates({ signal, full, onProgress }: RunOptions & { full: boolean }) {
-    const { client, sink, onEvent, overlapMs = MINUTE_MS, fullPassEveryMs = DAY_MS, concurrency = 2 } = this.#options;
+    const {
+      client,
+      sink,
+      onEvent,
+      resources = RESOURCES,
+      overlapMs = MINUTE_MS,
+      fullPassEveryMs = DAY_MS,
+      concurrency = 2,
+    } = this.#options;
     try {
       const copy = await Copy.open(sink, onEvent);
-      for (const resource of this.#options.resources ?? RESOURCES) {
+      for (const resource of RESOURCES.filter((name) => resources.includes(name))) {
         const tally = new Tally();
         const list = new ResourceList(client, resource, { signal, concurrency }, tally);
         const update = new Update(resource, list, copy, tally, { full, fullPassEveryMs, overlapMs, onProgress });

@@ -16,7 +16,7 @@ export interface MirrorOptions {
   /** Where the copy is kept: `sqliteSink`, `postgresSink`, `ndjsonSink`, or the caller's own. */
   sink: MirrorSink;
   /**
-   * What is mirrored, read in the order given. Lots show the description of their item; if that is to be followed at once,
+   * What is mirrored: items are read first, then lots, then stock levels. Lots show the description of their item; if that is to be followed at once,
    * mirror items too.
    * @default ["items", "lots", "stockLevels"]
    */
@@ -27,7 +27,7 @@ export interface MirrorOptions {
    * told again by the next.
    * @default none
    */
-  onEvent?: ((event: MirrorEvent) => void | Promise<void>) | undefined;
+  onEvent?: ((event: MirrorEvent) => unknown) | undefined;
   /**
    * How long the copy goes without a full pass, in ms. A run makes one also when it notices that records are gone, and each
    * time for a list that ignores `modifiedSince`. `Infinity` for none but those.
@@ -56,10 +56,10 @@ export interface RunOptions {
    */
   signal?: AbortSignal | undefined;
   /**
-   * Called after each page that was saved. An error that it throws ends the run.
+   * Called after each page that was saved; a promise is waited for. An error ends the run.
    * @default none
    */
-  onProgress?: ((progress: MirrorProgress) => void) | undefined;
+  onProgress?: ((progress: MirrorProgress) => unknown) | undefined;
   /**
    * Reads everything, finds what the service no longer has, and finds out anew which lists honour `modifiedSince`.
    * @default false
@@ -77,20 +77,20 @@ export interface WatchOptions {
    */
   signal?: AbortSignal | undefined;
   /**
-   * Called after each page that was saved.
+   * Called after each page that was saved; a promise is waited for.
    * @default none
    */
-  onProgress?: ((progress: MirrorProgress) => void) | undefined;
+  onProgress?: ((progress: MirrorProgress) => unknown) | undefined;
   /**
-   * Called after each run.
+   * Called after each run; a promise is waited for.
    * @default none
    */
-  onReport?: ((report: MirrorReport) => void) | undefined;
+  onReport?: ((report: MirrorReport) => unknown) | undefined;
   /**
    * Called when a run fails; the watch goes on. Without it, or when it throws, the watch rejects.
    * @default none
    */
-  onError?: ((error: unknown) => void) | undefined;
+  onError?: ((error: unknown) => unknown) | undefined;
 }
 
 const signal = () => z.custom<AbortSignal>((value) => value instanceof AbortSignal, "must be an AbortSignal");

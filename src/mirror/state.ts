@@ -26,7 +26,7 @@ const resourceState = () =>
     modifiedSince: z.enum(["honoured", "ignored", "doubted", "incomplete"]).optional(),
     /** Where the first reading goes on. Missing when it begins, and when it is done. The list that gets it checks it. */
     checkpoint: z.custom<Checkpoint>().optional(),
-    /** True when records are known to have changed in a way that no increment tells. */
+    /** True when records have changed in a way that no increment tells, or may have. */
     stale: z.boolean().optional(),
   });
 
@@ -48,7 +48,10 @@ const stateSchema = lazy(() =>
             z.object({
               type: z.literal("changed"),
               key: z.number(),
-              changes: z.array(z.object({ field: z.string(), before: z.unknown(), after: z.unknown() })),
+              // JSON leaves out what is undefined: the field was, or is, not there.
+              changes: z.array(
+                z.object({ field: z.string(), before: z.unknown().optional(), after: z.unknown().optional() }),
+              ),
             }),
             z.object({ type: z.literal("removed"), key: z.number(), record: z.custom<MirrorRecord>() }),
           ]),

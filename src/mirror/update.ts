@@ -11,7 +11,7 @@ import type { MirrorRecords, MirrorResource } from "./tables.js";
 import type { Tally } from "./tally.js";
 
 export interface UpdateSettings extends Plan {
-  onProgress: ((progress: MirrorProgress) => void) | undefined;
+  onProgress: ((progress: MirrorProgress) => unknown) | undefined;
 }
 
 /** Brings the copy of one resource up to date. */
@@ -35,18 +35,17 @@ export class Update<R extends MirrorResource> {
 
   async run(): Promise<MirrorResourceReport> {
     const begunAt = performance.now();
-    const next = nextReading(this.#state, this.#settings, Date.now());
+    const goesOn = this.#state.checkpoint !== undefined;
+    let next = this.#next();
     let awaitsFullPass = false;
-    if (next.reading === "first") await this.#firstReading();
-    else if (next.reading === "full") await this.#fullPass();
-    else {
-      await this.#increment(next.mark);
-      awaitsFullPass = await this.#hasDrifted();
-      if (awaitsFullPass && mayRepair(this.#state, Date.now())) {
-        await this.#fullPass();
-        awaitsFullPass = false;
-      }
+    if (next.reading === "first") {
+      await this.#firstReading();
+      // What was read before the interruption may have changed since.
+      if (goesOn) next = this.#next();
     }
+    if (next.reading === "increment") awaitsFullPass = await this.#catchUp(next.mark);
+    else if (goesOn) awaitsFullPass = await this.#compareCounts();
+    else if (next.reading === "full") await this.#fullPass();
     const { modifiedSince, count } = this.#state;
     return {
       readings: this.#readings,
@@ -60,6 +59,10 @@ export class Update<R extends MirrorResource> {
     };
   }
 
+  #next() {
+    return nextReading(this.#state, this.#settings, Date.now());
+  }
+
   get #state(): ResourceState {
     return this.#copy.stateOf(this.#resource);
   }
@@ -69,8 +72,9 @@ export class Update<R extends MirrorResource> {
     const { checkpoint, mark } = this.#state;
     const begunAt = performance.now();
     const reading = this.#list.read({ from: checkpoint });
+    let pass: Pass;
     try {
-      await this.#readAll("first", reading, () => ({
+      pass = await this.#readAll("first", reading, () => ({
         mark: mark ?? reading.startedAt(),
         checkpoint: reading.checkpoint() ?? checkpoint,
       }));
@@ -81,6 +85,8 @@ export class Update<R extends MirrorResource> {
       await this.#copy.save(this.#resource, { checkpoint: undefined });
       return this.#firstReading();
     }
+    // The first part of a reading in parts has been seen by another run.
+    await this.#dropUnseen(checkpoint === undefined ? pass : undefined);
     await this.#endFullPass({ mark: mark ?? reading.startedAt(), checkpoint: undefined }, begunAt);
     await this.#findOut();
     await this.#count();
@@ -102,28 +108,49 @@ export class Update<R extends MirrorResource> {
 
   /**
    * Only a pass that came to its end tells what is gone. Where records do not come in the order of their keys, one may have
-   * changed its place while the list was read: then it takes a second pass to believe it.
+   * changed its place while the list was read: then it takes a second pass to believe it, and so it does where nothing came
+   * at all. Without a pass the copy is only counted.
    */
-  async #dropUnseen(pass: Pass): Promise<void> {
-    let unseen = await this.#copy.keysWithout(this.#resource, (key) => pass.seen.has(key));
-    if (unseen.length > 0 && !pass.inOrder) {
+  async #dropUnseen(pass: Pass | undefined): Promise<void> {
+    let unseen = await this.#copy.keysWithout(this.#resource, (key) => pass === undefined || pass.seen.has(key));
+    if (unseen.length > 0 && !pass?.inOrder) {
       const { seen } = await this.#readAll("full", this.#list.read());
       unseen = unseen.filter((key) => !seen.has(key));
     }
     this.#done.removed += await this.#copy.remove(this.#resource, unseen);
   }
 
+  /** Reads an increment, and everything if that shows that the copy differs. True if it still does. */
+  async #catchUp(mark: number): Promise<boolean> {
+    await this.#increment(mark);
+    if (!(await this.#hasDrifted())) return false;
+    if (!mayRepair(this.#state, Date.now())) return true;
+    await this.#fullPass();
+    return false;
+  }
+
+  /** For a reading in parts, of a list that has no increments. True if the copy may differ. */
+  async #compareCounts(): Promise<boolean> {
+    if ((await this.#list.count()) === this.#state.count) return true;
+    await this.#fullPass();
+    return false;
+  }
+
   /** Reads what was modified since the last reading began, and a little before: clocks and commits are not exact. */
   async #increment(mark: number): Promise<Pass> {
-    const reading = this.#list.read({ modifiedSince: reachingBack(mark, this.#settings) });
+    const modifiedSince = reachingBack(mark, this.#settings);
+    const reading = this.#list.read({ modifiedSince });
     const pass = await this.#readAll("increment", reading);
-    await this.#copy.save(this.#resource, { mark: reading.startedAt() });
+    const startedAt = reading.startedAt();
+    // A clock that was put back dates changes before what was asked for.
+    const stale = this.#state.stale || (startedAt !== undefined && startedAt < modifiedSince.getTime());
+    await this.#copy.save(this.#resource, { mark: startedAt, ...(stale && { stale }) });
     return pass;
   }
 
   /** What the next run will take. */
   async estimate(): Promise<Estimate & { reading: MirrorReading }> {
-    const next = nextReading(this.#state, this.#settings, Date.now());
+    const next = this.#next();
     const estimate = await this.#list.estimate(
       next.reading === "increment"
         ? { modifiedSince: reachingBack(next.mark, this.#settings) }
@@ -138,8 +165,9 @@ export class Update<R extends MirrorResource> {
     learn: () => Partial<ResourceState> = () => ({}),
   ): Promise<Pass> {
     this.#readings.push(kind);
-    const pass: Pass = { seen: new SeenKeys(), inOrder: true, dated: [] };
+    const pass: Pass = { seen: new SeenKeys(), inOrder: false, dated: [] };
     let last = Number.NEGATIVE_INFINITY;
+    let inOrder = true;
     for await (const { value } of reading.pages) {
       const { added, changed, dated } = await this.#copy.write(this.#resource, value, learn());
       this.#done.added += added;
@@ -147,11 +175,12 @@ export class Update<R extends MirrorResource> {
       if (pass.dated.length < DATED_KEPT) pass.dated.push(...dated);
       for (const key of keysOf(this.#resource, value)) {
         pass.seen.add(key);
-        if (key < last) pass.inOrder = false;
+        inOrder &&= key > last;
         last = key;
       }
+      pass.inOrder = inOrder && last > Number.NEGATIVE_INFINITY;
       const progress = reading.progress();
-      if (progress) this.#settings.onProgress?.({ ...progress, resource: this.#resource, reading: kind });
+      if (progress) await this.#settings.onProgress?.({ ...progress, resource: this.#resource, reading: kind });
     }
     return pass;
   }
@@ -183,13 +212,16 @@ export class Update<R extends MirrorResource> {
 
   /**
    * True if the copy cannot be right though the increment was read. Either comparison is sure whatever happens meanwhile: what
-   * was there before the increment is in the copy now, and what is added after it does not make the copy larger.
+   * was there before an increment is in the copy after it, and what is added after it does not make the copy larger.
    */
   async #hasDrifted(): Promise<boolean> {
-    const { total = 0, stale = false } = this.#state;
-    const isShort = this.#state.count < total;
+    const isShort = () => this.#state.count < (this.#state.total ?? 0);
+    if (isShort()) return true;
     await this.#count();
-    return stale || isShort || (this.#surplus ?? 0) > 0;
+    const { mark } = this.#state;
+    // Records may have been added since the increment, or before it without a date.
+    if (isShort() && mark !== undefined) await this.#increment(mark);
+    return this.#state.stale === true || isShort() || (this.#surplus ?? 0) > 0;
   }
 
   /** Asks how many records the service has. */
@@ -210,7 +242,7 @@ const DATED_KEPT = 10_000;
 /** What a reading saw. */
 interface Pass {
   seen: SeenKeys;
-  /** True if the records came in the order of their keys, which never change. */
+  /** True if there were records, and they came in the order of their keys, which never change. */
   inOrder: boolean;
   /** Keys of records that the service must count as modified since the copy had them last: the first ones. */
   dated: number[];

@@ -96,6 +96,53 @@ describe("the first run", () => {
     expect(pages.length, "22 pages, and three more for each interruption").toBeLessThanOrEqual(22 + 3 * interruptions);
   });
 
+  it("looks again at what it had read before it was interrupted", async () => {
+    const { service, mirror, sink, expectEqual } = setUp({ lots: 2_000, options: { concurrency: 1 } });
+    service.beforePage = (asked) => {
+      if (asked.includes("/Inventory?") && sink.all("lots").size >= 1_000) throw new Error("cut off");
+    };
+    await expect(mirror.run()).rejects.toThrow();
+    service.beforePage = () => {};
+    service.pass(HOUR_MS);
+    for (let left = 50; left > 0; left -= 1) service.changeLot();
+    const { resources } = await mirror.run();
+    expectEqual();
+    expect(resources.lots).toMatchObject({ readings: ["first", "increment"], awaitsFullPass: false });
+  });
+
+  it("tells that it could not, where the list ignores modifiedSince, and the next run does", async () => {
+    for (const remove of [false, true]) {
+      const { service, mirror, sink, expectEqual } = setUp({ lots: 2_000, options: { concurrency: 1 }, ...IGNORED });
+      service.beforePage = (asked) => {
+        if (asked.includes("/Inventory?") && sink.all("lots").size >= 1_000) throw new Error("cut off");
+      };
+      await expect(mirror.run()).rejects.toThrow();
+      service.beforePage = () => {};
+      for (let left = 30; left > 0; left -= 1) {
+        if (remove) service.removeLot();
+        else service.changeLot();
+      }
+      const { resources } = await mirror.run();
+      expect(resources.lots).toMatchObject({
+        readings: remove ? ["first", "full"] : ["first"],
+        awaitsFullPass: !remove,
+      });
+      await mirror.run();
+      expectEqual();
+    }
+  });
+
+  it("takes rows that are there without a state for what they are: old", async () => {
+    const { service, sink, mirror, expectEqual } = setUp();
+    await mirror.run();
+    sink.forget();
+    for (let left = 5; left > 0; left -= 1) service.removeLot();
+    const { resources } = await mirror.run();
+    expectEqual();
+    expect(resources.lots).toMatchObject({ inCopy: 695, removed: 5, added: 0 });
+    expect((await mirror.run()).kind).toBe("increment");
+  });
+
   it("begins again where the place to go on from is no longer to be found", async () => {
     const { service, mirror, sink, expectEqual } = setUp({ lots: 2_000, options: { concurrency: 1 } });
     service.beforePage = (asked) => {
@@ -180,6 +227,34 @@ describe("an increment", () => {
     if (lots !== "fails") expect(probes, "found out once").toHaveLength(lots === "ignored" ? 1 : 1);
   });
 
+  it("gives way to a full pass when the service's clock is put back, or was wrong", async () => {
+    const { service, mirror, expectEqual } = setUp({ startsAt: Date.parse("2026-06-01T02:00:00Z") });
+    await mirror.run();
+    service.pass(-2 * HOUR_MS);
+    service.pass(10 * 60_000);
+    service.changeLot();
+    service.pass(20 * 60_000);
+    expect((await mirror.run()).kind).toBe("full");
+    expectEqual();
+    // An increment that missed something is not trusted again before one has shown that it misses nothing.
+    service.changeLot();
+    expect((await mirror.run()).resources.lots).toMatchObject({ readings: ["full", "increment"] });
+    service.changeLot();
+    expect((await mirror.run()).kind).toBe("increment");
+    expectEqual();
+  });
+
+  it("is followed by a full pass when records turn up that have no new date", async () => {
+    const { service, mirror, expectEqual } = setUp();
+    service.hideLots((lot) => lot.wID === 2);
+    await mirror.run();
+    service.pass(HOUR_MS);
+    service.hideLots(() => false);
+    const { resources } = await mirror.run();
+    expectEqual();
+    expect(resources.lots?.readings.slice(0, 3)).toEqual(["increment", "increment", "full"]);
+  });
+
   it("is given up where modifiedSince does not go by all changes", async () => {
     const { service, mirror, expectEqual } = setUp({
       modifiedSince: { items: "honoured", lots: "received", stockLevels: "honoured" },
@@ -250,6 +325,18 @@ describe("what the service no longer has", () => {
     expect(events.some(({ type }) => type === "removed")).toBe(false);
   });
 
+  it("takes a second pass to believe where a list comes empty, and is back as soon as the list is", async () => {
+    const { service, mirror, sink, expectEqual } = setUp();
+    await mirror.run();
+    service.hideLots(() => true);
+    const { resources } = await mirror.run();
+    expect(resources.lots).toMatchObject({ readings: ["increment", "full", "full"], removed: 700 });
+    expect(sink.all("lots").size).toBe(0);
+    service.hideLots(() => false);
+    await mirror.run();
+    expectEqual();
+  });
+
   it("takes a second pass to believe where lists are not sorted by key", async () => {
     const { service, mirror, expectEqual } = setUp({ ...IGNORED, sorts: false });
     await mirror.run();
@@ -306,6 +393,30 @@ describe("events", () => {
   });
 });
 
+it("an event of a field that came or went is told again after a failure", async () => {
+  let fail = false;
+  const heard: MirrorEvent[] = [];
+  const { service, mirror, expectEqual } = setUp({
+    options: {
+      onEvent: (event) => {
+        if (fail) throw new Error("listener");
+        heard.push(event);
+      },
+    },
+  });
+  await mirror.run();
+  for (const extra of [{ netWeight: 1.5 }, { netWeight: undefined }]) {
+    service.changeItem(extra);
+    fail = true;
+    await expect(mirror.run()).rejects.toThrow("listener");
+    fail = false;
+    heard.length = 0;
+    await mirror.run();
+    expect(heard.filter(({ resource }) => resource === "items")).toHaveLength(1);
+  }
+  expectEqual();
+});
+
 describe("a run", () => {
   it("tells how far it is after each page that was saved", async () => {
     const { sink, mirror } = setUp();
@@ -344,6 +455,21 @@ describe("a run", () => {
     };
     await expect(mirror.run()).rejects.toThrow();
     expect(sink.isOpen).toBe(false);
+  });
+
+  it("waits for a listener of its progress, and ends with its error", async () => {
+    const { mirror } = setUp();
+    const onProgress = async () => {
+      await delay(1);
+      throw new Error("progress");
+    };
+    await expect(mirror.run({ onProgress })).rejects.toThrow("progress");
+  });
+
+  it("reads items before lots, in whatever order they are named", async () => {
+    const { service, mirror } = setUp({ options: { resources: ["lots", "items"] } });
+    await mirror.run();
+    expect(service.asked.findIndex((asked) => asked.startsWith("/Item"))).toBe(0);
   });
 
   it("is one at a time", async () => {

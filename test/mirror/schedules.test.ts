@@ -13,7 +13,9 @@ function change(service: ChangingService, random: Random): void {
   if (roll < 35) service.addLot();
   else if (roll < 65) service.changeLot();
   else if (roll < 75) service.removeLot();
-  else if (roll < 85) service.changeItem();
+  else if (roll < 81) service.changeItem();
+  // A field that the service adds, and drops again.
+  else if (roll < 85) service.changeItem({ netWeight: roll < 83 ? random(9) : undefined });
   else if (roll < 92) service.addItem();
   else if (roll < 96) service.describeItem();
   else service.discontinueItem();

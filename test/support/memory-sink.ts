@@ -47,6 +47,11 @@ export class MemorySink implements MirrorSink {
     this.isOpen = false;
   }
 
+  /** Loses its state, and keeps its records. */
+  forget(): void {
+    this.#state = undefined;
+  }
+
   /** All records of a resource, by key. */
   all(resource: MirrorResource): Map<number, MirrorRecord> {
     return new Map([...this.#records[resource]].map(([key, text]) => [key, JSON.parse(text)]));

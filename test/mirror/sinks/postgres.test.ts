@@ -45,6 +45,17 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await pool.end();
   });
 
+  it("begins anew where somebody has deleted the state", async () => {
+    const sink = newSink();
+    await sink.open();
+    await sink.commit({ ...firstBatch, upsert: [lot(1)] });
+    await sink.close();
+    await pool.query(`DELETE FROM ${table("stocklot_state")}`);
+    expect(await sink.open()).toBeUndefined();
+    await sink.commit({ ...firstBatch, upsert: [lot(2)] });
+    expect(await rows(`SELECT "recNo" FROM ${table("lots")} ORDER BY 1`)).toEqual([{ recNo: "1" }, { recNo: "2" }]);
+  });
+
   it("has a column for each documented field, and the rest as JSON", async () => {
     const sink = newSink();
     await sink.open();

@@ -52,6 +52,7 @@ export class ChangingService {
   readonly #items = new Map<number, Kept<Item>>();
   readonly #lots = new Map<number, Kept<Lot>>();
   readonly #levelsModified = new Map<number, number>();
+  #isHidden: (lot: Lot) => boolean = () => false;
   #now: number;
   #lastPartNo = 0;
   #lastRecNo = 0;
@@ -80,6 +81,11 @@ export class ChangingService {
     return new Map(this.#kept(resource).map(([key, { record }]) => [key, record]));
   }
 
+  /** Shows no such lots, as to a client that they are out of scope for. */
+  hideLots(isHidden: (lot: Lot) => boolean): void {
+    this.#isHidden = isHidden;
+  }
+
   pass(ms: number): void {
     this.#now += ms;
   }
@@ -106,7 +112,9 @@ export class ChangingService {
     return partNo;
   }
 
-  changeItem(changes: Partial<Item> = { putUp: `Box ${this.#random(1_000)}` }): void {
+  changeItem(
+    changes: Partial<Item> & { netWeight?: number | undefined } = { putUp: `Box ${this.#random(1_000)}` },
+  ): void {
     const kept = this.#pick(this.#items);
     if (kept === undefined) return;
     const { modifiedAt, text } = this.#date();
@@ -188,7 +196,7 @@ export class ChangingService {
       const description = this.#items.get(kept.record.partNo)?.record.description ?? "";
       return [recNo, { ...kept, record: { ...kept.record, description } }];
     });
-    if (resource === "lots") return lots;
+    if (resource === "lots") return lots.filter(([, { record }]) => !this.#isHidden(record));
     const levels = new Map<number, Kept<StockLevel>>();
     for (const [, { record, receivedAt }] of lots) {
       const { partNo, units, hold } = record;

@@ -56,6 +56,8 @@ export async function makeTables(queryable: PostgresQueryable, schema: string): 
     }
   }
   if (!found.has(STATE_TABLE)) commands.push(createState(schema));
+  // Somebody may have deleted the row, to begin anew.
+  else if (!hasState) commands.push(insertState(schema));
   if (commands.length > 0) {
     await runAll(queryable, [LOCK, ...(await createSchema(queryable, schema)), ...commands]);
   }
@@ -113,5 +115,8 @@ function addColumns(schema: string, table: Table, missing: readonly string[]): s
 function createState(schema: string): string {
   const name = tableName(schema, STATE_TABLE);
   return `CREATE TABLE IF NOT EXISTS ${name} (id smallint PRIMARY KEY CHECK (id = 1), state text);
-INSERT INTO ${name} VALUES (1, NULL) ON CONFLICT DO NOTHING`;
+${insertState(schema)}`;
 }
+
+const insertState = (schema: string) =>
+  `INSERT INTO ${tableName(schema, STATE_TABLE)} VALUES (1, NULL) ON CONFLICT DO NOTHING`;
