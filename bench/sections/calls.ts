@@ -19,7 +19,7 @@ const NOTE =
   "Sequential calls on loopback; client and service each in a process of its own, the clients taking turns. Multiples of undici.request + JSON.parse in the same round: median, quartiles.";
 
 export async function overhead(quick: boolean): Promise<Section> {
-  const effort = quick ? { rounds: 11, calls: 150, warmUp: 1_500 } : { rounds: 41, calls: 300, warmUp: 5_000 };
+  const effort = quick ? { rounds: 11, calls: 150, warmUp: 1_500 } : { rounds: 21, calls: 1_500, warmUp: 8_000 };
   const { figures, own } = await compare("item", effort);
   const nearest = Math.min(...figures.filter(({ name }) => OTHERS.includes(name)).map(({ wall }) => wall.median));
   return {
@@ -35,7 +35,7 @@ export async function overhead(quick: boolean): Promise<Section> {
 }
 
 export async function page(quick: boolean): Promise<Section> {
-  const effort = quick ? { rounds: 5, calls: 60, warmUp: 300 } : { rounds: 15, calls: 200, warmUp: 1_000 };
+  const effort = quick ? { rounds: 5, calls: 60, warmUp: 300 } : { rounds: 15, calls: 400, warmUp: 1_500 };
   const { figures, own } = await compare("page", effort);
   return {
     ...inSection(figures, "A page of 250 lots"),

@@ -33,8 +33,16 @@ export const text = () => z.string();
 
 export const flag = () => z.boolean();
 
-/** A whole number that a double holds exactly. */
-export const integer = () => z.int();
+/**
+ * A whole number that a double holds exactly. One that is takes a short way past zod's checks: a page has a thousand of them,
+ * which were a tenth of the time that stocklot spends on it.
+ */
+export const integer = () => {
+  const schema = z.int();
+  const { run } = schema._zod;
+  schema._zod.run = (payload, context) => (Number.isSafeInteger(payload.value) ? payload : run(payload, context));
+  return schema;
+};
 
 /** A quantity, weight or price. */
 export const decimal = () => z.number();
