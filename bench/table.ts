@@ -24,8 +24,9 @@ export function textOf(cell: Cell): string {
 export function checkLine(check: Check): string {
   const { what, value, atMost, atLeast } = check;
   const target = [
-    ...(atMost === undefined ? [] : [`at most ${atMost}`]),
-    ...(atLeast === undefined ? [] : [`at least ${atLeast}`]),
+    ...(atMost === undefined ? [] : [`at most ${atMost.toLocaleString("en")}`]),
+    ...(atLeast === undefined ? [] : [`at least ${atLeast.toLocaleString("en")}`]),
   ];
-  return `${isMet(check) ? "✓" : "✗"} ${what}: ${Number(value.toFixed(2))} (${target.join(", ")})`;
+  const figure = value.toFixed(Math.abs(value) < 100 ? 2 : 0);
+  return `${isMet(check) ? "✓" : "✗"} ${what}: ${Number(figure).toLocaleString("en")} (${target.join(", ")})`;
 }
