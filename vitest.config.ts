@@ -15,6 +15,8 @@ export default defineConfig({
     // The packed package has a run of its own, since it must be built first: npm run test:package.
     exclude: ["test/package/**"],
     testTimeout: 30_000,
+    // Most of the time tests wait, for timers and other processes: on two cores vitest would use one.
+    maxWorkers: 2,
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text", "json-summary"] },
   },
 });

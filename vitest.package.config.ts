@@ -6,6 +6,7 @@ export default defineConfig({
     globalSetup: "test/package/global-setup.ts",
     // As many compilers side by side as there are cores in CI.
     maxConcurrency: 2,
+    maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

@@ -87,8 +87,8 @@ export class Update<R extends MirrorResource> {
     }
     // The first part of a reading in parts has been seen by another run.
     await this.#dropUnseen(checkpoint === undefined ? pass : undefined);
-    await this.#endFullPass({ mark: mark ?? reading.startedAt(), checkpoint: undefined }, begunAt);
-    await this.#findOut();
+    const modifiedSince = await this.#findOut();
+    await this.#endFullPass({ mark: mark ?? reading.startedAt(), checkpoint: undefined, modifiedSince }, begunAt);
     await this.#count();
   }
 
@@ -99,9 +99,11 @@ export class Update<R extends MirrorResource> {
     const reading = this.#list.read();
     const pass = await this.#readAll("full", reading);
     await this.#dropUnseen(pass);
-    await this.#endFullPass({ mark: reading.startedAt() }, begunAt);
-    const { modifiedSince } = this.#state;
-    if (modifiedSince === undefined || (modifiedSince === "ignored" && this.#settings.full)) await this.#findOut();
+    let { modifiedSince } = this.#state;
+    if (modifiedSince === undefined || (modifiedSince === "ignored" && this.#settings.full)) {
+      modifiedSince = await this.#findOut();
+    }
+    await this.#endFullPass({ mark: reading.startedAt(), modifiedSince }, begunAt);
     await this.#verify(mark, pass.dated);
     await this.#count();
   }
@@ -195,10 +197,10 @@ export class Update<R extends MirrorResource> {
     });
   }
 
-  /** Finds out once what the list makes of `modifiedSince`. */
-  async #findOut(): Promise<void> {
+  /** Finds out what the list makes of `modifiedSince`. Saved with the end of the pass, so that no pass is made for it again. */
+  #findOut() {
     const { count, mark = Date.now() } = this.#state;
-    await this.#copy.save(this.#resource, { modifiedSince: await probe(this.#list, count, mark) });
+    return probe(this.#list, count, mark);
   }
 
   /** Holds what a full pass found against what an increment tells: it must list all that changed since `mark`. */
