@@ -88,7 +88,10 @@ export class Update<R extends MirrorResource> {
     // The first part of a reading in parts has been seen by another run.
     await this.#dropUnseen(checkpoint === undefined ? pass : undefined);
     const modifiedSince = await this.#findOut();
-    await this.#endFullPass({ mark: mark ?? reading.startedAt(), checkpoint: undefined, modifiedSince }, begunAt);
+    // What an earlier run read may still be stale.
+    const stale = checkpoint === undefined ? undefined : this.#state.stale;
+    const learnt = { mark: mark ?? reading.startedAt(), checkpoint: undefined, modifiedSince, stale };
+    await this.#endFullPass(learnt, begunAt);
     await this.#count();
   }
 
@@ -189,9 +192,9 @@ export class Update<R extends MirrorResource> {
 
   async #endFullPass(learnt: Partial<ResourceState>, begunAt: number): Promise<void> {
     await this.#copy.save(this.#resource, {
-      ...learnt,
       stale: undefined,
       total: undefined,
+      ...learnt,
       lastFullPassAt: Date.now(),
       lastFullPassMs: performance.now() - begunAt,
     });

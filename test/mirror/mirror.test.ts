@@ -110,6 +110,20 @@ describe("the first run", () => {
     expect(resources.lots).toMatchObject({ readings: ["first", "increment"], awaitsFullPass: false });
   });
 
+  it("looks again at lots that it had read before it was interrupted, when the description of their item has changed", async () => {
+    const { service, mirror, sink, expectEqual } = setUp({ lots: 2_000, options: { concurrency: 1 } });
+    service.beforePage = (asked) => {
+      if (asked.includes("/Inventory?") && sink.all("lots").size >= 1_000) throw new Error("cut off");
+    };
+    await expect(mirror.run()).rejects.toThrow();
+    service.beforePage = () => {};
+    service.pass(HOUR_MS);
+    service.describeItem();
+    const { resources } = await mirror.run();
+    expectEqual();
+    expect(resources.lots?.readings).toEqual(["first", "increment", "full"]);
+  });
+
   it("tells that it could not, where the list ignores modifiedSince, and the next run does", async () => {
     for (const remove of [false, true]) {
       const { service, mirror, sink, expectEqual } = setUp({ lots: 2_000, options: { concurrency: 1 }, ...IGNORED });
