@@ -99,7 +99,7 @@ export interface ClientOptions {
   hooks?: Hooks | undefined;
 }
 
-const optionsSchema = lazy(() =>
+const optionsSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
       baseUrl: text(),

@@ -76,7 +76,7 @@ const count = () =>
     "must be a whole number, 0 or more",
   );
 
-export const retrySchema = lazy(() => {
+export const retrySchema = /* @__PURE__ */ lazy(() => {
   const options = {
     maxRetries: count(),
     minDelayMs: durationMs(),
@@ -115,7 +115,7 @@ export const requestOptionsShape = () =>
     onResponse: callback(),
   });
 
-const requestOptionsSchema = lazy(() => z.strictObject(requestOptionsShape()));
+const requestOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(requestOptionsShape()));
 
 /** Rejects options that are wrong, with an `InputValidationError`. */
 export function checkRequestOptions(method: string, options: RequestOptions): void {

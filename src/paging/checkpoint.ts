@@ -23,7 +23,7 @@ export interface Checkpoint {
   keys: (string | number)[];
 }
 
-export const checkpointSchema = lazy(() =>
+export const checkpointSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     done: z.boolean(),
     version: z.literal(1),

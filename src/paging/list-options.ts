@@ -8,7 +8,7 @@ import type { PagingOptions } from "./page.js";
 /** The last argument of a method that lists: settings of each request, and how the list is read. */
 export interface ListOptions extends RequestOptions, PagingOptions {}
 
-const listOptionsSchema = lazy(() =>
+const listOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...requestOptionsShape(),
     readAhead: integer().min(0).optional(),

@@ -19,12 +19,12 @@ export const envelope = <S extends z.ZodType>(record: S) =>
     hasMore: z.boolean(),
   });
 
-const anyPage = lazy(() => envelope(z.unknown()));
+const anyPage = /* @__PURE__ */ lazy(() => envelope(z.unknown()));
 
 /** A page of records that follow a schema of ours. */
 /* @__NO_SIDE_EFFECTS__ */
 export function pageOf<T>(record: LazySchema<z.ZodType<T>>): (request: PageRequest) => Answer<Page<T>> {
-  const schema: LazySchema<z.ZodType<Page<T>>> = lazy(() => envelope(record()));
+  const schema: LazySchema<z.ZodType<Page<T>>> = /* @__PURE__ */ lazy(() => envelope(record()));
   return (request) => (response, call, check) => {
     const data = readPage(response, call, check);
     conforms(schema, data, response, call, check);

@@ -72,7 +72,7 @@ const shape = () => ({
   }),
 });
 
-const requestSchema = lazy(() =>
+const requestSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
     ...shape(),
@@ -82,14 +82,14 @@ const requestSchema = lazy(() =>
 
 const isKey = (key: unknown) => typeof key === "function" || (typeof key === "string" && key !== "");
 
-const listSchema = lazy(() =>
+const listSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...shape(),
     ...optional({ maxPageSize: integer().min(1), key: z.custom(isKey, "must be a field or function") }),
   }),
 );
 
-const pageQuerySchema = lazy(() =>
+const pageQuerySchema = /* @__PURE__ */ lazy(() =>
   z.object({ page: integer().min(1), pageSize: integer().min(1), sort: text() }).partial(),
 );
 

@@ -19,7 +19,7 @@ export interface FoundItem {
   item?: Item;
 }
 
-const creationSchema = lazy(() => z.looseObject({ shortID: text() }));
+const creationSchema = /* @__PURE__ */ lazy(() => z.looseObject({ shortID: text() }));
 
 type Creation = z.infer<ReturnType<typeof creationSchema>>;
 

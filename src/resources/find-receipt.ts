@@ -20,7 +20,7 @@ export interface FoundReceipt {
 }
 
 /** What of a receipt is found again in its lot. */
-const receiptSchema = lazy(() =>
+const receiptSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     itemID: text(),
     units: z.number(),

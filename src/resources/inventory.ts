@@ -48,8 +48,8 @@ const AFTERWARDS = {
   Issue: COMPARE_LOTS,
 };
 
-const lotPage = pageOf(lotSchema);
-const stockLevelPage = pageOf(stockLevelSchema);
+const lotPage = /* @__PURE__ */ pageOf(lotSchema);
+const stockLevelPage = /* @__PURE__ */ pageOf(stockLevelSchema);
 
 /** Lots, stock levels, and the three stock transactions. Source: service interface, "GET /Inventory" and following. */
 export class Inventory {

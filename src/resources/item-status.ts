@@ -31,10 +31,10 @@ export interface DiscontinuedItem {
   status: "discontinued";
 }
 
-const referenceSchema = lazy(() => z.object({ shortID: z.string() }));
+const referenceSchema = /* @__PURE__ */ lazy(() => z.object({ shortID: z.string() }));
 
 /** The item form of the answer to a create is told by its part number; fields that it has must be right. */
-const createdItemSchema = lazy(() => itemSchema().partial().required({ partNo: true, shortID: true }));
+const createdItemSchema = /* @__PURE__ */ lazy(() => itemSchema().partial().required({ partNo: true, shortID: true }));
 
 /** Either documented form of the answer to a create: a reference, or the whole item. */
 export function created(shortID: string): Answer<CreatedItem> {
@@ -54,6 +54,6 @@ const isComplete = (body: unknown): body is Item => itemSchema().safeParse(body)
 
 /** The item reference that answers an update and a discontinue. */
 export function itemStatus<S extends string>(status: S): Answer<{ shortID: string; status: S }> {
-  const reference = json(referenceSchema);
+  const reference = /* @__PURE__ */ json(referenceSchema);
   return async (response, call, check) => ({ ...(await reference(response, call, check)), status });
 }

@@ -21,10 +21,10 @@ const SEND_AGAIN = "Sent again, it ends the same.";
 
 const MAX_PAGE_SIZE = 250;
 
-const itemArraySchema = lazy(() => z.array(itemSchema()));
-const anItem = json(itemSchema);
-const itemArray = json(itemArraySchema);
-const itemPage = pageOf(itemSchema);
+const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
+const anItem = /* @__PURE__ */ json(itemSchema);
+const itemArray = /* @__PURE__ */ json(itemArraySchema);
+const itemPage = /* @__PURE__ */ pageOf(itemSchema);
 
 /** The item catalogue. Source: service interface, "GET /Item" to "DELETE /Item/{shortID}". */
 export class Items {

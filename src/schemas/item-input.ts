@@ -41,9 +41,9 @@ const changes = () =>
   });
 
 /** Fields that the schema does not know are let through: the service takes "any other Item object field". */
-export const createItemSchema = lazy(() => z.object({ shortID: skuInput(), ...changes() }));
+export const createItemSchema = /* @__PURE__ */ lazy(() => z.object({ shortID: skuInput(), ...changes() }));
 
-export const itemChangesSchema = lazy(() => z.object(changes()));
+export const itemChangesSchema = /* @__PURE__ */ lazy(() => z.object(changes()));
 
 true satisfies SameShape<CreateItemInput, typeof createItemSchema>;
 true satisfies SameShape<ItemChanges, typeof itemChangesSchema>;

@@ -34,7 +34,7 @@ export interface Item {
   discontinued: boolean;
 }
 
-export const itemSchema = lazy(() =>
+export const itemSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     partNo: integer(),
     shortID: text(),

@@ -13,5 +13,5 @@ export function keyProblem(key: string): string | undefined {
 /** A SKU or alias: text that a URL can carry. */
 export const skuInput = () => refined(text(), keyProblem);
 
-export const skuSchema = lazy(skuInput);
-export const integerSchema = lazy(integer);
+export const skuSchema = /* @__PURE__ */ lazy(skuInput);
+export const integerSchema = /* @__PURE__ */ lazy(integer);

@@ -54,8 +54,12 @@ const paging = () => ({
   modifiedSince: dateInput(),
 });
 
-export const itemListSchema = lazy(() => z.strictObject({ ...paging(), includeDiscontinued: flag() }).partial());
-export const inventoryListSchema = lazy(() => z.strictObject({ ...paging(), wid: integer() }).partial());
+export const itemListSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ ...paging(), includeDiscontinued: flag() }).partial(),
+);
+export const inventoryListSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ ...paging(), wid: integer() }).partial(),
+);
 
 true satisfies SameShape<ItemListParams, typeof itemListSchema>;
 true satisfies SameShape<InventoryListParams, typeof inventoryListSchema>;

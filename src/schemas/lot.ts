@@ -48,7 +48,7 @@ export interface Lot {
   active: boolean;
 }
 
-export const lotSchema = lazy(() =>
+export const lotSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     recNo: integer(),
     partNo: integer(),

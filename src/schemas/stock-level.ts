@@ -25,7 +25,7 @@ export interface StockLevel {
   aSN: number;
 }
 
-export const stockLevelSchema = lazy(() =>
+export const stockLevelSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     partNo: integer(),
     available: decimal(),

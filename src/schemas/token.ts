@@ -10,7 +10,7 @@ export const isAccessToken = (value: unknown): value is string => typeof value =
  * The answer of the token endpoint. Only the token itself is needed; it goes into a header, so it must be one that fits
  * there. `expires_in` is read leniently, see `tokenLifeMs`.
  */
-export const tokenSchema = lazy(() =>
+export const tokenSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     access_token: text().regex(ACCESS_TOKEN),
     token_type: z.unknown().optional(),

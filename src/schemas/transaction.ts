@@ -118,7 +118,7 @@ const lotFilter = () => ({ serial: text(), serial2: text(), rfidTag: text(), ref
 const adjustment = () => ({ spot: text(), ...lotFilter(), remark: text(), netWeight: decimal() });
 
 /** The fields are those of the document and no others: a misspelt one would be lost without a word. */
-export const receiveSchema = lazy(() =>
+export const receiveSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...quantity(),
     reasonCode: integer(),
@@ -134,7 +134,7 @@ export const receiveSchema = lazy(() =>
   }),
 );
 
-export const moveSchema = lazy(() =>
+export const moveSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...quantity(),
     ...optional({
@@ -149,7 +149,7 @@ export const moveSchema = lazy(() =>
   }),
 );
 
-export const issueSchema = lazy(() =>
+export const issueSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...quantity(),
     reasonCode: integer(),
