@@ -12,6 +12,8 @@ type OnEvent = NonNullable<MirrorOptions["onEvent"]>;
 export interface Written {
   added: number;
   changed: number;
+  /** Keys of all records of the batch, in their order. */
+  keys: number[];
   /** Keys of the records that the service must count as modified since the copy had them last. */
   dated: number[];
 }
@@ -61,7 +63,8 @@ export class Copy {
     records: readonly MirrorRecords[R][],
     learnt: Partial<ResourceState> = {},
   ): Promise<Written> {
-    const known = await this.#read(resource, keysOf(resource, records));
+    const keys = records.map((record) => keyOf(resource, record));
+    const known = await this.#read(resource, keys);
     const upsert: MirrorRecord[] = [];
     const notices: Notice[] = [];
     const dated: number[] = [];
@@ -82,7 +85,7 @@ export class Copy {
     if (upsert.length > 0 || Object.keys(learnt).length > 0) {
       await this.#commit({ resource, upsert, notices, learnt: { ...learnt, count }, lotsAreStale });
     }
-    return { added, changed: upsert.length - added, dated };
+    return { added, changed: upsert.length - added, keys, dated };
   }
 
   /** Drops records, and gives how many there were. */
@@ -184,11 +187,6 @@ function eventOf(
   const event = type === "changed" ? { type, resource, record, changes: notice.changes } : { type, resource, record };
   // The records of a resource are of its type, which the compiler cannot follow through the maps.
   return event as MirrorEvent;
-}
-
-/** The keys of records, in their order. */
-export function keysOf(resource: MirrorResource, records: readonly MirrorRecord[]): number[] {
-  return records.map((record) => keyOf(resource, record));
 }
 
 /** What tells a record from others. Without it a record cannot be kept. */

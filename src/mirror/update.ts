@@ -1,7 +1,7 @@
 import { InputValidationError, PaginationError } from "../errors/index.js";
 import type { Estimate } from "../paging/page.js";
 import { SeenKeys } from "../paging/seen-keys.js";
-import { type Copy, keysOf } from "./copy.js";
+import type { Copy } from "./copy.js";
 import type { Reading, ResourceList } from "./lists.js";
 import { isWorthVerifying, probe, verdictAfter } from "./modified-since.js";
 import type { MirrorProgress, MirrorReading, MirrorResourceReport } from "./report.js";
@@ -174,11 +174,11 @@ export class Update<R extends MirrorResource> {
     let last = Number.NEGATIVE_INFINITY;
     let inOrder = true;
     for await (const { value } of reading.pages) {
-      const { added, changed, dated } = await this.#copy.write(this.#resource, value, learn());
+      const { added, changed, keys, dated } = await this.#copy.write(this.#resource, value, learn());
       this.#done.added += added;
       this.#done.changed += changed;
       if (pass.dated.length < DATED_KEPT) pass.dated.push(...dated);
-      for (const key of keysOf(this.#resource, value)) {
+      for (const key of keys) {
         pass.seen.add(key);
         inOrder &&= key > last;
         last = key;
