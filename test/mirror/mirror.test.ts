@@ -32,6 +32,18 @@ function setUp({ items = 30, lots = 700, options = {}, ...behaviour }: Setting =
   return { service, sink, events, mirror, expectEqual };
 }
 
+/** The same, with a first run that was cut off when it had read half of the lots. */
+async function setUpInterrupted(behaviour: Partial<ServiceBehaviour> = {}) {
+  const set = setUp({ lots: 2_000, options: { concurrency: 1 }, ...behaviour });
+  const { service, sink, mirror } = set;
+  service.beforePage = (asked) => {
+    if (asked.includes("/Inventory?") && sink.all("lots").size >= 1_000) throw new Error("cut off");
+  };
+  await expect(mirror.run()).rejects.toThrow();
+  service.beforePage = () => {};
+  return set;
+}
+
 const IGNORED = { modifiedSince: { items: "ignored", lots: "ignored", stockLevels: "ignored" } } as const;
 
 describe("the first run", () => {
@@ -97,12 +109,7 @@ describe("the first run", () => {
   });
 
   it("looks again at what it had read before it was interrupted", async () => {
-    const { service, mirror, sink, expectEqual } = setUp({ lots: 2_000, options: { concurrency: 1 } });
-    service.beforePage = (asked) => {
-      if (asked.includes("/Inventory?") && sink.all("lots").size >= 1_000) throw new Error("cut off");
-    };
-    await expect(mirror.run()).rejects.toThrow();
-    service.beforePage = () => {};
+    const { service, mirror, expectEqual } = await setUpInterrupted();
     service.pass(HOUR_MS);
     for (let left = 50; left > 0; left -= 1) service.changeLot();
     const { resources } = await mirror.run();
@@ -111,12 +118,7 @@ describe("the first run", () => {
   });
 
   it("looks again at lots that it had read before it was interrupted, when the description of their item has changed", async () => {
-    const { service, mirror, sink, expectEqual } = setUp({ lots: 2_000, options: { concurrency: 1 } });
-    service.beforePage = (asked) => {
-      if (asked.includes("/Inventory?") && sink.all("lots").size >= 1_000) throw new Error("cut off");
-    };
-    await expect(mirror.run()).rejects.toThrow();
-    service.beforePage = () => {};
+    const { service, mirror, expectEqual } = await setUpInterrupted();
     service.pass(HOUR_MS);
     service.describeItem();
     const { resources } = await mirror.run();
@@ -126,12 +128,7 @@ describe("the first run", () => {
 
   it("tells that it could not, where the list ignores modifiedSince, and the next run does", async () => {
     for (const remove of [false, true]) {
-      const { service, mirror, sink, expectEqual } = setUp({ lots: 2_000, options: { concurrency: 1 }, ...IGNORED });
-      service.beforePage = (asked) => {
-        if (asked.includes("/Inventory?") && sink.all("lots").size >= 1_000) throw new Error("cut off");
-      };
-      await expect(mirror.run()).rejects.toThrow();
-      service.beforePage = () => {};
+      const { service, mirror, expectEqual } = await setUpInterrupted(IGNORED);
       for (let left = 30; left > 0; left -= 1) {
         if (remove) service.removeLot();
         else service.changeLot();
@@ -158,12 +155,7 @@ describe("the first run", () => {
   });
 
   it("begins again where the place to go on from is no longer to be found", async () => {
-    const { service, mirror, sink, expectEqual } = setUp({ lots: 2_000, options: { concurrency: 1 } });
-    service.beforePage = (asked) => {
-      if (asked.includes("/Inventory?") && sink.all("lots").size >= 1_000) throw new Error("cut off");
-    };
-    await expect(mirror.run()).rejects.toThrow();
-    service.beforePage = () => {};
+    const { service, mirror, expectEqual } = await setUpInterrupted();
     for (let left = 1_500; left > 0; left -= 1) service.removeLot();
     await mirror.run();
     await mirror.run();
