@@ -17,6 +17,6 @@ export default defineConfig({
     testTimeout: 30_000,
     // Most of the time tests wait, for timers and other processes: on two cores vitest would use one.
     maxWorkers: 2,
-    coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text", "json-summary"] },
+    coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "json-summary"] },
   },
 });

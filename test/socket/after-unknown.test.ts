@@ -154,7 +154,7 @@ describe("findReceipt", () => {
     const { server, client } = await setUp();
     const error = await lostAfter(server, client);
     for (let count = 0; count < 600; count += 1)
-      server.service.lots.push({ ...server.service.addLot({}), received: ago(HOUR_MS + count) });
+      server.service.lots.push({ ...server.service.addLot({}), received: ago(HOUR_MS + count * 1_000) });
     server.service.lots.splice(0, 600);
     const before = server.seen.length;
     expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });

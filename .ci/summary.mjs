@@ -1,0 +1,25 @@
+// The last lines of a run: which tests failed and why, and how many there were.
+import { readFileSync } from "node:fs";
+
+const MOST_LINES = 12;
+
+/** What a run of tests wrote; nothing if it did not come that far. */
+function resultsOf(file) {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    return { testResults: [], numPassedTests: 0, numFailedTests: 0, numPendingTests: 0 };
+  }
+}
+
+const runs = ["coverage/tests.json", "coverage/package.json"].map(resultsOf);
+for (const { name, status, message, assertionResults } of runs.flatMap(({ testResults }) => testResults)) {
+  const failed = assertionResults.filter((test) => test.status === "failed");
+  if (status === "failed" && failed.length === 0) console.log(`FAILED ${name}\n${message}`);
+  for (const { fullName, failureMessages } of failed)
+    console.log(
+      `FAILED ${name}: ${fullName}\n${failureMessages.join("\n").split("\n").slice(0, MOST_LINES).join("\n")}`,
+    );
+}
+const sum = (key) => runs.reduce((total, run) => total + run[key], 0);
+console.log(`${sum("numPassedTests")} passed, ${sum("numFailedTests")} failed, ${sum("numPendingTests")} skipped`);
