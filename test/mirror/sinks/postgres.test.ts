@@ -177,6 +177,21 @@ describe.skipIf(!postgres)("postgresSink", () => {
     expect(await Promise.all(sinks.map((sink) => sink.open()))).toEqual([undefined, undefined, undefined, undefined]);
   });
 
+  it("waits for the commit of a process that was killed, which the server goes on with", async () => {
+    const sink = newSink();
+    await sink.open();
+    await sink.commit({ ...firstBatch, upsert: [] });
+    await sink.close();
+    const killed = new Client({ connectionString });
+    await killed.connect();
+    await killed.query(`BEGIN; UPDATE ${table("stocklot_state")} SET state = '2'`);
+    const state = sink.open();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await killed.query("COMMIT");
+    expect(await state).toBe("2");
+    await killed.end();
+  });
+
   it("refuses a second mirror that waits for the first one's commit", async () => {
     const sink = newSink();
     await sink.open();

@@ -64,9 +64,9 @@ export async function makeTables(queryable: PostgresQueryable, schema: string): 
   return extended;
 }
 
-/** What the last commit saved. */
+/** What the last commit saved. Waits for one that is under way: the server goes on with it when its process was killed. */
 export async function savedState(queryable: PostgresQueryable, schema: string): Promise<string | undefined> {
-  const [row] = await rowsOf(queryable, `SELECT state FROM ${tableName(schema, STATE_TABLE)}`);
+  const [row] = await rowsOf(queryable, `SELECT state FROM ${tableName(schema, STATE_TABLE)} FOR SHARE`);
   return typeof row?.state === "string" ? row.state : undefined;
 }
 
