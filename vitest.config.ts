@@ -17,6 +17,8 @@ export default defineConfig({
     testTimeout: 30_000,
     // Most of the time tests wait, for timers and other processes: on two cores vitest would use one.
     maxWorkers: 2,
+    // A machine that others use may stop for seconds in the middle of a race. What is wrong is so twice.
+    retry: process.env.CI ? 1 : 0,
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "json-summary"] },
   },
 });

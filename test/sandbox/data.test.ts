@@ -15,6 +15,16 @@ async function everything(options: SandboxOptions) {
   return { items: await all("/Item/All"), lots: await all("/Inventory"), levels: await all("/Inventory/StockLevels") };
 }
 
+/** The least time of a few runs, which says more about the work than about the machine. */
+function leastMs(run: () => unknown): number {
+  const times = [1, 2, 3].map(() => {
+    const began = performance.now();
+    run();
+    return performance.now() - began;
+  });
+  return Math.min(...times);
+}
+
 describe("generated data", () => {
   it("are the same for the same seed, on any day, and others for another seed", async () => {
     const one = await everything({ seed: 7, items: 30, lots: 100 });
@@ -64,10 +74,10 @@ describe("generated data", () => {
     expect([status, body.partNo]).toEqual([200, 1013]);
   });
 
-  it("can be a million lots without a delay at the start", async () => {
-    const began = performance.now();
+  it("can be a million lots, which are made when they are asked for", async () => {
+    const start = (lots: number) => leastMs(() => createSandbox({ items: 5000, lots }));
+    expect(start(1_000_000) / start(10_000)).toBeLessThan(20);
     const api = callerOf(createSandbox({ items: 5000, lots: 1_000_000 }));
-    expect(performance.now() - began).toBeLessThan(1000);
     const { totalCount, value } = (await api.get("/Inventory?page=20000")).body;
     expect([totalCount, value.length]).toEqual([1_000_000, 25]);
   });
@@ -106,10 +116,10 @@ describe("own data", () => {
     expect(lots.map(({ warehouse }) => warehouse).sort()).toEqual(["Central", "North", "South"]);
   });
 
-  it("are checked without delaying the start", () => {
-    const lots = Array.from({ length: 100_000 }, (_, index) => ({ shortID: `S${index % 500}`, units: index, wID: 2 }));
-    const began = performance.now();
-    createSandbox({ lots });
-    expect(performance.now() - began).toBeLessThan(2000);
+  it("are checked in a time that grows as they do", () => {
+    const lots = Array.from({ length: 60_000 }, (_, index) => ({ shortID: `S${index % 500}`, units: index, wID: 2 }));
+    const some = lots.slice(0, 6_000);
+    // What compares each with each would take a hundred times as long.
+    expect(leastMs(() => createSandbox({ lots })) / leastMs(() => createSandbox({ lots: some }))).toBeLessThan(40);
   });
 });

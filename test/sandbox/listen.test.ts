@@ -113,7 +113,7 @@ describe("sandbox.listen", () => {
     while (sandbox.requests.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
     const began = performance.now();
     await server.close();
-    expect(performance.now() - began).toBeLessThan(500);
+    expect(performance.now() - began).toBeLessThan(4_000);
     expect(await hanging).toMatchObject({ code: "ECONNRESET" });
     await expect(fetch(server.url)).rejects.toThrow("fetch failed");
   });
