@@ -33,7 +33,7 @@ export async function admit(gate: Gate, call: Call): Promise<Admission> {
       // Before a token is asked for in vain.
       lifetime.throwIfEnded();
       const needsToken = !request.isTokenRequest;
-      if (needsToken) await gate.tokens.ready(lifetime);
+      if (needsToken && gate.tokens.current === undefined) await gate.tokens.ready(lifetime);
       const slot = await gate.limiter.acquire({
         priority: call.priority,
         bulk: request.bulk === true,

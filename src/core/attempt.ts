@@ -1,5 +1,5 @@
 import { now } from "../time/timer.js";
-import { admit, type Gate } from "./admit.js";
+import type { Admission, Gate } from "./admit.js";
 import type { Call } from "./call.js";
 import { isSuccess, Refusal } from "./failure.js";
 import type { Reporter } from "./reporter.js";
@@ -14,13 +14,22 @@ export interface AttemptTools extends Gate {
   readonly maxResponseBytes: number;
 }
 
-/** Sends the request of a call once, when it is its turn. Rejects unless the answer is a success. */
-export async function attempt(tools: AttemptTools, call: Call): Promise<WireResponse> {
-  const { slot, token } = await admit(tools, call);
+/** Sends the request of a call once; it is its turn. Rejects unless the answer is a success. */
+export async function attempt(tools: AttemptTools, call: Call, { slot, token }: Admission): Promise<WireResponse> {
   const trace = call.beginExchange();
   call.inFlight = true;
   try {
-    const response = await exchange(tools, call, token, trace).catch((failure) => answeredAnyway(trace, failure));
+    let response: WireResponse;
+    try {
+      response = await send(tools, call, token, trace);
+      const { status } = response;
+      const durationMs = now() - trace.startedAt;
+      tools.reporter.emit("response", () => ({ ...call.identity, attempt: call.attempts, status, durationMs }));
+    } catch (failure) {
+      response = answeredAnyway(trace, failure);
+    } finally {
+      call.endExchange(trace);
+    }
     if (isSuccess(response.status)) return response;
     if (response.status === 401 && token !== undefined) tools.tokens.invalidate(token);
     throw new Refusal(response, response.status === 429 ? pause(tools, call, response) : undefined);
@@ -31,7 +40,7 @@ export async function attempt(tools: AttemptTools, call: Call): Promise<WireResp
   }
 }
 
-async function exchange(
+function send(
   { reporter, transport, maxResponseBytes }: AttemptTools,
   call: Call,
   token: string | undefined,
@@ -40,28 +49,12 @@ async function exchange(
   const { method } = call.request;
   const { target, contentType, body } = call.payload;
   const { timeoutMs } = call.settings;
-  const { lifetime, attempts: attempt } = call;
-  reporter.emit("request", () => ({ ...call.identity, attempt }));
+  reporter.emit("request", () => ({ ...call.identity, attempt: call.attempts }));
   const headers = { ...call.settings.headers };
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
-  try {
-    const response = await transport.send({
-      method,
-      target,
-      headers,
-      body,
-      timeoutMs,
-      maxResponseBytes,
-      lifetime,
-      trace,
-    });
-    const durationMs = now() - trace.startedAt;
-    reporter.emit("response", () => ({ ...call.identity, attempt, status: response.status, durationMs }));
-    return response;
-  } finally {
-    call.endExchange(trace);
-  }
+  const { lifetime } = call;
+  return transport.send({ method, target, headers, body, timeoutMs, maxResponseBytes, lifetime, trace });
 }
 
 /**

@@ -56,7 +56,7 @@ let calls = Math.floor(Math.random() * 1e6) * 1e9;
 
 /** A call under way. */
 export class Call implements RetryState {
-  readonly identity: CallIdentity;
+  readonly id: number;
   readonly startedAt = now();
   /** The same in ms since the epoch. */
   readonly begunAt = Date.now();
@@ -86,9 +86,14 @@ export class Call implements RetryState {
     readonly lifetime: Lifetime,
   ) {
     calls += 1;
-    this.identity = { call: calls, method: request.method, path: request.path };
+    this.id = calls;
     // A fresh token cannot help where one is asked for.
     this.replays = request.isTokenRequest ? 1 : 0;
+  }
+
+  /** What all its events tell. */
+  get identity(): CallIdentity {
+    return { call: this.id, method: this.request.method, path: this.request.path };
   }
 
   /** Whether the service ends in the same state when it gets the request twice, by the semantics of HTTP. */

@@ -4,15 +4,16 @@ import { redactData } from "../errors/redact.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { Lifetime } from "../time/lifetime.js";
 import { now } from "../time/timer.js";
+import { admit } from "./admit.js";
 import { type AttemptTools, attempt } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ResponseCheck } from "./call.js";
 import { encodePayload } from "./payload.js";
 import { publicError } from "./public-error.js";
 import type { Reporter } from "./reporter.js";
 import { checkRequestOptions, type RequestOptions } from "./request-options.js";
-import { withRetry } from "./retry.js";
+import { retry } from "./retry.js";
 import { mergeRetry } from "./retry-policy.js";
-import type { Transport } from "./transport.js";
+import type { Transport, WireResponse } from "./transport.js";
 
 export interface PipelineOptions extends CallSettings {
   /** Without a slash at its end. */
@@ -27,9 +28,9 @@ export interface PipelineOptions extends CallSettings {
   tokens(sendOwn: <T>(request: CallRequest<T>, lifetime: Lifetime) => Promise<T>): TokenManager;
 }
 
-/** Sends a request and gives what its answer holds. All that resources and paging know of the core. */
+/** Sends a request and gives what its answer holds; rejects also with what describing it throws. All that resources and paging know of the core. */
 export interface Send {
-  <T>(request: CallRequest<T>, options?: RequestOptions, leave?: AbortSignal): Promise<T>;
+  <T>(request: () => CallRequest<T>, options?: RequestOptions, leave?: AbortSignal): Promise<T>;
   /** What tells how much the rate limit allows. */
   limiter(): Pick<RateLimiter, "snapshot" | "reserved">;
 }
@@ -61,8 +62,9 @@ export function createPipeline(own: PipelineOptions): Pipeline {
 
   return {
     send: Object.assign(
-      <T>(request: CallRequest<T>, options?: RequestOptions, leave?: AbortSignal): Promise<T> => {
+      <T>(describe: () => CallRequest<T>, options?: RequestOptions, leave?: AbortSignal): Promise<T> => {
         try {
+          const request = describe();
           return run(request, callOf(request, options, leave));
         } catch (error) {
           return Promise.reject(error);
@@ -99,7 +101,14 @@ export function createPipeline(own: PipelineOptions): Pipeline {
     own.reporter.emit("start", () => ({ ...call.identity, url: own.baseUrl + call.request.path }));
     let failed: string | undefined;
     try {
-      const response = await withRetry(tools, call, attempt);
+      const admission = await admit(tools, call);
+      // A frame each would take memory in every call that waits, and time in all.
+      let response: WireResponse;
+      try {
+        response = await attempt(tools, call, admission);
+      } catch (failure) {
+        response = await retry(tools, call, failure);
+      }
       return await answer(response, call, own.check);
     } catch (failure) {
       const error = publicError(call, failure);

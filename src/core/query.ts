@@ -12,9 +12,7 @@ export function queryText(query: Query = {}): Record<string, string> {
 
 /** The query string with its question mark; empty when there are no parameters. A space becomes `%20`, a plus `%2B`. */
 export function queryString(query: Record<string, string>): string {
-  let text = "";
-  for (const name in query) {
-    text += `${text === "" ? "?" : "&"}${encodeURIComponent(name)}=${encodeURIComponent(query[name] ?? "")}`;
-  }
-  return text;
+  // Joined, since a text that is put together piece by piece holds on to all its pieces.
+  const pairs = Object.entries(query).map((pair) => pair.map(encodeURIComponent).join("="));
+  return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }

@@ -1,33 +1,25 @@
 import pRetry from "p-retry";
 import { now } from "../time/timer.js";
-import type { AttemptTools } from "./attempt.js";
+import { admit } from "./admit.js";
+import { type AttemptTools, attempt } from "./attempt.js";
 import type { Call } from "./call.js";
 import { describeFailure, outcomeOf } from "./failure.js";
 import { errorFor } from "./public-error.js";
 import { decide, isOutcomeOpen } from "./retry-policy.js";
 import type { WireResponse } from "./transport.js";
 
-/** Sends the request of a call once. */
-type Attempt = (tools: AttemptTools, call: Call) => Promise<WireResponse>;
-
 /**
- * Makes attempts until one succeeds or the policy says stop. p-retry comes in when the first attempt has failed: to set it
+ * Makes attempts until one succeeds or the policy says stop. It comes in when the first attempt has failed: to set p-retry
  * up for every call would cost each of them a fifth of the client's own time, and the queued ones a quarter of their memory.
+ *
+ * The waiting is ours, not p-retry's: it ends when the call does, and it happens outside a slot of the limiter.
  */
-export function withRetry(tools: AttemptTools, call: Call, attempt: Attempt): Promise<WireResponse> {
-  return attempt(tools, call).catch((failure) => {
-    const again = (number: number) => (number === 1 ? Promise.reject(failure) : attempt(tools, call));
-    return retry(tools, call, again);
-  });
-}
-
-/** The waiting is ours, not p-retry's: it ends when the call does, and it happens outside a slot of the limiter. */
-function retry(
-  tools: AttemptTools,
-  call: Call,
-  attempt: (number: number) => Promise<WireResponse>,
-): Promise<WireResponse> {
-  return pRetry(attempt, {
+export function retry(tools: AttemptTools, call: Call, failure: unknown): Promise<WireResponse> {
+  const again = async (number: number) => {
+    if (number === 1) throw failure;
+    return attempt(tools, call, await admit(tools, call));
+  };
+  return pRetry(again, {
     retries: Infinity,
     minTimeout: 0,
     shouldRetry: async ({ error }) => {

@@ -1,4 +1,4 @@
-import type { Answer } from "../core/call.js";
+import type { Answer, CallRequest } from "../core/call.js";
 import type { Send } from "../core/pipeline.js";
 import { type Query, queryText } from "../core/query.js";
 import type { RequestOptions } from "../core/request-options.js";
@@ -71,23 +71,20 @@ export function paginatorOf<T>(send: Send, list: List<T>): Paginator<T> {
     fetch: (page, context) => {
       const { path, query } = request();
       const answer = list.answer(page);
-      return send(
-        {
-          method: "GET",
-          path,
-          query: { ...query, ...page },
-          answer: (response, call, check) => {
-            const { sendingMs, readingMs } = call.spent;
-            const tookMs = (sendingMs + readingMs) / call.attempts;
-            latencyMs = Number.isNaN(latencyMs) ? tookMs : latencyMs + (tookMs - latencyMs) / SMOOTHED_OVER;
-            return answer(response, call, check);
-          },
-          priority: context.further ? "low" : "normal",
-          bulk: context.further,
+      const describe = (): CallRequest<Page<T>> => ({
+        method: "GET",
+        path,
+        query: { ...query, ...page },
+        answer: (response, call, check) => {
+          const { sendingMs, readingMs } = call.spent;
+          const tookMs = (sendingMs + readingMs) / call.attempts;
+          latencyMs = Number.isNaN(latencyMs) ? tookMs : latencyMs + (tookMs - latencyMs) / SMOOTHED_OVER;
+          return answer(response, call, check);
         },
-        definedOf(requestOptions),
-        context.signal,
-      );
+        priority: context.further ? "low" : "normal",
+        bulk: context.further,
+      });
+      return send(describe, definedOf(requestOptions), context.signal);
     },
     pace: () => ({ latencyMs, ...allowanceOf(send.limiter()) }),
   });

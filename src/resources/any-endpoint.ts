@@ -99,10 +99,12 @@ function anyAnswer<T>(): Answer<T> {
 }
 
 /** What `client.request` does. */
-export async function request<T>(send: Send, wanted: AnyRequest<T>, options?: RequestOptions): Promise<T> {
-  checkInput("request", requestSchema, wanted);
-  const { method, path, query, body, schema } = wanted;
-  return send({ method, path, query, body, answer: schema ? standardJson(schema) : anyAnswer<T>() }, options);
+export function request<T>(send: Send, wanted: AnyRequest<T>, options?: RequestOptions): Promise<T> {
+  return send(() => {
+    checkInput("request", requestSchema, wanted);
+    const { method, path, query, body, schema } = wanted;
+    return { method, path, query, body, answer: schema ? standardJson(schema) : anyAnswer<T>() };
+  }, options);
 }
 
 /** What `client.paginate` does. */

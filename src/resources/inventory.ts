@@ -148,15 +148,17 @@ export class Inventory {
     return this.#transact("Issue", issueSchema, input, options);
   }
 
-  async #transact(
+  #transact(
     kind: keyof typeof AFTERWARDS,
     schema: LazySchema<z.ZodType>,
     body: ReceiveInput | MoveInput | IssueInput,
     options: RequestOptions | undefined,
   ): Promise<TransactionResult> {
-    checkInput(`inventory.${kind.toLowerCase()}`, schema, body);
-    const path = `/Inventory/${kind}`;
-    return this.#send({ method: "POST", path, body, answer: transactionResult, afterwards: AFTERWARDS[kind] }, options);
+    return this.#send(() => {
+      checkInput(`inventory.${kind.toLowerCase()}`, schema, body);
+      const path = `/Inventory/${kind}`;
+      return { method: "POST", path, body, answer: transactionResult, afterwards: AFTERWARDS[kind] };
+    }, options);
   }
 }
 

@@ -61,9 +61,11 @@ export class Items {
    *
    * Source: `GET /Item?Category=`.
    */
-  async listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
-    checkInput("items.listByCategory", integerSchema, categoryID, ["categoryID"]);
-    return this.#read("/Item", { Category: categoryID }, itemArray, options);
+  listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
+    return this.#send(() => {
+      checkInput("items.listByCategory", integerSchema, categoryID, ["categoryID"]);
+      return { method: "GET", path: "/Item", query: { Category: categoryID }, answer: itemArray };
+    }, options);
   }
 
   /**
@@ -92,9 +94,11 @@ export class Items {
    * Source: `GET /Item/{partNo}`.
    * @throws NotFoundError when there is no such item.
    */
-  async getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
-    checkInput("items.getByPartNo", integerSchema, partNo, ["partNo"]);
-    return this.#read(path`/Item/${partNo}`, {}, anItem, options);
+  getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
+    return this.#send(() => {
+      checkInput("items.getByPartNo", integerSchema, partNo, ["partNo"]);
+      return { method: "GET", path: path`/Item/${partNo}`, answer: anItem };
+    }, options);
   }
 
   /**
@@ -104,19 +108,18 @@ export class Items {
    * @throws BadRequestError or ConflictError when the SKU is taken: the document names both 400 and 409.
    * @throws OutcomeUnknownError when it was sent and no usable answer came: ask {@link findCreated} before sending it again.
    */
-  async create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
-    checkInput("items.create", createItemSchema, input);
-    return this.#send(
-      {
+  create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
+    return this.#send(() => {
+      checkInput("items.create", createItemSchema, input);
+      return {
         method: "POST",
         path: "/Item",
         body: input,
         answer: created(input.shortID),
         afterwards: "Ask client.items.findCreated(error) before you send it again.",
         successByStatus: true,
-      },
-      options,
-    );
+      };
+    }, options);
   }
 
   /**
@@ -139,19 +142,18 @@ export class Items {
    * Source: `PUT /Item`.
    * @throws NotFoundError when there is no such item.
    */
-  async update(shortID: string, changes: ItemChanges, options?: RequestOptions): Promise<UpdatedItem> {
-    checkInput("items.update", skuSchema, shortID, ["shortID"]);
-    checkInput("items.update", itemChangesSchema, changes, ["changes"]);
-    return this.#send(
-      {
+  update(shortID: string, changes: ItemChanges, options?: RequestOptions): Promise<UpdatedItem> {
+    return this.#send(() => {
+      checkInput("items.update", skuSchema, shortID, ["shortID"]);
+      checkInput("items.update", itemChangesSchema, changes, ["changes"]);
+      return {
         method: "PUT",
         path: "/Item",
         body: { ...changes, shortID },
         answer: itemStatus("updated"),
         afterwards: SEND_AGAIN,
-      },
-      options,
-    );
+      };
+    }, options);
   }
 
   /**
@@ -160,36 +162,28 @@ export class Items {
    * Source: `DELETE /Item/{shortID}`.
    * @throws NotFoundError when there is no such item.
    */
-  async discontinue(shortID: string, options?: RequestOptions): Promise<DiscontinuedItem> {
-    checkInput("items.discontinue", skuSchema, shortID, ["shortID"]);
-    return this.#send(
-      {
+  discontinue(shortID: string, options?: RequestOptions): Promise<DiscontinuedItem> {
+    return this.#send(() => {
+      checkInput("items.discontinue", skuSchema, shortID, ["shortID"]);
+      return {
         method: "DELETE",
         path: path`/Item/${shortID}`,
         answer: itemStatus("discontinued"),
         afterwards: SEND_AGAIN,
-      },
-      options,
-    );
+      };
+    }, options);
   }
 
-  async #lookUp(
+  #lookUp(
     method: string,
     argument: string,
     key: string,
     type: string,
     options: RequestOptions | undefined,
   ): Promise<Item> {
-    checkInput(`items.${method}`, skuSchema, key, [argument]);
-    return this.#read("/Item", { key, type }, anItem, options);
-  }
-
-  #read<T>(
-    path: string,
-    query: Record<string, string | number>,
-    answer: ReturnType<typeof json<T>>,
-    options: RequestOptions | undefined,
-  ): Promise<T> {
-    return this.#send({ method: "GET", path, query, answer }, options);
+    return this.#send(() => {
+      checkInput(`items.${method}`, skuSchema, key, [argument]);
+      return { method: "GET", path: "/Item", query: { key, type }, answer: anItem };
+    }, options);
   }
 }

@@ -15,19 +15,20 @@ export class Ended extends Error {
 export class Lifetime {
   ending: Ending | undefined;
   readonly #deadline: number;
-  #stops: (() => void)[] = [];
-  #callbacks: Set<() => void> | undefined;
+  // Both are copied to be changed: an array that is filled by push() would keep room for 17, and a Set for 4.
+  #stops: readonly (() => void)[] = [];
+  #callbacks: readonly (() => void)[] = [];
 
   constructor(signals: readonly (AbortSignal | undefined)[] = [], totalTimeoutMs = Infinity) {
     this.#deadline = now() + totalTimeoutMs;
-    const given = signals.filter((signal) => signal !== undefined);
-    const abort = ({ reason }: AbortSignal) => this.end({ kind: "aborted", reason });
-    given.filter(({ aborted }) => aborted).forEach(abort);
-    if (this.ending) return;
-    // An array that is filled by push() would keep room for 17.
-    this.#stops = given.map((signal) => onAbort(signal, () => abort(signal)));
-    if (totalTimeoutMs !== Infinity)
-      this.#stops.push(startTimer(totalTimeoutMs, () => this.end({ kind: "out-of-time" })));
+    for (const signal of signals) {
+      if (!signal || this.ending) continue;
+      const abort = () => this.end({ kind: "aborted", reason: signal.reason });
+      if (signal.aborted) abort();
+      else this.#stops = [...this.#stops, onAbort(signal, abort)];
+    }
+    if (totalTimeoutMs !== Infinity && !this.ending)
+      this.#stops = [...this.#stops, startTimer(totalTimeoutMs, () => this.end({ kind: "out-of-time" }))];
   }
 
   /** What is left of the total time, in ms. */
@@ -39,8 +40,11 @@ export class Lifetime {
     if (this.ending) return;
     this.ending = ending;
     this.dispose();
-    for (const callback of this.#callbacks ?? []) callback();
-    this.#callbacks = undefined;
+    // One of them may take back another.
+    for (let [first] = this.#callbacks; first; [first] = this.#callbacks) {
+      this.#callbacks = this.#callbacks.slice(1);
+      first();
+    }
   }
 
   /** Ends the lifetime now if its total time would be up before the end of a wait. */
@@ -50,9 +54,10 @@ export class Lifetime {
 
   /** Calls back once when the lifetime ends, and returns what takes that back. */
   onEnd(callback: () => void): () => void {
-    this.#callbacks ??= new Set();
-    this.#callbacks.add(callback);
-    return () => this.#callbacks?.delete(callback);
+    this.#callbacks = [...this.#callbacks, callback];
+    return () => {
+      this.#callbacks = this.#callbacks.filter((other) => other !== callback);
+    };
   }
 
   throwIfEnded(): void {
@@ -97,6 +102,8 @@ export class Lifetime {
 
   /** Lets go of the signal and the timer. To be called when the call is over. */
   dispose(): void {
-    for (const stop of this.#stops.splice(0)) stop();
+    const stops = this.#stops;
+    this.#stops = [];
+    for (const stop of stops) stop();
   }
 }
