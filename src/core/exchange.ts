@@ -5,7 +5,6 @@ import { TransportFailure, type WireRequest, type WireResponse } from "./transpo
 
 /** One request and its answer, whichever way it travels. */
 export interface Exchange {
-  readonly answer: Promise<WireResponse>;
   over: boolean;
   /** Stops what is under way on the wire. */
   cancel: (() => void) | undefined;
@@ -18,17 +17,24 @@ export interface Exchange {
   fail(kind: TransportFailure["kind"], cause?: unknown): void;
 }
 
-/** Keeps the time, the size limit, the lifetime and the trace of an exchange, and settles it once. */
-export function startExchange({ timeoutMs, maxResponseBytes, lifetime, trace }: WireRequest): Exchange {
+/**
+ * Sends a request, unless its lifetime has ended, and gives the answer. Keeps the time, the size limit, the lifetime and the
+ * trace of the exchange, and settles it once. What `send` throws or rejects with is a failure of the connection.
+ */
+export function exchange(
+  { timeoutMs, maxResponseBytes, lifetime, trace }: WireRequest,
+  send: (exchange: Exchange) => Promise<void> | void,
+): Promise<WireResponse> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
+  let stops: readonly (() => void)[] = [];
   let resolve!: (response: WireResponse | Promise<WireResponse>) => void;
   let reject!: (failure: TransportFailure) => void;
+  const answer = new Promise<WireResponse>((settle, fail) => {
+    resolve = settle;
+    reject = fail;
+  });
   const exchange: Exchange = {
-    answer: new Promise((settle, fail) => {
-      resolve = settle;
-      reject = fail;
-    }),
     over: false,
     cancel: undefined,
     begin(status, headers) {
@@ -51,17 +57,29 @@ export function startExchange({ timeoutMs, maxResponseBytes, lifetime, trace }: 
       const [only] = chunks;
       const raw = chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks);
       const { status, headers } = head;
-      const answer = (body: Buffer) => ({ status, headers, body });
+      const whole = (body: Buffer) => ({ status, headers, body });
       const undecodable = (cause: unknown) => {
         throw isTooLarge(cause) ? new TransportFailure("too large") : new TransportFailure("undecodable", cause);
       };
-      resolve(encoding ? decompress(raw, encoding, maxResponseBytes).then(answer, undecodable) : answer(raw));
+      resolve(encoding ? decompress(raw, encoding, maxResponseBytes).then(whole, undecodable) : whole(raw));
     },
     fail,
   };
-  const stops = [startTimer(timeoutMs, () => fail("timeout")), lifetime.onEnd(() => fail("ended"))];
   if (lifetime.ending) fail("ended");
-  return exchange;
+  else start();
+  return answer;
+
+  function start(): void {
+    const broken = (cause: unknown) => fail("connection", cause);
+    try {
+      const sending = send(exchange);
+      if (sending) sending.catch(broken);
+    } catch (cause) {
+      broken(cause);
+    }
+    // Last, while the service is at work already.
+    if (!exchange.over) stops = [startTimer(timeoutMs, () => fail("timeout")), lifetime.onEnd(() => fail("ended"))];
+  }
 
   function fail(kind: TransportFailure["kind"], cause?: unknown): void {
     if (exchange.over) return;

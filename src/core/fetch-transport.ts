@@ -1,5 +1,5 @@
 import { fieldOf } from "../errors/field-of.js";
-import { type Exchange, startExchange } from "./exchange.js";
+import { type Exchange, exchange } from "./exchange.js";
 import type { Transport, WireRequest } from "./transport.js";
 
 /** A function like the global `fetch`. */
@@ -21,14 +21,13 @@ export function fetchTransport(base: URL, given: FetchLike): Transport {
   const prefix = base.href.replace(/\/+$/, "");
   return {
     send(request) {
-      const exchange = startExchange(request);
-      if (!exchange.over) {
-        run(isGlobal ? globalThis.fetch : given, prefix + request.target, request, exchange).catch((cause: unknown) => {
+      const fetch = isGlobal ? globalThis.fetch : given;
+      return exchange(request, (exchange) =>
+        run(fetch, prefix + request.target, request, exchange).catch((cause: unknown) => {
           if (isNotSent(cause)) request.trace.sent = false;
-          exchange.fail("connection", cause);
-        });
-      }
-      return exchange.answer;
+          throw cause;
+        }),
+      );
     },
     close: async () => {},
   };

@@ -13,6 +13,10 @@ export function queryText(query: Query = {}): Record<string, string> {
 /** The query string with its question mark; empty when there are no parameters. A space becomes `%20`, a plus `%2B`. */
 export function queryString(query: Record<string, string>): string {
   // Joined, since a text that is put together piece by piece holds on to all its pieces.
-  const pairs = Object.entries(query).map((pair) => pair.map(encodeURIComponent).join("="));
+  const pairs: string[] = [];
+  for (const name in query) pairs.push(`${encoded(name)}=${encoded(query[name] ?? "")}`);
   return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }
+
+/** Most texts need no encoding, and to see that takes a tenth of the time. */
+const encoded = (text: string) => (/^[\w.~-]*$/.test(text) ? text : encodeURIComponent(text));

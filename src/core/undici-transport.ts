@@ -1,11 +1,12 @@
 import type { Dispatcher } from "undici";
 import { ACCEPTED_ENCODINGS } from "./decompress.js";
-import { startExchange } from "./exchange.js";
+import { exchange } from "./exchange.js";
 import type { Transport } from "./transport.js";
 
 /** Where the dispatcher comes from, and what becomes of it. */
 export interface DispatcherSource {
-  get(): Promise<Dispatcher>;
+  /** A promise as long as it is being made. */
+  get(): Dispatcher | Promise<Dispatcher>;
   close(): Promise<void>;
 }
 
@@ -19,7 +20,6 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
   return {
     send(request) {
       const { trace } = request;
-      const exchange = startExchange(request);
       const options: Dispatcher.DispatchOptions = {
         origin: base.origin,
         path: prefix + request.target,
@@ -30,27 +30,28 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
         headersTimeout: 0,
         bodyTimeout: 0,
       };
-      const fail = (cause: unknown) => exchange.fail("connection", cause);
-      const handler: Dispatcher.DispatchHandler = {
-        onRequestStart(controller) {
-          // The dispatcher lets go of the connection; the caller has had its answer by then.
-          const cancel = () => controller.abort(new Error("cancelled"));
-          if (exchange.over) return cancel();
-          trace.sent = true;
-          exchange.cancel = cancel;
-        },
-        onResponseStart(_, status, headers) {
-          if (status >= 200) exchange.begin(status, headerText(headers));
-        },
-        onResponseData: (_, chunk) => exchange.add(chunk),
-        onResponseEnd: () => exchange.complete(trace.head?.headers["content-encoding"]),
-        onResponseError: (_, cause) => fail(cause),
-      };
-      source
-        .get()
-        .then((dispatcher) => exchange.over || dispatcher.dispatch(options, handler))
-        .catch(fail);
-      return exchange.answer;
+      return exchange(request, (exchange) => {
+        const handler: Dispatcher.DispatchHandler = {
+          onRequestStart(controller) {
+            // The dispatcher lets go of the connection; the caller has had its answer by then.
+            const cancel = () => controller.abort(new Error("cancelled"));
+            if (exchange.over) return cancel();
+            trace.sent = true;
+            exchange.cancel = cancel;
+          },
+          onResponseStart(_, status, headers) {
+            if (status >= 200) exchange.begin(status, headerText(headers));
+          },
+          onResponseData: (_, chunk) => exchange.add(chunk),
+          onResponseEnd: () => exchange.complete(trace.head?.headers["content-encoding"]),
+          onResponseError: (_, cause) => exchange.fail("connection", cause),
+        };
+        const dispatch = (dispatcher: Dispatcher) => {
+          if (!exchange.over) dispatcher.dispatch(options, handler);
+        };
+        const dispatcher = source.get();
+        return dispatcher instanceof Promise ? dispatcher.then(dispatch) : dispatch(dispatcher);
+      });
     },
     close: source.close,
   };
