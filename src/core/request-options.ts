@@ -98,7 +98,7 @@ export const having = <T>(methods: string[], message: string) =>
 export const callback = () => z.custom<() => void>((value) => typeof value === "function", "must be a function");
 
 /** Any `AbortSignal`, whichever realm or polyfill it is from. */
-const signal = () =>
+export const signal = () =>
   z.custom<AbortSignal>(
     (value) => isObject(value) && "aborted" in value && "addEventListener" in value,
     "must be an AbortSignal",

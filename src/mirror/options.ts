@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
 import { checkInput } from "../core/check-input.js";
-import { callback, durationMs } from "../core/request-options.js";
+import { callback, durationMs, having, signal } from "../core/request-options.js";
 import { integer, lazy } from "../schemas/field.js";
 import type { MirrorEvent } from "./events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
@@ -93,14 +93,9 @@ export interface WatchOptions {
   onError?: ((error: unknown) => unknown) | undefined;
 }
 
-const signal = () => z.custom<AbortSignal>((value) => value instanceof AbortSignal, "must be an AbortSignal");
-
-const having = (names: string[], message: string) =>
-  z.custom((value) => typeof value === "object" && value !== null && names.every((name) => name in value), message);
-
 const optionsSchema = lazy(() =>
   z.strictObject({
-    client: having(["items", "inventory", "rateLimit"], "must be an InventoryClient"),
+    client: having(["request", "paginate"], "must be an InventoryClient"),
     sink: having(["open", "keys", "read", "commit", "close"], "must have open, keys, read, commit and close"),
     resources: z
       .array(z.enum(["items", "lots", "stockLevels"]))

@@ -1,9 +1,9 @@
 import { InputValidationError, PaginationError } from "../errors/index.js";
 import type { Estimate } from "../paging/page.js";
-import { SeenKeys } from "../paging/seen-keys.js";
 import type { Copy } from "./copy.js";
 import type { Reading, ResourceList } from "./lists.js";
 import { isWorthVerifying, probe, verdictAfter } from "./modified-since.js";
+import { type Pass, readThrough } from "./pass.js";
 import type { MirrorProgress, MirrorReading, MirrorResourceReport } from "./report.js";
 import { mayRepair, nextReading, type Plan, reachingBack } from "./schedule.js";
 import type { ResourceState } from "./state.js";
@@ -170,24 +170,14 @@ export class Update<R extends MirrorResource> {
     learn: () => Partial<ResourceState> = () => ({}),
   ): Promise<Pass> {
     this.#readings.push(kind);
-    const pass: Pass = { seen: new SeenKeys(), inOrder: false, dated: [] };
-    let last = Number.NEGATIVE_INFINITY;
-    let inOrder = true;
-    for await (const { value } of reading.pages) {
-      const { added, changed, keys, dated } = await this.#copy.write(this.#resource, value, learn());
-      this.#done.added += added;
-      this.#done.changed += changed;
-      if (pass.dated.length < DATED_KEPT) pass.dated.push(...dated);
-      for (const key of keys) {
-        pass.seen.add(key);
-        inOrder &&= key > last;
-        last = key;
-      }
-      pass.inOrder = inOrder && last > Number.NEGATIVE_INFINITY;
+    return readThrough(reading.pages, async (records) => {
+      const written = await this.#copy.write(this.#resource, records, learn());
+      this.#done.added += written.added;
+      this.#done.changed += written.changed;
       const progress = reading.progress();
       if (progress) await this.#settings.onProgress?.({ ...progress, resource: this.#resource, reading: kind });
-    }
-    return pass;
+      return written;
+    });
   }
 
   async #endFullPass(learnt: Partial<ResourceState>, begunAt: number): Promise<void> {
@@ -240,15 +230,3 @@ export class Update<R extends MirrorResource> {
 
 /** Requests that a run makes besides those for pages: how many records there are, and what `modifiedSince` does. */
 const QUESTIONS = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReading, number>;
-
-/** So many records that changed tell enough of a list. */
-const DATED_KEPT = 10_000;
-
-/** What a reading saw. */
-interface Pass {
-  seen: SeenKeys;
-  /** True if there were records, and they came in the order of their keys, which never change. */
-  inOrder: boolean;
-  /** Keys of records that the service must count as modified since the copy had them last: the first ones. */
-  dated: number[];
-}
