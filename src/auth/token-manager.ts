@@ -1,3 +1,4 @@
+import { AuthenticationError } from "../errors/index.js";
 import { messageOf } from "../errors/message-of.js";
 import type { Secrets } from "../errors/redact.js";
 import { isAccessToken } from "../schemas/token.js";
@@ -16,7 +17,7 @@ export interface TokenManagerOptions {
   secrets: Secrets;
   /** Asks the service for a token. */
   request(lifetime: Lifetime): Promise<StoredToken>;
-  /** Told when the store fails; the client goes on without it. */
+  /** Told when the store fails, or a renewal: the client goes on without. */
   warn(message: string): void;
 }
 
@@ -52,6 +53,8 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
       mine.waiting += 1;
       try {
         await lifetime.until(mine.done);
+      } catch (error) {
+        if (lifetime.ending || this.current === undefined) throw error;
       } finally {
         mine.waiting -= 1;
         if (mine.waiting === 0 && refresh === mine) {
@@ -79,8 +82,14 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
         refresh = refused = undefined;
       }),
     };
-    started.done.catch(() => {
-      if (refresh === started) refresh = undefined;
+    started.done.catch((error) => {
+      if (refresh !== started) return;
+      refresh = undefined;
+      const now = Date.now();
+      if (!token || token.expiresAt <= now || error instanceof AuthenticationError) return;
+      // The service may be back before it expires.
+      token.refreshAt = refreshTime(token.expiresAt, now);
+      warn(`the token could not be renewed, and is used a little longer: ${messageOf(error)}`);
     });
     return started;
   }

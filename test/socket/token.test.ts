@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   AuthenticationError,
   type ClientOptions,
@@ -142,6 +142,48 @@ describe("a token endpoint", () => {
     server.plan(faults.status(503), { on: isToken, times: 2 });
     expect(await connect(server, { retry: quick }).items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
     expect(server.tokenRequests).toBe(3);
+  });
+
+  describe("that is down when a token is to be renewed", () => {
+    const renewed = async (leftMs: number, plan: Parameters<typeof faults.status>[0]) => {
+      const server = await startServer();
+      const warnings: string[] = [];
+      const logger = { debug() {}, info() {}, error() {}, warn: (message: string) => void warnings.push(message) };
+      const client = connect(server, { retry: quick, logger });
+      await client.items.get("BOLT");
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 - leftMs });
+      server.plan(faults.status(plan), { on: isToken, times: always });
+      return { server, client, warnings };
+    };
+
+    afterEach(() => void vi.useRealTimers());
+
+    it("is asked again later, and the old token is used as long as it is good", async () => {
+      const { server, client, warnings } = await renewed(40_000, 503);
+      const calls = Array.from({ length: 10 }, () => client.items.get("BOLT"));
+      expect(await Promise.all(calls)).toHaveLength(10);
+      const asked = server.tokenRequests;
+      await client.items.get("BOLT");
+      expect(server.tokenRequests).toBe(asked);
+      expect(warnings).toEqual([expect.stringContaining("the token could not be renewed")]);
+      vi.setSystemTime(Date.now() + 37_000);
+      await client.items.get("BOLT");
+      expect(server.tokenRequests).toBeGreaterThan(asked);
+      server.clearPlans();
+      vi.setSystemTime(Date.now() + 2_800);
+      await client.items.get("BOLT");
+      expect(server.seen.at(-1)?.authorization).toContain("canary-token-2");
+    });
+
+    it("makes calls fail when the old token has expired", async () => {
+      const { client } = await renewed(-1, 503);
+      expect(await failureOf(client.items.get("BOLT"))).toMatchObject({ name: "ServerError", path: "/Token" });
+    });
+
+    it("makes calls fail when it refuses the credentials", async () => {
+      const { client } = await renewed(40_000, 401);
+      expect(await failureOf(client.items.get("BOLT"))).toBeInstanceOf(AuthenticationError);
+    });
   });
 
   it.each([400, 401, 403])("that refuses the credentials with %i is asked once, whoever waits", async (status) => {
