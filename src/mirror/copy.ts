@@ -32,6 +32,7 @@ export class Copy {
   readonly #sink: MirrorSink;
   readonly #onEvent: OnEvent | undefined;
   #saved: string | undefined;
+  #hasWritten = false;
   #state: MirrorState;
 
   private constructor(sink: MirrorSink, onEvent: OnEvent | undefined, saved: string | undefined) {
@@ -46,6 +47,11 @@ export class Copy {
     const copy = new Copy(sink, onEvent, await sink.open());
     await copy.#tellRest();
     return copy;
+  }
+
+  /** True if nothing was written here, and something elsewhere since the copy was opened: by a process that was killed, say. */
+  async wasOvertaken(): Promise<boolean> {
+    return !this.#hasWritten && (await this.#sink.open()) !== this.#saved;
   }
 
   stateOf(resource: MirrorResource): ResourceState {
@@ -139,6 +145,7 @@ export class Copy {
     };
     const state = JSON.stringify(next);
     await this.#sink.commit({ resource, upsert, remove, previousState: this.#saved, state });
+    this.#hasWritten = true;
     this.#saved = state;
     this.#state = next;
     if (tells) await this.#tell(resource, notices, new Map(upsert.map((record) => [keyOf(resource, record), record])));

@@ -13,7 +13,7 @@ import {
   type WatchOptions,
 } from "./options.js";
 import { type MirrorReport, reportOf } from "./report.js";
-import { RESOURCES } from "./tables.js";
+import { type MirrorResource, RESOURCES } from "./tables.js";
 import { Tally } from "./tally.js";
 import { Update } from "./update.js";
 
@@ -64,11 +64,13 @@ export class Mirror {
     return await this.#alone(async () => {
       signal?.throwIfAborted();
       const begunAt = performance.now();
-      const resources: MirrorReport["resources"] = {};
-      for await (const [resource, update] of this.#updates({ signal, onProgress, full })) {
-        resources[resource] = await update.run();
-      }
-      return reportOf(resources, performance.now() - begunAt, this.#options.client.rateLimit);
+      return await this.#onCopy({ signal, onProgress, full }, async (updates) => {
+        const resources: MirrorReport["resources"] = {};
+        // What is new comes first, so that it has come also where runs are cut short, again and again, in a full pass.
+        for (const [, update] of updates) await update.catchUp();
+        for (const [resource, update] of updates) resources[resource] = await update.complete();
+        return reportOf(resources, performance.now() - begunAt, this.#options.client.rateLimit);
+      });
     });
   }
 
@@ -97,16 +99,21 @@ export class Mirror {
   /** What the next run will take, from one small request a resource: made before it, to plan it. Changes nothing in the copy. */
   async estimate({ signal, full = false }: Pick<RunOptions, "signal" | "full"> = {}): Promise<MirrorEstimate> {
     return await this.#alone(async () => {
-      const resources: MirrorEstimate["resources"] = {};
-      for await (const [resource, update] of this.#updates({ signal, full, onProgress: undefined })) {
-        resources[resource] = await update.estimate();
-      }
-      return estimateOf(resources, this.#options.client.rateLimit);
+      return await this.#onCopy({ signal, full, onProgress: undefined }, async (updates) => {
+        const resources: MirrorEstimate["resources"] = {};
+        for (const [resource, update] of updates) resources[resource] = await update.estimate();
+        return estimateOf(resources, this.#options.client.rateLimit);
+      });
     });
   }
 
-  /** One after the other, on the copy as it was saved last. The sink is closed afterwards, whatever has happened. */
-  async *#updates({ signal, full, onProgress }: RunOptions & { full: boolean }) {
+  /** Works on the copy as it was saved last. The sink is closed afterwards, whatever has happened. */
+  async #onCopy<T>(
+    options: RunOptions & { full: boolean },
+    work: (updates: readonly (readonly [MirrorResource, Update<MirrorResource>])[]) => Promise<T>,
+    isAgain = false,
+  ): Promise<T> {
+    const { signal, full, onProgress } = options;
     const {
       client,
       sink,
@@ -118,15 +125,24 @@ export class Mirror {
     } = this.#options;
     try {
       const copy = await Copy.open(sink, onEvent);
-      for (const resource of RESOURCES.filter((name) => resources.includes(name))) {
+      const updates = RESOURCES.filter((name) => resources.includes(name)).map((resource) => {
         const tally = new Tally();
         const list = new ResourceList(client, resource, { signal, concurrency }, tally);
-        const update = new Update(resource, list, copy, tally, { full, fullPassEveryMs, overlapMs, onProgress });
-        yield [resource, update] as const;
+        return [
+          resource,
+          new Update(resource, list, copy, tally, { full, fullPassEveryMs, overlapMs, onProgress }),
+        ] as const;
+      });
+      try {
+        return await work(updates);
+      } catch (error) {
+        // What a process that was killed wrote last may reach the database after the next has opened the copy.
+        if (isAgain || signal?.aborted || !(await copy.wasOvertaken().catch(() => false))) throw error;
       }
     } finally {
       await sink.close();
     }
+    return this.#onCopy(options, work, true);
   }
 
   /** Two at once would write over each other. */

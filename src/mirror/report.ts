@@ -43,8 +43,14 @@ export interface MirrorResourceReport extends MirrorCounts {
    */
   surplus: number | null;
   /**
-   * True if the copy is known to differ, and a full pass out of turn would cost too much: such passes take a tenth of the
-   * time at most, where one takes more than a minute. The next full pass, or `run({ full: true })`, puts it right.
+   * Records that the service counts more than the copy has, after a reading that should have shown them all: its list does
+   * not keep its order between two pages, or it miscounts. Nothing is taken for removed by such a reading. `null` where it
+   * was not asked.
+   */
+  missing: number | null;
+  /**
+   * True if the copy is known to differ, and a full pass out of turn would cost too much (such passes take a tenth of the
+   * time at most, where one takes more than a minute) or did not show all, see `missing`. The next full pass, or `run({ full: true })`, puts it right.
    */
   awaitsFullPass: boolean;
   /** Whether the list honours `modifiedSince`, so that increments can be read; `null` while it could not be found out. */
@@ -92,7 +98,8 @@ export function reportOf(
     duplicates: sum("duplicates"),
     gapsRepaired: sum("gapsRepaired"),
     durationMs,
-    quotaUsed: requests / (limit * Math.max(1, durationMs / intervalMs)),
+    // The requests of the first moment may be one window's, those of the last another's.
+    quotaUsed: Math.min(1, requests / (limit * Math.max(1, durationMs / intervalMs))),
     resources,
   };
 }

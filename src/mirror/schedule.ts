@@ -14,18 +14,16 @@ export interface Plan {
   overlapMs: number;
 }
 
-/** How a resource is read next. An increment needs a list that honours `modifiedSince`, and the service's time. */
-export function nextReading(
-  { lastFullPassAt, modifiedSince, mark }: ResourceState,
-  { full, fullPassEveryMs }: Plan,
-  now: number,
-): { reading: "first" } | { reading: "full" } | { reading: "increment"; mark: number } {
-  if (lastFullPassAt === undefined) return { reading: "first" };
-  if (full || modifiedSince !== "honoured" || mark === undefined || now - lastFullPassAt >= fullPassEveryMs) {
-    return { reading: "full" };
-  }
-  return { reading: "increment", mark };
-}
+/** True as long as the copy has not had all there is once. */
+export const isNew = ({ lastFullPassAt }: ResourceState) => lastFullPassAt === undefined;
+
+/** Where an increment begins; `undefined` where there is none: it needs a list that honours `modifiedSince`, and the service's time. */
+export const markOf = ({ modifiedSince, mark }: ResourceState, { full }: Plan) =>
+  full || modifiedSince !== "honoured" ? undefined : mark;
+
+/** True if everything is to be read: it is time, or there are no increments. */
+export const isFullPassDue = (state: ResourceState, plan: Plan, now: number) =>
+  markOf(state, plan) === undefined || now - (state.lastFullPassAt ?? 0) >= plan.fullPassEveryMs;
 
 /** The moment from which an increment is read. */
 export const reachingBack = (mark: number, { overlapMs }: Plan) => new Date(mark - overlapMs);

@@ -3,9 +3,9 @@ import type { Estimate } from "../paging/page.js";
 import type { Copy } from "./copy.js";
 import type { Reading, ResourceList } from "./lists.js";
 import { isWorthVerifying, probe, verdictAfter } from "./modified-since.js";
-import { type Pass, readThrough } from "./pass.js";
+import { isWhole, type Pass, readThrough } from "./pass.js";
 import type { MirrorProgress, MirrorReading, MirrorResourceReport } from "./report.js";
-import { mayRepair, nextReading, type Plan, reachingBack } from "./schedule.js";
+import { isFullPassDue, isNew, markOf, mayRepair, type Plan, reachingBack } from "./schedule.js";
 import type { ResourceState } from "./state.js";
 import type { MirrorRecords, MirrorResource } from "./tables.js";
 import type { Tally } from "./tally.js";
@@ -23,7 +23,10 @@ export class Update<R extends MirrorResource> {
   readonly #settings: UpdateSettings;
   readonly #done = { added: 0, changed: 0, removed: 0 };
   readonly #readings: MirrorReading[] = [];
+  #begins: "whole" | "in parts" | false = false;
   #surplus: number | null = null;
+  #missing: number | null = null;
+  #durationMs = 0;
 
   constructor(resource: R, list: ResourceList<R>, copy: Copy, tally: Tally, settings: UpdateSettings) {
     this.#resource = resource;
@@ -33,19 +36,22 @@ export class Update<R extends MirrorResource> {
     this.#settings = settings;
   }
 
-  async run(): Promise<MirrorResourceReport> {
+  /** Fills a new copy, or reads what is new. */
+  async catchUp(): Promise<void> {
     const begunAt = performance.now();
     const goesOn = this.#state.checkpoint !== undefined;
-    let next = this.#next();
-    let awaitsFullPass = false;
-    if (next.reading === "first") {
-      await this.#firstReading();
-      // What was read before the interruption may have changed since.
-      if (goesOn) next = this.#next();
-    }
-    if (next.reading === "increment") awaitsFullPass = await this.#catchUp(next.mark);
-    else if (goesOn) awaitsFullPass = await this.#compareCounts();
-    else if (next.reading === "full") await this.#fullPass();
+    this.#begins = isNew(this.#state) && (goesOn ? "in parts" : "whole");
+    if (this.#begins) await this.#firstReading();
+    const mark = markOf(this.#state, this.#settings);
+    // What was read before an interruption may have changed since.
+    if (mark !== undefined && this.#begins !== "whole") await this.#increment(mark);
+    this.#durationMs += performance.now() - begunAt;
+  }
+
+  /** Reads everything where that is due, or the copy has drifted. */
+  async complete(): Promise<MirrorResourceReport> {
+    const begunAt = performance.now();
+    const awaitsFullPass = this.#begins !== "whole" && (await this.#passOrCount());
     const { modifiedSince, count } = this.#state;
     return {
       readings: this.#readings,
@@ -53,14 +59,24 @@ export class Update<R extends MirrorResource> {
       ...this.#done,
       inCopy: count,
       surplus: this.#surplus,
-      awaitsFullPass,
+      missing: this.#missing,
+      awaitsFullPass: awaitsFullPass || (this.#missing ?? 0) > 0,
       honoursModifiedSince: modifiedSince === undefined ? null : modifiedSince === "honoured",
-      durationMs: performance.now() - begunAt,
+      durationMs: this.#durationMs + performance.now() - begunAt,
     };
   }
 
-  #next() {
-    return nextReading(this.#state, this.#settings, Date.now());
+  /** True if the copy may differ, and no full pass was made. */
+  async #passOrCount(): Promise<boolean> {
+    if (this.#begins !== "in parts" && isFullPassDue(this.#state, this.#settings, Date.now())) {
+      await this.#fullPass();
+      return false;
+    }
+    if (markOf(this.#state, this.#settings) === undefined) return this.#compareCounts();
+    if (!(await this.#hasDrifted())) return false;
+    if (!mayRepair(this.#state, Date.now())) return true;
+    await this.#fullPass();
+    return false;
   }
 
   get #state(): ResourceState {
@@ -114,24 +130,18 @@ export class Update<R extends MirrorResource> {
   /**
    * Only a pass that came to its end tells what is gone. Where records do not come in the order of their keys, one may have
    * changed its place while the list was read: then it takes a second pass to believe it, and so it does where nothing came
-   * at all. Without a pass the copy is only counted.
+   * at all. One that was shown fewer records than the service counts tells nothing. Without a pass the copy is only counted.
    */
   async #dropUnseen(pass: Pass | undefined): Promise<void> {
+    let all = pass;
     let unseen = await this.#copy.keysWithout(this.#resource, (key) => pass === undefined || pass.seen.has(key));
-    if (unseen.length > 0 && !pass?.inOrder) {
-      const { seen } = await this.#readAll("full", this.#list.read());
-      unseen = unseen.filter((key) => !seen.has(key));
+    if (unseen.length > 0 && !(pass?.inOrder && isWhole(pass))) {
+      const both = await this.#readAll("full", this.#list.read(), undefined, pass);
+      unseen = unseen.filter((key) => !both.seen.has(key));
+      all = both;
     }
-    this.#done.removed += await this.#copy.remove(this.#resource, unseen);
-  }
-
-  /** Reads an increment, and everything if that shows that the copy differs. True if it still does. */
-  async #catchUp(mark: number): Promise<boolean> {
-    await this.#increment(mark);
-    if (!(await this.#hasDrifted())) return false;
-    if (!mayRepair(this.#state, Date.now())) return true;
-    await this.#fullPass();
-    return false;
+    if (!all || isWhole(all)) this.#done.removed += await this.#copy.remove(this.#resource, unseen);
+    if (all) this.#missing = Math.max(0, all.total - this.#state.count);
   }
 
   /** For a reading in parts, of a list that has no increments. True if the copy may differ. */
@@ -155,29 +165,34 @@ export class Update<R extends MirrorResource> {
 
   /** What the next run will take. */
   async estimate(): Promise<Estimate & { reading: MirrorReading }> {
-    const next = this.#next();
+    const state = this.#state;
+    const mark = isFullPassDue(state, this.#settings, Date.now()) ? undefined : markOf(state, this.#settings);
+    const reading = isNew(state) ? "first" : mark === undefined ? "full" : "increment";
     const estimate = await this.#list.estimate(
-      next.reading === "increment"
-        ? { modifiedSince: reachingBack(next.mark, this.#settings) }
-        : { from: next.reading === "first" ? this.#state.checkpoint : undefined },
+      mark === undefined ? { from: state.checkpoint } : { modifiedSince: reachingBack(mark, this.#settings) },
     );
-    return { ...estimate, requests: estimate.requests + QUESTIONS[next.reading], reading: next.reading };
+    return { ...estimate, requests: estimate.requests + QUESTIONS[reading], reading };
   }
 
   async #readAll(
     kind: MirrorReading,
     reading: Reading<MirrorRecords[R]>,
     learn: () => Partial<ResourceState> = () => ({}),
+    before?: Pass,
   ): Promise<Pass> {
     this.#readings.push(kind);
-    return readThrough(reading.pages, async (records) => {
-      const written = await this.#copy.write(this.#resource, records, learn());
-      this.#done.added += written.added;
-      this.#done.changed += written.changed;
-      const progress = reading.progress();
-      if (progress) await this.#settings.onProgress?.({ ...progress, resource: this.#resource, reading: kind });
-      return written;
-    });
+    return readThrough(
+      reading.pages,
+      async (records) => {
+        const written = await this.#copy.write(this.#resource, records, learn());
+        this.#done.added += written.added;
+        this.#done.changed += written.changed;
+        const progress = reading.progress();
+        if (progress) await this.#settings.onProgress?.({ ...progress, resource: this.#resource, reading: kind });
+        return written;
+      },
+      before,
+    );
   }
 
   async #endFullPass(learnt: Partial<ResourceState>, begunAt: number): Promise<void> {
@@ -224,6 +239,7 @@ export class Update<R extends MirrorResource> {
     if (this.#state.modifiedSince !== "honoured") return;
     const total = await this.#list.count();
     this.#surplus = Math.max(0, this.#state.count - total);
+    this.#missing = Math.max(0, total - this.#state.count);
     await this.#copy.save(this.#resource, { total });
   }
 }

@@ -4,7 +4,7 @@ import { foundBefore, type Gap, notFound, searchRequest } from "./gap-search.js"
 import type { GaplessPlan } from "./gapless-plan.js";
 import type { GaplessProgress } from "./gapless-progress.js";
 import type { PageStream } from "./page-stream.js";
-import { offsetOf, type PageRead } from "./position.js";
+import { isListEmpty, offsetOf, type PageRead } from "./position.js";
 
 /** So many pages running may fail to bring anything new while a gap is searched. Enough to go back through any list. */
 const MAX_SEARCHES = 24;
@@ -42,7 +42,7 @@ export async function* bridge<T>(
     const read = await stream.read(searchRequest(gap, plan.cap, plan.shifts));
     const { page } = read;
     refuseEmptyPageWithMore(page);
-    if (page.totalCount === 0) return "finished";
+    if (isListEmpty(page)) return "finished";
     const overlap = progress.overlapOf(page);
     if (overlap.continuity === "apart") {
       gap = notFound(gap, Math.min(offsetOf(page), page.totalCount));

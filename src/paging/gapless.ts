@@ -4,6 +4,7 @@ import { GaplessPlan } from "./gapless-plan.js";
 import { createGaplessProgress, type GaplessProgress } from "./gapless-progress.js";
 import type { PageRequest, PagingSettings } from "./page.js";
 import type { PageStream } from "./page-stream.js";
+import { isListEmpty } from "./position.js";
 import { rejoin } from "./rejoin.js";
 import type { Start } from "./start.js";
 
@@ -25,7 +26,7 @@ export async function* readGapless<T>(settings: PagingSettings<T>, start: Start<
     const read = await stream.peek();
     const { page } = read;
     refuseEmptyPageWithMore(page);
-    if (progress.begun && page.totalCount === 0) return;
+    if (progress.begun && isListEmpty(page)) return;
     if (progress.begun && progress.overlapOf(page).continuity === "apart") {
       stream.pace = Math.ceil(stream.pace / 2);
       delivery.gapsRepaired += 1;

@@ -3,7 +3,7 @@ import type { GaplessPlan } from "./gapless-plan.js";
 import type { GaplessProgress } from "./gapless-progress.js";
 import { requestReaching } from "./overlap.js";
 import type { PageStream } from "./page-stream.js";
-import { offsetOf } from "./position.js";
+import { isListEmpty, offsetOf } from "./position.js";
 import type { RecordKey } from "./seen-keys.js";
 
 /** So many halvings find a page of 250 among 16 million records. */
@@ -24,7 +24,7 @@ export async function rejoin<T>(
 ): Promise<void> {
   const { delivery } = progress;
   let { page } = await stream.peek();
-  if (page.totalCount === 0 || progress.overlapOf(page).continuity !== "apart") return;
+  if (isListEmpty(page) || progress.overlapOf(page).continuity !== "apart") return;
   delivery.gapsRepaired += 1;
   let low = 0;
   let high = Infinity;

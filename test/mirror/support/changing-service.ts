@@ -45,6 +45,8 @@ const HONEST: ServiceBehaviour = {
 export class ChangingService {
   /** Called before each page is cut, with what was asked. */
   beforePage: (path: string) => void = () => {};
+  /** Cuts each page of lots from another order, as a database may where records are equal in what it sorts by. */
+  shuffles = false;
   /** Paths and queries of the lists that were asked for. */
   readonly asked: string[] = [];
   readonly #behaviour: ServiceBehaviour;
@@ -245,6 +247,10 @@ export class ChangingService {
     });
     const order = this.#behaviour.sorts ? (key: number) => key : resource === "lots" ? (key: number) => -key : shuffled;
     kept.sort(([a], [b]) => order(a) - order(b));
+    if (this.shuffles && resource === "lots") {
+      const places = new Map(kept.map(([key], index) => [key, index - (index % TIED) + this.#random(TIED)]));
+      kept.sort(([a], [b]) => (places.get(a) ?? 0) - (places.get(b) ?? 0));
+    }
     const page = Number(query.get("page"));
     const pageSize = Math.min(Number(query.get("pageSize")), this.#behaviour.maxPageSize);
     const end = page * pageSize;
@@ -258,6 +264,9 @@ export class ChangingService {
     };
   }
 }
+
+/** So many lots are equal in what they are sorted by. */
+const TIED = 100;
 
 const RESOURCES: Readonly<Record<string, MirrorResource>> = {
   "/Item/All": "items",

@@ -85,6 +85,18 @@ it("without keys, pages that repeat records are no reason to stop", async () => 
 });
 
 it.each([
+  { gapless: true },
+  { gapless: true, concurrency: 4 },
+  { gapless: false },
+])("a count of 0 beside records ends nothing, with %o", async (options) => {
+  const list = new ChangingList(1_040);
+  const source = list.source(options);
+  const { fetch } = source;
+  source.fetch = async (request, context) => ({ ...(await fetch.call(source, request, context)), totalCount: 0 });
+  expect(await new Paginator(source).toArray()).toHaveLength(1_040);
+});
+
+it.each([
   ["answers each request with the same page", 600, () => ({ page: 1 })],
   ["goes on behind its own total", 600, () => ({ totalCount: 300 })],
 ])("without a key, a service that %s and says that there is more ends in a PaginationError", async (_, size, lie) => {
