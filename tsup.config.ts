@@ -5,7 +5,6 @@ const shared: Options = {
   target: "node20",
   platform: "node",
   splitting: false,
-  dts: { compilerOptions: { stripInternal: true } },
 };
 
 /** What only an ES module can import goes into the CommonJS copy: a Node without require(esm) could not load it. */
@@ -20,6 +19,20 @@ const requireLazily: Options["esbuildOptions"] = (options) => {
 const bundledIntoSandbox = ["hono"];
 
 export default defineConfig([
+  // All types in one build, which share what they have in common: a class that is declared twice would be two types.
+  {
+    ...shared,
+    entry: {
+      index: "src/index.ts",
+      redis: "src/redis/index.ts",
+      bottleneck: "src/bottleneck/index.ts",
+      mirror: "src/mirror/index.ts",
+      sandbox: "src/sandbox/index.ts",
+      msw: "src/msw/index.ts",
+    },
+    format: ["esm", "cjs"],
+    dts: { only: true, compilerOptions: { stripInternal: true } },
+  },
   // What few programs need is loaded when they do: splitting puts it into files of its own.
   {
     ...shared,
@@ -46,7 +59,6 @@ export default defineConfig([
     ...shared,
     entry: { "stocklot-sandbox": "src/sandbox/cli.ts" },
     format: "esm",
-    dts: false,
     noExternal: bundledIntoSandbox,
   },
 ]);

@@ -16,7 +16,7 @@ export interface StartEvent extends CallIdentity {
 
 /** A request is about to be sent. */
 export interface RequestEvent extends CallIdentity {
-  /** 1 for the first sending of a call. */
+  /** 1 for the first sending of a call. With `retry`: the sending that is to come. */
   attempt: number;
 }
 

@@ -36,7 +36,7 @@ export class ApiError extends StocklotError {
 
   /** The HTTP status. */
   readonly status: number;
-  /** The machine-readable code of the body, for example `not_found`; `unknown` when there is none. */
+  /** The machine-readable code of the body, for example `not_found`; when there is none, the one that goes with the status, else `unknown`. */
   readonly code: string;
   /** Messages by field name; only with the code `validation_error`. */
   readonly details?: Record<string, string[]>;

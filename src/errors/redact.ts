@@ -85,11 +85,25 @@ function isHarmless(cause: unknown): boolean {
 
 function patternsOf(secret: string): RegExp[] {
   if (secret.length < SHORTEST_HIDDEN) return [];
-  const spellings = new Set([secret, encodeForm(secret), JSON.stringify(secret).slice(1, -1)]);
+  const quoted = escaped(secret);
+  const spellings = new Set([
+    secret,
+    encodeForm(secret),
+    encodeUri(secret),
+    quoted,
+    escaped(quoted),
+    inspect(secret).slice(1, -1),
+  ]);
   return [...spellings].map((spelling) => {
     const literal = spelling.replace(/[$()*+.?[\\\]^{|}]/g, "\\$&");
     return new RegExp(spelling.length < SHORTEST_UNMISTAKABLE ? `(?<!\\w)${literal}(?!\\w)` : literal, "g");
   });
 }
 
+const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
 const encodeForm = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
+/** As `encodeURIComponent`, which throws where a text is not well-formed. */
+const encodeUri = (text: string) =>
+  encodeForm(text)
+    .replaceAll("+", "%20")
+    .replace(/%(2[1789]|7E)/g, (code) => decodeURIComponent(code));

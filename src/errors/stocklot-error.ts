@@ -50,8 +50,9 @@ function markOf(name: string): symbol {
   return Symbol.for(`stocklot.${name}`);
 }
 
-/** Gives a class its name and the mark by which the other copy of the package knows it. */
+/** Gives a class its name, whatever a bundler calls it, and the mark by which the other copy of the package knows it. */
 export function brand(errorClass: { readonly prototype: object }, name: string): void {
+  Object.defineProperty(errorClass, "name", { value: name, configurable: true });
   Object.defineProperties(errorClass.prototype, {
     name: { value: name, configurable: true, writable: true },
     [markOf(name)]: { value: name },

@@ -8,9 +8,29 @@ export type MirrorEvent<R extends MirrorResource = MirrorResource> = {
 
 /** What can happen to a record of one resource. */
 export type MirrorEventOf<R extends MirrorResource> =
-  /** The copy did not have the record before. */
-  | { type: "added"; resource: R; record: MirrorRecords[R] }
-  /** Some fields are not what they were: `changes` names each, with both values. */
-  | { type: "changed"; resource: R; record: MirrorRecords[R]; changes: FieldChange[] }
-  /** The service no longer has the record; `record` is what the copy had last. */
-  | { type: "removed"; resource: R; record: MirrorRecords[R] };
+  | {
+      /** The copy did not have the record before. */
+      type: "added";
+      /** Which list it is of. */
+      resource: R;
+      /** The record as it is now. */
+      record: MirrorRecords[R];
+    }
+  | {
+      /** Some fields are not what they were. */
+      type: "changed";
+      /** Which list it is of. */
+      resource: R;
+      /** The record as it is now. */
+      record: MirrorRecords[R];
+      /** Each field that changed, with both values. */
+      changes: FieldChange[];
+    }
+  | {
+      /** The service no longer has the record. */
+      type: "removed";
+      /** Which list it was of. */
+      resource: R;
+      /** What the copy had last. */
+      record: MirrorRecords[R];
+    };

@@ -24,7 +24,10 @@ export interface ListParams {
    * @default "ASC"
    */
   direction?: "ASC" | "DESC" | undefined;
-  /** Only records modified on or after this moment. Which lists honour it is not documented; `GET /Item` does. */
+  /**
+   * Only records modified on or after this moment. Which lists honour it is not documented; `GET /Item` does.
+   * @default none: all records
+   */
   modifiedSince?: Date | string | undefined;
 }
 

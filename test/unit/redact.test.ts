@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { redact, redactCause, redactData, Secrets } from "../../src/errors/redact.js";
 
-const SECRET = 'p@ss "word"/+&=ü';
+const SECRET = 'p@ss (\\"word"~)/+&=ü';
 
 describe("redaction", () => {
   const secrets = new Secrets([SECRET, "s3cret", "a"]);
@@ -11,13 +11,17 @@ describe("redaction", () => {
   it.each([
     ["a secret", `refused: ${SECRET}.`],
     ["a form-encoded secret", `refused: ${new URLSearchParams({ client_secret: SECRET })}`],
+    ["a secret in a path", `GET /Item/${encodeURIComponent(SECRET)}`],
     ["a secret within JSON", JSON.stringify({ sent: SECRET })],
+    ["a secret within JSON within JSON", JSON.stringify({ body: JSON.stringify({ sent: SECRET }) })],
+    ["a secret as Node shows it", inspect({ sent: SECRET })],
     ["a token", "Bearer token-0123456789 is unknown"],
     ["a token within a word", "xtoken-0123456789x"],
     ["a short secret on its own", "refused: s3cret"],
   ])("hides %s", (_, text) => {
     const shown = redact(text);
     expect(shown).toContain("[redacted]");
+    expect(shown).not.toMatch(/p(@|%40)ss/);
     for (const secret of [SECRET, "token-0123456789", "s3cret"]) expect(shown).not.toContain(secret);
   });
 

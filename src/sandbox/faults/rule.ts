@@ -15,6 +15,7 @@
  */
 export type Fault =
   | {
+      /** An error status instead of the answer. */
       type: "status";
       /** HTTP status of the answer. */
       status: number;
@@ -26,11 +27,13 @@ export type Fault =
       when?: "before" | "after";
     }
   | {
+      /** The connection breaks, or no answer comes. */
       type: "drop" | "hang";
       /** @default "before" */
       when?: "before" | "after";
     }
   | {
+      /** The body comes in pieces. */
       type: "slow";
       /** Pause before each piece, in milliseconds. @default 50 */
       delayMs?: number;
@@ -38,13 +41,17 @@ export type Fault =
       chunkBytes?: number;
     }
   | {
+      /** The connection breaks within the body. */
       type: "truncated";
       /** How much of the body is sent. @default half of it */
       bytes?: number;
     }
-  | { type: "invalid-json" }
-  | { type: "empty" }
   | {
+      /** The body is no JSON, or there is none. */
+      type: "invalid-json" | "empty";
+    }
+  | {
+      /** The error page of a proxy. */
       type: "html";
       /** @default 502 */
       status?: number;
@@ -52,11 +59,13 @@ export type Fault =
       when?: "before" | "after";
     }
   | {
+      /** A success with another body than documented. */
       type: "wrong-shape";
       /** Sent in place of the documented body. @default { "unexpected": true } */
       body?: unknown;
     }
   | {
+      /** A body that goes on and on. */
       type: "oversized";
       /** @default 100 MiB */
       bytes?: number;

@@ -31,6 +31,7 @@ for (const [here, classes] of copies.entries()) {
   for (const [name, errorClass] of classes) {
     const error = Object.create(errorClass.prototype);
     check(`the name of ${name}, copy ${here}`, error.name, name);
+    check(`the name of the class ${name}, copy ${here}`, errorClass.name, name);
     for (const [there, others] of copies.entries()) {
       for (const [otherName, other] of others) {
         const what = `${name} of copy ${here}, ${otherName} of copy ${there}`;

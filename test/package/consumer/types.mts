@@ -1,5 +1,5 @@
 import { ApiError, type ClientOptions, InventoryClient, type Lot, parseServiceDate } from "stocklot";
-import type { MirrorSink } from "stocklot/mirror";
+import { createMirror, type MirrorSink, ndjsonSink, postgresSink, sqliteSink } from "stocklot/mirror";
 import type { RedisClient } from "stocklot/redis";
 import { createRedisRateLimiter } from "stocklot/redis";
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
@@ -13,7 +13,13 @@ export const lots: Promise<Lot[]> = client.inventory.listLots({ wid: 3, modified
 export const received: Date[] = (await lots).map((lot) => parseServiceDate(lot.received));
 export const statusOf = (error: unknown): number | undefined => (ApiError.is(error) ? error.status : undefined);
 export const shared = (redis: RedisClient) => new InventoryClient({ rateLimiter: createRedisRateLimiter({ redis }) });
-export const sinks: MirrorSink[] = [];
+export const sinks: MirrorSink[] = [
+  sqliteSink({ path: "stock.db" }),
+  ndjsonSink({ directory: "stock" }),
+  postgresSink({ connectionString: "postgres://localhost" }),
+];
+export const mirrors = sinks.map((sink) => createMirror({ client, sink, resources: ["lots"] }));
+export const copied = async (): Promise<number> => (await mirrors[0]?.run())?.added ?? 0;
 export const later = () => import("stocklot/bottleneck").then((entry) => entry.createBottleneckRateLimiter);
 
 // @ts-expect-error a warehouse ID is a number
