@@ -19,15 +19,14 @@ export interface Exchange {
 
 /**
  * Sends a request, unless its lifetime has ended, and gives the answer. Keeps the time, the size limit, the lifetime and the
- * trace of the exchange, and settles it once. What `send` throws or rejects with is a failure of the connection.
+ * trace of the exchange, and settles it once. What `send` rejects with is a failure of the connection.
  */
 export function exchange(
   { timeoutMs, maxResponseBytes, lifetime, trace }: WireRequest,
-  send: (exchange: Exchange) => Promise<void> | void,
+  send: (exchange: Exchange) => Promise<void>,
 ): Promise<WireResponse> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  let stops: readonly (() => void)[] = [];
   let resolve!: (response: WireResponse | Promise<WireResponse>) => void;
   let reject!: (failure: TransportFailure) => void;
   const answer = new Promise<WireResponse>((settle, fail) => {
@@ -65,21 +64,10 @@ export function exchange(
     },
     fail,
   };
+  const stops = [startTimer(timeoutMs, () => fail("timeout")), lifetime.onEnd(() => fail("ended"))];
   if (lifetime.ending) fail("ended");
-  else start();
+  else send(exchange).catch((cause: unknown) => fail("connection", cause));
   return answer;
-
-  function start(): void {
-    const broken = (cause: unknown) => fail("connection", cause);
-    try {
-      const sending = send(exchange);
-      if (sending) sending.catch(broken);
-    } catch (cause) {
-      broken(cause);
-    }
-    // Last, while the service is at work already.
-    if (!exchange.over) stops = [startTimer(timeoutMs, () => fail("timeout")), lifetime.onEnd(() => fail("ended"))];
-  }
 
   function fail(kind: TransportFailure["kind"], cause?: unknown): void {
     if (exchange.over) return;

@@ -9,13 +9,10 @@ const PROXY_VARIABLES = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY
 
 /** The client's own agent, made at the first request; it goes through the proxy that the environment names, if any. */
 export function ownDispatcher(): DispatcherSource {
-  let made: Dispatcher | Promise<Dispatcher> | undefined;
+  let made: Promise<Dispatcher> | undefined;
   return {
     get: () => {
-      made ??= makeAgent().then((agent) => {
-        made = agent;
-        return agent;
-      });
+      made ??= makeAgent();
       return made;
     },
     // All calls have ended by now; what is left are idle connections, and one that an aborted call was waiting for.
@@ -27,7 +24,7 @@ export function ownDispatcher(): DispatcherSource {
 
 /** The caller's dispatcher, which stays open when the client closes. */
 export function callersDispatcher(dispatcher: Dispatcher): DispatcherSource {
-  return { get: () => dispatcher, close: async () => {} };
+  return { get: async () => dispatcher, close: async () => {} };
 }
 
 async function makeAgent(): Promise<Dispatcher> {

@@ -5,8 +5,7 @@ import type { Transport } from "./transport.js";
 
 /** Where the dispatcher comes from, and what becomes of it. */
 export interface DispatcherSource {
-  /** A promise as long as it is being made. */
-  get(): Dispatcher | Promise<Dispatcher>;
+  get(): Promise<Dispatcher>;
   close(): Promise<void>;
 }
 
@@ -30,7 +29,7 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
         headersTimeout: 0,
         bodyTimeout: 0,
       };
-      return exchange(request, (exchange) => {
+      return exchange(request, async (exchange) => {
         const handler: Dispatcher.DispatchHandler = {
           onRequestStart(controller) {
             // The dispatcher lets go of the connection; the caller has had its answer by then.
@@ -46,11 +45,8 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
           onResponseEnd: () => exchange.complete(trace.head?.headers["content-encoding"]),
           onResponseError: (_, cause) => exchange.fail("connection", cause),
         };
-        const dispatch = (dispatcher: Dispatcher) => {
-          if (!exchange.over) dispatcher.dispatch(options, handler);
-        };
-        const dispatcher = source.get();
-        return dispatcher instanceof Promise ? dispatcher.then(dispatch) : dispatch(dispatcher);
+        const dispatcher = await source.get();
+        if (!exchange.over) dispatcher.dispatch(options, handler);
       });
     },
     close: source.close,
