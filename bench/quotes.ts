@@ -1,7 +1,7 @@
 /** The figures in the README and in docs/performance.md: each stands between two comments that say where it is from. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { RESULTS } from "./paths.js";
-import type { Results, Section } from "./results.js";
+import { isMet, type Results, type Section } from "./results.js";
 import { checkLine, textOf } from "./table.js";
 
 /** The pages that quote the results. */
@@ -22,8 +22,13 @@ export function updateQuotes(): void {
 
 function quote(name: string, { machine, sections }: Results): string {
   if (name === "machine") return `Node ${machine.node}, ${machine.cores} cores, ${machine.platform}.\n`;
-  if (name === "summary")
-    return list(Object.values(sections).flatMap(({ checks }) => checks.slice(0, 1).map(checkLine)));
+  // The main target of each section, and whatever was missed.
+  if (name === "summary") {
+    const shown = Object.values(sections).flatMap(({ checks }) =>
+      checks.filter((check, index) => index === 0 || !isMet(check)),
+    );
+    return list(shown.map(checkLine));
+  }
   const section = sections[name];
   if (!section) throw new Error(`bench/results.json has no section ${name}`);
   return `${section.note}\n\n${table(section)}${list(section.checks.map(checkLine))}`;
