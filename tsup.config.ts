@@ -18,21 +18,23 @@ const requireLazily: Options["esbuildOptions"] = (options) => {
 /** The sandbox brings its router along, so that users install nothing more. */
 const bundledIntoSandbox = ["hono"];
 
-export default defineConfig([
-  // All types in one build, which share what they have in common: a class that is declared twice would be two types.
-  {
-    ...shared,
-    entry: {
-      index: "src/index.ts",
-      redis: "src/redis/index.ts",
-      bottleneck: "src/bottleneck/index.ts",
-      mirror: "src/mirror/index.ts",
-      sandbox: "src/sandbox/index.ts",
-      msw: "src/msw/index.ts",
-    },
-    format: ["esm", "cjs"],
-    dts: { only: true, compilerOptions: { stripInternal: true } },
+/** All types in one build, which share what they have in common: a class that is declared twice would be two types. */
+const types: Options = {
+  ...shared,
+  entry: {
+    index: "src/index.ts",
+    redis: "src/redis/index.ts",
+    bottleneck: "src/bottleneck/index.ts",
+    mirror: "src/mirror/index.ts",
+    sandbox: "src/sandbox/index.ts",
+    msw: "src/msw/index.ts",
   },
+  format: ["esm", "cjs"],
+  dts: { only: true, compilerOptions: { stripInternal: true } },
+};
+
+export default defineConfig(({ dts }) => [
+  ...(dts === false ? [] : [types]),
   // What few programs need is loaded when they do: splitting puts it into files of its own.
   {
     ...shared,

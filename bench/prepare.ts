@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "tsup";
 import { BUILT_PACKAGE, GENERATED_CLIENT } from "./paths.js";
@@ -13,6 +13,7 @@ export async function prepare(): Promise<void> {
     const { generateClient } = await import("./peers/generate.mjs");
     await generateClient(GENERATED_CLIENT);
   }
+  rmSync(BUILT_PACKAGE, { recursive: true, force: true });
   await build({ outDir: fileURLToPath(BUILT_PACKAGE), dts: false, silent: true });
 }
 
