@@ -198,10 +198,10 @@ describe.skipIf(!postgres)("postgresSink", () => {
     const other = new Client({ connectionString });
     await other.connect();
     await other.query(`BEGIN; UPDATE ${table("stocklot_state")} SET state = 'theirs'`);
-    const waiting = sink.commit({ ...firstBatch, upsert: [lot(1)] });
+    const refused = expect(sink.commit({ ...firstBatch, upsert: [lot(1)] })).rejects.toThrow("another mirror");
     await new Promise((resolve) => setTimeout(resolve, 100));
     await other.query("COMMIT");
-    await expect(waiting).rejects.toThrow("another mirror");
+    await refused;
     expect(await rows(`SELECT count(*)::int FROM ${table("lots")}`)).toEqual([{ count: 0 }]);
     await other.end();
   });
