@@ -1,66 +1,57 @@
 import { defineConfig, type Options } from "tsup";
 
+/** One entry point each; what they have in common goes into chunks that they share. */
+const entry = {
+  index: "src/index.ts",
+  redis: "src/redis/index.ts",
+  bottleneck: "src/bottleneck/index.ts",
+  mirror: "src/mirror/index.ts",
+  sandbox: "src/sandbox/index.ts",
+  msw: "src/msw/index.ts",
+};
+
 const shared: Options = {
+  entry,
   outDir: "dist",
   target: "node20",
   platform: "node",
-  splitting: false,
+  splitting: true,
+  removeNodeProtocol: false,
 };
+
+/** The sandbox brings its router along, so that users install nothing more. */
+const bundled = ["hono"];
 
 /** What only an ES module can import goes into the CommonJS copy: a Node without require(esm) could not load it. */
 const esmOnly = ["p-retry", "is-network-error"];
 
-/** What is loaded at first use is required in CommonJS: Jest cannot import() in there. */
-const requireLazily: Options["esbuildOptions"] = (options) => {
-  options.supported = { "dynamic-import": false };
-};
-
-/** The sandbox brings its router along, so that users install nothing more. */
-const bundledIntoSandbox = ["hono"];
-
-/** All types in one build, which share what they have in common: a class that is declared twice would be two types. */
-const types: Options = {
-  ...shared,
-  entry: {
-    index: "src/index.ts",
-    redis: "src/redis/index.ts",
-    bottleneck: "src/bottleneck/index.ts",
-    mirror: "src/mirror/index.ts",
-    sandbox: "src/sandbox/index.ts",
-    msw: "src/msw/index.ts",
-  },
-  format: ["esm", "cjs"],
-  dts: { only: true, compilerOptions: { stripInternal: true } },
+/** In CommonJS, modules that are loaded at first use are required: Jest cannot import() there. */
+const requireLazily: NonNullable<Options["plugins"]>[number] = {
+  name: "require-lazily",
+  renderChunk: (code) => ({
+    code: code.replace(
+      /\bimport\(("[^"]+")\)/g,
+      "Promise.resolve(require($1)).then((m) => (m.__esModule ? m : { __proto__: m, default: m }))",
+    ),
+  }),
 };
 
 export default defineConfig(({ dts }) => [
-  ...(dts === false ? [] : [types]),
-  // What few programs need is loaded when they do: splitting puts it into files of its own.
+  ...(dts === false
+    ? []
+    : [{ ...shared, format: ["esm", "cjs"], dts: { only: true, compilerOptions: { stripInternal: true } } } as const]),
   {
     ...shared,
-    entry: { index: "src/index.ts" },
+    entry: { ...entry, "stocklot-sandbox": "src/sandbox/cli.ts" },
     format: "esm",
-    treeshake: { moduleSideEffects: false },
-    splitting: true,
-  },
-  { ...shared, entry: { index: "src/index.ts" }, format: "cjs", noExternal: esmOnly, esbuildOptions: requireLazily },
-  {
-    ...shared,
-    entry: { redis: "src/redis/index.ts", bottleneck: "src/bottleneck/index.ts" },
-    format: ["esm", "cjs"],
-  },
-  { ...shared, entry: { mirror: "src/mirror/index.ts" }, format: "esm" },
-  { ...shared, entry: { mirror: "src/mirror/index.ts" }, format: "cjs", esbuildOptions: requireLazily },
-  {
-    ...shared,
-    entry: { sandbox: "src/sandbox/index.ts", msw: "src/msw/index.ts" },
-    format: ["esm", "cjs"],
-    noExternal: bundledIntoSandbox,
+    noExternal: bundled,
   },
   {
     ...shared,
-    entry: { "stocklot-sandbox": "src/sandbox/cli.ts" },
-    format: "esm",
-    noExternal: bundledIntoSandbox,
+    format: "cjs",
+    // Rollup writes the chunks as CommonJS without lowering their syntax.
+    treeshake: true,
+    noExternal: [...bundled, ...esmOnly],
+    plugins: [requireLazily],
   },
 ]);

@@ -45,6 +45,11 @@ describe.each(nodes)("Node $version", ({ version, node }) => {
   });
 });
 
+it("shares one copy of the core between its entry points", async () => {
+  const shared = { isSameClass: true, isRedacted: true };
+  expect(JSON.parse(await run(project, process.execPath, "shared-core.cjs"))).toEqual([shared, shared]);
+});
+
 it("offers the sandbox as a command", async () => {
   expect(await run(project, "node_modules/.bin/stocklot-sandbox", "--version")).toBe(packageJson.version);
 });
