@@ -4,7 +4,7 @@ import type { Call } from "./call.js";
 import { isSuccess, Refusal } from "./failure.js";
 import type { Reporter } from "./reporter.js";
 import { retryAfterMs } from "./retry-after.js";
-import { pauseMs } from "./retry-policy.js";
+import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs } from "./retry-policy.js";
 import { type Trace, type Transport, TransportFailure, type WireResponse } from "./transport.js";
 
 /** What an attempt works with. */
@@ -67,12 +67,20 @@ function answeredAnyway({ head }: Trace, failure: unknown): WireResponse {
   throw failure;
 }
 
-/** Makes all calls of the limiter wait after a 429, and tells how long. During a pause it changes nothing. */
+/** Makes all calls of the limiter wait after a 429, and returns how long. During a pause it changes nothing. */
 function pause({ limiter, reporter }: AttemptTools, call: Call, response: WireResponse): number {
   const asked = retryAfterMs(response.headers, Date.now());
+  const { retry } = call.settings;
+  const delayMs = pauseMs(asked, retry);
   const { pausedUntil } = limiter.snapshot();
-  if (pausedUntil !== null) return asked ?? pausedUntil - Date.now();
-  const delayMs = pauseMs(asked, call.settings.retry);
+  if (pausedUntil !== null) return asked === undefined ? pausedUntil - Date.now() : delayMs;
+  if (isPauseCapped(asked, retry)) {
+    const source =
+      asked === undefined
+        ? `rateLimitDelayMs: ${retry.rateLimitDelayMs}`
+        : `Retry-After: ${response.headers["retry-after"]}`;
+    reporter.log("warn", `${call.title}: the pause is limited to ${LONGEST_PAUSE_MS / 1_000} s (${source})`);
+  }
   reporter.emit("rateLimited", () => ({ ...call.identity, delayMs, pausedUntil: Date.now() + delayMs }));
   limiter.pause(delayMs);
   return delayMs;

@@ -98,6 +98,41 @@ describe("after a 429", () => {
     if (RateLimitError.is(error)) expect(Math.round(error.retryAfterMs)).toBeLessThanOrEqual(101);
   });
 
+  it.each<[string, ClientOptions["retry"], string | undefined, RegExp | undefined]>([
+    [
+      "Retry-After of a day",
+      {},
+      "86400",
+      /^stocklot: GET \/Item: the pause is limited to 3600 s \(Retry-After: 86400\)/,
+    ],
+    ["Retry-After of an hour", {}, "3600", undefined],
+    [
+      "rateLimitDelayMs without an end",
+      { rateLimitDelayMs: [Infinity, Infinity] },
+      undefined,
+      /limited to 3600 s \(rateLimitDelayMs: Infinity,Infinity\)/,
+    ],
+  ])("the pause lasts an hour at most, and a %s is warned of", async (_, retry, retryAfter, warning) => {
+    const server = await startServer();
+    const warnings: string[] = [];
+    const logger = { debug() {}, info() {}, warn: (line: string) => void warnings.push(line), error() {} };
+    const pauses: number[] = [];
+    const hooks = { rateLimited: ({ pausedUntil }: { pausedUntil: number }) => void pauses.push(pausedUntil) };
+    const client = connect(server, { retry: { ...retry, maxRateLimitRetries: 0 }, logger, hooks });
+    await client.items.get("BOLT");
+    server.plan(retryAfter === undefined ? faults.status(429) : faults.rateLimited(retryAfter));
+    const error = await failureOf(client.items.get("BOLT"));
+    expect(error).toMatchObject({ name: "RateLimitError", retryAfterMs: 3_600_000 });
+    const { pausedUntil } = client.rateLimit;
+    for (const until of [pausedUntil, ...pauses]) {
+      expect(until).toBeGreaterThan(Date.now() + 3_590_000);
+      expect(until).toBeLessThanOrEqual(Date.now() + 3_600_000);
+    }
+    expect(warnings.filter((line) => line.includes("limited to"))).toEqual(
+      warning ? [expect.stringMatching(warning)] : [],
+    );
+  });
+
   it("a call whose totalTimeoutMs is shorter than the pause fails at once, and tells why", async () => {
     const server = await startServer();
     const client = connect(server, { retry: { rateLimitDelayMs: [30_000, 60_000] } });
