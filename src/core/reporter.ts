@@ -50,11 +50,13 @@ export class Reporter {
   }
 
   log(level: Level, message: string): void {
-    try {
-      this.#logger?.[level](redact(`stocklot: ${message}`));
-    } catch {
-      // There is nobody left to tell.
-    }
+    const logger = this.#logger;
+    // There is nowhere left to report that the logger itself fails.
+    if (logger)
+      callSafely(
+        () => logger[level](redact(`stocklot: ${message}`)),
+        () => {},
+      );
   }
 
   /** Calls the hook of an event, publishes it, and logs it. It is made only where somebody listens. */
@@ -75,14 +77,18 @@ export class Reporter {
     this.emit("end", () => event);
   }
 
-  /** Runs a callback of the caller's; an error in it is logged. */
+  /** Calls a callback of the caller's. An error or a rejection of it is logged. */
   guard(what: string, run: () => unknown): void {
-    const complain = (error: unknown) => this.log("error", `${what} threw: ${messageOf(error)}`);
-    try {
-      const result = run();
-      if (result instanceof Promise) result.catch(complain);
-    } catch (error) {
-      complain(error);
-    }
+    callSafely(run, (error) => this.log("error", `${what} threw: ${messageOf(error)}`));
+  }
+}
+
+function callSafely(run: () => unknown, onError: (error: unknown) => void): void {
+  try {
+    const result = run();
+    // Any object may be a thenable.
+    if (Object(result) === result) Promise.resolve(result).catch(onError);
+  } catch (error) {
+    onError(error);
   }
 }
