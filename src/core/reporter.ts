@@ -1,7 +1,7 @@
 import { channel } from "node:diagnostics_channel";
 import { messageOf } from "../errors/message-of.js";
 import { redact, redactData } from "../errors/redact.js";
-import type { DiagnosticsMessages, EndEvent, Events, Hooks, Logger } from "./events.js";
+import type { DiagnosticsMessages, EndEvent, Events, Hooks, Logger, WaitingEvent } from "./events.js";
 
 type Level = keyof Logger;
 
@@ -19,8 +19,21 @@ const LINES: { [Name in keyof Events]?: (event: Events[Name]) => [Level, string]
     "warn",
     `${titleOf(event)}: 429, all requests pause for ${Math.round(event.delayMs / 1_000)} s`,
   ],
+  waiting: ({ reason, waitedMs, expectedMs, ...call }) => [
+    "info",
+    `${titleOf(call)}: has waited ${inSeconds(waitedMs)} for ${AWAITED[reason]}` +
+      (expectedMs === undefined ? "" : `; expected in ${inSeconds(expectedMs)}`),
+  ],
   token: ({ expiresAt }) => ["debug", `a new token, good until ${new Date(expiresAt).toISOString()}`],
 };
+
+const AWAITED: Record<WaitingEvent["reason"], string> = {
+  limit: "a slot, the rate limit is used up",
+  pause: "the end of the pause after a 429",
+  token: "a token",
+};
+
+const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
 const named = (name: keyof DiagnosticsMessages) => channel(name);
 const requests = named("stocklot:request");
@@ -32,6 +45,7 @@ const CHANNELS: { [Name in keyof Events]: ReturnType<typeof channel> } = {
   retry: named("stocklot:retry"),
   rateLimited: named("stocklot:rate-limit"),
   token: named("stocklot:token"),
+  waiting: named("stocklot:waiting"),
 };
 
 /** So many calls are remembered for a bug report. */
