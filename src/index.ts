@@ -19,6 +19,7 @@ export type {
   RetryEvent,
   StartEvent,
   TokenEvent,
+  WaitingEvent,
 } from "./core/events.js";
 export type { FetchLike } from "./core/fetch-transport.js";
 export type { Query } from "./core/query.js";

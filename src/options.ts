@@ -124,6 +124,7 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
           retry: callback(),
           rateLimited: callback(),
           token: callback(),
+          waiting: callback(),
         })
         .partial(),
     })

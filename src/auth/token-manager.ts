@@ -8,9 +8,20 @@ import type { StoredToken, TokenStore } from "./token-store.js";
 
 interface Refresh {
   done: Promise<void>;
-  waiting: number;
-  lifetime: Lifetime;
+  lifetime: RefreshLifetime;
 }
+
+/** Lasts as long as a call waits for the token. A call that the token would reach too late ends with it. */
+class RefreshLifetime extends Lifetime {
+  readonly waiting = new Set<Lifetime>();
+
+  override endIfShorterThan(delayMs: number): void {
+    for (const lifetime of this.waiting) lifetime.endIfShorterThan(delayMs);
+  }
+}
+
+/** A store that takes longer is passed over, as one that fails. */
+const STORE_TIMEOUT_MS = 2_000;
 
 export interface TokenManagerOptions {
   store: TokenStore;
@@ -38,6 +49,8 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   let refresh: Refresh | undefined;
   /** The token that the service refused last; a store that could not delete it may still give it. */
   let refused: string | undefined;
+  /** The new token on its way into the store. The store is used for nothing else meanwhile, lest it keep the old one. */
+  let saved: Promise<unknown> = Promise.resolve();
 
   return {
     get current() {
@@ -50,14 +63,14 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
       if (this.current !== undefined) return;
       refresh ??= startRefresh();
       const mine = refresh;
-      mine.waiting += 1;
+      mine.lifetime.waiting.add(lifetime);
       try {
         await lifetime.until(mine.done);
       } catch (error) {
         if (lifetime.ending || this.current === undefined) throw error;
       } finally {
-        mine.waiting -= 1;
-        if (mine.waiting === 0 && refresh === mine) {
+        mine.lifetime.waiting.delete(lifetime);
+        if (mine.lifetime.waiting.size === 0 && refresh === mine) {
           refresh = undefined;
           mine.lifetime.end({ kind: "closed" });
         }
@@ -71,10 +84,9 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   };
 
   function startRefresh(): Refresh {
-    const lifetime = new Lifetime();
+    const lifetime = new RefreshLifetime();
     const started: Refresh = {
       lifetime,
-      waiting: 0,
       done: obtain(lifetime).then((obtained) => {
         // One that was called off meanwhile must not overwrite what came after it.
         if (refresh !== started) return;
@@ -95,28 +107,33 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   }
 
   async function obtain(lifetime: Lifetime): Promise<StoredToken> {
+    await lifetime.until(saved);
     // The token that is about to expire may still be in the store.
     const useless = [refused, token?.accessToken];
     const [stale] = useless;
-    if (stale !== undefined) await attempt("delete", () => store.delete(stale));
-    const stored = await usableOf(useless);
+    if (stale !== undefined) await inTime("delete", () => store.delete(stale), lifetime);
+    const stored = await usableOf(lifetime, useless);
     if (stored) return stored;
     const unlock = await lock(lifetime);
     try {
       // Whoever had the lock before may have got one for all.
-      const meanwhile = unlock && (await usableOf(useless));
+      const meanwhile = unlock && (await usableOf(lifetime, useless));
       if (meanwhile) return meanwhile;
       const obtained = await request(lifetime);
-      await attempt("set", () => store.set({ ...obtained }));
+      // Calls need not wait for the store.
+      saved = inTime("set", () => store.set({ ...obtained }));
       return obtained;
     } finally {
-      if (unlock) void attempt("unlock", unlock);
+      if (unlock) void saved.then(() => attempt("unlock", unlock));
     }
   }
 
   /** The token of the store, if there is one that may be used. */
-  async function usableOf(useless: readonly (string | undefined)[]): Promise<StoredToken | undefined> {
-    const stored = await attempt("get", () => store.get());
+  async function usableOf(
+    lifetime: Lifetime,
+    useless: readonly (string | undefined)[],
+  ): Promise<StoredToken | undefined> {
+    const stored = await inTime("get", () => store.get(), lifetime);
     // One may have been refused while we asked.
     if (!isUsable(stored) || [...useless, refused].includes(stored.accessToken)) return undefined;
     secrets.addToken(stored.accessToken);
@@ -136,6 +153,27 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     return unlock;
   }
 
+  /** Does something with the store, which may fail or never end. */
+  async function inTime<T>(
+    action: string,
+    run: () => Promise<T> | undefined,
+    lifetime = new Lifetime(),
+  ): Promise<T | undefined> {
+    lifetime.throwIfEnded();
+    const limit = new Lifetime([], STORE_TIMEOUT_MS);
+    const forget = lifetime.onEnd(() => limit.end({ kind: "closed" }));
+    try {
+      return await limit.until(Promise.resolve(run()));
+    } catch (error) {
+      lifetime.throwIfEnded();
+      warnOf(action, limit.ending ? `it took longer than ${STORE_TIMEOUT_MS} ms` : messageOf(error));
+      return undefined;
+    } finally {
+      forget();
+      limit.dispose();
+    }
+  }
+
   /** Does something with the store, which may fail. */
   async function attempt<T>(
     action: string,
@@ -145,9 +183,13 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     try {
       return await run();
     } catch (error) {
-      if (!calledOff?.aborted) warn(`the token store failed to ${action}: ${messageOf(error)}`);
+      if (!calledOff?.aborted) warnOf(action, messageOf(error));
       return undefined;
     }
+  }
+
+  function warnOf(action: string, problem: string): void {
+    warn(`the token store failed to ${action}: ${problem}`);
   }
 }
 

@@ -1,7 +1,8 @@
 import type { TokenManager } from "../auth/token-manager.js";
-import type { RateLimiter, Slot } from "../limiter/rate-limiter.js";
+import type { RateLimiter, Slot, SlotRequest } from "../limiter/rate-limiter.js";
 import { now } from "../time/timer.js";
 import type { Call } from "./call.js";
+import type { LongWaits } from "./long-waits.js";
 
 /** After so many tokens that expired in the queue, the last one is tried, whatever its age. */
 const TOKENS_TO_WAIT_FOR = 3;
@@ -12,44 +13,66 @@ export interface Admission {
   token: string | undefined;
 }
 
-/** What a call needs to be let through. */
+/** What a call needs to be admitted. */
 export interface Gate {
   readonly limiter: RateLimiter;
   readonly tokens: TokenManager;
+  readonly waits: LongWaits;
   readonly closed: boolean;
 }
 
 /**
  * Waits for a token, then for a slot. In this order, since the request for a token needs a slot too and must find one
- * when there is only one. A token that expired in the queue is replaced, and the slot given back for that.
+ * when there is only one. A token that expired in the queue is replaced, and the slot is returned for that.
  */
 export async function admit(gate: Gate, call: Call): Promise<Admission> {
   const startedAt = now();
+  const { limiter, tokens, waits } = gate;
   const { request, lifetime } = call;
-  const pausedBefore = gate.limiter.pausedMs();
+  const needsToken = !request.isTokenRequest;
+  const pausedBefore = limiter.pausedMs();
   try {
     for (let round = 1; ; round += 1) {
       if (gate.closed) lifetime.end({ kind: "closed" });
-      // Before a token is asked for in vain.
+      // Before a token is requested in vain.
       lifetime.throwIfEnded();
-      const needsToken = !request.isTokenRequest;
-      if (needsToken && gate.tokens.current === undefined) await gate.tokens.ready(lifetime);
-      const slot = await gate.limiter.acquire({
-        priority: call.priority,
-        bulk: request.bulk === true,
-        order: call.order,
-        lifetime,
-      });
+      call.awaited = "slot";
+      const wanted = slotRequest(call);
+      if (needsToken && tokens.current === undefined) {
+        // Without a slot in time, a token is of no use.
+        lifetime.reserve(limiter.estimateWait(wanted).waitMs);
+        waits.begin(call, "token", 0);
+        await tokens.ready(lifetime);
+      }
+      let slot = limiter.tryAcquire(wanted);
+      if (!slot) {
+        waits.begin(call, "slot", limiter.estimateWait(wanted).waitMs);
+        slot = await limiter.acquire(wanted);
+      }
       call.order = slot.order;
-      const token = round < TOKENS_TO_WAIT_FOR ? gate.tokens.current : gate.tokens.latest;
+      const token = round < TOKENS_TO_WAIT_FOR ? tokens.current : tokens.latest;
       if (!lifetime.ending && (token !== undefined || !needsToken)) {
         return { slot, token: needsToken ? token : undefined };
       }
       slot.giveBack();
     }
+  } catch (failure) {
+    // What a new call would wait for: this one has left the queue.
+    if (lifetime.ending?.kind === "out-of-time") {
+      call.missed = limiter.estimateWait({ ...slotRequest(call), order: undefined });
+    }
+    throw failure;
   } finally {
-    const pausedMs = gate.limiter.pausedMs() - pausedBefore;
+    waits.end(call);
+    const pausedMs = limiter.pausedMs() - pausedBefore;
     call.spent.pausedMs += pausedMs;
     call.spent.waitingMs += Math.max(0, now() - startedAt - pausedMs);
   }
 }
+
+const slotRequest = ({ request, priority, order, lifetime }: Call): SlotRequest => ({
+  priority,
+  bulk: request.bulk === true,
+  order,
+  lifetime,
+});

@@ -46,7 +46,8 @@ export async function validate<T>(
   check: ResponseCheck,
 ): Promise<T> {
   if (check.mode === "off") return trusted(data);
-  const result = await schema["~standard"].validate(data);
+  const validation = schema["~standard"].validate(data);
+  const result = "then" in validation ? await call.validated(validation) : validation;
   if (!result.issues) return result.value;
   reportIssues(toIssues(result.issues, at), response, call, check);
   return trusted(data);

@@ -28,7 +28,10 @@ const CLASSES: Record<number, new (init: ApiErrorInit) => ApiError> = {
 const REFUSALS = [400, 401, 403];
 
 /** The error that stands for an answer with an error status. */
-export function apiError({ request, attempts }: Call, { response, waitMs }: Refusal): ApiError {
+export function apiError(
+  { request, attempts }: Pick<Call, "request" | "attempts">,
+  { response, waitMs }: Refusal,
+): ApiError {
   const { status, headers } = response;
   const { method, path, isTokenRequest } = request;
   const init: ApiErrorInit = { status, headers, ...readErrorBody(response), method, path, attempts };

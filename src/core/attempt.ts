@@ -1,10 +1,11 @@
 import { now } from "../time/timer.js";
 import type { Admission, Gate } from "./admit.js";
+import { apiError } from "./api-errors.js";
 import type { Call } from "./call.js";
 import { isSuccess, Refusal } from "./failure.js";
 import type { Reporter } from "./reporter.js";
 import { retryAfterMs } from "./retry-after.js";
-import { pauseMs } from "./retry-policy.js";
+import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs } from "./retry-policy.js";
 import { type Trace, type Transport, TransportFailure, type WireResponse } from "./transport.js";
 
 /** What an attempt works with. */
@@ -32,9 +33,11 @@ export async function attempt(tools: AttemptTools, call: Call, { slot, token }: 
     }
     if (isSuccess(response.status)) return response;
     if (response.status === 401 && token !== undefined) tools.tokens.invalidate(token);
-    throw new Refusal(response, response.status === 429 ? pause(tools, call, response) : undefined);
-  } finally {
+    throw response.status === 429 ? pause(tools, call, response) : new Refusal(response);
+  } catch (failure) {
     call.inFlight = false;
+    throw failure;
+  } finally {
     if (trace.sent) slot.release();
     else slot.giveBack();
   }
@@ -67,13 +70,24 @@ function answeredAnyway({ head }: Trace, failure: unknown): WireResponse {
   throw failure;
 }
 
-/** Makes all calls of the limiter wait after a 429, and tells how long. During a pause it changes nothing. */
-function pause({ limiter, reporter }: AttemptTools, call: Call, response: WireResponse): number {
+/** Makes all calls of the limiter wait after a 429, and returns the failure of this attempt. During a pause it changes nothing. */
+function pause({ limiter, reporter }: AttemptTools, call: Call, response: WireResponse): Refusal {
   const asked = retryAfterMs(response.headers, Date.now());
+  const { retry } = call.settings;
+  const delayMs = pauseMs(asked, retry);
   const { pausedUntil } = limiter.snapshot();
-  if (pausedUntil !== null) return asked ?? pausedUntil - Date.now();
-  const delayMs = pauseMs(asked, call.settings.retry);
+  if (pausedUntil !== null) return new Refusal(response, asked === undefined ? pausedUntil - Date.now() : delayMs);
+  if (isPauseCapped(asked, retry)) {
+    const source =
+      asked === undefined
+        ? `rateLimitDelayMs: ${retry.rateLimitDelayMs}`
+        : `Retry-After: ${response.headers["retry-after"]}`;
+    reporter.log("warn", `${call.title}: the pause is limited to ${LONGEST_PAUSE_MS / 1_000} s (${source})`);
+  }
   reporter.emit("rateLimited", () => ({ ...call.identity, delayMs, pausedUntil: Date.now() + delayMs }));
-  limiter.pause(delayMs);
-  return delayMs;
+  const refusal = new Refusal(response, delayMs);
+  const { request, attempts } = call;
+  // Each call that the pause fails gets an error object of its own.
+  limiter.pause(delayMs, () => apiError({ request, attempts }, refusal));
+  return refusal;
 }

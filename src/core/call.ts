@@ -1,5 +1,5 @@
 import type { TimeSpent } from "../errors/index.js";
-import type { SlotRequest } from "../limiter/rate-limiter.js";
+import type { SlotRequest, WaitEstimate } from "../limiter/rate-limiter.js";
 import type { Lifetime } from "../time/lifetime.js";
 import { now } from "../time/timer.js";
 import type { CallIdentity } from "./events.js";
@@ -70,14 +70,24 @@ export class Call implements RetryState {
   sentAt = 0;
   /** An attempt was sent whose effect is not known. */
   outcomeOpen = false;
-  /** The request is on its way: closing the client lets it end. */
+  /** The request is on its way, or its response is being read: closing the client lets it end. */
   inFlight = false;
+  /** The caller's code that checks the response. */
+  validation: Promise<unknown> | undefined;
   /** The exchange that was begun last. */
   trace: Trace | undefined;
   /** The failure of the attempt before, as an error for the caller. */
   failure: unknown;
   /** The place in the queue that the call had first. */
   order: number | undefined;
+  /** What the call waits for, or waited for last, before it is sent. */
+  awaited: "token" | "slot" = "slot";
+  /** Since when it waits for that, by the clock of the long waits. */
+  waitsSince = 0;
+  /** No earlier does that wait end, as far as is known. */
+  expectedAt = 0;
+  /** If its time was up before it was sent: what it would still have had to wait for. */
+  missed: WaitEstimate | undefined;
 
   constructor(
     readonly request: Omit<CallRequest<unknown>, "answer">,
@@ -121,6 +131,16 @@ export class Call implements RetryState {
     this.sentAt = Date.now();
     this.trace = { startedAt: now(), sent: false, headAt: undefined, head: undefined };
     return this.trace;
+  }
+
+  /** Waits for the caller's code that checks the response, which may never settle. */
+  async validated<T>(validation: Promise<T>): Promise<T> {
+    this.validation = validation;
+    try {
+      return await this.lifetime.until(validation);
+    } finally {
+      this.validation = undefined;
+    }
   }
 
   endExchange({ startedAt, headAt = now() }: Trace): void {

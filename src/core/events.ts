@@ -61,6 +61,19 @@ export interface RateLimitedEvent extends CallIdentity {
   pausedUntil: number;
 }
 
+/** A call has been waiting for 1.5 s to be sent. Reported once for each wait. */
+export interface WaitingEvent extends CallIdentity {
+  /**
+   * What it waits for. `"limit"`: a slot, since all that `rateLimit` allows are in use. `"pause"`: the end of the pause
+   * after a 429. `"token"`: the access token.
+   */
+  reason: "limit" | "pause" | "token";
+  /** How long it has waited, in ms. */
+  waitedMs: number;
+  /** How long it is expected to wait from now, in ms; `undefined` if that is not known. */
+  expectedMs: number | undefined;
+}
+
 /** The client has a new token. */
 export interface TokenEvent {
   /** When it expires, in ms since the epoch. */
@@ -79,6 +92,8 @@ export interface HookEvents {
   rateLimited: RateLimitedEvent;
   /** The client has a new token. */
   token: TokenEvent;
+  /** A call has been waiting for 1.5 s to be sent. */
+  waiting: WaitingEvent;
 }
 
 /** Callbacks that watch a client. One that throws is logged and changes nothing. */
@@ -104,13 +119,15 @@ export interface DiagnosticsMessages {
   "stocklot:rate-limit": { type: "rateLimited" } & RateLimitedEvent;
   /** The client has a new token. */
   "stocklot:token": { type: "token" } & TokenEvent;
+  /** A call has been waiting for 1.5 s to be sent. */
+  "stocklot:waiting": { type: "waiting" } & WaitingEvent;
 }
 
 /** Where log lines go; `console` and a pino logger are such objects. */
 export interface Logger {
   /** Each request and answer. */
   debug(message: string): void;
-  /** A call is sent again. */
+  /** A call is retried, or has been waiting for 1.5 s to be sent. */
   info(message: string): void;
   /** A pause after a 429; what is odd but no reason to fail. */
   warn(message: string): void;

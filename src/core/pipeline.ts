@@ -3,10 +3,11 @@ import { fieldOf } from "../errors/field-of.js";
 import { redactData } from "../errors/redact.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { Lifetime } from "../time/lifetime.js";
-import { now } from "../time/timer.js";
+import { now, startTimer } from "../time/timer.js";
 import { admit } from "./admit.js";
 import { type AttemptTools, attempt } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ResponseCheck } from "./call.js";
+import { LongWaits } from "./long-waits.js";
 import { encodePayload } from "./payload.js";
 import { publicError } from "./public-error.js";
 import type { Reporter } from "./reporter.js";
@@ -42,6 +43,9 @@ export interface Pipeline {
   close(): Promise<void>;
 }
 
+/** How often a client that is closing looks for validations that do not settle. */
+const VALIDATION_INTERVAL_MS = 1_000;
+
 const NO_OPTIONS: RequestOptions = {};
 
 /**
@@ -54,6 +58,7 @@ export function createPipeline(own: PipelineOptions): Pipeline {
   let closing: Promise<void> | undefined;
   const tools: AttemptTools = {
     ...own,
+    waits: new LongWaits(reportWait),
     tokens: own.tokens((request, lifetime) => run(request, new Call(request, encodePayload(request), own, lifetime))),
     get closed() {
       return closing !== undefined;
@@ -122,6 +127,16 @@ export function createPipeline(own: PipelineOptions): Pipeline {
     }
   }
 
+  function reportWait(call: Call, waitedMs: number, expectedMs: number): void {
+    own.reporter.emit("waiting", () => {
+      const { pausedUntil } = own.limiter.snapshot();
+      const restMs = Math.max(expectedMs, pausedUntil === null ? 0 : pausedUntil - Date.now());
+      const isExpected = call.awaited === "slot" && restMs > 0 && restMs < Infinity;
+      const reason = call.awaited === "token" ? "token" : pausedUntil === null ? "limit" : "pause";
+      return { ...call.identity, reason, waitedMs, expectedMs: isExpected ? restMs : undefined };
+    });
+  }
+
   function tellEnd({ identity, trace, attempts, settings, startedAt, begunAt }: Call, error: string | undefined): void {
     const { onResponse } = settings;
     const head = trace?.head;
@@ -134,8 +149,23 @@ export function createPipeline(own: PipelineOptions): Pipeline {
 
   async function close(): Promise<void> {
     for (const call of calls) if (!call.inFlight) call.lifetime.end({ kind: "closed" });
+    const stop = endEndlessValidations();
     if (calls.size > 0) await new Promise<void>((resolve) => (whenIdle = resolve));
+    stop();
     await own.transport.close();
+  }
+
+  /** A schema of the caller's may never settle: the client does not wait for one that takes a whole interval. */
+  function endEndlessValidations(): () => void {
+    let before = new Set<unknown>();
+    let stop = () => {};
+    const check = () => {
+      for (const { validation, lifetime } of calls) if (before.has(validation)) lifetime.end({ kind: "closed" });
+      before = new Set([...calls].flatMap(({ validation }) => validation ?? []));
+      stop = startTimer(VALIDATION_INTERVAL_MS, check);
+    };
+    check();
+    return () => stop();
   }
 }
 

@@ -2,12 +2,14 @@ import {
   ConnectionError,
   type Issue,
   OutcomeUnknownError,
+  RateLimitError,
   ResponseValidationError,
   StocklotError,
   TimeoutError,
 } from "../errors/index.js";
 import { describeIssue } from "../errors/input-validation-error.js";
 import { messageOf } from "../errors/message-of.js";
+import type { WaitEstimate } from "../limiter/rate-limiter.js";
 import { Ended, type Ending } from "../time/lifetime.js";
 import { apiError } from "./api-errors.js";
 import type { Call } from "./call.js";
@@ -51,16 +53,34 @@ function transportError(call: Call, { kind, cause }: TransportFailure): unknown 
 function endingError(call: Call, ending: Ending = { kind: "closed" }): unknown {
   if (ending.kind === "aborted") return ending.reason;
   if (ending.kind === "closed") return new ConnectionError(`${call.title}: the client is closed`);
-  const problem =
-    call.attempts === 0
-      ? "no token or slot within totalTimeoutMs, nothing was sent"
-      : "totalTimeoutMs is up, or would be before the next attempt";
+  const { awaited, missed, lifetime } = call;
+  const limit = `totalTimeoutMs (${lifetime.totalTimeoutMs} ms)`;
+  if (missed) return timeoutError(call, "totalTimeoutMs", `no ${awaited} within ${limit}`, whenToRetry(missed));
+  const isEarly = call.attempts > 0 && lifetime.remainingMs > 0;
+  const problem = isEarly ? `the next attempt would come later than ${limit}` : `not finished within ${limit}`;
   return timeoutError(call, "totalTimeoutMs", problem);
 }
 
-function timeoutError(call: Call, clock: TimeoutError["clock"], problem: string): TimeoutError {
-  const { title, spent, failure: cause } = call;
-  return new TimeoutError(`${title}: ${problem}${attemptsText(call)}`, { clock, spent, cause });
+function whenToRetry({ waitMs, pausedUntil }: WaitEstimate): string {
+  if (pausedUntil !== null) {
+    return `: all requests pause until ${new Date(pausedUntil).toISOString()} after a 429. Try again then.`;
+  }
+  return isFiniteWait(waitMs) ? `: the rate limit is used up. Try again in ${Math.ceil(waitMs)} ms.` : "";
+}
+
+const isFiniteWait = (waitMs: number) => waitMs > 0 && waitMs < Infinity;
+
+function timeoutError(call: Call, clock: TimeoutError["clock"], problem: string, advice = ""): TimeoutError {
+  const { title, spent, attempts, failure, missed } = call;
+  const { waitMs = 0, pauseError } = missed ?? {};
+  const sent = attempts === 0 ? ", nothing was sent" : attemptsText(call);
+  return new TimeoutError(`${title}: ${problem}${sent}${advice}`, {
+    clock,
+    spent,
+    retryAfterMs: isFiniteWait(waitMs) ? Math.ceil(waitMs) : undefined,
+    // The 429 that began the pause is the last failure, whichever call received it.
+    cause: RateLimitError.is(failure) ? failure : (pauseError?.() ?? failure),
+  });
 }
 
 /** Whether a write may have been applied though the call failed. */
@@ -75,6 +95,8 @@ function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
 /** Whether the attempt that failed so leaves open what the service did. */
 function attemptIsOpen(call: Call, failure: unknown): boolean {
   if (failure instanceof Refusal) return isOutcomeOpen({ sent: true, status: failure.response.status });
+  // The caller's schema was not done with the response to a write that was applied.
+  if (failure instanceof Ended) return isSuccess(statusOf(call));
   if (!(failure instanceof TransportFailure) || !call.trace?.sent) return false;
   if (failure.kind === "connection") return !isAppliedByStatus(call);
   return failure.kind === "ended" || failure.kind === "timeout";

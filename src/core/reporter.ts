@@ -1,7 +1,7 @@
 import { channel } from "node:diagnostics_channel";
 import { messageOf } from "../errors/message-of.js";
 import { redact, redactData } from "../errors/redact.js";
-import type { DiagnosticsMessages, EndEvent, Events, Hooks, Logger } from "./events.js";
+import type { DiagnosticsMessages, EndEvent, Events, Hooks, Logger, WaitingEvent } from "./events.js";
 
 type Level = keyof Logger;
 
@@ -19,8 +19,21 @@ const LINES: { [Name in keyof Events]?: (event: Events[Name]) => [Level, string]
     "warn",
     `${titleOf(event)}: 429, all requests pause for ${Math.round(event.delayMs / 1_000)} s`,
   ],
+  waiting: ({ reason, waitedMs, expectedMs, ...call }) => [
+    "info",
+    `${titleOf(call)}: has waited ${inSeconds(waitedMs)} for ${AWAITED[reason]}` +
+      (expectedMs === undefined ? "" : `; expected in ${inSeconds(expectedMs)}`),
+  ],
   token: ({ expiresAt }) => ["debug", `a new token, good until ${new Date(expiresAt).toISOString()}`],
 };
+
+const AWAITED: Record<WaitingEvent["reason"], string> = {
+  limit: "a slot, the rate limit is used up",
+  pause: "the end of the pause after a 429",
+  token: "a token",
+};
+
+const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
 const named = (name: keyof DiagnosticsMessages) => channel(name);
 const requests = named("stocklot:request");
@@ -32,6 +45,7 @@ const CHANNELS: { [Name in keyof Events]: ReturnType<typeof channel> } = {
   retry: named("stocklot:retry"),
   rateLimited: named("stocklot:rate-limit"),
   token: named("stocklot:token"),
+  waiting: named("stocklot:waiting"),
 };
 
 /** So many calls are remembered for a bug report. */
@@ -50,11 +64,13 @@ export class Reporter {
   }
 
   log(level: Level, message: string): void {
-    try {
-      this.#logger?.[level](redact(`stocklot: ${message}`));
-    } catch {
-      // There is nobody left to tell.
-    }
+    const logger = this.#logger;
+    // There is nowhere left to report that the logger itself fails.
+    if (logger)
+      callSafely(
+        () => logger[level](redact(`stocklot: ${message}`)),
+        () => {},
+      );
   }
 
   /** Calls the hook of an event, publishes it, and logs it. It is made only where somebody listens. */
@@ -75,14 +91,18 @@ export class Reporter {
     this.emit("end", () => event);
   }
 
-  /** Runs a callback of the caller's; an error in it is logged. */
+  /** Calls a callback of the caller's. An error or a rejection of it is logged. */
   guard(what: string, run: () => unknown): void {
-    const complain = (error: unknown) => this.log("error", `${what} threw: ${messageOf(error)}`);
-    try {
-      const result = run();
-      if (result instanceof Promise) result.catch(complain);
-    } catch (error) {
-      complain(error);
-    }
+    callSafely(run, (error) => this.log("error", `${what} threw: ${messageOf(error)}`));
+  }
+}
+
+function callSafely(run: () => unknown, onError: (error: unknown) => void): void {
+  try {
+    const result = run();
+    // Any object may be a thenable.
+    if (Object(result) === result) Promise.resolve(result).catch(onError);
+  } catch (error) {
+    onError(error);
   }
 }

@@ -22,7 +22,7 @@ export interface RetryOptions {
    */
   maxRateLimitRetries?: number | undefined;
   /**
-   * Bounds in ms of the pause after a 429 without `Retry-After`.
+   * Bounds in ms of the pause after a 429 without `Retry-After`. A pause lasts one hour at most, whatever asks for it.
    * @default [30_000, 60_000]
    */
   rateLimitDelayMs?: readonly [number, number] | undefined;
@@ -101,8 +101,17 @@ export function decide(
   }
 }
 
+/** A longer pause would stop all calls for good because of one mistaken response. */
+export const LONGEST_PAUSE_MS = 3_600_000;
+
 /** How long to pause after a 429. */
 export function pauseMs(retryAfter: number | undefined, settings: RetrySettings, random = Math.random()): number {
   const [shortest, longest] = settings.rateLimitDelayMs;
-  return Math.round(retryAfter ?? shortest + random * (longest - shortest));
+  const from = Math.min(shortest, LONGEST_PAUSE_MS);
+  const to = Math.min(longest, LONGEST_PAUSE_MS);
+  return Math.round(Math.min(retryAfter ?? from + random * (to - from), LONGEST_PAUSE_MS));
 }
+
+/** Whether {@link pauseMs} is shorter than what was asked for. */
+export const isPauseCapped = (retryAfter: number | undefined, { rateLimitDelayMs: [, longest] }: RetrySettings) =>
+  (retryAfter ?? longest) > LONGEST_PAUSE_MS;

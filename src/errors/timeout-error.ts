@@ -15,7 +15,15 @@ export interface TimeSpent {
   readingMs: number;
 }
 
-/** Time ran out. `cause` is the last failure before that, if there was one. */
+/** What a {@link TimeoutError} is created from. */
+interface TimeoutErrorInit {
+  clock: "timeoutMs" | "totalTimeoutMs";
+  spent: Readonly<TimeSpent>;
+  retryAfterMs?: number | undefined;
+  cause?: unknown;
+}
+
+/** Time ran out. `cause` is the last failure before that, if there was one: also the 429 that paused the client. */
 export class TimeoutError extends ConnectionError {
   static {
     brand(TimeoutError, "TimeoutError");
@@ -25,13 +33,13 @@ export class TimeoutError extends ConnectionError {
   readonly clock: "timeoutMs" | "totalTimeoutMs";
   /** Where the time went. */
   readonly spent: TimeSpent;
+  /** If a slot of the rate limit was missing: when one is expected, in ms from the failure. */
+  readonly retryAfterMs?: number;
 
-  constructor(
-    message: string,
-    init: { clock: "timeoutMs" | "totalTimeoutMs"; spent: Readonly<TimeSpent>; cause?: unknown },
-  ) {
+  constructor(message: string, init: TimeoutErrorInit) {
     super(message, init);
     this.clock = init.clock;
     this.spent = { ...init.spent };
+    if (init.retryAfterMs !== undefined) this.retryAfterMs = init.retryAfterMs;
   }
 }

@@ -7,12 +7,14 @@ export type Probe = (sent: boolean) => void;
 export interface Pause {
   /** The end of the pause by the limiter's clock; `undefined` when there is none. */
   readonly until: number | undefined;
+  /** Creates the error of the 429 that began the pause, if it is known here. */
+  readonly error: (() => unknown) | undefined;
   /** How many requests may start now, as far as the pause goes. */
   readonly allowance: number;
   /** All pauses up to now together, in ms. */
   readonly totalMs: number;
   /** Begins a pause, unless there is one: the first 429 decides. */
-  begin(delayMs: number): boolean;
+  begin(delayMs: number, error?: () => unknown): boolean;
   /** A request starts; the first after a pause is the probe. */
   start(): Probe | undefined;
   /** Sees to it that the end of the pause is noticed, as long as somebody waits for it. */
@@ -21,7 +23,9 @@ export interface Pause {
 
 /** `over` is called when a pause ends while it is watched. */
 export function createPause(clock: Clock, over: () => void): Pause {
-  let current: { from: number; until: number; stop?: (() => void) | undefined } | undefined;
+  let current:
+    | { from: number; until: number; error: (() => unknown) | undefined; stop?: (() => void) | undefined }
+    | undefined;
   let earlierMs = 0;
   let probe: Probe | "due" | undefined;
 
@@ -40,6 +44,9 @@ export function createPause(clock: Clock, over: () => void): Pause {
     get until() {
       return underWay()?.until;
     },
+    get error() {
+      return underWay()?.error;
+    },
     get allowance() {
       return underWay() ? 0 : probe === "due" ? 1 : probe ? 0 : Infinity;
     },
@@ -47,10 +54,10 @@ export function createPause(clock: Clock, over: () => void): Pause {
       const pause = underWay();
       return earlierMs + (pause ? clock.now() - pause.from : 0);
     },
-    begin(delayMs) {
+    begin(delayMs, error) {
       if (underWay()) return false;
       const from = clock.now();
-      current = { from, until: from + delayMs };
+      current = { from, until: from + delayMs, error };
       return true;
     },
     start() {

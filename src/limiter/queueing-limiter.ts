@@ -34,36 +34,51 @@ export function queueingLimiter(
     },
   });
 
+  const tryAcquire = (request: SlotRequest) => {
+    if (lanes.crowd.all > 0) return undefined;
+    const order = request.order ?? arrivals + 1;
+    const slot = take(request, order);
+    if (slot) arrivals = Math.max(arrivals, order);
+    return slot;
+  };
+
   return {
+    tryAcquire,
     acquire(request) {
       // Not an async function: that would be one more promise for each call that waits.
       try {
         request.lifetime.throwIfEnded();
-        const order = request.order ?? ++arrivals;
-        const slot = lanes.crowd.all === 0 ? take(request, order) : undefined;
+        const slot = tryAcquire(request);
         if (slot) return Promise.resolve(slot);
+        const order = request.order ?? ++arrivals;
         request.lifetime.reserve(earliest(request) - clock.now());
         return wait(request, order);
       } catch (error) {
         return Promise.reject(error);
       }
     },
-    pause(delayMs) {
-      if (!pause.begin(delayMs)) return;
+    estimateWait(request) {
+      return {
+        waitMs: Math.max(0, earliest(request) - clock.now()),
+        pausedUntil: pausedUntil(),
+        pauseError: pause.error,
+      };
+    },
+    pause(delayMs, error) {
+      if (!pause.begin(delayMs, error)) return;
       source.pauseBegan(delayMs);
       callOffWhoeverIsTooLate(delayMs);
     },
     pausedMs: () => pause.totalMs,
     reserved,
     snapshot() {
-      const { until } = pause;
       return {
         limit: requests,
         intervalMs,
-        available: until === undefined ? source.available : 0,
+        available: pause.until === undefined ? source.available : 0,
         queued: lanes.crowd.all,
         inFlight,
-        pausedUntil: until === undefined ? null : Math.round(Date.now() + until - clock.now()),
+        pausedUntil: pausedUntil(),
       };
     },
   };
@@ -115,6 +130,12 @@ export function queueingLimiter(
   /** How many may start now if there are slots for them. */
   function allowance(): number {
     return Math.max(0, Math.min(maxConcurrent - inFlight, pause.allowance));
+  }
+
+  /** The end of the pause by the wall clock. */
+  function pausedUntil(): number | null {
+    const { until } = pause;
+    return until === undefined ? null : Math.round(Date.now() + until - clock.now());
   }
 
   /** No slot for this request can come before this time, as far as is known now. */

@@ -40,15 +40,33 @@ export interface Slot {
   giveBack(): void;
 }
 
+/** What a request that joined the queue now would wait for. */
+export interface WaitEstimate {
+  /** No slot comes earlier, as far as is known, in ms from now: 0 if one may be free. */
+  waitMs: number;
+  /** End of the pause after a 429, in ms since the epoch; null if there is none. */
+  pausedUntil: number | null;
+  /** Creates the error of the 429 that began the pause. The pause of another process has none here. */
+  pauseError?: (() => unknown) | undefined;
+}
+
 /**
  * Decides when requests may be sent. Made by `createRateLimiter` or `createRedisRateLimiter`; one limiter can serve
  * several clients.
  */
 export interface RateLimiter {
+  /** Takes a slot if one is free and nobody waits. @internal */
+  tryAcquire(request: SlotRequest): Slot | undefined;
   /** @internal */
   acquire(request: SlotRequest): Promise<Slot>;
-  /** Lets nothing through for a time, then one request as a probe, then the rest. During a pause it changes nothing. @internal */
-  pause(delayMs: number): void;
+  /** Changes nothing. @internal */
+  estimateWait(request: SlotRequest): WaitEstimate;
+  /**
+   * Lets nothing through for a time, then one request as a probe, then the rest. During a pause it changes nothing.
+   * `error` creates the error of the 429.
+   * @internal
+   */
+  pause(delayMs: number, error?: () => unknown): void;
   /** How long this limiter has been paused up to now, all pauses together. @internal */
   pausedMs(): number;
   /** Slots of each interval that further pages of iterations may not use. @internal */

@@ -19,7 +19,10 @@ export class Lifetime {
   #stops: readonly (() => void)[] = [];
   #callbacks: readonly (() => void)[] = [];
 
-  constructor(signals: readonly (AbortSignal | undefined)[] = [], totalTimeoutMs = Infinity) {
+  constructor(
+    signals: readonly (AbortSignal | undefined)[] = [],
+    readonly totalTimeoutMs = Infinity,
+  ) {
     this.#deadline = now() + totalTimeoutMs;
     for (const signal of signals) {
       if (!signal || this.ending) continue;

@@ -1,7 +1,7 @@
 import { Console } from "node:console";
 import { Writable } from "node:stream";
 import pino from "pino";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import winston from "winston";
 import type { Logger } from "../../src/index.js";
 import { SECRET, sandboxClient } from "../support/observed.js";
@@ -123,4 +123,69 @@ it("the console writes each line once, warnings and errors to stderr", async () 
 it("a winston logger with the levels of syslog, which has no warn, is refused at once", () => {
   const logger = winston.createLogger({ levels: winston.config.syslog.levels });
   expect(() => sandboxClient({ logger })).toThrow("logger: must have debug, info, warn and error");
+});
+
+/** What no handler was there for, until the test ends. */
+function unhandledRejections(): unknown[] {
+  const reasons: unknown[] = [];
+  const others = process.rawListeners("unhandledRejection");
+  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (reason) => reasons.push(reason));
+  onTestFinished(() => {
+    process.removeAllListeners("unhandledRejection");
+    for (const listener of others) process.on("unhandledRejection", (...event) => listener(...event));
+  });
+  return reasons;
+}
+
+/** What a callback of the caller's may return in place of nothing. */
+const REJECTING: Record<string, () => unknown> = {
+  "a promise": () => Promise.reject(new Error("mine")),
+  "a thenable": () => ({
+    // biome-ignore lint/suspicious/noThenProperty: such objects are what is tested
+    then: (_: unknown, reject: (error: Error) => void) => reject(new Error("mine")),
+  }),
+  "a thenable that throws": () => ({
+    // biome-ignore lint/suspicious/noThenProperty: such objects are what is tested
+    then() {
+      throw new Error("mine");
+    },
+  }),
+  "an object that cannot be read": () =>
+    new Proxy(
+      {},
+      {
+        get() {
+          throw new Error("mine");
+        },
+      },
+    ),
+};
+
+it.each(
+  Object.keys(REJECTING),
+)("hooks, onResponse and loggers that return %s which fails change nothing", async (kind) => {
+  const unhandled = unhandledRejections();
+  const fail = REJECTING[kind] ?? (() => {});
+  const errors: string[] = [];
+  const log = (line: string) => {
+    errors.push(line);
+    return fail();
+  };
+  const logger = { debug: fail, info: fail, warn: fail, error: log };
+  const hooks = { request: fail, response: fail, retry: fail, rateLimited: fail, token: fail };
+  const { sandbox, client } = sandboxClient({ logger, hooks });
+  sandbox.addFault({ path: "/Item", times: 1, fault: 503 });
+  sandbox.addFault({ path: "/Item", times: 1, fault: 429 });
+  expect(await client.items.list({}, { onResponse: fail }).page()).toMatchObject({ totalCount: 3 });
+  await vi.waitFor(() => expect(errors.length).toBeGreaterThanOrEqual(7));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const callbacks = [
+    "the request hook",
+    "the response hook",
+    "the retry hook",
+    "the rateLimited hook",
+    "the token hook",
+  ];
+  for (const what of [...callbacks, "onResponse"]) expect(errors).toContain(`stocklot: ${what} threw: mine`);
+  expect(unhandled).toEqual([]);
 });

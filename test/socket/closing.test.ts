@@ -121,6 +121,67 @@ describe("close()", () => {
     expect(await loop).toBeInstanceOf(ConnectionError);
   });
 
+  describe("with a schema of the caller's", () => {
+    const schemaOf = (validate: () => Promise<{ value: unknown }>) => ({
+      "~standard": { version: 1 as const, vendor: "test", validate },
+    });
+    const endless = schemaOf(() => new Promise(() => {}));
+
+    it("ends calls whose schema never settles, and tells that a write was sent", async () => {
+      const server = await startServer();
+      const client = connect(server);
+      await client.items.get("BOLT");
+      const read = failureOf(client.request({ method: "GET", path: "/Item", schema: endless }));
+      const pages = failureOf(client.paginate({ path: "/Inventory", schema: endless }).toArray());
+      const body = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
+      server.latencyMs = 200;
+      const write = failureOf(client.request({ method: "POST", path: "/Inventory/Receive", body, schema: endless }));
+      server.service.addLot({});
+      await sleep(50);
+      const startedAt = performance.now();
+      await client.close();
+      expect(performance.now() - startedAt).toBeLessThan(4_000);
+      for (const error of await Promise.all([read, pages])) {
+        expect(error).toBeInstanceOf(ConnectionError);
+        expect(error).toMatchObject({ message: expect.stringContaining("closed") });
+      }
+      expect(await write).toMatchObject({
+        name: "OutcomeUnknownError",
+        cause: { message: expect.stringMatching("closed") },
+      });
+      expect(server.effects("receive")).toBe(1);
+    });
+
+    it("waits for one that is slow and makes progress", async () => {
+      const server = await startServer();
+      for (let count = 0; count < 4; count += 1) server.service.addLot({});
+      const client = connect(server);
+      await client.items.get("BOLT");
+      const slow = schemaOf(async () => {
+        await sleep(700);
+        return { value: "checked" };
+      });
+      const page = client.paginate({ path: "/Inventory", schema: slow }).page();
+      await sleep(100);
+      await client.close();
+      expect((await page).value).toEqual(Array.from({ length: 4 }, () => "checked"));
+    });
+
+    it("ends it when the time of the call is up, or its signal aborts", async () => {
+      const server = await startServer();
+      const client = connect(server);
+      const request = { method: "GET" as const, path: "/Item", schema: endless };
+      const late = await failureOf(client.request(request, { totalTimeoutMs: 200 }));
+      expect(late).toMatchObject({
+        name: "TimeoutError",
+        clock: "totalTimeoutMs",
+        message: "GET /Item: not finished within totalTimeoutMs (200 ms), 1 attempt",
+      });
+      const signal = AbortSignal.timeout(100);
+      expect(await failureOf(client.request(request, { signal }))).toBe(signal.reason);
+    });
+  });
+
   it("leaves a dispatcher and a limiter of the caller's open", async () => {
     const server = await startServer();
     const dispatcher = new Agent();

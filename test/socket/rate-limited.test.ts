@@ -98,6 +98,41 @@ describe("after a 429", () => {
     if (RateLimitError.is(error)) expect(Math.round(error.retryAfterMs)).toBeLessThanOrEqual(101);
   });
 
+  it.each<[string, ClientOptions["retry"], string | undefined, RegExp | undefined]>([
+    [
+      "Retry-After of a day",
+      {},
+      "86400",
+      /^stocklot: GET \/Item: the pause is limited to 3600 s \(Retry-After: 86400\)/,
+    ],
+    ["Retry-After of an hour", {}, "3600", undefined],
+    [
+      "rateLimitDelayMs without an end",
+      { rateLimitDelayMs: [Infinity, Infinity] },
+      undefined,
+      /limited to 3600 s \(rateLimitDelayMs: Infinity,Infinity\)/,
+    ],
+  ])("the pause lasts an hour at most, and a %s is warned of", async (_, retry, retryAfter, warning) => {
+    const server = await startServer();
+    const warnings: string[] = [];
+    const logger = { debug() {}, info() {}, warn: (line: string) => void warnings.push(line), error() {} };
+    const pauses: number[] = [];
+    const hooks = { rateLimited: ({ pausedUntil }: { pausedUntil: number }) => void pauses.push(pausedUntil) };
+    const client = connect(server, { retry: { ...retry, maxRateLimitRetries: 0 }, logger, hooks });
+    await client.items.get("BOLT");
+    server.plan(retryAfter === undefined ? faults.status(429) : faults.rateLimited(retryAfter));
+    const error = await failureOf(client.items.get("BOLT"));
+    expect(error).toMatchObject({ name: "RateLimitError", retryAfterMs: 3_600_000 });
+    const { pausedUntil } = client.rateLimit;
+    for (const until of [pausedUntil, ...pauses]) {
+      expect(until).toBeGreaterThan(Date.now() + 3_590_000);
+      expect(until).toBeLessThanOrEqual(Date.now() + 3_600_000);
+    }
+    expect(warnings.filter((line) => line.includes("limited to"))).toEqual(
+      warning ? [expect.stringMatching(warning)] : [],
+    );
+  });
+
   it("a call whose totalTimeoutMs is shorter than the pause fails at once, and tells why", async () => {
     const server = await startServer();
     const client = connect(server, { retry: { rateLimitDelayMs: [30_000, 60_000] } });
@@ -111,6 +146,89 @@ describe("after a 429", () => {
     expect(error).toMatchObject({ clock: "totalTimeoutMs", cause: { name: "RateLimitError", status: 429 } });
     expect(later).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
     expect(server.effects("create")).toBe(0);
+  });
+
+  it("each call that the pause fails has the 429 as its cause, and reports when to call again", async () => {
+    const server = await startServer();
+    const client = connect(server, { retry: { rateLimitDelayMs: [40_000, 40_000] } });
+    await client.items.get("BOLT");
+    server.plan(faults.rateLimited());
+    const first = await failureOf(
+      client.inventory.receive(
+        { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 },
+        {
+          totalTimeoutMs: 10_000,
+        },
+      ),
+    );
+    const others = await Promise.all([1, 2].map(() => failureOf(client.items.get("BOLT", { totalTimeoutMs: 10_000 }))));
+    const seen = server.seen.length;
+    const { pausedUntil } = client.rateLimit;
+    for (const error of [first, ...others]) {
+      if (!TimeoutError.is(error)) throw error;
+      expect(error.cause).toMatchObject({
+        name: "RateLimitError",
+        status: 429,
+        attempts: 1,
+        path: "/Inventory/Receive",
+      });
+      expect(error.retryAfterMs).toBeLessThanOrEqual(40_000);
+      expect(error.retryAfterMs).toBeGreaterThan(35_000);
+      const { waitingMs, pausedMs } = error.spent;
+      expect(waitingMs + pausedMs).toBeLessThan(1_000);
+      expect(error.message).toContain("no slot within totalTimeoutMs (10000 ms)");
+      const [time = ""] = error.message.match(/\d{4}-\d\d-\d\dT[\d:.]+Z/) ?? [];
+      expect(Math.abs(Date.parse(time) - (pausedUntil ?? 0))).toBeLessThan(20);
+      expect(JSON.parse(JSON.stringify(error))).toMatchObject({ retryAfterMs: error.retryAfterMs });
+    }
+    expect(String(first)).toContain(", 1 attempt: all requests pause until");
+    for (const error of others) expect(String(error)).toContain(", nothing was sent: all requests pause until");
+    const causes = [first, ...others].map((error) => error instanceof Error && error.cause);
+    expect(new Set(causes).size).toBe(3);
+    expect(seen).toBe(3);
+  });
+
+  it("calls that wait for a token fail at once when the token request meets a pause too long for them", async () => {
+    const server = await startServer();
+    server.plan(faults.rateLimited(), { on: isToken });
+    server.latencyMs = 50;
+    const client = connect(server, { retry: { rateLimitDelayMs: [PAUSE_MS * 10, PAUSE_MS * 10] } });
+    const startedAt = performance.now();
+    const patient = client.items.get("BOLT");
+    const short = failureOf(client.items.get("BOLT", { totalTimeoutMs: PAUSE_MS * 5 }));
+    const error = await short;
+    const late = await failureOf(client.items.get("BOLT", { totalTimeoutMs: PAUSE_MS * 5 }));
+    expect(performance.now() - startedAt).toBeLessThan(PAUSE_MS * 4);
+    for (const reason of [error, late]) {
+      expect(reason).toMatchObject({
+        name: "TimeoutError",
+        message: expect.stringContaining("nothing was sent: all requests pause until"),
+        retryAfterMs: expect.any(Number),
+        cause: { name: "RateLimitError", path: "/Token" },
+      });
+    }
+    expect(await patient).toMatchObject({ shortID: "BOLT" });
+    expect(server.tokenRequests).toBe(2);
+  });
+
+  it("what a call has spent is true, though nothing was sent", async () => {
+    const server = await startServer();
+    const client = connect(server, { retry: { rateLimitDelayMs: [PAUSE_MS, PAUSE_MS] } });
+    await client.items.get("BOLT");
+    server.plan(faults.rateLimited());
+    server.plan(faults.hang({ applies: false }));
+    const first = failureOf(client.items.get("BOLT", { totalTimeoutMs: 4 * PAUSE_MS }));
+    await until(() => client.rateLimit.pausedUntil !== null);
+    const error = await failureOf(client.items.get("BOLT", { totalTimeoutMs: 3 * PAUSE_MS }));
+    if (!TimeoutError.is(error)) throw error;
+    const { pausedMs, waitingMs, ...rest } = error.spent;
+    expect(Math.abs(pausedMs - PAUSE_MS)).toBeLessThan(60);
+    expect(Math.abs(waitingMs - 2 * PAUSE_MS)).toBeLessThan(120);
+    expect(rest).toEqual({ backoffMs: 0, sendingMs: 0, readingMs: 0 });
+    // The one that goes first after the pause holds up all others: nobody knows for how long.
+    expect(error.retryAfterMs).toBeUndefined();
+    expect(error.message).toBe("GET /Item: no slot within totalTimeoutMs (900 ms), nothing was sent");
+    expect(await first).toMatchObject({ name: "TimeoutError", message: expect.stringContaining("(1200 ms)") });
   });
 
   it("a call that waits in the queue fails as soon as a pause begins that is too long for it", async () => {
@@ -212,4 +330,51 @@ describe("after a 429", () => {
     vi.advanceTimersByTime(1_100);
     expect(await items).toHaveLength(2);
   });
+});
+
+describe("a limit that is used up", () => {
+  it("fails a call with too little time at once, and reports when a slot is expected", async () => {
+    const server = await startServer();
+    const client = connect(server, { rateLimit: { requests: 2, intervalMs: 30_000 } });
+    await client.items.get("BOLT");
+    const error = await failureOf(client.items.get("BOLT", { totalTimeoutMs: 5_000 }));
+    if (!TimeoutError.is(error)) throw error;
+    expect(error.retryAfterMs).toBeGreaterThan(25_000);
+    expect(error.retryAfterMs).toBeLessThanOrEqual(30_010);
+    expect(error.cause).toBeUndefined();
+    expect(error.message).toMatch(
+      /^GET \/Item: no slot within totalTimeoutMs \(5000 ms\), nothing was sent: the rate limit is used up\. Try again in \d+ ms\.$/,
+    );
+    expect(server.seen).toHaveLength(2);
+  });
+
+  it("counts those that wait already", async () => {
+    const server = await startServer();
+    const client = connect(server, { rateLimit: { requests: 2, intervalMs: 10_000, reserved: 0 } });
+    await client.items.get("BOLT");
+    const waiting = Array.from({ length: 3 }, () => failureOf(client.items.get("BOLT")));
+    const error = await failureOf(client.items.get("BOLT", { totalTimeoutMs: 15_000 }));
+    if (!TimeoutError.is(error)) throw error;
+    expect(error.retryAfterMs).toBeGreaterThan(19_000);
+    await client.close();
+    await Promise.all(waiting);
+  });
+
+  it("that never comes back has no time to report", async () => {
+    const server = await startServer();
+    const client = connect(server, { rateLimit: { requests: 2, intervalMs: Infinity } });
+    await client.items.get("BOLT");
+    const error = await failureOf(client.items.get("BOLT", { totalTimeoutMs: 5_000 }));
+    expect(error).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs", retryAfterMs: undefined });
+  });
+});
+
+it("a token that does not come in time is named, and no slot is promised", async () => {
+  const server = await startServer();
+  server.plan(faults.hang({ applies: false }), { on: isToken });
+  const error = await failureOf(connect(server).items.get("BOLT", { totalTimeoutMs: 100 }));
+  if (!TimeoutError.is(error)) throw error;
+  expect(error.message).toBe("GET /Item: no token within totalTimeoutMs (100 ms), nothing was sent");
+  expect(error.spent.waitingMs).toBeGreaterThanOrEqual(95);
+  expect(error.retryAfterMs).toBeUndefined();
 });

@@ -461,6 +461,89 @@ describe("a token store", () => {
     expect(server.tokenRequests).toBe(1);
   });
 
+  const never = () => new Promise<undefined>(() => {});
+  const warningsOf = (warnings: string[]) => ({
+    debug() {},
+    info() {},
+    error() {},
+    warn: (line: string) => void warnings.push(line),
+  });
+
+  it("that never stores the new token keeps no call waiting, and is passed over with a warning", async () => {
+    const server = await startServer();
+    const warnings: string[] = [];
+    const logger = warningsOf(warnings);
+    const client = connect(server, { tokenStore: { ...recordingStore(), set: never }, logger, totalTimeoutMs: 1_000 });
+    await client.items.get("BOLT");
+    await client.items.get("BOLT");
+    expect(server.tokenRequests).toBe(1);
+    await until(() => warnings.length > 0);
+    expect(warnings).toEqual(["stocklot: the token store failed to set: it took longer than 2000 ms"]);
+  });
+
+  it.each([
+    "get",
+    "delete",
+  ] as const)("that never does what %s asks for is passed over with a warning", async (name) => {
+    const server = await startServer();
+    const warnings: string[] = [];
+    const client = connect(server, {
+      tokenStore: { ...recordingStore(), [name]: never },
+      logger: warningsOf(warnings),
+    });
+    await client.items.get("BOLT");
+    server.service.revoke();
+    expect(await client.items.get("BOLT")).toMatchObject({ shortID: "BOLT" });
+    expect(server.tokenRequests).toBe(2);
+    expect(new Set(warnings)).toEqual(
+      new Set([`stocklot: the token store failed to ${name}: it took longer than 2000 ms`]),
+    );
+  });
+
+  it.each([
+    "get",
+    "set",
+    "delete",
+  ] as const)("whose %s never ends holds up neither close() nor totalTimeoutMs", async (name) => {
+    const server = await startServer();
+    const tokenStore = { ...recordingStore(), [name]: never };
+    const client = connect(server, { tokenStore });
+    const first = failureOf(client.items.get("BOLT", { totalTimeoutMs: 300 }));
+    await sleep(100);
+    server.service.revoke();
+    const waiting = failureOf(client.items.get("BOLT"));
+    const short = failureOf(client.items.get("BOLT", { totalTimeoutMs: 100 }));
+    const startedAt = performance.now();
+    await short;
+    expect(performance.now() - startedAt).toBeLessThan(400);
+    await client.close();
+    await Promise.all([first, waiting]);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
+  it("that stores slowly never keeps a token that was replaced meanwhile", async () => {
+    const server = await startServer();
+    let stored: StoredToken | undefined;
+    let delayMs = 300;
+    const tokenStore: TokenStore = {
+      get: async () => stored,
+      async set(token) {
+        await sleep(delayMs);
+        stored = token;
+      },
+      async delete(stale) {
+        if (stored?.accessToken === stale) stored = undefined;
+      },
+    };
+    const client = connect(server, { tokenStore });
+    await client.items.get("BOLT");
+    server.service.revoke();
+    delayMs = 0;
+    await client.items.get("BOLT");
+    await sleep(350);
+    expect(stored?.accessToken).toContain("canary-token-2");
+  });
+
   it("that never answers can be left by abort and by time", async () => {
     const server = await startServer();
     const tokenStore = { ...recordingStore(), get: () => new Promise<undefined>(() => {}) };

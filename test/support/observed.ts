@@ -6,7 +6,13 @@ import { createSandbox, type SandboxOptions } from "../../src/sandbox/index.js";
 type Channel = keyof DiagnosticsMessages;
 export type Heard = { [Name in Channel]: { channel: Name; message: DiagnosticsMessages[Name] } }[Channel];
 
-const CHANNELS: Channel[] = ["stocklot:request", "stocklot:retry", "stocklot:rate-limit", "stocklot:token"];
+const CHANNELS: Channel[] = [
+  "stocklot:request",
+  "stocklot:retry",
+  "stocklot:rate-limit",
+  "stocklot:token",
+  "stocklot:waiting",
+];
 
 export const SECRET = "a-very-secret-secret";
 

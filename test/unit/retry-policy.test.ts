@@ -85,8 +85,20 @@ describe("the pause after a 429", () => {
     [undefined, 1, 60_000],
     [5_000, 1, 5_000],
     [0, 1, 0],
+    [3_600_000, 1, 3_600_000],
+    [86_400_000, 1, 3_600_000],
   ])("with Retry-After %s ms and random %f is %i ms", (retryAfter, random, expected) => {
     expect(pauseMs(retryAfter, DEFAULT_RETRY, random)).toBe(expected);
+  });
+
+  it.each<[[number, number], number, number]>([
+    [[Infinity, Infinity], 0, 3_600_000],
+    [[Infinity, Infinity], 1, 3_600_000],
+    [[600_000, Infinity], 0, 600_000],
+    [[600_000, Infinity], 0.5, 2_100_000],
+    [[7_200_000, 9_000_000], 0.5, 3_600_000],
+  ])("with rateLimitDelayMs %j and random %f is %i ms: an hour at most", (rateLimitDelayMs, random, expected) => {
+    expect(pauseMs(undefined, { ...DEFAULT_RETRY, rateLimitDelayMs }, random)).toBe(expected);
   });
 });
 

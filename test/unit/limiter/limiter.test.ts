@@ -322,6 +322,60 @@ describe("the snapshot", () => {
   });
 });
 
+describe("the estimate of a wait", () => {
+  const request = { priority: "normal", bulk: false, lifetime: new Lifetime() } as const;
+  const estimate = (limiter: RateLimiter, more: Partial<SlotRequest> = {}) =>
+    limiter.estimateWait({ ...request, ...more });
+
+  test("is nothing while slots are free, and takes none", async () => {
+    const limiter = limiterOf({ requests: 1 });
+    for (let count = 0; count < 5; count += 1)
+      expect(estimate(limiter)).toMatchObject({ waitMs: 0, pausedUntil: null });
+    expect(limiter.snapshot()).toMatchObject({ available: 1, queued: 0, inFlight: 0 });
+    expect(await isSettled(ask(limiter))).toBe(true);
+  });
+
+  test("is the time to the next slot, and one interval longer for each round of calls ahead", async () => {
+    const limiter = limiterOf({ requests: 1 });
+    (await ask(limiter)).release();
+    await vi.advanceTimersByTimeAsync(400);
+    expect(estimate(limiter).waitMs).toBeCloseTo(603, -1);
+    const waiting = [ask(limiter), ask(limiter)];
+    expect(estimate(limiter).waitMs).toBeCloseTo(2_603, -1);
+    expect(estimate(limiter, { priority: "high" }).waitMs).toBeCloseTo(603, -1);
+    expect(waiting).toHaveLength(2);
+  });
+
+  test("is as long as the pause at least, and knows the 429 until the pause has ended", async () => {
+    vi.setSystemTime(1_700_000_000_000);
+    const limiter = limiterOf({ requests: 5 });
+    limiter.pause(30_000, () => new Error("the first 429"));
+    limiter.pause(60_000, () => new Error("another"));
+    const { waitMs, pausedUntil, pauseError } = estimate(limiter);
+    expect(waitMs).toBeCloseTo(30_000, -1);
+    expect(pausedUntil).toBe(1_700_000_030_000);
+    expect([pauseError?.(), pauseError?.()]).toMatchObject([
+      { message: "the first 429" },
+      { message: "the first 429" },
+    ]);
+    expect(pauseError?.()).not.toBe(pauseError?.());
+    await vi.advanceTimersByTimeAsync(30_010);
+    expect(estimate(limiter)).toEqual({ waitMs: 0, pausedUntil: null, pauseError: undefined });
+  });
+});
+
+test("a slot can be taken without waiting, unless there is none or others wait", async () => {
+  const limiter = limiterOf({ requests: 2 });
+  const request = () => ({ priority: "high", bulk: false, lifetime: new Lifetime() }) as const;
+  const slot = limiter.tryAcquire(request());
+  expect(limiter.snapshot()).toMatchObject({ available: 1, inFlight: 1 });
+  const pages = [1, 2].map(() => ask(limiter, { bulk: true }));
+  expect(limiter.snapshot().queued).toBe(1);
+  expect(limiter.tryAcquire(request())).toBeUndefined();
+  slot?.giveBack();
+  expect(await Promise.all(pages.map(isSettled))).toEqual([true, true]);
+});
+
 describe("timers", () => {
   test("are set only while somebody waits", async () => {
     const limiter = limiterOf({ requests: 1 });

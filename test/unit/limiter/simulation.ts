@@ -80,6 +80,8 @@ export class Simulation {
     if (!(available >= 0 && available <= (this.options.requests ?? 100)))
       this.broken.push(`${available} slots are free`);
     this.limiter.pausedMs();
+    const { waitMs } = this.limiter.estimateWait({ priority: "normal", bulk: false, lifetime: new Lifetime() });
+    if (!(waitMs >= 0)) this.broken.push(`a wait of ${waitMs} ms is expected`);
   }
 
   times(pagesOnly = false): number[] {
