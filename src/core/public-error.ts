@@ -11,19 +11,27 @@ import { messageOf } from "../errors/message-of.js";
 import { Ended, type Ending } from "../time/lifetime.js";
 import { apiError } from "./api-errors.js";
 import type { Call } from "./call.js";
-import { isSuccess, Refusal } from "./failure.js";
+import { FailedCall, isSuccess, Refusal } from "./failure.js";
 import { JSON_TYPE } from "./payload.js";
 import { isOutcomeOpen } from "./retry-policy.js";
 import { TransportFailure } from "./transport.js";
 
 /** What the caller gets for a call that failed: the error itself, or that its outcome is unknown because of it. */
 export function publicError(call: Call, failure: unknown): unknown {
+  // A loop, since each frame pushes the caller's own out of the stack trace.
+  while (failure instanceof FailedCall) ({ call, failure } = failure);
   const error = errorFor(call, failure);
   return leavesOutcomeUnknown(call, failure) ? outcomeUnknown(call, error) : error;
 }
 
+/** The error for a caller who waits for a call that is not the caller's own; a new one each time. */
+export function callerError(failure: unknown): unknown {
+  return failure instanceof FailedCall ? publicError(failure.call, failure.failure) : failure;
+}
+
 /** The failure of an attempt as the error that tells of it. */
 export function errorFor(call: Call, failure: unknown): unknown {
+  if (failure instanceof ResponseValidationError) return new ResponseValidationError(failure.message, failure);
   if (failure instanceof Refusal) return apiError(call, failure);
   if (failure instanceof Ended) return endingError(call, failure.ending);
   return failure instanceof TransportFailure ? transportError(call, failure) : failure;

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { fieldOf, isObject } from "../errors/field-of.js";
-import { InputValidationError } from "../errors/index.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import { lazy, optional, text } from "../schemas/field.js";
 import { checkInput } from "./check-input.js";
@@ -104,6 +103,14 @@ export const signal = () =>
     "must be an AbortSignal",
   );
 
+const headers = () =>
+  z.record(text(), text()).superRefine((given, { addIssue }) => {
+    for (const [name, value] of Object.entries(given)) {
+      const message = headerProblem(name, value);
+      if (message) addIssue({ code: "custom", path: [name], message });
+    }
+  });
+
 export const requestOptionsShape = () =>
   optional({
     signal: signal(),
@@ -111,7 +118,7 @@ export const requestOptionsShape = () =>
     totalTimeoutMs: durationMs(),
     retry: retrySchema(),
     priority: z.enum(["high", "normal", "low"]),
-    headers: z.record(text(), text()),
+    headers: headers(),
     onResponse: callback(),
   });
 
@@ -120,11 +127,6 @@ const requestOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(requestOp
 /** Rejects options that are wrong, with an `InputValidationError`. */
 export function checkRequestOptions(method: string, options: RequestOptions): void {
   checkInput(method, requestOptionsSchema, options);
-  const issues = Object.entries(options.headers ?? {}).flatMap(([name, value]) => {
-    const message = headerProblem(name, value);
-    return message ? [{ path: ["headers", name], message }] : [];
-  });
-  if (issues.length > 0) throw new InputValidationError(method, issues);
 }
 
 function headerProblem(name: string, value: string): string | undefined {

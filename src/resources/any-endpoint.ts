@@ -109,19 +109,17 @@ export function request<T>(send: Send, wanted: AnyRequest<T>, options?: RequestO
 
 /** What `client.paginate` does. */
 export function paginate<T>(send: Send, wanted: AnyList<T>, options: ListOptions = {}): Paginator<T> {
-  return paginatorOf<T>(send, {
+  return paginatorOf<T, AnyList<T>>(send, {
     name: "paginate",
-    request: () => {
-      checkInput("paginate", listSchema, wanted);
-      checkInput("paginate", pageQuerySchema, wanted.query ?? {}, ["query"]);
-      if (options.gapless && wanted.key === undefined) {
-        throw new InputValidationError("paginate", [{ path: ["key"], message: "is needed for gapless" }]);
+    params: wanted,
+    schema: listSchema,
+    request: ({ path, query = {}, key, maxPageSize }, { gapless }) => {
+      checkInput("paginate", pageQuerySchema, query, ["query"]);
+      if (gapless && key === undefined) {
+        throw new InputValidationError("paginate", [{ path: ["key"], message: "is required for gapless" }]);
       }
-      const paging = pageQuerySchema().parse(wanted.query ?? {});
-      return {
-        path: wanted.path,
-        query: { ...wanted.query, ...paging, pageSize: paging.pageSize ?? wanted.maxPageSize },
-      };
+      const paging = pageQuerySchema().parse(query);
+      return { path, query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize } };
     },
     options,
     answer: (page) => pageOfStandard<T>(wanted.schema)(page),

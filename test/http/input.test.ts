@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { InputValidationError, type InventoryClient } from "../../src/index.js";
-import { envelope, ITEM, json, service } from "./service.js";
+import { envelope, ITEM, json, LOT, service } from "./service.js";
 
 const on = service();
 
@@ -115,4 +115,106 @@ it("the caller's objects are never changed", async () => {
   await client.items.list(frozen({ page: 1 }), frozen({ readAhead: 0 })).toArray();
   await client.request(frozen({ method: "POST", path: "/a", query: frozen({ b: 1 }), body: frozen({ c: 1 }) }));
   expect(on.seen).toHaveLength(5);
+});
+
+describe("arguments are read once", () => {
+  const pages = ({ target }: { target: string }) => {
+    const page = Number(new URLSearchParams(target.split("?")[1]).get("page"));
+    return Response.json(
+      envelope([{ ...LOT, recNo: page }], { page, pageSize: 1, pageCount: 3, totalCount: 3, hasMore: page < 3 }),
+    );
+  };
+
+  it("what the caller changes during an iteration has no effect on it", async () => {
+    const client = on.client(pages);
+    const params = { wid: 1, pageSize: 1, modifiedSince: new Date("2026-01-01"), sort: "recNo" };
+    const options = { readAhead: 0, headers: { "x-trace": "a" }, retry: { maxRetries: 1 }, timeoutMs: 5_000 };
+    for await (const { recNo } of client.inventory.listLots(params, options)) {
+      Object.assign(params, { wid: 2 + recNo, sort: "spot", pageSize: 250, unknown: true });
+      params.modifiedSince.setFullYear(2000);
+      options.headers["x-trace"] = "b";
+      Object.assign(options, { timeoutMs: -1, retry: "never" });
+    }
+    const [first, ...others] = on.seen;
+    expect(others).toHaveLength(2);
+    for (const { target, headers } of others) {
+      expect(target.replace(/\bpage=\d/, "page=1")).toBe(first?.target);
+      expect(headers["x-trace"]).toBe("a");
+    }
+  });
+
+  it("nor has what is changed after the list method was called, however often the list is used", async () => {
+    const client = on.client(pages);
+    const params = { wid: 1, pageSize: 1, modifiedSince: new Date("2026-01-01") };
+    const options = { headers: { "x-trace": "a" } };
+    const query = { since: new Date("2026-01-01"), pageSize: 1 };
+    const lots = client.inventory.listLots(params, options);
+    const others = client.paginate({ path: "/Orders", query }, options);
+    Object.assign(params, { wid: 2, pageSize: 0 });
+    params.modifiedSince.setTime(Number.NaN);
+    query.since.setTime(0);
+    query.pageSize = -1;
+    options.headers["x-trace"] = "b\n";
+    for (const list of [lots, others]) {
+      await list.toArray();
+      await list.page();
+      await list.estimate();
+    }
+    expect(on.seen).toHaveLength(10);
+    for (const { target, headers } of on.seen) {
+      expect(target).toMatch(/^\/(Inventory\/1|Orders)\?.*ince=2026-01-01T00%3A00%3A00.000Z/);
+      expect(headers["x-trace"]).toBe("a");
+    }
+  });
+
+  it("nor has what is changed after a call has begun", async () => {
+    const client = on.client(json({ shortID: "X" }));
+    const input = { shortID: "X", description: "d" };
+    const options = { headers: { "x-trace": "a" } };
+    const query = { on: new Date("2026-01-01") };
+    const body = { units: [1] };
+    const calls = [
+      client.items.create(input, options),
+      client.request({ method: "POST", path: "/Orders", query, body }, options),
+    ];
+    Object.assign(input, { shortID: "Y" });
+    options.headers["x-trace"] = "b";
+    query.on.setTime(0);
+    body.units.push(2);
+    await Promise.all(calls);
+    expect(on.seen.map(({ headers }) => headers["x-trace"])).toEqual(["a", "a"]);
+    expect(on.seen.map(({ target }) => target).sort()).toEqual(["/Item", "/Orders?on=2026-01-01T00%3A00%3A00.000Z"]);
+    expect(on.seen.map((request) => request.body).sort()).toEqual([
+      '{"shortID":"X","description":"d"}',
+      '{"units":[1]}',
+    ]);
+  });
+
+  it("nor has a change of the retry settings while a call waits for its next attempt", async () => {
+    const rateLimitDelayMs: [number, number] = [1, 2];
+    const retry = { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs };
+    const client = on.client((_, count) => (count < 3 ? Response.json({}, { status: 429 }) : Response.json(ITEM)), {
+      retry,
+    });
+    const call = client.items.get("X", { retry });
+    const other = client.items.get("Y");
+    rateLimitDelayMs.fill(3_600_000);
+    await Promise.all([call, other]);
+    expect(on.seen.length).toBeGreaterThan(2);
+  });
+
+  it("an argument that throws when it is read rejects, and nothing throws synchronously", async () => {
+    const client = on.client(json(ITEM));
+    const hostile = (): never => {
+      throw new Error("mine");
+    };
+    const params = {
+      get wid(): number {
+        return hostile();
+      },
+    };
+    await expect(client.inventory.listLots(params).toArray()).rejects.toThrow("mine");
+    await expect(client.inventory.listLots({}, params as object).page()).rejects.toThrow("mine");
+    expect(on.seen).toEqual([]);
+  });
 });
