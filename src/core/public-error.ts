@@ -14,6 +14,7 @@ import type { Call } from "./call.js";
 import { FailedCall, isSuccess, Refusal } from "./failure.js";
 import { JSON_TYPE } from "./payload.js";
 import { isOutcomeOpen } from "./retry-policy.js";
+import { MAX_ISSUES } from "./to-issues.js";
 import { TransportFailure } from "./transport.js";
 
 /** What the caller gets for a call that failed: the error itself, or that its outcome is unknown because of it. */
@@ -127,7 +128,8 @@ const ISSUES_SHOWN = 3;
 /** The error for a success whose body is not what the service documents. */
 export function answerIssues(call: Call, status: number, issues: Issue[], advice = ""): ResponseValidationError {
   const shown = issues.slice(0, ISSUES_SHOWN).map(describeIssue).join("; ");
-  const more = issues.length > ISSUES_SHOWN ? ` and ${issues.length - ISSUES_SHOWN} more` : "";
+  const unseen = issues.length < MAX_ISSUES ? issues.length - ISSUES_SHOWN : "many";
+  const more = issues.length > ISSUES_SHOWN ? ` and ${unseen} more` : "";
   return new ResponseValidationError(
     `${call.title}: the answer is not what the service documents: ${shown}${more}${applied(call)}.${advice}`,
     { status, issues },
