@@ -67,12 +67,12 @@ const OWN_HEADERS =
 
 /** A time in ms. */
 export const durationMs = () =>
-  z.custom<number>((value) => typeof value === "number" && value > 0, "must be a number of ms above 0");
+  z.custom<number>((value) => typeof value === "number" && value > 0, "must be a number of ms greater than 0");
 
 const count = () =>
   z.custom<number>(
     (value) => (Number.isSafeInteger(value) && Number(value) >= 0) || value === Infinity,
-    "must be a whole number, 0 or more",
+    "must be an integer of at least 0, or Infinity",
   );
 
 export const retrySchema = /* @__PURE__ */ lazy(() => {
@@ -126,7 +126,7 @@ const requestOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(requestOp
 
 /** Rejects options that are wrong, with an `InputValidationError`. */
 export function checkRequestOptions(method: string, options: RequestOptions): void {
-  checkInput(method, requestOptionsSchema, options);
+  checkInput(method, requestOptionsSchema, options, [], { noun: "option" });
 }
 
 function headerProblem(name: string, value: string): string | undefined {

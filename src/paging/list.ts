@@ -31,7 +31,7 @@ export interface List<T, Params> {
   name: string;
   params: Params;
   /** What the parameters have to be. */
-  schema: LazySchema<z.ZodType>;
+  schema: LazySchema<z.ZodObject>;
   /** The request that checked arguments ask for, without its page; throws an `InputValidationError`. */
   request(params: Params, options: ListOptions): { path: string; query: Query & PageQuery };
   options: ListOptions;
@@ -50,8 +50,14 @@ export function paginatorOf<T, Params>(send: Send, list: List<T, Params>): Pagin
     prepare: () => {
       const params = readParams();
       const options = readOptions();
-      checkInput(list.name, listOptionsSchema, options);
-      checkInput(list.name, list.schema, params);
+      checkInput(list.name, listOptionsSchema, options, [], {
+        noun: "option",
+        other: { schema: list.schema, place: "the first argument" },
+      });
+      checkInput(list.name, list.schema, params, [], {
+        noun: "parameter",
+        other: { schema: listOptionsSchema, place: "the second argument" },
+      });
       const { path, query } = list.request(params, options);
       return openSession(send, list, path, query, options);
     },

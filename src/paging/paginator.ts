@@ -1,11 +1,15 @@
+import * as z from "zod";
+import { checkInput } from "../core/check-input.js";
 import { callerError } from "../core/public-error.js";
-import { InputValidationError } from "../errors/index.js";
+import { integer, lazy } from "../schemas/field.js";
 import type { Checkpoint } from "./checkpoint.js";
 import { effortOf, forecastMs } from "./forecast.js";
 import type { Estimate, Page, PageRequest, PageSession, PageSource } from "./page.js";
 import { iteratePages, type PageIterator } from "./page-iterator.js";
 import { sizeThatOverlaps } from "./position.js";
 import { iterateRecords } from "./record-iterator.js";
+
+const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
 
 /**
  * A list that is read page by page. Lazy: nothing is requested until it is used, and wrong arguments reject at the first use.
@@ -48,10 +52,9 @@ export class Paginator<T> implements AsyncIterable<T> {
    * All records in one array, or the first `limit` of them (a non-negative integer). With a limit no page is read ahead that
    * is not needed; `limit: 0` makes no request.
    */
-  async toArray({ limit }: { limit?: number | undefined } = {}): Promise<T[]> {
-    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
-      throw new InputValidationError("toArray", [{ path: ["limit"], message: "must be a non-negative integer" }]);
-    }
+  async toArray(options: { limit?: number | undefined } = {}): Promise<T[]> {
+    checkInput("toArray", toArraySchema, options, [], { noun: "option" });
+    const { limit } = options;
     const wanted = limit ?? Infinity;
     const records: T[] = [];
     if (wanted === 0) {

@@ -65,7 +65,7 @@ const shape = () => ({
     query: z.record(
       text(),
       z.union([text(), z.number(), flag(), z.date(), z.undefined()], {
-        error: "must be a text, number, boolean or Date",
+        error: "must be a string, number, boolean or Date",
       }),
     ),
     schema: z.custom(isStandardSchema, "must be a Standard Schema"),
@@ -85,7 +85,7 @@ const isKey = (key: unknown) => typeof key === "function" || (typeof key === "st
 const listSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...shape(),
-    ...optional({ maxPageSize: integer().min(1), key: z.custom(isKey, "must be a field or function") }),
+    ...optional({ maxPageSize: integer().min(1), key: z.custom(isKey, "must be a field name or a function") }),
   }),
 );
 
