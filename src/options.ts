@@ -115,7 +115,7 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
       tokenStore: having(["get", "set", "delete"], "must have get, set and delete"),
       dispatcher: having(["dispatch"], "must be an undici Dispatcher"),
       fetch: callback(),
-      maxResponseBytes: z.custom((bytes) => typeof bytes === "number" && bytes > 0, "must be a number above 0"),
+      maxResponseBytes: z.custom((bytes) => typeof bytes === "number" && bytes > 0, "must be a number greater than 0"),
       logger: having(["debug", "info", "warn", "error"], "must have debug, info, warn and error"),
       hooks: z
         .strictObject({
@@ -138,7 +138,7 @@ const EXCLUSIVE = [
 
 /** Throws a `ConfigurationError` that names each option that is wrong. */
 export function checkOptions(options: ClientOptions): void {
-  const { error } = optionsSchema().safeParse(options, { error: plainWords });
+  const { error } = optionsSchema().safeParse(options, { error: plainWords, reportInput: true });
   const problems = [
     ...inputIssues(error?.issues ?? []).map(describeIssue),
     ...EXCLUSIVE.filter((names) => names.every((name) => options?.[name] !== undefined)).map(
@@ -168,11 +168,11 @@ export function connectionOf(options: ClientOptions): Connection {
   const given = (name: keyof typeof ENVIRONMENT) => {
     const variable = ENVIRONMENT[name];
     const value = options[name] ?? process.env[variable];
-    if (!value) missing.push(`${name} (or ${variable})`);
+    if (!value) missing.push(`${name} is required (or the environment variable ${variable})`);
     return value ?? "";
   };
   const [baseUrl, clientId, clientSecret] = [given("baseUrl"), given("clientId"), given("clientSecret")] as const;
-  if (missing.length > 0) throw wrong(`missing ${missing.join(", ")}`);
+  if (missing.length > 0) throw wrong(missing.join("; "));
   return { baseUrl: urlOf(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
 }
 

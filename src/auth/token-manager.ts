@@ -26,7 +26,7 @@ const STORE_TIMEOUT_MS = 2_000;
 export interface TokenManagerOptions {
   store: TokenStore;
   secrets: Secrets;
-  /** Asks the service for a token. */
+  /** Asks the service for a token. Rejects with what each waiting call makes an error of its own from; its cause is one. */
   request(lifetime: Lifetime): Promise<StoredToken>;
   /** Told when the store fails, or a renewal: the client goes on without. */
   warn(message: string): void;
@@ -98,7 +98,8 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
       if (refresh !== started) return;
       refresh = undefined;
       const now = Date.now();
-      if (!token || token.expiresAt <= now || error instanceof AuthenticationError) return;
+      const isRefused = error instanceof Error && error.cause instanceof AuthenticationError;
+      if (!token || token.expiresAt <= now || isRefused) return;
       // The service may be back before it expires.
       token.refreshAt = refreshTime(token.expiresAt, now);
       warn(`the token could not be renewed, and is used a little longer: ${messageOf(error)}`);

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { fieldOf } from "../errors/field-of.js";
 import type { Issue } from "../errors/index.js";
 import type { LazySchema } from "../schemas/field.js";
 import type { StandardSchema } from "../schemas/standard-schema.js";
@@ -27,9 +28,31 @@ export function conforms<T>(
   check: ResponseCheck,
 ): asserts data is T {
   if (check.mode === "off") return;
-  const result = schema().safeParse(data);
-  if (!result.success) reportIssues(toIssues(result.error.issues), response, call, check);
+  const issues = issuesOf(schema(), data);
+  if (issues.length > 0) reportIssues(issues, response, call, check);
 }
+
+/** How many records are checked together. No page of the service has more. */
+const MAX_BATCH = 1_000;
+
+/** What is wrong with data. zod lists everything that is; a long list of records is checked up to the first batch at fault. */
+function issuesOf(schema: z.ZodType, data: unknown): Issue[] {
+  const records = Array.isArray(data) ? data : fieldOf(data, "value");
+  if (!Array.isArray(records) || records.length <= MAX_BATCH) return issuesIn(schema, data);
+  for (let start = 0; start < records.length; start += MAX_BATCH) {
+    const batch = records.slice(start, start + MAX_BATCH);
+    const issues = issuesIn(schema, Array.isArray(data) ? batch : { ...Object(data), value: batch });
+    const depth = Array.isArray(data) ? 0 : 1;
+    if (issues.length > 0) return issues.map((issue) => ({ ...issue, path: movedBy(start, issue.path, depth) }));
+  }
+  return [];
+}
+
+const issuesIn = (schema: z.ZodType, data: unknown) => toIssues(schema.safeParse(data).error?.issues ?? []);
+
+/** A path whose index at `depth` is that in the whole list. */
+const movedBy = (start: number, path: Issue["path"], depth: number): Issue["path"] =>
+  path.map((step, index) => (index === depth && typeof step === "number" ? step + start : step));
 
 /** A JSON body that follows a schema of the caller's; what the schema makes of it is given. */
 export function standardJson<T>(schema: StandardSchema<T>): Answer<T> {

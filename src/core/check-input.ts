@@ -1,54 +1,133 @@
 import type { z } from "zod";
+import { fieldOf, isObject } from "../errors/field-of.js";
 import { InputValidationError, type Issue } from "../errors/index.js";
+import { redact } from "../errors/redact.js";
+import { unknownName } from "../errors/unknown-name.js";
 import type { LazySchema } from "../schemas/field.js";
-import { toIssues } from "./to-issues.js";
+import { shortened, toIssues } from "./to-issues.js";
 
-/** Rejects an argument that its schema does not allow, with one issue a field. `at` is the argument's name, if it has one. */
+/** How an unknown name is explained. */
+interface Naming {
+  /** What the names stand for. */
+  noun: "field" | "option" | "parameter";
+  /** Another argument of the method: a name that it knows was given in the wrong one. */
+  other?: { schema: LazySchema<z.ZodObject>; place: string };
+}
+
+/** Rejects an argument that its schema does not allow, with one issue per field. `at` is the argument's name, if it has one. */
 export function checkInput(
   method: string,
   schema: LazySchema<z.ZodType>,
   value: unknown,
   at: Issue["path"] = [],
+  naming: Naming = { noun: "field" },
 ): void {
-  const result = schema().safeParse(value, { error: plainWords });
-  if (!result.success) throw new InputValidationError(method, inputIssues(result.error.issues, at));
+  const result = schema().safeParse(value, { error: messagesWith(naming), reportInput: true });
+  if (!result.success) throw new InputValidationError(method, inputIssues(result.error.issues, at, quoted));
 }
 
-/** One issue a field. */
-export function inputIssues(found: readonly z.core.$ZodIssue[], at: Issue["path"] = []): Issue[] {
-  const issues = found.flatMap((issue) => {
-    if (issue.code !== "unrecognized_keys") return toIssues([issue], at);
-    return toIssues(
-      issue.keys.map((key) => ({ path: [...issue.path, key], message: "there is no such field" })),
-      at,
-    );
+/** One issue per field. `show` describes the value that was given; by default it never quotes what may be a secret. */
+export function inputIssues(
+  found: readonly z.core.$ZodIssue[],
+  at: Issue["path"] = [],
+  show: (value: unknown, issue: Issue) => string = unquoted,
+): Issue[] {
+  const issues = found.flatMap(withoutUnions).flatMap((issue) => {
+    const base = { path: issue.path, message: issue.message };
+    if (issue.code !== "unrecognized_keys")
+      return [withValue(issue, toIssues([base], at)[0] ?? { path: at, message: "" }, show)];
+    const messages = issue.message.split("\n");
+    const unknown = issue.keys.map((key, index) => ({
+      path: [...issue.path, key],
+      message: messages[index] ?? "is unknown",
+    }));
+    return toIssues(unknown, at);
   });
   const fields = issues.map(({ path }) => JSON.stringify(path));
   return issues.filter((_, index) => fields.indexOf(fields[index] ?? "") === index);
 }
 
+/** Of a union, what is wrong with an object that was given for it. */
+function withoutUnions(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  if (issue.code !== "invalid_union" || !isObject(issue.input)) return [issue];
+  const branch = issue.errors.find((inner) =>
+    inner.every(({ code, path }) => code === "unrecognized_keys" || path.length > 0),
+  );
+  return branch?.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue];
+}
+
+/** The issue with the value that was given, where zod reports it. */
+function withValue(found: z.core.$ZodIssue, issue: Issue, show: (value: unknown, issue: Issue) => string): Issue {
+  if (!("input" in found)) return issue;
+  if (found.input === undefined) {
+    return { path: issue.path, message: issue.path.length === 0 ? "the argument is required" : "is required" };
+  }
+  if (!issue.message.startsWith("must be ")) return issue;
+  return { path: issue.path, message: `${issue.message}, not ${show(found.input, issue)}` };
+}
+
+const MAX_SHOWN = 40;
+
+/** A value as it was given; text is redacted before it is cut, or a part of a secret could remain. Headers may be secrets. */
+function quoted(value: unknown, issue: Issue): string {
+  if (issue.path.includes("headers")) return unquoted(value, issue);
+  if (typeof value === "string") return JSON.stringify(shortened(redact(value), MAX_SHOWN));
+  return typeof value === "number" ? String(value) : unquoted(value, issue);
+}
+
+/** A value without its text: the secret may have been given in the wrong option. */
+function unquoted(value: unknown, { message }: Issue): string {
+  if (value === null) return "null";
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "an invalid Date" : "a Date";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "boolean") return String(value);
+  if (typeof value === "number" && !message.startsWith("must be a string")) return String(value);
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
 const NOUNS: Record<string, string> = {
-  string: "text",
+  string: "a string",
   number: "a number",
-  int: "a whole number",
-  boolean: "true or false",
+  boolean: "a boolean",
   object: "an object",
   record: "an object",
+  array: "an array",
 };
 
-/** What is wrong with an argument, in the words that the rest of the package uses; zod's own for the rare rest. */
-export function plainWords(issue: z.core.$ZodRawIssue): string | undefined {
-  switch (issue.code) {
-    case "invalid_type":
-      return issue.input === undefined ? "is required" : `must be ${NOUNS[issue.expected] ?? issue.expected}`;
-    case "too_small":
-      if (issue.origin === "string") return "must not be empty";
-      return `must be ${issue.inclusive ? "at least" : "above"} ${issue.minimum}`;
-    case "too_big":
-      return `must be at most ${issue.maximum}`;
-    case "invalid_value":
-      return `must be ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}`;
-    default:
-      return undefined;
-  }
+/** What is wrong with an option, in the words that the rest of the package uses; zod's own for the rare rest. */
+export const plainWords = messagesWith({ noun: "option" });
+
+function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => string | undefined {
+  return (issue) => {
+    switch (issue.code) {
+      case "invalid_type":
+        if (issue.input === undefined) return "is required";
+        if (fieldOf(issue.inst, "isInt") === true) return "must be an integer";
+        if (issue.input === Infinity || issue.input === -Infinity) return "must be a finite number";
+        return `must be ${NOUNS[issue.expected] ?? issue.expected}`;
+      case "too_small":
+        if (issue.origin === "string" || issue.origin === "array") return "must not be empty";
+        return `must be ${issue.inclusive ? "at least" : "greater than"} ${issue.minimum}`;
+      case "too_big":
+        return `must be at most ${issue.maximum}`;
+      case "invalid_value":
+        return `must be ${alternatives(issue.values.map((value) => JSON.stringify(value)))}`;
+      case "unrecognized_keys": {
+        const known = Object.keys(Object(fieldOf(issue.inst, "shape")));
+        // One line for each key; inputIssues makes an issue of each.
+        return issue.keys
+          .map((key) =>
+            other && Object.hasOwn(other.schema().shape, key)
+              ? `unknown ${noun} ${JSON.stringify(key)}: it belongs in ${other.place}`
+              : unknownName(noun, key, known),
+          )
+          .join("\n");
+      }
+      default:
+        return undefined;
+    }
+  };
 }
+
+const alternatives = (values: string[]) =>
+  values.length > 1 ? `${values.slice(0, -1).join(", ")} or ${values.at(-1)}` : values.join();

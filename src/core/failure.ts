@@ -15,6 +15,20 @@ export class Refusal extends Error {
   }
 }
 
+/**
+ * The failure of a call that others than its own caller wait for: a token request, or a page that was read ahead. Each
+ * waiting caller gets an error of its own from it, created where that caller waits, so that the stack trace leads there.
+ */
+export class FailedCall extends Error {
+  constructor(
+    readonly call: Call,
+    readonly failure: unknown,
+    error: unknown,
+  ) {
+    super(messageOf(error), { cause: error });
+  }
+}
+
 /** The failure of a call's last attempt as the retry policy sees it; `undefined` for one that no retry can mend. */
 export function outcomeOf(call: Call, failure: unknown): Outcome | undefined {
   if (failure instanceof Refusal) {

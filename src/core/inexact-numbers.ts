@@ -1,4 +1,5 @@
 import type { Issue } from "../errors/index.js";
+import { issueAt, MAX_ISSUES, shortened } from "./to-issues.js";
 
 /**
  * What every number of more than 15 significant digits holds, wherever its point is: three digits and eleven more characters
@@ -16,9 +17,6 @@ const SUSPECT = /(?:^|[^"\w.])\d(?:[\d.]{15}|[\d.]*[eE][+-]?\d{3})/;
 const TOKEN = /[{}[\],:"]|-?\d[\d.eE+-]*/g;
 const NUMBER = /^-?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
 
-/** More are not worth naming. */
-const MOST_ISSUES = 100;
-
 /** The numbers of a JSON text that would be rounded silently: for each, where it stands and what it is. */
 export function inexactNumbers(text: string): Issue[] {
   if (!HINT.test(text) || !SUSPECT.test(text)) return [];
@@ -26,7 +24,7 @@ export function inexactNumbers(text: string): Issue[] {
   const path: Issue["path"] = [];
   let string = "";
   TOKEN.lastIndex = 0;
-  for (let match = TOKEN.exec(text); match && issues.length < MOST_ISSUES; match = TOKEN.exec(text)) {
+  for (let match = TOKEN.exec(text); match && issues.length < MAX_ISSUES; match = TOKEN.exec(text)) {
     const [token] = match;
     const last = path.length - 1;
     const step = path[last];
@@ -39,7 +37,7 @@ export function inexactNumbers(text: string): Issue[] {
       TOKEN.lastIndex = endOfString(text, match.index) + 1;
       string = text.slice(match.index, TOKEN.lastIndex);
     } else if (!isHeldExactly(token)) {
-      issues.push({ path: [...path], message: `${excerpt(token)} cannot be held exactly by a number` });
+      issues.push(issueAt(path, `${shortened(token, 40)} cannot be held exactly by a number`));
     }
   }
   return issues;
@@ -69,5 +67,3 @@ function endOfString(text: string, start: number): number {
   }
   return text.length;
 }
-
-const excerpt = (number: string) => (number.length > 40 ? `${number.slice(0, 40)}…` : number);

@@ -7,6 +7,7 @@ import { now, startTimer } from "../time/timer.js";
 import { admit } from "./admit.js";
 import { type AttemptTools, attempt } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ResponseCheck } from "./call.js";
+import { FailedCall } from "./failure.js";
 import { LongWaits } from "./long-waits.js";
 import { encodePayload } from "./payload.js";
 import { publicError } from "./public-error.js";
@@ -31,13 +32,20 @@ export interface PipelineOptions extends CallSettings {
 
 /** Sends a request and gives what its answer holds; rejects also with what describing it throws. All that resources and paging know of the core. */
 export interface Send {
-  <T>(request: () => CallRequest<T>, options?: RequestOptions, leave?: AbortSignal): Promise<T>;
+  <T>(request: () => CallRequest<T>, options?: RequestOptions): Promise<T>;
+  /**
+   * Sends the request for a page, with options that were checked. Its caller may be waiting elsewhere, or not yet, so it
+   * rejects with a `FailedCall`. `signal` aborts it too.
+   */
+  page<T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal): Promise<T>;
+  /** Runs a callback of the caller's; an error in it is logged. */
+  guard(what: string, run: () => unknown): void;
   /** What tells how much the rate limit allows. */
   limiter(): Pick<RateLimiter, "snapshot" | "reserved">;
 }
 
 export interface Pipeline {
-  /** Sends for a caller, with the caller's options; `leave` aborts it too. */
+  /** Sends for a caller, with the caller's options. */
   readonly send: Send;
   /** Calls that wait are rejected, those on their way end; then connections are closed. */
   close(): Promise<void>;
@@ -59,7 +67,9 @@ export function createPipeline(own: PipelineOptions): Pipeline {
   const tools: AttemptTools = {
     ...own,
     waits: new LongWaits(reportWait),
-    tokens: own.tokens((request, lifetime) => run(request, new Call(request, encodePayload(request), own, lifetime))),
+    tokens: own.tokens((request, lifetime) =>
+      run(request, new Call(request, encodePayload(request), own, lifetime), true),
+    ),
     get closed() {
       return closing !== undefined;
     },
@@ -67,15 +77,21 @@ export function createPipeline(own: PipelineOptions): Pipeline {
 
   return {
     send: Object.assign(
-      <T>(describe: () => CallRequest<T>, options?: RequestOptions, leave?: AbortSignal): Promise<T> => {
+      <T>(describe: () => CallRequest<T>, options?: RequestOptions): Promise<T> => {
         try {
           const request = describe();
-          return run(request, callOf(request, options, leave));
+          if (options !== undefined) checkRequestOptions(`${request.method} ${request.path}`, options);
+          return run(request, callOf(request, options));
         } catch (error) {
           return Promise.reject(error);
         }
       },
-      { limiter: () => own.limiter },
+      {
+        page: <T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal) =>
+          run(request, callOf(request, options, signal), true),
+        guard: (what: string, callback: () => unknown) => own.reporter.guard(what, callback),
+        limiter: () => own.limiter,
+      },
     ),
     close() {
       closing ??= close();
@@ -84,7 +100,6 @@ export function createPipeline(own: PipelineOptions): Pipeline {
   };
 
   function callOf(request: CallRequest<unknown>, options = NO_OPTIONS, leave?: AbortSignal): Call {
-    if (options !== NO_OPTIONS) checkRequestOptions(`${request.method} ${request.path}`, options);
     const payload = encodePayload(request);
     const { signal, totalTimeoutMs = own.totalTimeoutMs, priority } = options;
     const lifetime = new Lifetime([signal, leave], totalTimeoutMs);
@@ -101,7 +116,8 @@ export function createPipeline(own: PipelineOptions): Pipeline {
     };
   }
 
-  async function run<T>({ answer }: CallRequest<T>, call: Call): Promise<T> {
+  /** A call that others wait for rejects with a `FailedCall`, its own caller's with the error for that caller. */
+  async function run<T>({ answer }: CallRequest<T>, call: Call, isShared = false): Promise<T> {
     calls.add(call);
     own.reporter.emit("start", () => ({ ...call.identity, url: own.baseUrl + call.request.path }));
     let failed: string | undefined;
@@ -118,7 +134,7 @@ export function createPipeline(own: PipelineOptions): Pipeline {
     } catch (failure) {
       const error = publicError(call, failure);
       failed = String(fieldOf(error, "name") || typeof error);
-      throw error;
+      throw isShared ? new FailedCall(call, failure, error) : error;
     } finally {
       call.lifetime.dispose();
       calls.delete(call);

@@ -13,19 +13,28 @@ import type { WaitEstimate } from "../limiter/rate-limiter.js";
 import { Ended, type Ending } from "../time/lifetime.js";
 import { apiError } from "./api-errors.js";
 import type { Call } from "./call.js";
-import { isSuccess, Refusal } from "./failure.js";
+import { FailedCall, isSuccess, Refusal } from "./failure.js";
 import { JSON_TYPE } from "./payload.js";
 import { isOutcomeOpen } from "./retry-policy.js";
+import { MAX_ISSUES } from "./to-issues.js";
 import { TransportFailure } from "./transport.js";
 
 /** What the caller gets for a call that failed: the error itself, or that its outcome is unknown because of it. */
 export function publicError(call: Call, failure: unknown): unknown {
+  // A loop, since each frame pushes the caller's own out of the stack trace.
+  while (failure instanceof FailedCall) ({ call, failure } = failure);
   const error = errorFor(call, failure);
   return leavesOutcomeUnknown(call, failure) ? outcomeUnknown(call, error) : error;
 }
 
+/** The error for a caller who waits for a call that is not the caller's own; a new one each time. */
+export function callerError(failure: unknown): unknown {
+  return failure instanceof FailedCall ? publicError(failure.call, failure.failure) : failure;
+}
+
 /** The failure of an attempt as the error that tells of it. */
 export function errorFor(call: Call, failure: unknown): unknown {
+  if (failure instanceof ResponseValidationError) return new ResponseValidationError(failure.message, failure);
   if (failure instanceof Refusal) return apiError(call, failure);
   if (failure instanceof Ended) return endingError(call, failure.ending);
   return failure instanceof TransportFailure ? transportError(call, failure) : failure;
@@ -141,7 +150,8 @@ const ISSUES_SHOWN = 3;
 /** The error for a success whose body is not what the service documents. */
 export function answerIssues(call: Call, status: number, issues: Issue[], advice = ""): ResponseValidationError {
   const shown = issues.slice(0, ISSUES_SHOWN).map(describeIssue).join("; ");
-  const more = issues.length > ISSUES_SHOWN ? ` and ${issues.length - ISSUES_SHOWN} more` : "";
+  const unseen = issues.length < MAX_ISSUES ? issues.length - ISSUES_SHOWN : "many";
+  const more = issues.length > ISSUES_SHOWN ? ` and ${unseen} more` : "";
   return new ResponseValidationError(
     `${call.title}: the answer is not what the service documents: ${shown}${more}${applied(call)}.${advice}`,
     { status, issues },

@@ -1,7 +1,8 @@
+import { isUtf8 } from "node:buffer";
 import { redact } from "../errors/redact.js";
 import type { Call, ResponseCheck } from "./call.js";
 import { inexactNumbers } from "./inexact-numbers.js";
-import { parseJson } from "./parse-json.js";
+import { isTextTooDeep, MAX_NESTING, parseJson } from "./parse-json.js";
 import { unreadable } from "./public-error.js";
 import { reportIssues } from "./report-issues.js";
 import type { WireResponse } from "./transport.js";
@@ -9,18 +10,20 @@ import type { WireResponse } from "./transport.js";
 const BYTE_ORDER_MARK = /^\uFEFF/;
 const LONGEST_EXCERPT = 120;
 
-/** The body as text. */
+/** The body as text. Bytes that are not UTF-8 become replacement characters. */
 export const readText = ({ body }: WireResponse) => body.toString("utf8").replace(BYTE_ORDER_MARK, "");
 
 /**
- * The body as JSON; a `ResponseValidationError` when it is something else. A number that a double cannot hold is an issue
- * like any other.
+ * The body as JSON; a `ResponseValidationError` if it is something else, is not UTF-8, or is nested too deeply. A number
+ * that a double cannot hold is an issue like any other.
  */
 export function readJson(response: WireResponse, call: Call, check: ResponseCheck): unknown {
+  // A replacement character in a SKU would pass all checks.
+  if (!isUtf8(response.body)) throw unreadable(call, "the response is not valid UTF-8");
   const text = readText(response);
   const data = parseJson(text);
   // The parser's error quotes the text, and may cut a secret in two so that it cannot be recognised any more: not shown.
-  if (data === undefined) throw unreadable(call, `the answer is ${describe(text, call)}`);
+  if (data === undefined) throw unreadable(call, `the response is ${describe(text, call)}`);
   const inexact = check.mode === "off" ? [] : inexactNumbers(text);
   if (inexact.length > 0) reportIssues(inexact, response, call, check);
   return data;
@@ -28,7 +31,8 @@ export function readJson(response: WireResponse, call: Call, check: ResponseChec
 
 function describe(text: string, call: Call): string {
   if (text === "") return "empty, not JSON";
-  // What is left of a token in such an answer could not be recognised, so none of it is shown.
+  if (/^\s*[[{]/.test(text) && isTextTooDeep(text)) return `nested deeper than ${MAX_NESTING} levels`;
+  // What is left of a token in such a response could not be recognised, so none of it is shown.
   if (call.request.isTokenRequest) return "not JSON";
   const shown = redact(text);
   const line = shown.slice(0, LONGEST_EXCERPT).replace(/\s+/g, " ");

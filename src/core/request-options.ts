@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { fieldOf, isObject } from "../errors/field-of.js";
-import { InputValidationError } from "../errors/index.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import { lazy, optional, text } from "../schemas/field.js";
 import { checkInput } from "./check-input.js";
@@ -68,12 +67,12 @@ const OWN_HEADERS =
 
 /** A time in ms. */
 export const durationMs = () =>
-  z.custom<number>((value) => typeof value === "number" && value > 0, "must be a number of ms above 0");
+  z.custom<number>((value) => typeof value === "number" && value > 0, "must be a number of ms greater than 0");
 
 const count = () =>
   z.custom<number>(
     (value) => (Number.isSafeInteger(value) && Number(value) >= 0) || value === Infinity,
-    "must be a whole number, 0 or more",
+    "must be an integer of at least 0, or Infinity",
   );
 
 export const retrySchema = /* @__PURE__ */ lazy(() => {
@@ -104,6 +103,14 @@ export const signal = () =>
     "must be an AbortSignal",
   );
 
+const headers = () =>
+  z.record(text(), text()).superRefine((given, { addIssue }) => {
+    for (const [name, value] of Object.entries(given)) {
+      const message = headerProblem(name, value);
+      if (message) addIssue({ code: "custom", path: [name], message });
+    }
+  });
+
 export const requestOptionsShape = () =>
   optional({
     signal: signal(),
@@ -111,7 +118,7 @@ export const requestOptionsShape = () =>
     totalTimeoutMs: durationMs(),
     retry: retrySchema(),
     priority: z.enum(["high", "normal", "low"]),
-    headers: z.record(text(), text()),
+    headers: headers(),
     onResponse: callback(),
   });
 
@@ -119,12 +126,7 @@ const requestOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(requestOp
 
 /** Rejects options that are wrong, with an `InputValidationError`. */
 export function checkRequestOptions(method: string, options: RequestOptions): void {
-  checkInput(method, requestOptionsSchema, options);
-  const issues = Object.entries(options.headers ?? {}).flatMap(([name, value]) => {
-    const message = headerProblem(name, value);
-    return message ? [{ path: ["headers", name], message }] : [];
-  });
-  if (issues.length > 0) throw new InputValidationError(method, issues);
+  checkInput(method, requestOptionsSchema, options, [], { noun: "option" });
 }
 
 function headerProblem(name: string, value: string): string | undefined {

@@ -1,3 +1,5 @@
+import { copyOf } from "./copy-of.js";
+
 /** When a call is repeated. */
 export interface RetryOptions {
   /**
@@ -43,7 +45,7 @@ export function mergeRetry(settings: RetrySettings, given: RetryOptions | false 
   const changes =
     given === false
       ? { maxRetries: 0, maxRateLimitRetries: 0 }
-      : Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+      : Object.fromEntries(Object.entries(copyOf(given)).filter(([, value]) => value !== undefined));
   return { ...settings, ...changes };
 }
 

@@ -1,16 +1,36 @@
 import type { Issue } from "../errors/index.js";
 import type { StandardIssue } from "../schemas/standard-schema.js";
 
-/** Issues as this package gives them, from those of zod or of any Standard Schema. */
+/** A hostile response can hold millions of them. */
+export const MAX_ISSUES = 100;
+const MAX_STEPS = 20;
+const MAX_STEP_LENGTH = 100;
+const MAX_MESSAGE_LENGTH = 500;
+
+/** The first issues that zod or any Standard Schema found, each of a bounded size. */
 export function toIssues(issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] {
-  return issues.map(({ message, path = [] }) => ({
-    path: [
-      ...at,
-      ...path.map((step) => {
-        const key = typeof step === "object" ? step.key : step;
-        return typeof key === "number" ? key : String(key);
-      }),
-    ],
-    message,
-  }));
+  return issues.slice(0, MAX_ISSUES).map(({ message, path = [] }) =>
+    issueAt(
+      [
+        ...at,
+        ...path.slice(0, MAX_STEPS + 1).map((step) => {
+          const key = typeof step === "object" ? step.key : step;
+          return typeof key === "number" ? key : String(key);
+        }),
+      ],
+      message,
+    ),
+  );
 }
+
+/** An issue whose path and message are shortened if they are long. */
+export function issueAt(path: Issue["path"], message: string): Issue {
+  const steps: Issue["path"] = path.length > MAX_STEPS ? [...path.slice(0, MAX_STEPS), "…"] : path;
+  return {
+    path: steps.map((step) => (typeof step === "number" ? step : shortened(step, MAX_STEP_LENGTH))),
+    message: shortened(message, MAX_MESSAGE_LENGTH),
+  };
+}
+
+/** The beginning of a long text. */
+export const shortened = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}…` : text);

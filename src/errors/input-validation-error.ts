@@ -16,7 +16,9 @@ export class InputValidationError extends StocklotError {
   }
 }
 
-export function describeIssue({ path, message }: Issue): string {
+export function describeIssue({ path: whole, message }: Issue): string {
+  // The message about an unknown name quotes it.
+  const path = message.startsWith("unknown ") ? whole.slice(0, -1) : whole;
   return path.length === 0 ? message : `${formatPath(path)}: ${message}`;
 }
 

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors/index.js";
+import { unknownName } from "../errors/unknown-name.js";
 
 /** How many requests may be sent, and when. */
 export interface RateLimitOptions {
@@ -44,12 +45,13 @@ export function rateLimitSettings(options: RateLimitOptions): RateLimitSettings 
   const { requests = 100, intervalMs = DEFAULT_INTERVAL_MS, maxConcurrent = 16, ...others } = options;
   const { reserved = requests === Infinity ? 0 : Math.floor(requests / 10), ...unknown } = others;
   const wrong = [
-    ...Object.keys(unknown).map((name) => `there is no option "${name}"`),
-    !isCount(requests) && "requests must be a whole number above 0, or Infinity",
-    !(typeof intervalMs === "number" && intervalMs > 0) && "intervalMs must be a number of ms above 0, or Infinity",
-    !isCount(maxConcurrent) && "maxConcurrent must be a whole number above 0, or Infinity",
+    ...Object.keys(unknown).map((name) => unknownName("option", name, Object.keys(NO_LIMIT))),
+    !isCount(requests) && "requests must be an integer greater than 0, or Infinity",
+    !(typeof intervalMs === "number" && intervalMs > 0) &&
+      "intervalMs must be a number of ms greater than 0, or Infinity",
+    !isCount(maxConcurrent) && "maxConcurrent must be an integer greater than 0, or Infinity",
     !(Number.isSafeInteger(reserved) && reserved >= 0 && reserved < requests) &&
-      "reserved must be a whole number below requests, so that iterations can go on",
+      "reserved must be an integer less than requests, so that iterations can go on",
   ].filter((problem) => problem !== false);
   if (wrong.length > 0) throw new ConfigurationError(`rate limit: ${wrong.join("; ")}`);
   return { requests, intervalMs, reserved, maxConcurrent };

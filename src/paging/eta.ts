@@ -1,6 +1,6 @@
 import { now } from "../time/timer.js";
 import { effortOf, forecastMs } from "./forecast.js";
-import type { PageSource, PagingSettings } from "./page.js";
+import type { PageSession, PagingSettings } from "./page.js";
 
 type Settings = Pick<PagingSettings<unknown>, "concurrency" | "readAhead" | "gapless">;
 
@@ -14,7 +14,7 @@ export interface Eta {
   ms(records: number, pageSize: number): number | null;
 }
 
-export function createEta(pace: PageSource<unknown>["pace"], { concurrency, readAhead, gapless }: Settings): Eta {
+export function createEta(pace: PageSession<unknown>["pace"], { concurrency, readAhead, gapless }: Settings): Eta {
   /** When the consumer got the page that it holds. */
   let givenAt: number | undefined;
   let heldMs = 0;

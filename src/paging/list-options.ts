@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { checkInput } from "../core/check-input.js";
 import { callback, type RequestOptions, requestOptionsShape } from "../core/request-options.js";
 import { integer, lazy } from "../schemas/field.js";
 import { checkpointSchema } from "./checkpoint.js";
@@ -8,7 +7,7 @@ import type { PagingOptions } from "./page.js";
 /** The last argument of a method that lists: settings of each request, and how the list is read. */
 export interface ListOptions extends RequestOptions, PagingOptions {}
 
-const listOptionsSchema = /* @__PURE__ */ lazy(() =>
+export const listOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...requestOptionsShape(),
     readAhead: integer().min(0).optional(),
@@ -18,8 +17,3 @@ const listOptionsSchema = /* @__PURE__ */ lazy(() =>
     onProgress: callback().optional(),
   }),
 );
-
-/** Rejects options that are wrong, with an `InputValidationError`. */
-export function checkListOptions(method: string, options: ListOptions): void {
-  checkInput(method, listOptionsSchema, options);
-}

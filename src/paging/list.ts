@@ -1,12 +1,16 @@
+import type { z } from "zod";
 import type { Answer, CallRequest } from "../core/call.js";
+import { checkInput } from "../core/check-input.js";
+import { readNow } from "../core/copy-of.js";
+import { encodePayload } from "../core/payload.js";
 import type { Send } from "../core/pipeline.js";
-import { type Query, queryText } from "../core/query.js";
+import type { Query } from "../core/query.js";
 import type { RequestOptions } from "../core/request-options.js";
 import { InputValidationError } from "../errors/index.js";
-import { checkpointSchema } from "./checkpoint.js";
+import type { LazySchema } from "../schemas/field.js";
 import type { Allowance } from "./forecast.js";
-import { checkListOptions, type ListOptions } from "./list-options.js";
-import type { Page, PageRequest } from "./page.js";
+import { type ListOptions, listOptionsSchema } from "./list-options.js";
+import type { Page, PageRequest, PageSession } from "./page.js";
 import { Paginator } from "./paginator.js";
 import type { RecordKey } from "./seen-keys.js";
 
@@ -22,11 +26,14 @@ interface PageQuery {
 }
 
 /** A list of the service, as a resource describes it. */
-export interface List<T> {
+export interface List<T, Params> {
   /** The method that lists, for messages. */
   name: string;
-  /** Checks the arguments and gives the request without its page; throws an `InputValidationError`. */
-  request(name: string): { path: string; query: Query & PageQuery };
+  params: Params;
+  /** What the parameters have to be. */
+  schema: LazySchema<z.ZodObject>;
+  /** The request that checked arguments ask for, without its page; throws an `InputValidationError`. */
+  request(params: Params, options: ListOptions): { path: string; query: Query & PageQuery };
   options: ListOptions;
   answer(request: PageRequest): Answer<Page<T>>;
   maxPageSize: number;
@@ -35,63 +42,78 @@ export interface List<T> {
   stableSort?: string | undefined;
 }
 
-/** The records of a list. */
-export function paginatorOf<T>(send: Send, list: List<T>): Paginator<T> {
-  const { readAhead, concurrency, gapless, from: given, onProgress, ...requestOptions } = list.options ?? {};
-  // A copy, which what the caller does with the checkpoint afterwards does not change; nothing, if it is none.
-  const from = given && checkpointSchema().safeParse(given).data;
-  let latencyMs = Number.NaN;
-  const request = () => {
-    checkListOptions(list.name, list.options);
-    const { path, query } = list.request(list.name);
-    const sort = query.sort ?? (gapless ? list.stableSort : undefined);
-    return { path, query: { ...query, sort, page: query.page ?? 1, pageSize: query.pageSize ?? DEFAULT_PAGE_SIZE } };
-  };
+/** The records of a list. Parameters and options are read now: what the caller does with them afterwards has no effect. */
+export function paginatorOf<T, Params>(send: Send, list: List<T, Params>): Paginator<T> {
+  const readParams = readNow(list.params);
+  const readOptions = readNow(list.options);
   return new Paginator<T>({
     prepare: () => {
-      const { path, query } = request();
-      const name = nameOf(path, query);
-      if (from && from.list !== name) {
-        const message = `is a checkpoint of another list, ${from.list}; this one is ${name}`;
-        throw new InputValidationError(list.name, [{ path: ["from"], message }]);
-      }
-      return {
-        list: name,
-        from,
-        page: query.page,
-        pageSize: query.pageSize,
-        maxPageSize: list.maxPageSize,
-        readAhead: readAhead ?? 1,
-        concurrency: concurrency ?? 1,
-        gapless: gapless ?? false,
-        onProgress,
-        keyOf: list.keyOf,
-      };
+      const params = readParams();
+      const options = readOptions();
+      checkInput(list.name, listOptionsSchema, options, [], {
+        noun: "option",
+        other: { schema: list.schema, place: "the first argument" },
+      });
+      checkInput(list.name, list.schema, params, [], {
+        noun: "parameter",
+        other: { schema: listOptionsSchema, place: "the second argument" },
+      });
+      const { path, query } = list.request(params, options);
+      return openSession(send, list, path, query, options);
     },
-    fetch: (page, context) => {
-      const { path, query } = request();
-      const answer = list.answer(page);
-      const describe = (): CallRequest<Page<T>> => ({
+  });
+}
+
+/** One use of a list, with its request resolved. */
+function openSession<T>(
+  send: Send,
+  { name, answer, maxPageSize, keyOf, stableSort }: Omit<List<T, unknown>, "request">,
+  path: string,
+  wanted: Query & PageQuery,
+  { readAhead = 1, concurrency = 1, gapless = false, from, onProgress, ...requestOptions }: ListOptions,
+): PageSession<T> {
+  const { page = 1, pageSize = DEFAULT_PAGE_SIZE, sort = gapless ? stableSort : undefined } = wanted;
+  const { query } = encodePayload({ method: "GET", path, query: { ...wanted, sort, page, pageSize } });
+  const identity = identityOf(path, query);
+  if (from && from.list !== identity) {
+    const message = `is a checkpoint of another list, ${from.list}; this one is ${identity}`;
+    throw new InputValidationError(name, [{ path: ["from"], message }]);
+  }
+  let latencyMs = Number.NaN;
+  return {
+    list: identity,
+    from,
+    page,
+    pageSize,
+    maxPageSize,
+    readAhead,
+    concurrency,
+    gapless,
+    onProgress: onProgress && ((progress) => send.guard("onProgress", () => onProgress(progress))),
+    keyOf,
+    fetch: (request, { further, signal }) => {
+      const readPage = answer(request);
+      const call: CallRequest<Page<T>> = {
         method: "GET",
         path,
-        query: { ...query, ...page },
+        query: { ...query, ...request },
         answer: (response, call, check) => {
           const { sendingMs, readingMs } = call.spent;
           const tookMs = (sendingMs + readingMs) / call.attempts;
           latencyMs = Number.isNaN(latencyMs) ? tookMs : latencyMs + (tookMs - latencyMs) / SMOOTHED_OVER;
-          return answer(response, call, check);
+          return readPage(response, call, check);
         },
-        priority: context.further ? "low" : "normal",
-        bulk: context.further,
-      });
-      return send(describe, definedOf(requestOptions), context.signal);
+        priority: further ? "low" : "normal",
+        bulk: further,
+      };
+      return send.page(call, definedOf(requestOptions), signal);
     },
     pace: () => ({ latencyMs, ...allowanceOf(send.limiter()) }),
-  });
+  };
 }
 
 /** Path and parameters, whatever their order. */
-const nameOf = (path: string, query: Query) => `${path} ${JSON.stringify(Object.entries(queryText(query)).sort())}`;
+const identityOf = (path: string, query: Query) => `${path} ${JSON.stringify(Object.entries(query).sort())}`;
 
 /** What is left for pages, if all that is in use is pages; a pause is long enough for most slots to come back. */
 function allowanceOf({ reserved, snapshot }: ReturnType<Send["limiter"]>): Allowance {

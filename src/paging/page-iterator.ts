@@ -1,3 +1,4 @@
+import { callerError } from "../core/public-error.js";
 import type { Checkpoint } from "./checkpoint.js";
 import { createDelivery, type Given } from "./delivery.js";
 import { createEta, type Eta } from "./eta.js";
@@ -61,7 +62,7 @@ export function iteratePages<T>(
         // What fails because the iteration was ended has no one to tell.
         if (closed) return DONE;
         close();
-        throw error;
+        throw callerError(error);
       }
     },
     async return() {
@@ -82,21 +83,21 @@ export function iteratePages<T>(
   }
 
   function open(): AsyncGenerator<Given<T>, void> {
-    const settings = source.prepare();
-    const { page, pageSize, maxPageSize, gapless, from } = settings;
+    const session = source.prepare();
+    const { page, pageSize, maxPageSize, gapless, from } = session;
     started(iterator);
     consumed = from;
     const begin = from ? from.end : (page - 1) * Math.min(pageSize, maxPageSize);
-    const pace = createEta(() => source.pace(), settings);
+    const pace = createEta(() => session.pace(), session);
     eta = pace;
     const start: Start<T> = (plan, first) => {
-      const opened = createPageStream({ source, settings, plan, horizon: begin + limit });
+      const opened = createPageStream({ session, plan, horizon: begin + limit });
       stream = opened;
       if (closed) opened.close();
       opened.restart(first);
-      return { stream: opened, delivery: createDelivery(settings, opened, pace) };
+      return { stream: opened, delivery: createDelivery(session, opened, pace) };
     };
-    return gapless ? readLazily(settings, start) : readPlain(settings, start);
+    return gapless ? readLazily(session, start) : readPlain(session, start);
   }
 }
 

@@ -1,11 +1,10 @@
-import type { PageRequest, PageSource, PagingSettings } from "./page.js";
+import type { PageRequest, PageSession } from "./page.js";
 import type { PagePlan } from "./page-plan.js";
 import { PendingPage } from "./pending-page.js";
 import type { PageRead } from "./position.js";
 
 export interface PageStreamOptions<T> {
-  source: PageSource<T>;
-  settings: Pick<PagingSettings<T>, "readAhead" | "concurrency">;
+  session: Pick<PageSession<T>, "readAhead" | "concurrency" | "fetch">;
   plan: PagePlan;
   /** Nothing at or beyond this position is read ahead. */
   horizon: number;
@@ -38,8 +37,8 @@ export interface PageStream<T> {
   close(): void;
 }
 
-export function createPageStream<T>({ source, settings, plan, horizon }: PageStreamOptions<T>): PageStream<T> {
-  const { readAhead, concurrency } = settings;
+export function createPageStream<T>({ session, plan, horizon }: PageStreamOptions<T>): PageStream<T> {
+  const { readAhead, concurrency } = session;
   const ahead = concurrency > 1 ? Math.max(readAhead, concurrency) : readAhead;
   let pace = concurrency;
   let queue: PendingPage<T>[] = [];
@@ -143,7 +142,7 @@ export function createPageStream<T>({ source, settings, plan, horizon }: PageStr
     requests += 1;
     inFlight += 1;
     const fetch = async (signal: AbortSignal) => {
-      const page = await source.fetch(request, { ...context, signal });
+      const page = await session.fetch(request, { ...context, signal });
       answers += 1;
       knownEnd = page.totalCount;
       plan.learn(request, page);

@@ -93,7 +93,7 @@ export interface PagingOptions {
    */
   from?: Checkpoint | undefined;
   /**
-   * Called after each page. An error that it throws ends the iteration.
+   * Called after each page. An error in it is logged and changes nothing; a promise is not awaited.
    * @default none
    */
   onProgress?: ((progress: PagingProgress) => void) | undefined;
@@ -107,9 +107,16 @@ export interface PageRequest {
 
 /** What a paginator needs of the list that it reads. */
 export interface PageSource<T> {
-  /** Checks the caller's arguments; throws an `InputValidationError`. Called at the first use of each iteration. */
-  prepare(): PagingSettings<T>;
-  /** Fetches one page. `further` is false for the first page of an iteration, which is as urgent as any other call. */
+  /** Checks the caller's arguments; throws an `InputValidationError`. Called once for each use of the list. */
+  prepare(): PageSession<T>;
+}
+
+/** One use of a list: an iteration, one page, or an estimate. Its arguments are checked, and its request is resolved. */
+export interface PageSession<T> extends PagingSettings<T> {
+  /**
+   * Fetches one page. `further` is false for the first page of an iteration, which is as urgent as any other call. What it
+   * rejects with becomes the caller's error by `callerError`.
+   */
   fetch(request: PageRequest, context: { further: boolean; signal?: AbortSignal | undefined }): Promise<Page<T>>;
   /** How long a request takes, in ms, by the last ones, without waiting for its turn; and what the limiter allows. */
   pace(): { latencyMs: number } & Allowance;

@@ -1,10 +1,15 @@
-import { InputValidationError } from "../errors/index.js";
+import * as z from "zod";
+import { checkInput } from "../core/check-input.js";
+import { callerError } from "../core/public-error.js";
+import { integer, lazy } from "../schemas/field.js";
 import type { Checkpoint } from "./checkpoint.js";
 import { effortOf, forecastMs } from "./forecast.js";
-import type { Estimate, Page, PageSource } from "./page.js";
+import type { Estimate, Page, PageRequest, PageSession, PageSource } from "./page.js";
 import { iteratePages, type PageIterator } from "./page-iterator.js";
 import { sizeThatOverlaps } from "./position.js";
 import { iterateRecords } from "./record-iterator.js";
+
+const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
 
 /**
  * A list that is read page by page. Lazy: nothing is requested until it is used, and wrong arguments reject at the first use.
@@ -39,18 +44,17 @@ export class Paginator<T> implements AsyncIterable<T> {
 
   /** The one page that the parameters ask for, as served: exactly one request. */
   async page(): Promise<Page<T>> {
-    const { page, pageSize } = this.#source.prepare();
-    return await this.#source.fetch({ page, pageSize }, { further: false });
+    const session = this.#source.prepare();
+    return await fetchAlone(session, { page: session.page, pageSize: session.pageSize });
   }
 
   /**
    * All records in one array, or the first `limit` of them (a non-negative integer). With a limit no page is read ahead that
    * is not needed; `limit: 0` makes no request.
    */
-  async toArray({ limit }: { limit?: number | undefined } = {}): Promise<T[]> {
-    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
-      throw new InputValidationError("toArray", [{ path: ["limit"], message: "must be a non-negative integer" }]);
-    }
+  async toArray(options: { limit?: number | undefined } = {}): Promise<T[]> {
+    checkInput("toArray", toArraySchema, options, [], { noun: "option" });
+    const { limit } = options;
     const wanted = limit ?? Infinity;
     const records: T[] = [];
     if (wanted === 0) {
@@ -71,13 +75,14 @@ export class Paginator<T> implements AsyncIterable<T> {
    * rate limit.
    */
   async estimate(): Promise<Estimate> {
-    const { page, maxPageSize, gapless, concurrency, from, ...settings } = this.#source.prepare();
-    const { totalCount } = await this.#source.fetch({ page: 1, pageSize: 1 }, { further: false });
-    const asked = Math.min(settings.pageSize, maxPageSize);
+    const session = this.#source.prepare();
+    const { page, maxPageSize, gapless, concurrency, from } = session;
+    const { totalCount } = await fetchAlone(session, { page: 1, pageSize: 1 });
+    const asked = Math.min(session.pageSize, maxPageSize);
     const pageSize = gapless ? sizeThatOverlaps(asked, maxPageSize) : asked;
     const records = Math.max(0, totalCount - (from ? from.end : (page - 1) * asked));
     const effort = effortOf(records, { pageSize, gapless });
-    const { latencyMs, ...allowance } = this.#source.pace();
+    const { latencyMs, ...allowance } = session.pace();
     return { records, ...effort, durationMs: forecastMs(effort.requests, latencyMs / concurrency, allowance) };
   }
 
@@ -98,5 +103,14 @@ export class Paginator<T> implements AsyncIterable<T> {
 
   #iterate(limit?: number): PageIterator<T> {
     return iteratePages(this.#source, (iterator) => (this.#latest = iterator), limit);
+  }
+}
+
+/** A page that is not part of an iteration. */
+async function fetchAlone<T>(session: PageSession<T>, request: PageRequest): Promise<Page<T>> {
+  try {
+    return await session.fetch(request, { further: false });
+  } catch (error) {
+    throw callerError(error);
   }
 }

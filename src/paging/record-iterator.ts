@@ -11,7 +11,7 @@ export function iterateRecords<T>(
 ): AsyncIterableIterator<T, undefined, undefined> {
   let records: T[] = [];
   let index = 0;
-  /** The last call that had to wait for a page; later calls queue behind it. */
+  /** Settles when the last call that had to wait for a page has its result; later calls queue behind it. */
   let waiting: Promise<void> | undefined;
 
   const at = (): IteratorResult<T, undefined> => {
@@ -21,14 +21,25 @@ export function iterateRecords<T>(
     return { done: false, value };
   };
 
+  /** Only the caller awaits the promise of this function: the stack trace of an error would not lead to the caller otherwise. */
   const advance = async (): Promise<IteratorResult<T, undefined>> => {
-    while (index >= records.length) {
-      const result = await pages.next();
-      if (result.done === true) return DONE;
-      records = result.value.value;
-      index = 0;
+    const previous = waiting;
+    let finish = () => {};
+    const current = new Promise<void>((resolve) => (finish = resolve));
+    waiting = current;
+    try {
+      if (previous) await previous;
+      while (index >= records.length) {
+        const result = await pages.next();
+        if (result.done === true) return DONE;
+        records = result.value.value;
+        index = 0;
+      }
+      return at();
+    } finally {
+      if (waiting === current) waiting = undefined;
+      finish();
     }
-    return at();
   };
 
   return {
@@ -36,14 +47,7 @@ export function iterateRecords<T>(
       return this;
     },
     next() {
-      if (waiting === undefined && index < records.length) return Promise.resolve(at());
-      const result = waiting === undefined ? advance() : waiting.then(advance);
-      const arrived = () => {
-        if (waiting === settled) waiting = undefined;
-      };
-      const settled: Promise<void> = result.then(arrived, arrived);
-      waiting = settled;
-      return result;
+      return waiting === undefined && index < records.length ? Promise.resolve(at()) : advance();
     },
     async return() {
       records = [];

@@ -65,7 +65,7 @@ const shape = () => ({
     query: z.record(
       text(),
       z.union([text(), z.number(), flag(), z.date(), z.undefined()], {
-        error: "must be a text, number, boolean or Date",
+        error: "must be a string, number, boolean or Date",
       }),
     ),
     schema: z.custom(isStandardSchema, "must be a Standard Schema"),
@@ -85,7 +85,7 @@ const isKey = (key: unknown) => typeof key === "function" || (typeof key === "st
 const listSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...shape(),
-    ...optional({ maxPageSize: integer().min(1), key: z.custom(isKey, "must be a field or function") }),
+    ...optional({ maxPageSize: integer().min(1), key: z.custom(isKey, "must be a field name or a function") }),
   }),
 );
 
@@ -109,19 +109,17 @@ export function request<T>(send: Send, wanted: AnyRequest<T>, options?: RequestO
 
 /** What `client.paginate` does. */
 export function paginate<T>(send: Send, wanted: AnyList<T>, options: ListOptions = {}): Paginator<T> {
-  return paginatorOf<T>(send, {
+  return paginatorOf<T, AnyList<T>>(send, {
     name: "paginate",
-    request: () => {
-      checkInput("paginate", listSchema, wanted);
-      checkInput("paginate", pageQuerySchema, wanted.query ?? {}, ["query"]);
-      if (options.gapless && wanted.key === undefined) {
-        throw new InputValidationError("paginate", [{ path: ["key"], message: "is needed for gapless" }]);
+    params: wanted,
+    schema: listSchema,
+    request: ({ path, query = {}, key, maxPageSize }, { gapless }) => {
+      checkInput("paginate", pageQuerySchema, query, ["query"]);
+      if (gapless && key === undefined) {
+        throw new InputValidationError("paginate", [{ path: ["key"], message: "is required for gapless" }]);
       }
-      const paging = pageQuerySchema().parse(wanted.query ?? {});
-      return {
-        path: wanted.path,
-        query: { ...wanted.query, ...paging, pageSize: paging.pageSize ?? wanted.maxPageSize },
-      };
+      const paging = pageQuerySchema().parse(query);
+      return { path, query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize } };
     },
     options,
     answer: (page) => pageOfStandard<T>(wanted.schema)(page),

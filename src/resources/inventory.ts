@@ -71,13 +71,15 @@ export class Inventory {
   listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
     return paginatorOf(this.#send, {
       name: "inventory.listLots",
-      request: (name) => listRequest(name, "/Inventory", params),
+      params,
+      schema: inventoryListSchema,
+      request: (params) => listRequest("/Inventory", params),
       options,
       answer: lotPage,
       maxPageSize: MAX_PAGE_SIZE,
       keyOf: keyField("recNo"),
       stableSort: "recNo",
-    } satisfies List<Lot>);
+    } satisfies List<Lot, InventoryListParams>);
   }
 
   /**
@@ -89,13 +91,15 @@ export class Inventory {
   listStockLevels(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<StockLevel> {
     return paginatorOf(this.#send, {
       name: "inventory.listStockLevels",
-      request: (name) => listRequest(name, "/Inventory/StockLevels", params),
+      params,
+      schema: inventoryListSchema,
+      request: (params) => listRequest("/Inventory/StockLevels", params),
       options,
       answer: stockLevelPage,
       maxPageSize: MAX_PAGE_SIZE,
       keyOf: keyField("partNo"),
       stableSort: "partNo",
-    } satisfies List<StockLevel>);
+    } satisfies List<StockLevel, InventoryListParams>);
   }
 
   /**
@@ -162,9 +166,7 @@ export class Inventory {
   }
 }
 
-function listRequest(name: string, base: string, params: InventoryListParams) {
-  checkInput(name, inventoryListSchema, params);
-  const { wid, ...query } = params;
+function listRequest(base: string, { wid, ...query }: InventoryListParams) {
   return { path: wid === undefined ? base : base + path`/${wid}`, query };
 }
 

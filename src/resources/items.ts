@@ -43,17 +43,15 @@ export class Items {
   list(params: ItemListParams = {}, options: ListOptions = {}): Paginator<Item> {
     return paginatorOf(this.#send, {
       name: "items.list",
-      request: (name) => {
-        checkInput(name, itemListSchema, params);
-        const { includeDiscontinued, ...query } = params;
-        return { path: includeDiscontinued ? "/Item/All" : "/Item", query };
-      },
+      params,
+      schema: itemListSchema,
+      request: ({ includeDiscontinued, ...query }) => ({ path: includeDiscontinued ? "/Item/All" : "/Item", query }),
       options,
       answer: itemPage,
       maxPageSize: MAX_PAGE_SIZE,
       keyOf: keyField("partNo"),
       stableSort: "shortID",
-    } satisfies List<Item>);
+    } satisfies List<Item, ItemListParams>);
   }
 
   /**

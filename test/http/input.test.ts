@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { InputValidationError, type InventoryClient } from "../../src/index.js";
-import { envelope, ITEM, json, service } from "./service.js";
+import { CREDENTIALS, envelope, ITEM, json, LOT, service } from "./service.js";
 
 const on = service();
 
@@ -98,9 +98,90 @@ describe("wrong arguments are rejected, one issue a field, with nothing sent", (
     expect(error).toBeInstanceOf(InputValidationError);
     if (!InputValidationError.is(error)) return;
     expect(error.issues.map(({ path }) => path)).toEqual(paths);
-    for (const { message } of error.issues) expect(message).toMatch(/^(must|is|has|cannot|there is no|".*" cannot)/);
+    for (const { message } of error.issues)
+      expect(message).toMatch(/^(must|is|has|cannot|unknown|the argument is|".*" cannot)/);
     expect(on.seen).toEqual([]);
     expect(on.tokens).toBe(0);
+  });
+});
+
+describe("a message names the argument, what it must be, and what was given", () => {
+  it.each<[call: (client: Loose) => unknown, message: string]>([
+    [(c) => c.items.get(5), "items.get: shortID: must be a string, not 5"],
+    [(c) => c.items.get(), "items.get: shortID: is required"],
+    [(c) => c.items.create(), "items.create: the argument is required"],
+    [(c) => c.items.getByPartNo(1.5), "items.getByPartNo: partNo: must be an integer, not 1.5"],
+    [(c) => c.items.getByPartNo("7"), 'items.getByPartNo: partNo: must be an integer, not "7"'],
+    [(c) => c.inventory.receive({ ...receipt, units: 0 }), "inventory.receive: units: must be greater than 0, not 0"],
+    [
+      (c) => c.inventory.receive({ ...receipt, units: Infinity }),
+      "inventory.receive: units: must be a finite number, not Infinity",
+    ],
+    [
+      (c) => c.inventory.receive({ ...receipt, rFIDTag: "T" }),
+      'inventory.receive: unknown field "rFIDTag", did you mean "rfidTag"?',
+    ],
+    [(c) => c.items.update("X", null), "items.update: changes: must be an object, not null"],
+    [(c) => c.items.list({ direction: "asc" }).page(), 'items.list: direction: must be "ASC" or "DESC", not "asc"'],
+    [(c) => c.items.list({ pageSize: 0 }).page(), "items.list: pageSize: must be at least 1, not 0"],
+    [
+      (c) => c.items.list({ sort: "x".repeat(99), page: "y".repeat(99) }).page(),
+      `items.list: page: must be an integer, not "${"y".repeat(40)}…"`,
+    ],
+    [(c) => c.items.list({ pagesize: 5 }).page(), 'items.list: unknown parameter "pagesize", did you mean "pageSize"?'],
+    [(c) => c.items.list({ colour: 5 }).page(), 'items.list: unknown parameter "colour"'],
+    [
+      (c) => c.items.list({ gapless: true }).page(),
+      'items.list: unknown parameter "gapless": it belongs in the second argument',
+    ],
+    [
+      (c) => c.items.list({ signal: new AbortController().signal }).page(),
+      'items.list: unknown parameter "signal": it belongs in the second argument',
+    ],
+    [
+      (c) => c.inventory.listLots({}, { wid: 3 }).page(),
+      'inventory.listLots: unknown option "wid": it belongs in the first argument',
+    ],
+    [
+      (c) => c.items.list({}, { readahead: 1 }).page(),
+      'items.list: unknown option "readahead", did you mean "readAhead"?',
+    ],
+    [
+      (c) => c.paginate({ path: "/Orders", gapless: true }).page(),
+      'paginate: unknown parameter "gapless": it belongs in the second argument',
+    ],
+    [(c) => c.items.list().toArray({ limt: 5 }), 'toArray: unknown option "limt", did you mean "limit"?'],
+    [(c) => c.items.list().toArray({ limit: -1 }), "toArray: limit: must be at least 0, not -1"],
+    [(c) => c.items.get("X", { timeout: 5 }), 'GET /Item: unknown option "timeout", did you mean "timeoutMs"?'],
+    [
+      (c) => c.items.get("X", { timeoutMs: "5" }),
+      'GET /Item: timeoutMs: must be a number of ms greater than 0, not "5"',
+    ],
+    [
+      (c) => c.items.get("X", { retry: { retries: 5 } }),
+      'GET /Item: retry: unknown option "retries", did you mean "maxRetries"?',
+    ],
+    [
+      (c) => c.items.get("X", { retry: { maxRetries: -1 } }),
+      "GET /Item: retry.maxRetries: must be an integer of at least 0, or Infinity, not -1",
+    ],
+    [
+      (c) => c.items.get("X", { headers: { Authorization: "Basic mine" } }),
+      "GET /Item: headers.Authorization: is set by the client",
+    ],
+    [
+      (c) => c.items.get("X", { headers: { "x-key": ["mine"] } }),
+      "GET /Item: headers.x-key: must be a string, not an array",
+    ],
+    [(c) => c.items.get("X", { headers: "mine" }), "GET /Item: headers: must be an object, not a string"],
+    [(c) => c.items.get(CREDENTIALS), "items.get: shortID: must be a string, not an object"],
+    [
+      (c) => c.items.get("X", { timeoutMs: `${"x".repeat(30)}${CREDENTIALS.clientSecret}` }),
+      `GET /Item: timeoutMs: must be a number of ms greater than 0, not "${"x".repeat(30)}[redacted]"`,
+    ],
+  ])("%s", async (call, message) => {
+    const client: InventoryClient = on.client(json(ITEM));
+    await expect(call(client as unknown as Loose)).rejects.toMatchObject({ name: "InputValidationError", message });
   });
 });
 
@@ -115,4 +196,106 @@ it("the caller's objects are never changed", async () => {
   await client.items.list(frozen({ page: 1 }), frozen({ readAhead: 0 })).toArray();
   await client.request(frozen({ method: "POST", path: "/a", query: frozen({ b: 1 }), body: frozen({ c: 1 }) }));
   expect(on.seen).toHaveLength(5);
+});
+
+describe("arguments are read once", () => {
+  const pages = ({ target }: { target: string }) => {
+    const page = Number(new URLSearchParams(target.split("?")[1]).get("page"));
+    return Response.json(
+      envelope([{ ...LOT, recNo: page }], { page, pageSize: 1, pageCount: 3, totalCount: 3, hasMore: page < 3 }),
+    );
+  };
+
+  it("what the caller changes during an iteration has no effect on it", async () => {
+    const client = on.client(pages);
+    const params = { wid: 1, pageSize: 1, modifiedSince: new Date("2026-01-01"), sort: "recNo" };
+    const options = { readAhead: 0, headers: { "x-trace": "a" }, retry: { maxRetries: 1 }, timeoutMs: 5_000 };
+    for await (const { recNo } of client.inventory.listLots(params, options)) {
+      Object.assign(params, { wid: 2 + recNo, sort: "spot", pageSize: 250, unknown: true });
+      params.modifiedSince.setFullYear(2000);
+      options.headers["x-trace"] = "b";
+      Object.assign(options, { timeoutMs: -1, retry: "never" });
+    }
+    const [first, ...others] = on.seen;
+    expect(others).toHaveLength(2);
+    for (const { target, headers } of others) {
+      expect(target.replace(/\bpage=\d/, "page=1")).toBe(first?.target);
+      expect(headers["x-trace"]).toBe("a");
+    }
+  });
+
+  it("nor has what is changed after the list method was called, however often the list is used", async () => {
+    const client = on.client(pages);
+    const params = { wid: 1, pageSize: 1, modifiedSince: new Date("2026-01-01") };
+    const options = { headers: { "x-trace": "a" } };
+    const query = { since: new Date("2026-01-01"), pageSize: 1 };
+    const lots = client.inventory.listLots(params, options);
+    const others = client.paginate({ path: "/Orders", query }, options);
+    Object.assign(params, { wid: 2, pageSize: 0 });
+    params.modifiedSince.setTime(Number.NaN);
+    query.since.setTime(0);
+    query.pageSize = -1;
+    options.headers["x-trace"] = "b\n";
+    for (const list of [lots, others]) {
+      await list.toArray();
+      await list.page();
+      await list.estimate();
+    }
+    expect(on.seen).toHaveLength(10);
+    for (const { target, headers } of on.seen) {
+      expect(target).toMatch(/^\/(Inventory\/1|Orders)\?.*ince=2026-01-01T00%3A00%3A00.000Z/);
+      expect(headers["x-trace"]).toBe("a");
+    }
+  });
+
+  it("nor has what is changed after a call has begun", async () => {
+    const client = on.client(json({ shortID: "X" }));
+    const input = { shortID: "X", description: "d" };
+    const options = { headers: { "x-trace": "a" } };
+    const query = { on: new Date("2026-01-01") };
+    const body = { units: [1] };
+    const calls = [
+      client.items.create(input, options),
+      client.request({ method: "POST", path: "/Orders", query, body }, options),
+    ];
+    Object.assign(input, { shortID: "Y" });
+    options.headers["x-trace"] = "b";
+    query.on.setTime(0);
+    body.units.push(2);
+    await Promise.all(calls);
+    expect(on.seen.map(({ headers }) => headers["x-trace"])).toEqual(["a", "a"]);
+    expect(on.seen.map(({ target }) => target).sort()).toEqual(["/Item", "/Orders?on=2026-01-01T00%3A00%3A00.000Z"]);
+    expect(on.seen.map((request) => request.body).sort()).toEqual([
+      '{"shortID":"X","description":"d"}',
+      '{"units":[1]}',
+    ]);
+  });
+
+  it("nor has a change of the retry settings while a call waits for its next attempt", async () => {
+    const rateLimitDelayMs: [number, number] = [1, 2];
+    const retry = { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs };
+    const client = on.client((_, count) => (count < 3 ? Response.json({}, { status: 429 }) : Response.json(ITEM)), {
+      retry,
+    });
+    const call = client.items.get("X", { retry });
+    const other = client.items.get("Y");
+    rateLimitDelayMs.fill(3_600_000);
+    await Promise.all([call, other]);
+    expect(on.seen.length).toBeGreaterThan(2);
+  });
+
+  it("an argument that throws when it is read rejects, and nothing throws synchronously", async () => {
+    const client = on.client(json(ITEM));
+    const hostile = (): never => {
+      throw new Error("mine");
+    };
+    const params = {
+      get wid(): number {
+        return hostile();
+      },
+    };
+    await expect(client.inventory.listLots(params).toArray()).rejects.toThrow("mine");
+    await expect(client.inventory.listLots({}, params as object).page()).rejects.toThrow("mine");
+    expect(on.seen).toEqual([]);
+  });
 });

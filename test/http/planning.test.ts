@@ -71,6 +71,38 @@ describe("the estimate of a list", () => {
   });
 });
 
+describe("onProgress", () => {
+  it.each<[string, () => unknown]>([
+    [
+      "throws",
+      () => {
+        throw new Error("mine");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("mine"))],
+    ["throws what is no error", () => Promise.reject(undefined)],
+  ])("that %s is logged, and the iteration goes on", async (_, onProgress) => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    try {
+      const logged: string[] = [];
+      const error = (line: string) => void logged.push(line);
+      const logger = { debug() {}, info() {}, warn() {}, error };
+      const client = clientOf(createSandbox({ lots: 600 }), { logger });
+      for (const gapless of [false, true]) {
+        expect(await client.inventory.listLots({}, { gapless, onProgress }).toArray()).toHaveLength(600);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(logged).toHaveLength(6);
+      for (const line of logged) expect(line).toContain("onProgress");
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off("unhandledRejection", note);
+    }
+  });
+});
+
 /** Reads two pages of lots and ends in the third. */
 async function firstPages(client: InventoryClient): Promise<{ lots: number[]; checkpoint: Checkpoint }> {
   const list = client.inventory.listLots();

@@ -1,11 +1,11 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type ClientOptions, InventoryClient, StocklotError } from "../../src/index.js";
+import { type ClientOptions, InventoryClient, ResponseValidationError, StocklotError } from "../../src/index.js";
 import * as faults from "../support/faults.js";
 import { oddAnswer, oddBytes } from "../support/odd-answers.js";
 import { SmallService } from "../support/small-service.js";
-import { connect, SECRET, startServer } from "../support/with-server.js";
+import { connect, failureOf, SECRET, startServer } from "../support/with-server.js";
 
 const service = new SmallService();
 const item = service.items.get("BOLT") ?? {};
@@ -277,4 +277,107 @@ it("a fetch function that gives anything at all makes calls end in a typed error
     await endsWell(() => client.items.get("BOLT"));
     await endsWell(() => client.items.create({ shortID: "NUT" }));
   }
+});
+
+describe("a response that is not UTF-8", () => {
+  const damaged = Buffer.concat([Buffer.from('{"partNo":1,"shortID":"H'), Buffer.from([0xe4]), Buffer.from('-1"}')]);
+  const latin1 = Buffer.from(JSON.stringify({ ...item, shortID: "HÄ-1" }), "latin1");
+
+  it.each(MODES)("is a ResponseValidationError, with responseValidation %s", async (responseValidation) => {
+    for (const bytes of [damaged, latin1]) {
+      const client = clientAnswered(() => new Response(new Uint8Array(bytes)), { responseValidation });
+      for (const call of [
+        () => client.items.get("BOLT"),
+        () => client.items.list().page(),
+        () => client.items.update("BOLT", {}),
+        () => client.request({ method: "GET", path: "/Orders" }),
+      ]) {
+        await expect(call()).rejects.toMatchObject({
+          name: "ResponseValidationError",
+          message: expect.stringContaining("UTF-8"),
+        });
+      }
+    }
+  });
+
+  it("is still a success of a transaction, and still the error that its status says", async () => {
+    const bytes = new Uint8Array([0x22, 0xe4, 0x22]);
+    const client = clientAnswered(() => new Response(bytes), {});
+    expect(await client.inventory.receive(receipt)).toHaveProperty("body");
+    const refusing = clientAnswered(() => new Response(bytes, { status: 404 }), {});
+    await expect(refusing.items.get("BOLT")).rejects.toMatchObject({ name: "NotFoundError" });
+  });
+
+  it("is read as it is when it is UTF-8, with a byte order mark too", async () => {
+    const text = JSON.stringify({ ...item, shortID: "HÄ-1 ✓ 🔩 \ufffd" });
+    const client = clientAnswered(() => new Response(`\ufeff${text}`), {});
+    expect((await client.items.get("BOLT")).shortID).toBe("HÄ-1 ✓ 🔩 \ufffd");
+  });
+});
+
+describe("a response that is nested", () => {
+  const nest = (depth: number, leaf = "1") => `${"[".repeat(depth)}${leaf}${"]".repeat(depth)}`;
+  const withField = (right: object, value: string) => `${JSON.stringify(right).slice(0, -1)},"later":${value}}`;
+
+  it("up to 100 levels is passed through", async () => {
+    const client = clientAnswered(() => new Response(withField(item, nest(99))), {});
+    expect(JSON.stringify(await client.items.get("BOLT"))).toContain(nest(99));
+  });
+
+  it.each(MODES)("deeper is a ResponseValidationError, with responseValidation %s", async (responseValidation) => {
+    for (const depth of [100, 3_000, 300_000]) {
+      const client = clientAnswered(() => new Response(withField(item, nest(depth))), { responseValidation });
+      await expect(client.items.get("BOLT")).rejects.toMatchObject({
+        name: "ResponseValidationError",
+        message: expect.stringContaining("nested deeper than 100 levels"),
+      });
+    }
+  });
+
+  it("in any depth is still a success of a transaction, with the text as its body", async () => {
+    const client = clientAnswered(() => new Response(nest(3_000)), {});
+    expect(await client.inventory.receive(receipt)).toEqual({ body: nest(3_000) });
+  });
+
+  it.each([
+    ["arrays", 5_000_000, "[", "]"],
+    ["objects", 1_600_000, '{"a":', "}"],
+    ["numbers that a double cannot hold", 400_000, '{"a":9007199254740993,"b":', "}"],
+  ])("takes no longer than one of the same size that is not: %s", async (_, depth, open, close) => {
+    const deep = `${open.repeat(depth)}1${close.repeat(depth)}`;
+    const record = JSON.stringify(item);
+    const flat = `[${Array.from({ length: Math.ceil(deep.length / record.length) }, () => record).join()}]`;
+    const options = { maxResponseBytes: Infinity, timeoutMs: 60_000 };
+    const timed = async (body: string) => {
+      const client = clientAnswered(() => new Response(body), options);
+      await client.items.get("warm").catch(() => {});
+      const startedAt = performance.now();
+      await endsWell(() => client.request({ method: "GET", path: "/Orders" }));
+      return performance.now() - startedAt;
+    };
+    expect(await timed(deep)).toBeLessThan(3 * (await timed(flat)) + 100);
+  });
+});
+
+describe("what is wrong with a response is bounded", () => {
+  const key = "k".repeat(100_000);
+  const inexact = Array.from({ length: 3_000 }, () => `{"${key.slice(0, 1_000)}":9007199254740993}`);
+  it.each<[string, string]>([
+    ["a page of empty records", `{"value":[${"{},".repeat(300_000)}{}],"totalCount":1}`],
+    ["numbers that a double cannot hold", `{"value":[${inexact}]}`],
+    ["long names", `{"value":[${Array.from({ length: 50 }, () => `{"${key}":1e400}`)}]}`],
+    ["an array of nothing", `[${"null,".repeat(300_000)}null]`],
+  ])("%s", async (_, body) => {
+    for (const call of [
+      (client: InventoryClient) => client.items.list().page(),
+      (client: InventoryClient) => client.items.listByCategory(1),
+      (client: InventoryClient) => client.items.get("BOLT"),
+    ]) {
+      const error: unknown = await failureOf(call(clientAnswered(() => new Response(body), {})));
+      if (!(error instanceof ResponseValidationError)) throw error;
+      expect(error.issues.length).toBeLessThanOrEqual(100);
+      expect(JSON.stringify(error).length).toBeLessThan(300_000);
+      expect(error.message.length).toBeLessThan(5_000);
+    }
+  });
 });

@@ -17,7 +17,7 @@ const refusal = (options: object): string => {
 
 describe("client options that are refused", () => {
   it.each<[what: string, options: object, message: RegExp]>([
-    ["unknown", { timeout: 5 }, /timeout: there is no such field/],
+    ["unknown", { timeout: 5 }, /: unknown option "timeout", did you mean "timeoutMs"\?$/],
     ["unknown in retry", { retry: { retries: 5 } }, /retry/],
     ["unknown in rateLimit", { rateLimit: { request: 5 } }, /request/],
     ["unknown in hooks", { hooks: { onRequest: () => {} } }, /onRequest/],
@@ -55,6 +55,30 @@ describe("client options that are refused", () => {
 
   it("null", () => {
     expect(refusal(null as unknown as object)).toMatch(/client options/);
+  });
+});
+
+describe("the message about a wrong option", () => {
+  it.each<[options: object, message: string]>([
+    [{ baseURL: "https://inventory.test" }, 'unknown option "baseURL", did you mean "baseUrl"?'],
+    [{ clientID: "id" }, 'unknown option "clientID", did you mean "clientId"?'],
+    [{ secret: "canary" }, 'unknown option "secret", did you mean "clientSecret"?'],
+    [{ pool: 5 }, 'unknown option "pool"'],
+    [{ hooks: { onRequest: () => {} } }, 'hooks: unknown option "onRequest", did you mean "request"?'],
+    [{ retry: { retries: 5 } }, 'retry: unknown option "retries", did you mean "maxRetries"?'],
+    [{ timeoutMs: 0 }, "timeoutMs: must be a number of ms greater than 0, not 0"],
+    [{ timeoutMs: "canary-secret" }, "timeoutMs: must be a number of ms greater than 0, not a string"],
+    [{ responseValidation: "canary" }, 'responseValidation: must be "error", "warn" or "off", not a string'],
+    [{ clientSecret: 12_345_678 }, "clientSecret: must be a string, not a number"],
+    [{ rateLimit: "canary-secret" }, "rateLimit: must be an object or false, not a string"],
+  ])("%o", (options, message) => {
+    expect(refusal({ ...given, ...options })).toBe(`ConfigurationError: client options: ${message}`);
+  });
+
+  it("names the option of the rate limit", () => {
+    expect(refusal({ ...given, rateLimit: { reqests: 5 } })).toContain(
+      'rate limit: unknown option "reqests", did you mean "requests"?',
+    );
   });
 });
 

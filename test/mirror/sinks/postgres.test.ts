@@ -235,7 +235,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     [{ connectionString: "" }, "connectionString"],
     [{ connectionString: "x", pool: { query() {} } }, "exactly one of"],
     [{ pool: {} }, "pool: must be a Pool or a Client of pg"],
-    [{ connectionString: "x", table: "lots" }, "table: there is no such field"],
+    [{ connectionString: "x", table: "lots" }, 'unknown option "table"'],
   ])("refuses the options %j", (options, message) => {
     const make = () => Reflect.apply(postgresSink, undefined, [options]);
     expect(make).toThrow(ConfigurationError);

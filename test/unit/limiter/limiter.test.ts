@@ -430,7 +430,7 @@ describe("the options", () => {
   });
 
   const wrong: [name: string, options: unknown, message: RegExp][] = [
-    ["an unknown name", { request: 5 }, /no option "request"/],
+    ["an unknown name", { request: 5 }, /unknown option "request", did you mean "requests"\?/],
     ["no requests", { requests: 0 }, /requests must be/],
     ["half a request", { requests: 1.5 }, /requests must be/],
     ["text for a number", { requests: "100" }, /requests must be/],

@@ -1,4 +1,4 @@
-import type { Page, PageRequest, PageSource, PagingSettings } from "../../../src/paging/index.js";
+import type { Page, PageRequest, PageSession, PageSource, PagingSettings } from "../../../src/paging/index.js";
 
 export interface Lot {
   readonly recNo: number;
@@ -95,7 +95,7 @@ export class ChangingList {
     return this.#inFlight;
   }
 
-  source(settings: Partial<PagingSettings<Lot>> = {}): PageSource<Lot> {
+  source(settings: Partial<PagingSettings<Lot>> = {}): PageSource<Lot> & Pick<PageSession<Lot>, "fetch"> {
     const checked = {
       list: "/Inventory",
       from: undefined,
@@ -109,11 +109,15 @@ export class ChangingList {
       keyOf: (lot: Lot) => lot.recNo,
       ...settings,
     };
-    return {
-      prepare: () => checked,
+    const source: ReturnType<ChangingList["source"]> = {
+      prepare: () => ({
+        ...checked,
+        fetch: (request, context) => source.fetch(request, context),
+        pace: () => NO_LIMIT,
+      }),
       fetch: (request, { signal }) => this.#fetch(request, signal),
-      pace: () => NO_LIMIT,
     };
+    return source;
   }
 
   async #fetch(request: PageRequest, signal: AbortSignal | undefined): Promise<Page<Lot>> {

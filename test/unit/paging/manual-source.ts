@@ -1,4 +1,4 @@
-import type { Page, PageRequest, PageSource, PagingSettings } from "../../../src/paging/index.js";
+import type { Page, PageRequest, PageSession, PageSource, PagingSettings } from "../../../src/paging/index.js";
 import { type Lot, NO_LIMIT } from "./changing-list.js";
 
 /** A request that waits for the test to answer it. */
@@ -29,7 +29,7 @@ export class ManualSource implements PageSource<Lot> {
     return this.sent.map(({ request }) => request.page);
   }
 
-  prepare(): PagingSettings<Lot> {
+  prepare(): PageSession<Lot> {
     return {
       list: "/Inventory",
       from: undefined,
@@ -42,6 +42,8 @@ export class ManualSource implements PageSource<Lot> {
       onProgress: undefined,
       keyOf: (lot) => lot.recNo,
       ...this.#settings,
+      fetch: (request, context) => this.fetch(request, context),
+      pace: () => NO_LIMIT,
     };
   }
 
@@ -64,10 +66,6 @@ export class ManualSource implements PageSource<Lot> {
         },
       });
     });
-  }
-
-  pace() {
-    return NO_LIMIT;
   }
 
   /** Answers the request for a page. */

@@ -155,17 +155,6 @@ describe("progress", () => {
       expect(last).toMatchObject({ gapsRepaired: 0, duplicates: gapless ? 1 + 2 + 3 + 4 : 0 });
     }
   });
-
-  it("ends the iteration with the error that its callback throws", async () => {
-    const source = new ManualSource(600, {
-      onProgress: () => {
-        throw new Error("enough");
-      },
-    });
-    const result = new Paginator(source).toArray();
-    await Promise.all([expect(result).rejects.toThrow("enough"), source.answer(1)]);
-    expect(source.pages).toEqual([1]);
-  });
 });
 
 async function collect<T>(pages: AsyncIterable<Page<T>>): Promise<Page<T>[]> {

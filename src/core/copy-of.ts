@@ -1,0 +1,33 @@
+/** How deeply arguments are nested: options, `retry`, `rateLimitDelayMs`. What lies deeper is refused by their schemas. */
+const MAX_DEPTH = 3;
+
+/**
+ * Copies an argument, so that later changes of the caller's objects have no effect. What is neither data nor a `Date`, such
+ * as a function, a signal or an instance of a class, stays itself.
+ */
+export function copyOf<T>(value: T, depth?: number): T;
+export function copyOf(value: unknown, depth = 0): unknown {
+  if (value instanceof Date) return new Date(value);
+  if (depth > MAX_DEPTH) return value;
+  if (Array.isArray(value)) return value.map((entry) => copyOf(entry, depth + 1));
+  if (typeof value !== "object" || value === null || !isPlain(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, copyOf(entry, depth + 1)]));
+}
+
+/** Copies an argument now. An exception that reading it throws is thrown when the copy is used. */
+export function readNow<T>(value: T): () => T {
+  try {
+    const copy = copyOf(value);
+    return () => copy;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // An object of another realm, such as that of a test runner, has another `Object.prototype`.
+  return prototype === null || (typeof prototype === "object" && Object.getPrototypeOf(prototype) === null);
+}

@@ -1,0 +1,37 @@
+/** Longer names are not compared. */
+const MAX_LENGTH = 50;
+
+/** Says that a name is unknown, and which known one may have been meant. */
+export function unknownName(noun: string, name: string, known: readonly string[]): string {
+  const shown = JSON.stringify(name.length > MAX_LENGTH ? `${name.slice(0, MAX_LENGTH)}…` : name);
+  const nearest = nearestName(name, known);
+  return `unknown ${noun} ${shown}${nearest === undefined ? "" : `, did you mean "${nearest}"?`}`;
+}
+
+/** The known name that differs least, if it is near: a third of its letters at most, or one name is part of the other. */
+function nearestName(name: string, known: readonly string[]): string | undefined {
+  if (name.length > MAX_LENGTH) return undefined;
+  const wanted = name.toLowerCase();
+  const candidates = known.map((candidate) => {
+    const lower = candidate.toLowerCase();
+    const distance = editDistance(wanted, lower);
+    const isPart = Math.min(wanted.length, lower.length) > 2 && (lower.includes(wanted) || wanted.includes(lower));
+    return { candidate, distance, isNear: isPart || distance <= lower.length / 3 };
+  });
+  const [nearest] = candidates.filter(({ isNear }) => isNear).sort((a, b) => a.distance - b.distance);
+  return nearest?.candidate;
+}
+
+/** How many letters have to be added, removed or replaced (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [index, letter] of [...from].entries()) {
+    const next = [index + 1];
+    for (let column = 1; column <= to.length; column += 1) {
+      const replaced = (row[column - 1] ?? 0) + (letter === to[column - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}

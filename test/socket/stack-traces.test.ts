@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import { InputValidationError, type InventoryClient, StocklotError } from "../../src/index.js";
+import { type FaultServer, isToken } from "../support/fault-server.js";
+import * as faults from "../support/faults.js";
+import { connect, sleep, startServer } from "../support/with-server.js";
+
+const always = Number.POSITIVE_INFINITY;
+
+/** Each way of calling the service, in a named function of the caller's. */
+const WAYS: Record<string, (client: InventoryClient) => Promise<unknown>> = {
+  get: async function callsGet(client) {
+    return await client.items.get("BOLT");
+  },
+  receive: async function callsReceive(client) {
+    return await client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 });
+  },
+  request: async function callsRequest(client) {
+    return await client.request({ method: "GET", path: "/Item" });
+  },
+  "records of a list": async function readsRecords(client) {
+    for await (const _lot of client.inventory.listLots()) sleep(0);
+  },
+  "records of a gapless list": async function readsGapless(client) {
+    for await (const _lot of client.inventory.listLots({}, { gapless: true })) sleep(0);
+  },
+  "pages of a list": async function readsPages(client) {
+    for await (const _page of client.inventory.listLots().pages()) sleep(0);
+  },
+  "one page": async function readsOnePage(client) {
+    return await client.inventory.listLots().page();
+  },
+  "an array": async function readsArray(client) {
+    return await client.inventory.listLots().toArray();
+  },
+  "an estimate": async function estimates(client) {
+    return await client.inventory.listLots().estimate();
+  },
+  paginate: async function paginates(client) {
+    for await (const _record of client.paginate({ path: "/Inventory", key: "recNo" })) sleep(0);
+  },
+};
+
+const FAILURES: Record<string, (server: FaultServer) => void> = {
+  "refused credentials": (server) => server.plan(faults.status(401), { on: isToken, times: always }),
+  "a token endpoint that is down": (server) => server.plan(faults.dropped(), { on: isToken, times: always }),
+  "a token response that is no JSON": (server) => server.plan(faults.html(), { on: isToken, times: always }),
+  "403": (server) => server.plan(faults.status(403), { times: always }),
+  "a lost connection": (server) => server.plan(faults.dropped(), { times: always }),
+  "a response that is cut short": (server) => server.plan(faults.truncated(), { times: always }),
+  "a timeout": (server) => server.plan(faults.hang({ applies: false }), { times: always }),
+};
+
+const rejection = async (promise: Promise<unknown>): Promise<StocklotError> => {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof StocklotError) return error;
+    throw error;
+  }
+  return expect.fail("no failure");
+};
+
+const client = (server: FaultServer) => connect(server, { retry: false, timeoutMs: 200, rateLimit: false });
+
+describe.each(Object.keys(FAILURES))("the stack trace of an error from %s", (failure) => {
+  it.each(Object.entries(WAYS))("contains the caller's line: %s", async (_, way) => {
+    const server = await startServer();
+    FAILURES[failure]?.(server);
+    const caller = client(server);
+    const results = await Promise.allSettled([way(caller)]);
+    const [result] = results;
+    if (result?.status !== "rejected") {
+      // A transaction is a success whatever its body.
+      expect([way.name, failure]).toEqual(["callsReceive", expect.any(String)]);
+      return;
+    }
+    expect(result.reason).toBeInstanceOf(StocklotError);
+    expect(result.reason.stack).toContain(result.reason.message.slice(0, 20));
+    expect(result.reason.stack).toMatch(new RegExp(`${way.name}.*stack-traces\\.test`));
+    expect(Object.keys(result.reason)).not.toContain("stack");
+  });
+});
+
+it("calls that fail with one token refresh get an error of their own each, with their own caller's line", async () => {
+  async function first(client: InventoryClient) {
+    return await client.items.get("BOLT");
+  }
+  async function second(client: InventoryClient) {
+    return await client.inventory.listLots().toArray();
+  }
+  for (const plan of Object.keys(FAILURES).slice(0, 3)) {
+    const server = await startServer();
+    FAILURES[plan]?.(server);
+    const caller = client(server);
+    const calls = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? first : second));
+    const errors = await Promise.all(calls.map((call) => rejection(call(caller))));
+    expect(new Set(errors).size).toBe(10);
+    expect(new Set(errors.map(({ message }) => message)).size).toBe(1);
+    for (const [index, error] of errors.entries()) expect(error.stack).toContain(`${calls[index]?.name} (`);
+    expect(server.tokenRequests).toBe(1);
+  }
+});
+
+it("a page that failed while the page before it was in use is reported with the line that asked for it", async () => {
+  const server = await startServer();
+  for (let number = 0; number < 600; number += 1) server.service.addLot({});
+  async function consumes(client: InventoryClient) {
+    for await (const { page } of client.inventory.listLots().pages()) {
+      if (page === 1) server.plan(faults.status(403), { times: always });
+      await sleep(50);
+    }
+  }
+  const error = await rejection(consumes(client(server)));
+  expect(error.name).toBe("PermissionError");
+  expect(error.stack).toContain("consumes (");
+});
+
+it("invalid arguments are reported with the line that uses the list, with an error of its own for each use", async () => {
+  const list = client(await startServer()).inventory.listLots({ page: 0 });
+  const uses = {
+    records: async function usesRecords() {
+      for await (const _lot of list) sleep(0);
+    },
+    pages: async function usesPages() {
+      for await (const _page of list.pages()) sleep(0);
+    },
+    array: async function usesArray() {
+      return await list.toArray();
+    },
+    page: async function usesPage() {
+      return await list.page();
+    },
+    estimate: async function usesEstimate() {
+      return await list.estimate();
+    },
+  };
+  const errors: unknown[] = [];
+  for (const use of Object.values(uses)) {
+    const error = await rejection(use());
+    expect(error).toBeInstanceOf(InputValidationError);
+    expect(error.stack).toContain(`${use.name} (`);
+    errors.push(error);
+  }
+  expect(new Set(errors).size).toBe(5);
+});
