@@ -33,6 +33,8 @@ export interface Send {
   <T>(request: () => CallRequest<T>, options?: RequestOptions, leave?: AbortSignal): Promise<T>;
   /** What tells how much the rate limit allows. */
   limiter(): Pick<RateLimiter, "snapshot" | "reserved">;
+  /** Aborted when the client is closed. */
+  readonly closed: AbortSignal;
 }
 
 export interface Pipeline {
@@ -52,6 +54,7 @@ export function createPipeline(own: PipelineOptions): Pipeline {
   const calls = new Set<Call>();
   let whenIdle: (() => void) | undefined;
   let closing: Promise<void> | undefined;
+  const closed = new AbortController();
   const tools: AttemptTools = {
     ...own,
     tokens: own.tokens((request, lifetime) => run(request, new Call(request, encodePayload(request), own, lifetime))),
@@ -70,10 +73,11 @@ export function createPipeline(own: PipelineOptions): Pipeline {
           return Promise.reject(error);
         }
       },
-      { limiter: () => own.limiter },
+      { limiter: () => own.limiter, closed: closed.signal },
     ),
     close() {
       closing ??= close();
+      closed.abort();
       return closing;
     },
   };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   type ClientOptions,
+  type FindOptions,
   type InventoryClient,
   NotFoundError,
   OutcomeUnknownError,
@@ -19,6 +20,8 @@ const fitting = { shortID: "BOLT", units: 12.5, wID: 3, spot: "A-01", serial: "S
 
 const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
 const HOUR_MS = 3_600_000;
+/** The request has settled already. */
+const ONCE: FindOptions = { settleMs: 0 };
 
 async function unknownOf(call: Promise<unknown>): Promise<OutcomeUnknownError> {
   const error = await failureOf(call);
@@ -53,32 +56,44 @@ describe("findReceipt", () => {
   it("says not applied when the request was lost", async () => {
     const { server, client } = await setUp();
     const error = await lostBefore(server, client);
-    expect(await client.inventory.findReceipt(error)).toEqual({ outcome: "not-applied", lots: [] });
+    expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
   });
 
   it.each([
     ["of another item", { shortID: "NUT" }],
-    ["of other units", { units: 12 }],
-    ["in another warehouse", { wID: 4 }],
-    ["at another spot", { spot: "A-02" }],
-    ["with another serial", { serial: "S-2" }],
-    ["without a serial", { serial: "" }],
     ["of an hour ago", { received: ago(HOUR_MS) }],
   ])("is not misled by a lot %s", async (_, difference) => {
     const { server, client } = await setUp();
     const error = await lostBefore(server, client);
     server.service.addLot({ ...fitting, ...difference });
-    expect(await client.inventory.findReceipt(error)).toEqual({ outcome: "not-applied", lots: [] });
+    expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
   });
 
-  it("looks at the second serial and the tag where they were given", async () => {
+  it.each([
+    ["has other units, as if partly issued", { units: 12 }],
+    ["is in another warehouse, as if moved", { wID: 4 }],
+    ["is at another spot, as if moved", { spot: "A-02" }],
+    ["has another serial", { serial: "S-2" }],
+    ["has no serial", { serial: "" }],
+    ["has another second serial", { serial2: "Y" }],
+    ["has no tag", { rFIDTag: null }],
+    ["has a remark cut short", { remark: "by tru" }],
+    ["has no remark", { remark: "" }],
+    ["belongs to another job", { jobID: 8 }],
+    ["has its SKU in another case, and other units", { shortID: " bolt", units: 1 }],
+    ["does not tell when it was received", { received: "just now", units: 12 }],
+  ])("says ambiguous when a lot of the item %s", async (_, difference) => {
     const { server, client } = await setUp();
-    const error = await lostBefore(server, client, { ...RECEIPT, serial2: "X", rfidTag: "T" });
-    server.service.addLot({ ...fitting, serial2: "Y", rFIDTag: "T" });
-    server.service.addLot({ ...fitting, serial2: "X", rFIDTag: null });
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "not-applied" });
-    server.service.addLot({ ...fitting, serial2: "X", rFIDTag: "T" });
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
+    const receipt = { ...RECEIPT, serial2: "X", rfidTag: "T", remark: "by truck", jobid: 7 };
+    const error = await lostBefore(server, client, receipt);
+    const lot = { ...fitting, serial2: "X", rFIDTag: "T", remark: "by truck", jobID: 7 };
+    server.service.addLot({ ...lot, ...difference });
+    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome: "ambiguous", lots: [difference] });
+    server.service.addLot({ ...lot, shortID: "bolt ", remark: " by truck " });
+    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({
+      outcome: "applied",
+      lots: [{ remark: " by truck " }],
+    });
   });
 
   it("says ambiguous when there are two lots that fit", async () => {
@@ -94,7 +109,8 @@ describe("findReceipt", () => {
     await client.inventory.receive(PLAIN);
     const error = await lostBefore(server, client, PLAIN);
     await client.inventory.receive(PLAIN);
-    expect(await client.inventory.findReceipt(error)).toEqual({ outcome: "not-applied", lots: [] });
+    await client.inventory.receive({ ...PLAIN, units: 1 });
+    expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
     const other = await lostAfter(server, client, PLAIN);
     expect(await client.inventory.findReceipt(other)).toMatchObject({ outcome: "applied" });
   });
@@ -147,7 +163,7 @@ describe("findReceipt", () => {
     if (lot) lot.received = atService(-1_500);
     expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
     if (lot) lot.received = atService(60_000);
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "not-applied" });
+    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome: "not-applied" });
   });
 
   it("reads no further than to lots that are older, and the whole list where it is not newest first", async () => {
@@ -180,7 +196,7 @@ describe("findReceipt", () => {
     for (const error of [ofMove, new Error("x"), undefined]) {
       expect(await failureOf(client.inventory.findReceipt(error as OutcomeUnknownError))).toMatchObject({
         name: "InputValidationError",
-        issues: [{ path: ["error"] }],
+        issues: [{ path: ["sent"] }],
       });
     }
   });
@@ -199,7 +215,7 @@ describe("findCreated", () => {
   it("says not applied when there is no such item", async () => {
     const { server, client } = await setUp();
     server.plan(faults.dropped());
-    expect(await client.items.findCreated(await lost(client))).toEqual({ outcome: "not-applied" });
+    expect(await client.items.findCreated(await lost(client), ONCE)).toEqual({ outcome: "not-applied" });
   });
 
   it("says not applied when the item was there before", async () => {
