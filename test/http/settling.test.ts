@@ -577,7 +577,7 @@ describe("the evidence that a receipt was not applied", () => {
       shortID: "NUT",
       received: at(600_000 - index),
     }));
-    lots.splice(252, 0, { ...LOT, recNo: 1, units: 50, received: at(600_000 - 252) });
+    lots.splice(251, 0, { ...LOT, recNo: 1, units: 50, received: at(600_000 - 251) });
     let requests = 0;
     meet(async (request, send) => {
       if (!isList(request)) return send();
