@@ -6,10 +6,11 @@ import {
   NotFoundError,
   OutcomeUnknownError,
   type ReceiveInput,
+  type RequestOptions,
 } from "../../src/index.js";
 import type { FaultServer } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, failureOf, startServer } from "../support/with-server.js";
+import { connect, failureOf, sleep, startServer } from "../support/with-server.js";
 import { WRITES } from "../support/writes.js";
 
 const RECEIPT: ReceiveInput = { itemID: "BOLT", units: 12.5, wid: 3, reasonCode: 1, spot: "A-01", serial: "S-1" };
@@ -51,6 +52,44 @@ describe("findReceipt", () => {
     const error = await lostAfter(server, client);
     const found = await client.inventory.findReceipt(error);
     expect(found).toMatchObject({ outcome: "applied", lots: [{ ...fitting, recNo: server.service.lots[0]?.recNo }] });
+  });
+
+  it.each<[string, faults.Fault, RequestOptions]>([
+    ["the gateway's 504", faults.status(504), {}],
+    ["a timeout", faults.hang({ applies: false }), { timeoutMs: 100 }],
+    ["a dropped connection", faults.cutChunks(), {}],
+  ])("finds a receipt that the service applies after %s", async (_, fault, options) => {
+    const { server, client } = await setUp();
+    server.plan({ ...fault, applies: false });
+    const error = await unknownOf(client.inventory.receive(RECEIPT, options));
+    const receipt = server.seen.at(-1);
+    const found = client.inventory.findReceipt(JSON.parse(JSON.stringify(error)).request, { settleMs: 4_000 });
+    await sleep(300);
+    if (receipt) server.service.answer(receipt);
+    expect(await found).toMatchObject({ outcome: "applied", lots: [fitting] });
+    expect(server.effects("receive")).toBe(1);
+    expect(server.seen.filter(({ path }) => path === "/Inventory")).toHaveLength(2);
+  });
+
+  it("looks once more after the request has settled", async () => {
+    const { server, client } = await setUp();
+    const error = await lostBefore(server, client);
+    expect(await client.inventory.findReceipt(error, { settleMs: 700 })).toEqual({ outcome: "not-applied", lots: [] });
+    expect(Date.now()).toBeGreaterThanOrEqual(error.request.sentAt + 700);
+    expect(server.seen.filter(({ path }) => path === "/Inventory")).toHaveLength(2);
+  });
+
+  it("compares every field that receipts and lots share", async () => {
+    const { server, client } = await setUp();
+    const error = await lostAfter(server, client, {
+      ...RECEIPT,
+      serial2: "X",
+      rfidTag: "T",
+      remark: "pallet 7",
+      jobid: 4,
+    });
+    const lots = [{ serial2: "X", rFIDTag: "T", remark: "pallet 7", jobID: 4 }];
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied", lots });
   });
 
   it("says not applied when the request was lost", async () => {
