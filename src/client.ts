@@ -17,6 +17,7 @@ import { type ClientOptions, checkOptions, connectionOf } from "./options.js";
 import type { ListOptions } from "./paging/list-options.js";
 import type { Paginator } from "./paging/paginator.js";
 import { type AnyList, type AnyRequest, paginate, request } from "./resources/any-endpoint.js";
+import { bindMethods } from "./resources/bind-methods.js";
 import { Inventory } from "./resources/inventory.js";
 import { Items } from "./resources/items.js";
 import { VERSION } from "./version.js";
@@ -77,6 +78,7 @@ export class InventoryClient {
     });
     this.items = new Items(this.#pipeline.send);
     this.inventory = new Inventory(this.#pipeline.send);
+    bindMethods(this, InventoryClient);
   }
 
   /** The state of the rate limiter at this moment. */

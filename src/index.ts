@@ -65,6 +65,7 @@ export type { FoundReceipt } from "./resources/find-receipt.js";
 export type { Inventory, TransactionResult } from "./resources/inventory.js";
 export type { CreatedItem, DiscontinuedItem, UpdatedItem } from "./resources/item-status.js";
 export type { Items } from "./resources/items.js";
+export type { FindOptions } from "./resources/look-until-settled.js";
 export { parseServiceDate } from "./schemas/date.js";
 export type { Item } from "./schemas/item.js";
 export type { CreateItemInput, ItemChanges } from "./schemas/item-input.js";

@@ -42,6 +42,8 @@ export interface Send {
   guard(what: string, run: () => unknown): void;
   /** What tells how much the rate limit allows. */
   limiter(): Pick<RateLimiter, "snapshot" | "reserved">;
+  /** Aborted when the client is closed. */
+  readonly closed: AbortSignal;
 }
 
 export interface Pipeline {
@@ -64,6 +66,7 @@ export function createPipeline(own: PipelineOptions): Pipeline {
   const calls = new Set<Call>();
   let whenIdle: (() => void) | undefined;
   let closing: Promise<void> | undefined;
+  const closed = new AbortController();
   const tools: AttemptTools = {
     ...own,
     waits: new LongWaits(reportWait),
@@ -91,10 +94,12 @@ export function createPipeline(own: PipelineOptions): Pipeline {
           run(request, callOf(request, options, signal), true),
         guard: (what: string, callback: () => unknown) => own.reporter.guard(what, callback),
         limiter: () => own.limiter,
+        closed: closed.signal,
       },
     ),
     close() {
       closing ??= close();
+      closed.abort();
       return closing;
     },
   };

@@ -1,54 +1,57 @@
-import * as z from "zod";
 import type { RequestOptions } from "../core/request-options.js";
 import { fieldOf } from "../errors/field-of.js";
 import { NotFoundError } from "../errors/index.js";
-import { lazy, text } from "../schemas/field.js";
 import type { Item } from "../schemas/item.js";
+import { type FindOptions, type Look, lookUntilSettled } from "./look-until-settled.js";
 import { SendingTime } from "./moment.js";
-import { sentRequest } from "./sent-request.js";
+import { isRedacted, isSameSku, isSameValue } from "./same-value.js";
+import type { SentCreation } from "./sent-request.js";
 
-/** What became of the creation of an item whose answer was lost. */
+/** What became of the creation of an item whose response was lost. */
 export interface FoundItem {
   /**
-   * - `applied`: the item is there as it was sent, and was created after that.
-   * - `not-applied`: there is no such item, or it was there before; if the service was still at it, it may come yet.
-   * - `ambiguous`: the item is there, but differs from what was sent, or it cannot be told when it was created.
+   * - `applied`: the item exists as it was sent, and was created after that.
+   * - `not-applied`: the item existed before, or the request has settled and there is no such item. It can be sent again.
+   * - `ambiguous`: the item exists, but differs from what was sent, or it cannot be told when it was created.
    */
   outcome: "applied" | "not-applied" | "ambiguous";
   /** The item with this SKU, if there is one. */
   item?: Item;
 }
 
-const creationSchema = /* @__PURE__ */ lazy(() => z.looseObject({ shortID: text() }));
-
-type Creation = z.infer<ReturnType<typeof creationSchema>>;
-
-/** Looks for the item that the creation which an error tells of may have made. */
-export async function findCreated(
-  error: unknown,
-  get: (shortID: string, options: RequestOptions) => Promise<Item>,
-  options: RequestOptions,
-): Promise<FoundItem> {
-  const { body: creation, sentAt } = sentRequest("items.findCreated", error, {
-    path: "/Item",
-    what: "create",
-    schema: creationSchema,
-  });
-  const time = new SendingTime(sentAt);
-  try {
-    return judgeItem(await get(creation.shortID, time.watching(options)), creation, time);
-  } catch (failure) {
-    if (failure instanceof NotFoundError) return { outcome: "not-applied" };
-    throw failure;
-  }
+export interface CreationSearch {
+  sent: SentCreation;
+  options: FindOptions;
+  /** Aborted when the client is closed. */
+  closed: AbortSignal;
+  get(shortID: string, options: RequestOptions): Promise<Item>;
 }
 
-/** Whether an item is the one that was to be created. A SKU is given once, so an older item has kept this one out. */
-function judgeItem(item: Item, creation: Creation, time: SendingTime): FoundItem {
+/** Looks for an item until it is found or the request has settled. */
+export async function findCreated({ sent, options, closed, get }: CreationSearch): Promise<FoundItem> {
+  const { body: creation, sentAt } = sent;
+  // Its SKU is not known any more, and another one would not be found.
+  if (isRedacted(creation.shortID)) return { outcome: "ambiguous" };
+  const time = new SendingTime(sentAt);
+  const look = async (requestOptions: RequestOptions): Promise<Look<FoundItem>> => {
+    try {
+      const item = await get(creation.shortID, time.watching(requestOptions));
+      return { found: { outcome: judge(item, creation, time), item }, isFinal: true };
+    } catch (error) {
+      if (error instanceof NotFoundError) return { found: { outcome: "not-applied" }, isFinal: false };
+      throw error;
+    }
+  };
+  return lookUntilSettled({ method: "items.findCreated", sentAt, closed }, options, look);
+}
+
+/** A SKU is unique, so an older item with it has kept the new one out. */
+function judge(item: Item, creation: SentCreation["body"], time: SendingTime): FoundItem["outcome"] {
+  if (!isSameSku(item.shortID, creation.shortID)) return "ambiguous";
   const order = time.compare(item.created);
-  if (order === "before") return { outcome: "not-applied", item };
+  if (order === "before" && time.isKnown) return "not-applied";
   const isAsSent = Object.entries(creation).every(
-    ([field, value]) => !Object.hasOwn(item, field) || fieldOf(item, field) === value,
+    ([field, value]) => field === "shortID" || !Object.hasOwn(item, field) || isSameValue(value, fieldOf(item, field)),
   );
-  return { outcome: order === "after" && isAsSent ? "applied" : "ambiguous", item };
+  return order === "after" && isAsSent ? "applied" : "ambiguous";
 }

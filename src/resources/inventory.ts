@@ -8,7 +8,7 @@ import type { Send } from "../core/pipeline.js";
 import { readText } from "../core/read-json.js";
 import { reportIssues } from "../core/report-issues.js";
 import type { RequestOptions } from "../core/request-options.js";
-import type { OutcomeUnknownError } from "../errors/index.js";
+import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
 import { keyField, type List, paginatorOf } from "../paging/list.js";
 import type { ListOptions } from "../paging/list-options.js";
 import { pageOf } from "../paging/page-answer.js";
@@ -25,8 +25,11 @@ import {
   type ReceiveInput,
   receiveSchema,
 } from "../schemas/transaction.js";
-import type { FoundReceipt } from "./find-receipt.js";
+import { bindMethods } from "./bind-methods.js";
+import { type FoundReceipt, findReceipt } from "./find-receipt.js";
+import { type FindOptions, readFindOptions } from "./look-until-settled.js";
 import { recordNumber } from "./record-number.js";
+import { sentReceipt } from "./sent-request.js";
 
 /** What `receive`, `move` and `issue` give. */
 export interface TransactionResult {
@@ -40,10 +43,11 @@ const MAX_PAGE_SIZE = 250;
 
 const RECEIPTS_REMEMBERED = 1_000;
 
-const COMPARE_LOTS = "Compare the lots of the item with what they were before you send it again.";
+const COMPARE_LOTS =
+  "It may still be under way: before you resend it, wait a minute and compare the lots of the item with what they were.";
 /** What to do after an unknown outcome. */
 const AFTERWARDS = {
-  Receive: "Ask client.inventory.findReceipt(error) before you send it again.",
+  Receive: 'Resend it only if client.inventory.findReceipt(error) reports "not-applied", which takes up to a minute.',
   Move: COMPARE_LOTS,
   Issue: COMPARE_LOTS,
 };
@@ -54,12 +58,13 @@ const stockLevelPage = /* @__PURE__ */ pageOf(stockLevelSchema);
 /** Lots, stock levels, and the three stock transactions. Source: service interface, "GET /Inventory" and following. */
 export class Inventory {
   readonly #send: Send;
-  /** The receipts that this client knows to have been applied: a lot of theirs is not that of another one. */
+  /** The lots of receipts that this client knows to have been applied: they do not belong to another one. */
   readonly #receipts = new Set<number>();
 
   /** @internal */
   constructor(send: Send) {
     this.#send = send;
+    bindMethods(this, Inventory);
   }
 
   /**
@@ -106,7 +111,8 @@ export class Inventory {
    * Books stock in. Never sent twice where it may have been applied.
    *
    * Source: `POST /Inventory/Receive`.
-   * @throws OutcomeUnknownError when it was sent and no answer came: ask {@link findReceipt} before sending it again.
+   * @throws OutcomeUnknownError if it was sent and no usable response came: resend it only if {@link findReceipt} reports
+   * "not-applied".
    */
   async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
     const result = await this.#transact("Receive", receiveSchema, input, options);
@@ -117,19 +123,31 @@ export class Inventory {
   }
 
   /**
-   * Looks through the newest lots for the receipt that a `receive` of unknown outcome may have made: the same item,
-   * warehouse and units, the same serials, tag and spot where they were given, received after it was sent. Takes one
-   * request for each 250 lots that came since. `options` apply to each of them.
+   * Looks for the lot of a `receive` of unknown outcome: all fields that receipts and lots share are compared, and the lot
+   * must have been received after the request was sent.
    *
-   * It cannot know whether a receipt that is not there is still under way: wait, and ask again. Nor can it tell the lot
-   * from one just like it that somebody else received at the same time, or recognise one that has been moved, issued
-   * from or changed since. Give each receipt a `serial` of its own, and these doubts are gone.
+   * The service may still be working on a request that timed out. So "not-applied" is reported only once `settleMs` has
+   * passed since the request was sent; until then the newest lots are read again after 1, 2, 4, 8 … s. Each look takes one
+   * request for every 250 lots received since. `options` apply to each request, except `settleMs` and `totalTimeoutMs`.
    *
-   * @throws InputValidationError when the error is not the `OutcomeUnknownError` of a `receive`.
+   * Other receipts of the same item make the outcome "ambiguous" unless this client knows them, and an identical one, made
+   * by somebody else at the same time, can be mistaken for this one. A `serial` or a `remark` of its own for each receipt
+   * prevents the latter.
+   *
+   * @param sent the `OutcomeUnknownError`, or its `request` as restored from JSON
+   * @throws InputValidationError if `sent` is neither the `OutcomeUnknownError` of a `receive` nor its request.
+   * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
-  async findReceipt(error: OutcomeUnknownError, options: RequestOptions = {}): Promise<FoundReceipt> {
-    const { findReceipt } = await import("./find-receipt.js");
-    return findReceipt(error, this.#receipts, (...list) => this.listLots(...list), options);
+  async findReceipt(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundReceipt> {
+    const receipt = sentReceipt(sent);
+    const settings = readFindOptions("inventory.findReceipt", options);
+    return findReceipt({
+      sent: receipt,
+      options: settings,
+      closed: this.#send.closed,
+      listLots: (...list) => this.listLots(...list),
+      ofOthers: this.#receipts,
+    });
   }
 
   /**

@@ -4,7 +4,7 @@ import { checkInput } from "../core/check-input.js";
 import { path } from "../core/path.js";
 import type { Send } from "../core/pipeline.js";
 import type { RequestOptions } from "../core/request-options.js";
-import type { OutcomeUnknownError } from "../errors/index.js";
+import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
 import { keyField, type List, paginatorOf } from "../paging/list.js";
 import type { ListOptions } from "../paging/list-options.js";
 import { pageOf } from "../paging/page-answer.js";
@@ -14,8 +14,11 @@ import { type Item, itemSchema } from "../schemas/item.js";
 import { type CreateItemInput, createItemSchema, type ItemChanges, itemChangesSchema } from "../schemas/item-input.js";
 import { integerSchema, skuSchema } from "../schemas/key.js";
 import { type ItemListParams, itemListSchema } from "../schemas/list-params.js";
-import type { FoundItem } from "./find-created.js";
+import { bindMethods } from "./bind-methods.js";
+import { type FoundItem, findCreated } from "./find-created.js";
 import { type CreatedItem, created, type DiscontinuedItem, itemStatus, type UpdatedItem } from "./item-status.js";
+import { type FindOptions, readFindOptions } from "./look-until-settled.js";
+import { sentCreation } from "./sent-request.js";
 
 const SEND_AGAIN = "Sent again, it ends the same.";
 
@@ -33,6 +36,7 @@ export class Items {
   /** @internal */
   constructor(send: Send) {
     this.#send = send;
+    bindMethods(this, Items);
   }
 
   /**
@@ -104,7 +108,8 @@ export class Items {
    *
    * Source: `POST /Item`. The service answers with a reference or with the whole item; `item` is there in the second case.
    * @throws BadRequestError or ConflictError when the SKU is taken: the document names both 400 and 409.
-   * @throws OutcomeUnknownError when it was sent and no usable answer came: ask {@link findCreated} before sending it again.
+   * @throws OutcomeUnknownError if it was sent and no usable response came: resend it only if {@link findCreated} reports
+   * "not-applied".
    */
   create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
     return this.#send(() => {
@@ -114,24 +119,33 @@ export class Items {
         path: "/Item",
         body: input,
         answer: created(input.shortID),
-        afterwards: "Ask client.items.findCreated(error) before you send it again.",
+        afterwards:
+          'Resend it only if client.items.findCreated(error) reports "not-applied", which takes up to a minute.',
         successByStatus: true,
       };
     }, options);
   }
 
   /**
-   * Looks for the item that a `create` of unknown outcome may have made, with one `get`: it must be there as it was sent,
-   * and have been created after that.
+   * Looks for the item of a `create` of unknown outcome: it must exist as it was sent, and have been created after that.
    *
-   * It cannot know whether an item that is not there is still under way: wait, and ask again. To send a `create` again is
-   * safe in so far as a SKU is given once: the second is refused with a 400 or 409.
+   * The service may still be working on a request that timed out. So a missing item is reported as "not-applied" only once
+   * `settleMs` has passed since the request was sent; until then it is requested again after 1, 2, 4, 8 … s. `options` apply
+   * to each request, except `settleMs` and `totalTimeoutMs`.
    *
-   * @throws InputValidationError when the error is not the `OutcomeUnknownError` of a `create`.
+   * @param sent the `OutcomeUnknownError`, or its `request` as restored from JSON
+   * @throws InputValidationError if `sent` is neither the `OutcomeUnknownError` of a `create` nor its request.
+   * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
-  async findCreated(error: OutcomeUnknownError, options: RequestOptions = {}): Promise<FoundItem> {
-    const { findCreated } = await import("./find-created.js");
-    return findCreated(error, (...item) => this.get(...item), options);
+  async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
+    const creation = sentCreation(sent);
+    const settings = readFindOptions("items.findCreated", options);
+    return findCreated({
+      sent: creation,
+      options: settings,
+      closed: this.#send.closed,
+      get: (...item) => this.get(...item),
+    });
   }
 
   /**

@@ -1,14 +1,16 @@
 import { describe, expect, it } from "vitest";
 import {
   type ClientOptions,
+  type FindOptions,
   type InventoryClient,
   NotFoundError,
   OutcomeUnknownError,
   type ReceiveInput,
+  type RequestOptions,
 } from "../../src/index.js";
 import type { FaultServer } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, failureOf, startServer } from "../support/with-server.js";
+import { connect, failureOf, sleep, startServer } from "../support/with-server.js";
 import { WRITES } from "../support/writes.js";
 
 const RECEIPT: ReceiveInput = { itemID: "BOLT", units: 12.5, wid: 3, reasonCode: 1, spot: "A-01", serial: "S-1" };
@@ -19,6 +21,8 @@ const fitting = { shortID: "BOLT", units: 12.5, wID: 3, spot: "A-01", serial: "S
 
 const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
 const HOUR_MS = 3_600_000;
+/** The request has settled already. */
+const ONCE: FindOptions = { settleMs: 0 };
 
 async function unknownOf(call: Promise<unknown>): Promise<OutcomeUnknownError> {
   const error = await failureOf(call);
@@ -50,35 +54,85 @@ describe("findReceipt", () => {
     expect(found).toMatchObject({ outcome: "applied", lots: [{ ...fitting, recNo: server.service.lots[0]?.recNo }] });
   });
 
+  it.each<[string, faults.Fault, RequestOptions]>([
+    ["the gateway's 504", faults.status(504), {}],
+    ["a timeout", faults.hang({ applies: false }), { timeoutMs: 100 }],
+    ["a dropped connection", faults.cutChunks(), {}],
+  ])("finds a receipt that the service applies after %s", async (_, fault, options) => {
+    const { server, client } = await setUp();
+    server.plan({ ...fault, applies: false });
+    const error = await unknownOf(client.inventory.receive(RECEIPT, options));
+    const receipt = server.seen.at(-1);
+    const found = client.inventory.findReceipt(JSON.parse(JSON.stringify(error)).request, { settleMs: 4_000 });
+    await sleep(300);
+    if (receipt) server.service.answer(receipt);
+    expect(await found).toMatchObject({ outcome: "applied", lots: [fitting] });
+    expect(server.effects("receive")).toBe(1);
+    expect(server.seen.filter(({ path }) => path === "/Inventory")).toHaveLength(2);
+  });
+
+  it("looks once more after the request has settled", async () => {
+    const { server, client } = await setUp();
+    const error = await lostBefore(server, client);
+    expect(await client.inventory.findReceipt(error, { settleMs: 700 })).toEqual({ outcome: "not-applied", lots: [] });
+    expect(Date.now()).toBeGreaterThanOrEqual(error.request.sentAt + 700);
+    expect(server.seen.filter(({ path }) => path === "/Inventory")).toHaveLength(2);
+  });
+
+  it("compares every field that receipts and lots share", async () => {
+    const { server, client } = await setUp();
+    const error = await lostAfter(server, client, {
+      ...RECEIPT,
+      serial2: "X",
+      rfidTag: "T",
+      remark: "pallet 7",
+      jobid: 4,
+    });
+    const lots = [{ serial2: "X", rFIDTag: "T", remark: "pallet 7", jobID: 4 }];
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied", lots });
+  });
+
   it("says not applied when the request was lost", async () => {
     const { server, client } = await setUp();
     const error = await lostBefore(server, client);
-    expect(await client.inventory.findReceipt(error)).toEqual({ outcome: "not-applied", lots: [] });
+    expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
   });
 
   it.each([
     ["of another item", { shortID: "NUT" }],
-    ["of other units", { units: 12 }],
-    ["in another warehouse", { wID: 4 }],
-    ["at another spot", { spot: "A-02" }],
-    ["with another serial", { serial: "S-2" }],
-    ["without a serial", { serial: "" }],
     ["of an hour ago", { received: ago(HOUR_MS) }],
   ])("is not misled by a lot %s", async (_, difference) => {
     const { server, client } = await setUp();
     const error = await lostBefore(server, client);
     server.service.addLot({ ...fitting, ...difference });
-    expect(await client.inventory.findReceipt(error)).toEqual({ outcome: "not-applied", lots: [] });
+    expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
   });
 
-  it("looks at the second serial and the tag where they were given", async () => {
+  it.each([
+    ["has other units, as if partly issued", { units: 12 }],
+    ["is in another warehouse, as if moved", { wID: 4 }],
+    ["is at another spot, as if moved", { spot: "A-02" }],
+    ["has another serial", { serial: "S-2" }],
+    ["has no serial", { serial: "" }],
+    ["has another second serial", { serial2: "Y" }],
+    ["has no tag", { rFIDTag: null }],
+    ["has a remark cut short", { remark: "by tru" }],
+    ["has no remark", { remark: "" }],
+    ["belongs to another job", { jobID: 8 }],
+    ["has its SKU in another case, and other units", { shortID: " bolt", units: 1 }],
+    ["does not tell when it was received", { received: "just now", units: 12 }],
+  ])("says ambiguous when a lot of the item %s", async (_, difference) => {
     const { server, client } = await setUp();
-    const error = await lostBefore(server, client, { ...RECEIPT, serial2: "X", rfidTag: "T" });
-    server.service.addLot({ ...fitting, serial2: "Y", rFIDTag: "T" });
-    server.service.addLot({ ...fitting, serial2: "X", rFIDTag: null });
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "not-applied" });
-    server.service.addLot({ ...fitting, serial2: "X", rFIDTag: "T" });
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
+    const receipt = { ...RECEIPT, serial2: "X", rfidTag: "T", remark: "by truck", jobid: 7 };
+    const error = await lostBefore(server, client, receipt);
+    const lot = { ...fitting, serial2: "X", rFIDTag: "T", remark: "by truck", jobID: 7 };
+    server.service.addLot({ ...lot, ...difference });
+    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome: "ambiguous", lots: [difference] });
+    server.service.addLot({ ...lot, shortID: "bolt ", remark: " by truck " });
+    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({
+      outcome: "applied",
+      lots: [{ remark: " by truck " }],
+    });
   });
 
   it("says ambiguous when there are two lots that fit", async () => {
@@ -94,7 +148,8 @@ describe("findReceipt", () => {
     await client.inventory.receive(PLAIN);
     const error = await lostBefore(server, client, PLAIN);
     await client.inventory.receive(PLAIN);
-    expect(await client.inventory.findReceipt(error)).toEqual({ outcome: "not-applied", lots: [] });
+    await client.inventory.receive({ ...PLAIN, units: 1 });
+    expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
     const other = await lostAfter(server, client, PLAIN);
     expect(await client.inventory.findReceipt(other)).toMatchObject({ outcome: "applied" });
   });
@@ -147,7 +202,7 @@ describe("findReceipt", () => {
     if (lot) lot.received = atService(-1_500);
     expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
     if (lot) lot.received = atService(60_000);
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "not-applied" });
+    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome: "not-applied" });
   });
 
   it("reads no further than to lots that are older, and the whole list where it is not newest first", async () => {
@@ -180,7 +235,7 @@ describe("findReceipt", () => {
     for (const error of [ofMove, new Error("x"), undefined]) {
       expect(await failureOf(client.inventory.findReceipt(error as OutcomeUnknownError))).toMatchObject({
         name: "InputValidationError",
-        issues: [{ path: ["error"] }],
+        issues: [{ path: ["sent"] }],
       });
     }
   });
@@ -199,7 +254,7 @@ describe("findCreated", () => {
   it("says not applied when there is no such item", async () => {
     const { server, client } = await setUp();
     server.plan(faults.dropped());
-    expect(await client.items.findCreated(await lost(client))).toEqual({ outcome: "not-applied" });
+    expect(await client.items.findCreated(await lost(client), ONCE)).toEqual({ outcome: "not-applied" });
   });
 
   it("says not applied when the item was there before", async () => {

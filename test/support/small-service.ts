@@ -197,8 +197,18 @@ export class SmallService {
     if (!this.items.has(String(itemID))) return failure(400, "bad_request", "Unknown item.");
     this.effects[kind] += 1;
     if (kind !== "receive") return { status: 200, body: { recNo: 1 } };
-    const { spot = "", serial = "", serial2 = null, rfidTag = null, remark = "" } = rest;
-    const lot = this.addLot({ shortID: itemID, units, wID: wid, spot, serial, serial2, rFIDTag: rfidTag, remark });
+    const { spot = "", serial = "", serial2 = null, rfidTag = null, remark = "", jobid: jobID = 0 } = rest;
+    const lot = this.addLot({
+      shortID: itemID,
+      units,
+      wID: wid,
+      spot,
+      serial,
+      serial2,
+      rFIDTag: rfidTag,
+      remark,
+      jobID,
+    });
     return { status: 201, body: { recNo: lot.recNo } };
   }
 

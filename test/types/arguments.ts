@@ -11,6 +11,7 @@ import {
   type Page,
   type Paginator,
   type RequestOptions,
+  type SentRequest,
   type StockLevel,
 } from "../../src/index.js";
 
@@ -78,6 +79,15 @@ export async function arguments_(): Promise<void> {
   // @ts-expect-error it is spelt rfidTag in requests
   client.inventory.receive({ ...receipt, rFIDTag: "T" });
   client.inventory.move({ itemID: "X", units: 1, wid: 3, fromSpot: "A", toSpot: "B" });
+  const request: SentRequest = { method: "POST", path: "/Inventory/Receive", body: receipt, sentAt: 0 };
+  client.inventory.findReceipt(request, { settleMs: 0, totalTimeoutMs: 5, priority: "low" });
+  client.items.findCreated(JSON.parse("{}"));
+  // @ts-expect-error a request has a sending time
+  client.inventory.findReceipt({ method: "POST", path: "/Inventory/Receive", body: receipt });
+  // @ts-expect-error only a search settles
+  client.inventory.receive(receipt, { settleMs: 0 });
+  const { receive } = client.inventory;
+  equal<typeof receive, typeof client.inventory.receive>(true);
   // @ts-expect-error a move needs no reason and has no such field
   client.inventory.move({ itemID: "X", units: 1, wid: 3, reasonCode: 1 });
   // @ts-expect-error an issue needs a reason

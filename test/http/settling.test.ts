@@ -1,0 +1,686 @@
+import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import {
+  type ClientOptions,
+  ConnectionError,
+  type FindOptions,
+  type FoundItem,
+  type FoundReceipt,
+  InputValidationError,
+  InventoryClient,
+  type Lot,
+  OutcomeUnknownError,
+  type ReceiveInput,
+  type SentRequest,
+  TimeoutError,
+} from "../../src/index.js";
+
+const RECEIPT: ReceiveInput = { itemID: "BOLT", units: 50, wid: 3, reasonCode: 1 };
+const START = new Date("2026-03-01T08:07:06.005Z");
+
+const { setImmediate } = globalThis;
+
+/** Lets virtual time pass in steps that leave room for what happens in between. */
+async function advance(delayMs: number): Promise<void> {
+  for (let restMs = delayMs; restMs >= 0; restMs -= 250) {
+    await vi.advanceTimersByTimeAsync(Math.min(restMs, 250));
+    for (let turn = 0; turn < 8; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: START });
+});
+afterEach(() => {
+  // Whatever the outcome, no timer stays behind.
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
+
+type Meddle = (request: Request, send: () => Promise<Response>) => Promise<Response>;
+
+/** A client of a sandbox, and what happens between the two. */
+function setUp({
+  sandbox: options = {},
+  client: clientOptions = {},
+}: {
+  sandbox?: SandboxOptions;
+  client?: ClientOptions;
+} = {}) {
+  const sandbox = createSandbox({
+    items: [{ shortID: "BOLT" }, { shortID: "NUT" }],
+    lots: [],
+    rateLimit: false,
+    ...options,
+  });
+  const world: { meddle: Meddle } = { meddle: (_, send) => send() };
+  const fetch = async (input: Request | string | URL, init?: RequestInit) => {
+    const request = new Request(input, init);
+    return world.meddle(request, () => sandbox.fetch(request.clone()));
+  };
+  const client = new InventoryClient({
+    baseUrl: sandbox.baseUrl,
+    ...sandbox.credentials,
+    fetch,
+    rateLimit: false,
+    retry: false,
+    ...clientOptions,
+  });
+  /** When lots or items were looked for, in ms after the start. */
+  const looks: number[] = [];
+  const meet = (meddle: Meddle) => {
+    world.meddle = async (request, send) => {
+      if (request.method === "GET") looks.push(Date.now() - START.getTime());
+      return meddle(request, send);
+    };
+  };
+  meet((_, send) => send());
+  return { sandbox, client, looks, meet };
+}
+
+const LOT: Lot = {
+  recNo: 9,
+  partNo: 1,
+  shortID: "BOLT",
+  description: "",
+  associate: "",
+  warehouse: "South",
+  wID: 3,
+  spot: "",
+  units: 20,
+  received: START.toISOString(),
+  shipped: null,
+  serial: "",
+  serial2: null,
+  rFIDTag: null,
+  remark: "",
+  hold: false,
+  jobID: 0,
+  jobName: null,
+  active: true,
+};
+
+/** The service lists these lots. */
+function listing(lots: readonly Lot[], { url }: Request): Response {
+  const { searchParams } = new URL(url);
+  const [page, pageSize] = [Number(searchParams.get("page")), Number(searchParams.get("pageSize"))];
+  const value = lots.slice((page - 1) * pageSize, page * pageSize);
+  const pageCount = Math.ceil(lots.length / pageSize);
+  return Response.json(
+    { value, totalCount: lots.length, page, pageSize, pageCount, hasMore: page < pageCount },
+    { headers: { date: new Date().toUTCString() } },
+  );
+}
+
+const isList = ({ url }: Request) => url.includes("/Inventory?");
+
+const isWrite = ({ method, url }: Request) => method === "POST" && !url.endsWith("/Token");
+const gatewayTimeout = () => new Response("<h1>504</h1>", { status: 504, headers: { "content-type": "text/html" } });
+
+/** The gateway gives up at once; the service applies the write after a time, or never. */
+const lateBy =
+  (delayMs: number): Meddle =>
+  async (request, send) => {
+    if (!isWrite(request)) return send();
+    if (delayMs < Infinity) setTimeout(() => void send(), delayMs);
+    return gatewayTimeout();
+  };
+
+async function unknownOf(call: Promise<unknown>): Promise<OutcomeUnknownError> {
+  const error = await call.then(
+    () => new Error("no failure"),
+    (failure: unknown) => failure,
+  );
+  if (!(error instanceof OutcomeUnknownError)) throw error;
+  return error;
+}
+
+/** A promise whose settlement is known without waiting for it. */
+function watch<T>(promise: Promise<T>) {
+  const state: { outcome: "pending" | "fulfilled" | "rejected"; at: number; value?: T; reason?: unknown } = {
+    outcome: "pending",
+    at: 0,
+  };
+  promise.then(
+    (value) => Object.assign(state, { outcome: "fulfilled", value, at: Date.now() - START.getTime() }),
+    (reason) => Object.assign(state, { outcome: "rejected", reason, at: Date.now() - START.getTime() }),
+  );
+  return state;
+}
+
+const restored = (error: OutcomeUnknownError): SentRequest => JSON.parse(JSON.stringify(error)).request;
+
+/** Both ways to lose a write, and to look for it. */
+interface LostWrite {
+  name: string;
+  send(client: InventoryClient): Promise<OutcomeUnknownError>;
+  find(
+    client: InventoryClient,
+    sent: OutcomeUnknownError | SentRequest,
+    options?: FindOptions,
+  ): Promise<FoundReceipt | FoundItem>;
+}
+
+const WRITES: LostWrite[] = [
+  {
+    name: "findReceipt",
+    send: (client) => unknownOf(client.inventory.receive(RECEIPT)),
+    find: (client, sent, options) => client.inventory.findReceipt(sent, options),
+  },
+  {
+    name: "findCreated",
+    send: (client) => unknownOf(client.items.create({ shortID: "WASHER", description: "Washer M8" })),
+    find: (client, sent, options) => client.items.findCreated(sent, options),
+  },
+];
+
+describe.each(WRITES)("$name", ({ send, find }) => {
+  it("finds a write that is applied seconds after the gateway's 504", async () => {
+    const { client, looks, meet } = setUp();
+    meet(lateBy(5_000));
+    const found = watch(find(client, await send(client)));
+    await advance(6_999);
+    expect(found).toMatchObject({ outcome: "pending" });
+    await advance(1);
+    expect(found).toMatchObject({ outcome: "fulfilled", value: { outcome: "applied" } });
+    expect(looks).toEqual([0, 1_000, 3_000, 7_000]);
+  });
+
+  it("reports not-applied only once the request has settled, after a look that began later", async () => {
+    const { client, looks, meet } = setUp();
+    meet(lateBy(Infinity));
+    const found = watch(find(client, await send(client)));
+    await advance(59_999);
+    expect(found).toMatchObject({ outcome: "pending" });
+    await advance(1);
+    expect(found).toMatchObject({ outcome: "fulfilled", value: { outcome: "not-applied" } });
+    expect(looks).toEqual([0, 1_000, 3_000, 7_000, 15_000, 31_000, 60_000]);
+  });
+
+  it("notices what was applied at the last moment", async () => {
+    const { client, meet } = setUp();
+    meet(lateBy(59_990));
+    const found = watch(find(client, await send(client)));
+    await advance(60_000);
+    expect(found).toMatchObject({ value: { outcome: "applied" } });
+  });
+
+  it("does not count a look that began before the request had settled", async () => {
+    const { client, meet, looks } = setUp();
+    meet(lateBy(Infinity));
+    const error = await send(client);
+    meet(async (_, respond) => {
+      const response = await respond();
+      await new Promise((resolve) => setTimeout(resolve, 20_000));
+      return response;
+    });
+    const found = watch(find(client, error, { settleMs: 10_000 }));
+    await advance(39_999);
+    expect(found).toMatchObject({ outcome: "pending" });
+    await advance(1);
+    expect(found).toMatchObject({ value: { outcome: "not-applied" } });
+    expect(looks).toEqual([0, 20_000]);
+  });
+
+  it.each<[string, number, number[]]>([
+    ["while it may be under way", 45_000, [45_000, 46_000, 48_000, 52_000, 60_000]],
+    ["after it has settled", 3_600_000, [3_600_000]],
+  ])("takes the request as restored after a crash, %s", async (_, delayMs, expected) => {
+    const { sandbox, client, meet } = setUp();
+    meet(lateBy(Infinity));
+    const request = restored(await send(client));
+    await client.close();
+    vi.setSystemTime(START.getTime() + delayMs);
+    const other = new InventoryClient({
+      baseUrl: sandbox.baseUrl,
+      ...sandbox.credentials,
+      fetch: sandbox.fetch,
+      rateLimit: false,
+    });
+    const seen = () => sandbox.requests.filter(({ method }) => method === "GET").length;
+    const counts: number[] = [];
+    const found = watch(find(other, request));
+    for (const at of expected) {
+      await advance(START.getTime() + at - Date.now());
+      counts.push(seen());
+    }
+    expect(found).toMatchObject({ outcome: "fulfilled", value: { outcome: "not-applied" } });
+    expect(counts).toEqual(expected.map((_, index) => index + 1));
+  });
+
+  it.each<[number, number[]]>([
+    [0, [0]],
+    [250, [0, 250]],
+    [2_000, [0, 1_000, 2_000]],
+  ])("looks until settleMs: %d has passed", async (settleMs, expected) => {
+    const { client, looks, meet } = setUp();
+    meet(lateBy(Infinity));
+    const found = watch(find(client, await send(client), { settleMs }));
+    await advance(settleMs);
+    expect(found).toMatchObject({ value: { outcome: "not-applied" } });
+    expect(looks).toEqual(expected);
+  });
+
+  it("looks once a minute at least with settleMs: Infinity, until the write is found", async () => {
+    const { client, looks, meet } = setUp();
+    meet(lateBy(600_000));
+    const found = watch(find(client, await send(client), { settleMs: Infinity }));
+    await advance(600_000 + 60_000);
+    expect(found).toMatchObject({ value: { outcome: "applied" } });
+    expect(looks.every((at, index) => at - (looks[index - 1] ?? 0) <= 60_000)).toBe(true);
+    expect(looks.length).toBeLessThan(20);
+  });
+
+  it("waits no longer than settleMs when the clock of this machine was set back", async () => {
+    const { client, meet } = setUp();
+    meet(lateBy(Infinity));
+    const error = await send(client);
+    vi.setSystemTime(START.getTime() - 3_600_000);
+    const found = watch(find(client, error));
+    await advance(60_000);
+    expect(found).toMatchObject({ outcome: "fulfilled" });
+  });
+
+  it("ends at once with the signal's reason when it is aborted between two looks", async () => {
+    const { client, meet, looks } = setUp();
+    meet(lateBy(Infinity));
+    const cancellation = new AbortController();
+    const found = watch(find(client, await send(client), { signal: cancellation.signal }));
+    await advance(4_000);
+    const reason = new Error("enough");
+    cancellation.abort(reason);
+    await advance(0);
+    expect(found).toMatchObject({ outcome: "rejected", at: 4_000 });
+    expect(found.reason).toBe(reason);
+    expect(looks).toEqual([0, 1_000, 3_000]);
+  });
+
+  it("sends nothing when its signal was aborted before", async () => {
+    const { client, meet, looks } = setUp();
+    meet(lateBy(Infinity));
+    const signal = AbortSignal.abort();
+    await expect(find(client, await send(client), { signal })).rejects.toBe(signal.reason);
+    expect(looks).toEqual([]);
+  });
+
+  it("ends at once when the client is closed between two looks", async () => {
+    const { client, meet } = setUp();
+    meet(lateBy(Infinity));
+    const found = watch(find(client, await send(client)));
+    await advance(4_000);
+    await client.close();
+    await advance(0);
+    expect(found).toMatchObject({ outcome: "rejected", at: 4_000 });
+    expect(found.reason).toBeInstanceOf(ConnectionError);
+  });
+
+  it("ends at its own totalTimeoutMs, waiting included", async () => {
+    const { client, meet } = setUp();
+    meet(lateBy(Infinity));
+    const found = watch(find(client, await send(client), { totalTimeoutMs: 10_000 }));
+    await advance(10_000);
+    expect(found).toMatchObject({ outcome: "rejected", at: 10_000 });
+    expect(found.reason).toBeInstanceOf(TimeoutError);
+    expect(found.reason).toMatchObject({
+      clock: "totalTimeoutMs",
+      spent: { waitingMs: 10_000, sendingMs: 0 },
+      message: expect.stringMatching(/find(Receipt|Created).*totalTimeoutMs \(10000 ms\).*50000 ms/),
+    });
+  });
+
+  it("ends at its own totalTimeoutMs also while a request is under way", async () => {
+    const { client, meet } = setUp();
+    meet(lateBy(Infinity));
+    const error = await send(client);
+    meet(
+      (request) =>
+        new Promise((_, reject) => request.signal.addEventListener("abort", () => reject(request.signal.reason))),
+    );
+    const found = watch(find(client, error, { totalTimeoutMs: 2_000 }));
+    await advance(2_000);
+    expect(found).toMatchObject({ outcome: "rejected", at: 2_000 });
+    expect(found.reason).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs", spent: { sendingMs: 2_000 } });
+  });
+
+  it("is not bounded by the client's totalTimeoutMs, which bounds each request", async () => {
+    const { client, meet } = setUp({ client: { totalTimeoutMs: 500 } });
+    meet(lateBy(Infinity));
+    const error = await send(client);
+    const found = watch(find(client, error));
+    await advance(60_000);
+    expect(found).toMatchObject({ value: { outcome: "not-applied" } });
+    meet(
+      (request) =>
+        new Promise((_, reject) => request.signal.addEventListener("abort", () => reject(request.signal.reason))),
+    );
+    const stuck = watch(find(client, error));
+    await advance(500);
+    expect(stuck.reason).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
+  });
+
+  it("believes timers that are mocked without the clock", async () => {
+    vi.useRealTimers();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const { client, meet } = setUp();
+    meet(lateBy(Infinity));
+    const found = watch(find(client, await send(client)));
+    await advance(61_000);
+    expect(found).toMatchObject({ value: { outcome: "not-applied" } });
+  });
+
+  it("fails as any other call does when a look fails", async () => {
+    const { client, meet } = setUp();
+    meet(lateBy(Infinity));
+    const error = await send(client);
+    meet(async () => gatewayTimeout());
+    await expect(find(client, error)).rejects.toMatchObject({ name: "ServerError", status: 504 });
+  });
+
+  it.each<[string, FindOptions]>([
+    ["settleMs", { settleMs: -1 }],
+    ["settleMs", { settleMs: Number.NaN }],
+    ["settleMs", { settleMs: "60" as never }],
+    ["totalTimeoutMs", { totalTimeoutMs: 0 }],
+    ["signal", { signal: {} as never }],
+    ["settle", { settle: 1 } as never],
+  ])("refuses a wrong %s", async (name, options) => {
+    const { client, meet, looks } = setUp();
+    meet(lateBy(Infinity));
+    const failed = find(client, await send(client), options);
+    await expect(failed).rejects.toMatchObject({ name: "InputValidationError", issues: [{ path: [name] }] });
+    expect(looks).toEqual([]);
+  });
+
+  it("reads its arguments when it is called", async () => {
+    const { client, meet } = setUp();
+    meet(lateBy(5_000));
+    const request = restored(await send(client));
+    const options: FindOptions = { settleMs: 60_000 };
+    const found = watch(find(client, request, options));
+    Object.assign(request, { body: {}, sentAt: Number.NaN, path: "/" });
+    Object.assign(options, { settleMs: "x", signal: "y" });
+    await advance(60_000);
+    expect(found).toMatchObject({ value: { outcome: "applied" } });
+  });
+
+  it("changes nothing of its arguments", async () => {
+    const { client, meet } = setUp();
+    meet(lateBy(0));
+    const request = restored(await send(client));
+    Object.freeze(Object.assign(request, { body: Object.freeze(request.body) }));
+    await advance(1);
+    expect(await find(client, request, Object.freeze({}))).toMatchObject({ outcome: "applied" });
+  });
+
+  it("can be used a thousand times at once", async () => {
+    const { client, meet } = setUp();
+    meet(lateBy(Infinity));
+    const error = await send(client);
+    const cancellation = new AbortController();
+    const found = Array.from({ length: 1_000 }, () => watch(find(client, error, { signal: cancellation.signal })));
+    while (vi.getTimerCount() < 1_000) await advance(0);
+    cancellation.abort();
+    await advance(0);
+    expect(found.every(({ reason }) => reason === cancellation.signal.reason)).toBe(true);
+  });
+});
+
+describe("what is looked for", () => {
+  const REQUEST = { method: "POST", path: "/Inventory/Receive", body: RECEIPT, sentAt: START.getTime() };
+
+  it.each<[string, unknown]>([
+    ["nothing", undefined],
+    ["null", null],
+    ["a string", "request"],
+    ["an array", []],
+    ["an ordinary error", new Error("x")],
+    ["the error as JSON", { name: "OutcomeUnknownError", request: REQUEST }],
+    ["a request with another method", { ...REQUEST, method: "GET" }],
+    ["a request with another path", { ...REQUEST, path: "/Inventory/Move" }],
+    ["a request without a path", { ...REQUEST, path: undefined }],
+  ])("is refused if it is %s", async (_, sent) => {
+    const { client } = setUp();
+    await expect(client.inventory.findReceipt(sent as SentRequest)).rejects.toMatchObject({
+      name: "InputValidationError",
+      message: expect.stringContaining("findReceipt"),
+      issues: [{ path: ["sent"], message: "must be the OutcomeUnknownError of a receive, or its request" }],
+    });
+  });
+
+  it.each<[string, object, (string | number)[]]>([
+    ["no time", { sentAt: undefined }, ["sent", "sentAt"]],
+    ["a time in words", { sentAt: "2026-03-01" }, ["sent", "sentAt"]],
+    ["a time that is none", { sentAt: Number.NaN }, ["sent", "sentAt"]],
+    ["no body", { body: undefined }, ["sent", "body"]],
+    ["a body without units", { body: { ...RECEIPT, units: undefined } }, ["sent", "body", "units"]],
+    ["a body with a number as its item", { body: { ...RECEIPT, itemID: 1 } }, ["sent", "body", "itemID"]],
+  ])("is refused if it has %s", async (_, difference, path) => {
+    const { client } = setUp();
+    const failed = client.inventory.findReceipt({ ...REQUEST, ...difference } as SentRequest);
+    await expect(failed).rejects.toBeInstanceOf(InputValidationError);
+    await expect(failed).rejects.toMatchObject({ issues: [{ path }] });
+  });
+
+  it("may be a journal of the caller's own", async () => {
+    const { client, meet } = setUp();
+    const entry = { ...REQUEST, id: 7, query: undefined, sentAt: Date.now() } as unknown as SentRequest;
+    meet(lateBy(5_000));
+    await unknownOf(client.inventory.receive(RECEIPT));
+    const found = watch(client.inventory.findReceipt(entry));
+    await advance(7_000);
+    expect(found).toMatchObject({ value: { outcome: "applied" } });
+  });
+});
+
+describe("the evidence that a receipt was not applied", () => {
+  const ONCE: FindOptions = { settleMs: 0 };
+
+  async function lose(options: Parameters<typeof setUp>[0] = {}) {
+    const all = setUp(options);
+    all.meet(lateBy(Infinity));
+    const error = await unknownOf(all.client.inventory.receive(RECEIPT));
+    all.meet((_, send) => send());
+    return { ...all, error };
+  }
+
+  const withDate =
+    (date: string | undefined): Meddle =>
+    async (_, send) => {
+      const response = await send();
+      const headers = new Headers(response.headers);
+      headers.delete("date");
+      if (date !== undefined) headers.set("date", date);
+      return new Response(await response.text(), { status: response.status, headers });
+    };
+
+  it.each([
+    ["no Date header", undefined],
+    ["a Date header that is none", "soon"],
+  ])("is not concluded with %s", async (_, date) => {
+    const { client, error, meet, sandbox } = await lose();
+    meet(withDate(date));
+    expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "ambiguous", lots: [] });
+    meet(lateBy(0));
+    const other = await unknownOf(client.inventory.receive(RECEIPT));
+    meet(withDate(date));
+    await advance(1);
+    expect(sandbox.requests.at(-1)).toMatchObject({ method: "POST" });
+    expect(await client.inventory.findReceipt(other, ONCE)).toMatchObject({ outcome: "applied" });
+  });
+
+  it("is not concluded when the clock of this machine was set back since", async () => {
+    const { client, error } = await lose();
+    vi.setSystemTime(START.getTime() - 600_000);
+    expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "ambiguous", lots: [] });
+  });
+
+  it("includes lots that an earlier look has seen", async () => {
+    const { client, error, meet } = await lose();
+    // Partly issued, then used up.
+    meet(async (request, send) => {
+      if (!isList(request)) return send();
+      const isUsedUp = Date.now() - START.getTime() > 4_000;
+      return listing(isUsedUp ? [] : [{ ...LOT, received: new Date(START.getTime() + 500).toISOString() }], request);
+    });
+    const found = watch(client.inventory.findReceipt(error));
+    await advance(60_000);
+    expect(found).toMatchObject({ value: { outcome: "ambiguous", lots: [{ recNo: 9 }] }, at: 60_000 });
+  });
+
+  it("includes a lot that was moved to another warehouse", async () => {
+    const { client, meet } = setUp();
+    meet(lateBy(0));
+    const error = await unknownOf(client.inventory.receive(RECEIPT));
+    await advance(100);
+    meet((_, send) => send());
+    await client.inventory.move({ itemID: "BOLT", units: 50, wid: 3, shipToWid: 1 });
+    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome: "ambiguous", lots: [{ wID: 1 }] });
+  });
+
+  it.each([
+    ["half a minute earlier", "2026-03-01T08:06:36.005Z", "not-applied"],
+    ["earlier, to the second", "2026-03-01T08:07:03Z", "not-applied"],
+    ["in this minute", "2026-03-01T08:07:00", "ambiguous"],
+    ["in this minute, without seconds", "2026-03-01T08:07Z", "ambiguous"],
+    ["on this day, written in another time zone", "2026-03-01T05:00:00Z", "ambiguous"],
+    ["on this day", "2026-03-01", "ambiguous"],
+    ["the day before", "2026-02-28", "not-applied"],
+    ["at a time that cannot be read", "yesterday", "ambiguous"],
+  ])("weighs a lot received %s", async (_, received, outcome) => {
+    const { client, error, meet } = await lose();
+    meet(async (request, send) => (isList(request) ? listing([{ ...LOT, received }], request) : send()));
+    expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome });
+  });
+
+  it("is missing when the look had to wait for its turn and the service's clock is behind", async () => {
+    const { client, meet } = setUp({ sandbox: { now: () => Date.now() - 30_000 } });
+    meet(lateBy(0));
+    const error = await unknownOf(client.inventory.receive(RECEIPT));
+    await advance(100);
+    // The response takes long, so that the header tells little.
+    meet(async (_, send) => {
+      await new Promise((resolve) => setTimeout(resolve, 25_000));
+      return send();
+    });
+    const found = watch(client.inventory.findReceipt(error, ONCE));
+    await advance(25_000);
+    expect(found.value?.outcome).not.toBe("not-applied");
+    expect(found.value?.lots).toHaveLength(1);
+  });
+
+  it("is complete although other lots vanish and appear while pages are read", async () => {
+    const { client, error, meet } = await lose();
+    const at = (ms: number) => new Date(START.getTime() + ms).toISOString();
+    const lots = Array.from({ length: 600 }, (_, index) => ({
+      ...LOT,
+      recNo: 1_000 - index,
+      shortID: "NUT",
+      received: at(600_000 - index),
+    }));
+    lots.splice(251, 0, { ...LOT, recNo: 1, units: 50, received: at(600_000 - 251) });
+    let requests = 0;
+    meet(async (request, send) => {
+      if (!isList(request)) return send();
+      const response = listing(lots, request);
+      requests += 1;
+      // One is used up, and an old one comes back: the count stays as it is.
+      lots.shift();
+      lots.push({ ...LOT, recNo: 5_000 + requests, shortID: "NUT", received: at(-86_400_000) });
+      return response;
+    });
+    await advance(0);
+    vi.setSystemTime(START.getTime() + 3_600_000);
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied", lots: [{ recNo: 1 }] });
+  });
+});
+
+describe("a client that may not read all warehouses at once", () => {
+  const forbidden: Meddle = async (request, send) =>
+    request.method === "GET" && /\/Inventory(\?|$)/.test(request.url)
+      ? Response.json(
+          { statusCode: 403, error: "forbidden", message: "Warehouse is outside the client's authorized scope." },
+          { status: 403 },
+        )
+      : send();
+
+  it("looks in the warehouse of the receipt, and concludes no absence from that", async () => {
+    const { client, meet } = setUp();
+    meet(lateBy(Infinity));
+    const error = await unknownOf(client.inventory.receive(RECEIPT));
+    meet(forbidden);
+    expect(await client.inventory.findReceipt(error, { settleMs: 0 })).toEqual({ outcome: "ambiguous", lots: [] });
+    meet(lateBy(10));
+    const other = await unknownOf(client.inventory.receive(RECEIPT));
+    meet(forbidden);
+    const found = watch(client.inventory.findReceipt(other));
+    await advance(1_000);
+    expect(found).toMatchObject({ value: { outcome: "applied" } });
+  });
+
+  it("of the sandbox sees the lots of its scope", async () => {
+    const credentials = { clientId: "scanner", clientSecret: "scanner-secret" };
+    const { client, meet } = setUp({ sandbox: { clients: [{ ...credentials, warehouses: [3] }] } });
+    meet(lateBy(Infinity));
+    const error = await unknownOf(client.inventory.receive(RECEIPT));
+    expect(await client.inventory.findReceipt(error, { settleMs: 0 })).toEqual({ outcome: "not-applied", lots: [] });
+  });
+});
+
+describe("a request from which a secret was removed", () => {
+  const clients = [{ clientId: "scanner", clientSecret: "pallet-secret-77" }];
+
+  it.each<[string, Partial<ReceiveInput>]>([
+    ["serial", { serial: "S-pallet-secret-77" }],
+    ["remark", { remark: "see pallet-secret-77" }],
+  ])("still finds the receipt by its %s", async (_, fields) => {
+    const { client, meet } = setUp({ sandbox: { clients } });
+    meet(lateBy(0));
+    const error = await unknownOf(client.inventory.receive({ ...RECEIPT, ...fields }));
+    expect(JSON.stringify(error)).toContain("[redacted]");
+    await advance(100);
+    expect(await client.inventory.findReceipt(restored(error))).toMatchObject({ outcome: "applied" });
+  });
+
+  it("proves nothing if the item itself is unknown", async () => {
+    const shortID = "BOLT-pallet-secret-77";
+    const { client, meet } = setUp({ sandbox: { clients, items: [{ shortID }] } });
+    meet(lateBy(0));
+    const error = await unknownOf(client.inventory.receive({ ...RECEIPT, itemID: shortID }));
+    await advance(100);
+    const found = await client.inventory.findReceipt(restored(error), { settleMs: 0 });
+    expect(found).toMatchObject({ outcome: "ambiguous", lots: [{ units: 50 }] });
+    meet(lateBy(Infinity));
+    const creation = await unknownOf(client.items.create({ shortID: "NUT-pallet-secret-77" }));
+    expect(await client.items.findCreated(creation, { settleMs: 0 })).toEqual({ outcome: "ambiguous" });
+  });
+});
+
+describe("a SKU", () => {
+  it("that existed before is reported at once: the create was not applied", async () => {
+    const { client, meet, looks } = setUp();
+    vi.setSystemTime(START.getTime() + 60_000);
+    meet(lateBy(Infinity));
+    const error = await unknownOf(client.items.create({ shortID: "NUT" }));
+    expect(await client.items.findCreated(error)).toMatchObject({ outcome: "not-applied", item: { shortID: "NUT" } });
+    expect(looks).toHaveLength(1);
+  });
+
+  it.each([
+    ["in another case", "washer", "applied"],
+    ["trimmed", "WASHER ", "applied"],
+    ["that only begins like it", "WASHER-2", "ambiguous"],
+  ])("that the service shows %s", async (_, shortID, outcome) => {
+    const { client, meet } = setUp();
+    meet(lateBy(0));
+    const error = await unknownOf(client.items.create({ shortID: "WASHER", description: "Washer " }));
+    await advance(100);
+    meet(async (_, send) => {
+      const response = await send();
+      return Response.json(
+        { ...Object(await response.json()), shortID, description: "Washer" },
+        { headers: response.headers },
+      );
+    });
+    expect(await client.items.findCreated(error)).toMatchObject({ outcome });
+  });
+});
