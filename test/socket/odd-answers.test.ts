@@ -5,7 +5,7 @@ import { type ClientOptions, InventoryClient, StocklotError } from "../../src/in
 import * as faults from "../support/faults.js";
 import { oddAnswer, oddBytes } from "../support/odd-answers.js";
 import { SmallService } from "../support/small-service.js";
-import { connect, SECRET, startServer } from "../support/with-server.js";
+import { connect, failureOf, SECRET, startServer } from "../support/with-server.js";
 
 const service = new SmallService();
 const item = service.items.get("BOLT") ?? {};
@@ -261,20 +261,27 @@ it("a fetch function that gives anything at all makes calls end in a typed error
     await endsWell(() => client.items.get("BOLT"));
     await endsWell(() => client.items.create({ shortID: "NUT" }));
   }
-  for (const thrown of [
-    undefined,
-    null,
-    "text",
-    5,
-    Object.create(null),
-    Symbol("odd"),
-    new TypeError("odd"),
-    { message: {} },
-  ]) {
-    const client = clientAnswered(() => {
-      throw thrown;
-    }, {});
-    await endsWell(() => client.items.get("BOLT"));
-    await endsWell(() => client.items.create({ shortID: "NUT" }));
+});
+
+it.each([
+  undefined,
+  null,
+  "text",
+  5,
+  Object.create(null),
+  Symbol("odd"),
+  new TypeError("odd"),
+  { message: {} },
+])("a fetch function that throws makes reads reject with what it threw, once", async (thrown) => {
+  let calls = 0;
+  const client = clientAnswered(() => {
+    calls += 1;
+    throw thrown;
+  }, {});
+  for (const call of [() => client.items.get("BOLT"), () => client.items.create({ shortID: "NUT" })]) {
+    calls = 0;
+    // There is no token, so the create was not sent.
+    expect(await failureOf(call())).toBe(thrown);
+    expect(calls).toBe(1);
   }
 });
