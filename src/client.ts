@@ -23,7 +23,7 @@ import { Items } from "./resources/items.js";
 import { VERSION } from "./version.js";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
+const DEFAULT_MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
 /**
  * The client of the Inventory and Item Catalog Service. It gets and renews its token, keeps to the rate limit, and retries
@@ -125,5 +125,5 @@ export class InventoryClient {
 
 function transportFor(baseUrl: URL, { fetch, dispatcher }: ClientOptions): Transport {
   if (fetch) return fetchTransport(baseUrl, fetch);
-  return undiciTransport(baseUrl, dispatcher ? callersDispatcher(dispatcher) : ownDispatcher());
+  return undiciTransport(baseUrl, dispatcher ? callersDispatcher(dispatcher) : ownDispatcher(baseUrl));
 }

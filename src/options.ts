@@ -4,6 +4,7 @@ import type { TokenStore } from "./auth/token-store.js";
 import { inputIssues, plainWords } from "./core/check-input.js";
 import type { Hooks, Logger } from "./core/events.js";
 import type { FetchLike } from "./core/fetch-transport.js";
+import { isLoopback } from "./core/own-dispatcher.js";
 import { callback, durationMs, having, retrySchema } from "./core/request-options.js";
 import type { RetryOptions } from "./core/retry-policy.js";
 import { ConfigurationError } from "./errors/index.js";
@@ -84,7 +85,7 @@ export interface ClientOptions {
   fetch?: FetchLike | undefined;
   /**
    * Larger answers are refused, in bytes after decompression. `Infinity` for no limit.
-   * @default 67_108_864
+   * @default 16_777_216
    */
   maxResponseBytes?: number | undefined;
   /**
@@ -176,8 +177,6 @@ export function connectionOf(options: ClientOptions): Connection {
   return { baseUrl: urlOf(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
 }
 
-const LOOPBACK = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
-
 function urlOf(text: string, allowInsecureHttp: boolean): URL {
   if (!URL.canParse(text)) throw wrong("baseUrl is not a URL");
   const url = new URL(text);
@@ -190,7 +189,7 @@ function baseUrlProblem({ protocol, username, password, search, hash, hostname }
   if (protocol !== "https:" && protocol !== "http:") return "must be http: or https:";
   if (username || password) return "must not hold credentials";
   if (search || hash) return "must not have a query or a fragment";
-  return protocol === "http:" && !allowInsecureHttp && !LOOPBACK.test(hostname)
+  return protocol === "http:" && !allowInsecureHttp && !isLoopback(hostname)
     ? "would send the secret unencrypted; use https:, or set allowInsecureHttp"
     : undefined;
 }

@@ -1,6 +1,7 @@
 import { types } from "node:util";
 import { now, startTimer } from "../time/timer.js";
 import { decompress, isTooLarge } from "./decompress.js";
+import { networkFailure } from "./network-failure.js";
 import { TransportFailure, type WireRequest, type WireResponse } from "./transport.js";
 
 /** One request and its answer, whichever way it travels. */
@@ -15,11 +16,13 @@ export interface Exchange {
   /** The body is complete; `encoding` tells how it is coded. */
   complete(encoding?: string): void;
   fail(kind: TransportFailure["kind"], cause?: unknown): void;
+  /** Fails with whatever was thrown: a failure of the network, or an exception of code. */
+  failWith(cause: unknown): void;
 }
 
 /**
  * Sends a request, unless its lifetime has ended, and gives the answer. Keeps the time, the size limit, the lifetime and the
- * trace of the exchange, and settles it once. What `send` rejects with is a failure of the connection.
+ * trace of the exchange, and settles it once. What `send` rejects with ends it.
  */
 export function exchange(
   { timeoutMs, maxResponseBytes, lifetime, trace }: WireRequest,
@@ -63,10 +66,11 @@ export function exchange(
       resolve(encoding ? decompress(raw, encoding, maxResponseBytes).then(whole, undecodable) : whole(raw));
     },
     fail,
+    failWith: (cause) => fail(networkFailure(cause) ? "connection" : "exception", cause),
   };
   const stops = [startTimer(timeoutMs, () => fail("timeout")), lifetime.onEnd(() => fail("ended"))];
   if (lifetime.ending) fail("ended");
-  else send(exchange).catch((cause: unknown) => fail("connection", cause));
+  else send(exchange).catch(exchange.failWith);
   return answer;
 
   function fail(kind: TransportFailure["kind"], cause?: unknown): void {

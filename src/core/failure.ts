@@ -1,5 +1,6 @@
 import { messageOf } from "../errors/message-of.js";
 import type { Call } from "./call.js";
+import { oneLine } from "./network-failure.js";
 import { retryAfterMs } from "./retry-after.js";
 import type { Outcome } from "./retry-policy.js";
 import { TransportFailure, type WireResponse } from "./transport.js";
@@ -37,11 +38,13 @@ export function outcomeOf(call: Call, failure: unknown): Outcome | undefined {
   }
   const mayBeMended =
     failure instanceof TransportFailure && (failure.kind === "connection" || failure.kind === "timeout");
-  return mayBeMended ? { sent: call.trace?.sent === true } : undefined;
+  return mayBeMended && !failure.network?.permanent ? { sent: call.trace?.sent === true } : undefined;
 }
 
 /** A failure in a few words, for log lines and the retry hook. */
 export const describeFailure = (failure: Error) =>
-  failure instanceof TransportFailure && failure.kind === "connection" ? messageOf(failure.cause) : failure.message;
+  failure instanceof TransportFailure && failure.kind === "connection"
+    ? oneLine(messageOf(failure.cause))
+    : failure.message;
 
 export const isSuccess = (status: number) => status >= 200 && status < 300;

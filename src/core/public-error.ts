@@ -14,6 +14,7 @@ import { Ended, type Ending } from "../time/lifetime.js";
 import { apiError } from "./api-errors.js";
 import type { Call } from "./call.js";
 import { FailedCall, isSuccess, Refusal } from "./failure.js";
+import { oneLine } from "./network-failure.js";
 import { JSON_TYPE } from "./payload.js";
 import { isOutcomeOpen } from "./retry-policy.js";
 import { MAX_ISSUES } from "./to-issues.js";
@@ -40,7 +41,8 @@ export function errorFor(call: Call, failure: unknown): unknown {
   return failure instanceof TransportFailure ? transportError(call, failure) : failure;
 }
 
-function transportError(call: Call, { kind, cause }: TransportFailure): unknown {
+function transportError(call: Call, failure: TransportFailure): unknown {
+  const { kind, cause } = failure;
   switch (kind) {
     case "ended":
       return endingError(call, call.lifetime.ending);
@@ -50,13 +52,19 @@ function transportError(call: Call, { kind, cause }: TransportFailure): unknown 
       return unreadable(call, "the answer is larger than maxResponseBytes");
     case "undecodable":
       return unreadable(call, "the answer cannot be decompressed", cause);
-    case "connection": {
-      if (isAppliedByStatus(call)) return unreadable(call, "the connection broke within the answer", cause);
-      const problem = call.trace?.sent ? "the connection broke" : "no connection, nothing was sent";
-      const message = `${call.title}: ${problem}${attemptsText(call)}: ${withReason(cause)}`;
-      return new ConnectionError(message, { cause });
-    }
+    case "exception":
+      return isAppliedByStatus(call) ? unreadable(call, "the response could not be read", cause) : cause;
+    case "connection":
+      return isAppliedByStatus(call)
+        ? unreadable(call, "the connection broke within the answer", cause)
+        : new ConnectionError(connectionMessage(call, failure), { cause });
   }
+}
+
+function connectionMessage(call: Call, { cause, network }: TransportFailure): string {
+  const { problem = "no usable response", detail = withReason(cause), advice = "" } = network ?? {};
+  const sent = call.trace?.sent ? "" : ", nothing was sent";
+  return `${call.title}: ${problem}${sent}${attemptsText(call)} (${detail}). ${advice}`.trim();
 }
 
 function endingError(call: Call, ending: Ending = { kind: "closed" }): unknown {
@@ -107,7 +115,7 @@ function attemptIsOpen(call: Call, failure: unknown): boolean {
   // The caller's schema was not done with the response to a write that was applied.
   if (failure instanceof Ended) return isSuccess(statusOf(call));
   if (!(failure instanceof TransportFailure) || !call.trace?.sent) return false;
-  if (failure.kind === "connection") return !isAppliedByStatus(call);
+  if (failure.kind === "connection" || failure.kind === "exception") return !isAppliedByStatus(call);
   return failure.kind === "ended" || failure.kind === "timeout";
 }
 
@@ -167,8 +175,10 @@ const statusOf = ({ trace }: Call) => trace?.head?.status ?? 0;
 const attemptsText = ({ attempts }: Call) =>
   attempts === 0 ? "" : attempts === 1 ? ", 1 attempt" : `, ${attempts} attempts`;
 
+/** The reason in one line, for a message that goes on after it. */
 function withReason(cause: unknown): string {
   // fetch says only "fetch failed" and puts the reason into the cause.
   const inner = cause instanceof StocklotError || !(cause instanceof Error) ? undefined : cause.cause;
-  return inner instanceof Error ? `${messageOf(cause)}: ${messageOf(inner)}` : messageOf(cause);
+  const reason = inner instanceof Error ? `${messageOf(cause)}: ${messageOf(inner)}` : messageOf(cause);
+  return oneLine(reason).replace(/\.$/, "");
 }

@@ -1,4 +1,5 @@
 import type { Lifetime } from "../time/lifetime.js";
+import { type NetworkFailure, networkFailure } from "./network-failure.js";
 
 /** Status and headers of an answer. */
 export interface Head {
@@ -37,13 +38,17 @@ export interface WireResponse extends Head {
   body: Buffer;
 }
 
-/** Thrown by a transport where there is no answer. */
+/** Thrown by a transport if there is no response. An exception of code is one that is not known to be of the network. */
 export class TransportFailure extends Error {
+  /** What a failed connection means, if its cause is known. */
+  readonly network: NetworkFailure | undefined;
+
   constructor(
-    readonly kind: "connection" | "timeout" | "ended" | "too large" | "undecodable",
+    readonly kind: "connection" | "exception" | "timeout" | "ended" | "too large" | "undecodable",
     cause?: unknown,
   ) {
     super(kind, { cause });
+    this.network = kind === "connection" ? networkFailure(cause) : undefined;
   }
 }
 

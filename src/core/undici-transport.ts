@@ -9,6 +9,9 @@ export interface DispatcherSource {
   close(): Promise<void>;
 }
 
+/** For a redirect interceptor of the caller's dispatcher: credentials go to no other origin. */
+const NO_REDIRECTS = { maxRedirections: 0 };
+
 /**
  * Sends through an undici dispatcher. It hands the dispatcher a handler of its own instead of calling `undici.request`:
  * only a handler learns whether anything was sent, which decides whether a write may be repeated, and it needs no
@@ -28,6 +31,7 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
         // The timeouts of the call are kept by the exchange.
         headersTimeout: 0,
         bodyTimeout: 0,
+        ...NO_REDIRECTS,
       };
       return exchange(request, async (exchange) => {
         const handler: Dispatcher.DispatchHandler = {
@@ -43,7 +47,7 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
           },
           onResponseData: (_, chunk) => exchange.add(chunk),
           onResponseEnd: () => exchange.complete(trace.head?.headers["content-encoding"]),
-          onResponseError: (_, cause) => exchange.fail("connection", cause),
+          onResponseError: (_, cause) => exchange.failWith(cause),
         };
         const dispatcher = await source.get();
         if (!exchange.over) dispatcher.dispatch(options, handler);

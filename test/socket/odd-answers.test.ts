@@ -1,7 +1,13 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type ClientOptions, InventoryClient, ResponseValidationError, StocklotError } from "../../src/index.js";
+import {
+  type ClientOptions,
+  InventoryClient,
+  OutcomeUnknownError,
+  ResponseValidationError,
+  StocklotError,
+} from "../../src/index.js";
 import * as faults from "../support/faults.js";
 import { oddAnswer, oddBytes } from "../support/odd-answers.js";
 import { SmallService } from "../support/small-service.js";
@@ -261,22 +267,30 @@ it("a fetch function that gives anything at all makes calls end in a typed error
     await endsWell(() => client.items.get("BOLT"));
     await endsWell(() => client.items.create({ shortID: "NUT" }));
   }
-  for (const thrown of [
-    undefined,
-    null,
-    "text",
-    5,
-    Object.create(null),
-    Symbol("odd"),
-    new TypeError("odd"),
-    { message: {} },
-  ]) {
-    const client = clientAnswered(() => {
-      throw thrown;
-    }, {});
-    await endsWell(() => client.items.get("BOLT"));
-    await endsWell(() => client.items.create({ shortID: "NUT" }));
-  }
+});
+
+it.each([
+  undefined,
+  null,
+  "text",
+  5,
+  Object.create(null),
+  Symbol("odd"),
+  new TypeError("odd"),
+  { message: {} },
+])("a fetch function that throws makes a read reject with what it threw, once", async (thrown) => {
+  let calls = 0;
+  const client = clientAnswered(() => {
+    calls += 1;
+    throw thrown;
+  }, {});
+  expect(await failureOf(client.items.get("BOLT"))).toBe(thrown);
+  expect(calls).toBe(1);
+  // It may have sent the write before.
+  const error = await failureOf(client.items.create({ shortID: "NUT" }));
+  expect(error).toBeInstanceOf(OutcomeUnknownError);
+  expect(error).toHaveProperty("cause");
+  expect(calls).toBe(2);
 });
 
 describe("a response that is not UTF-8", () => {

@@ -21,6 +21,8 @@ if (what === "loop") {
   await client.items.get("BOLT", { retry: false }).catch((error: Error) => console.log(error.name));
 } else if (what === "abort") {
   await client.items.get("BOLT", { signal: AbortSignal.timeout(200) }).catch((error: Error) => console.log(error.name));
+} else if (what === "failure") {
+  await client.items.get("BOLT").catch((error: Error) => console.log(error.name, error.message));
 } else {
   console.log((await client.items.get("BOLT")).shortID);
 }

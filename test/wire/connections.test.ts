@@ -1,5 +1,5 @@
 import { connect as connectSocket } from "node:net";
-import { Agent, MockAgent } from "undici";
+import { Agent, interceptors, MockAgent } from "undici";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ConnectionError } from "../../src/index.js";
 import { ITEM } from "../http/service.js";
@@ -26,10 +26,13 @@ async function proxy() {
 }
 
 describe("an environment proxy", () => {
+  /** This machine by an address that is not known to be loopback. */
+  const notLoopback = { host: "0.0.0.0", allowInsecureHttp: true };
+
   it.each(["HTTP_PROXY", "http_proxy"])("named by %s is used", async (name) => {
     const { tunnels, origin } = await proxy();
     vi.stubEnv(name, origin);
-    const { client } = await clientOf((_, response) => response.end(item));
+    const { client } = await clientOf((_, response) => response.end(item), notLoopback);
     expect(await client.items.get("X")).toEqual(ITEM);
     expect(tunnels.length).toBeGreaterThan(0);
   });
@@ -38,10 +41,10 @@ describe("an environment proxy", () => {
     const { tunnels, origin } = await proxy();
     vi.stubEnv("HTTP_PROXY", origin);
     const agent = new Agent();
-    const own = await clientOf((_, response) => response.end(item), { dispatcher: agent });
+    const own = await clientOf((_, response) => response.end(item), { ...notLoopback, dispatcher: agent });
     await own.client.items.get("X");
-    vi.stubEnv("NO_PROXY", "127.0.0.1");
-    const direct = await clientOf((_, response) => response.end(item));
+    vi.stubEnv("NO_PROXY", "0.0.0.0");
+    const direct = await clientOf((_, response) => response.end(item), notLoopback);
     await direct.client.items.get("X");
     expect(tunnels).toEqual([]);
     await agent.close();
@@ -124,4 +127,20 @@ it("no global is touched", async () => {
   await client.items.get("X");
   expect({ fetch: globalThis.fetch, setTimeout: globalThis.setTimeout }).toEqual(before);
   expect(Reflect.get(globalThis, dispatcherKey)).toBe(dispatcher);
+});
+
+it("a redirect interceptor of the caller's dispatcher gets no chance to send credentials elsewhere", async () => {
+  const other: string[] = [];
+  const elsewhere = await listen((request, response) => {
+    other.push(request.url ?? "");
+    response.end("{}");
+  });
+  const service = await listen((_, response) => {
+    response.writeHead(307, { location: `${elsewhere.origin}/Token` }).end();
+  });
+  const agent = new Agent().compose(interceptors.redirect({ maxRedirections: 5 }));
+  const client = connect(`${service.origin}/api/v1`, { dispatcher: agent, retry: false });
+  await expect(client.items.get("X")).rejects.toMatchObject({ status: 307 });
+  expect(other).toEqual([]);
+  await agent.close();
 });

@@ -28,13 +28,13 @@ export async function listen(listener: RequestListener): Promise<{ server: Serve
   return { server, port, origin: `http://127.0.0.1:${port}` };
 }
 
-/** A client on a server of its own that hands out tokens and leaves the rest to the handler. */
+/** A client on a server of its own that hands out tokens and leaves the rest to the handler; it calls it by `host`. */
 export async function clientOf(
   handler: Handler,
-  options: ClientOptions = {},
+  { host = "127.0.0.1", ...options }: ClientOptions & { host?: string } = {},
 ): Promise<{ client: InventoryClient; requests: IncomingMessage[]; origin: string }> {
   const requests: IncomingMessage[] = [];
-  const { origin } = await listen((request, response) => {
+  const { port } = await listen((request, response) => {
     if (request.url === "/api/v1/Token") {
       request.resume();
       response.end('{"access_token":"canary-token-0123456789","token_type":"bearer","expires_in":3600}');
@@ -43,6 +43,7 @@ export async function clientOf(
     requests.push(request);
     handler(request, response);
   });
+  const origin = `http://${host}:${port}`;
   return { client: connect(`${origin}/api/v1`, options), requests, origin };
 }
 

@@ -1,0 +1,332 @@
+import { execFile } from "node:child_process";
+import { createServer as createTcpServer, type Socket } from "node:net";
+import { createServer as createTlsServer, type TlsOptions } from "node:tls";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { Agent, fetch as undiciFetch } from "undici";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import {
+  type ClientOptions,
+  ConnectionError,
+  type InventoryClient,
+  OutcomeUnknownError,
+  ResponseValidationError,
+} from "../../src/index.js";
+import { ITEM } from "../http/service.js";
+import { createCertificates } from "../support/certificates.js";
+import { failureOf } from "../support/with-server.js";
+import { clientOf, connect } from "./server.js";
+
+const certificates = createCertificates();
+afterAll(() => certificates.remove());
+
+const quick = { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 };
+const receipt = { itemID: "X", units: 1, wid: 3, reasonCode: 1 };
+
+/** A token is there already, so that a write is the first request. */
+const withToken: ClientOptions = {
+  retry: quick,
+  tokenStore: {
+    get: async () => ({ accessToken: "canary-token-0123456789", expiresAt: Date.now() + 60_000 }),
+    set: async () => {},
+    delete: async () => {},
+  },
+};
+
+/** The same settings for both transports. */
+const overBoth = (connectOptions: Agent.Options["connect"] = {}): [string, () => ClientOptions][] => {
+  const agentOf = () => {
+    const dispatcher = new Agent({ connect: connectOptions ?? {} });
+    onTestFinished(() => dispatcher.destroy());
+    return dispatcher;
+  };
+  return [
+    ["undici", () => ({ ...withToken, dispatcher: agentOf() })],
+    [
+      "fetch",
+      () => {
+        const dispatcher = agentOf();
+        const fetch: unknown = (url: string, init: object) => undiciFetch(url, { ...init, dispatcher });
+        return { ...withToken, fetch: fetch as typeof globalThis.fetch };
+      },
+    ],
+  ];
+};
+
+async function listenTls(options: TlsOptions, respond: (socket: Socket) => void = () => {}) {
+  let connections = 0;
+  const server = createTlsServer(options, respond);
+  server.on("connection", () => (connections += 1));
+  server.on("tlsClientError", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  return { baseUrl: `https://localhost:${port}/api/v1`, connections: () => connections };
+}
+
+/** A server of plain text that sends what the test says. */
+async function listenRaw(respond: (socket: Socket, request: string) => void) {
+  const server = createTcpServer((socket) => {
+    socket.on("error", () => {});
+    socket.on("data", (bytes) => respond(socket, bytes.toString()));
+    onTestFinished(() => void socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return `127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+describe.each(overBoth({ ca: certificates.authority }))("over %s, a certificate", (_, options) => {
+  it.each([
+    ["that is self-signed", certificates.selfSigned, /certificate is self-signed.*NODE_EXTRA_CA_CERTS.*dispatcher/],
+    ["that has expired", certificates.expired, /certificate has expired.*dispatcher/],
+    ["for another host", certificates.otherHost, /certificate is for another host name.*other\.test/],
+  ])("%s is a ConnectionError with nothing sent, and is not retried", async (_, identity, expected) => {
+    const server = await listenTls({ ...identity });
+    const client = connect(server.baseUrl, options());
+    const error = await failureOf(client.inventory.receive(receipt));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(messageOf(error)).toMatch(
+      /^POST \/Inventory\/Receive: [^\n]*nothing was sent, 1 attempt \([^\n]*\)\.[^\n]*$/,
+    );
+    expect(messageOf(error)).toMatch(expected);
+    expect(server.connections()).toBe(1);
+  });
+
+  it("that is good is accepted", async () => {
+    const body = JSON.stringify(ITEM);
+    const server = await listenTls(certificates.good, (socket) =>
+      socket.once("data", () =>
+        socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`),
+      ),
+    );
+    expect(await connect(server.baseUrl, options()).items.get("X")).toEqual(ITEM);
+  });
+});
+
+describe.each(overBoth())("over %s,", (_, options) => {
+  it("a certificate of an unknown authority names the way out", async () => {
+    const server = await listenTls(certificates.good);
+    const error = await failureOf(connect(server.baseUrl, options()).inventory.receive(receipt));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(messageOf(error)).toMatch(/issuer of the server's certificate is not known.*NODE_EXTRA_CA_CERTS/);
+    expect(server.connections()).toBe(1);
+  });
+
+  it("https to an http port is said in plain words, in one line, and is not retried", async () => {
+    const { client, origin, requests } = await clientOf((_, response) => response.end("{}"));
+    await client.close();
+    const https = connect(`${origin.replace("http:", "https:")}/api/v1`, options());
+    const error = await failureOf(https.inventory.receive(receipt));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(messageOf(error)).toMatch(
+      /^POST \S+: the server does not speak https on this port, nothing was sent, 1 attempt \([\w ]+\)\. .*baseUrl\.$/,
+    );
+    expect(requests).toHaveLength(0);
+  });
+
+  it("TLS versions that do not agree are a ConnectionError", async () => {
+    const server = await listenTls({ ...certificates.good, maxVersion: "TLSv1.2", ciphers: "AES128-SHA" });
+    const error = await failureOf(connect(server.baseUrl, options()).inventory.receive(receipt));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(messageOf(error)).toMatch(/the TLS handshake failed, nothing was sent/);
+  });
+
+  it("a connection that closes during the handshake was not sent, and is retried", async () => {
+    const address = await listenRaw((socket) => socket.destroy());
+    const client = connect(`https://${address}/api/v1`, options());
+    const error = await failureOf(client.inventory.receive(receipt));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(messageOf(error)).toMatch(/nothing was sent, 3 attempts/);
+  });
+
+  it.each([
+    ["127.0.0.1:2", /the connection was refused, nothing was sent, 3 attempts \(.*ECONNREFUSED.*\)\. Check/],
+    ["no-such-host.invalid", /the host name (was not found|could not be looked up), nothing was sent, 3 attempts/],
+  ])("%s cannot be reached, and is retried", async (host, expected) => {
+    const client = connect(`https://${host}/api/v1`, options());
+    const error = await failureOf(client.inventory.receive(receipt));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(messageOf(error)).toMatch(expected);
+  });
+
+  it("a connection that breaks after sending leaves the outcome unknown", async () => {
+    const address = await listenRaw((socket) => socket.destroy());
+    const client = connect(`http://${address}/api/v1`, options());
+    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    const error = await failureOf(client.items.get("X"));
+    expect(messageOf(error)).toMatch(/^GET \/Item: the connection broke, 3 attempts \(other side closed\)\.$/);
+  });
+
+  it.each(["102 Processing", "103 Early Hints"])("an unsolicited %s is ignored", async (status) => {
+    const body = JSON.stringify({ recNo: 7 });
+    const address = await listenRaw((socket) =>
+      socket.write(
+        `HTTP/1.1 ${status}\r\nlink: </x>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      ),
+    );
+    const client = connect(`http://${address}/api/v1`, options());
+    expect(await client.inventory.receive(receipt)).toEqual({ recNo: 7, body: { recNo: 7 } });
+  });
+
+  it("255 KB of gzip that become 60 MB are refused while they are decompressed", async () => {
+    const compressed = gzipSync(`[${" ".repeat(60 * 1024 * 1024)}]`, { level: 1 });
+    expect(compressed.length).toBeLessThan(300_000);
+    const address = await listenRaw((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${compressed.length}\r\n\r\n`);
+      socket.write(compressed);
+    });
+    const error = await failureOf(connect(`http://${address}/api/v1`, options()).items.get("X"));
+    expect(error).toBeInstanceOf(ResponseValidationError);
+    expect(messageOf(error)).toMatch(/larger than maxResponseBytes/);
+  });
+});
+
+describe("a fetch function that fails", () => {
+  const failingWith = (error: unknown, calls: { count: number } = { count: 0 }): InventoryClient =>
+    connect("https://inventory.test/api/v1", {
+      ...withToken,
+      fetch: async () => {
+        calls.count += 1;
+        throw error;
+      },
+    });
+  const withCode = (code: string, message = code, syscall?: string) =>
+    new TypeError("fetch failed", { cause: Object.assign(new Error(message), { code, syscall }) });
+
+  it.each([
+    ["CERT_HAS_EXPIRED", 1],
+    ["CERT_SIGNATURE_FAILURE", 1],
+    ["CERT_REVOKED", 1],
+    ["DEPTH_ZERO_SELF_SIGNED_CERT", 1],
+    ["SELF_SIGNED_CERT_IN_CHAIN", 1],
+    ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", 1],
+    ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", 1],
+    ["ERR_TLS_CERT_ALTNAME_INVALID", 1],
+    ["EPROTO", 1],
+    ["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", 1],
+    ["ECONNREFUSED", 3],
+    ["ENOTFOUND", 3],
+    ["EAI_AGAIN", 3],
+    ["EHOSTUNREACH", 3],
+    ["ENETUNREACH", 3],
+    ["UND_ERR_CONNECT_TIMEOUT", 3],
+  ])("with %s sent nothing: a ConnectionError after %i attempts", async (code, attempts) => {
+    const calls = { count: 0 };
+    const error = await failureOf(failingWith(withCode(code), calls).inventory.receive(receipt));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(messageOf(error)).toMatch(/nothing was sent/);
+    expect(calls.count).toBe(attempts);
+  });
+
+  it.each([
+    [403, 1],
+    [407, 1],
+    [429, 3],
+    [502, 3],
+  ])("because a proxy refused with %i sent nothing: a ConnectionError after %i attempts", async (status, attempts) => {
+    const calls = { count: 0 };
+    const error = withCode("UND_ERR_ABORTED", `Proxy response (${status}) !== 200 when HTTP Tunneling`);
+    const failure = await failureOf(failingWith(error, calls).inventory.receive(receipt));
+    expect(failure).toBeInstanceOf(ConnectionError);
+    expect(messageOf(failure)).toMatch(new RegExp(`proxy refused to connect with status ${status}, nothing was sent`));
+    expect(calls.count).toBe(attempts);
+  });
+
+  it.each([
+    ["ECONNRESET", withCode("ECONNRESET")],
+    ["EPIPE", withCode("EPIPE")],
+    ["UND_ERR_SOCKET", withCode("UND_ERR_SOCKET", "other side closed")],
+    ["a record that cannot be decrypted", withCode("ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC")],
+    ["a bare network error", new TypeError("Failed to fetch")],
+  ])("with %s may have sent it: the outcome of a write is unknown, reads are retried", async (_, error) => {
+    const calls = { count: 0 };
+    const client = failingWith(error, calls);
+    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    expect(calls.count).toBe(1);
+    expect(await failureOf(client.items.get("X"))).toBeInstanceOf(ConnectionError);
+    expect(calls.count).toBe(4);
+  });
+
+  it.each([
+    ["a TypeError of its own", new TypeError("undefined is not a function")],
+    [
+      "a fetch error that is not of the network",
+      new TypeError("fetch failed", { cause: new Error("unexpected redirect") }),
+    ],
+    ["a file error", Object.assign(new Error("no such file"), { code: "ENOENT", syscall: "open" })],
+    ["text", "text"],
+  ])("with %s rejects as it is, once; a write has an unknown outcome because of it", async (_, thrown) => {
+    const calls = { count: 0 };
+    const client = failingWith(thrown, calls);
+    expect(await failureOf(client.items.get("X"))).toBe(thrown);
+    expect(calls.count).toBe(1);
+    const error = await failureOf(client.inventory.receive(receipt));
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(error).toMatchObject({ cause: thrown });
+    expect(calls.count).toBe(2);
+  });
+
+  it("with errors that are each other's cause does not freeze the process", async () => {
+    const one = new Error("one");
+    const other = new Error("other", { cause: one });
+    one.cause = other;
+    expect(await failureOf(failingWith(one).items.get("X"))).toBe(one);
+    const several = new AggregateError([other], "several");
+    several.errors.push(several);
+    expect(await failureOf(failingWith(several).items.get("X"))).toBe(several);
+  });
+
+  it("a response with status 0 is a lost one", async () => {
+    const client = connect("https://inventory.test/api/v1", { ...withToken, fetch: async () => Response.error() });
+    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(messageOf(error)).toMatch(/status 0/);
+  });
+});
+
+describe("a dispatcher that fails", () => {
+  const clientWith = (dispatch: () => boolean) => {
+    const dispatcher: unknown = { dispatch };
+    return connect("https://inventory.test/api/v1", { ...withToken, dispatcher: dispatcher as Agent });
+  };
+
+  it("with an exception of its own rejects as it is, once; nothing was sent", async () => {
+    const bug = new TypeError("this.dispatch is not a function");
+    let calls = 0;
+    const client = clientWith(() => {
+      calls += 1;
+      throw bug;
+    });
+    expect(await failureOf(client.items.get("X"))).toBe(bug);
+    expect(await failureOf(client.inventory.receive(receipt))).toBe(bug);
+    expect(calls).toBe(2);
+  });
+
+  it("because it is closed is a ConnectionError, and is not retried", async () => {
+    const dispatcher = new Agent();
+    await dispatcher.close();
+    const client = connect("https://inventory.test/api/v1", { ...withToken, dispatcher });
+    const error = await failureOf(client.inventory.receive(receipt));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(messageOf(error)).toMatch(/the dispatcher (is|was) closed, nothing was sent, 1 attempt/);
+  });
+});
+
+it("NODE_EXTRA_CA_CERTS is the way out that messages name", async () => {
+  const body = JSON.stringify({ ...ITEM, shortID: "BOLT", access_token: "canary-token-0123456789" });
+  const server = await listenTls(certificates.good, (socket) =>
+    socket.on("data", () => socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)),
+  );
+  const script = fileURLToPath(new URL("../support/one-call.ts", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script, server.baseUrl, "call"], {
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: certificates.authorityFile },
+  });
+  expect(stdout.trim()).toBe("BOLT");
+});

@@ -1,0 +1,217 @@
+import { execFile } from "node:child_process";
+import { connect as connectSocket, createServer, type Socket } from "node:net";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { type ClientOptions, ConfigurationError, ConnectionError } from "../../src/index.js";
+import { ITEM } from "../http/service.js";
+import { everythingShown } from "../support/leaks.js";
+import { failureOf, sleep } from "../support/with-server.js";
+import { clientOf, connect } from "./server.js";
+
+const item = JSON.stringify(ITEM);
+const script = fileURLToPath(new URL("../support/one-call.ts", import.meta.url));
+const quick = { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 };
+
+afterEach(() => vi.unstubAllEnvs());
+
+/** A server that leaves its connections to the test. */
+async function listenRaw(onConnection: (socket: Socket) => void) {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on("error", () => {});
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  return { sockets, port, origin: `http://127.0.0.1:${port}` };
+}
+
+/** A proxy that responds to each CONNECT with a status line; whatever host was asked for is on this machine. */
+async function proxyThat(status: string) {
+  const requests: string[] = [];
+  const proxy = await listenRaw((socket) => {
+    socket.once("data", (head) => {
+      requests.push(head.toString());
+      if (!status.startsWith("200")) return void socket.end(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`);
+      const [, port] = /^CONNECT [^:]+:(\d+)/.exec(head.toString()) ?? [];
+      const upstream = connectSocket(Number(port), "127.0.0.1", () => {
+        socket.write(`HTTP/1.1 ${status}\r\n\r\n`);
+        upstream.pipe(socket).pipe(upstream);
+      });
+      for (const end of [upstream, socket]) end.on("error", () => upstream.destroy());
+    });
+  });
+  return { ...proxy, requests };
+}
+
+/** A client of a host that only a proxy can find. */
+const behindProxy = (port: number | string = 80, retry: ClientOptions["retry"] = quick) =>
+  connect(`http://inventory.test:${port}/api/v1`, { allowInsecureHttp: true, retry });
+
+/** Runs a process that makes one call and must end by itself. */
+async function runToItsEnd(env: Record<string, string>, ...args: string[]) {
+  const startedAt = performance.now();
+  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script, ...args], {
+    timeout: 25_000,
+    env: { ...process.env, ...env },
+  });
+  return { output: stdout.trim(), durationMs: performance.now() - startedAt };
+}
+
+describe("a proxy that accepts connections and closes them", () => {
+  it("makes the call fail, and nothing connects to it after that", async () => {
+    const proxy = await listenRaw((socket) => socket.destroy());
+    vi.stubEnv("HTTP_PROXY", proxy.origin);
+    const error = await failureOf(behindProxy().items.get("X"));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({
+      message: expect.stringMatching(
+        /^POST \/Token: .*proxy http:\/\/127\.0\.0\.1:\d+ \(HTTP_PROXY\).*nothing was sent/,
+      ),
+    });
+    const connections = proxy.sockets.length;
+    expect(connections).toBe(3);
+    await sleep(2_000);
+    expect(proxy.sockets).toHaveLength(connections);
+  });
+
+  it("lets the process end", async () => {
+    const proxy = await listenRaw((socket) => socket.destroy());
+    const { output } = await runToItsEnd({ HTTPS_PROXY: proxy.origin }, "https://inventory.test/api/v1", "failure");
+    expect(output).toMatch(/^ConnectionError POST \/Token: .*\(HTTPS_PROXY\)/);
+    expect(proxy.sockets).toHaveLength(4);
+  });
+});
+
+describe("a proxy that never responds to CONNECT", () => {
+  it("keeps the process alive no longer than a connection may take", async () => {
+    const proxy = await listenRaw(() => {});
+    const env = { HTTPS_PROXY: proxy.origin };
+    const { output, durationMs } = await runToItsEnd(env, "https://inventory.test/api/v1", "abort");
+    expect(output).toBe("TimeoutError");
+    expect(durationMs).toBeLessThan(16_000);
+  });
+
+  it("makes the call fail after as long", async () => {
+    const proxy = await listenRaw(() => {});
+    vi.stubEnv("HTTP_PROXY", proxy.origin);
+    const error = await failureOf(behindProxy(80, false).items.get("X"));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/proxy .*\(HTTP_PROXY\).*nothing was sent.*within 10 s/),
+    });
+  });
+});
+
+describe("a proxy that refuses", () => {
+  it.each([
+    ["403 Forbidden", 1],
+    ["407 Proxy Authentication Required", 1],
+    ["502 Bad Gateway", 3],
+  ])("with %s is named, and is tried %i times", async (status, times) => {
+    const proxy = await proxyThat(status);
+    vi.stubEnv("HTTP_PROXY", proxy.origin.replace("//", "//robot:canary-proxy-password@"));
+    const error = await failureOf(behindProxy().items.get("X"));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({
+      message: expect.stringMatching(
+        new RegExp(`^POST /Token: .*proxy ${proxy.origin} \\(HTTP_PROXY\\).*${status.slice(0, 3)}.*nothing was sent`),
+      ),
+    });
+    expect(proxy.requests).toHaveLength(times);
+    expect(proxy.requests[0]).toContain(
+      `proxy-authorization: Basic ${Buffer.from("robot:canary-proxy-password").toString("base64")}`,
+    );
+    expect(everythingShown(error)).not.toContain("canary-proxy-password");
+  });
+
+  it("a write leaves no doubt that it was not sent", async () => {
+    const proxy = await proxyThat("407 Proxy Authentication Required");
+    vi.stubEnv("HTTP_PROXY", proxy.origin);
+    const client = connect("http://inventory.test/api/v1", {
+      allowInsecureHttp: true,
+      tokenStore: {
+        get: async () => ({ accessToken: "t", expiresAt: Date.now() + 60_000 }),
+        set: async () => {},
+        delete: async () => {},
+      },
+    });
+    const error = await failureOf(client.inventory.receive({ itemID: "X", units: 1, wid: 3, reasonCode: 1 }));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(proxy.requests).toHaveLength(1);
+  });
+});
+
+describe("a proxy's address", () => {
+  it("works without a scheme, as in curl", async () => {
+    const proxy = await proxyThat("200 OK");
+    const { origin } = await clientOf((_, response) => response.end(item));
+    vi.stubEnv("HTTP_PROXY", `127.0.0.1:${proxy.port}`);
+    expect(await behindProxy(new URL(origin).port).items.get("X")).toEqual(ITEM);
+    expect(proxy.requests.length).toBeGreaterThan(0);
+  });
+
+  it.each([
+    "http://",
+    "ftp://robot:canary-proxy-password@proxy.test",
+    "http://robot:canary-proxy-password%@proxy.test",
+  ])("%s is a ConfigurationError that names the variable, until it is corrected", async (address) => {
+    const proxy = await proxyThat("200 OK");
+    const { origin } = await clientOf((_, response) => response.end(item));
+    vi.stubEnv("http_proxy", address);
+    const client = behindProxy(new URL(origin).port);
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(error).toMatchObject({ message: expect.stringMatching(/http_proxy/) });
+    expect(everythingShown(error)).not.toContain("canary-proxy-password");
+    vi.stubEnv("http_proxy", proxy.origin);
+    expect(await client.items.get("X")).toEqual(ITEM);
+  });
+
+  it("of nothing that listens is named with its variable", async () => {
+    vi.stubEnv("HTTP_PROXY", "http://robot:canary-proxy-password@127.0.0.1:1");
+    const error = await failureOf(behindProxy().items.get("X"));
+    expect(error).toMatchObject({
+      name: "ConnectionError",
+      message: expect.stringMatching(
+        /proxy http:\/\/127\.0\.0\.1:1 \(HTTP_PROXY\).*refused.*nothing was sent, 3 attempts/,
+      ),
+    });
+    expect(everythingShown(error)).not.toContain("canary-proxy-password");
+  });
+});
+
+it("loopback addresses on plain http never go through a proxy", async () => {
+  const proxy = await listenRaw((socket) => socket.destroy());
+  vi.stubEnv("HTTP_PROXY", proxy.origin);
+  const { client, origin } = await clientOf((_, response) => response.end(item));
+  expect(await client.items.get("X")).toEqual(ITEM);
+  const named = connect(`${origin.replace("127.0.0.1", "localhost")}/api/v1`, { retry: false });
+  await failureOf(named.items.get("X"));
+  expect(proxy.sockets).toHaveLength(0);
+});
+
+it("a call that ends while its connection is being made is not sent later", async () => {
+  const heads: string[] = [];
+  let open = () => {};
+  const proxy = await listenRaw((socket) => {
+    socket.once("data", () => {
+      open = () => socket.write("HTTP/1.1 200 OK\r\n\r\n");
+      socket.on("data", (bytes) => heads.push(bytes.toString()));
+    });
+  });
+  vi.stubEnv("HTTP_PROXY", proxy.origin);
+  const client = behindProxy();
+  const error = await failureOf(client.items.get("X", { signal: AbortSignal.timeout(200) }));
+  expect(error).toMatchObject({ name: "TimeoutError" });
+  open();
+  await sleep(500);
+  expect(heads).toEqual([]);
+});
