@@ -10,7 +10,7 @@ import { tokenRequest } from "./core/request-token.js";
 import { DEFAULT_RETRY, mergeRetry } from "./core/retry-policy.js";
 import type { Transport } from "./core/transport.js";
 import { undiciTransport } from "./core/undici-transport.js";
-import { Secrets } from "./errors/redact.js";
+import { Secrets } from "./errors/secrets.js";
 import { createPauseOnly, createRateLimiter } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
 import { type ClientOptions, checkOptions, connectionOf } from "./options.js";
@@ -41,13 +41,15 @@ export class InventoryClient {
   readonly inventory: Inventory;
   readonly #limiter: RateLimiter;
   readonly #pipeline: Pipeline;
+  readonly #secrets = new Secrets();
   readonly #report: () => string;
 
   /** @throws ConfigurationError when options are wrong, exclude each other, or are missing. */
   constructor(options: ClientOptions = {}) {
     checkOptions(options);
     const { baseUrl, ...credentials } = connectionOf(options);
-    const secrets = new Secrets([credentials.clientSecret]);
+    this.#secrets.addCredentials(credentials);
+    const secrets = this.#secrets;
     const reporter = new Reporter(options.logger, options.hooks);
     const warn = (message: string) => reporter.log("warn", message);
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
@@ -113,8 +115,9 @@ export class InventoryClient {
    * connections. A dispatcher or limiter that was passed in stays open. The process ends without it when nothing is under
    * way.
    */
-  close(): Promise<void> {
-    return this.#pipeline.close();
+  async close(): Promise<void> {
+    await this.#pipeline.close();
+    this.#secrets.retire();
   }
 
   /** The same as {@link close}, for `await using`. */

@@ -1,6 +1,6 @@
 import { AuthenticationError } from "../errors/index.js";
 import { messageOf } from "../errors/message-of.js";
-import type { Secrets } from "../errors/redact.js";
+import type { Secrets } from "../errors/secrets.js";
 import { isAccessToken } from "../schemas/token.js";
 import { Lifetime } from "../time/lifetime.js";
 import { refreshTime } from "./token-life.js";

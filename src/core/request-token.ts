@@ -1,6 +1,6 @@
 import { tokenLifeMs } from "../auth/token-life.js";
 import type { StoredToken } from "../auth/token-store.js";
-import type { Secrets } from "../errors/redact.js";
+import type { Secrets } from "../errors/secrets.js";
 import { tokenSchema } from "../schemas/token.js";
 import { conforms } from "./answers.js";
 import type { Call, CallRequest } from "./call.js";

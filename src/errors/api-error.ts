@@ -1,5 +1,6 @@
+import { brand } from "./brand.js";
 import { redact, redactData } from "./redact.js";
-import { brand, StocklotError } from "./stocklot-error.js";
+import { StocklotError } from "./stocklot-error.js";
 
 /** What an answer with an error status tells. */
 export interface ApiErrorInit {

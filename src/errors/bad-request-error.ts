@@ -1,5 +1,5 @@
 import { ApiError } from "./api-error.js";
-import { brand } from "./stocklot-error.js";
+import { brand } from "./brand.js";
 
 /**
  * 400: the request is malformed or data is missing. A duplicate SKU may come as this or as a {@link ConflictError}.

@@ -1,4 +1,5 @@
-import { brand, StocklotError } from "./stocklot-error.js";
+import { brand } from "./brand.js";
+import { StocklotError } from "./stocklot-error.js";
 
 /**
  * The options of a client, limiter or token store are wrong.

@@ -1,5 +1,5 @@
 import { ApiError } from "./api-error.js";
-import { brand } from "./stocklot-error.js";
+import { brand } from "./brand.js";
 
 /**
  * 409: the request conflicts with the current state, for example a SKU that is taken.

@@ -1,5 +1,6 @@
+import { brand } from "./brand.js";
 import { redactData } from "./redact.js";
-import { brand, type Issue, StocklotError } from "./stocklot-error.js";
+import { type Issue, StocklotError } from "./stocklot-error.js";
 
 /** The arguments of a method are wrong. Nothing was sent. */
 export class InputValidationError extends StocklotError {

@@ -1,5 +1,5 @@
 import { ApiError } from "./api-error.js";
-import { brand } from "./stocklot-error.js";
+import { brand } from "./brand.js";
 
 /**
  * 404: there is no such item, alias or record.

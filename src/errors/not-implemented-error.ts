@@ -1,5 +1,5 @@
 import { ApiError } from "./api-error.js";
-import { brand } from "./stocklot-error.js";
+import { brand } from "./brand.js";
 
 /**
  * 501: the endpoint exists, but the operation is unavailable. Never retried.

@@ -1,5 +1,6 @@
+import { brand } from "./brand.js";
 import { redactData } from "./redact.js";
-import { brand, StocklotError } from "./stocklot-error.js";
+import { StocklotError } from "./stocklot-error.js";
 
 /** A write as it was sent. */
 export interface SentRequest {

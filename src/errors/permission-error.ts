@@ -1,5 +1,5 @@
 import { ApiError, type ApiErrorInit } from "./api-error.js";
-import { brand } from "./stocklot-error.js";
+import { brand } from "./brand.js";
 
 /** Why the service forbade something; `unknown` when its message is none of the documented ones. */
 export type PermissionReason =

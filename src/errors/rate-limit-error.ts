@@ -1,5 +1,5 @@
 import { ApiError, type ApiErrorInit } from "./api-error.js";
-import { brand } from "./stocklot-error.js";
+import { brand } from "./brand.js";
 
 /** 429, after the retries are used up. The client pauses before its next request all the same. */
 export class RateLimitError extends ApiError {

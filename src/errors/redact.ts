@@ -1,109 +1,117 @@
-import { inspect } from "node:util";
-import { fieldOf, isObject } from "./field-of.js";
-import { messageOf } from "./message-of.js";
+import { isObject } from "./field-of.js";
+import { findSecrets, type Range } from "./secrets.js";
 
-const HIDDEN = "[redacted]";
+export const HIDDEN = "[redacted]";
 
-/** A shorter secret is only hidden where it stands alone, or every `a` of a message would go with a secret `a`. */
-const SHORTEST_UNMISTAKABLE = 8;
-const SHORTEST_HIDDEN = 4;
-
-/** Tokens are replaced every hour or so; an old one can still turn up in an answer that was on its way. */
-const TOKENS_REMEMBERED = 8;
-
-/**
- * The secrets of one client. Every error of the package hides what any living client has put in here, so that no
- * place that makes an error can forget to.
- */
-export class Secrets {
-  readonly #lasting: RegExp[];
-  #tokens: RegExp[] = [];
-
-  constructor(lasting: readonly string[]) {
-    this.#lasting = lasting.flatMap(patternsOf);
-    const ref = new WeakRef(this);
-    living.add(ref);
-    collected.register(this, ref);
-  }
-
-  addToken(token: string): void {
-    this.#tokens = [...this.#tokens, ...patternsOf(token)].slice(-TOKENS_REMEMBERED);
-  }
-
-  hide(text: string): string {
-    return [...this.#lasting, ...this.#tokens].reduce((shown, pattern) => shown.replace(pattern, HIDDEN), text);
-  }
-}
-
-const living = new Set<WeakRef<Secrets>>();
-const collected = new FinalizationRegistry<WeakRef<Secrets>>((ref) => living.delete(ref));
-
-/** Secrets that no client has told us of, by the company they keep. */
-const CREDENTIAL_FIELD = /((?:access_token|refresh_token|client_secret)[\\"']*\s*[:=]\s*[\\"']*)[^\\"'&\s,}]+/gi;
-const BEARER = /(bearer\s+)[\w\-.~+/]{16,}=*/gi;
-
-/** Text without any secret in it. */
+/** Text without any secret in it. Never throws: if it cannot be searched, all of it is hidden. */
 export function redact(text: string): string {
-  let shown = text;
-  for (const secrets of living) shown = secrets.deref()?.hide(shown) ?? shown;
-  return shown.replace(CREDENTIAL_FIELD, `$1${HIDDEN}`).replace(BEARER, `$1${HIDDEN}`);
+  try {
+    return hide(text, [...findSecrets(text), ...findCredentials(text)]);
+  } catch {
+    return HIDDEN;
+  }
 }
+
+function hide(text: string, ranges: Range[]): string {
+  const parts: string[] = [];
+  let shownFrom = 0;
+  for (const [start, end] of ranges.sort(([a], [b]) => a - b)) {
+    if (start >= shownFrom) parts.push(text.slice(shownFrom, start), HIDDEN);
+    shownFrom = Math.max(shownFrom, end);
+  }
+  return parts.length === 0 ? text : parts.join("") + text.slice(shownFrom);
+}
+
+/** A bearer token is at least this long, and so is a credential that is neither quoted nor part of a form. */
+const SHORTEST_CREDENTIAL = 16;
+
+const CREDENTIAL_NAME = /bearer|access_token|refresh_token|client_secret/gi;
+
+// Bounded: on a text of megabytes, a pattern without a bound overflows the stack. `endOfRun` repeats them.
+const SPACES = /\s{1,1000}/y;
+const QUOTES = /[\\"']{1,1000}/y;
+const TOKEN = /[\w\-.~+/]{1,1000}/y;
+const PADDING = /={1,1000}/y;
+const VALUE = /[^\\"'&\s,}]{1,1000}/y;
+
+/** Credentials that no client has registered, by what precedes them. */
+function findCredentials(text: string): Range[] {
+  const found: Range[] = [];
+  for (const { 0: name, index } of text.matchAll(CREDENTIAL_NAME)) {
+    // Within a value that was found: searching it again for each name would take quadratic time.
+    if (index < (found.at(-1)?.[1] ?? 0)) continue;
+    const after = index + name.length;
+    const range = name.toLowerCase() === "bearer" ? bearerToken(text, after) : credential(text, after);
+    if (range) found.push(range);
+  }
+  return found;
+}
+
+/** `Bearer eyJhbGci…` */
+function bearerToken(text: string, after: number): Range | undefined {
+  const start = endOfRun(text, after, SPACES);
+  if (start === after) return undefined;
+  const end = endOfRun(text, start, TOKEN);
+  return end - start >= SHORTEST_CREDENTIAL ? [start, endOfRun(text, end, PADDING)] : undefined;
+}
+
+/** `client_secret=…`, `"access_token": "…"`; but not the prose of `access_token: is required`. */
+function credential(text: string, after: number): Range | undefined {
+  const separatorAt = endOfRun(text, endOfRun(text, after, QUOTES), SPACES);
+  const separator = text.charAt(separatorAt);
+  if (separator !== ":" && separator !== "=") return undefined;
+  const quotesAt = endOfRun(text, separatorAt + 1, SPACES);
+  const start = endOfRun(text, quotesAt, QUOTES);
+  const end = endOfRun(text, start, VALUE);
+  const isValue = separator === "=" || start > quotesAt || end - start >= SHORTEST_CREDENTIAL;
+  return isValue && end > start ? [start, end] : undefined;
+}
+
+function endOfRun(text: string, from: number, piece: RegExp): number {
+  let end = from;
+  piece.lastIndex = from;
+  while (piece.test(text)) end = piece.lastIndex;
+  return end;
+}
+
+/** Data that is nested deeper is hidden. */
+const MAX_DEPTH = 100;
 
 /** A copy of plain data in which no text shows a secret. */
 export function redactData<T>(data: T): T;
 export function redactData(data: unknown): unknown {
+  return redactPart(data, 0, new Map());
+}
+
+/** An object that was seen before is copied once, so that a cycle stays one. */
+function redactPart(data: unknown, depth: number, copies: Map<object, unknown>): unknown {
   if (typeof data === "string") return redact(data);
-  if (Array.isArray(data)) return data.map((entry) => redactData(entry));
-  if (!isObject(data) || Object.getPrototypeOf(data) !== Object.prototype) return data;
-  return Object.fromEntries(Object.entries(data).map(([key, value]) => [redact(key), redactData(value)]));
-}
-
-/**
- * The cause as it is, or, where it shows a secret (a parser's error holds the raw answer, a caller's fetch may hold the
- * request), an error with its name, message and code only.
- */
-export function redactCause(cause: unknown): unknown {
-  if (isHarmless(cause)) return cause;
-  if (!(cause instanceof Error)) return typeof cause === "string" ? redact(cause) : new Error(HIDDEN);
-  const copy = new Error(redact(messageOf(cause)));
-  copy.name = redact(String(cause.name));
-  copy.stack = redact(String(cause.stack));
-  const code = fieldOf(cause, "code");
-  return typeof code === "string" ? Object.assign(copy, { code: redact(code) }) : copy;
-}
-
-/** A parser's error holds the rest of the raw answer, in which a secret may have been cut in two: never harmless. */
-function isHarmless(cause: unknown): boolean {
-  if (cause instanceof Error && "data" in cause) return false;
+  if (!isObject(data)) return data;
+  if (copies.has(data)) return copies.get(data);
+  if (depth > MAX_DEPTH) return HIDDEN;
   try {
-    const shown = inspect(cause, { depth: 16, showHidden: true, maxStringLength: null, maxArrayLength: 1_000 });
-    return redact(shown) === shown;
+    return copyOf(data, depth, copies);
   } catch {
-    return false;
+    // A getter or a Proxy of the caller's.
+    return HIDDEN;
   }
 }
 
-function patternsOf(secret: string): RegExp[] {
-  if (secret.length < SHORTEST_HIDDEN) return [];
-  const quoted = escaped(secret);
-  const spellings = new Set([
-    secret,
-    encodeForm(secret),
-    encodeUri(secret),
-    quoted,
-    escaped(quoted),
-    inspect(secret).slice(1, -1),
-  ]);
-  return [...spellings].map((spelling) => {
-    const literal = spelling.replace(/[$()*+.?[\\\]^{|}]/g, "\\$&");
-    return new RegExp(spelling.length < SHORTEST_UNMISTAKABLE ? `(?<!\\w)${literal}(?!\\w)` : literal, "g");
-  });
+function copyOf(data: object, depth: number, copies: Map<object, unknown>): unknown {
+  if (Array.isArray(data)) {
+    const list: unknown[] = [];
+    copies.set(data, list);
+    for (const entry of data) list.push(redactPart(entry, depth + 1, copies));
+    return list;
+  }
+  const prototype = Object.getPrototypeOf(data);
+  if (prototype !== Object.prototype && prototype !== null) return data;
+  const copy = {};
+  copies.set(data, copy);
+  for (const [key, value] of Object.entries(data)) {
+    // Defined, since an assignment to "__proto__" would set the prototype.
+    const part = redactPart(value, depth + 1, copies);
+    Object.defineProperty(copy, redact(key), { value: part, configurable: true, enumerable: true, writable: true });
+  }
+  return copy;
 }
-
-const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
-const encodeForm = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
-/** As `encodeURIComponent`, which throws where a text is not well-formed. */
-const encodeUri = (text: string) =>
-  encodeForm(text)
-    .replaceAll("+", "%20")
-    .replace(/%(2[1789]|7E)/g, (code) => decodeURIComponent(code));

@@ -1,5 +1,6 @@
+import { brand } from "./brand.js";
 import { redactData } from "./redact.js";
-import { brand, type Issue, StocklotError } from "./stocklot-error.js";
+import { type Issue, StocklotError } from "./stocklot-error.js";
 
 /**
  * The request succeeded, but its answer is not what the service documents: a field of another type, a body that is not

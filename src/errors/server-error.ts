@@ -1,5 +1,5 @@
 import { ApiError } from "./api-error.js";
-import { brand } from "./stocklot-error.js";
+import { brand } from "./brand.js";
 
 /**
  * Any 5xx but 501, after the retries are used up.

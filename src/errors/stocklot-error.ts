@@ -1,6 +1,8 @@
+import { brand, markOf } from "./brand.js";
 import { fieldOf } from "./field-of.js";
 import { messageOf } from "./message-of.js";
-import { redact, redactCause } from "./redact.js";
+import { redact } from "./redact.js";
+import { redactCause } from "./redact-cause.js";
 
 /** Says where in a value something is wrong, and what. */
 export interface Issue {
@@ -43,20 +45,6 @@ export abstract class StocklotError extends Error {
     const fields = Object.fromEntries(Object.entries(this));
     return { name, message, ...fields, ...(cause === undefined ? {} : { cause: causeToJSON(cause) }) };
   }
-}
-
-/** The mark of a class is on its prototype, so that a user's own subclass has none of its own. */
-function markOf(name: string): symbol {
-  return Symbol.for(`stocklot.${name}`);
-}
-
-/** Gives a class its name, whatever a bundler calls it, and the mark by which the other copy of the package knows it. */
-export function brand(errorClass: { readonly prototype: object }, name: string): void {
-  Object.defineProperty(errorClass, "name", { value: name, configurable: true });
-  Object.defineProperties(errorClass.prototype, {
-    name: { value: name, configurable: true, writable: true },
-    [markOf(name)]: { value: name },
-  });
 }
 
 function causeToJSON(cause: unknown): unknown {

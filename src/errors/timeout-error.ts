@@ -1,5 +1,5 @@
+import { brand } from "./brand.js";
 import { ConnectionError } from "./connection-error.js";
-import { brand } from "./stocklot-error.js";
 
 /** Where the time of a call went, in ms. */
 export interface TimeSpent {

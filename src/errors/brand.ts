@@ -1,0 +1,18 @@
+import { fieldOf } from "./field-of.js";
+
+/** The mark of a class is on its prototype, so that a user's own subclass has none of its own. */
+export function markOf(name: string): symbol {
+  return Symbol.for(`stocklot.${name}`);
+}
+
+/** Gives a class its name, whatever a bundler calls it, and the mark by which the other copy of the package knows it. */
+export function brand(errorClass: { readonly prototype: object }, name: string): void {
+  Object.defineProperty(errorClass, "name", { value: name, configurable: true });
+  Object.defineProperties(errorClass.prototype, {
+    name: { value: name, configurable: true, writable: true },
+    [markOf(name)]: { value: name },
+  });
+}
+
+/** Whether a prototype is that of a class of this package. */
+export const isBranded = (prototype: object) => Object.hasOwn(prototype, markOf(String(fieldOf(prototype, "name"))));

@@ -1,0 +1,82 @@
+/** UTF-8 bytes, one per character, and where in the original text each of them came from. */
+export interface DecodedText {
+  bytes: string;
+  /** The index in the original text, one per byte and one for the end; left out when it is the same. */
+  origins?: Uint32Array;
+}
+
+/** Escapes within escapes are followed this far: JSON within JSON within a form. */
+const MAX_DECODINGS = 4;
+
+const NOT_ASCII = /[\u0080-\uffff]/;
+
+/** Percent escapes, escapes of JSON and of `util.inspect`, HTML entities. Nothing unbounded: that could overflow the stack. */
+const ESCAPE =
+  /%(?<byte>[\da-f]{2})|\\u(?<high>d[89ab][\da-f]{2})\\u(?<low>d[c-f][\da-f]{2})|\\u(?<unit>[\da-f]{4})|\\x(?<latin>[\da-f]{2})|\\(?<letter>[^ux])|&#x(?<hex>[\da-f]{1,6});|&#(?<decimal>\d{1,7});|&(?<entity>amp|lt|gt|quot|apos);/gi;
+
+const CONTROLS: Record<string, string> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", "0": "\0" };
+const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+/** The text as it is, then with one more level of escapes decoded each time, until there are none left. */
+export function* decodings(text: string): Generator<DecodedText> {
+  let decoded: DecodedText = NOT_ASCII.test(text) ? encodeUtf8(text) : { bytes: text };
+  yield decoded;
+  for (let level = 0; level < MAX_DECODINGS && decoded.bytes.search(ESCAPE) >= 0; level += 1) {
+    decoded = decodeEscapes(decoded);
+    yield decoded;
+  }
+}
+
+function encodeUtf8(text: string): DecodedText {
+  const buffer = Buffer.from(text, "utf8");
+  const origins = new Uint32Array(buffer.length + 1);
+  let origin = 0;
+  let next = 0;
+  buffer.forEach((byte, index) => {
+    const startsCharacter = (byte & 0xc0) !== 0x80;
+    if (startsCharacter) {
+      origin = next;
+      // Four bytes stand for two UTF-16 units.
+      next += byte >= 0xf0 ? 2 : 1;
+    }
+    origins[index] = origin;
+  });
+  origins[buffer.length] = text.length;
+  return { bytes: buffer.toString("latin1"), origins };
+}
+
+function decodeEscapes({ bytes, origins: outer }: DecodedText): DecodedText {
+  const parts: string[] = [];
+  // No escape decodes to more bytes than it has.
+  const origins = new Uint32Array(bytes.length + 1);
+  let length = 0;
+  let end = 0;
+  const append = (part: string, from: number, step: 0 | 1) => {
+    parts.push(part);
+    for (let index = 0; index < part.length; index += 1, length += 1) {
+      const inner = from + index * step;
+      origins[length] = outer?.[inner] ?? inner;
+    }
+  };
+  for (const { 0: escaped, index, groups = {} } of bytes.matchAll(ESCAPE)) {
+    append(bytes.slice(end, index), end, 1);
+    append(decodeEscape(escaped, groups), index, 0);
+    end = index + escaped.length;
+  }
+  append(bytes.slice(end), end, 1);
+  origins[length] = outer?.[bytes.length] ?? bytes.length;
+  return { bytes: parts.join(""), origins: origins.subarray(0, length + 1) };
+}
+
+function decodeEscape(escaped: string, groups: Record<string, string | undefined>): string {
+  const { byte, high, low, unit, latin, letter, hex, decimal, entity } = groups;
+  if (byte) return String.fromCharCode(Number.parseInt(byte, 16));
+  if (letter) return CONTROLS[letter] ?? letter;
+  if (entity) return ENTITIES[entity.toLowerCase()] ?? escaped;
+  const units = [high, low, unit, latin, hex].flatMap((code) => (code ? Number.parseInt(code, 16) : []));
+  if (decimal) units.push(Number(decimal));
+  return units.some((code) => code > 0x10ffff) ? escaped : Buffer.from(fromUnits(units), "utf8").toString("latin1");
+}
+
+/** Surrogates come as two units, which join to one character. */
+const fromUnits = (units: number[]) => units.map((code) => String.fromCodePoint(code)).join("");

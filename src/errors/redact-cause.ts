@@ -1,0 +1,181 @@
+import { inspect, types } from "node:util";
+import { isBranded } from "./brand.js";
+import { fieldOf, isObject } from "./field-of.js";
+import { messageOf } from "./message-of.js";
+import { HIDDEN, redact } from "./redact.js";
+
+/** A cause that is larger or deeper than this is not searched but replaced. */
+const MAX_DEPTH = 16;
+const MAX_VALUES = 2_000;
+const MAX_CHARACTERS = 200_000;
+
+/**
+ * The cause as it is if it is known to show no secret; otherwise (a parser's error holds the raw response, a caller's fetch
+ * may hold the request) an error with its name, message, code and stack only. Never throws.
+ */
+export function redactCause(cause: unknown): unknown {
+  if (typeof cause === "string") return redact(cause);
+  if (isHarmless(cause)) return cause;
+  try {
+    return types.isNativeError(cause) || cause instanceof Error ? copyOf(cause) : new Error(HIDDEN);
+  } catch {
+    return new Error(HIDDEN);
+  }
+}
+
+function copyOf(cause: Error): Error {
+  const copy = new Error(redact(messageOf(cause)));
+  const [name, stack, code] = [textIn(cause, "name"), textIn(cause, "stack"), textIn(cause, "code")];
+  if (name !== undefined) copy.name = name;
+  copy.stack = stack ?? `${copy.name}: ${copy.message}`;
+  return code === undefined ? copy : Object.assign(copy, { code });
+}
+
+function textIn(cause: Error, name: string): string | undefined {
+  try {
+    const value = fieldOf(cause, name);
+    return typeof value === "string" ? redact(value) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether nothing that a logger could show of a value is a secret. No code of the caller's runs to find out. */
+function isHarmless(cause: unknown): boolean {
+  const seen = new Set<object>();
+  let values = 0;
+  let characters = 0;
+
+  const isHarmlessText = (text: string) => {
+    characters += text.length;
+    return characters <= MAX_CHARACTERS && redact(text) === text;
+  };
+
+  const isHarmlessValue = (value: unknown, depth: number): boolean => {
+    values += 1;
+    if (values > MAX_VALUES || depth > MAX_DEPTH) return false;
+    if (typeof value === "string" || typeof value === "symbol") return isHarmlessText(String(value));
+    if (!isObject(value) && typeof value !== "function") return true;
+    if (seen.has(value)) return true;
+    seen.add(value);
+    if (isOpaque(value) || holdsRawResponse(value)) return false;
+    if (isRedacted(value)) return true;
+    return (
+      classParts(value).every((part) => isHarmlessPart(part, depth)) &&
+      ownParts(value).every((part) => isHarmlessPart(part, depth))
+    );
+  };
+
+  const isHarmlessPart = ([key, value]: Part, depth: number): boolean => {
+    if (value === UNKNOWN) return false;
+    // The name of a field may be what gives its value away: `client_secret`.
+    if (typeof key === "string" && typeof value === "string") return isHarmlessText(`${key}="${value}"`);
+    return isHarmlessValue(key, depth) && isHarmlessValue(value, depth + 1);
+  };
+
+  try {
+    return isHarmlessValue(cause, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** A key and its value. */
+type Part = readonly [unknown, unknown];
+
+/** Stands for a value that only code of the caller's could tell. */
+const UNKNOWN = Symbol("unknown");
+
+/** An error of this package, of no class of the caller's: it was redacted when it was created. */
+function isRedacted(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value);
+  return types.isNativeError(value) && !types.isProxy(prototype) && isBranded(prototype);
+}
+
+/** Values whose content cannot be seen, or only by running code. */
+const OPAQUE_TYPES: readonly ((value: unknown) => boolean)[] = [
+  types.isProxy,
+  types.isPromise,
+  types.isWeakMap,
+  types.isWeakSet,
+  types.isMapIterator,
+  types.isSetIterator,
+  types.isGeneratorObject,
+  types.isBoxedPrimitive,
+  types.isModuleNamespaceObject,
+  types.isRegExp,
+  types.isExternal,
+];
+
+const isOpaque = (value: object) => OPAQUE_TYPES.some((isType) => isType(value));
+
+/** A parser's error holds the rest of the raw response, in which a secret may have been cut in two. */
+const holdsRawResponse = (value: object) => types.isNativeError(value) && ("data" in value || "rawPacket" in value);
+
+/** What a value itself holds. */
+function ownParts(value: object): Part[] {
+  const parts: Part[] = [];
+  if (types.isMap(value)) Map.prototype.forEach.call(value, (entry, key) => parts.push([key, entry]));
+  if (types.isSet(value)) Set.prototype.forEach.call(value, (entry) => parts.push([undefined, entry]));
+  if (ArrayBuffer.isView(value)) parts.push(bytesOf(value.buffer, value.byteOffset, value.byteLength));
+  if (types.isAnyArrayBuffer(value)) parts.push(bytesOf(value, 0, value.byteLength));
+  if ((Array.isArray(value) || types.isTypedArray(value)) && value.length > MAX_VALUES) return [[undefined, UNKNOWN]];
+  for (const key of Reflect.ownKeys(value)) {
+    const property = Object.getOwnPropertyDescriptor(value, key);
+    const isNativeStack = property?.get !== undefined && property.get === STACK_GETTER;
+    parts.push([key, isNativeStack ? Reflect.get(value, key) : shownOf(key, property)]);
+  }
+  return parts;
+}
+
+function bytesOf(buffer: ArrayBufferLike, offset: number, length: number): Part {
+  return [undefined, length > MAX_CHARACTERS ? UNKNOWN : Buffer.from(buffer, offset, length).toString("latin1")];
+}
+
+/** How an object may decide itself what is shown of it. */
+const SHOWN_BY: readonly PropertyKey[] = [
+  "name",
+  "message",
+  "code",
+  "toString",
+  "toJSON",
+  inspect.custom,
+  Symbol.toStringTag,
+];
+
+/** Classes of JavaScript and Node.js whose own code shows only what their objects hold. */
+const KNOWN_CLASSES: ReadonlySet<unknown> = new Set([
+  Object.prototype,
+  Function.prototype,
+  Error.prototype,
+  DOMException.prototype,
+  Array.prototype,
+  Date.prototype,
+  Map.prototype,
+  Set.prototype,
+  Buffer.prototype,
+  Object.getPrototypeOf(Uint8Array.prototype),
+]);
+
+/** What the classes of a value show of all their objects. */
+function classParts(value: object): Part[] {
+  const parts: Part[] = [];
+  for (let shared = Object.getPrototypeOf(value); shared !== null; shared = Object.getPrototypeOf(shared)) {
+    if (types.isProxy(shared)) return [[undefined, UNKNOWN]];
+    if (KNOWN_CLASSES.has(shared)) continue;
+    for (const key of SHOWN_BY) parts.push([key, shownOf(key, Object.getOwnPropertyDescriptor(shared, key))]);
+  }
+  return parts;
+}
+
+/** In some versions of V8, one getter returns the stack of every error. */
+const STACK_GETTER = Object.getOwnPropertyDescriptor(new Error(), "stack")?.get;
+
+function shownOf(key: PropertyKey, property: PropertyDescriptor | undefined): unknown {
+  if (property?.get || property?.set) return UNKNOWN;
+  const isShowing = typeof property?.value === "function" && SHOWN_BY.includes(key);
+  return isShowing && !isNative(property.value) ? UNKNOWN : property?.value;
+}
+
+/** A function of JavaScript itself, possibly of another realm (Jest runs each test file in one of its own). */
+const isNative = (value: unknown) => /\{\s*\[native code\]\s*\}$/.test(Function.prototype.toString.call(value));

@@ -1,0 +1,177 @@
+import { decodings } from "./decode-escapes.js";
+
+/** A shorter text is not hidden: with a secret `a`, every `a` of a message would be. */
+const SHORTEST_HIDDEN = 4;
+/** A shorter secret is only hidden where it stands alone. */
+const SHORTEST_UNMISTAKABLE = 8;
+
+/** Tokens are replaced about every hour; an old one can still appear in a late response. */
+const TOKENS_REMEMBERED = 8;
+
+/** The secrets of a closed client can still appear in late responses and callbacks. */
+const CLOSED_CLIENTS_REMEMBERED = 100;
+
+/** A text that takes more comparisons than this (about 0.1 s) counts as full of secrets. */
+const MAX_COMPARISONS = 20_000_000;
+
+/** The forms of each secret that one client has registered. */
+interface Registered {
+  readonly lasting: Map<string, readonly string[]>;
+  /** The one that was added last comes last. */
+  readonly tokens: Map<string, readonly string[]>;
+}
+
+/**
+ * The secrets of one client. Every error of the package hides what any client has registered here, so that no place
+ * that creates an error can forget to.
+ */
+export class Secrets {
+  readonly #registered: Registered = { lasting: new Map(), tokens: new Map() };
+
+  constructor(secrets: readonly string[] = []) {
+    for (const secret of secrets) this.add(secret);
+    collected.register(this, this.#registered);
+  }
+
+  add(secret: string): void {
+    const { lasting } = this.#registered;
+    if (!lasting.has(secret)) lasting.set(secret, register(formsOf(secret)));
+  }
+
+  /** A client secret, and the pair as HTTP Basic authentication spells it. */
+  addCredentials({ clientId, clientSecret }: { clientId: string; clientSecret: string }): void {
+    this.add(clientSecret);
+    this.add(`${clientId}:${clientSecret}`);
+    this.add(`${encodeForm(clientId)}:${encodeForm(clientSecret)}`);
+  }
+
+  addToken(token: string): void {
+    const { tokens } = this.#registered;
+    const forms = tokens.get(token) ?? register(formsOf(token));
+    tokens.delete(token);
+    tokens.set(token, forms);
+    const [oldest] = tokens;
+    if (!oldest || tokens.size <= TOKENS_REMEMBERED) return;
+    tokens.delete(oldest[0]);
+    unregister(oldest[1]);
+  }
+
+  /** The client is closed. Its secrets are forgotten once enough others are closed too. */
+  retire(): void {
+    retire(this.#registered);
+  }
+}
+
+const collected = new FinalizationRegistry<Registered>(retire);
+
+/** Of closed clients, the one that was closed last comes last. */
+const retired = new Set<Registered>();
+
+function retire(registered: Registered): void {
+  retired.add(registered);
+  const [oldest] = retired;
+  if (!oldest || retired.size <= CLOSED_CLIENTS_REMEMBERED) return;
+  retired.delete(oldest);
+  for (const secrets of [oldest.lasting, oldest.tokens]) {
+    for (const forms of secrets.values()) unregister(forms);
+    secrets.clear();
+  }
+}
+
+/**
+ * The forms of all secrets by their first four bytes, each with how often it is registered: one look at each position of a
+ * text finds them all, however many clients there are.
+ */
+const formsByKey = new Map<number, Map<string, number>>();
+
+function register(forms: readonly string[]): readonly string[] {
+  for (const form of forms) {
+    const key = keyOf(form);
+    const bucket = formsByKey.get(key) ?? new Map<string, number>();
+    formsByKey.set(key, bucket.set(form, (bucket.get(form) ?? 0) + 1));
+  }
+  return forms;
+}
+
+function unregister(forms: readonly string[]): void {
+  for (const form of forms) {
+    const key = keyOf(form);
+    const bucket = formsByKey.get(key);
+    const count = bucket?.get(form) ?? 0;
+    if (count > 1) bucket?.set(form, count - 1);
+    else bucket?.delete(form);
+    if (bucket?.size === 0) formsByKey.delete(key);
+  }
+}
+
+/** What a text may show of a secret once its escapes are decoded: the secret itself, or its base64. */
+function formsOf(secret: string): readonly string[] {
+  const bytes = Buffer.from(secret, "utf8");
+  // With or without the padding.
+  const base64 = bytes.toString("base64").replaceAll("=", "");
+  // Decoding may change the secret too: one with a "%41" in it, or with a backslash.
+  const decoded = [...decodings(secret)].map((level) => level.bytes);
+  const forms = [...decoded, base64, bytes.toString("base64url")].map(foldPlus);
+  return [...new Set(forms)].filter((form) => form.length >= SHORTEST_HIDDEN);
+}
+
+const encodeForm = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
+
+/** In a form, a plus sign stands for a space. */
+const foldPlus = (bytes: string) => bytes.replaceAll("+", " ");
+
+const addToKey = (key: number, byte: number) => (key << 8) | byte;
+
+function keyOf(form: string): number {
+  let key = 0;
+  for (let at = 0; at < SHORTEST_HIDDEN; at += 1) key = addToKey(key, form.charCodeAt(at));
+  return key;
+}
+
+/** From the first index to before the second. */
+export type Range = [start: number, end: number];
+
+/** Where a text shows secrets, however they are escaped. Throws if that takes too long. */
+export function findSecrets(text: string): Range[] {
+  if (formsByKey.size === 0) return [];
+  const found: Range[] = [];
+  for (const { bytes, origins } of decodings(text)) {
+    for (const [start, end] of findForms(foldPlus(bytes))) {
+      found.push(origins ? [origins[start] ?? start, origins[end] ?? end] : [start, end]);
+    }
+  }
+  return found;
+}
+
+function findForms(bytes: string): Range[] {
+  const found: Range[] = [];
+  let comparisons = 0;
+  let key = 0;
+  for (let at = 0; at < bytes.length; at += 1) {
+    key = addToKey(key, bytes.charCodeAt(at));
+    const bucket = formsByKey.get(key);
+    const start = at + 1 - SHORTEST_HIDDEN;
+    if (!bucket || start < 0) continue;
+    for (const form of bucket.keys()) {
+      const length = commonLength(bytes, start, form);
+      comparisons += length + 1;
+      if (comparisons > MAX_COMPARISONS) throw new RangeError("too many comparisons");
+      const end = start + length;
+      if (length < form.length || (length < SHORTEST_UNMISTAKABLE && !standsAlone(bytes, start, end))) continue;
+      const last = found.at(-1);
+      if (last && start <= last[1]) last[1] = Math.max(last[1], end);
+      else found.push([start, end]);
+    }
+  }
+  return found;
+}
+
+function commonLength(bytes: string, start: number, form: string): number {
+  let length = 0;
+  while (length < form.length && bytes.charCodeAt(start + length) === form.charCodeAt(length)) length += 1;
+  return length;
+}
+
+const WORD = /\w/;
+const standsAlone = (bytes: string, start: number, end: number) =>
+  !WORD.test(bytes.charAt(start - 1)) && !WORD.test(bytes.charAt(end));
