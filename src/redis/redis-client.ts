@@ -5,8 +5,6 @@ import { ConfigurationError } from "../errors/index.js";
  * duplicated, subscribed or listened to.
  */
 export interface RedisClient {
-  /** `"ready"` while it is connected. */
-  readonly status: string;
   /** Runs a script. */
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
   /** Runs a script that Redis has seen, by its SHA-1; rejects with `NOSCRIPT` when it has not. */
