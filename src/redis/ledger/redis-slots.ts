@@ -236,7 +236,7 @@ export class RedisSlots implements SlotSource {
     this.#exchange = exchange;
     const stopTimeout = startTimer(REPLY_TIMEOUT_MS, () => {
       exchange.isOverdue = true;
-      this.#failed(new Error(`Redis has not replied for ${REPLY_TIMEOUT_MS} ms`));
+      this.#failed(request, new Error(`Redis has not replied for ${REPLY_TIMEOUT_MS} ms`));
     });
     const result = await this.#options.ledger.exchange(request).then(
       (reply) => ({ reply }),
@@ -245,7 +245,7 @@ export class RedisSlots implements SlotSource {
     stopTimeout();
     this.#exchange = undefined;
     if ("reply" in result) this.#replied(request, result.reply, { sentAt, isLate: exchange.isOverdue });
-    else if (!exchange.isOverdue) this.#failed(result.error);
+    else if (!exchange.isOverdue) this.#failed(request, result.error);
     this.#schedule();
   }
 
@@ -294,10 +294,10 @@ export class RedisSlots implements SlotSource {
     return settlingMs > 0 ? Math.min(settlingMs, this.#nextReturn() - now) : nextMs;
   }
 
-  #failed(error: Error): void {
+  #failed(request: LedgerRequest, error: Error): void {
     const now = this.#clock.now();
     const { onStoreError, listener } = this.#options;
-    this.#outage ??= { since: now, failedAt: now, state: this.#lastKnownState(now), isReported: false };
+    this.#outage ??= { since: now, failedAt: now, state: this.#lastKnownState(request, now), isReported: false };
     this.#outage.failedAt = now;
     // Not if its owner closed the connection when all calls had ended.
     if (this.#waiting.all > 0 || this.#inFlight() > 0) this.#warn(error);
@@ -309,8 +309,9 @@ export class RedisSlots implements SlotSource {
     }
   }
 
-  #lastKnownState(now: number): LastKnownState {
-    const held = this.#heldCount(now);
+  /** What was held when the exchange failed: slots that came back since then are granted to no other process. */
+  #lastKnownState({ inFlight, returning }: LedgerRequest, now: number): LastKnownState {
+    const held = inFlight.singles + inFlight.pages + returning.singles.length + returning.pages.length;
     if (!this.#last) return { members: undefined, wasConnected: false, held };
     const isRecent = now - this.#last.sentAt < this.#options.timings.leaseMs;
     return { members: isRecent ? this.#last.reply.members : undefined, wasConnected: true, held };
