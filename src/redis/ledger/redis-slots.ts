@@ -180,12 +180,12 @@ export class RedisSlots implements SlotSource {
   #nextExchange(now: number): number {
     if (this.#exchange || this.#isExchangeQueued) return Number.POSITIVE_INFINITY;
     const isWaiting = this.#waiting.all > 0;
-    if (this.#outage) {
-      // While nothing is sent, it does no harm that the ledger does not know what is held here.
-      if (!isWaiting && this.#inFlight() === 0) return Number.POSITIVE_INFINITY;
-      return isWaiting && this.#options.onStoreError === "fail" ? now : this.#outage.failedAt + RECONNECT_MS;
-    }
     const isActive = isWaiting || this.#heldCount(now) > 0;
+    if (this.#outage) {
+      if (isWaiting && this.#options.onStoreError === "fail") return now;
+      // What is held here counts against the limit as soon as others reach the ledger again.
+      return isActive ? this.#outage.failedAt + RECONNECT_MS : Number.POSITIVE_INFINITY;
+    }
     return Math.min(
       isWaiting ? this.#nextRequest(now) : Number.POSITIVE_INFINITY,
       this.#reportAt,
