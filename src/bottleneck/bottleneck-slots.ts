@@ -1,86 +1,165 @@
 import type Bottleneck from "bottleneck";
 import { ConnectionError } from "../errors/index.js";
+import { messageOf } from "../errors/message-of.js";
+import type { Clock } from "../limiter/clock.js";
+import { guardMs } from "../limiter/guard.js";
 import type { Crowd, SlotListener, SlotSource, TakenSlot } from "../limiter/slot-source.js";
 
-/** Bottleneck's priorities go from 0 to 9; pages are its least urgent jobs, so that other code goes before them. */
-const SINGLE_PRIORITY = 5;
-const PAGE_PRIORITY = 9;
+/** Bottleneck's priorities range from 0 to 9; pages are its least urgent jobs, so that jobs of other code go first. */
+const PRIORITY = { singles: 5, pages: 9 };
 
-/** A job of the Bottleneck that has started: the right to send one request, until it is ended. */
+type Kind = keyof typeof PRIORITY;
+
+/** A job of a Bottleneck that has started: the right to send one request, until it ends. */
 interface Job {
-  isPage: boolean;
+  kind: Kind;
   end(): void;
 }
 
-/** Slots that are jobs of a Bottleneck: each runs from when its request may be sent until that has ended. */
-export class BottleneckSlots implements SlotSource {
-  readonly #bottleneck: Bottleneck;
-  readonly #listener: SlotListener;
-  /** Jobs that have started, and whose slots nobody has taken yet. */
-  #atHand: Job[] = [];
-  /** Jobs that wait in the Bottleneck. */
-  readonly #asked = { singles: 0, pages: 0 };
-  #waiting: Crowd = { all: 0, pages: 0 };
+export interface BottleneckSlotsOptions {
+  /** Where the jobs run; both may be the same Bottleneck. */
+  bottlenecks: Record<Kind, Bottleneck>;
+  /** An exact window: that many jobs at once, each held for this long after its request has ended. */
+  window?: { requests: number; intervalMs: number };
+  clock: Clock;
+  listener: SlotListener;
+}
 
-  constructor(bottleneck: Bottleneck, listener: SlotListener) {
-    this.#bottleneck = bottleneck;
+/** Slots that are jobs of a Bottleneck: each runs from when its request may be sent until its slot is free again. */
+export class BottleneckSlots implements SlotSource {
+  readonly #bottlenecks: Record<Kind, Bottleneck>;
+  readonly #window: BottleneckSlotsOptions["window"];
+  readonly #clock: Clock;
+  readonly #listener: SlotListener;
+  /** Jobs that wait in the Bottleneck. */
+  readonly #queued = { singles: 0, pages: 0 };
+  /** Jobs that have started, and that no call has taken yet. */
+  #started: Job[] = [];
+  #inFlight = 0;
+  /** Jobs of ended requests, in the order in which they end. */
+  #held: { endsAt: number; job: Job }[] = [];
+  #waiting: Crowd = { all: 0, pages: 0 };
+  #alarm: { time: number; stop: () => void } | undefined;
+
+  constructor({ bottlenecks, window, clock, listener }: BottleneckSlotsOptions) {
+    this.#bottlenecks = bottlenecks;
+    this.#window = window;
+    this.#clock = clock;
     this.#listener = listener;
   }
 
   get available(): number {
-    return this.#atHand.length;
+    if (!this.#window) return this.#started.length;
+    this.#endHeldJobs();
+    return Math.max(0, this.#window.requests - this.#inFlight - this.#held.length);
   }
 
   take(bulk: boolean): TakenSlot | undefined {
-    const index = this.#atHand.findIndex(({ isPage }) => !isPage || bulk);
-    const [job] = index < 0 ? [] : this.#atHand.splice(index, 1);
-    return job && { release: job.end, giveBack: () => this.#keep(job) };
+    const indexOf = (kind: Kind) => this.#started.findIndex((job) => job.kind === kind);
+    // A single call may use the job of a page, which so never goes before it; not the other way round.
+    const index = bulk || indexOf("singles") < 0 ? indexOf("pages") : indexOf("singles");
+    const [job] = index < 0 ? [] : this.#started.splice(index, 1);
+    if (!job) return undefined;
+    this.#inFlight += 1;
+    return {
+      release: () => {
+        this.#inFlight -= 1;
+        this.#hold(job);
+      },
+      giveBack: () => {
+        this.#inFlight -= 1;
+        this.#offer(job);
+      },
+    };
   }
 
-  /** A Bottleneck does not tell when it will have a slot. */
-  earliest(): number {
-    return 0;
+  earliest(_bulk: boolean, ahead: Crowd): number {
+    // A Bottleneck of the caller's does not report when it will have a slot.
+    if (!this.#window) return 0;
+    const { requests, intervalMs } = this.#window;
+    const now = this.#clock.now();
+    const missing = ahead.all - this.available;
+    if (missing < 0) return now;
+    const rounds = Math.floor(missing / requests);
+    return (this.#held[missing % requests]?.endsAt ?? now + intervalMs) + rounds * intervalMs;
   }
 
   expect(waiting: Crowd): void {
     this.#waiting = waiting;
-    const has = (pages: boolean) => this.#atHand.filter(({ isPage }) => isPage === pages).length;
-    const singles = waiting.all - waiting.pages - has(false) - this.#asked.singles;
-    const pages = waiting.pages - has(true) - this.#asked.pages;
-    for (let count = 0; count < singles; count += 1) this.#ask(false);
-    for (let count = 0; count < pages; count += 1) this.#ask(true);
+    this.#endHeldJobs();
+    for (const kind of ["singles", "pages"] as const) {
+      while (this.#missing(kind) > 0) this.#schedule(kind);
+    }
+    this.#setAlarm();
   }
 
   pauseBegan(): void {}
 
-  #ask(isPage: boolean): void {
-    const kind = isPage ? "pages" : "singles";
-    this.#asked[kind] += 1;
-    this.#bottleneck
-      .schedule({ priority: isPage ? PAGE_PRIORITY : SINGLE_PRIORITY }, () => {
-        this.#asked[kind] -= 1;
-        return new Promise<void>((end) => this.#keep({ isPage, end }));
+  /** Calls of this kind for which there is no job yet. */
+  #missing(kind: Kind): number {
+    const waiting = kind === "pages" ? this.#waiting.pages : this.#waiting.all - this.#waiting.pages;
+    return waiting - this.#queued[kind] - this.#started.filter((job) => job.kind === kind).length;
+  }
+
+  #schedule(kind: Kind): void {
+    this.#queued[kind] += 1;
+    let isQueued = true;
+    const leaveQueue = () => {
+      if (isQueued) this.#queued[kind] -= 1;
+      isQueued = false;
+    };
+    this.#bottlenecks[kind]
+      .schedule({ priority: PRIORITY[kind] }, async () => {
+        // A job that has failed may be started again by the caller's `failed` listener.
+        if (!isQueued) return;
+        leaveQueue();
+        await new Promise<void>((end) => this.#offer({ kind, end }));
       })
       .catch((error: unknown) => {
-        // It was stopped, or has dropped the job.
-        this.#asked[kind] -= 1;
-        const reason = error instanceof Error ? error.message : String(error);
-        const message = `the Bottleneck gives no slot, nothing was sent: ${reason}`;
-        this.#listener.slotsFailed(new ConnectionError(message, { cause: error }));
+        // One that expired: its request is under way or has ended.
+        if (!isQueued) return;
+        leaveQueue();
+        if (this.#missing(kind) <= 0) return;
+        const message = `the Bottleneck refused a slot, nothing was sent: ${messageOf(error)}`;
+        this.#listener.slotRefused(kind === "pages", new ConnectionError(message, { cause: error }));
       });
   }
 
-  /** Has a job at hand for whoever waits; a Bottleneck cannot take a job back, so one that nobody wants just ends. */
-  #keep(job: Job): void {
-    this.#atHand.push(job);
+  /** Offers a job to the calls that wait; a Bottleneck cannot take a job back, so one that nobody takes ends. */
+  #offer(job: Job): void {
+    this.#started.push(job);
     queueMicrotask(() => {
       this.#listener.slotsChanged();
-      this.#endUnwanted();
+      for (const { end } of this.#started.splice(0)) end();
     });
   }
 
-  #endUnwanted(): void {
-    if (this.#waiting.all > 0) return;
-    for (const { end } of this.#atHand.splice(0)) end();
+  #hold(job: Job): void {
+    if (!this.#window) {
+      job.end();
+      return;
+    }
+    const { intervalMs } = this.#window;
+    this.#held.push({ endsAt: this.#clock.now() + intervalMs + guardMs(intervalMs), job });
+    this.#setAlarm();
+  }
+
+  #endHeldJobs(): void {
+    const now = this.#clock.now();
+    while (this.#held[0] && this.#held[0].endsAt <= now) this.#held.shift()?.job.end();
+  }
+
+  /** Wakes up when the next job ends, only while a call waits: a timer keeps the process alive. */
+  #setAlarm(): void {
+    const time = this.#waiting.all > 0 ? this.#held[0]?.endsAt : undefined;
+    if (time === this.#alarm?.time) return;
+    this.#alarm?.stop();
+    this.#alarm = time === undefined ? undefined : { time, stop: this.#clock.at(time, () => this.#ring()) };
+  }
+
+  #ring(): void {
+    this.#alarm = undefined;
+    this.#endHeldJobs();
+    this.#setAlarm();
   }
 }

@@ -1,29 +1,74 @@
 /**
- * Slots of the rate limit from a Bottleneck that the program already has.
+ * Slots of the rate limit from a Bottleneck.
  *
  * @module stocklot/bottleneck
  */
-import type Bottleneck from "bottleneck";
+import Bottleneck from "bottleneck";
 import { ConfigurationError } from "../errors/index.js";
 import { Clock } from "../limiter/clock.js";
 import { queueingLimiter } from "../limiter/queueing-limiter.js";
-import { NO_LIMIT } from "../limiter/rate-limit-options.js";
+import { NO_LIMIT, type RateLimitOptions, rateLimitSettings } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { BottleneckSlots } from "./bottleneck-slots.js";
 
+export type { RateLimitOptions } from "../limiter/rate-limit-options.js";
 export type { RateLimiter, RateLimitSnapshot } from "../limiter/rate-limiter.js";
 
-/**
- * A rate limiter whose slots come from a Bottleneck, for programs that already have one: stocklot and the jobs that the
- * program schedules there itself then share one limit, also where the Bottleneck is clustered. Each request is a job that
- * runs until the request has ended. The queue, its priorities and the pause after a 429 are stocklot's own.
- *
- * How many requests pass, and when, is the Bottleneck's business: its `reservoir` is a fixed window, through which twice
- * the number can pass within one interval. Prefer `createRateLimiter` where nothing else shares the limit.
- *
- * @throws ConfigurationError when the argument is no Bottleneck.
- */
-export function createBottleneckRateLimiter(bottleneck: Bottleneck): RateLimiter {
-  if (typeof bottleneck?.schedule !== "function") throw new ConfigurationError("rate limit: that is no Bottleneck");
-  return queueingLimiter(NO_LIMIT, new Clock(), (listener) => new BottleneckSlots(bottleneck, listener));
+/** The limit of a Bottleneck that the limiter creates for itself. */
+export interface BottleneckRateLimiterOptions extends RateLimitOptions {
+  /** Requests in any interval, token requests included. Not `Infinity`. */
+  requests: number;
+  /** Length of the interval in ms. Not `Infinity`. */
+  intervalMs: number;
 }
+
+/**
+ * A rate limiter whose slots are jobs of a Bottleneck. The queue, its priorities and the pause after a 429 are stocklot's
+ * own.
+ *
+ * With **options** it creates its own Bottleneck, and no interval ever holds more than `requests` requests: each job runs
+ * until the response has arrived and for `intervalMs` after it, at most `requests` jobs at once.
+ *
+ * With **a Bottleneck of yours**, stocklot and the jobs that your program schedules there share one limit, also if that
+ * Bottleneck is clustered. Each request is a job that runs until the request has ended. How many requests are admitted,
+ * and when, is then up to your Bottleneck: its `reservoir` is a fixed window, which admits up to twice the number within
+ * one interval. A call whose job is dropped or refused rejects with a `ConnectionError`; the other calls go on.
+ *
+ * Prefer `createRateLimiter` if nothing else needs a Bottleneck: it adds no latency.
+ *
+ * @example
+ * const client = new InventoryClient({ rateLimiter: createBottleneckRateLimiter({ requests: 100, intervalMs: 60_000 }) });
+ * @throws ConfigurationError if the argument is neither a Bottleneck nor valid options.
+ */
+export function createBottleneckRateLimiter(bottleneck: Bottleneck | BottleneckRateLimiterOptions): RateLimiter {
+  if (isBottleneck(bottleneck)) {
+    const clock = new Clock();
+    const bottlenecks = { singles: bottleneck, pages: bottleneck };
+    return queueingLimiter(NO_LIMIT, clock, (listener) => new BottleneckSlots({ bottlenecks, clock, listener }));
+  }
+  return createOwn(bottleneck);
+}
+
+function createOwn(options: BottleneckRateLimiterOptions): RateLimiter {
+  if (options?.requests === undefined || options.intervalMs === undefined) {
+    throw new ConfigurationError("rate limit: must be a Bottleneck or an object with requests and intervalMs");
+  }
+  const settings = rateLimitSettings(options);
+  const { requests, intervalMs, reserved } = settings;
+  if (!Number.isFinite(requests) || !Number.isFinite(intervalMs)) {
+    throw new ConfigurationError("rate limit: requests and intervalMs must be finite for a Bottleneck");
+  }
+  // No `expiration`: Bottleneck's timer would keep the process alive, and free the slot of a request still under way.
+  const singles = new Bottleneck({ maxConcurrent: requests });
+  const pages = new Bottleneck({ maxConcurrent: requests - reserved }).chain(singles);
+  const clock = new Clock();
+  const window = { requests, intervalMs };
+  return queueingLimiter(
+    settings,
+    clock,
+    (listener) => new BottleneckSlots({ bottlenecks: { singles, pages }, window, clock, listener }),
+  );
+}
+
+const isBottleneck = (value: object): value is Bottleneck =>
+  "schedule" in Object(value) && typeof Reflect.get(Object(value), "schedule") === "function";

@@ -28,6 +28,12 @@ export function queueingLimiter(
     pauseLearned(delayMs) {
       if (pause.begin(delayMs)) callOffWhoeverIsTooLate(delayMs);
     },
+    slotRefused(bulk, error) {
+      let last: Waiting | undefined;
+      for (const waiting of lanes) if (waiting.request.bulk === bulk) last = waiting;
+      last?.leave(undefined, error);
+      tellWhoWaits();
+    },
     slotsFailed(error) {
       for (const waiting of lanes) waiting.leave(undefined, error);
       tellWhoWaits();

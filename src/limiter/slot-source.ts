@@ -37,6 +37,8 @@ export interface SlotListener {
   pauseLearned(delayMs: number): void;
   /** No slot comes before this time is over. */
   slotsDelayed(delayMs: number): void;
+  /** One slot less will come: the call that would wait longest for it fails, a page only if `bulk`. */
+  slotRefused(bulk: boolean, error: unknown): void;
   /** There will be no slots for those who wait now. */
   slotsFailed(error: unknown): void;
 }

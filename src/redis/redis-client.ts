@@ -1,12 +1,11 @@
 import { ConfigurationError } from "../errors/index.js";
+import { messageOf } from "../errors/message-of.js";
 
 /**
  * What is used of the caller's ioredis client, a `Redis` or a `Cluster`. It stays the caller's: it is never closed,
  * duplicated, subscribed or listened to.
  */
 export interface RedisClient {
-  /** `"ready"` while it is connected. */
-  readonly status: string;
   /** Runs a script. */
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
   /** Runs a script that Redis has seen, by its SHA-1; rejects with `NOSCRIPT` when it has not. */
@@ -33,11 +32,26 @@ export function keyName(key: string | undefined, what: string): string {
   return `{stocklot:${(key ?? DEFAULT_KEY).replace(/[%{}]/g, encodeURIComponent)}}:${what}`;
 }
 
-/** Redis' error without what ioredis hangs on it: the command, whose arguments may be a token or a password. */
-export function bareError(error: unknown): Error {
-  const bare = new Error(error instanceof Error ? error.message : String(error));
+/**
+ * Redis' error without what was sent: ioredis attaches the command, and Redis quotes the arguments of a command that it
+ * does not know. They may be a token or a password.
+ */
+export function bareError(error: unknown, sent: readonly string[] = []): Error {
+  const [message = ""] = messageOf(error).split(/,? with args beginning with/i);
+  const bare = new Error(quotesAny(message, sent) ? `${/^[A-Z]+/.exec(message)?.[0] ?? "an error"} of Redis` : message);
   if (error instanceof Error && "code" in error && typeof error.code === "string") {
     Object.assign(bare, { code: error.code });
   }
   return bare;
+}
+
+/** A part of what was sent that is this long is shown to nobody. */
+const QUOTE_LENGTH = 6;
+
+function quotesAny(message: string, sent: readonly string[]): boolean {
+  for (let start = 0; start + QUOTE_LENGTH <= message.length; start += 1) {
+    const part = message.slice(start, start + QUOTE_LENGTH);
+    if (sent.some((value) => value.includes(part))) return true;
+  }
+  return false;
 }

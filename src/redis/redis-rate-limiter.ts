@@ -3,9 +3,9 @@ import { Clock } from "../limiter/clock.js";
 import { queueingLimiter } from "../limiter/queueing-limiter.js";
 import { type RateLimitOptions, rateLimitSettings } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
+import { leaseTimings } from "./ledger/lease-timings.js";
 import { Ledger } from "./ledger/ledger.js";
-import { SharedSlots } from "./ledger/shared-slots.js";
-import { termsOf } from "./ledger/terms.js";
+import { RedisSlots } from "./ledger/redis-slots.js";
 import { checkRedis, type RedisClient } from "./redis-client.js";
 
 /** A limit that all processes with the same `key` keep together. */
@@ -72,20 +72,10 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
     throw new ConfigurationError(`${TITLE}: requests and intervalMs must be finite, or there is nothing to share`);
   }
   const clock = new Clock();
-  const terms = termsOf(settings);
-  return queueingLimiter(
-    settings,
-    clock,
-    (listener) =>
-      new SharedSlots({
-        terms,
-        clock,
-        listener,
-        ledger: (owner) => new Ledger(redis, key, terms, owner),
-        onStoreError,
-        warn: onWarning,
-      }),
-  );
+  const timings = leaseTimings(settings);
+  const ledger = new Ledger(redis, key, settings, timings);
+  const shared = { ledger, settings, timings, clock, onStoreError, warn: onWarning };
+  return queueingLimiter(settings, clock, (listener) => new RedisSlots({ ...shared, listener }));
 }
 
 const TITLE = "Redis rate limiter";

@@ -1,7 +1,11 @@
 import { createHash } from "node:crypto";
+import { messageOf } from "../errors/message-of.js";
 import { bareError, type RedisClient } from "./redis-client.js";
 
-/** A Lua script, sent as a whole only to a server that has not seen it yet. */
+/** Clients whose server, proxy or user has no EVALSHA. */
+const withoutEvalsha = new WeakSet<RedisClient>();
+
+/** A Lua script, sent as a whole only to a server that has not seen it yet, or that has no EVALSHA. */
 export class Script {
   readonly #text: string;
   readonly #hash: string;
@@ -12,14 +16,22 @@ export class Script {
   }
 
   async run(redis: RedisClient, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown> {
-    const rest = [...keys, ...values.map(String)];
+    const sent = values.map(String);
+    const rest = [...keys, ...sent];
     try {
-      return await redis.evalsha(this.#hash, keys.length, ...rest).catch((error: unknown) => {
-        if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-        return redis.eval(this.#text, keys.length, ...rest);
-      });
+      if (!withoutEvalsha.has(redis)) {
+        try {
+          return await redis.evalsha(this.#hash, keys.length, ...rest);
+        } catch (error) {
+          const message = messageOf(error);
+          const isMissing = /unknown command|evalsha/i.test(message);
+          if (isMissing) withoutEvalsha.add(redis);
+          else if (!message.startsWith("NOSCRIPT")) throw error;
+        }
+      }
+      return await redis.eval(this.#text, keys.length, ...rest);
     } catch (error) {
-      throw bareError(error);
+      throw bareError(error, sent);
     }
   }
 }

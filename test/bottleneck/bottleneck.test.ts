@@ -1,8 +1,10 @@
+import { spawnSync } from "node:child_process";
 import Bottleneck from "bottleneck";
 import { afterEach, describe, expect, it } from "vitest";
 import { createBottleneckRateLimiter } from "../../src/bottleneck/index.js";
-import { ConfigurationError, ConnectionError } from "../../src/index.js";
+import { ConfigurationError, ConnectionError, TimeoutError } from "../../src/index.js";
 import { ITEM } from "../http/service.js";
+import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { clientOf } from "../wire/server.js";
 
 const made: Bottleneck[] = [];
@@ -80,7 +82,116 @@ describe("a limiter on a Bottleneck", () => {
     await failed;
   });
 
+  it("fails one call for each job that the Bottleneck drops, and no other", async () => {
+    const bottleneck = bottleneckOf({ maxConcurrent: 1, highWater: 3, strategy: Bottleneck.strategy.OVERFLOW });
+    const { client } = await answering(bottleneck, 5);
+    await client.items.get("X");
+    const results = await Promise.allSettled(Array.from({ length: 10 }, () => client.items.get("X")));
+    const failed = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
+    expect(results.length - failed.length).toBeGreaterThanOrEqual(3);
+    expect(failed.length).toBeGreaterThanOrEqual(1);
+    for (const error of failed) {
+      expect(error).toBeInstanceOf(ConnectionError);
+      expect(error.message).toMatch(/nothing was sent: This job has been dropped by Bottleneck/);
+    }
+    expect(client.rateLimit).toMatchObject({ queued: 0, inFlight: 0 });
+    expect(await client.items.get("X")).toEqual(ITEM);
+  });
+
+  it("fails no call when the Bottleneck drops a job that no call needs any more", async () => {
+    const bottleneck = bottleneckOf({ maxConcurrent: 1, highWater: 2, strategy: Bottleneck.strategy.LEAK });
+    const { client } = await answering(bottleneck, 5);
+    await client.items.get("X");
+    let unblock = () => {};
+    void bottleneck.schedule(() => new Promise<void>((resolve) => (unblock = resolve)));
+    const leave = new AbortController();
+    const aborted = client.items.get("X", { signal: leave.signal });
+    const waiting = client.items.get("X");
+    await expect.poll(() => bottleneck.counts().QUEUED).toBe(2);
+    leave.abort(new Error("enough"));
+    await expect(aborted).rejects.toThrow("enough");
+    const urgent = bottleneck.schedule({ priority: 0 }, async () => "done");
+    await expect.poll(() => bottleneck.counts().QUEUED).toBe(2);
+    unblock();
+    expect(await Promise.all([urgent, waiting])).toEqual(["done", ITEM]);
+  });
+
+  it("sends on what has started when its job expires, and fails nobody else", async () => {
+    const bottleneck = bottleneckOf({ maxConcurrent: 1 });
+    bottleneck.on("failed", () => 0);
+    const expiring = bottleneckOf({ maxConcurrent: 1 });
+    expiring.schedule = ((options: object, task: () => Promise<void>) =>
+      bottleneck.schedule({ ...options, expiration: 30 }, task)) as typeof expiring.schedule;
+    const { client } = await answering(expiring, 80);
+    await client.items.get("X");
+    const results = await Promise.allSettled(Array.from({ length: 4 }, () => client.items.get("X")));
+    expect(results.map(({ status }) => status)).toEqual(Array(4).fill("fulfilled"));
+  });
+
   it("is refused what is no Bottleneck", () => {
     expect(() => createBottleneckRateLimiter({} as Bottleneck)).toThrow(ConfigurationError);
+  });
+});
+
+describe("a limiter on a Bottleneck of its own", () => {
+  it("sends no more than its limit in an interval, the token request included", async () => {
+    const [requests, intervalMs] = [4, 600];
+    const sentAt: number[] = [];
+    const rateLimiter = createBottleneckRateLimiter({ requests, intervalMs, reserved: 0 });
+    const { client } = await clientOf(
+      (_, response) => {
+        sentAt.push(performance.now());
+        response.end(JSON.stringify(ITEM));
+      },
+      { rateLimiter },
+    );
+    expect(client.rateLimit).toMatchObject({ limit: 4, intervalMs: 600, available: 4 });
+    const startedAt = performance.now();
+    await Promise.all(Array.from({ length: 6 }, () => client.items.get("X")));
+    expect(sentAt.filter((time) => time - startedAt < intervalMs)).toHaveLength(3);
+    expect(mostInAnyWindow(sentAt, intervalMs)).toBeLessThanOrEqual(requests);
+    expect(client.rateLimit.available).toBeLessThan(2);
+    await expect(client.items.get("X", { totalTimeoutMs: 300 })).resolves.toEqual(ITEM);
+  });
+
+  it("fails a call at once for which no slot can be free in time", async () => {
+    const rateLimiter = createBottleneckRateLimiter({ requests: 2, intervalMs: 5_000, reserved: 0 });
+    const { client } = await clientOf((_, response) => response.end(JSON.stringify(ITEM)), { rateLimiter });
+    await client.items.get("X");
+    const startedAt = performance.now();
+    await expect(client.items.get("X", { totalTimeoutMs: 3_000 })).rejects.toThrow(TimeoutError);
+    expect(performance.now() - startedAt).toBeLessThan(500);
+  });
+
+  it("keeps no process alive", () => {
+    const program = `
+      import { InventoryClient } from "stocklot";
+      import { createBottleneckRateLimiter } from "stocklot/bottleneck";
+      import { createSandbox } from "stocklot/sandbox";
+      const sandbox = createSandbox();
+      const client = new InventoryClient({
+        baseUrl: sandbox.baseUrl,
+        ...sandbox.credentials,
+        fetch: sandbox.fetch,
+        rateLimiter: createBottleneckRateLimiter({ requests: 100, intervalMs: 60_000 }),
+      });
+      console.log((await client.items.list().page()).page);
+    `;
+    const options = { cwd: new URL("../..", import.meta.url), timeout: 30_000, encoding: "utf8" } as const;
+    const run = spawnSync(process.execPath, ["--import", "tsx", "--input-type=module", "-e", program], options);
+    expect(run).toMatchObject({ status: 0, stdout: "1\n" });
+  });
+
+  it.each([
+    [{ requests: 5 }, /requests and intervalMs/],
+    [{ requests: Infinity, intervalMs: 1_000 }, /must be finite/],
+    [{ requests: 5, intervalMs: 1_000, reserved: 5 }, /reserved must be/],
+    [{ requests: 5, intervalMs: 1_000, reservoir: 5 }, /no option "reservoir"/],
+    [undefined, /must be a Bottleneck/],
+    ["100", /must be a Bottleneck/],
+  ])("is refused what is wrong: %j", (options, message) => {
+    const create = () => Reflect.apply(createBottleneckRateLimiter, undefined, [options]);
+    expect(create).toThrow(ConfigurationError);
+    expect(create).toThrow(message);
   });
 });

@@ -1,4 +1,4 @@
-import { type ClientOptions, ConfigurationError } from "stocklot";
+import { type ClientOptions, ConfigurationError, type RateLimiter } from "stocklot";
 import { createRedisRateLimiter } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
 import { Ended, Lifetime } from "../../src/time/lifetime.js";
@@ -198,16 +198,77 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(await isSettled(ask(second, { lifetime: new Lifetime([], 8_000) }))).toBe(false);
   });
 
-  test("show in their snapshots what all of them use", async () => {
+  test("show in their snapshots what all of them used at the last exchange", async () => {
     const [first, second] = limitersOf(2, { requests: 10, intervalMs: 5_000 });
     const slots = await Promise.all([ask(first), ask(first), ask(first)]);
-    second.snapshot();
+    (await ask(second)).giveBack();
     await expect
       .poll(() => second.snapshot())
       .toEqual({ limit: 10, intervalMs: 5_000, available: 7, queued: 0, inFlight: 0, pausedUntil: null });
     slots[0]?.giveBack();
+    await sleep(100);
+    (await ask(second)).giveBack();
     await expect.poll(() => second.snapshot().available).toBe(8);
     expect(first.snapshot().inFlight).toBe(2);
+  });
+
+  test("send nothing to Redis when their snapshots are read", async () => {
+    const redis = connect(url);
+    let sent = 0;
+    const count = <Result>(result: Promise<Result>) => {
+      sent += 1;
+      return result;
+    };
+    const counting = {
+      eval: (script: string, ...rest: [number, ...string[]]) => count(redis.eval(script, ...rest)),
+      evalsha: (hash: string, ...rest: [number, ...string[]]) => count(redis.evalsha(hash, ...rest)),
+    };
+    const limiter = createRedisRateLimiter({ redis: counting, key: newKey(), requests: 5, intervalMs: 200 });
+    expect(limiter.snapshot().available).toBe(5);
+    (await ask(limiter)).release();
+    await sleep(600);
+    const before = sent;
+    for (let reads = 0; reads < 50; reads += 1) {
+      expect(limiter.snapshot()).toMatchObject({ available: 5, queued: 0 });
+      await sleep(10);
+    }
+    expect(sent).toBe(before);
+  });
+
+  test.each([-15, -3_600])("keep limit and pause when Redis' clock jumps by %i s", {
+    timeout: 20_000,
+  }, async (jumpSeconds) => {
+    const key = newKey();
+    const redis = connect(url);
+    let offset = 0;
+    // The script is sent as a whole each time, with another clock in it.
+    const setBack = {
+      evalsha: async () => Promise.reject(new Error("NOSCRIPT No matching script.")),
+      eval: (script: string, ...rest: [number, ...string[]]) => {
+        const shifted = `(function() local t = redis.call('TIME'); t[1] = t[1] + ${offset}; return t end)()`;
+        return redis.eval(script.replace("redis.call('TIME')", shifted), ...rest);
+      },
+    };
+    const [first, second] = [1, 2].map(() =>
+      createRedisRateLimiter({ redis: setBack, key, requests: 3, reserved: 0, intervalMs: 1_000 }),
+    ) as [RateLimiter, RateLimiter];
+    const times: number[] = [];
+    const take = async (limiter: RateLimiter) => {
+      const slot = await ask(limiter);
+      times.push(performance.now());
+      slot.release();
+    };
+    await Promise.all([take(first), take(first), take(second)]);
+    offset = jumpSeconds;
+    const startedAt = performance.now();
+    await Promise.all([first, first, second, second, second].map(take));
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+    expect(mostInAnyWindow(times, 1_000)).toBeLessThanOrEqual(3);
+    first.pause(1_000);
+    await sleep(100);
+    offset += jumpSeconds;
+    expect(await duration(take(second))).toBeLessThan(2_500);
+    expect(mostInAnyWindow(times, 1_000)).toBeLessThanOrEqual(3);
   });
 
   test("take no more than they had when all that Redis knew was deleted", { timeout: 30_000 }, async () => {
@@ -221,7 +282,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
       slot.release();
     };
     await Promise.all([first, first, first, second, second, second, third].map((limiter) => take(limiter)));
-    await redis.del(`{stocklot:${key}}:slots`, `{stocklot:${key}}:book`);
+    expect(await redis.del(`{stocklot:${key}}:ledger`)).toBe(1);
     await Promise.all([first, second, third].flatMap((limiter) => [1, 2, 3, 4].map(() => take(limiter))));
     expect(mostInAnyWindow(times, 1_500)).toBeLessThanOrEqual(6);
   });
@@ -234,7 +295,7 @@ describe.skipIf(!server).concurrent("in Redis", () => {
     await sleep(100);
     const redis = connect(url);
     const keys = await redis.keys(`*${key}*`);
-    expect(keys.sort()).toEqual([`{stocklot:${key}}:book`, `{stocklot:${key}}:slots`]);
+    expect(keys).toEqual([`{stocklot:${key}}:ledger`]);
     for (const name of keys) {
       expect(await redis.pttl(name)).toBeGreaterThan(0);
       expect(await redis.pttl(name)).toBeLessThan(60_000);

@@ -9,10 +9,10 @@ import { ask, connect, duration, limiterAt, newKey, sleep } from "./support/limi
 import { findOwnRedis } from "./support/redis-server.js";
 
 /** Each test that stops its server needs one of its own. */
-const servers = await Promise.all(Array.from({ length: 5 }, () => findOwnRedis()));
+const servers = await Promise.all(Array.from({ length: 6 }, () => findOwnRedis()));
 afterAll(() => Promise.all(servers.map((server) => server?.close())));
 const isMissing = servers.includes(undefined);
-const [restarted, hanging, freed, pausing, lasting] = servers;
+const [restarted, hanging, freed, pausing, lasting, crowded] = servers;
 
 const NOBODY_LISTENS = "redis://127.0.0.1:1";
 
@@ -168,6 +168,58 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     await sleep(1_500);
     isOver = true;
     await Promise.all(callers);
+    expect(mostInAnyWindow(times, intervalMs)).toBeLessThanOrEqual(requests);
+  });
+
+  test("more processes than slots exceed the limit by at most one each, and not at all when it is back", {
+    timeout: 30_000,
+  }, async () => {
+    const [requests, processes, intervalMs] = [3, 5, 500];
+    const options = { key: newKey(), requests, intervalMs };
+    const limiters = Array.from({ length: processes }, () => limiterAt(crowded?.url ?? "", options));
+    const times: number[] = [];
+    let isOver = false;
+    const callers = limiters.map(async (limiter) => {
+      while (!isOver) await call(limiter, times);
+    });
+    await sleep(1_500);
+    crowded?.control?.signal("SIGSTOP");
+    await sleep(3_500);
+    crowded?.control?.signal("SIGCONT");
+    await sleep(2_500);
+    const backAt = performance.now();
+    await sleep(1_500);
+    isOver = true;
+    await Promise.all(callers);
+    expect(mostInAnyWindow(times, intervalMs)).toBeLessThanOrEqual(requests + processes);
+    const after = times.filter((time) => time > backAt);
+    expect(after.length).toBeGreaterThan(requests);
+    expect(mostInAnyWindow(after, intervalMs)).toBeLessThanOrEqual(requests);
+  });
+
+  test("slots that were used without it count when it is back, also those of a process that is idle by then", {
+    timeout: 20_000,
+  }, async () => {
+    const redis = connect(lasting?.url ?? "");
+    let isDown = false;
+    const run =
+      (name: "eval" | "evalsha") =>
+      (script: string, keyCount: number, ...rest: string[]) =>
+        isDown ? Promise.reject(new Error("Connection is closed.")) : redis[name](script, keyCount, ...rest);
+    const switchable = { eval: run("eval"), evalsha: run("evalsha") };
+    const [requests, intervalMs] = [4, 2_000];
+    const options = { redis: switchable, key: newKey(), requests, reserved: 0, intervalMs, onWarning: () => {} };
+    const [idle, busy] = [createRedisRateLimiter(options), createRedisRateLimiter(options)];
+    const times: number[] = [];
+    await Promise.all([idle, idle, busy, busy].map((limiter) => call(limiter, times)));
+    // As long as a process holds slots it learns of the others.
+    await sleep(600);
+    isDown = true;
+    await Promise.all([call(idle, times), call(idle, times)]);
+    expect(times).toHaveLength(6);
+    isDown = false;
+    await sleep(300);
+    await Promise.all(Array.from({ length: 8 }, () => call(busy, times)));
     expect(mostInAnyWindow(times, intervalMs)).toBeLessThanOrEqual(requests);
   });
 

@@ -112,6 +112,49 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
     expect(await duration(lock(storeOf(key)))).toBeLessThan(7_000);
   });
 
+  test.each<[string, (string | number)[]]>([
+    ["never expires", []],
+    ["expires in an hour", ["PX", 3_600_000]],
+  ])(
+    "does not wait for ever for a foreign key in place of the lock that %s",
+    { timeout: 20_000 },
+    async (_, expiry) => {
+      const key = newKey();
+      const name = `{stocklot:${key}}:token:lock`;
+      await connect(url).call("SET", name, "something else", ...expiry);
+      const waiting = lock(storeOf(key));
+      expect(await duration(waiting)).toBeLessThan(8_000);
+      await expect(waiting).rejects.toThrow(`the key ${name} does not expire soon`);
+      expect(await connect(url).get(name)).toBe("something else");
+    },
+  );
+
+  test("makes the client go on with a token of its own, and warn, when a foreign key is in place of the lock", {
+    timeout: 20_000,
+  }, async () => {
+    const service = await new CountingServer({ requests: 10_000, intervalMs: 60_000 }).listen();
+    const key = newKey();
+    await connect(url).set(`{stocklot:${key}}:token:lock`, "something else");
+    const warnings: string[] = [];
+    const quiet = () => {};
+    const client = new InventoryClient({
+      baseUrl: service.baseUrl,
+      clientId: "a client",
+      clientSecret: "a-secret-of-the-tests",
+      rateLimit: false,
+      tokenStore: storeOf(key),
+      logger: { debug: quiet, info: quiet, warn: (line) => void warnings.push(line), error: quiet },
+    });
+    try {
+      await client.request({ method: "GET", path: "/Ping" });
+      expect(warnings).toHaveLength(1);
+      expect(warnings[0]).toMatch(/the token store failed to lock: the key .*:token:lock does not expire soon/);
+    } finally {
+      await client.close();
+      await service.close();
+    }
+  });
+
   test("lets go of a lock that was taken over by nobody but its holder", async () => {
     const key = newKey();
     const redis = connect(url);

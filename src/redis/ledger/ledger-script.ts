@@ -3,135 +3,122 @@ import { Script } from "../script.js";
 /**
  * One exchange of a process with the ledger, in one step and by Redis' clock alone.
  *
- * `KEYS[1]` holds the slots in use: a sorted set of IDs (`owner/number`, with a `p` at the end for a page), each with the
- * time at which it comes back. `KEYS[2]` holds the rest as a hash: the `epoch` of this ledger, until when it is
- * `settling` and `pausing`, the count of `pages`, and for each owner `h/` slots held, `w/` slots it waits for, `s/` when
- * it was seen last.
+ * `KEYS[1]` is a hash. The field `ledger` holds what all share: its `epoch`, the ledger's `now`, and until when it is
+ * paused and settling. There is one field for each process, with all that it reported last: when it was `seen`, its slots
+ * `inFlight` and `returning`, and how many more it `wanted`.
  */
 export const LEDGER_SCRIPT = new Script(`
-local slots, book = KEYS[1], KEYS[2]
-local owner, known, newEpoch = ARGV[1], ARGV[2], ARGV[3]
-local requests, pageRequests = tonumber(ARGV[4]), tonumber(ARGV[5])
-local intervalMs, leaseMs, graceMs = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local wantSingles, wantPages, firstNumber = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
-local ownShare, pauseMs, wasCutOff = tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14] == '1'
-local FIRST_UPDATE = 15
+local request = cjson.decode(ARGV[1])
+local limit, owner = request.limit, request.owner
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local ledger, processes = nil, {}
+local fields = redis.call('HGETALL', KEYS[1])
+for i = 1, #fields, 2 do
+  local value = cjson.decode(fields[i + 1])
+  if fields[i] == 'ledger' then ledger = value else processes[fields[i]] = value end
+end
+ledger = ledger or { epoch = request.newEpoch, now = 0, aheadMs = 0, pausedUntil = 0, settlingUntil = 0, hasSettled = false }
 
-local fields = {}
-local flat = redis.call('HGETALL', book)
-for i = 1, #flat, 2 do fields[flat[i]] = flat[i + 1] end
-local function get(name) return tonumber(fields[name] or 0) end
-local function set(name, value)
-  fields[name] = value
-  if value == nil or value == 0 then redis.call('HDEL', book, name) else redis.call('HSET', book, name, value) end
-end
-
-local function count(id, change)
-  local holder = 'h/' .. string.match(id, '^[^/]+')
-  set(holder, math.max(0, get(holder) + change))
-  if string.sub(id, -1) == 'p' then set('pages', math.max(0, get('pages') + change)) end
-end
-local function put(id, ms)
-  if redis.call('ZADD', slots, now + ms, id) == 1 then count(id, 1) end
-end
-local function remove(id)
-  if redis.call('ZREM', slots, id) == 1 then count(id, -1) end
-end
-
--- A process that knows another ledger than this one: that one was lost, and with it slots of others that may be in use.
--- Nothing is given out beyond what each process has, until all of them have told what that is.
-local isLost = false
-if not fields.epoch then
-  set('epoch', newEpoch)
-end
-if known ~= '' and fields.epoch ~= known then
-  isLost = true
-  if get('settlingSince') == 0 then
-    set('settlingSince', now)
-    set('settling', now + graceMs)
-  end
-elseif wasCutOff then
-  set('settlingSince', now)
-  set('settling', now + graceMs)
-end
--- When the clock was set back, nothing lasts longer than it was to last at most.
-local settlingMs = math.max(0, math.min(get('settling') - now, graceMs))
-
-for i = FIRST_UPDATE, #ARGV, 2 do
-  local ms = tonumber(ARGV[i + 1])
-  if ms > 0 then put(ARGV[i], ms) else remove(ARGV[i]) end
-end
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', slots, '-inf', now, 'LIMIT', 0, 1000)) do remove(id) end
-local latest = now + 2 * leaseMs
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', slots, '(' .. string.format('%d', latest), '+inf', 'LIMIT', 0, 1000)) do
-  redis.call('ZADD', slots, now + leaseMs, id)
-end
+-- The ledger's time never goes back: if Redis' clock was set back, the ledger stays ahead of it from then on.
+local clock = redis.call('TIME')
+local clockMs = clock[1] * 1000 + math.floor(clock[2] / 1000)
+ledger.aheadMs = math.max(ledger.aheadMs, ledger.now - clockMs)
+local now = clockMs + ledger.aheadMs
+ledger.now = now
 
 -- The first 429 decides.
-local pauseLeft = math.max(0, math.min(get('pausing') - now, get('pauseMs')))
-if pauseMs > 0 and pauseLeft == 0 then
-  pauseLeft = pauseMs
-  set('pausing', now + pauseMs)
-  set('pauseMs', pauseMs)
-end
+if request.pauseMs > 0 and ledger.pausedUntil <= now then ledger.pausedUntil = now + request.pauseMs end
+local pauseMs = math.max(0, ledger.pausedUntil - now)
 
--- Who else is there, who of them waits, and how many slots those who wait have.
-set('s/' .. owner, now)
-local members, waiting, heldByWaiting, others = 0, 1, get('h/' .. owner), {}
-for field, seen in pairs(fields) do
-  if string.sub(field, 1, 2) == 's/' then
-    local name = string.sub(field, 3)
-    local age = math.abs(now - tonumber(seen))
-    if age > leaseMs and get('h/' .. name) == 0 then
-      redis.call('HDEL', book, field, 'w/' .. name)
-    elseif age <= leaseMs then
-      members = members + 1
-      local wants = age <= graceMs and get('w/' .. name) or 0
-      if name ~= owner and wants > 0 then
-        local held = get('h/' .. name)
-        waiting = waiting + 1
-        heldByWaiting = heldByWaiting + held
-        others[#others + 1] = { wants, held }
-      end
+-- This ledger does not know all slots in use: an earlier one was lost, or processes used slots without it. Until all have
+-- had time to report, each gets no more than it holds.
+local knewAnother = request.epoch ~= nil and request.epoch ~= ledger.epoch
+if request.usedFallback or (knewAnother and not ledger.hasSettled) then
+  ledger.settlingUntil = now + limit.graceMs
+  ledger.hasSettled = true
+end
+local settlingMs = math.max(0, ledger.settlingUntil - now)
+
+local function timesIn(delays)
+  local times = {}
+  for i, delay in ipairs(delays) do times[i] = now + delay end
+  return times
+end
+local own = {
+  seen = now,
+  inFlight = request.inFlight,
+  returning = { singles = timesIn(request.returning.singles), pages = timesIn(request.returning.pages) },
+}
+local settlingShare = settlingMs > 0 and processes[owner] and processes[owner].settlingShare or nil
+processes[owner] = own
+
+local nextAt = now + limit.returnMs
+local function held(process, kind)
+  local leaseEndsAt = process.seen + limit.leaseMs
+  local count = leaseEndsAt > now and process.inFlight[kind] or 0
+  if count > 0 then nextAt = math.min(nextAt, leaseEndsAt) end
+  for _, time in ipairs(process.returning[kind]) do
+    if time > now then
+      count = count + 1
+      nextAt = math.min(nextAt, time)
     end
   end
+  return count
 end
 
-local free = math.max(0, requests - redis.call('ZCARD', slots))
-local freePages = math.max(0, pageRequests - get('pages'))
-local mine = get('h/' .. owner)
-wantPages = math.min(wantPages, freePages)
-local wants = wantSingles + wantPages
-local grant = 0
-if pauseLeft > 0 or isLost then
-  grant = 0
+local members, used, usedPages, ownHeld, waiting, heldByWaiting, others = 0, 0, 0, 0, 1, 0, {}
+for name, process in pairs(processes) do
+  local silentMs = now - process.seen
+  local pages = held(process, 'pages')
+  local slots = held(process, 'singles') + pages
+  used, usedPages = used + slots, usedPages + pages
+  if silentMs < limit.leaseMs then
+    members = members + 1
+  elseif slots == 0 then
+    redis.call('HDEL', KEYS[1], name)
+  end
+  if name == owner then
+    ownHeld, heldByWaiting = slots, heldByWaiting + slots
+  elseif silentMs <= limit.graceMs and process.wanted > 0 then
+    waiting, heldByWaiting = waiting + 1, heldByWaiting + slots
+    others[#others + 1] = { wanted = process.wanted, held = slots }
+  end
+end
+
+local free = math.max(0, limit.requests - used)
+local wantedPages = math.min(request.wanted.pages, math.max(0, limit.pages - usedPages))
+local wanted = request.wanted.singles + wantedPages
+local granted = 0
+if settlingMs > 0 then own.settlingShare = settlingShare or ownHeld end
+if pauseMs > 0 then
+  granted = 0
 elseif settlingMs > 0 then
-  grant = math.min(wants, free, math.max(0, ownShare - mine))
+  granted = math.min(wanted, free, math.max(0, own.settlingShare - ownHeld))
 else
-  -- Those who wait get the same, as far as they want it.
-  local level = (free + heldByWaiting) / waiting
+  -- Processes that wait get the same number, as far as they want it; what they do not want is for the others.
+  local evenPart = (free + heldByWaiting) / waiting
   local dueToOthers = 0
   for _, other in ipairs(others) do
-    dueToOthers = dueToOthers + math.max(0, math.min(other[1], level - other[2]))
+    dueToOthers = dueToOthers + math.max(0, math.min(other.wanted, evenPart - other.held))
   end
-  grant = math.min(wants, free, math.max(math.floor(level - mine), free - math.floor(dueToOthers), 0))
+  granted = math.min(wanted, free, math.max(math.floor(evenPart - ownHeld), free - math.floor(dueToOthers), 0))
 end
-local singles = math.min(grant, wantSingles)
-local pages = grant - singles
-for i = 0, grant - 1 do
-  put(owner .. '/' .. string.format('%d', firstNumber + i) .. (i < singles and '' or 'p'), leaseMs)
-end
-set('w/' .. owner, wants - grant)
+local singles = math.min(granted, request.wanted.singles)
+local pages = granted - singles
+own.inFlight.singles = own.inFlight.singles + singles
+own.inFlight.pages = own.inFlight.pages + pages
+own.wanted = wanted - granted
 
-local nextMs = -1
-local first = redis.call('ZRANGE', slots, 0, 0, 'WITHSCORES')
-if first[2] then nextMs = math.max(0, math.min(tonumber(first[2]) - now, intervalMs)) end
-
-local keepMs = string.format('%d', 2 * leaseMs + pauseLeft + 10000)
-redis.call('PEXPIRE', slots, keepMs)
-redis.call('PEXPIRE', book, keepMs)
-return { fields.epoch, isLost and 1 or 0, settlingMs, pauseLeft, singles, pages, free - grant, nextMs, members }
+redis.call('HSET', KEYS[1], 'ledger', cjson.encode(ledger))
+redis.call('HSET', KEYS[1], owner, cjson.encode(own))
+redis.call('PEXPIRE', KEYS[1], string.format('%d', 2 * limit.leaseMs + pauseMs + 10000))
+return cjson.encode({
+  epoch = ledger.epoch,
+  settlingMs = settlingMs,
+  pauseMs = pauseMs,
+  granted = { singles = singles, pages = pages },
+  free = free - granted,
+  nextMs = nextAt - now,
+  members = members,
+})
 `);

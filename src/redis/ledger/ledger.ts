@@ -1,105 +1,92 @@
+import { randomBytes } from "node:crypto";
 import * as z from "zod";
+import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
 import { lazy } from "../../schemas/field.js";
 import { keyName, type RedisClient } from "../redis-client.js";
+import type { LeaseTimings } from "./lease-timings.js";
 import { LEDGER_SCRIPT } from "./ledger-script.js";
-import type { Update } from "./own-slots.js";
-import type { Terms } from "./terms.js";
 
-/** What a process tells the ledger, and what it asks of it. */
-export interface Question {
-  /** The ledger that this process has dealt with last; `undefined` when that was too long ago to matter. */
-  epoch: string | undefined;
-  /** Slots wanted for single calls and for pages. */
+/** Slots for single calls, and for further pages of iterations. */
+export interface SlotCounts {
   singles: number;
   pages: number;
-  /** The number of the first slot that is granted; those after it count up. */
-  firstNumber: number;
-  /** How many slots this process may have while the ledger is settling. */
-  ownShare: number;
-  /** A pause to begin, in ms; 0 for none. */
-  pauseMs: number;
-  /** This process used slots that the ledger did not give it, as it was cut off, and others may have done so too. */
-  wasCutOff: boolean;
-  updates: readonly Update[];
 }
 
-/** What the ledger says. Times are from the moment of the answer on. */
-export interface Answer {
-  epoch: string;
-  /** The ledger that this process knew is gone: it has to tell again which slots it has. */
-  isLost: boolean;
-  /** How long the ledger goes on gathering who has which slots. */
-  settlingMs: number;
-  /** What is left of the pause that all processes keep. */
+/** All that a process holds, each time: so a message that was lost needs no repair. And what it asks for. */
+export interface LedgerRequest {
+  /** The ledger of the last exchange; `undefined` if none of the slots of that time can be in use any more. */
+  epoch: string | undefined;
+  inFlight: SlotCounts;
+  /** In how many ms each slot of an ended request is free again. */
+  returning: { singles: number[]; pages: number[] };
+  wanted: SlotCounts;
+  /** A pause to begin, in ms; 0 for none. */
   pauseMs: number;
-  /** Slots granted for single calls, and for pages. */
-  singles: number;
-  pages: number;
-  /** Slots that nobody has. */
+  /** This process was cut off, so it and others may have used slots that the ledger does not know. */
+  usedFallback: boolean;
+}
+
+/** The ledger's reply. Times count from then on. */
+export interface LedgerReply {
+  epoch: string;
+  /** How long the ledger goes on gathering which process holds which slots. */
+  settlingMs: number;
+  /** How long all processes have to pause. */
+  pauseMs: number;
+  granted: SlotCounts;
+  /** Slots that no process holds. */
   free: number;
-  /** When the next slot comes back at the earliest; `undefined` when none is in use. */
-  nextMs: number | undefined;
+  /** When the next slot can be free at the earliest. */
+  nextMs: number;
   /** Processes that share the limit. */
   members: number;
 }
 
-/** ioredis gives numbers as text when its `stringNumbers` is set. */
-const count = () => z.coerce.number().int();
-const answerSchema = lazy(() =>
-  z.tuple([z.string(), count(), count(), count(), count(), count(), count(), count(), count()]),
+const count = () => z.number().nonnegative();
+const replySchema = lazy(() =>
+  z.object({
+    epoch: z.string(),
+    settlingMs: count(),
+    pauseMs: count(),
+    granted: z.object({ singles: count(), pages: count() }),
+    free: count(),
+    nextMs: count(),
+    members: count(),
+  }),
 );
 
-/** The books of all processes with one key, kept in Redis. */
+/** The record in Redis of the slots of all processes with one key. */
 export class Ledger {
   readonly #redis: RedisClient;
-  readonly #keys: string[];
-  readonly #terms: Terms;
-  readonly #owner: string;
+  readonly #key: string;
+  /** Distinguishes this process from the others. */
+  readonly #owner = randomBytes(9).toString("base64url");
+  readonly #limit: object;
 
-  constructor(redis: RedisClient, key: string | undefined, terms: Terms, owner: string) {
+  constructor(
+    redis: RedisClient,
+    key: string | undefined,
+    { requests, reserved }: RateLimitSettings,
+    { returnMs, leaseMs, graceMs }: LeaseTimings,
+  ) {
     this.#redis = redis;
-    this.#keys = [keyName(key, "slots"), keyName(key, "book")];
-    this.#terms = terms;
-    this.#owner = owner;
+    this.#key = keyName(key, "ledger");
+    this.#limit = { requests, pages: requests - reserved, returnMs, leaseMs, graceMs };
   }
 
-  /** Whether an answer can be expected at once. */
-  get isConnected(): boolean {
-    return this.#redis.status === "ready";
+  async exchange(request: LedgerRequest): Promise<LedgerReply> {
+    const newEpoch = randomBytes(9).toString("base64url");
+    const message = JSON.stringify({ ...request, owner: this.#owner, limit: this.#limit, newEpoch });
+    const reply = replySchema().safeParse(parse(await LEDGER_SCRIPT.run(this.#redis, [this.#key], [message])));
+    if (!reply.success) throw new Error("the reply of Redis is not one of the rate limiter's script");
+    return reply.data;
   }
+}
 
-  async ask(question: Question): Promise<Answer> {
-    const { requests, reserved, returnMs, leaseMs, graceMs } = this.#terms;
-    const values = await LEDGER_SCRIPT.run(this.#redis, this.#keys, [
-      this.#owner,
-      question.epoch ?? "",
-      `${this.#owner}/${question.firstNumber}`,
-      requests,
-      requests - reserved,
-      returnMs,
-      leaseMs,
-      graceMs,
-      question.singles,
-      question.pages,
-      question.firstNumber,
-      question.ownShare,
-      Math.ceil(question.pauseMs),
-      question.wasCutOff ? 1 : 0,
-      ...question.updates.flatMap(({ id, ms }) => [id, Math.ceil(ms)]),
-    ]);
-    const answer = answerSchema().safeParse(values);
-    if (!answer.success) throw new Error("Redis gave an answer that is not one of the ledger");
-    const [epoch, lost, settlingMs, pauseMs, singles, pages, free, nextMs, members] = answer.data;
-    return {
-      epoch,
-      isLost: lost === 1,
-      settlingMs,
-      pauseMs,
-      singles,
-      pages,
-      free,
-      nextMs: nextMs < 0 ? undefined : nextMs,
-      members,
-    };
+function parse(reply: unknown): unknown {
+  try {
+    return JSON.parse(String(reply));
+  } catch {
+    return undefined;
   }
 }

@@ -1,11 +1,13 @@
 import { startTimer } from "../../time/timer.js";
 
-const PATIENCE_MS = 1_000;
+const REPLY_TIMEOUT_MS = 1_000;
 
-/** What Redis answers, or an error when it takes too long: a client that has lost its connection queues commands. */
-export function inTime<T>(answer: Promise<T>): Promise<T> {
+/** The reply of Redis, or an error if it takes too long: a client that has lost its connection queues commands. */
+export function inTime<T>(reply: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const stop = startTimer(PATIENCE_MS, () => reject(new Error(`Redis has not answered for ${PATIENCE_MS} ms`)));
-    answer.then(resolve, reject).finally(stop);
+    const stop = startTimer(REPLY_TIMEOUT_MS, () =>
+      reject(new Error(`Redis has not replied for ${REPLY_TIMEOUT_MS} ms`)),
+    );
+    reply.then(resolve, reject).finally(stop);
   });
 }
