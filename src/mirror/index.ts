@@ -8,7 +8,7 @@ export type { FieldChange } from "./changes.js";
 export type { MirrorEstimate, MirrorResourceEstimate } from "./estimate.js";
 export type { MirrorEvent, MirrorEventOf } from "./events.js";
 export { createMirror, type Mirror } from "./mirror.js";
-export type { MirrorOptions, RunOptions, WatchOptions } from "./options.js";
+export type { EstimateOptions, MirrorOptions, RunOptions, WatchOptions } from "./options.js";
 export type { MirrorCounts, MirrorProgress, MirrorReading, MirrorReport, MirrorResourceReport } from "./report.js";
 export type { MirrorBatch, MirrorSink } from "./sink.js";
 export * from "./sinks/index.js";

@@ -5,9 +5,11 @@ import { Copy } from "./copy.js";
 import { estimateOf, type MirrorEstimate } from "./estimate.js";
 import { ResourceList } from "./lists.js";
 import {
+  checkEstimateOptions,
   checkMirrorOptions,
   checkRunOptions,
   checkWatchOptions,
+  type EstimateOptions,
   type MirrorOptions,
   type RunOptions,
   type WatchOptions,
@@ -42,7 +44,7 @@ export class Mirror {
 
   /** @internal */
   constructor(options: MirrorOptions) {
-    this.#options = options;
+    this.#options = { ...options, resources: options.resources && [...options.resources] };
   }
 
   /**
@@ -97,7 +99,9 @@ export class Mirror {
   }
 
   /** What the next run will take, from one small request a resource: made before it, to plan it. Changes nothing in the copy. */
-  async estimate({ signal, full = false }: Pick<RunOptions, "signal" | "full"> = {}): Promise<MirrorEstimate> {
+  async estimate(options: EstimateOptions = {}): Promise<MirrorEstimate> {
+    checkEstimateOptions(options);
+    const { signal, full = false } = options;
     return await this.#alone(async () => {
       return await this.#onCopy({ signal, full, onProgress: undefined }, async (updates) => {
         const resources: MirrorEstimate["resources"] = {};

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
-import { checkOptions } from "../check-options.js";
+import { checkConfiguration } from "../check-options.js";
 import { KEYS_AT_ONCE } from "../key-batch.js";
 import { notOpen } from "../not-open.js";
 import { otherMirror } from "../other-mirror.js";
@@ -37,7 +37,7 @@ export function ndjsonSink(options: NdjsonSinkOptions): MirrorSink {
 }
 
 export function ndjsonSinkWith(options: NdjsonSinkOptions, smallJournal: number): MirrorSink {
-  checkOptions("ndjsonSink", z.strictObject({ directory: z.string().min(1) }), options);
+  checkConfiguration("ndjsonSink", z.strictObject({ directory: z.string().min(1) }), options);
   return new NdjsonSink(options.directory, smallJournal);
 }
 

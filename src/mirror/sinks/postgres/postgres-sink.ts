@@ -2,7 +2,7 @@ import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
-import { checkOptions } from "../check-options.js";
+import { checkConfiguration } from "../check-options.js";
 import { notOpen } from "../not-open.js";
 import { isQueryable, type OwnPool, ownPool, type PostgresQueryable } from "./connection.js";
 import { PostgresCopy } from "./postgres-copy.js";
@@ -43,7 +43,7 @@ const optionsSchema = lazy(() => {
     })
     .partial()
     .refine(({ schema, ...places }) => Object.values(places).filter((place) => place !== undefined).length === 1, {
-      error: "needs exactly one of pool, client and connectionString",
+      error: "exactly one of pool, client and connectionString is required",
     });
 });
 
@@ -62,7 +62,7 @@ const optionsSchema = lazy(() => {
  * @throws ConfigurationError when the options are wrong.
  */
 export function postgresSink(options: PostgresSinkOptions): MirrorSink {
-  checkOptions("postgresSink", optionsSchema(), options);
+  checkConfiguration("postgresSink", optionsSchema(), options);
   return new PostgresSink({ ...options });
 }
 

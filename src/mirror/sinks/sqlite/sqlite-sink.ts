@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
-import { checkOptions } from "../check-options.js";
+import { checkConfiguration } from "../check-options.js";
 import { notOpen } from "../not-open.js";
 import { nodeDriver, packageDriver, type SqliteDriver } from "./driver.js";
 import { SqliteCopy } from "./sqlite-copy.js";
@@ -34,7 +34,7 @@ export function sqliteSink(options: SqliteSinkOptions): MirrorSink {
 }
 
 export function sqliteSinkWith(options: SqliteSinkOptions, loadDriver: () => Promise<SqliteDriver>): MirrorSink {
-  checkOptions("sqliteSink", z.strictObject({ path: z.string().min(1) }), options);
+  checkConfiguration("sqliteSink", z.strictObject({ path: z.string().min(1) }), options);
   return new SqliteSink(options.path, loadDriver);
 }
 
