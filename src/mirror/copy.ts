@@ -1,3 +1,4 @@
+import { isObject } from "../errors/field-of.js";
 import { ResponseValidationError } from "../errors/index.js";
 import { changesBetween, isBorrowed, showsInLots } from "./changes.js";
 import type { MirrorEvent } from "./events.js";
@@ -17,6 +18,9 @@ export interface Written {
   /** Keys of the records that the service must count as modified since the copy had them last. */
   dated: number[];
 }
+
+/** Levels of arrays and objects within a record: far more than any record needs, and fewer than SQL's JSON functions take. */
+const MAX_NESTING = 500;
 
 /** How many records are removed at once. */
 const REMOVED_AT_ONCE = 500;
@@ -70,6 +74,7 @@ export class Copy {
     learnt: Partial<ResourceState> = {},
   ): Promise<Written> {
     const keys = records.map((record) => keyOf(resource, record));
+    for (const record of records) checkNesting(resource, record);
     const known = await this.#read(resource, keys);
     const upsert: MirrorRecord[] = [];
     const notices: Notice[] = [];
@@ -205,4 +210,18 @@ function keyOf(resource: MirrorResource, record: MirrorRecord): number {
     status: 200,
     issues: [{ path: [key], message: "must be a whole number" }],
   });
+}
+
+/** Deeper ones would overflow the stack where records are compared and written, or could not be queried. */
+function checkNesting(resource: MirrorResource, record: MirrorRecord): void {
+  let level: object[] = [record];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_NESTING) {
+      throw new ResponseValidationError(
+        `mirror: the record of ${resource} with ${TABLES[resource].key} ${keyOf(resource, record)} is nested deeper than ${MAX_NESTING} levels`,
+        { status: 200, issues: [{ path: [], message: `must not be nested deeper than ${MAX_NESTING} levels` }] },
+      );
+    }
+    level = level.flatMap((value) => Object.values(value).filter(isObject));
+  }
 }

@@ -69,6 +69,17 @@ export function describeSink(name: string, newCopy: () => SinkSpec): void {
       assert.deepStrictEqual(await everything(await openSink(spec)), before);
     });
 
+    it("gives records back that are nested 500 levels deep", async () => {
+      const sink = await openSink();
+      const nested = Array.from({ length: 499 }).reduce<unknown>(
+        (value, _, level) => (level % 2 ? [value] : { value }),
+        [],
+      );
+      const records = [lot(1, { nested }), lot(2, { nested, remark: "\0" })];
+      await commit(sink, { upsert: records });
+      await expectRecords(sink, "lots", records);
+    });
+
     it("replaces records by key, removes others, and passes over keys that it does not have", async () => {
       const sink = await openSink();
       await commit(sink, { upsert: [lot(1, { note: "gone" }), lot(2), lot(3)] });
