@@ -84,7 +84,7 @@ export interface WatchOptions {
    */
   onProgress?: ((progress: MirrorProgress) => unknown) | undefined;
   /**
-   * Called after each run; a promise is waited for.
+   * Called after each run; a promise is waited for. An error that it throws is handled like that of a run.
    * @default none
    */
   onReport?: ((report: MirrorReport) => unknown) | undefined;

@@ -19,10 +19,18 @@ export async function* linesOf(path: string): AsyncGenerator<string> {
   }
 }
 
-/** Makes a file of lines that is on the disk when this ends. */
-export async function writeLines(path: string, lines: Iterable<string>): Promise<void> {
-  const file = await open(path, "w");
+/**
+ * Creates a file of lines that is on the disk when this ends.
+ *
+ * @param mode The permissions of the file; what the process gives to new files where it is `undefined`.
+ * @throws when there is a file or a link of that name already: nothing is written through a link.
+ */
+export async function writeLines(path: string, lines: Iterable<string>, mode: number | undefined): Promise<void> {
+  const file = await open(path, "wx", mode);
   try {
+    // The process's umask may have removed some. Not all file systems have permissions that can be changed.
+    const given = (await file.stat()).mode & 0o777;
+    if (mode !== undefined && mode !== given) await file.chmod(mode);
     await writeFile(file, chunksOf(lines));
     await file.sync();
   } finally {

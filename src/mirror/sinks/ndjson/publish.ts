@@ -1,4 +1,5 @@
-import { closeSync, fsyncSync, openSync, renameSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { closeSync, fsyncSync, openSync, renameSync, statSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isMissing, writeLines } from "./lines.js";
@@ -9,9 +10,8 @@ export interface Replacement {
   lines: Iterable<string>;
 }
 
-const TEMPORARY = /^(?:items|lots|stock_levels|stocklot)\.(?:ndjson|journal)\.\d+-\d+\.tmp$/;
-
-let temporaryFiles = 0;
+/** Earlier versions named them by process and number. */
+const TEMPORARY = /^(?:items|lots|stock_levels|stocklot)\.(?:ndjson|journal)\.(?:\d+-\d+|[\da-f-]{36})\.tmp$/;
 
 /**
  * Puts new files in the place of others, each at once, and the last only when all others are on the disk. Gives whether it
@@ -24,14 +24,21 @@ export async function replaceFiles(
 ): Promise<boolean> {
   const written: { from: string; to: string }[] = [];
   for (const { name, lines } of replacements) {
-    temporaryFiles += 1;
-    const from = join(directory, `${name}.${process.pid}-${temporaryFiles}.tmp`);
-    await writeLines(from, lines);
-    written.push({ from, to: join(directory, name) });
+    // Nobody else can know the name beforehand.
+    const from = join(directory, `${name}.${randomUUID()}.tmp`);
+    const to = join(directory, name);
+    await writeLines(from, lines, permissionsOf(to));
+    written.push({ from, to });
   }
   const isDone = mayGoOn() && renameAll(directory, written);
   if (!isDone) for (const { from } of written) await rm(from, { force: true });
   return isDone;
+}
+
+/** `undefined` where there is no such file. */
+function permissionsOf(path: string): number | undefined {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode;
+  return mode === undefined ? undefined : mode & 0o777;
 }
 
 /** Without a pause: nothing else of this process comes between the last look and the last name. */
