@@ -1,8 +1,9 @@
 import type { InventoryClient } from "../client.js";
 import type { RequestOptions, ResponseInfo } from "../core/request-options.js";
 import type { Checkpoint } from "../paging/checkpoint.js";
+import type { Forecast } from "../paging/forecast.js";
 import type { ListOptions } from "../paging/list-options.js";
-import type { Estimate, Page, PagingProgress } from "../paging/page.js";
+import type { Page, PagingProgress } from "../paging/page.js";
 import type { Paginator } from "../paging/paginator.js";
 import type { MirrorRecords, MirrorResource } from "./tables.js";
 import type { Tally } from "./tally.js";
@@ -82,9 +83,9 @@ export class ResourceList<R extends MirrorResource> {
   }
 
   /** What reading it takes, from one small request. */
-  estimate({ modifiedSince, from }: Part): Promise<Estimate> {
+  forecast({ modifiedSince, from }: Part): Promise<Forecast> {
     const { concurrency } = this.#options;
-    return this.#open({ modifiedSince }, { ...this.#request(), gapless: true, concurrency, from }).estimate();
+    return this.#open({ modifiedSince }, { ...this.#request(), gapless: true, concurrency, from }).forecast();
   }
 
   /** How many records there are, in one small request. */

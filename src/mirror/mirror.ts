@@ -2,7 +2,7 @@ import { ConfigurationError } from "../errors/index.js";
 import { onAbort } from "../time/abort.js";
 import { startTimer } from "../time/timer.js";
 import { Copy } from "./copy.js";
-import { estimateOf, type MirrorEstimate } from "./estimate.js";
+import { estimateOfRun, type MirrorEstimate, type ResourceForecast } from "./estimate.js";
 import { ResourceList } from "./lists.js";
 import {
   checkEstimateOptions,
@@ -104,9 +104,9 @@ export class Mirror {
     const { signal, full = false } = options;
     return await this.#alone(async () => {
       return await this.#onCopy({ signal, full, onProgress: undefined }, async (updates) => {
-        const resources: MirrorEstimate["resources"] = {};
-        for (const [resource, update] of updates) resources[resource] = await update.estimate();
-        return estimateOf(resources, this.#options.client.rateLimit);
+        const forecasts = new Map<MirrorResource, ResourceForecast>();
+        for (const [resource, update] of updates) forecasts.set(resource, await update.forecast());
+        return estimateOfRun(forecasts);
       });
     });
   }

@@ -98,7 +98,7 @@ export interface WatchOptions {
 const required = <S extends z.ZodType>(schema: S) =>
   z
     .unknown()
-    .refine((value) => value !== undefined, "is required")
+    .refine((value): boolean => value !== undefined, "is required")
     .pipe(schema);
 
 const optionsSchema = lazy(() =>

@@ -1,6 +1,6 @@
 import { InputValidationError, PaginationError } from "../errors/index.js";
-import type { Estimate } from "../paging/page.js";
 import type { Copy } from "./copy.js";
+import type { ResourceForecast } from "./estimate.js";
 import type { Reading, ResourceList } from "./lists.js";
 import { isWorthVerifying, probe, verdictAfter } from "./modified-since.js";
 import { isWhole, type Pass, readThrough } from "./pass.js";
@@ -164,14 +164,14 @@ export class Update<R extends MirrorResource> {
   }
 
   /** What the next run will take. */
-  async estimate(): Promise<Estimate & { reading: MirrorReading }> {
+  async forecast(): Promise<ResourceForecast> {
     const state = this.#state;
     const mark = isFullPassDue(state, this.#settings, Date.now()) ? undefined : markOf(state, this.#settings);
     const reading = isNew(state) ? "first" : mark === undefined ? "full" : "increment";
-    const estimate = await this.#list.estimate(
+    const forecast = await this.#list.forecast(
       mark === undefined ? { from: state.checkpoint } : { modifiedSince: reachingBack(mark, this.#settings) },
     );
-    return { ...estimate, requests: estimate.requests + QUESTIONS[reading], reading };
+    return { ...forecast, requests: forecast.requests + QUESTIONS[reading], reading };
   }
 
   async #readAll(

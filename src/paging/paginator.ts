@@ -1,6 +1,6 @@
 import { InputValidationError } from "../errors/index.js";
 import type { Checkpoint } from "./checkpoint.js";
-import { effortOf, forecastMs } from "./forecast.js";
+import { effortOf, estimateOf, type Forecast } from "./forecast.js";
 import type { Estimate, Page, PageSource } from "./page.js";
 import { iteratePages, type PageIterator } from "./page-iterator.js";
 import { sizeThatOverlaps } from "./position.js";
@@ -71,6 +71,11 @@ export class Paginator<T> implements AsyncIterable<T> {
    * rate limit.
    */
   async estimate(): Promise<Estimate> {
+    return estimateOf(await this.forecast());
+  }
+
+  /** The same, with the figures that the duration follows from. @internal */
+  async forecast(): Promise<Forecast> {
     const { page, maxPageSize, gapless, concurrency, from, ...settings } = this.#source.prepare();
     const { totalCount } = await this.#source.fetch({ page: 1, pageSize: 1 }, { further: false });
     const asked = Math.min(settings.pageSize, maxPageSize);
@@ -78,7 +83,7 @@ export class Paginator<T> implements AsyncIterable<T> {
     const records = Math.max(0, totalCount - (from ? from.end : (page - 1) * asked));
     const effort = effortOf(records, { pageSize, gapless });
     const { latencyMs, ...allowance } = this.#source.pace();
-    return { records, ...effort, durationMs: forecastMs(effort.requests, latencyMs / concurrency, allowance) };
+    return { records, ...effort, paceMs: latencyMs / concurrency, allowance };
   }
 
   /**

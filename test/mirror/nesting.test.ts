@@ -4,7 +4,6 @@ import { Copy } from "../../src/mirror/copy.js";
 import { createMirror } from "../../src/mirror/index.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
-import { lot } from "./sinks/support/records.js";
 import { ChangingService } from "./support/changing-service.js";
 
 /** An array in an array, and so on, this many levels deep. */
@@ -68,14 +67,15 @@ it.each([
 ] as const)("a nested %s is written up to 500 levels, and refused from there on", async (_, nested) => {
   const sink = new MemorySink();
   const copy = await Copy.open(sink, () => {});
-  const record = (levels: number) => Object.assign(lot(7), { extra: nested(levels) });
-  await copy.write("lots", [record(500)]);
-  await copy.write("lots", [record(499)]);
-  const written = sink.all("lots");
+  const level = { partNo: 7, available: 1, inStock: 2, onOrder: 3, onHold: 0, committed: 1, packed: 0, aSN: 9 };
+  const record = (levels: number) => Object.assign({ ...level }, { extra: nested(levels) });
+  await copy.write("stockLevels", [record(500)]);
+  await copy.write("stockLevels", [record(499)]);
+  const written = sink.all("stockLevels");
   for (const levels of [501, 1_000_000]) {
-    const refused = copy.write("lots", [record(levels)]);
+    const refused = copy.write("stockLevels", [record(levels)]);
     await expect(refused).rejects.toBeInstanceOf(ResponseValidationError);
-    await expect(refused).rejects.toThrow("the record of lots with recNo 7 is nested deeper than 500 levels");
+    await expect(refused).rejects.toThrow("the record of stockLevels with partNo 7 is nested deeper than 500 levels");
   }
-  expect(sink.all("lots")).toEqual(written);
+  expect(sink.all("stockLevels")).toEqual(written);
 });
