@@ -1,5 +1,5 @@
-import type { FieldChange } from "./changes.js";
-import type { MirrorRecords, MirrorResource } from "./tables.js";
+import { isDeepStrictEqual } from "node:util";
+import type { MirrorRecord, MirrorRecords, MirrorResource, Table } from "./tables.js";
 
 /** What happened to one record, told after the copy has it. */
 export type MirrorEvent<R extends MirrorResource = MirrorResource> = {
@@ -34,3 +34,45 @@ export type MirrorEventOf<R extends MirrorResource> =
       /** What the copy had last. */
       record: MirrorRecords[R];
     };
+
+/** One field of a record that is no longer what the copy had. */
+export interface FieldChange {
+  /** Name of the field, as on the wire. */
+  field: string;
+  /** `undefined` where the record did not have the field. */
+  before: unknown;
+  /** `undefined` where the record no longer has the field. */
+  after: unknown;
+}
+
+/** In which fields two versions of a record differ. A documented field that is missing counts as `null`. */
+export function changesBetween(table: Table, before: MirrorRecord, after: MirrorRecord): FieldChange[] {
+  const changes: FieldChange[] = [];
+  for (const field of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const was = fieldOf(table, before, field);
+    const is = fieldOf(table, after, field);
+    if (was !== is && !isDeepStrictEqual(was, is)) changes.push({ field, before: was, after: is });
+  }
+  return changes;
+}
+
+function fieldOf(table: Table, record: MirrorRecord, field: string): unknown {
+  const value: unknown = Object.hasOwn(record, field) ? Reflect.get(record, field) : undefined;
+  return value === undefined && Object.hasOwn(table.columns, field) ? null : value;
+}
+
+/**
+ * Fields of a lot that belong to something else: the item, the warehouse, the job, the owner. When that changes, so do they,
+ * and nothing says that the lot then counts as modified.
+ */
+const BORROWED: ReadonlySet<string> = new Set(["shortID", "description", "associate", "warehouse", "jobName"]);
+
+/** True if the service need not count the record as modified for these changes. */
+export function isBorrowed(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
+  return resource === "lots" && changes.every(({ field }) => BORROWED.has(field));
+}
+
+/** True if such changes of an item show in its lots too. */
+export function showsInLots(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
+  return resource === "items" && changes.some(({ field }) => BORROWED.has(field));
+}

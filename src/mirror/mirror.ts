@@ -1,9 +1,8 @@
 import { ConfigurationError } from "../errors/index.js";
 import { onAbort } from "../time/abort.js";
 import { startTimer } from "../time/timer.js";
-import { Copy } from "./copy.js";
 import { estimateOfRun, type MirrorEstimate, type ResourceForecast } from "./estimate.js";
-import { ResourceList } from "./lists.js";
+import { Copy } from "./local-copy.js";
 import {
   checkEstimateOptions,
   checkMirrorOptions,
@@ -15,9 +14,9 @@ import {
   type WatchOptions,
 } from "./options.js";
 import { type MirrorReport, reportOf } from "./report.js";
+import { ResourceList, Tally } from "./sync/resource-reader.js";
+import { Update } from "./sync/resource-sync.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
-import { Tally } from "./tally.js";
-import { Update } from "./update.js";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

@@ -2,10 +2,10 @@ import * as z from "zod";
 import type { InventoryClient } from "../client.js";
 import { callback, durationMs, having, signal } from "../core/request-options.js";
 import { integer, lazy } from "../schemas/field.js";
+import { checkConfiguration, checkMethodOptions } from "./check-options.js";
 import type { MirrorEvent } from "./events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
 import type { MirrorSink } from "./sink.js";
-import { checkConfiguration, checkMethodOptions } from "./sinks/check-options.js";
 import type { MirrorResource } from "./tables.js";
 
 /** Options of {@link createMirror}. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ResponseValidationError } from "../../src/index.js";
-import { Copy } from "../../src/mirror/copy.js";
 import { createMirror } from "../../src/mirror/index.js";
+import { Copy } from "../../src/mirror/local-copy.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService } from "./support/changing-service.js";

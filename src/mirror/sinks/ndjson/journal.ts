@@ -1,7 +1,9 @@
+import { appendFileSync, statSync, truncateSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
 import type { MirrorResource } from "../../tables.js";
+import { isMissing } from "./line-files.js";
 
 /** A commit as the journal keeps it; the records are JSON already. */
 export interface JournalCommit {
@@ -47,3 +49,35 @@ export function entryOf(line: string): JournalEntry | undefined {
 const CHECKSUM_LENGTH = 8;
 
 const lineOf = (json: string) => `${crc32(json).toString(16).padStart(CHECKSUM_LENGTH, "0")} ${json}`;
+
+/** Which file it is, and how long: looks different after somebody has appended to it or put another in its place. */
+export interface Look {
+  file: bigint;
+  bytes: bigint;
+}
+
+/** `undefined` where there is no such file. */
+export function lookAt(path: string): Look | undefined {
+  try {
+    const { ino, size } = statSync(path, { bigint: true });
+    return { file: ino, bytes: size };
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+export const isSame = (one: Look | undefined, other: Look | undefined) =>
+  one?.file === other?.file && one?.bytes === other?.bytes;
+
+/** Appends all of it, or nothing, and gives how the file looks then. */
+export function append(path: string, text: string, before: Look | undefined): Look | undefined {
+  try {
+    appendFileSync(path, text);
+  } catch (error) {
+    // The disk may be full, and half of the text there.
+    if (before && lookAt(path)?.file === before.file) truncateSync(path, Number(before.bytes));
+    throw error;
+  }
+  return before && { ...before, bytes: before.bytes + BigInt(Buffer.byteLength(text)) };
+}

@@ -1,17 +1,18 @@
 import * as z from "zod";
+import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
-import { checkConfiguration } from "../check-options.js";
-import { KEYS_AT_ONCE } from "../key-batch.js";
-import { notOpen } from "../not-open.js";
-import { otherMirror } from "../other-mirror.js";
-import { NdjsonCopy } from "./ndjson-copy.js";
+import { notOpen, otherMirror } from "../sink-errors.js";
+import { NdjsonCopy } from "./ndjson-directory.js";
 
 /** Where {@link ndjsonSink} keeps a copy. */
 export interface NdjsonSinkOptions {
   /** The directory of the files; made where there is none. */
   directory: string;
 }
+
+/** How many keys are returned at once. */
+const KEYS_AT_ONCE = 10_000;
 
 const SMALL_JOURNAL = 8 * 1024 * 1024;
 

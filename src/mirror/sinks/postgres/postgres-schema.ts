@@ -1,7 +1,8 @@
 import { ConfigurationError } from "../../../errors/index.js";
 import { type MirrorResource, RESOURCES, TABLES, type Table } from "../../tables.js";
-import { EXTRA } from "../row.js";
-import { columnTypes, missingColumns, PRIMARY_KEY, quoted, type TypeNames, tableGone } from "../schema-change.js";
+import { EXTRA } from "../row-codec.js";
+import { tableGone } from "../sink-errors.js";
+import { columnTypes, missingColumns, PRIMARY_KEY, quoted, type TypeNames } from "../sql-table.js";
 import { type PostgresQueryable, rowsOf, runAll } from "./connection.js";
 
 /** `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one. */

@@ -1,12 +1,13 @@
 import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
+import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
-import type { MirrorRecord, MirrorResource } from "../../tables.js";
-import { checkConfiguration } from "../check-options.js";
-import { notOpen } from "../not-open.js";
+import { type MirrorRecord, type MirrorResource, TABLES } from "../../tables.js";
+import { notOpen, otherMirror } from "../sink-errors.js";
+import { KEYS_AT_ONCE } from "../sql-table.js";
 import { isQueryable, type OwnPool, ownPool, type PostgresQueryable } from "./connection.js";
-import { PostgresCopy } from "./postgres-copy.js";
-import { currentSchema, makeTables } from "./postgres-schema.js";
+import { currentSchema, makeTables, savedState } from "./postgres-schema.js";
+import { PostgresTable } from "./postgres-table.js";
 
 /** Where {@link postgresSink} keeps a copy: exactly one of `pool`, `client` and `connectionString`. */
 export interface PostgresSinkOptions {
@@ -64,6 +65,42 @@ const optionsSchema = lazy(() => {
 export function postgresSink(options: PostgresSinkOptions): MirrorSink {
   checkConfiguration("postgresSink", optionsSchema(), options);
   return new PostgresSink({ ...options });
+}
+
+/** A copy whose tables are there. */
+class PostgresCopy {
+  readonly tables: Readonly<Record<MirrorResource, PostgresTable>>;
+  readonly #connection: PostgresQueryable;
+  readonly #schema: string;
+
+  constructor(connection: PostgresQueryable, schema: string) {
+    this.#connection = connection;
+    this.#schema = schema;
+    this.tables = {
+      items: new PostgresTable(connection, schema, TABLES.items),
+      lots: new PostgresTable(connection, schema, TABLES.lots),
+      stockLevels: new PostgresTable(connection, schema, TABLES.stockLevels),
+    };
+  }
+
+  state(): Promise<string | undefined> {
+    return savedState(this.#connection, this.#schema);
+  }
+
+  async commit(batch: MirrorBatch): Promise<void> {
+    if (!(await this.tables[batch.resource].commit(batch))) throw otherMirror("PostgreSQL");
+  }
+
+  /** What was extra before may be documented now, and then has a column. */
+  async fillColumns(resource: MirrorResource): Promise<void> {
+    const table = this.tables[resource];
+    const keys = await table.keysWithExtra();
+    const state = await this.state();
+    for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
+      const upsert = await table.read(keys.slice(start, start + KEYS_AT_ONCE));
+      await table.commit({ upsert, remove: [], previousState: state, state });
+    }
+  }
 }
 
 async function openCopy(connection: PostgresQueryable, givenSchema: string | undefined): Promise<PostgresCopy> {

@@ -1,8 +1,7 @@
 import type { MirrorBatch } from "../../sink.js";
 import type { ColumnType, MirrorRecord, Table } from "../../tables.js";
-import { KEYS_AT_ONCE, keysInBatches } from "../key-batch.js";
-import { EXTRA, RowCodec } from "../row.js";
-import { quoted } from "../schema-change.js";
+import { EXTRA, RowCodec } from "../row-codec.js";
+import { KEYS_AT_ONCE, keysInBatches, quoted } from "../sql-table.js";
 import { type PostgresQueryable, rowsOf } from "./connection.js";
 import { STATE_TABLE, TYPES, tableName } from "./postgres-schema.js";
 

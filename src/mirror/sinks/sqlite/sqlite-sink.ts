@@ -1,11 +1,10 @@
 import * as z from "zod";
+import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
-import { checkConfiguration } from "../check-options.js";
-import { notOpen } from "../not-open.js";
+import { notOpen } from "../sink-errors.js";
 import { nodeDriver, packageDriver, type SqliteDriver } from "./driver.js";
-import { SqliteCopy } from "./sqlite-copy.js";
-import { whenFree } from "./transaction.js";
+import { SqliteCopy, whenFree } from "./sqlite-connection.js";
 
 /** Where {@link sqliteSink} keeps a copy. */
 export interface SqliteSinkOptions {

@@ -1,5 +1,5 @@
+import { postgresSink } from "../../../../src/mirror/index.js";
 import type { MirrorSink } from "../../../../src/mirror/sink.js";
-import { postgresSink } from "../../../../src/mirror/sinks/index.js";
 import { ndjsonSinkWith } from "../../../../src/mirror/sinks/ndjson/ndjson-sink.js";
 import { nodeDriver, packageDriver } from "../../../../src/mirror/sinks/sqlite/driver.js";
 import { sqliteSinkWith } from "../../../../src/mirror/sinks/sqlite/sqlite-sink.js";

@@ -4,11 +4,9 @@ import { join } from "node:path";
 import { ConfigurationError } from "../../../errors/index.js";
 import type { MirrorBatch } from "../../sink.js";
 import { type MirrorResource, RESOURCES, TABLES } from "../../tables.js";
-import { otherMirror } from "../other-mirror.js";
-import { commitLine, entryOf, headLine, type JournalEntry } from "./journal.js";
-import { append, isSame, type Look, lookAt } from "./journal-file.js";
-import { linesOf } from "./lines.js";
-import { removeTemporaryFiles, replaceFiles } from "./publish.js";
+import { otherMirror } from "../sink-errors.js";
+import { append, commitLine, entryOf, headLine, isSame, type JournalEntry, type Look, lookAt } from "./journal.js";
+import { linesOf, removeTemporaryFiles, replaceFiles } from "./line-files.js";
 import { RecordLines } from "./record-lines.js";
 
 const JOURNAL = "stocklot.journal";

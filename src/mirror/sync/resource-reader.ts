@@ -1,12 +1,11 @@
-import type { InventoryClient } from "../client.js";
-import type { RequestOptions, ResponseInfo } from "../core/request-options.js";
-import type { Checkpoint } from "../paging/checkpoint.js";
-import type { Forecast } from "../paging/forecast.js";
-import type { ListOptions } from "../paging/list-options.js";
-import type { Page, PagingProgress } from "../paging/page.js";
-import type { Paginator } from "../paging/paginator.js";
-import type { MirrorRecords, MirrorResource } from "./tables.js";
-import type { Tally } from "./tally.js";
+import type { InventoryClient } from "../../client.js";
+import type { RequestOptions, ResponseInfo } from "../../core/request-options.js";
+import type { Checkpoint } from "../../paging/checkpoint.js";
+import type { Forecast } from "../../paging/forecast.js";
+import type { ListOptions } from "../../paging/list-options.js";
+import type { Page, PagingProgress } from "../../paging/page.js";
+import type { Paginator } from "../../paging/paginator.js";
+import type { MirrorRecords, MirrorResource } from "../tables.js";
 
 interface Filter {
   modifiedSince?: Date | undefined;
@@ -108,4 +107,21 @@ export class ResourceList<R extends MirrorResource> {
 function timeBefore({ headers, durationMs }: ResponseInfo): number | undefined {
   const stamped = Date.parse(headers.date ?? "");
   return Number.isNaN(stamped) ? undefined : Math.floor(stamped - durationMs);
+}
+
+/** What reading one resource took. */
+export class Tally {
+  requests = 0;
+  pages = 0;
+  records = 0;
+  duplicates = 0;
+  gapsRepaired = 0;
+
+  /** Counts a page; the progress of a reading tells its sums, so what the last one told is taken off. */
+  page(now: PagingProgress, last: PagingProgress | undefined): void {
+    this.pages += 1;
+    this.records += now.received - (last?.received ?? 0);
+    this.duplicates += now.duplicates - (last?.duplicates ?? 0);
+    this.gapsRepaired += now.gapsRepaired - (last?.gapsRepaired ?? 0);
+  }
 }

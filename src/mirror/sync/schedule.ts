@@ -1,4 +1,4 @@
-import type { ResourceState } from "./state.js";
+import type { ResourceState } from "../state.js";
 
 /** A full pass that takes less may be repeated at once. */
 const SHORT_MS = 60_000;

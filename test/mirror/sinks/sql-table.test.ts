@@ -1,6 +1,6 @@
 import { ConfigurationError } from "stocklot";
 import { describe, expect, it } from "vitest";
-import { columnTypes, missingColumns, type TypeNames } from "../../../src/mirror/sinks/schema-change.js";
+import { columnTypes, missingColumns, type TypeNames } from "../../../src/mirror/sinks/sql-table.js";
 import { TABLES } from "../../../src/mirror/tables.js";
 
 const TYPES: TypeNames = { integer: "INTEGER", decimal: "REAL", text: "TEXT", boolean: "INTEGER", extra: "TEXT" };

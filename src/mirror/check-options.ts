@@ -1,9 +1,9 @@
 import type { z } from "zod";
-import { checkInput, inputIssues, plainWords } from "../../core/check-input.js";
-import { isObject } from "../../errors/field-of.js";
-import { ConfigurationError, type Issue } from "../../errors/index.js";
-import { describeIssue } from "../../errors/input-validation-error.js";
-import type { LazySchema } from "../../schemas/field.js";
+import { checkInput, inputIssues, plainWords } from "../core/check-input.js";
+import { isObject } from "../errors/field-of.js";
+import { ConfigurationError, type Issue } from "../errors/index.js";
+import { describeIssue } from "../errors/input-validation-error.js";
+import type { LazySchema } from "../schemas/field.js";
 
 /** Throws a `ConfigurationError` that names each option of `functionName` which the schema does not allow. */
 export function checkConfiguration(functionName: string, schema: z.ZodType, options: unknown = {}): void {

@@ -1,6 +1,6 @@
-import type { Page } from "../paging/page.js";
-import { SeenKeys } from "../paging/seen-keys.js";
-import type { Written } from "./copy.js";
+import type { Page } from "../../paging/page.js";
+import { SeenKeys } from "../../paging/seen-keys.js";
+import type { Written } from "../local-copy.js";
 
 /** So many records that changed tell enough of a list. */
 const DATED_KEPT = 10_000;

@@ -1,14 +1,13 @@
-import { InputValidationError, PaginationError } from "../errors/index.js";
-import type { Copy } from "./copy.js";
-import type { ResourceForecast } from "./estimate.js";
-import type { Reading, ResourceList } from "./lists.js";
+import { InputValidationError, PaginationError } from "../../errors/index.js";
+import type { ResourceForecast } from "../estimate.js";
+import type { Copy } from "../local-copy.js";
+import type { MirrorProgress, MirrorReading, MirrorResourceReport } from "../report.js";
+import type { ResourceState } from "../state.js";
+import type { MirrorRecords, MirrorResource } from "../tables.js";
 import { isWorthVerifying, probe, verdictAfter } from "./modified-since.js";
-import { isWhole, type Pass, readThrough } from "./pass.js";
-import type { MirrorProgress, MirrorReading, MirrorResourceReport } from "./report.js";
+import type { Reading, ResourceList, Tally } from "./resource-reader.js";
+import { isWhole, type Pass, readThrough } from "./scan.js";
 import { isFullPassDue, isNew, markOf, mayRepair, type Plan, reachingBack } from "./schedule.js";
-import type { ResourceState } from "./state.js";
-import type { MirrorRecords, MirrorResource } from "./tables.js";
-import type { Tally } from "./tally.js";
 
 export interface UpdateSettings extends Plan {
   onProgress: ((progress: MirrorProgress) => unknown) | undefined;

@@ -1,7 +1,7 @@
 import { isObject } from "../errors/field-of.js";
 import { ResponseValidationError } from "../errors/index.js";
-import { changesBetween, isBorrowed, showsInLots } from "./changes.js";
 import type { MirrorEvent } from "./events.js";
+import { changesBetween, isBorrowed, showsInLots } from "./events.js";
 import type { MirrorOptions } from "./options.js";
 import type { MirrorSink } from "./sink.js";
 import { type MirrorState, NEW_RESOURCE, type Notice, parseState, type ResourceState } from "./state.js";

@@ -1,7 +1,15 @@
 import type { MirrorRecord, Table } from "../../tables.js";
-import { KEYS_AT_ONCE, keysInBatches } from "../key-batch.js";
-import { EXTRA, RowCodec } from "../row.js";
-import { columnTypes, missingColumns, PRIMARY_KEY, quoted, type TypeNames, tableGone } from "../schema-change.js";
+import { EXTRA, RowCodec } from "../row-codec.js";
+import { tableGone } from "../sink-errors.js";
+import {
+  columnTypes,
+  KEYS_AT_ONCE,
+  keysInBatches,
+  missingColumns,
+  PRIMARY_KEY,
+  quoted,
+  type TypeNames,
+} from "../sql-table.js";
 import type { SqliteDatabase, SqliteStatement } from "./driver.js";
 
 /** `INTEGER PRIMARY KEY`, spelled so, is the row number of SQLite itself: no index besides. */

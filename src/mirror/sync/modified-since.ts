@@ -1,5 +1,5 @@
-import { BadRequestError, NotImplementedError, ServerError } from "../errors/index.js";
-import type { ResourceState } from "./state.js";
+import { BadRequestError, NotImplementedError, ServerError } from "../../errors/index.js";
+import type { ResourceState } from "../state.js";
 
 type Verdict = ResourceState["modifiedSince"];
 
