@@ -65,14 +65,20 @@ function fieldOf(table: Table, record: MirrorRecord, field: string): unknown {
  * Fields of a lot that belong to something else: the item, the warehouse, the job, the owner. When that changes, so do they,
  * and nothing says that the lot then counts as modified.
  */
-const BORROWED: ReadonlySet<string> = new Set(["shortID", "description", "associate", "warehouse", "jobName"]);
+const DENORMALIZED_FIELDS: ReadonlySet<string> = new Set([
+  "shortID",
+  "description",
+  "associate",
+  "warehouse",
+  "jobName",
+]);
 
 /** True if the service need not count the record as modified for these changes. */
-export function isBorrowed(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
-  return resource === "lots" && changes.every(({ field }) => BORROWED.has(field));
+export function changesOnlyDenormalized(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
+  return resource === "lots" && changes.every(({ field }) => DENORMALIZED_FIELDS.has(field));
 }
 
 /** True if such changes of an item show in its lots too. */
-export function showsInLots(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
-  return resource === "items" && changes.some(({ field }) => BORROWED.has(field));
+export function changesDenormalized(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
+  return resource === "items" && changes.some(({ field }) => DENORMALIZED_FIELDS.has(field));
 }

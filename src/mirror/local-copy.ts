@@ -1,10 +1,10 @@
 import { isObject } from "../errors/field-of.js";
 import { ResponseValidationError } from "../errors/index.js";
 import type { MirrorEvent } from "./events.js";
-import { changesBetween, isBorrowed, showsInLots } from "./events.js";
+import { changesBetween, changesDenormalized, changesOnlyDenormalized } from "./events.js";
 import type { MirrorOptions } from "./options.js";
 import type { MirrorSink } from "./sink.js";
-import { type MirrorState, NEW_RESOURCE, type Notice, parseState, type ResourceState } from "./state.js";
+import { type MirrorState, NEW_RESOURCE, type PendingEvent, parseState, type ResourceState } from "./state.js";
 import { type MirrorRecord, type MirrorRecords, type MirrorResource, TABLES } from "./tables.js";
 
 type OnEvent = NonNullable<MirrorOptions["onEvent"]>;
@@ -16,14 +16,14 @@ export interface Written {
   /** Keys of all records of the batch, in their order. */
   keys: number[];
   /** Keys of the records that the service must count as modified since the copy had them last. */
-  dated: number[];
+  expectedInIncrement: number[];
 }
 
 /** Levels of arrays and objects within a record: far more than any record needs, and fewer than SQL's JSON functions take. */
 const MAX_NESTING = 500;
 
 /** How many records are removed at once. */
-const REMOVED_AT_ONCE = 500;
+const REMOVE_BATCH_SIZE = 500;
 
 /**
  * The copy, as one run sees it: records go in with the state that goes with them, and what happened to them is told
@@ -32,7 +32,7 @@ const REMOVED_AT_ONCE = 500;
  * What is to be told is saved with the records. So it is told at least once, also after a crash between the two, and what a
  * listener is told of is in the copy.
  */
-export class Copy {
+export class LocalCopy {
   readonly #sink: MirrorSink;
   readonly #onEvent: OnEvent | undefined;
   #saved: string | undefined;
@@ -47,8 +47,8 @@ export class Copy {
   }
 
   /** Opens the copy and tells what an interrupted run did not. */
-  static async open(sink: MirrorSink, onEvent: OnEvent | undefined): Promise<Copy> {
-    const copy = new Copy(sink, onEvent, await sink.open());
+  static async open(sink: MirrorSink, onEvent: OnEvent | undefined): Promise<LocalCopy> {
+    const copy = new LocalCopy(sink, onEvent, await sink.open());
     await copy.#tellRest();
     return copy;
   }
@@ -62,23 +62,23 @@ export class Copy {
     return this.#state.resources[resource] ?? NEW_RESOURCE;
   }
 
-  /** Saves what was learnt without new records. */
-  async save(resource: MirrorResource, learnt: Partial<ResourceState>): Promise<void> {
-    await this.#commit({ resource, learnt });
+  /** Saves what was statePatch without new records. */
+  async save(resource: MirrorResource, statePatch: Partial<ResourceState>): Promise<void> {
+    await this.#commit({ resource, statePatch });
   }
 
-  /** Puts in those records that are new or differ from what is there. `learnt` is saved with them. */
+  /** Puts in those records that are new or differ from what is there. `statePatch` is saved with them. */
   async write<R extends MirrorResource>(
     resource: R,
     records: readonly MirrorRecords[R][],
-    learnt: Partial<ResourceState> = {},
+    statePatch: Partial<ResourceState> = {},
   ): Promise<Written> {
     const keys = records.map((record) => keyOf(resource, record));
     for (const record of records) checkNesting(resource, record);
     const known = await this.#read(resource, keys);
     const upsert: MirrorRecord[] = [];
-    const notices: Notice[] = [];
-    const dated: number[] = [];
+    const notices: PendingEvent[] = [];
+    const expectedInIncrement: number[] = [];
     let added = 0;
     let lotsAreStale = false;
     for (const record of records) {
@@ -88,25 +88,25 @@ export class Copy {
       if (before !== undefined && changes.length === 0) continue;
       upsert.push(record);
       if (before === undefined) added += 1;
-      if (before === undefined || !isBorrowed(resource, changes)) dated.push(key);
-      if (showsInLots(resource, changes)) lotsAreStale = true;
+      if (before === undefined || !changesOnlyDenormalized(resource, changes)) expectedInIncrement.push(key);
+      if (changesDenormalized(resource, changes)) lotsAreStale = true;
       notices.push(before === undefined ? { type: "added", key } : { type: "changed", key, changes });
     }
     const count = this.stateOf(resource).count + added;
-    if (upsert.length > 0 || Object.keys(learnt).length > 0) {
-      await this.#commit({ resource, upsert, notices, learnt: { ...learnt, count }, lotsAreStale });
+    if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
+      await this.#commit({ resource, upsert, notices, statePatch: { ...statePatch, count }, lotsAreStale });
     }
-    return { added, changed: upsert.length - added, keys, dated };
+    return { added, changed: upsert.length - added, keys, expectedInIncrement };
   }
 
   /** Drops records, and gives how many there were. */
   async remove(resource: MirrorResource, keys: readonly number[]): Promise<number> {
     let removed = 0;
-    for (let start = 0; start < keys.length; start += REMOVED_AT_ONCE) {
-      const records = await this.#read(resource, keys.slice(start, start + REMOVED_AT_ONCE));
-      const notices = [...records].map(([key, record]): Notice => ({ type: "removed", key, record }));
+    for (let start = 0; start < keys.length; start += REMOVE_BATCH_SIZE) {
+      const records = await this.#read(resource, keys.slice(start, start + REMOVE_BATCH_SIZE));
+      const notices = [...records].map(([key, record]): PendingEvent => ({ type: "removed", key, record }));
       const count = this.stateOf(resource).count - records.size;
-      await this.#commit({ resource, remove: [...records.keys()], notices, learnt: { count } });
+      await this.#commit({ resource, remove: [...records.keys()], notices, statePatch: { count } });
       removed += records.size;
     }
     return removed;
@@ -134,7 +134,7 @@ export class Copy {
     upsert = [],
     remove = [],
     notices = [],
-    learnt,
+    statePatch,
     lotsAreStale = false,
   }: Commit): Promise<void> {
     const { version, resources } = this.#state;
@@ -144,7 +144,7 @@ export class Copy {
       resources: {
         ...resources,
         ...(lotsAreStale ? { lots: { ...this.stateOf("lots"), stale: true } } : {}),
-        [resource]: { ...this.stateOf(resource), ...learnt },
+        [resource]: { ...this.stateOf(resource), ...statePatch },
       },
       ...(tells ? { untold: { resource, notices: [...notices] } } : {}),
     };
@@ -159,7 +159,7 @@ export class Copy {
   /** One after the other: a listener that takes its time holds the run up. */
   async #tell(
     resource: MirrorResource,
-    notices: readonly Notice[],
+    notices: readonly PendingEvent[],
     records: ReadonlyMap<number, MirrorRecord>,
   ): Promise<void> {
     for (const notice of notices) {
@@ -181,16 +181,16 @@ interface Commit {
   resource: MirrorResource;
   upsert?: readonly MirrorRecord[];
   remove?: readonly number[];
-  notices?: readonly Notice[];
+  notices?: readonly PendingEvent[];
   /** What is now known of the resource. */
-  learnt: Partial<ResourceState>;
+  statePatch: Partial<ResourceState>;
   lotsAreStale?: boolean;
 }
 
 /** What is told of a notice. Nothing, where an interrupted run told of a record and another mirror has removed it since. */
 function eventOf(
   resource: MirrorResource,
-  notice: Notice,
+  notice: PendingEvent,
   records: ReadonlyMap<number, MirrorRecord>,
 ): MirrorEvent | undefined {
   const record = notice.type === "removed" ? notice.record : records.get(notice.key);

@@ -2,7 +2,7 @@ import { ConfigurationError } from "../errors/index.js";
 import { onAbort } from "../time/abort.js";
 import { startTimer } from "../time/timer.js";
 import { estimateOfRun, type MirrorEstimate, type ResourceForecast } from "./estimate.js";
-import { Copy } from "./local-copy.js";
+import { LocalCopy } from "./local-copy.js";
 import {
   checkEstimateOptions,
   checkMirrorOptions,
@@ -14,8 +14,8 @@ import {
   type WatchOptions,
 } from "./options.js";
 import { type MirrorReport, reportOf } from "./report.js";
-import { ResourceList, Tally } from "./sync/resource-reader.js";
-import { Update } from "./sync/resource-sync.js";
+import { ReadStats, ResourceReader } from "./sync/resource-reader.js";
+import { ResourceSync } from "./sync/resource-sync.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 const MINUTE_MS = 60_000;
@@ -39,7 +39,7 @@ export function createMirror(options: MirrorOptions): Mirror {
 /** Made by {@link createMirror}. One run at a time. */
 export class Mirror {
   readonly #options: MirrorOptions;
-  #isBusy = false;
+  #isRunning = false;
 
   /** @internal */
   constructor(options: MirrorOptions) {
@@ -62,7 +62,7 @@ export class Mirror {
   async run(options: RunOptions = {}): Promise<MirrorReport> {
     checkRunOptions(options);
     const { signal, onProgress, full = false } = options;
-    return await this.#alone(async () => {
+    return await this.#exclusively(async () => {
       signal?.throwIfAborted();
       const begunAt = performance.now();
       return await this.#onCopy({ signal, onProgress, full }, async (updates) => {
@@ -101,7 +101,7 @@ export class Mirror {
   async estimate(options: EstimateOptions = {}): Promise<MirrorEstimate> {
     checkEstimateOptions(options);
     const { signal, full = false } = options;
-    return await this.#alone(async () => {
+    return await this.#exclusively(async () => {
       return await this.#onCopy({ signal, full, onProgress: undefined }, async (updates) => {
         const forecasts = new Map<MirrorResource, ResourceForecast>();
         for (const [resource, update] of updates) forecasts.set(resource, await update.forecast());
@@ -113,7 +113,7 @@ export class Mirror {
   /** Works on the copy as it was saved last. The sink is closed afterwards, whatever has happened. */
   async #onCopy<T>(
     options: RunOptions & { full: boolean },
-    work: (updates: readonly (readonly [MirrorResource, Update<MirrorResource>])[]) => Promise<T>,
+    work: (updates: readonly (readonly [MirrorResource, ResourceSync<MirrorResource>])[]) => Promise<T>,
     isAgain = false,
   ): Promise<T> {
     const { signal, full, onProgress } = options;
@@ -127,13 +127,13 @@ export class Mirror {
       concurrency = 2,
     } = this.#options;
     try {
-      const copy = await Copy.open(sink, onEvent);
+      const copy = await LocalCopy.open(sink, onEvent);
       const updates = RESOURCES.filter((name) => resources.includes(name)).map((resource) => {
-        const tally = new Tally();
-        const list = new ResourceList(client, resource, { signal, concurrency }, tally);
+        const stats = new ReadStats();
+        const list = new ResourceReader(client, resource, { signal, concurrency }, stats);
         return [
           resource,
-          new Update(resource, list, copy, tally, { full, fullPassEveryMs, overlapMs, onProgress }),
+          new ResourceSync(resource, list, copy, stats, { full, fullPassEveryMs, overlapMs, onProgress }),
         ] as const;
       });
       try {
@@ -149,13 +149,13 @@ export class Mirror {
   }
 
   /** Two at once would write over each other. */
-  async #alone<T>(action: () => Promise<T>): Promise<T> {
-    if (this.#isBusy) throw new ConfigurationError("mirror: this mirror is at work already");
-    this.#isBusy = true;
+  async #exclusively<T>(action: () => Promise<T>): Promise<T> {
+    if (this.#isRunning) throw new ConfigurationError("mirror: this mirror is at work already");
+    this.#isRunning = true;
     try {
       return await action();
     } finally {
-      this.#isBusy = false;
+      this.#isRunning = false;
     }
   }
 }

@@ -35,7 +35,7 @@ export interface MirrorOptions {
   fullPassEveryMs?: number | undefined;
   /**
    * How far an increment reaches back before the beginning of the reading before it, in ms of the service's clock: for
-   * clocks within the service that differ, and changes that show later than they are dated. Records that come again are
+   * clocks within the service that differ, and changes that show later than they are expectedInIncrement. Records that come again are
    * compared and left alone.
    * @default 60_000
    */

@@ -68,7 +68,7 @@ export type MirrorState = z.infer<ReturnType<typeof stateSchema>>;
 export type ResourceState = z.infer<ReturnType<typeof resourceState>>;
 
 /** What happened to one record, as it is saved: without the record where the copy has it. */
-export type Notice = NonNullable<MirrorState["untold"]>["notices"][number];
+export type PendingEvent = NonNullable<MirrorState["untold"]>["notices"][number];
 
 export const NEW_STATE: MirrorState = { version: VERSION, resources: {} };
 export const NEW_RESOURCE: ResourceState = { count: 0 };

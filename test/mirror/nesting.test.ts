@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ResponseValidationError } from "../../src/index.js";
 import { createMirror } from "../../src/mirror/index.js";
-import { Copy } from "../../src/mirror/local-copy.js";
+import { LocalCopy } from "../../src/mirror/local-copy.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService } from "./support/changing-service.js";
@@ -66,7 +66,7 @@ it.each([
   ["object", nestedObject],
 ] as const)("a nested %s is written up to 500 levels, and refused from there on", async (_, nested) => {
   const sink = new MemorySink();
-  const copy = await Copy.open(sink, () => {});
+  const copy = await LocalCopy.open(sink, () => {});
   const level = { partNo: 7, available: 1, inStock: 2, onOrder: 3, onHold: 0, committed: 1, packed: 0, aSN: 9 };
   const record = (levels: number) => Object.assign({ ...level }, { extra: nested(levels) });
   await copy.write("stockLevels", [record(500)]);

@@ -78,12 +78,12 @@ function columnValue(type: ColumnType, value: unknown): ColumnValue | undefined 
 }
 
 /** Smaller ones are rounded to zero by `@photostructure/sqlite` 1.2. */
-const LEAST = Number.EPSILON;
+const SMALLEST_MAGNITUDE = Number.EPSILON;
 
 /** Neither too large nor too small for every driver. None tells a negative zero from a zero. */
 function plainNumber(value: unknown): number | undefined {
   if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
-  return Math.abs(value) >= LEAST || Object.is(value, 0) ? value : undefined;
+  return Math.abs(value) >= SMALLEST_MAGNITUDE || Object.is(value, 0) ? value : undefined;
 }
 
 function fieldValue(type: ColumnType, value: unknown): unknown {

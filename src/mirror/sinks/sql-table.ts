@@ -38,10 +38,10 @@ export function missingColumns(table: Table, types: TypeNames, found: ReadonlyMa
 }
 
 /** A name as SQL spells it where letter case counts. */
-export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
 /** How many keys are read at once. */
-export const KEYS_AT_ONCE = 10_000;
+export const KEY_BATCH_SIZE = 10_000;
 
 /** Less than any key. */
 const BEFORE_ALL = Number.MIN_SAFE_INTEGER - 1;

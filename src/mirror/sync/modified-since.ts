@@ -1,13 +1,13 @@
 import { BadRequestError, NotImplementedError, ServerError } from "../../errors/index.js";
 import type { ResourceState } from "../state.js";
 
-type Verdict = ResourceState["modifiedSince"];
+type ModifiedSinceSupport = ResourceState["modifiedSince"];
 
 /** Beyond any difference of clocks, and no date that a database cannot hold. */
 const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1000;
 
 /** What is asked of a list: how many records there are, all or those modified since a moment. */
-export interface Countable {
+export interface RecordCounter {
   count(modifiedSince?: Date): Promise<number>;
 }
 
@@ -15,7 +15,11 @@ export interface Countable {
  * Finds out whether a list of so many records honours `modifiedSince`: it does if nothing was modified after `now` and ten
  * years, and everything since 1970. An empty list tells nothing, nor does one that fails at such dates.
  */
-export async function probe(list: Countable, total: number, now: number): Promise<Verdict> {
+export async function probeModifiedSince(
+  list: RecordCounter,
+  total: number,
+  now: number,
+): Promise<ModifiedSinceSupport> {
   if (total === 0) return undefined;
   try {
     if ((await list.count(new Date(now + TEN_YEARS_MS))) > 0) return "ignored";
@@ -28,15 +32,15 @@ export async function probe(list: Countable, total: number, now: number): Promis
 }
 
 /** True if there is a promise to be held against what was seen, or one that was broken and is given another chance. */
-export function isWorthVerifying(verdict: Verdict, anew: boolean): boolean {
-  return verdict === "honoured" || verdict === "doubted" || (anew && verdict === "incomplete");
+export function shouldVerify(support: ModifiedSinceSupport, anew: boolean): boolean {
+  return support === "honoured" || support === "doubted" || (anew && support === "incomplete");
 }
 
 /**
- * The verdict after an increment that should have listed what a full pass found changed, and did or did not. A record that is
+ * The support after an increment that should have listed what a full pass found changed, and did or did not. A record that is
  * removed in between is missing for a good reason, so it takes two misses running to give increments up.
  */
-export function verdictAfter(verdict: Verdict, complete: boolean): Verdict {
+export function supportAfterCheck(support: ModifiedSinceSupport, complete: boolean): ModifiedSinceSupport {
   if (complete) return "honoured";
-  return verdict === "honoured" ? "doubted" : "incomplete";
+  return support === "honoured" ? "doubted" : "incomplete";
 }

@@ -44,15 +44,15 @@ export interface Reading<T> {
 }
 
 /** The list of one resource as a mirror reads it: without gaps, after all other calls, and counted. */
-export class ResourceList<R extends MirrorResource> {
+export class ResourceReader<R extends MirrorResource> {
   readonly #open: Open<MirrorRecords[R]>;
   readonly #options: ReadOptions;
-  readonly #tally: Tally;
+  readonly #stats: ReadStats;
 
-  constructor(client: InventoryClient, resource: R, options: ReadOptions, tally: Tally) {
+  constructor(client: InventoryClient, resource: R, options: ReadOptions, stats: ReadStats) {
     this.#open = LISTS[resource](client);
     this.#options = options;
-    this.#tally = tally;
+    this.#stats = stats;
   }
 
   read({ modifiedSince, from }: Part = {}): Reading<MirrorRecords[R]> {
@@ -68,7 +68,7 @@ export class ResourceList<R extends MirrorResource> {
         concurrency: this.#options.concurrency,
         from,
         onProgress: (now) => {
-          this.#tally.page(now, progress);
+          this.#stats.page(now, progress);
           progress = now;
         },
       },
@@ -93,11 +93,11 @@ export class ResourceList<R extends MirrorResource> {
     return totalCount;
   }
 
-  #request(learn?: (response: ResponseInfo) => void): RequestOptions {
+  #request(patchState?: (response: ResponseInfo) => void): RequestOptions {
     const { signal } = this.#options;
     const onResponse = (response: ResponseInfo) => {
-      this.#tally.requests += response.attempts;
-      learn?.(response);
+      this.#stats.requests += response.attempts;
+      patchState?.(response);
     };
     return { priority: "low", onResponse, ...(signal === undefined ? {} : { signal }) };
   }
@@ -110,7 +110,7 @@ function timeBefore({ headers, durationMs }: ResponseInfo): number | undefined {
 }
 
 /** What reading one resource took. */
-export class Tally {
+export class ReadStats {
   requests = 0;
   pages = 0;
   records = 0;

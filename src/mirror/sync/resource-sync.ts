@@ -1,47 +1,47 @@
 import { InputValidationError, PaginationError } from "../../errors/index.js";
 import type { ResourceForecast } from "../estimate.js";
-import type { Copy } from "../local-copy.js";
+import type { LocalCopy } from "../local-copy.js";
 import type { MirrorProgress, MirrorReading, MirrorResourceReport } from "../report.js";
 import type { ResourceState } from "../state.js";
 import type { MirrorRecords, MirrorResource } from "../tables.js";
-import { isWorthVerifying, probe, verdictAfter } from "./modified-since.js";
-import type { Reading, ResourceList, Tally } from "./resource-reader.js";
-import { isWhole, type Pass, readThrough } from "./scan.js";
-import { isFullPassDue, isNew, markOf, mayRepair, type Plan, reachingBack } from "./schedule.js";
+import { probeModifiedSince, shouldVerify, supportAfterCheck } from "./modified-since.js";
+import type { Reading, ReadStats, ResourceReader } from "./resource-reader.js";
+import { isComplete, type ScanResult, scanPages } from "./scan.js";
+import { isFullPassDue, isNew, mayRepair, reachingBack, type ScheduleOptions, watermarkOf } from "./schedule.js";
 
-export interface UpdateSettings extends Plan {
+export interface SyncSettings extends ScheduleOptions {
   onProgress: ((progress: MirrorProgress) => unknown) | undefined;
 }
 
 /** Brings the copy of one resource up to date. */
-export class Update<R extends MirrorResource> {
+export class ResourceSync<R extends MirrorResource> {
   readonly #resource: R;
-  readonly #list: ResourceList<R>;
-  readonly #copy: Copy;
-  readonly #tally: Tally;
-  readonly #settings: UpdateSettings;
-  readonly #done = { added: 0, changed: 0, removed: 0 };
+  readonly #reader: ResourceReader<R>;
+  readonly #copy: LocalCopy;
+  readonly #stats: ReadStats;
+  readonly #settings: SyncSettings;
+  readonly #counts = { added: 0, changed: 0, removed: 0 };
   readonly #readings: MirrorReading[] = [];
   #begins: "whole" | "in parts" | false = false;
   #surplus: number | null = null;
   #missing: number | null = null;
   #durationMs = 0;
 
-  constructor(resource: R, list: ResourceList<R>, copy: Copy, tally: Tally, settings: UpdateSettings) {
+  constructor(resource: R, list: ResourceReader<R>, copy: LocalCopy, stats: ReadStats, settings: SyncSettings) {
     this.#resource = resource;
-    this.#list = list;
+    this.#reader = list;
     this.#copy = copy;
-    this.#tally = tally;
+    this.#stats = stats;
     this.#settings = settings;
   }
 
   /** Fills a new copy, or reads what is new. */
   async catchUp(): Promise<void> {
     const begunAt = performance.now();
-    const goesOn = this.#state.checkpoint !== undefined;
-    this.#begins = isNew(this.#state) && (goesOn ? "in parts" : "whole");
+    const isResumed = this.#state.checkpoint !== undefined;
+    this.#begins = isNew(this.#state) && (isResumed ? "in parts" : "whole");
     if (this.#begins) await this.#firstReading();
-    const mark = markOf(this.#state, this.#settings);
+    const mark = watermarkOf(this.#state, this.#settings);
     // What was read before an interruption may have changed since.
     if (mark !== undefined && this.#begins !== "whole") await this.#increment(mark);
     this.#durationMs += performance.now() - begunAt;
@@ -54,8 +54,8 @@ export class Update<R extends MirrorResource> {
     const { modifiedSince, count } = this.#state;
     return {
       readings: this.#readings,
-      ...this.#tally,
-      ...this.#done,
+      ...this.#stats,
+      ...this.#counts,
       inCopy: count,
       surplus: this.#surplus,
       missing: this.#missing,
@@ -71,7 +71,7 @@ export class Update<R extends MirrorResource> {
       await this.#fullPass();
       return false;
     }
-    if (markOf(this.#state, this.#settings) === undefined) return this.#compareCounts();
+    if (watermarkOf(this.#state, this.#settings) === undefined) return this.#compareCounts();
     if (!(await this.#hasDrifted())) return false;
     if (!mayRepair(this.#state, Date.now())) return true;
     await this.#fullPass();
@@ -86,8 +86,8 @@ export class Update<R extends MirrorResource> {
   async #firstReading(): Promise<void> {
     const { checkpoint, mark } = this.#state;
     const begunAt = performance.now();
-    const reading = this.#list.read({ from: checkpoint });
-    let pass: Pass;
+    const reading = this.#reader.read({ from: checkpoint });
+    let pass: ScanResult;
     try {
       pass = await this.#readAll("first", reading, () => ({
         mark: mark ?? reading.startedAt(),
@@ -105,8 +105,8 @@ export class Update<R extends MirrorResource> {
     const modifiedSince = await this.#findOut();
     // What an earlier run read may still be stale.
     const stale = checkpoint === undefined ? undefined : this.#state.stale;
-    const learnt = { mark: mark ?? reading.startedAt(), checkpoint: undefined, modifiedSince, stale };
-    await this.#endFullPass(learnt, begunAt);
+    const statePatch = { mark: mark ?? reading.startedAt(), checkpoint: undefined, modifiedSince, stale };
+    await this.#endFullPass(statePatch, begunAt);
     await this.#count();
   }
 
@@ -114,7 +114,7 @@ export class Update<R extends MirrorResource> {
   async #fullPass(): Promise<void> {
     const { mark } = this.#state;
     const begunAt = performance.now();
-    const reading = this.#list.read();
+    const reading = this.#reader.read();
     const pass = await this.#readAll("full", reading);
     await this.#dropUnseen(pass);
     let { modifiedSince } = this.#state;
@@ -122,7 +122,7 @@ export class Update<R extends MirrorResource> {
       modifiedSince = await this.#findOut();
     }
     await this.#endFullPass({ mark: reading.startedAt(), modifiedSince }, begunAt);
-    await this.#verify(mark, pass.dated);
+    await this.#verify(mark, pass.expectedInIncrement);
     await this.#count();
   }
 
@@ -131,29 +131,29 @@ export class Update<R extends MirrorResource> {
    * changed its place while the list was read: then it takes a second pass to believe it, and so it does where nothing came
    * at all. One that was shown fewer records than the service counts tells nothing. Without a pass the copy is only counted.
    */
-  async #dropUnseen(pass: Pass | undefined): Promise<void> {
+  async #dropUnseen(pass: ScanResult | undefined): Promise<void> {
     let all = pass;
     let unseen = await this.#copy.keysWithout(this.#resource, (key) => pass === undefined || pass.seen.has(key));
-    if (unseen.length > 0 && !(pass?.inOrder && isWhole(pass))) {
-      const both = await this.#readAll("full", this.#list.read(), undefined, pass);
+    if (unseen.length > 0 && !(pass?.inKeyOrder && isComplete(pass))) {
+      const both = await this.#readAll("full", this.#reader.read(), undefined, pass);
       unseen = unseen.filter((key) => !both.seen.has(key));
       all = both;
     }
-    if (!all || isWhole(all)) this.#done.removed += await this.#copy.remove(this.#resource, unseen);
+    if (!all || isComplete(all)) this.#counts.removed += await this.#copy.remove(this.#resource, unseen);
     if (all) this.#missing = Math.max(0, all.total - this.#state.count);
   }
 
   /** For a reading in parts, of a list that has no increments. True if the copy may differ. */
   async #compareCounts(): Promise<boolean> {
-    if ((await this.#list.count()) === this.#state.count) return true;
+    if ((await this.#reader.count()) === this.#state.count) return true;
     await this.#fullPass();
     return false;
   }
 
   /** Reads what was modified since the last reading began, and a little before: clocks and commits are not exact. */
-  async #increment(mark: number): Promise<Pass> {
+  async #increment(mark: number): Promise<ScanResult> {
     const modifiedSince = reachingBack(mark, this.#settings);
-    const reading = this.#list.read({ modifiedSince });
+    const reading = this.#reader.read({ modifiedSince });
     const pass = await this.#readAll("increment", reading);
     const startedAt = reading.startedAt();
     // A clock that was put back dates changes before what was asked for.
@@ -165,27 +165,27 @@ export class Update<R extends MirrorResource> {
   /** What the next run will take. */
   async forecast(): Promise<ResourceForecast> {
     const state = this.#state;
-    const mark = isFullPassDue(state, this.#settings, Date.now()) ? undefined : markOf(state, this.#settings);
+    const mark = isFullPassDue(state, this.#settings, Date.now()) ? undefined : watermarkOf(state, this.#settings);
     const reading = isNew(state) ? "first" : mark === undefined ? "full" : "increment";
-    const forecast = await this.#list.forecast(
+    const forecast = await this.#reader.forecast(
       mark === undefined ? { from: state.checkpoint } : { modifiedSince: reachingBack(mark, this.#settings) },
     );
-    return { ...forecast, requests: forecast.requests + QUESTIONS[reading], reading };
+    return { ...forecast, requests: forecast.requests + EXTRA_REQUESTS[reading], reading };
   }
 
   async #readAll(
     kind: MirrorReading,
     reading: Reading<MirrorRecords[R]>,
-    learn: () => Partial<ResourceState> = () => ({}),
-    before?: Pass,
-  ): Promise<Pass> {
+    patchState: () => Partial<ResourceState> = () => ({}),
+    before?: ScanResult,
+  ): Promise<ScanResult> {
     this.#readings.push(kind);
-    return readThrough(
+    return scanPages(
       reading.pages,
       async (records) => {
-        const written = await this.#copy.write(this.#resource, records, learn());
-        this.#done.added += written.added;
-        this.#done.changed += written.changed;
+        const written = await this.#copy.write(this.#resource, records, patchState());
+        this.#counts.added += written.added;
+        this.#counts.changed += written.changed;
         const progress = reading.progress();
         if (progress) await this.#settings.onProgress?.({ ...progress, resource: this.#resource, reading: kind });
         return written;
@@ -194,11 +194,11 @@ export class Update<R extends MirrorResource> {
     );
   }
 
-  async #endFullPass(learnt: Partial<ResourceState>, begunAt: number): Promise<void> {
+  async #endFullPass(statePatch: Partial<ResourceState>, begunAt: number): Promise<void> {
     await this.#copy.save(this.#resource, {
       stale: undefined,
       total: undefined,
-      ...learnt,
+      ...statePatch,
       lastFullPassAt: Date.now(),
       lastFullPassMs: performance.now() - begunAt,
     });
@@ -207,16 +207,17 @@ export class Update<R extends MirrorResource> {
   /** Finds out what the list makes of `modifiedSince`. Saved with the end of the pass, so that no pass is made for it again. */
   #findOut() {
     const { count, mark = Date.now() } = this.#state;
-    return probe(this.#list, count, mark);
+    return probeModifiedSince(this.#reader, count, mark);
   }
 
   /** Holds what a full pass found against what an increment tells: it must list all that changed since `mark`. */
-  async #verify(mark: number | undefined, dated: readonly number[]): Promise<void> {
+  async #verify(mark: number | undefined, expectedInIncrement: readonly number[]): Promise<void> {
     const { modifiedSince } = this.#state;
-    if (mark === undefined || dated.length === 0 || !isWorthVerifying(modifiedSince, this.#settings.full)) return;
+    if (mark === undefined || expectedInIncrement.length === 0 || !shouldVerify(modifiedSince, this.#settings.full))
+      return;
     const { seen } = await this.#increment(mark);
-    const complete = dated.every((key) => seen.has(key));
-    await this.#copy.save(this.#resource, { modifiedSince: verdictAfter(modifiedSince, complete) });
+    const complete = expectedInIncrement.every((key) => seen.has(key));
+    await this.#copy.save(this.#resource, { modifiedSince: supportAfterCheck(modifiedSince, complete) });
   }
 
   /**
@@ -236,7 +237,7 @@ export class Update<R extends MirrorResource> {
   /** Asks how many records the service has. */
   async #count(): Promise<void> {
     if (this.#state.modifiedSince !== "honoured") return;
-    const total = await this.#list.count();
+    const total = await this.#reader.count();
     this.#surplus = Math.max(0, this.#state.count - total);
     this.#missing = Math.max(0, total - this.#state.count);
     await this.#copy.save(this.#resource, { total });
@@ -244,4 +245,4 @@ export class Update<R extends MirrorResource> {
 }
 
 /** Requests that a run makes besides those for pages: how many records there are, and what `modifiedSince` does. */
-const QUESTIONS = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReading, number>;
+const EXTRA_REQUESTS = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReading, number>;

@@ -33,7 +33,7 @@ export type JournalEntry = z.infer<ReturnType<typeof headSchema>> | z.infer<Retu
 const entrySchema = lazy(() => z.union([commitSchema(), headSchema()]));
 
 /** The line that a journal begins with. */
-export const headLine = (state: string | undefined) => lineOf(JSON.stringify({ state }));
+export const headerLine = (state: string | undefined) => lineOf(JSON.stringify({ state }));
 
 /** The line of a commit. */
 export function commitLine({ upsert, ...rest }: JournalCommit): string {
@@ -41,7 +41,7 @@ export function commitLine({ upsert, ...rest }: JournalCommit): string {
 }
 
 /** What the line says; `undefined` when it was not written to its end, as happens when the power fails. */
-export function entryOf(line: string): JournalEntry | undefined {
+export function parseEntry(line: string): JournalEntry | undefined {
   const json = line.slice(CHECKSUM_LENGTH + 1);
   return line === lineOf(json) ? entrySchema().parse(JSON.parse(json)) : undefined;
 }
@@ -51,13 +51,13 @@ const CHECKSUM_LENGTH = 8;
 const lineOf = (json: string) => `${crc32(json).toString(16).padStart(CHECKSUM_LENGTH, "0")} ${json}`;
 
 /** Which file it is, and how long: looks different after somebody has appended to it or put another in its place. */
-export interface Look {
+export interface FileStamp {
   file: bigint;
   bytes: bigint;
 }
 
 /** `undefined` where there is no such file. */
-export function lookAt(path: string): Look | undefined {
+export function stampOf(path: string): FileStamp | undefined {
   try {
     const { ino, size } = statSync(path, { bigint: true });
     return { file: ino, bytes: size };
@@ -67,16 +67,16 @@ export function lookAt(path: string): Look | undefined {
   }
 }
 
-export const isSame = (one: Look | undefined, other: Look | undefined) =>
+export const isSameStamp = (one: FileStamp | undefined, other: FileStamp | undefined) =>
   one?.file === other?.file && one?.bytes === other?.bytes;
 
 /** Appends all of it, or nothing, and gives how the file looks then. */
-export function append(path: string, text: string, before: Look | undefined): Look | undefined {
+export function append(path: string, text: string, before: FileStamp | undefined): FileStamp | undefined {
   try {
     appendFileSync(path, text);
   } catch (error) {
     // The disk may be full, and half of the text there.
-    if (before && lookAt(path)?.file === before.file) truncateSync(path, Number(before.bytes));
+    if (before && stampOf(path)?.file === before.file) truncateSync(path, Number(before.bytes));
     throw error;
   }
   return before && { ...before, bytes: before.bytes + BigInt(Buffer.byteLength(text)) };

@@ -14,12 +14,12 @@ const TEMPORARY = /^(?:items|lots|stock_levels|stocklot)\.(?:ndjson|journal)\.(?
 
 /**
  * Puts new files in the place of others, each at once, and the last only when all others are on the disk. Gives whether it
- * was done: not when `mayGoOn` says no after they were written, nor when another process has cleaned up.
+ * was done: not when `isStillValid` says no after they were written, nor when another process has cleaned up.
  */
 export async function replaceFiles(
   directory: string,
   replacements: readonly Replacement[],
-  mayGoOn: () => boolean,
+  isStillValid: () => boolean,
 ): Promise<boolean> {
   const written: { from: string; to: string }[] = [];
   for (const { name, lines } of replacements) {
@@ -29,7 +29,7 @@ export async function replaceFiles(
     await writeLines(from, lines, permissionsOf(to));
     written.push({ from, to });
   }
-  const isDone = mayGoOn() && renameAll(directory, written);
+  const isDone = isStillValid() && renameAll(directory, written);
   if (!isDone) for (const { from } of written) await rm(from, { force: true });
   return isDone;
 }

@@ -3,10 +3,10 @@ import { lazy } from "../../../schemas/field.js";
 import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import { type MirrorRecord, type MirrorResource, TABLES } from "../../tables.js";
-import { notOpen, otherMirror } from "../sink-errors.js";
-import { KEYS_AT_ONCE } from "../sql-table.js";
+import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
+import { KEY_BATCH_SIZE } from "../sql-table.js";
 import { isQueryable, type OwnPool, ownPool, type PostgresQueryable } from "./connection.js";
-import { currentSchema, makeTables, savedState } from "./postgres-schema.js";
+import { currentSchema, ensureTables, readState } from "./postgres-schema.js";
 import { PostgresTable } from "./postgres-table.js";
 
 /** Where {@link postgresSink} keeps a copy: exactly one of `pool`, `client` and `connectionString`. */
@@ -68,7 +68,7 @@ export function postgresSink(options: PostgresSinkOptions): MirrorSink {
 }
 
 /** A copy whose tables are there. */
-class PostgresCopy {
+class PostgresTables {
   readonly tables: Readonly<Record<MirrorResource, PostgresTable>>;
   readonly #connection: PostgresQueryable;
   readonly #schema: string;
@@ -84,11 +84,11 @@ class PostgresCopy {
   }
 
   state(): Promise<string | undefined> {
-    return savedState(this.#connection, this.#schema);
+    return readState(this.#connection, this.#schema);
   }
 
   async commit(batch: MirrorBatch): Promise<void> {
-    if (!(await this.tables[batch.resource].commit(batch))) throw otherMirror("PostgreSQL");
+    if (!(await this.tables[batch.resource].commit(batch))) throw otherMirrorError("PostgreSQL");
   }
 
   /** What was extra before may be documented now, and then has a column. */
@@ -96,17 +96,17 @@ class PostgresCopy {
     const table = this.tables[resource];
     const keys = await table.keysWithExtra();
     const state = await this.state();
-    for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
-      const upsert = await table.read(keys.slice(start, start + KEYS_AT_ONCE));
+    for (let start = 0; start < keys.length; start += KEY_BATCH_SIZE) {
+      const upsert = await table.read(keys.slice(start, start + KEY_BATCH_SIZE));
       await table.commit({ upsert, remove: [], previousState: state, state });
     }
   }
 }
 
-async function openCopy(connection: PostgresQueryable, givenSchema: string | undefined): Promise<PostgresCopy> {
+async function openCopy(connection: PostgresQueryable, givenSchema: string | undefined): Promise<PostgresTables> {
   const schema = givenSchema ?? (await currentSchema(connection));
-  const extended = await makeTables(connection, schema);
-  const copy = new PostgresCopy(connection, schema);
+  const extended = await ensureTables(connection, schema);
+  const copy = new PostgresTables(connection, schema);
   for (const resource of extended) await copy.fillColumns(resource);
   return copy;
 }
@@ -114,7 +114,7 @@ async function openCopy(connection: PostgresQueryable, givenSchema: string | und
 class PostgresSink implements MirrorSink {
   readonly #options: PostgresSinkOptions;
   #ownPool: OwnPool | undefined;
-  #copy: PostgresCopy | undefined;
+  #copy: PostgresTables | undefined;
 
   constructor(options: PostgresSinkOptions) {
     this.#options = options;
@@ -152,7 +152,7 @@ class PostgresSink implements MirrorSink {
     return this.#ownPool;
   }
 
-  get #opened(): PostgresCopy {
-    return this.#copy ?? notOpen("postgresSink");
+  get #opened(): PostgresTables {
+    return this.#copy ?? throwNotOpen("postgresSink");
   }
 }

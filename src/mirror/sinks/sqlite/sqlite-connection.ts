@@ -1,8 +1,8 @@
 import type { MirrorBatch } from "../../sink.js";
 import { type MirrorResource, TABLES } from "../../tables.js";
-import { otherMirror } from "../sink-errors.js";
+import { otherMirrorError } from "../sink-errors.js";
 import type { SqliteDatabase, SqliteDriver, SqliteStatement } from "./driver.js";
-import { CopyTable } from "./sqlite-table.js";
+import { SqliteTable } from "./sqlite-table.js";
 
 /** The table that holds one row: how far the mirror has come. */
 const CREATE_STATE =
@@ -12,8 +12,8 @@ const CREATE_STATE =
 const BUSY_TIMEOUT_MS = 50;
 
 /** A copy in a database that is open. */
-export class SqliteCopy {
-  readonly tables: Readonly<Record<MirrorResource, CopyTable>>;
+export class SqliteConnection {
+  readonly tables: Readonly<Record<MirrorResource, SqliteTable>>;
   readonly #path: string;
   readonly #database: SqliteDatabase;
   readonly #getState: SqliteStatement;
@@ -28,9 +28,9 @@ export class SqliteCopy {
       this.tables = inTransaction(database, () => {
         database.exec(CREATE_STATE);
         return {
-          items: new CopyTable(database, TABLES.items),
-          lots: new CopyTable(database, TABLES.lots),
-          stockLevels: new CopyTable(database, TABLES.stockLevels),
+          items: new SqliteTable(database, TABLES.items),
+          lots: new SqliteTable(database, TABLES.lots),
+          stockLevels: new SqliteTable(database, TABLES.stockLevels),
         };
       });
       this.#getState = database.prepare("SELECT state FROM stocklot_state");
@@ -51,7 +51,7 @@ export class SqliteCopy {
   commit({ resource, upsert, remove, previousState, state }: MirrorBatch): void {
     const table = this.tables[resource];
     inTransaction(this.#database, () => {
-      if (this.state !== previousState) throw otherMirror(this.#path);
+      if (this.state !== previousState) throw otherMirrorError(this.#path);
       for (const record of upsert) table.put(record);
       for (const key of remove) table.drop(key);
       this.#setState.run(state);
@@ -97,7 +97,7 @@ export function inTransaction<T>(database: SqliteDatabase, act: () => T): T {
 }
 
 /** Tries again while another process writes, for so long. SQLite's own waiting would hold up the whole process. */
-export async function whenFree<T>(waitMs: number, act: () => T): Promise<T> {
+export async function retryWhileBusy<T>(waitMs: number, act: () => T): Promise<T> {
   const deadline = performance.now() + waitMs;
   for (;;) {
     try {

@@ -2,9 +2,9 @@ import * as z from "zod";
 import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
-import { notOpen } from "../sink-errors.js";
+import { throwNotOpen } from "../sink-errors.js";
 import { nodeDriver, packageDriver, type SqliteDriver } from "./driver.js";
-import { SqliteCopy, whenFree } from "./sqlite-connection.js";
+import { retryWhileBusy, SqliteConnection } from "./sqlite-connection.js";
 
 /** Where {@link sqliteSink} keeps a copy. */
 export interface SqliteSinkOptions {
@@ -38,7 +38,7 @@ export function sqliteSinkWith(options: SqliteSinkOptions, loadDriver: () => Pro
 }
 
 class SqliteSink implements MirrorSink {
-  #copy: SqliteCopy | undefined;
+  #copy: SqliteConnection | undefined;
 
   constructor(
     readonly path: string,
@@ -47,7 +47,7 @@ class SqliteSink implements MirrorSink {
 
   async open(): Promise<string | undefined> {
     const driver = await this.loadDriver();
-    this.#copy ??= await whenFree(LOCK_WAIT_MS, () => new SqliteCopy(driver, this.path));
+    this.#copy ??= await retryWhileBusy(LOCK_WAIT_MS, () => new SqliteConnection(driver, this.path));
     return this.#copy.state;
   }
 
@@ -60,7 +60,7 @@ class SqliteSink implements MirrorSink {
   }
 
   async commit(batch: MirrorBatch): Promise<void> {
-    await whenFree(LOCK_WAIT_MS, () => this.#opened.commit(batch));
+    await retryWhileBusy(LOCK_WAIT_MS, () => this.#opened.commit(batch));
   }
 
   async close(): Promise<void> {
@@ -68,7 +68,7 @@ class SqliteSink implements MirrorSink {
     this.#copy = undefined;
   }
 
-  get #opened(): SqliteCopy {
-    return this.#copy ?? notOpen("sqliteSink");
+  get #opened(): SqliteConnection {
+    return this.#copy ?? throwNotOpen("sqliteSink");
   }
 }
