@@ -1,16 +1,22 @@
 import { isObject } from "../errors/field-of.js";
 import { ResponseValidationError } from "../errors/index.js";
-import type { MirrorEvent } from "./events.js";
-import { changesBetween, changesDenormalized, changesOnlyDenormalized } from "./events.js";
+import { changesBetween, changesLotsToo, changesOnlyDenormalized, type MirrorEvent } from "./events.js";
 import type { MirrorOptions } from "./options.js";
 import type { MirrorSink } from "./sink.js";
-import { type MirrorState, NEW_RESOURCE, type PendingEvent, parseState, type ResourceState } from "./state.js";
+import {
+  formatState,
+  type MirrorState,
+  NEW_RESOURCE,
+  type PendingEvent,
+  parseState,
+  type ResourceState,
+} from "./state.js";
 import { type MirrorRecord, type MirrorRecords, type MirrorResource, TABLES } from "./tables.js";
 
 type OnEvent = NonNullable<MirrorOptions["onEvent"]>;
 
-/** What a batch of records did to the copy. */
-export interface Written {
+/** What writing a batch of records changed in the copy. */
+export interface WriteResult {
   added: number;
   changed: number;
   /** Keys of all records of the batch, in their order. */
@@ -19,65 +25,63 @@ export interface Written {
   expectedInIncrement: number[];
 }
 
-/** Levels of arrays and objects within a record: far more than any record needs, and fewer than SQL's JSON functions take. */
-const MAX_NESTING = 500;
-
-/** How many records are removed at once. */
+/** Records that are removed in one commit. */
 const REMOVE_BATCH_SIZE = 500;
 
+/** Levels of arrays and objects within a record: far more than any record needs, and fewer than SQL's JSON functions allow. */
+const MAX_NESTING = 500;
+
 /**
- * The copy, as one run sees it: records go in with the state that goes with them, and what happened to them is told
- * afterwards.
- *
- * What is to be told is saved with the records. So it is told at least once, also after a crash between the two, and what a
- * listener is told of is in the copy.
+ * The copy in a sink, as one run uses it. Each commit writes records, the state that belongs to them, and their events; then
+ * the listener receives the events. After a crash between the two the next run reads the events back. So a listener receives
+ * each event at least once, and the copy has what it reports.
  */
 export class LocalCopy {
   readonly #sink: MirrorSink;
   readonly #onEvent: OnEvent | undefined;
-  #saved: string | undefined;
+  #savedState: string | undefined;
   #hasWritten = false;
   #state: MirrorState;
 
-  private constructor(sink: MirrorSink, onEvent: OnEvent | undefined, saved: string | undefined) {
+  private constructor(sink: MirrorSink, onEvent: OnEvent | undefined, savedState: string | undefined) {
     this.#sink = sink;
     this.#onEvent = onEvent;
-    this.#saved = saved;
-    this.#state = parseState(saved);
+    this.#savedState = savedState;
+    this.#state = parseState(savedState);
   }
 
-  /** Opens the copy and tells what an interrupted run did not. */
+  /** Opens the copy, and emits the events that an interrupted run may not have emitted. */
   static async open(sink: MirrorSink, onEvent: OnEvent | undefined): Promise<LocalCopy> {
     const copy = new LocalCopy(sink, onEvent, await sink.open());
-    await copy.#tellRest();
+    await copy.#emitPending();
     return copy;
   }
 
-  /** True if nothing was written here, and something elsewhere since the copy was opened: by a process that was killed, say. */
+  /** True if another process has written to the copy since it was opened, and this one has not. */
   async wasOvertaken(): Promise<boolean> {
-    return !this.#hasWritten && (await this.#sink.open()) !== this.#saved;
+    return !this.#hasWritten && (await this.#sink.open()) !== this.#savedState;
   }
 
   stateOf(resource: MirrorResource): ResourceState {
     return this.#state.resources[resource] ?? NEW_RESOURCE;
   }
 
-  /** Saves what was statePatch without new records. */
+  /** Saves progress that comes without records. */
   async save(resource: MirrorResource, statePatch: Partial<ResourceState>): Promise<void> {
     await this.#commit({ resource, statePatch });
   }
 
-  /** Puts in those records that are new or differ from what is there. `statePatch` is saved with them. */
+  /** Writes the records that are new or differ from the copy, and saves `statePatch` with them. */
   async write<R extends MirrorResource>(
     resource: R,
     records: readonly MirrorRecords[R][],
     statePatch: Partial<ResourceState> = {},
-  ): Promise<Written> {
-    const keys = records.map((record) => keyOf(resource, record));
+  ): Promise<WriteResult> {
     for (const record of records) checkNesting(resource, record);
+    const keys = records.map((record) => keyOf(resource, record));
     const known = await this.#read(resource, keys);
     const upsert: MirrorRecord[] = [];
-    const notices: PendingEvent[] = [];
+    const events: PendingEvent[] = [];
     const expectedInIncrement: number[] = [];
     let added = 0;
     let lotsAreStale = false;
@@ -89,31 +93,31 @@ export class LocalCopy {
       upsert.push(record);
       if (before === undefined) added += 1;
       if (before === undefined || !changesOnlyDenormalized(resource, changes)) expectedInIncrement.push(key);
-      if (changesDenormalized(resource, changes)) lotsAreStale = true;
-      notices.push(before === undefined ? { type: "added", key } : { type: "changed", key, changes });
+      if (changesLotsToo(resource, changes)) lotsAreStale = true;
+      events.push(before === undefined ? { type: "added", key } : { type: "changed", key, changes });
     }
     const count = this.stateOf(resource).count + added;
     if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
-      await this.#commit({ resource, upsert, notices, statePatch: { ...statePatch, count }, lotsAreStale });
+      await this.#commit({ resource, upsert, events, statePatch: { ...statePatch, count }, lotsAreStale });
     }
     return { added, changed: upsert.length - added, keys, expectedInIncrement };
   }
 
-  /** Drops records, and gives how many there were. */
+  /** Removes records, and returns how many the copy had. */
   async remove(resource: MirrorResource, keys: readonly number[]): Promise<number> {
     let removed = 0;
     for (let start = 0; start < keys.length; start += REMOVE_BATCH_SIZE) {
       const records = await this.#read(resource, keys.slice(start, start + REMOVE_BATCH_SIZE));
-      const notices = [...records].map(([key, record]): PendingEvent => ({ type: "removed", key, record }));
+      const events = [...records].map(([key, record]): PendingEvent => ({ type: "removed", key, record }));
       const count = this.stateOf(resource).count - records.size;
-      await this.#commit({ resource, remove: [...records.keys()], notices, statePatch: { count } });
+      await this.#commit({ resource, remove: [...records.keys()], events, statePatch: { count } });
       removed += records.size;
     }
     return removed;
   }
 
-  /** Counts what the copy has, and gives the keys that `isSeen` does not know. */
-  async keysWithout(resource: MirrorResource, isSeen: (key: number) => boolean): Promise<number[]> {
+  /** Counts the records of the copy, and returns the keys of those that were not seen. */
+  async unseenKeys(resource: MirrorResource, isSeen: (key: number) => boolean): Promise<number[]> {
     const unseen: number[] = [];
     let count = 0;
     for await (const keys of this.#sink.keys(resource)) {
@@ -126,54 +130,51 @@ export class LocalCopy {
 
   async #read(resource: MirrorResource, keys: readonly number[]): Promise<Map<number, MirrorRecord>> {
     const records = keys.length === 0 ? [] : await this.#sink.read(resource, keys);
-    return new Map(records.map((record) => [keyOf(resource, record), record]));
+    return byKey(resource, records);
   }
 
   async #commit({
     resource,
     upsert = [],
     remove = [],
-    notices = [],
+    events = [],
     statePatch,
     lotsAreStale = false,
   }: Commit): Promise<void> {
-    const { version, resources } = this.#state;
-    const tells = this.#onEvent !== undefined && notices.length > 0;
     const next: MirrorState = {
-      version,
       resources: {
-        ...resources,
-        ...(lotsAreStale ? { lots: { ...this.stateOf("lots"), stale: true } } : {}),
+        ...this.#state.resources,
+        ...(lotsAreStale && { lots: { ...this.stateOf("lots"), stale: true } }),
         [resource]: { ...this.stateOf(resource), ...statePatch },
       },
-      ...(tells ? { untold: { resource, notices: [...notices] } } : {}),
+      pendingEvents: this.#onEvent !== undefined && events.length > 0 ? { resource, events: [...events] } : undefined,
     };
-    const state = JSON.stringify(next);
-    await this.#sink.commit({ resource, upsert, remove, previousState: this.#saved, state });
+    const state = formatState(next);
+    await this.#sink.commit({ resource, upsert, remove, previousState: this.#savedState, state });
     this.#hasWritten = true;
-    this.#saved = state;
+    this.#savedState = state;
     this.#state = next;
-    if (tells) await this.#tell(resource, notices, new Map(upsert.map((record) => [keyOf(resource, record), record])));
+    if (next.pendingEvents) await this.#emit(resource, events, byKey(resource, upsert));
   }
 
-  /** One after the other: a listener that takes its time holds the run up. */
-  async #tell(
+  /** One after the other: a slow listener slows the run down. */
+  async #emit(
     resource: MirrorResource,
-    notices: readonly PendingEvent[],
+    events: readonly PendingEvent[],
     records: ReadonlyMap<number, MirrorRecord>,
   ): Promise<void> {
-    for (const notice of notices) {
-      const event = eventOf(resource, notice, records);
+    for (const pending of events) {
+      const event = completeEvent(resource, pending, records);
       if (event !== undefined) await this.#onEvent?.(event);
     }
   }
 
-  async #tellRest(): Promise<void> {
-    const { untold } = this.#state;
-    if (untold === undefined) return;
-    const { resource, notices } = untold;
-    const keys = notices.flatMap(({ type, key }) => (type === "removed" ? [] : [key]));
-    await this.#tell(resource, notices, await this.#read(resource, keys));
+  async #emitPending(): Promise<void> {
+    const { pendingEvents } = this.#state;
+    if (pendingEvents === undefined) return;
+    const { resource, events } = pendingEvents;
+    const keys = events.flatMap(({ type, key }) => (type === "removed" ? [] : [key]));
+    await this.#emit(resource, events, await this.#read(resource, keys));
   }
 }
 
@@ -181,44 +182,48 @@ interface Commit {
   resource: MirrorResource;
   upsert?: readonly MirrorRecord[];
   remove?: readonly number[];
-  notices?: readonly PendingEvent[];
-  /** What is now known of the resource. */
+  events?: readonly PendingEvent[];
+  /** What changes in the state of the resource. */
   statePatch: Partial<ResourceState>;
   lotsAreStale?: boolean;
 }
 
-/** What is told of a notice. Nothing, where an interrupted run told of a record and another mirror has removed it since. */
-function eventOf(
+/** The event with its record. `undefined` if another mirror has removed the record since an interrupted run wrote it. */
+function completeEvent(
   resource: MirrorResource,
-  notice: PendingEvent,
+  pending: PendingEvent,
   records: ReadonlyMap<number, MirrorRecord>,
 ): MirrorEvent | undefined {
-  const record = notice.type === "removed" ? notice.record : records.get(notice.key);
+  const record = pending.type === "removed" ? pending.record : records.get(pending.key);
   if (record === undefined) return undefined;
-  const { type } = notice;
-  const event = type === "changed" ? { type, resource, record, changes: notice.changes } : { type, resource, record };
-  // The records of a resource are of its type, which the compiler cannot follow through the maps.
+  const { type } = pending;
+  const event = type === "changed" ? { type, resource, record, changes: pending.changes } : { type, resource, record };
+  // The compiler cannot follow the type of the record through the map.
   return event as MirrorEvent;
 }
 
-/** What tells a record from others. Without it a record cannot be kept. */
+const byKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
+  new Map(records.map((record) => [keyOf(resource, record), record]));
+
+/** The key of a record. A record without one cannot be stored. */
 function keyOf(resource: MirrorResource, record: MirrorRecord): number {
   const { key } = TABLES[resource];
   const value: unknown = Reflect.get(record, key);
   if (typeof value === "number" && Number.isSafeInteger(value)) return value;
   throw new ResponseValidationError(`mirror: a record of ${resource} has no ${key}`, {
     status: 200,
-    issues: [{ path: [key], message: "must be a whole number" }],
+    issues: [{ path: [key], message: "must be an integer" }],
   });
 }
 
-/** Deeper ones would overflow the stack where records are compared and written, or could not be queried. */
+/** Comparing or writing a record that is nested deeper could overflow the stack, and SQL could not query it. */
 function checkNesting(resource: MirrorResource, record: MirrorRecord): void {
   let level: object[] = [record];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > MAX_NESTING) {
+      const { key } = TABLES[resource];
       throw new ResponseValidationError(
-        `mirror: the record of ${resource} with ${TABLES[resource].key} ${keyOf(resource, record)} is nested deeper than ${MAX_NESTING} levels`,
+        `mirror: the record of ${resource} with ${key} ${Reflect.get(record, key)} is nested deeper than ${MAX_NESTING} levels`,
         { status: 200, issues: [{ path: [], message: `must not be nested deeper than ${MAX_NESTING} levels` }] },
       );
     }

@@ -1,19 +1,20 @@
 import { BadRequestError, NotImplementedError, ServerError } from "../../errors/index.js";
 import type { ResourceState } from "../state.js";
 
+/** Whether a list honours `modifiedSince`, as far as it is known. */
 type ModifiedSinceSupport = ResourceState["modifiedSince"];
 
-/** Beyond any difference of clocks, and no date that a database cannot hold. */
+/** More than clocks can differ by, and no date that a database cannot store. */
 const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1000;
 
-/** What is asked of a list: how many records there are, all or those modified since a moment. */
+/** A list that can be counted: all records, or those modified since a moment. */
 export interface RecordCounter {
   count(modifiedSince?: Date): Promise<number>;
 }
 
 /**
- * Finds out whether a list of so many records honours `modifiedSince`: it does if nothing was modified after `now` and ten
- * years, and everything since 1970. An empty list tells nothing, nor does one that fails at such dates.
+ * Finds out whether a list of `total` records honours `modifiedSince`: it does if no record was modified after the next ten
+ * years, and all since 1970. An empty list shows nothing, nor does one that fails for such dates.
  */
 export async function probeModifiedSince(
   list: RecordCounter,
@@ -31,16 +32,16 @@ export async function probeModifiedSince(
   }
 }
 
-/** True if there is a promise to be held against what was seen, or one that was broken and is given another chance. */
-export function shouldVerify(support: ModifiedSinceSupport, anew: boolean): boolean {
-  return support === "honoured" || support === "doubted" || (anew && support === "incomplete");
+/** True if increments are relied on or doubted and so are to be checked, or were given up and are to be tried `again`. */
+export function shouldVerify(support: ModifiedSinceSupport, again: boolean): boolean {
+  return support === "honoured" || support === "doubted" || (again && support === "incomplete");
 }
 
 /**
- * The support after an increment that should have listed what a full pass found changed, and did or did not. A record that is
- * removed in between is missing for a good reason, so it takes two misses running to give increments up.
+ * The support after a check. A record that is removed between full pass and increment is missing for a good reason, so only
+ * the second failed check in a row gives increments up.
  */
-export function supportAfterCheck(support: ModifiedSinceSupport, complete: boolean): ModifiedSinceSupport {
-  if (complete) return "honoured";
+export function supportAfterCheck(support: ModifiedSinceSupport, listsAllChanges: boolean): ModifiedSinceSupport {
+  if (listsAllChanges) return "honoured";
   return support === "honoured" ? "doubted" : "incomplete";
 }

@@ -7,22 +7,22 @@ import type { Page, PagingProgress } from "../../paging/page.js";
 import type { Paginator } from "../../paging/paginator.js";
 import type { MirrorRecords, MirrorResource } from "../tables.js";
 
-interface Filter {
+interface ListParams {
   modifiedSince?: Date | undefined;
   pageSize?: number;
 }
 
-type Open<T> = (filter: Filter, options: ListOptions) => Paginator<T>;
+type ListMethod<T> = (params: ListParams, options: ListOptions) => Paginator<T>;
 
-/** The endpoints that tell all there is, discontinued items too. */
-const LISTS: { readonly [R in MirrorResource]: (client: InventoryClient) => Open<MirrorRecords[R]> } = {
-  items: (client) => (filter, options) => client.items.list({ ...filter, includeDiscontinued: true }, options),
-  lots: (client) => (filter, options) => client.inventory.listLots(filter, options),
-  stockLevels: (client) => (filter, options) => client.inventory.listStockLevels(filter, options),
+/** The endpoints that list everything, discontinued items included. */
+const LIST_METHODS: { readonly [R in MirrorResource]: (client: InventoryClient) => ListMethod<MirrorRecords[R]> } = {
+  items: (client) => (params, options) => client.items.list({ ...params, includeDiscontinued: true }, options),
+  lots: (client) => (params, options) => client.inventory.listLots(params, options),
+  stockLevels: (client) => (params, options) => client.inventory.listStockLevels(params, options),
 };
 
-/** What of a list is read. */
-interface Part {
+/** The part of a list that is read; all of it by default. */
+interface ScanRange {
   modifiedSince?: Date;
   from?: Checkpoint | undefined;
 }
@@ -32,43 +32,50 @@ export interface ReadOptions {
   concurrency: number;
 }
 
-/** One reading of a list. */
-export interface Reading<T> {
+/** A list that is being read. */
+export interface ListScan<T> {
   pages: AsyncIterable<Page<T>>;
-  /** Where to go on after the last page that was consumed. */
+  /** Where to resume after the last page that was consumed. */
   checkpoint(): Checkpoint | null;
-  /** The service's clock, in ms, when the reading began, at the latest; `undefined` where it does not tell its time. */
+  /** The service's clock, in ms, not later than the beginning of the scan; `undefined` if responses have no `Date` header. */
   startedAt(): number | undefined;
-  /** How far it has come. */
   progress(): PagingProgress | undefined;
 }
 
-/** The list of one resource as a mirror reads it: without gaps, after all other calls, and counted. */
-export class ResourceReader<R extends MirrorResource> {
-  readonly #open: Open<MirrorRecords[R]>;
-  readonly #options: ReadOptions;
-  readonly #stats: ReadStats;
+/** What reading a resource has taken so far. */
+export interface ReadStats {
+  requests: number;
+  pages: number;
+  records: number;
+  duplicates: number;
+  gapsRepaired: number;
+}
 
-  constructor(client: InventoryClient, resource: R, options: ReadOptions, stats: ReadStats) {
-    this.#open = LISTS[resource](client);
+/** Reads the list of one resource: gapless, at the lowest priority, and with statistics. */
+export class ResourceReader<R extends MirrorResource> {
+  readonly stats: ReadStats = { requests: 0, pages: 0, records: 0, duplicates: 0, gapsRepaired: 0 };
+  readonly #list: ListMethod<MirrorRecords[R]>;
+  readonly #options: ReadOptions;
+
+  constructor(client: InventoryClient, resource: R, options: ReadOptions) {
+    this.#list = LIST_METHODS[resource](client);
     this.#options = options;
-    this.#stats = stats;
   }
 
-  read({ modifiedSince, from }: Part = {}): Reading<MirrorRecords[R]> {
+  scan({ modifiedSince, from }: ScanRange = {}): ListScan<MirrorRecords[R]> {
     let startedAt: number | undefined;
     let progress: PagingProgress | undefined;
-    const paginator = this.#open(
+    const paginator = this.#list(
       { modifiedSince },
       {
-        ...this.#request((response) => {
-          startedAt ??= timeBefore(response);
+        ...this.#requestOptions((response) => {
+          startedAt ??= serviceTimeBefore(response);
         }),
         gapless: true,
         concurrency: this.#options.concurrency,
         from,
         onProgress: (now) => {
-          this.#stats.page(now, progress);
+          this.#addPage(now, progress);
           progress = now;
         },
       },
@@ -81,47 +88,38 @@ export class ResourceReader<R extends MirrorResource> {
     };
   }
 
-  /** What reading it takes, from one small request. */
-  forecast({ modifiedSince, from }: Part): Promise<Forecast> {
+  /** What a scan is likely to take, from one request for one record. */
+  forecast({ modifiedSince, from }: ScanRange): Promise<Forecast> {
     const { concurrency } = this.#options;
-    return this.#open({ modifiedSince }, { ...this.#request(), gapless: true, concurrency, from }).forecast();
+    return this.#list({ modifiedSince }, { ...this.#requestOptions(), gapless: true, concurrency, from }).forecast();
   }
 
-  /** How many records there are, in one small request. */
+  /** How many records the service reports, in one request for one record. */
   async count(modifiedSince?: Date): Promise<number> {
-    const { totalCount } = await this.#open({ modifiedSince, pageSize: 1 }, this.#request()).page();
+    const { totalCount } = await this.#list({ modifiedSince, pageSize: 1 }, this.#requestOptions()).page();
     return totalCount;
   }
 
-  #request(patchState?: (response: ResponseInfo) => void): RequestOptions {
+  #requestOptions(observe?: (response: ResponseInfo) => void): RequestOptions {
     const { signal } = this.#options;
     const onResponse = (response: ResponseInfo) => {
-      this.#stats.requests += response.attempts;
-      patchState?.(response);
+      this.stats.requests += response.attempts;
+      observe?.(response);
     };
     return { priority: "low", onResponse, ...(signal === undefined ? {} : { signal }) };
   }
+
+  /** Progress reports sums; a page is what they have grown by. */
+  #addPage(now: PagingProgress, last: PagingProgress | undefined): void {
+    this.stats.pages += 1;
+    this.stats.records += now.received - (last?.received ?? 0);
+    this.stats.duplicates += now.duplicates - (last?.duplicates ?? 0);
+    this.stats.gapsRepaired += now.gapsRepaired - (last?.gapsRepaired ?? 0);
+  }
 }
 
-/** The service's time before it began to answer: it stamps its answers, at the earliest, when the call began. */
-function timeBefore({ headers, durationMs }: ResponseInfo): number | undefined {
+/** The service's time when the call began, or earlier: the `Date` header is set when the response begins, at the earliest. */
+function serviceTimeBefore({ headers, durationMs }: ResponseInfo): number | undefined {
   const stamped = Date.parse(headers.date ?? "");
   return Number.isNaN(stamped) ? undefined : Math.floor(stamped - durationMs);
-}
-
-/** What reading one resource took. */
-export class ReadStats {
-  requests = 0;
-  pages = 0;
-  records = 0;
-  duplicates = 0;
-  gapsRepaired = 0;
-
-  /** Counts a page; the progress of a reading tells its sums, so what the last one told is taken off. */
-  page(now: PagingProgress, last: PagingProgress | undefined): void {
-    this.pages += 1;
-    this.records += now.received - (last?.received ?? 0);
-    this.duplicates += now.duplicates - (last?.duplicates ?? 0);
-    this.gapsRepaired += now.gapsRepaired - (last?.gapsRepaired ?? 0);
-  }
 }
