@@ -11,7 +11,7 @@ import {
   parseState,
   type ResourceState,
 } from "./state.js";
-import { type MirrorRecord, type MirrorRecords, type MirrorResource, TABLES } from "./tables.js";
+import { type MirrorRecord, type MirrorRecords, type MirrorResource, tableOf } from "./tables.js";
 
 type OnEvent = NonNullable<MirrorOptions["onEvent"]>;
 
@@ -88,7 +88,7 @@ export class LocalCopy {
     for (const record of records) {
       const key = keyOf(resource, record);
       const before = known.get(key);
-      const changes = before === undefined ? [] : changesBetween(TABLES[resource], before, record);
+      const changes = before === undefined ? [] : changesBetween(tableOf(resource), before, record);
       if (before !== undefined && changes.length === 0) continue;
       upsert.push(record);
       if (before === undefined) added += 1;
@@ -207,7 +207,7 @@ const byKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
 
 /** The key of a record. A record without one cannot be stored. */
 function keyOf(resource: MirrorResource, record: MirrorRecord): number {
-  const { key } = TABLES[resource];
+  const { key } = tableOf(resource);
   const value: unknown = Reflect.get(record, key);
   if (typeof value === "number" && Number.isSafeInteger(value)) return value;
   throw new ResponseValidationError(`mirror: a record of ${resource} has no ${key}`, {
@@ -221,7 +221,7 @@ function checkNesting(resource: MirrorResource, record: MirrorRecord): void {
   let level: object[] = [record];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > MAX_NESTING) {
-      const { key } = TABLES[resource];
+      const { key } = tableOf(resource);
       throw new ResponseValidationError(
         `mirror: the record of ${resource} with ${key} ${Reflect.get(record, key)} is nested deeper than ${MAX_NESTING} levels`,
         { status: 200, issues: [{ path: [], message: `must not be nested deeper than ${MAX_NESTING} levels` }] },

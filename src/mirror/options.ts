@@ -6,7 +6,7 @@ import { checkConfiguration, checkMethodOptions } from "./check-options.js";
 import type { MirrorEvent } from "./events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
 import type { MirrorSink } from "./sink.js";
-import type { MirrorResource } from "./tables.js";
+import { type MirrorResource, RESOURCES } from "./tables.js";
 
 /** Options of {@link createMirror}. */
 export interface MirrorOptions {
@@ -106,7 +106,7 @@ const optionsSchema = lazy(() =>
     client: required(having(["request", "paginate"], "must be an InventoryClient")),
     sink: required(having(["open", "keys", "read", "commit", "close"], "must have open, keys, read, commit and close")),
     resources: z
-      .array(z.enum(["items", "lots", "stockLevels"]))
+      .array(z.enum(RESOURCES))
       .min(1)
       .refine((names) => new Set(names).size === names.length, "must name each resource once")
       .optional(),

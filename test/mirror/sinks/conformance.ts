@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { ConfigurationError } from "stocklot";
 import { afterEach, describe, expect, it } from "vitest";
 import type { MirrorBatch, MirrorSink } from "../../../src/mirror/sink.js";
-import { type MirrorRecord, type MirrorResource, RESOURCES, TABLES } from "../../../src/mirror/tables.js";
+import { type MirrorRecord, type MirrorResource, RESOURCES, tableOf } from "../../../src/mirror/tables.js";
 import { batch, recordsAfter } from "./support/history.js";
 import { killAfter } from "./support/kill.js";
 import { anyRecord, asRead, lot } from "./support/records.js";
@@ -285,7 +285,7 @@ async function expectRecords(sink: MirrorSink, resource: MirrorResource, records
 const byKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
   new Map(
     records
-      .map((record): [number, MirrorRecord] => [Number(Reflect.get(record, TABLES[resource].key)), record])
+      .map((record): [number, MirrorRecord] => [Number(Reflect.get(record, tableOf(resource).key)), record])
       .sort(([one], [other]) => one - other),
   );
 

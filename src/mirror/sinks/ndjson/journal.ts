@@ -2,7 +2,7 @@ import { appendFileSync, statSync, truncateSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
-import type { MirrorResource } from "../../tables.js";
+import { type MirrorResource, RESOURCES } from "../../tables.js";
 import { isMissing } from "./line-files.js";
 
 /** A commit as the journal keeps it; the records are JSON already. */
@@ -19,7 +19,7 @@ const headSchema = lazy(() => z.strictObject({ state: z.string().optional() }));
 
 const commitSchema = lazy(() =>
   z.strictObject({
-    resource: z.enum(["items", "lots", "stockLevels"]),
+    resource: z.enum(RESOURCES),
     upsert: z.array(z.custom<object>((value) => typeof value === "object" && value !== null)),
     remove: z.array(z.int()),
     previousState: z.string().optional(),

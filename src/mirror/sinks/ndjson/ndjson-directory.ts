@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ConfigurationError } from "../../../errors/index.js";
 import type { MirrorBatch } from "../../sink.js";
-import { type MirrorResource, RESOURCES, TABLES } from "../../tables.js";
+import { mapResources, type MirrorResource, RESOURCES, tableOf } from "../../tables.js";
 import { otherMirrorError } from "../sink-errors.js";
 import {
   append,
@@ -23,7 +23,7 @@ const JOURNAL = "stocklot.journal";
 /** How often the copy is read while somebody else writes to it. */
 const ATTEMPTS = 5;
 
-const fileOf = (resource: MirrorResource) => `${TABLES[resource].name}.ndjson`;
+const fileOf = (resource: MirrorResource) => `${tableOf(resource).name}.ndjson`;
 
 /**
  * A copy in a directory, and in memory. A commit is a line at the end of the journal. From time to time files are put in the
@@ -31,11 +31,9 @@ const fileOf = (resource: MirrorResource) => `${TABLES[resource].name}.ndjson`;
  * applied to files which have it already changes nothing, so it does not matter where that was interrupted.
  */
 export class NdjsonDirectory {
-  readonly records: Readonly<Record<MirrorResource, RecordLines>> = {
-    items: new RecordLines(TABLES.items),
-    lots: new RecordLines(TABLES.lots),
-    stockLevels: new RecordLines(TABLES.stockLevels),
-  };
+  readonly records: Readonly<Record<MirrorResource, RecordLines>> = mapResources(
+    (resource) => new RecordLines(tableOf(resource)),
+  );
   readonly #directory: string;
   readonly #journal: string;
   readonly #minJournalBytes: number;

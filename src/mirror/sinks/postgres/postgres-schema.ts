@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../../../errors/index.js";
-import { type MirrorResource, RESOURCES, TABLES, type Table } from "../../tables.js";
+import { type MirrorResource, RESOURCES, type Table, tableOf } from "../../tables.js";
 import { EXTRA } from "../row-codec.js";
 import { tableMissingError } from "../sink-errors.js";
 import { columnTypes, missingColumns, PRIMARY_KEY, quoteName, type TypeNames } from "../sql-table.js";
@@ -46,7 +46,7 @@ export async function ensureTables(queryable: PostgresQueryable, schema: string)
   const commands: string[] = [];
   const extended: MirrorResource[] = [];
   for (const resource of RESOURCES) {
-    const table = TABLES[resource];
+    const table = tableOf(resource);
     const columns = found.get(table.name);
     const missing = columns && missingColumns(table, TYPES, columns);
     if (!missing && hasState) throw tableMissingError(table.name);
@@ -81,7 +81,7 @@ async function checkEncoding(queryable: PostgresQueryable): Promise<void> {
 
 /** The columns of the tables that are there, with their types. */
 async function columnsFound(queryable: PostgresQueryable, schema: string): Promise<Map<string, Map<string, string>>> {
-  const names = [...Object.values(TABLES).map(({ name }) => name), STATE_TABLE];
+  const names = [...RESOURCES.map((resource) => tableOf(resource).name), STATE_TABLE];
   const found = new Map<string, Map<string, string>>();
   for (const row of await queryRows(queryable, FIND_COLUMNS, [schema, names])) {
     const columns = found.get(String(row.table)) ?? new Map<string, string>();

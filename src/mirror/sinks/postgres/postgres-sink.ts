@@ -2,7 +2,7 @@ import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
 import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
-import { type MirrorRecord, type MirrorResource, TABLES } from "../../tables.js";
+import { mapResources, type MirrorRecord, type MirrorResource, tableOf } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
 import { KEY_BATCH_SIZE } from "../sql-table.js";
 import { isQueryable, type OwnPool, ownPool, type PostgresQueryable } from "./connection.js";
@@ -76,11 +76,7 @@ class PostgresTables {
   constructor(connection: PostgresQueryable, schema: string) {
     this.#connection = connection;
     this.#schema = schema;
-    this.tables = {
-      items: new PostgresTable(connection, schema, TABLES.items),
-      lots: new PostgresTable(connection, schema, TABLES.lots),
-      stockLevels: new PostgresTable(connection, schema, TABLES.stockLevels),
-    };
+    this.tables = mapResources((resource) => new PostgresTable(connection, schema, tableOf(resource)));
   }
 
   state(): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import type { MirrorBatch } from "../../sink.js";
-import { type MirrorResource, TABLES } from "../../tables.js";
+import { mapResources, type MirrorResource, tableOf } from "../../tables.js";
 import { otherMirrorError } from "../sink-errors.js";
 import type { SqliteDatabase, SqliteDriver, SqliteStatement } from "./driver.js";
 import { SqliteTable } from "./sqlite-table.js";
@@ -27,11 +27,7 @@ export class SqliteConnection {
       configure(database);
       this.tables = inTransaction(database, () => {
         database.exec(CREATE_STATE);
-        return {
-          items: new SqliteTable(database, TABLES.items),
-          lots: new SqliteTable(database, TABLES.lots),
-          stockLevels: new SqliteTable(database, TABLES.stockLevels),
-        };
+        return mapResources((resource) => new SqliteTable(database, tableOf(resource)));
       });
       this.#getState = database.prepare("SELECT state FROM stocklot_state");
       this.#setState = database.prepare(
