@@ -6,8 +6,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ndjsonSink, postgresSink } from "../src/mirror/index.js";
 import type { MirrorSink } from "../src/mirror/sink.js";
-import { ndjsonSink, postgresSink } from "../src/mirror/sinks/index.js";
 import { nodeDriver, packageDriver } from "../src/mirror/sinks/sqlite/driver.js";
 import { sqliteSinkWith } from "../src/mirror/sinks/sqlite/sqlite-sink.js";
 import { findPostgres } from "../test/support/postgres-server.js";

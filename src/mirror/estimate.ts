@@ -1,5 +1,4 @@
-import type { RateLimitSnapshot } from "../limiter/rate-limiter.js";
-import { forecastMs } from "../paging/forecast.js";
+import { estimateOf, type Forecast } from "../paging/forecast.js";
 import type { Estimate } from "../paging/page.js";
 import type { MirrorReading } from "./report.js";
 import type { MirrorResource } from "./tables.js";
@@ -16,28 +15,29 @@ export interface MirrorEstimate extends Estimate {
   resources: Partial<Record<MirrorResource, MirrorResourceEstimate>>;
 }
 
-/** Further pages may use this part of the limit, unless the client says otherwise. */
-const BULK_SHARE = 0.9;
-
-/** The estimate of a run, from those of its resources, which share one limit. */
-export function estimateOf(
-  resources: MirrorEstimate["resources"],
-  { available, limit, intervalMs, pausedUntil }: RateLimitSnapshot,
-): MirrorEstimate {
-  const estimates = Object.values(resources);
-  const sum = (name: keyof Estimate) => estimates.reduce((total, estimate) => total + estimate[name], 0);
-  const requests = sum("requests");
-  const allowance = {
-    available,
-    share: Math.max(1, Math.floor(limit * BULK_SHARE)),
-    intervalMs,
-    pausedMs: Math.max(0, (pausedUntil ?? 0) - Date.now()),
-  };
-  return {
-    records: sum("records"),
-    pages: sum("pages"),
-    requests,
-    durationMs: Math.max(sum("durationMs"), forecastMs(requests, 0, allowance)),
-    resources,
-  };
+/** What the next run is likely to take for one resource, and what decides how long that lasts. */
+export interface ResourceForecast extends Forecast {
+  reading: MirrorReading;
 }
+
+/** The estimate of a run. Its resources are read one after the other, and share one limit. */
+export function estimateOfRun(forecasts: ReadonlyMap<MirrorResource, ResourceForecast>): MirrorEstimate {
+  const all = [...forecasts.values()];
+  const sum = (figure: (forecast: Forecast) => number) => all.reduce((total, forecast) => total + figure(forecast), 0);
+  const requests = sum((forecast) => forecast.requests);
+  const run = {
+    records: sum(({ records }) => records),
+    pages: sum(({ pages }) => pages),
+    requests,
+    paceMs: sum((forecast) => forecast.requests * forecast.paceMs) / requests,
+  };
+  const resources: MirrorEstimate["resources"] = {};
+  for (const [resource, forecast] of forecasts) {
+    resources[resource] = { ...estimateOf(forecast), reading: forecast.reading };
+  }
+  // What the limiter allowed when the last resource was asked for is the latest that is known.
+  const allowance = all.at(-1)?.allowance ?? NO_LIMIT;
+  return { ...estimateOf({ ...run, allowance }), resources };
+}
+
+const NO_LIMIT = { available: Infinity, share: Infinity, intervalMs: 0, pausedMs: 0 };

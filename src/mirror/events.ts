@@ -1,7 +1,7 @@
-import type { FieldChange } from "./changes.js";
-import type { MirrorRecords, MirrorResource } from "./tables.js";
+import { isDeepStrictEqual } from "node:util";
+import type { MirrorRecord, MirrorRecords, MirrorResource, Table } from "./tables.js";
 
-/** What happened to one record, told after the copy has it. */
+/** What happened to one record. The copy has it already. */
 export type MirrorEvent<R extends MirrorResource = MirrorResource> = {
   [Resource in R]: MirrorEventOf<Resource>;
 }[R];
@@ -11,15 +11,15 @@ export type MirrorEventOf<R extends MirrorResource> =
   | {
       /** The copy did not have the record before. */
       type: "added";
-      /** Which list it is of. */
+      /** The resource that the record belongs to. */
       resource: R;
       /** The record as it is now. */
       record: MirrorRecords[R];
     }
   | {
-      /** Some fields are not what they were. */
+      /** Some fields have changed. */
       type: "changed";
-      /** Which list it is of. */
+      /** The resource that the record belongs to. */
       resource: R;
       /** The record as it is now. */
       record: MirrorRecords[R];
@@ -29,8 +29,56 @@ export type MirrorEventOf<R extends MirrorResource> =
   | {
       /** The service no longer has the record. */
       type: "removed";
-      /** Which list it was of. */
+      /** The resource that the record belonged to. */
       resource: R;
-      /** What the copy had last. */
+      /** The record as the copy had it last. */
       record: MirrorRecords[R];
     };
+
+/** One field of a record that differs from the copy. */
+export interface FieldChange {
+  /** Name of the field, as on the wire. */
+  field: string;
+  /** `undefined` if the record did not have the field. */
+  before: unknown;
+  /** `undefined` if the record no longer has the field. */
+  after: unknown;
+}
+
+/** The fields in which two versions of a record differ. A documented field that is missing counts as `null`. */
+export function changesBetween(table: Table, before: MirrorRecord, after: MirrorRecord): FieldChange[] {
+  const changes: FieldChange[] = [];
+  for (const field of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const was = columnValueOf(table, before, field);
+    const is = columnValueOf(table, after, field);
+    if (was !== is && !isDeepStrictEqual(was, is)) changes.push({ field, before: was, after: is });
+  }
+  return changes;
+}
+
+function columnValueOf(table: Table, record: MirrorRecord, field: string): unknown {
+  const value: unknown = Object.hasOwn(record, field) ? Reflect.get(record, field) : undefined;
+  return value === undefined && Object.hasOwn(table.columns, field) ? null : value;
+}
+
+/**
+ * Fields that a lot shows of its item, warehouse, job and owner. They change with those, and the service does not document
+ * that the lot then counts as modified.
+ */
+const DENORMALIZED_FIELDS: ReadonlySet<string> = new Set([
+  "shortID",
+  "description",
+  "associate",
+  "warehouse",
+  "jobName",
+]);
+
+/** True if the service need not count the record as modified for these changes. */
+export function changesOnlyDenormalized(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
+  return resource === "lots" && changes.every(({ field }) => DENORMALIZED_FIELDS.has(field));
+}
+
+/** True if lots show what changed in their item. */
+export function changesLotsToo(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
+  return resource === "items" && changes.some(({ field }) => DENORMALIZED_FIELDS.has(field));
+}

@@ -4,12 +4,14 @@
  * @module stocklot/mirror
  */
 // What is not listed here is private: how a run goes, how rows are made, drivers, and the format of the state.
-export type { FieldChange } from "./changes.js";
 export type { MirrorEstimate, MirrorResourceEstimate } from "./estimate.js";
-export type { MirrorEvent, MirrorEventOf } from "./events.js";
+export type { FieldChange, MirrorEvent, MirrorEventOf } from "./events.js";
 export { createMirror, type Mirror } from "./mirror.js";
-export type { MirrorOptions, RunOptions, WatchOptions } from "./options.js";
+export type { EstimateOptions, MirrorOptions, RunOptions, WatchOptions } from "./options.js";
 export type { MirrorCounts, MirrorProgress, MirrorReading, MirrorReport, MirrorResourceReport } from "./report.js";
 export type { MirrorBatch, MirrorSink } from "./sink.js";
-export * from "./sinks/index.js";
+export { type NdjsonSinkOptions, ndjsonSink } from "./sinks/ndjson/ndjson-sink.js";
+export type { PostgresQuery, PostgresQueryable } from "./sinks/postgres/connection.js";
+export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres/postgres-sink.js";
+export { type SqliteSinkOptions, sqliteSink } from "./sinks/sqlite/sqlite-sink.js";
 export type { MirrorRecord, MirrorRecords, MirrorResource } from "./tables.js";

@@ -1,28 +1,29 @@
 import { ConfigurationError } from "../errors/index.js";
 import { onAbort } from "../time/abort.js";
 import { startTimer } from "../time/timer.js";
-import { Copy } from "./copy.js";
-import { estimateOf, type MirrorEstimate } from "./estimate.js";
-import { ResourceList } from "./lists.js";
+import { estimateOfRun, type MirrorEstimate, type ResourceForecast } from "./estimate.js";
+import { LocalCopy } from "./local-copy.js";
 import {
+  checkEstimateOptions,
   checkMirrorOptions,
   checkRunOptions,
   checkWatchOptions,
+  type EstimateOptions,
   type MirrorOptions,
   type RunOptions,
   type WatchOptions,
 } from "./options.js";
 import { type MirrorReport, reportOf } from "./report.js";
+import { ResourceReader } from "./sync/resource-reader.js";
+import { ResourceSync } from "./sync/resource-sync.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
-import { Tally } from "./tally.js";
-import { Update } from "./update.js";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /**
- * A local copy of items, lots and stock levels that is kept right: the first run reads everything, later ones what was
- * modified since, and full passes find what is gone.
+ * A local copy of items, lots and stock levels that stays in sync: the first run reads everything, later runs what was
+ * modified since, and full passes find what was removed.
  *
  * @example
  * const mirror = createMirror({ client, sink: sqliteSink({ path: "stock.db" }) });
@@ -35,41 +36,41 @@ export function createMirror(options: MirrorOptions): Mirror {
   return new Mirror(options);
 }
 
-/** Made by {@link createMirror}. One run at a time. */
+/** Created by {@link createMirror}. One run at a time. */
 export class Mirror {
   readonly #options: MirrorOptions;
-  #isBusy = false;
+  #isRunning = false;
 
   /** @internal */
   constructor(options: MirrorOptions) {
-    this.#options = options;
+    this.#options = { ...options, resources: options.resources && [...options.resources] };
   }
 
   /**
-   * Brings the copy up to date. After it, the copy has every change that the service showed before the run began; what is
-   * gone is found by full passes, see {@link MirrorOptions.fullPassEveryMs}.
+   * Brings the copy up to date. Afterwards the copy has every change that the service showed before the run began. Removed
+   * records are found by full passes, see {@link MirrorOptions.fullPassEveryMs}.
    *
    * The sink is opened at the beginning and closed at the end, so that nothing stays open between two runs.
    *
-   * It may be interrupted at any point, killed too: what is in the copy stays, and the next run goes on. The first reading
-   * goes on where it was.
+   * A run may be interrupted at any point, also by a kill: what is in the copy stays, and the next run continues. An
+   * interrupted first scan resumes where it was.
    *
-   * @throws ConfigurationError when this mirror is at work already, or the copy was written by another version.
+   * @throws ConfigurationError when this mirror is running already, or another version wrote the copy.
    * @throws PaginationError when the list changes too fast to be read without gaps.
-   * @throws what the client throws, the sink, and `onEvent`.
+   * @throws what the client, the sink, `onEvent` and `onProgress` throw.
    */
   async run(options: RunOptions = {}): Promise<MirrorReport> {
     checkRunOptions(options);
-    const { signal, onProgress, full = false } = options;
-    return await this.#alone(async () => {
+    const { signal } = options;
+    return await this.#exclusively(async () => {
       signal?.throwIfAborted();
-      const begunAt = performance.now();
-      return await this.#onCopy({ signal, onProgress, full }, async (updates) => {
+      const startedAt = performance.now();
+      return await this.#withCopy(options, async (syncs) => {
         const resources: MirrorReport["resources"] = {};
-        // What is new comes first, so that it has come also where runs are cut short, again and again, in a full pass.
-        for (const [, update] of updates) await update.catchUp();
-        for (const [resource, update] of updates) resources[resource] = await update.complete();
-        return reportOf(resources, performance.now() - begunAt, this.#options.client.rateLimit);
+        // Changes of all resources come first: they also arrive if every run is interrupted in a full pass.
+        for (const sync of syncs) await sync.readChanges();
+        for (const sync of syncs) resources[sync.resource] = await sync.finish();
+        return reportOf(resources, performance.now() - startedAt, this.#options.client.rateLimit);
       });
     });
   }
@@ -77,13 +78,15 @@ export class Mirror {
   /**
    * Runs again and again until the signal aborts, then resolves. Keeps the process alive.
    *
-   * @throws what a run throws, unless `onError` is given.
+   * @example
+   * await mirror.watch({ everyMs: 5 * 60_000, signal, onError: (error) => console.error(error) });
+   * @throws what a run or `onReport` throws, unless `onError` is given; what `onError` throws.
    */
   async watch(options: WatchOptions): Promise<void> {
     checkWatchOptions(options);
     const { everyMs, signal, onProgress, onReport, onError } = options;
     while (!signal?.aborted) {
-      const dueAt = performance.now() + everyMs;
+      const nextRunAt = performance.now() + everyMs;
       try {
         const report = await this.run({ signal, onProgress });
         await onReport?.(report);
@@ -92,67 +95,67 @@ export class Mirror {
         if (!onError) throw error;
         await onError(error);
       }
-      if (!signal?.aborted) await sleep(dueAt - performance.now(), signal);
+      if (!signal?.aborted) await sleep(nextRunAt - performance.now(), signal);
     }
   }
 
-  /** What the next run will take, from one small request a resource: made before it, to plan it. Changes nothing in the copy. */
-  async estimate({ signal, full = false }: Pick<RunOptions, "signal" | "full"> = {}): Promise<MirrorEstimate> {
-    return await this.#alone(async () => {
-      return await this.#onCopy({ signal, full, onProgress: undefined }, async (updates) => {
-        const resources: MirrorEstimate["resources"] = {};
-        for (const [resource, update] of updates) resources[resource] = await update.estimate();
-        return estimateOf(resources, this.#options.client.rateLimit);
+  /** What the next run is likely to take, from one request for one record per resource. Changes nothing in the copy. */
+  async estimate(options: EstimateOptions = {}): Promise<MirrorEstimate> {
+    checkEstimateOptions(options);
+    return await this.#exclusively(async () => {
+      return await this.#withCopy(options, async (syncs) => {
+        const forecasts = new Map<MirrorResource, ResourceForecast>();
+        for (const sync of syncs) forecasts.set(sync.resource, await sync.forecast());
+        return estimateOfRun(forecasts);
       });
     });
   }
 
-  /** Works on the copy as it was saved last. The sink is closed afterwards, whatever has happened. */
-  async #onCopy<T>(
-    options: RunOptions & { full: boolean },
-    work: (updates: readonly (readonly [MirrorResource, Update<MirrorResource>])[]) => Promise<T>,
-    isAgain = false,
+  /** Opens the sink, works on the copy, and closes the sink whatever happens. */
+  async #withCopy<T>(
+    options: RunOptions,
+    work: (syncs: readonly ResourceSync<MirrorResource>[]) => Promise<T>,
+    isRetry = false,
   ): Promise<T> {
-    const { signal, full, onProgress } = options;
+    const { sink, onEvent } = this.#options;
+    try {
+      const copy = await LocalCopy.open(sink, onEvent);
+      try {
+        return await work(this.#syncsOf(copy, options));
+      } catch (error) {
+        // The last commit of a killed process may reach the database after this process has opened the copy.
+        if (isRetry || options.signal?.aborted || !(await copy.wasOvertaken().catch(() => false))) throw error;
+      }
+    } finally {
+      await sink.close();
+    }
+    return this.#withCopy(options, work, true);
+  }
+
+  #syncsOf(copy: LocalCopy, { signal, full = false, onProgress }: RunOptions): ResourceSync<MirrorResource>[] {
     const {
       client,
-      sink,
-      onEvent,
       resources = RESOURCES,
       overlapMs = MINUTE_MS,
       fullPassEveryMs = DAY_MS,
       concurrency = 2,
     } = this.#options;
-    try {
-      const copy = await Copy.open(sink, onEvent);
-      const updates = RESOURCES.filter((name) => resources.includes(name)).map((resource) => {
-        const tally = new Tally();
-        const list = new ResourceList(client, resource, { signal, concurrency }, tally);
-        return [
-          resource,
-          new Update(resource, list, copy, tally, { full, fullPassEveryMs, overlapMs, onProgress }),
-        ] as const;
-      });
-      try {
-        return await work(updates);
-      } catch (error) {
-        // What a process that was killed wrote last may reach the database after the next has opened the copy.
-        if (isAgain || signal?.aborted || !(await copy.wasOvertaken().catch(() => false))) throw error;
-      }
-    } finally {
-      await sink.close();
-    }
-    return this.#onCopy(options, work, true);
+    return RESOURCES.filter((resource) => resources.includes(resource)).map((resource) => {
+      const reader = new ResourceReader(client, resource, { signal, concurrency });
+      return new ResourceSync(resource, reader, copy, { full, fullPassEveryMs, overlapMs, onProgress });
+    });
   }
 
-  /** Two at once would write over each other. */
-  async #alone<T>(action: () => Promise<T>): Promise<T> {
-    if (this.#isBusy) throw new ConfigurationError("mirror: this mirror is at work already");
-    this.#isBusy = true;
+  /** Two runs at once would overwrite each other. */
+  async #exclusively<T>(action: () => Promise<T>): Promise<T> {
+    if (this.#isRunning) {
+      throw new ConfigurationError("mirror: this mirror is running already. Wait for its run to end, or abort it.");
+    }
+    this.#isRunning = true;
     try {
       return await action();
     } finally {
-      this.#isBusy = false;
+      this.#isRunning = false;
     }
   }
 }
@@ -160,11 +163,11 @@ export class Mirror {
 /** Resolves after a time, or when the signal aborts. */
 function sleep(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
-    const ended = signal === undefined ? () => {} : onAbort(signal, () => finish());
-    const stop = startTimer(delayMs, () => finish());
+    const stopListening = signal === undefined ? () => {} : onAbort(signal, () => finish());
+    const cancelTimer = startTimer(delayMs, () => finish());
     const finish = () => {
-      stop();
-      ended();
+      cancelTimer();
+      stopListening();
       resolve();
     };
   });

@@ -1,13 +1,12 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { checkInput } from "../core/check-input.js";
 import { callback, durationMs, having, signal } from "../core/request-options.js";
 import { integer, lazy } from "../schemas/field.js";
+import { checkConfiguration, checkMethodOptions } from "./check-options.js";
 import type { MirrorEvent } from "./events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
 import type { MirrorSink } from "./sink.js";
-import { checkOptions } from "./sinks/check-options.js";
-import type { MirrorResource } from "./tables.js";
+import { type MirrorResource, RESOURCES } from "./tables.js";
 
 /** Options of {@link createMirror}. */
 export interface MirrorOptions {
@@ -36,7 +35,7 @@ export interface MirrorOptions {
   fullPassEveryMs?: number | undefined;
   /**
    * How far an increment reaches back before the beginning of the reading before it, in ms of the service's clock: for
-   * clocks within the service that differ, and changes that show later than they are dated. Records that come again are
+   * clocks within the service that differ, and changes that show later than they are expectedInIncrement. Records that come again are
    * compared and left alone.
    * @default 60_000
    */
@@ -67,6 +66,9 @@ export interface RunOptions {
   full?: boolean | undefined;
 }
 
+/** Options of an estimate. */
+export type EstimateOptions = Pick<RunOptions, "signal" | "full">;
+
 /** Options of a watch. */
 export interface WatchOptions {
   /** From the beginning of a run to that of the next, in ms. A run that takes longer is followed by the next at once. */
@@ -82,7 +84,7 @@ export interface WatchOptions {
    */
   onProgress?: ((progress: MirrorProgress) => unknown) | undefined;
   /**
-   * Called after each run; a promise is waited for.
+   * Called after each run; a promise is waited for. An error that it throws is handled like that of a run.
    * @default none
    */
   onReport?: ((report: MirrorReport) => unknown) | undefined;
@@ -93,12 +95,18 @@ export interface WatchOptions {
   onError?: ((error: unknown) => unknown) | undefined;
 }
 
+const required = <S extends z.ZodType>(schema: S) =>
+  z
+    .unknown()
+    .refine((value): boolean => value !== undefined, "is required")
+    .pipe(schema);
+
 const optionsSchema = lazy(() =>
   z.strictObject({
-    client: having(["request", "paginate"], "must be an InventoryClient"),
-    sink: having(["open", "keys", "read", "commit", "close"], "must have open, keys, read, commit and close"),
+    client: required(having(["request", "paginate"], "must be an InventoryClient")),
+    sink: required(having(["open", "keys", "read", "commit", "close"], "must have open, keys, read, commit and close")),
     resources: z
-      .array(z.enum(["items", "lots", "stockLevels"]))
+      .array(z.enum(RESOURCES))
       .min(1)
       .refine((names) => new Set(names).size === names.length, "must name each resource once")
       .optional(),
@@ -109,13 +117,15 @@ const optionsSchema = lazy(() =>
   }),
 );
 
-const runSchema = lazy(() =>
-  z.strictObject({ signal: signal().optional(), onProgress: callback().optional(), full: z.boolean().optional() }),
-);
+const estimateShape = () => ({ signal: signal().optional(), full: z.boolean().optional() });
+
+const estimateSchema = lazy(() => z.strictObject(estimateShape()));
+
+const runSchema = lazy(() => z.strictObject({ ...estimateShape(), onProgress: callback().optional() }));
 
 const watchSchema = lazy(() =>
   z.strictObject({
-    everyMs: durationMs(),
+    everyMs: required(durationMs()),
     signal: signal().optional(),
     onProgress: callback().optional(),
     onReport: callback().optional(),
@@ -125,15 +135,20 @@ const watchSchema = lazy(() =>
 
 /** Throws a `ConfigurationError` that names each option that is wrong. */
 export function checkMirrorOptions(options: MirrorOptions): void {
-  checkOptions("mirror options", optionsSchema(), options);
+  checkConfiguration("createMirror", optionsSchema(), options);
 }
 
 /** Rejects options that are wrong, with an `InputValidationError`. */
 export function checkRunOptions(options: RunOptions): void {
-  checkInput("mirror.run", runSchema, options);
+  checkMethodOptions("mirror.run", runSchema, options);
 }
 
 /** The same for a watch. */
 export function checkWatchOptions(options: WatchOptions): void {
-  checkInput("mirror.watch", watchSchema, options);
+  checkMethodOptions("mirror.watch", watchSchema, options);
+}
+
+/** The same for an estimate. */
+export function checkEstimateOptions(options: EstimateOptions): void {
+  checkMethodOptions("mirror.estimate", estimateSchema, options);
 }

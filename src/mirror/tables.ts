@@ -1,6 +1,8 @@
-import type { Item } from "../schemas/item.js";
-import type { Lot } from "../schemas/lot.js";
-import type { StockLevel } from "../schemas/stock-level.js";
+import * as z from "zod";
+import { type LazySchema, lazy } from "../schemas/field.js";
+import { type Item, itemSchema } from "../schemas/item.js";
+import { type Lot, lotSchema } from "../schemas/lot.js";
+import { type StockLevel, stockLevelSchema } from "../schemas/stock-level.js";
 
 /** The records of each resource that can be mirrored. */
 export interface MirrorRecords {
@@ -15,82 +17,81 @@ export interface MirrorRecords {
 /** What can be mirrored. */
 export type MirrorResource = keyof MirrorRecords;
 
-/** All of them. Items first: a change of theirs may show in their lots. */
-export const RESOURCES: readonly MirrorResource[] = ["items", "lots", "stockLevels"];
+/** All of them. Items first: their changes may show in their lots. */
+export const RESOURCES = ["items", "lots", "stockLevels"] as const satisfies readonly MirrorResource[];
 
 /** A record of any resource. */
 export type MirrorRecord = MirrorRecords[MirrorResource];
 
-/** What a documented field holds; `null` besides, where the service says so or leaves the field out. */
+/** The type of a documented field. The field may be `null` besides: the service may document that, or leave the field out. */
 export type ColumnType = "integer" | "decimal" | "text" | "boolean";
 
-/** How a resource is kept: its table, the field that tells its records apart, and its documented fields. */
+/** How a resource is stored. */
 export interface Table {
   name: string;
+  /** The field that identifies a record. */
   key: string;
+  /** The documented fields, spelled as on the wire, in the order of the schema. */
   columns: Readonly<Record<string, ColumnType>>;
 }
 
-/** Names all fields of a record type, and no others. */
-type TableOf<T> = Table & { key: keyof T; columns: Record<keyof T, ColumnType> };
+interface Definition<T> {
+  name: string;
+  key: keyof T & string;
+  schema: LazySchema<z.ZodType<T>>;
+}
 
-/** The tables of a copy. Fields are spelled as on the wire. Source: service interface, "Resources and their fields". */
-export const TABLES: Readonly<Record<MirrorResource, Table>> = {
-  items: {
-    name: "items",
-    key: "partNo",
-    columns: {
-      partNo: "integer",
-      shortID: "text",
-      description: "text",
-      category: "integer",
-      subCategory: "integer",
-      uOM: "text",
-      putUp: "text",
-      units: "decimal",
-      dfltOwner: "integer",
-      created: "text",
-      modified: "text",
-      discontinued: "boolean",
-    },
-  },
-  lots: {
-    name: "lots",
-    key: "recNo",
-    columns: {
-      recNo: "integer",
-      partNo: "integer",
-      shortID: "text",
-      description: "text",
-      associate: "text",
-      warehouse: "text",
-      wID: "integer",
-      spot: "text",
-      units: "decimal",
-      received: "text",
-      shipped: "text",
-      serial: "text",
-      serial2: "text",
-      rFIDTag: "text",
-      remark: "text",
-      hold: "boolean",
-      jobID: "integer",
-      jobName: "text",
-      active: "boolean",
-    },
-  },
-  stockLevels: {
-    name: "stock_levels",
-    key: "partNo",
-    columns: {
-      partNo: "integer",
-      available: "decimal",
-      inStock: "decimal",
-      onOrder: "decimal",
-      onHold: "decimal",
-      committed: "decimal",
-      packed: "decimal",
-      aSN: "decimal",
-    },
-  },
-} satisfies { [R in MirrorResource]: TableOf<MirrorRecords[R]> };
+const DEFINITIONS: { readonly [R in MirrorResource]: Definition<MirrorRecords[R]> } = {
+  items: { name: "items", key: "partNo", schema: itemSchema },
+  lots: { name: "lots", key: "recNo", schema: lotSchema },
+  stockLevels: { name: "stock_levels", key: "partNo", schema: stockLevelSchema },
+};
+
+const tables = new Map<MirrorResource, Table>();
+
+/** The table of a resource. A field that is added to the schema gets a column. */
+export function tableOf(resource: MirrorResource): Table {
+  let table = tables.get(resource);
+  if (table === undefined) {
+    const { name, key, schema } = DEFINITIONS[resource];
+    table = { name, key, columns: columnsOf(schema()) };
+    tables.set(resource, table);
+  }
+  return table;
+}
+
+/** One value for each resource. */
+export const mapResources = <T>(create: (resource: MirrorResource) => T): Readonly<Record<MirrorResource, T>> => ({
+  items: create("items"),
+  lots: create("lots"),
+  stockLevels: create("stockLevels"),
+});
+
+const jsonType = /* @__PURE__ */ z.enum(["integer", "number", "string", "boolean", "null"]);
+
+type JsonType = z.infer<typeof jsonType>;
+
+const COLUMN_TYPES: Readonly<Record<Exclude<JsonType, "null">, ColumnType>> = {
+  integer: "integer",
+  number: "decimal",
+  string: "text",
+  boolean: "boolean",
+};
+
+/** The part of a field's JSON schema that decides the type of its column. */
+const fieldSchema = lazy(() => {
+  const typed = z.object({ type: z.union([jsonType, z.array(jsonType)]) });
+  return z.union([typed, z.object({ anyOf: z.array(typed) })]);
+});
+
+function columnsOf(schema: z.ZodType): Record<string, ColumnType> {
+  const { properties = {} } = z.toJSONSchema(schema, { unrepresentable: "any" });
+  const columns: Record<string, ColumnType> = {};
+  for (const [name, property] of Object.entries(properties)) {
+    const field = fieldSchema().parse(property);
+    const types = "anyOf" in field ? field.anyOf.flatMap(({ type }) => type) : [field.type].flat();
+    const type = types.find((found) => found !== "null");
+    if (type !== undefined) columns[name] = COLUMN_TYPES[type];
+  }
+  return columns;
+}

@@ -23,6 +23,21 @@ export function forecastMs(requests: number, paceMs: number, allowance: Allowanc
   return Math.ceil(pausedMs + Math.max(waits * intervalMs + inLastInterval * paceMs, requests * paceMs));
 }
 
+/** What reading one or more lists is likely to take, and what decides how long that lasts. */
+export interface Forecast {
+  records: number;
+  pages: number;
+  requests: number;
+  /** One request is sent each so many ms as long as the limit allows it. */
+  paceMs: number;
+  allowance: Allowance;
+}
+
+/** The same as the caller sees it. */
+export function estimateOf({ records, pages, requests, paceMs, allowance }: Forecast) {
+  return { records, pages, requests, durationMs: forecastMs(requests, paceMs, allowance) };
+}
+
 /** Pages and requests that it takes to read so many records; one even if there are none. */
 export function effortOf(records: number, { pageSize, gapless }: { pageSize: number; gapless: boolean }) {
   const pages = Math.max(1, Math.ceil(records / pageSize));

@@ -1,5 +1,5 @@
 import type { MirrorBatch, MirrorRecord, MirrorResource, MirrorSink } from "../../src/mirror/index.js";
-import { TABLES } from "../../src/mirror/tables.js";
+import { tableOf } from "../../src/mirror/tables.js";
 
 /** A copy in memory, which keeps records as JSON, so that nobody else can change them. */
 export class MemorySink implements MirrorSink {
@@ -37,7 +37,8 @@ export class MemorySink implements MirrorSink {
     this.beforeCommit(batch);
     if (previousState !== this.#state) throw new Error("another mirror writes to this copy");
     const records = this.#records[resource];
-    for (const record of upsert) records.set(Number(Reflect.get(record, TABLES[resource].key)), JSON.stringify(record));
+    for (const record of upsert)
+      records.set(Number(Reflect.get(record, tableOf(resource).key)), JSON.stringify(record));
     for (const key of remove) records.delete(key);
     this.#state = state;
     this.commits.push({ resource, upsert, remove });

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { ConfigurationError } from "stocklot";
 import { afterEach, describe, expect, it } from "vitest";
 import type { MirrorBatch, MirrorSink } from "../../../src/mirror/sink.js";
-import { type MirrorRecord, type MirrorResource, RESOURCES, TABLES } from "../../../src/mirror/tables.js";
+import { type MirrorRecord, type MirrorResource, RESOURCES, tableOf } from "../../../src/mirror/tables.js";
 import { batch, recordsAfter } from "./support/history.js";
 import { killAfter } from "./support/kill.js";
 import { anyRecord, asRead, lot } from "./support/records.js";
@@ -67,6 +67,17 @@ export function describeSink(name: string, newCopy: () => SinkSpec): void {
       const before = await everything(sink);
       await sink.close();
       assert.deepStrictEqual(await everything(await openSink(spec)), before);
+    });
+
+    it("gives records back that are nested 500 levels deep", async () => {
+      const sink = await openSink();
+      const nested = Array.from({ length: 499 }).reduce<unknown>(
+        (value, _, level) => (level % 2 ? [value] : { value }),
+        [],
+      );
+      const records = [lot(1, { nested }), lot(2, { nested, remark: "\0" })];
+      await commit(sink, { upsert: records });
+      await expectRecords(sink, "lots", records);
     });
 
     it("replaces records by key, removes others, and passes over keys that it does not have", async () => {
@@ -274,7 +285,7 @@ async function expectRecords(sink: MirrorSink, resource: MirrorResource, records
 const byKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
   new Map(
     records
-      .map((record): [number, MirrorRecord] => [Number(Reflect.get(record, TABLES[resource].key)), record])
+      .map((record): [number, MirrorRecord] => [Number(Reflect.get(record, tableOf(resource).key)), record])
       .sort(([one], [other]) => one - other),
   );
 

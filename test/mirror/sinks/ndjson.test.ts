@@ -1,4 +1,17 @@
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -122,13 +135,43 @@ describe("ndjsonSink", () => {
     const sink = ndjsonSink({ directory });
     await sink.open();
     await sink.close();
-    for (const name of ["lots.ndjson.4711-1.tmp", "stocklot.journal.4711-2.tmp", "lots.ndjson.tmp", "notes.tmp"]) {
+    const left = ["lots.ndjson.4711-1.tmp", "stocklot.journal.4711-2.tmp", `items.ndjson.${randomUUID()}.tmp`];
+    for (const name of [...left, "lots.ndjson.tmp", "notes.tmp"]) {
       writeFileSync(path(name), "half of a fi");
     }
     await sink.open();
     await sink.close();
     const names = readdirSync(directory).filter((name) => name.endsWith("tmp"));
     expect(names.sort()).toEqual(["lots.ndjson.tmp", "notes.tmp"]);
+  });
+
+  it("does not write through links that somebody has put where its temporary files might be", async () => {
+    const sink = ndjsonSink({ directory });
+    await sink.open();
+    const precious = join(root, "precious.txt");
+    writeFileSync(precious, "precious");
+    for (const name of ["items.ndjson", "lots.ndjson", "stock_levels.ndjson", "stocklot.journal"]) {
+      for (let n = 0; n < 400; n += 1) symlinkSync(precious, path(`${name}.${process.pid}-${n}.tmp`));
+    }
+    await sink.commit(batch(1));
+    await sink.close();
+    expect(readFileSync(precious, "utf8")).toBe("precious");
+    expect(recordsIn("lots.ndjson")).toHaveLength(recordsAfter(1).size);
+    expect(lstatSync(path("lots.ndjson")).isSymbolicLink()).toBe(false);
+  });
+
+  it.skipIf(process.platform === "win32")("replaces a file by one with the same permissions", async () => {
+    const sink = ndjsonSink({ directory });
+    await sink.open();
+    const modes = { "items.ndjson": 0o600, "lots.ndjson": 0o640, "stocklot.journal": 0o600 };
+    for (const [name, mode] of Object.entries(modes)) chmodSync(path(name), mode);
+    await sink.commit(batch(1));
+    await sink.commit({ ...batch(2), resource: "items", upsert: [], remove: [], previousState: "1", state: "2" });
+    await sink.close();
+    await sink.open();
+    await sink.commit({ ...batch(3), previousState: "2", state: "3" });
+    await sink.close();
+    for (const [name, mode] of Object.entries(modes)) expect(statSync(path(name)).mode & 0o777, name).toBe(mode);
   });
 
   it("leaves files alone that no mirror made", async () => {

@@ -2,7 +2,7 @@ import { Client, Pool, types } from "pg";
 import { ConfigurationError } from "stocklot";
 import { type PostgresSinkOptions, postgresSink } from "stocklot/mirror";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { quoted } from "../../../src/mirror/sinks/schema-change.js";
+import { quoteName } from "../../../src/mirror/sinks/sql-table.js";
 import { findPostgres } from "../../support/postgres-server.js";
 import { describeSink } from "./conformance.js";
 import { lot } from "./support/records.js";
@@ -14,7 +14,7 @@ afterAll(() => postgres?.close());
 
 describe.skipIf(!postgres)("postgresSink", () => {
   const connectionString = postgres?.url ?? "";
-  /** Also where others test on the same server. A name that has to be quoted. */
+  /** Also where others test on the same server. A name that has to be quoteName. */
   const newSchema = () => `stocklot "test" ${process.pid} ${++schemas}`;
 
   describeSink("as every sink", () => ({ kind: "postgres", connectionString, schema: newSchema() }));
@@ -28,7 +28,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     return sink;
   };
   const rows = async (sql: string) => (await pool.query(sql)).rows;
-  const table = (name: string) => `${quoted(schema)}.${quoted(name)}`;
+  const table = (name: string) => `${quoteName(schema)}.${quoteName(name)}`;
   const firstBatch = { resource: "lots", remove: [], previousState: undefined, state: "1" } as const;
 
   beforeEach(async () => {
@@ -36,12 +36,12 @@ describe.skipIf(!postgres)("postgresSink", () => {
     pool = new Pool({ connectionString });
     // Tests end connections.
     pool.on("error", () => {});
-    await pool.query(`CREATE SCHEMA ${quoted(schema)}`);
+    await pool.query(`CREATE SCHEMA ${quoteName(schema)}`);
   });
 
   afterEach(async () => {
     for (const sink of opened.splice(0)) await sink.close();
-    await pool.query(`DROP SCHEMA ${quoted(schema)} CASCADE`);
+    await pool.query(`DROP SCHEMA ${quoteName(schema)} CASCADE`);
     await pool.end();
   });
 
@@ -109,7 +109,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
   it("makes its tables in the first schema of the search_path unless another is named", async () => {
     const client = new Client({ connectionString });
     await client.connect();
-    await client.query(`SET search_path = ${quoted(schema)}, public`);
+    await client.query(`SET search_path = ${quoteName(schema)}, public`);
     const sink = newSink({ client, schema: undefined });
     await sink.open();
     await sink.commit({ ...firstBatch, upsert: [lot(1)] });
@@ -158,8 +158,8 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await pool.query(`ALTER TABLE ${table("lots")} ADD COLUMN checked text DEFAULT 'not yet'`);
     const user = `stocklot_user_${process.pid}`;
     await pool.query(`CREATE ROLE ${user} LOGIN`);
-    await pool.query(`GRANT USAGE ON SCHEMA ${quoted(schema)} TO ${user}`);
-    await pool.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoted(schema)} TO ${user}`);
+    await pool.query(`GRANT USAGE ON SCHEMA ${quoteName(schema)} TO ${user}`);
+    await pool.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoteName(schema)} TO ${user}`);
     const sink = newSink({ connectionString: connectionString.replace("postgres@", `${user}@`) });
     await sink.open();
     await sink.commit({ ...firstBatch, upsert: [lot(1)] });
@@ -173,7 +173,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
 
   it("makes the tables once when two mirrors begin at the same moment", async () => {
     const sinks = [newSink(), newSink(), newSink(), newSink()];
-    await pool.query(`DROP SCHEMA ${quoted(schema)}`);
+    await pool.query(`DROP SCHEMA ${quoteName(schema)}`);
     expect(await Promise.all(sinks.map((sink) => sink.open()))).toEqual([undefined, undefined, undefined, undefined]);
   });
 

@@ -1,4 +1,4 @@
-import type { Item, Lot, StockLevel } from "../../../src/index.js";
+import type { ClientOptions, Item, Lot, StockLevel } from "../../../src/index.js";
 import { InventoryClient } from "../../../src/index.js";
 import type { MirrorRecords, MirrorResource } from "../../../src/mirror/index.js";
 import type { Random } from "../../unit/paging/changing-list.js";
@@ -66,7 +66,7 @@ export class ChangingService {
   }
 
   /** A client that asks this service and nothing else. */
-  client(): InventoryClient {
+  client(options: ClientOptions = {}): InventoryClient {
     return new InventoryClient({
       baseUrl: "http://127.0.0.1:1/api/v1",
       clientId: "mirror",
@@ -74,6 +74,7 @@ export class ChangingService {
       rateLimit: false,
       retry: false,
       fetch: (request) => this.#answer(new URL(String(request))),
+      ...options,
     });
   }
 
@@ -115,7 +116,9 @@ export class ChangingService {
   }
 
   changeItem(
-    changes: Partial<Item> & { netWeight?: number | undefined } = { putUp: `Box ${this.#random(1_000)}` },
+    changes: Partial<Item> & { netWeight?: number | undefined; extra?: unknown } = {
+      putUp: `Box ${this.#random(1_000)}`,
+    },
   ): void {
     const kept = this.#pick(this.#items);
     if (kept === undefined) return;

@@ -1,7 +1,9 @@
+import { appendFileSync, statSync, truncateSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
-import type { MirrorResource } from "../../tables.js";
+import { type MirrorResource, RESOURCES } from "../../tables.js";
+import { isMissing } from "./line-files.js";
 
 /** A commit as the journal keeps it; the records are JSON already. */
 export interface JournalCommit {
@@ -17,7 +19,7 @@ const headSchema = lazy(() => z.strictObject({ state: z.string().optional() }));
 
 const commitSchema = lazy(() =>
   z.strictObject({
-    resource: z.enum(["items", "lots", "stockLevels"]),
+    resource: z.enum(RESOURCES),
     upsert: z.array(z.custom<object>((value) => typeof value === "object" && value !== null)),
     remove: z.array(z.int()),
     previousState: z.string().optional(),
@@ -31,7 +33,7 @@ export type JournalEntry = z.infer<ReturnType<typeof headSchema>> | z.infer<Retu
 const entrySchema = lazy(() => z.union([commitSchema(), headSchema()]));
 
 /** The line that a journal begins with. */
-export const headLine = (state: string | undefined) => lineOf(JSON.stringify({ state }));
+export const headerLine = (state: string | undefined) => lineOf(JSON.stringify({ state }));
 
 /** The line of a commit. */
 export function commitLine({ upsert, ...rest }: JournalCommit): string {
@@ -39,7 +41,7 @@ export function commitLine({ upsert, ...rest }: JournalCommit): string {
 }
 
 /** What the line says; `undefined` when it was not written to its end, as happens when the power fails. */
-export function entryOf(line: string): JournalEntry | undefined {
+export function parseEntry(line: string): JournalEntry | undefined {
   const json = line.slice(CHECKSUM_LENGTH + 1);
   return line === lineOf(json) ? entrySchema().parse(JSON.parse(json)) : undefined;
 }
@@ -47,3 +49,35 @@ export function entryOf(line: string): JournalEntry | undefined {
 const CHECKSUM_LENGTH = 8;
 
 const lineOf = (json: string) => `${crc32(json).toString(16).padStart(CHECKSUM_LENGTH, "0")} ${json}`;
+
+/** Which file it is, and how long: looks different after somebody has appended to it or put another in its place. */
+export interface FileStamp {
+  file: bigint;
+  bytes: bigint;
+}
+
+/** `undefined` where there is no such file. */
+export function stampOf(path: string): FileStamp | undefined {
+  try {
+    const { ino, size } = statSync(path, { bigint: true });
+    return { file: ino, bytes: size };
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+export const isSameStamp = (one: FileStamp | undefined, other: FileStamp | undefined) =>
+  one?.file === other?.file && one?.bytes === other?.bytes;
+
+/** Appends all of it, or nothing, and gives how the file looks then. */
+export function append(path: string, text: string, before: FileStamp | undefined): FileStamp | undefined {
+  try {
+    appendFileSync(path, text);
+  } catch (error) {
+    // The disk may be full, and half of the text there.
+    if (before && stampOf(path)?.file === before.file) truncateSync(path, Number(before.bytes));
+    throw error;
+  }
+  return before && { ...before, bytes: before.bytes + BigInt(Buffer.byteLength(text)) };
+}

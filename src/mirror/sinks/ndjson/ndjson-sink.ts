@@ -1,11 +1,9 @@
 import * as z from "zod";
+import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
-import { checkOptions } from "../check-options.js";
-import { KEYS_AT_ONCE } from "../key-batch.js";
-import { notOpen } from "../not-open.js";
-import { otherMirror } from "../other-mirror.js";
-import { NdjsonCopy } from "./ndjson-copy.js";
+import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
+import { NdjsonDirectory } from "./ndjson-directory.js";
 
 /** Where {@link ndjsonSink} keeps a copy. */
 export interface NdjsonSinkOptions {
@@ -13,7 +11,10 @@ export interface NdjsonSinkOptions {
   directory: string;
 }
 
-const SMALL_JOURNAL = 8 * 1024 * 1024;
+/** How many keys are returned at once. */
+const KEY_BATCH_SIZE = 10_000;
+
+const MIN_JOURNAL_BYTES = 8 * 1024 * 1024;
 
 /**
  * A copy in files: `items.ndjson`, `lots.ndjson` and `stock_levels.ndjson`, with one record of JSON a line, in no order. Each is
@@ -33,31 +34,31 @@ const SMALL_JOURNAL = 8 * 1024 * 1024;
  * @throws ConfigurationError when the options are wrong.
  */
 export function ndjsonSink(options: NdjsonSinkOptions): MirrorSink {
-  return ndjsonSinkWith(options, SMALL_JOURNAL);
+  return ndjsonSinkWith(options, MIN_JOURNAL_BYTES);
 }
 
-export function ndjsonSinkWith(options: NdjsonSinkOptions, smallJournal: number): MirrorSink {
-  checkOptions("ndjsonSink", z.strictObject({ directory: z.string().min(1) }), options);
-  return new NdjsonSink(options.directory, smallJournal);
+export function ndjsonSinkWith(options: NdjsonSinkOptions, minJournalBytes: number): MirrorSink {
+  checkConfiguration("ndjsonSink", z.strictObject({ directory: z.string().min(1) }), options);
+  return new NdjsonSink(options.directory, minJournalBytes);
 }
 
 class NdjsonSink implements MirrorSink {
-  #copy: NdjsonCopy | undefined;
+  #copy: NdjsonDirectory | undefined;
 
   constructor(
     readonly directory: string,
-    readonly smallJournal: number,
+    readonly minJournalBytes: number,
   ) {}
 
   async open(): Promise<string | undefined> {
-    if (this.#copy?.isCurrent()) await this.#copy.publish();
+    if (this.#copy?.isCurrent()) await this.#copy.compact();
     else this.#copy = await this.#load();
     return this.#opened.state;
   }
 
   async *keys(resource: MirrorResource): AsyncGenerator<readonly number[]> {
     const keys = this.#opened.records[resource].keys();
-    for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) yield keys.slice(start, start + KEYS_AT_ONCE);
+    for (let start = 0; start < keys.length; start += KEY_BATCH_SIZE) yield keys.slice(start, start + KEY_BATCH_SIZE);
   }
 
   async read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]> {
@@ -68,29 +69,29 @@ class NdjsonSink implements MirrorSink {
     // Somebody may have opened the copy without writing to it; only the state tells.
     if (!this.#opened.isCurrent()) this.#copy = await this.#load();
     const copy = this.#opened;
-    if (copy.state !== batch.previousState || !copy.isCurrent()) throw otherMirror(this.directory);
+    if (copy.state !== batch.previousState || !copy.isCurrent()) throw otherMirrorError(this.directory);
     copy.commit(batch);
     if (!copy.isCurrent()) await this.#checkWon(batch);
-    if (this.#opened.isLong) await this.#opened.publish();
+    if (this.#opened.needsCompaction) await this.#opened.compact();
   }
 
   /** When two have appended at the same moment, the first counts. */
   async #checkWon({ state }: MirrorBatch): Promise<void> {
     this.#copy = await this.#load();
-    if (this.#copy.state !== state) throw otherMirror(this.directory);
+    if (this.#copy.state !== state) throw otherMirrorError(this.directory);
   }
 
-  #load(): Promise<NdjsonCopy> {
-    return NdjsonCopy.load(this.directory, this.smallJournal);
+  #load(): Promise<NdjsonDirectory> {
+    return NdjsonDirectory.load(this.directory, this.minJournalBytes);
   }
 
   async close(): Promise<void> {
     const copy = this.#copy;
     this.#copy = undefined;
-    await copy?.publish();
+    await copy?.compact();
   }
 
-  get #opened(): NdjsonCopy {
-    return this.#copy ?? notOpen("ndjsonSink");
+  get #opened(): NdjsonDirectory {
+    return this.#copy ?? throwNotOpen("ndjsonSink");
   }
 }

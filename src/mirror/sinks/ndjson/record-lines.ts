@@ -1,5 +1,5 @@
 import type { MirrorRecord, Table } from "../../tables.js";
-import { exactJson } from "../json.js";
+import { exactJson } from "../exact-json.js";
 
 /** The records of one resource, in memory: one line of JSON each, by key. */
 export class RecordLines {

@@ -23,7 +23,7 @@ export interface PostgresQueryable {
 }
 
 /** Runs commands that give nothing, all in one transaction. */
-export async function runAll(queryable: PostgresQueryable, commands: readonly string[]): Promise<void> {
+export async function runScript(queryable: PostgresQueryable, commands: readonly string[]): Promise<void> {
   await queryable.query({ text: commands.join(";\n"), types: AS_TEXT });
 }
 
@@ -33,7 +33,7 @@ export type PostgresRow = Readonly<Record<string, unknown>>;
 const AS_TEXT: PostgresQuery["types"] = { getTypeParser: () => (value) => value };
 
 /** Runs one command. */
-export async function rowsOf(
+export async function queryRows(
   queryable: PostgresQueryable,
   text: string,
   values: unknown[] = [],

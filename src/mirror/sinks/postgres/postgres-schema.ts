@@ -1,8 +1,9 @@
 import { ConfigurationError } from "../../../errors/index.js";
-import { type MirrorResource, RESOURCES, TABLES, type Table } from "../../tables.js";
-import { EXTRA } from "../row.js";
-import { columnTypes, missingColumns, PRIMARY_KEY, quoted, type TypeNames, tableGone } from "../schema-change.js";
-import { type PostgresQueryable, rowsOf, runAll } from "./connection.js";
+import { type MirrorResource, RESOURCES, type Table, tableOf } from "../../tables.js";
+import { EXTRA } from "../row-codec.js";
+import { tableMissingError } from "../sink-errors.js";
+import { columnTypes, missingColumns, PRIMARY_KEY, quoteName, type TypeNames } from "../sql-table.js";
+import { type PostgresQueryable, queryRows, runScript } from "./connection.js";
 
 /** `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one. */
 export const TYPES: TypeNames = {
@@ -27,7 +28,7 @@ const LOCK = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
 
 /** The schema in which tables are made where the caller names none. */
 export async function currentSchema(queryable: PostgresQueryable): Promise<string> {
-  const [row] = await rowsOf(queryable, "SELECT current_schema() AS schema");
+  const [row] = await queryRows(queryable, "SELECT current_schema() AS schema");
   if (typeof row?.schema !== "string")
     throw new ConfigurationError("postgresSink: there is no schema in the search_path");
   return row.schema;
@@ -38,17 +39,17 @@ export async function currentSchema(queryable: PostgresQueryable): Promise<strin
  *
  * @throws ConfigurationError when a table is somebody else's, or the database cannot hold all characters.
  */
-export async function makeTables(queryable: PostgresQueryable, schema: string): Promise<MirrorResource[]> {
+export async function ensureTables(queryable: PostgresQueryable, schema: string): Promise<MirrorResource[]> {
   await checkEncoding(queryable);
   const found = await columnsFound(queryable, schema);
-  const hasState = found.has(STATE_TABLE) && (await savedState(queryable, schema)) !== undefined;
+  const hasState = found.has(STATE_TABLE) && (await readState(queryable, schema)) !== undefined;
   const commands: string[] = [];
   const extended: MirrorResource[] = [];
   for (const resource of RESOURCES) {
-    const table = TABLES[resource];
+    const table = tableOf(resource);
     const columns = found.get(table.name);
     const missing = columns && missingColumns(table, TYPES, columns);
-    if (!missing && hasState) throw tableGone(table.name);
+    if (!missing && hasState) throw tableMissingError(table.name);
     if (!missing) commands.push(createTable(schema, table));
     else if (missing.length > 0) {
       commands.push(addColumns(schema, table, missing));
@@ -59,30 +60,30 @@ export async function makeTables(queryable: PostgresQueryable, schema: string): 
   // Somebody may have deleted the row, to begin anew.
   else if (!hasState) commands.push(insertState(schema));
   if (commands.length > 0) {
-    await runAll(queryable, [LOCK, ...(await createSchema(queryable, schema)), ...commands]);
+    await runScript(queryable, [LOCK, ...(await createSchema(queryable, schema)), ...commands]);
   }
   return extended;
 }
 
 /** What the last commit saved. Waits for one that is under way: the server goes on with it when its process was killed. */
-export async function savedState(queryable: PostgresQueryable, schema: string): Promise<string | undefined> {
-  const [row] = await rowsOf(queryable, `SELECT state FROM ${tableName(schema, STATE_TABLE)} FOR SHARE`);
+export async function readState(queryable: PostgresQueryable, schema: string): Promise<string | undefined> {
+  const [row] = await queryRows(queryable, `SELECT state FROM ${tableName(schema, STATE_TABLE)} FOR SHARE`);
   return typeof row?.state === "string" ? row.state : undefined;
 }
 
-export const tableName = (schema: string, name: string) => `${quoted(schema)}.${quoted(name)}`;
+export const tableName = (schema: string, name: string) => `${quoteName(schema)}.${quoteName(name)}`;
 
 async function checkEncoding(queryable: PostgresQueryable): Promise<void> {
-  const [row] = await rowsOf(queryable, "SELECT current_setting('server_encoding') AS encoding");
+  const [row] = await queryRows(queryable, "SELECT current_setting('server_encoding') AS encoding");
   if (row?.encoding === "UTF8") return;
   throw new ConfigurationError(`postgresSink: the encoding of the database must be UTF8, not ${row?.encoding}`);
 }
 
 /** The columns of the tables that are there, with their types. */
 async function columnsFound(queryable: PostgresQueryable, schema: string): Promise<Map<string, Map<string, string>>> {
-  const names = [...Object.values(TABLES).map(({ name }) => name), STATE_TABLE];
+  const names = [...RESOURCES.map((resource) => tableOf(resource).name), STATE_TABLE];
   const found = new Map<string, Map<string, string>>();
-  for (const row of await rowsOf(queryable, FIND_COLUMNS, [schema, names])) {
+  for (const row of await queryRows(queryable, FIND_COLUMNS, [schema, names])) {
     const columns = found.get(String(row.table)) ?? new Map<string, string>();
     found.set(
       String(row.table),
@@ -94,20 +95,20 @@ async function columnsFound(queryable: PostgresQueryable, schema: string): Promi
 
 /** Only where it is missing: `IF NOT EXISTS` needs the right to make one even if there is nothing to do. */
 async function createSchema(queryable: PostgresQueryable, schema: string): Promise<string[]> {
-  const found = await rowsOf(queryable, "SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
-  return found.length > 0 ? [] : [`CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}`];
+  const found = await queryRows(queryable, "SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
+  return found.length > 0 ? [] : [`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`];
 }
 
 function createTable(schema: string, table: Table): string {
   const columns = [...columnTypes(table, TYPES)].map(
-    ([name, type]) => `${quoted(name)} ${type}${name === EXTRA ? " NOT NULL DEFAULT '{}'" : ""}`,
+    ([name, type]) => `${quoteName(name)} ${type}${name === EXTRA ? " NOT NULL DEFAULT '{}'" : ""}`,
   );
   return `CREATE TABLE IF NOT EXISTS ${tableName(schema, table.name)} (${columns})`;
 }
 
 function addColumns(schema: string, table: Table, missing: readonly string[]): string {
   const types = columnTypes(table, TYPES);
-  const additions = missing.map((name) => `ADD COLUMN IF NOT EXISTS ${quoted(name)} ${types.get(name)}`);
+  const additions = missing.map((name) => `ADD COLUMN IF NOT EXISTS ${quoteName(name)} ${types.get(name)}`);
   return `ALTER TABLE ${tableName(schema, table.name)} ${additions}`;
 }
 

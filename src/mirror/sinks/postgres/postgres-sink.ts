@@ -1,12 +1,13 @@
 import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
+import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
-import type { MirrorRecord, MirrorResource } from "../../tables.js";
-import { checkOptions } from "../check-options.js";
-import { notOpen } from "../not-open.js";
+import { mapResources, type MirrorRecord, type MirrorResource, tableOf } from "../../tables.js";
+import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
+import { KEY_BATCH_SIZE } from "../sql-table.js";
 import { isQueryable, type OwnPool, ownPool, type PostgresQueryable } from "./connection.js";
-import { PostgresCopy } from "./postgres-copy.js";
-import { currentSchema, makeTables } from "./postgres-schema.js";
+import { currentSchema, ensureTables, readState } from "./postgres-schema.js";
+import { PostgresTable } from "./postgres-table.js";
 
 /** Where {@link postgresSink} keeps a copy: exactly one of `pool`, `client` and `connectionString`. */
 export interface PostgresSinkOptions {
@@ -43,7 +44,7 @@ const optionsSchema = lazy(() => {
     })
     .partial()
     .refine(({ schema, ...places }) => Object.values(places).filter((place) => place !== undefined).length === 1, {
-      error: "needs exactly one of pool, client and connectionString",
+      error: "exactly one of pool, client and connectionString is required",
     });
 });
 
@@ -62,14 +63,46 @@ const optionsSchema = lazy(() => {
  * @throws ConfigurationError when the options are wrong.
  */
 export function postgresSink(options: PostgresSinkOptions): MirrorSink {
-  checkOptions("postgresSink", optionsSchema(), options);
+  checkConfiguration("postgresSink", optionsSchema(), options);
   return new PostgresSink({ ...options });
 }
 
-async function openCopy(connection: PostgresQueryable, givenSchema: string | undefined): Promise<PostgresCopy> {
+/** A copy whose tables are there. */
+class PostgresTables {
+  readonly tables: Readonly<Record<MirrorResource, PostgresTable>>;
+  readonly #connection: PostgresQueryable;
+  readonly #schema: string;
+
+  constructor(connection: PostgresQueryable, schema: string) {
+    this.#connection = connection;
+    this.#schema = schema;
+    this.tables = mapResources((resource) => new PostgresTable(connection, schema, tableOf(resource)));
+  }
+
+  state(): Promise<string | undefined> {
+    return readState(this.#connection, this.#schema);
+  }
+
+  async commit(batch: MirrorBatch): Promise<void> {
+    if (!(await this.tables[batch.resource].commit(batch))) throw otherMirrorError("PostgreSQL");
+  }
+
+  /** What was extra before may be documented now, and then has a column. */
+  async fillColumns(resource: MirrorResource): Promise<void> {
+    const table = this.tables[resource];
+    const keys = await table.keysWithExtra();
+    const state = await this.state();
+    for (let start = 0; start < keys.length; start += KEY_BATCH_SIZE) {
+      const upsert = await table.read(keys.slice(start, start + KEY_BATCH_SIZE));
+      await table.commit({ upsert, remove: [], previousState: state, state });
+    }
+  }
+}
+
+async function openCopy(connection: PostgresQueryable, givenSchema: string | undefined): Promise<PostgresTables> {
   const schema = givenSchema ?? (await currentSchema(connection));
-  const extended = await makeTables(connection, schema);
-  const copy = new PostgresCopy(connection, schema);
+  const extended = await ensureTables(connection, schema);
+  const copy = new PostgresTables(connection, schema);
   for (const resource of extended) await copy.fillColumns(resource);
   return copy;
 }
@@ -77,7 +110,7 @@ async function openCopy(connection: PostgresQueryable, givenSchema: string | und
 class PostgresSink implements MirrorSink {
   readonly #options: PostgresSinkOptions;
   #ownPool: OwnPool | undefined;
-  #copy: PostgresCopy | undefined;
+  #copy: PostgresTables | undefined;
 
   constructor(options: PostgresSinkOptions) {
     this.#options = options;
@@ -115,7 +148,7 @@ class PostgresSink implements MirrorSink {
     return this.#ownPool;
   }
 
-  get #opened(): PostgresCopy {
-    return this.#copy ?? notOpen("postgresSink");
+  get #opened(): PostgresTables {
+    return this.#copy ?? throwNotOpen("postgresSink");
   }
 }

@@ -1,9 +1,8 @@
 import type { MirrorBatch } from "../../sink.js";
 import type { ColumnType, MirrorRecord, Table } from "../../tables.js";
-import { KEYS_AT_ONCE, keysInBatches } from "../key-batch.js";
-import { EXTRA, RowCodec } from "../row.js";
-import { quoted } from "../schema-change.js";
-import { type PostgresQueryable, rowsOf } from "./connection.js";
+import { EXTRA, RowCodec } from "../row-codec.js";
+import { KEY_BATCH_SIZE, keysInBatches, quoteName } from "../sql-table.js";
+import { type PostgresQueryable, queryRows } from "./connection.js";
 import { STATE_TABLE, TYPES, tableName } from "./postgres-schema.js";
 
 /** The rows of one resource. */
@@ -21,8 +20,8 @@ export class PostgresTable {
     this.#key = table.key;
     this.#codec = new RowCodec(table);
     const name = tableName(schema, table.name);
-    const key = quoted(table.key);
-    const columns = this.#codec.columns.map(quoted);
+    const key = quoteName(table.key);
+    const columns = this.#codec.columns.map(quoteName);
     const types = [...Object.values<ColumnType>(table.columns).map((type) => TYPES[type]), TYPES.extra];
     const updates = columns.filter((column) => column !== key).map((column) => `${column} = excluded.${column}`);
     // The state comes first, and nothing is written unless it is the expected one: its row is the lock.
@@ -39,7 +38,7 @@ WITH mine AS (
 )
 SELECT id FROM mine`;
     this.#read = `SELECT ${columns} FROM ${name} WHERE ${key} = ANY ($1::bigint[])`;
-    this.#keysAfter = `SELECT ${key} FROM ${name} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${KEYS_AT_ONCE}`;
+    this.#keysAfter = `SELECT ${key} FROM ${name} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`;
     this.#keysWithExtra = `SELECT ${key} FROM ${name} WHERE ${EXTRA}::text <> '{}'`;
   }
 
@@ -48,22 +47,22 @@ SELECT id FROM mine`;
     const rows = upsert.map((record) => this.#codec.encode(record));
     const byColumn = this.#codec.columns.map((_, index) => rows.map((row) => row[index]));
     const values = [previousState, state, remove, ...byColumn];
-    const mine = await rowsOf(this.#queryable, this.#commit, values);
+    const mine = await queryRows(this.#queryable, this.#commit, values);
     return mine.length > 0;
   }
 
   async read(keys: readonly number[]): Promise<MirrorRecord[]> {
-    const rows = await rowsOf(this.#queryable, this.#read, [keys]);
+    const rows = await queryRows(this.#queryable, this.#read, [keys]);
     return rows.map((row) => this.#codec.decode(row));
   }
 
   keys(): AsyncGenerator<readonly number[]> {
-    return keysInBatches(async (last) => this.#keysOf(await rowsOf(this.#queryable, this.#keysAfter, [last])));
+    return keysInBatches(async (last) => this.#keysOf(await queryRows(this.#queryable, this.#keysAfter, [last])));
   }
 
   /** Keys of the records of which not all is in columns of its own. */
   async keysWithExtra(): Promise<number[]> {
-    return this.#keysOf(await rowsOf(this.#queryable, this.#keysWithExtra));
+    return this.#keysOf(await queryRows(this.#queryable, this.#keysWithExtra));
   }
 
   #keysOf(rows: readonly Readonly<Record<string, unknown>>[]): number[] {

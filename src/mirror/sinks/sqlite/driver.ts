@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../../../errors/index.js";
-import type { ColumnValue } from "../row.js";
+import type { ColumnValue } from "../row-codec.js";
 
 /** What is used of a driver for SQLite: `node:sqlite`, or `@photostructure/sqlite`, which has the same interface. */
 export interface SqliteDriver {

@@ -1,11 +1,10 @@
 import * as z from "zod";
+import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
-import { checkOptions } from "../check-options.js";
-import { notOpen } from "../not-open.js";
+import { throwNotOpen } from "../sink-errors.js";
 import { nodeDriver, packageDriver, type SqliteDriver } from "./driver.js";
-import { SqliteCopy } from "./sqlite-copy.js";
-import { whenFree } from "./transaction.js";
+import { retryWhileBusy, SqliteConnection } from "./sqlite-connection.js";
 
 /** Where {@link sqliteSink} keeps a copy. */
 export interface SqliteSinkOptions {
@@ -34,12 +33,12 @@ export function sqliteSink(options: SqliteSinkOptions): MirrorSink {
 }
 
 export function sqliteSinkWith(options: SqliteSinkOptions, loadDriver: () => Promise<SqliteDriver>): MirrorSink {
-  checkOptions("sqliteSink", z.strictObject({ path: z.string().min(1) }), options);
+  checkConfiguration("sqliteSink", z.strictObject({ path: z.string().min(1) }), options);
   return new SqliteSink(options.path, loadDriver);
 }
 
 class SqliteSink implements MirrorSink {
-  #copy: SqliteCopy | undefined;
+  #copy: SqliteConnection | undefined;
 
   constructor(
     readonly path: string,
@@ -48,7 +47,7 @@ class SqliteSink implements MirrorSink {
 
   async open(): Promise<string | undefined> {
     const driver = await this.loadDriver();
-    this.#copy ??= await whenFree(LOCK_WAIT_MS, () => new SqliteCopy(driver, this.path));
+    this.#copy ??= await retryWhileBusy(LOCK_WAIT_MS, () => new SqliteConnection(driver, this.path));
     return this.#copy.state;
   }
 
@@ -61,7 +60,7 @@ class SqliteSink implements MirrorSink {
   }
 
   async commit(batch: MirrorBatch): Promise<void> {
-    await whenFree(LOCK_WAIT_MS, () => this.#opened.commit(batch));
+    await retryWhileBusy(LOCK_WAIT_MS, () => this.#opened.commit(batch));
   }
 
   async close(): Promise<void> {
@@ -69,7 +68,7 @@ class SqliteSink implements MirrorSink {
     this.#copy = undefined;
   }
 
-  get #opened(): SqliteCopy {
-    return this.#copy ?? notOpen("sqliteSink");
+  get #opened(): SqliteConnection {
+    return this.#copy ?? throwNotOpen("sqliteSink");
   }
 }

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type ColumnType, type MirrorRecord, type MirrorResource, TABLES } from "../../../../src/mirror/tables.js";
+import { type ColumnType, type MirrorRecord, type MirrorResource, tableOf } from "../../../../src/mirror/tables.js";
 
 /** A lot as the service gives them. */
 export const lot = (recNo: number, changes: object = {}): MirrorRecord => ({
@@ -27,7 +27,7 @@ export const lot = (recNo: number, changes: object = {}): MirrorRecord => ({
 
 /** The record that a copy gives back: what was missing is null. */
 export function asRead(resource: MirrorResource, record: MirrorRecord): MirrorRecord {
-  const nulls = Object.fromEntries(Object.keys(TABLES[resource].columns).map((name) => [name, null]));
+  const nulls = Object.fromEntries(Object.keys(tableOf(resource).columns).map((name) => [name, null]));
   return { ...nulls, ...record };
 }
 
@@ -115,7 +115,7 @@ const anyName = () =>
 
 /** A record as it may come where answers are not validated: any field may be missing, null, or of another type. */
 export function anyRecord(resource: MirrorResource, key: number): fc.Arbitrary<MirrorRecord> {
-  const { columns, key: keyField } = TABLES[resource];
+  const { columns, key: keyField } = tableOf(resource);
   const documented = Object.entries(columns).map(([name, type]) => [
     name,
     fc.oneof({ weight: 6, arbitrary: ofType[type]() }, fc.constant(null), fc.constant(undefined), anyJson()),

@@ -1,5 +1,5 @@
+import { postgresSink } from "../../../../src/mirror/index.js";
 import type { MirrorSink } from "../../../../src/mirror/sink.js";
-import { postgresSink } from "../../../../src/mirror/sinks/index.js";
 import { ndjsonSinkWith } from "../../../../src/mirror/sinks/ndjson/ndjson-sink.js";
 import { nodeDriver, packageDriver } from "../../../../src/mirror/sinks/sqlite/driver.js";
 import { sqliteSinkWith } from "../../../../src/mirror/sinks/sqlite/sqlite-sink.js";
@@ -11,7 +11,7 @@ export type SinkSpec =
   | { kind: "postgres"; connectionString: string; schema: string };
 
 /** So short that the files are written anew every few commits. */
-const SMALL_JOURNAL = 100_000;
+const MIN_JOURNAL_BYTES = 100_000;
 
 /** A sink of its own on that copy. */
 export function sinkAt(spec: SinkSpec): MirrorSink {
@@ -19,7 +19,7 @@ export function sinkAt(spec: SinkSpec): MirrorSink {
     case "sqlite":
       return sqliteSinkWith({ path: spec.path }, spec.driver === "node" ? ownDriver : packageDriver);
     case "ndjson":
-      return ndjsonSinkWith({ directory: spec.directory }, SMALL_JOURNAL);
+      return ndjsonSinkWith({ directory: spec.directory }, MIN_JOURNAL_BYTES);
     case "postgres":
       return postgresSink({ connectionString: spec.connectionString, schema: spec.schema });
   }

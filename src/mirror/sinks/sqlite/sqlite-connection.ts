@@ -1,9 +1,8 @@
 import type { MirrorBatch } from "../../sink.js";
-import { type MirrorResource, TABLES } from "../../tables.js";
-import { otherMirror } from "../other-mirror.js";
-import { CopyTable } from "./copy-table.js";
+import { mapResources, type MirrorResource, tableOf } from "../../tables.js";
+import { otherMirrorError } from "../sink-errors.js";
 import type { SqliteDatabase, SqliteDriver, SqliteStatement } from "./driver.js";
-import { inTransaction } from "./transaction.js";
+import { SqliteTable } from "./sqlite-table.js";
 
 /** The table that holds one row: how far the mirror has come. */
 const CREATE_STATE =
@@ -13,8 +12,8 @@ const CREATE_STATE =
 const BUSY_TIMEOUT_MS = 50;
 
 /** A copy in a database that is open. */
-export class SqliteCopy {
-  readonly tables: Readonly<Record<MirrorResource, CopyTable>>;
+export class SqliteConnection {
+  readonly tables: Readonly<Record<MirrorResource, SqliteTable>>;
   readonly #path: string;
   readonly #database: SqliteDatabase;
   readonly #getState: SqliteStatement;
@@ -28,11 +27,7 @@ export class SqliteCopy {
       configure(database);
       this.tables = inTransaction(database, () => {
         database.exec(CREATE_STATE);
-        return {
-          items: new CopyTable(database, TABLES.items),
-          lots: new CopyTable(database, TABLES.lots),
-          stockLevels: new CopyTable(database, TABLES.stockLevels),
-        };
+        return mapResources((resource) => new SqliteTable(database, tableOf(resource)));
       });
       this.#getState = database.prepare("SELECT state FROM stocklot_state");
       this.#setState = database.prepare(
@@ -52,7 +47,7 @@ export class SqliteCopy {
   commit({ resource, upsert, remove, previousState, state }: MirrorBatch): void {
     const table = this.tables[resource];
     inTransaction(this.#database, () => {
-      if (this.state !== previousState) throw otherMirror(this.#path);
+      if (this.state !== previousState) throw otherMirrorError(this.#path);
       for (const record of upsert) table.put(record);
       for (const key of remove) table.drop(key);
       this.#setState.run(state);
@@ -74,3 +69,41 @@ function configure(database: SqliteDatabase): void {
   // Some file systems cannot have a log. Then each commit has to wait for the disk, as is the default.
   if (row?.journal_mode === "wal") database.exec("PRAGMA synchronous = NORMAL");
 }
+
+/** SQLite's code for: another connection holds the lock. Extended codes have it in their lowest byte. */
+const BUSY = 5;
+
+const RETRY_EVERY_MS = 25;
+
+/** All of it, or nothing. The write lock is taken first, so that what is read cannot change before the end. */
+export function inTransaction<T>(database: SqliteDatabase, act: () => T): T {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const result = act();
+    database.exec("COMMIT");
+    return result;
+  } catch (error) {
+    try {
+      database.exec("ROLLBACK");
+    } catch {
+      // SQLite has rolled back by itself, as it does when the disk is full.
+    }
+    throw error;
+  }
+}
+
+/** Tries again while another process writes, for so long. SQLite's own waiting would hold up the whole process. */
+export async function retryWhileBusy<T>(waitMs: number, act: () => T): Promise<T> {
+  const deadline = performance.now() + waitMs;
+  for (;;) {
+    try {
+      return act();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, RETRY_EVERY_MS));
+  }
+}
+
+const isBusy = (error: unknown) =>
+  error instanceof Error && "errcode" in error && typeof error.errcode === "number" && (error.errcode & 0xff) === BUSY;

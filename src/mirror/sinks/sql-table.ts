@@ -1,6 +1,6 @@
 import { ConfigurationError } from "../../errors/index.js";
 import type { ColumnType, Table } from "../tables.js";
-import { EXTRA } from "./row.js";
+import { EXTRA } from "./row-codec.js";
 
 /** The types that a database gives to columns. */
 export type TypeNames = Readonly<Record<ColumnType | typeof EXTRA, string>>;
@@ -37,9 +37,23 @@ export function missingColumns(table: Table, types: TypeNames, found: ReadonlyMa
   return missing;
 }
 
-/** For when a table is gone of which the saved state says that it is complete. */
-export const tableGone = (name: string) =>
-  new ConfigurationError(`mirror: the table "${name}" is gone; drop "stocklot_state" too, and the mirror begins anew`);
-
 /** A name as SQL spells it where letter case counts. */
-export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;
+
+/** How many keys are read at once. */
+export const KEY_BATCH_SIZE = 10_000;
+
+/** Less than any key. */
+const BEFORE_ALL = Number.MIN_SAFE_INTEGER - 1;
+
+/** All keys, read in ascending order: those that follow the last one of the batch before. */
+export async function* keysInBatches(
+  keysAfter: (last: number) => readonly number[] | Promise<readonly number[]>,
+): AsyncGenerator<readonly number[]> {
+  let last: number | undefined = BEFORE_ALL;
+  while (last !== undefined) {
+    const keys: readonly number[] = await keysAfter(last);
+    if (keys.length > 0) yield keys;
+    last = keys.at(-1);
+  }
+}

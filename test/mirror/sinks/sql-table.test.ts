@@ -1,10 +1,10 @@
 import { ConfigurationError } from "stocklot";
 import { describe, expect, it } from "vitest";
-import { columnTypes, missingColumns, type TypeNames } from "../../../src/mirror/sinks/schema-change.js";
-import { TABLES } from "../../../src/mirror/tables.js";
+import { columnTypes, missingColumns, type TypeNames } from "../../../src/mirror/sinks/sql-table.js";
+import { tableOf } from "../../../src/mirror/tables.js";
 
 const TYPES: TypeNames = { integer: "INTEGER", decimal: "REAL", text: "TEXT", boolean: "INTEGER", extra: "TEXT" };
-const table = TABLES.stockLevels;
+const table = tableOf("stockLevels");
 
 const changed = (change: (columns: Map<string, string>) => void) => {
   const columns = columnTypes(table, TYPES);

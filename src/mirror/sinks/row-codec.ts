@@ -1,5 +1,5 @@
 import type { ColumnType, MirrorRecord, Table } from "../tables.js";
-import { extraOf, fieldsOf } from "./extra.js";
+import { exactJson } from "./exact-json.js";
 
 /** The column for what no other column takes. */
 export const EXTRA = "extra";
@@ -78,15 +78,44 @@ function columnValue(type: ColumnType, value: unknown): ColumnValue | undefined 
 }
 
 /** Smaller ones are rounded to zero by `@photostructure/sqlite` 1.2. */
-const LEAST = Number.EPSILON;
+const SMALLEST_MAGNITUDE = Number.EPSILON;
 
 /** Neither too large nor too small for every driver. None tells a negative zero from a zero. */
 function plainNumber(value: unknown): number | undefined {
   if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
-  return Math.abs(value) >= LEAST || Object.is(value, 0) ? value : undefined;
+  return Math.abs(value) >= SMALLEST_MAGNITUDE || Object.is(value, 0) ? value : undefined;
 }
 
 function fieldValue(type: ColumnType, value: unknown): unknown {
   if (value === null || value === undefined || type === "text") return value ?? null;
   return type === "boolean" ? value === 1 || value === "t" : Number(value);
+}
+
+/** Neither PostgreSQL nor SQLite can make text of these, not even out of JSON; and what would look like one that was escaped. */
+const UNFIT = /[\0\p{Surrogate}]|\\(?=u[\da-f]{4})/gu;
+
+const ESCAPED = /\\u([\da-f]{4})/g;
+
+/**
+ * The JSON of the column `extra`, which databases can look into. A NUL in a text or a name, and half of a surrogate pair, are
+ * spelled `\u0000` and so on: a backslash and five characters.
+ */
+export const extraOf = (fields: object): string => exactJson(fields, escaped);
+
+/** The fields that `extra` was made of. */
+export function fieldsOf(extra: string): Record<string, unknown> {
+  // The backslash of an escape is escaped itself by JSON.
+  return extra.includes("\\\\u") ? JSON.parse(extra, unescapedWithin) : JSON.parse(extra);
+}
+
+const escaped = (text: string) =>
+  text.replace(UNFIT, (unfit) => `\\u${unfit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+const unescaped = (text: string) =>
+  text.replace(ESCAPED, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+
+function unescapedWithin(_: string, value: unknown): unknown {
+  if (typeof value === "string") return unescaped(value);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [unescaped(name), member]));
 }

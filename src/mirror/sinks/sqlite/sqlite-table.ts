@@ -1,7 +1,15 @@
 import type { MirrorRecord, Table } from "../../tables.js";
-import { KEYS_AT_ONCE, keysInBatches } from "../key-batch.js";
-import { EXTRA, RowCodec } from "../row.js";
-import { columnTypes, missingColumns, PRIMARY_KEY, quoted, type TypeNames, tableGone } from "../schema-change.js";
+import { EXTRA, RowCodec } from "../row-codec.js";
+import { tableMissingError } from "../sink-errors.js";
+import {
+  columnTypes,
+  KEY_BATCH_SIZE,
+  keysInBatches,
+  missingColumns,
+  PRIMARY_KEY,
+  quoteName,
+  type TypeNames,
+} from "../sql-table.js";
 import type { SqliteDatabase, SqliteStatement } from "./driver.js";
 
 /** `INTEGER PRIMARY KEY`, spelled so, is the row number of SQLite itself: no index besides. */
@@ -17,7 +25,7 @@ const TYPES: TypeNames = {
 const EXTRA_DEFAULT = " NOT NULL DEFAULT '{}'";
 
 /** The rows of one resource in an open database. */
-export class CopyTable {
+export class SqliteTable {
   readonly #key: string;
   readonly #codec: RowCodec;
   readonly #put: SqliteStatement;
@@ -30,9 +38,9 @@ export class CopyTable {
     const added = makeTable(database, table);
     this.#key = table.key;
     this.#codec = new RowCodec(table);
-    const name = quoted(table.name);
-    const key = quoted(table.key);
-    const columns = this.#codec.columns.map(quoted);
+    const name = quoteName(table.name);
+    const key = quoteName(table.key);
+    const columns = this.#codec.columns.map(quoteName);
     const updates = columns.filter((column) => column !== key).map((column) => `${column} = excluded.${column}`);
     // Not REPLACE: it would empty the columns that somebody added.
     this.#put = database.prepare(
@@ -41,7 +49,7 @@ export class CopyTable {
     this.#drop = database.prepare(`DELETE FROM ${name} WHERE ${key} = ?`);
     this.#read = database.prepare(`SELECT ${columns} FROM ${name} WHERE ${key} IN (SELECT value FROM json_each(?))`);
     this.#keysAfter = database.prepare(
-      `SELECT ${key} FROM ${name} WHERE ${key} > ? ORDER BY ${key} LIMIT ${KEYS_AT_ONCE}`,
+      `SELECT ${key} FROM ${name} WHERE ${key} > ? ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`,
     );
     if (added) this.#rewriteExtras(database, name, key);
   }
@@ -72,11 +80,11 @@ export class CopyTable {
 /** Whether columns were added to a table that was there. */
 function makeTable(database: SqliteDatabase, table: Table): boolean {
   const definition = new Map([...columnTypes(table, TYPES), [EXTRA, TYPES.extra + EXTRA_DEFAULT]]);
-  const column = (name: string) => `${quoted(name)} ${definition.get(name)}`;
-  const name = quoted(table.name);
+  const column = (name: string) => `${quoteName(name)} ${definition.get(name)}`;
+  const name = quoteName(table.name);
   const found = columnsFound(database, table);
   if (found.size === 0) {
-    if (database.prepare("SELECT id FROM stocklot_state").all().length > 0) throw tableGone(table.name);
+    if (database.prepare("SELECT id FROM stocklot_state").all().length > 0) throw tableMissingError(table.name);
     database.exec(`CREATE TABLE ${name} (${[...definition.keys()].map(column)})`);
     return false;
   }

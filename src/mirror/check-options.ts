@@ -1,0 +1,22 @@
+import type { z } from "zod";
+import { checkInput, inputIssues, plainWords } from "../core/check-input.js";
+import { isObject } from "../errors/field-of.js";
+import { ConfigurationError, type Issue } from "../errors/index.js";
+import { describeIssue } from "../errors/input-validation-error.js";
+import type { LazySchema } from "../schemas/field.js";
+
+/** Throws a `ConfigurationError` that names each option of `functionName` which the schema does not allow. */
+export function checkConfiguration(functionName: string, schema: z.ZodType, options: unknown = {}): void {
+  const result = schema.safeParse(options, { error: plainWords });
+  if (result.success) return;
+  const issues = inputIssues(result.error.issues, pathOf(options));
+  throw new ConfigurationError(`${functionName}: ${issues.map(describeIssue).join("; ")}`);
+}
+
+/** The same for the options of a method, with an `InputValidationError`. */
+export function checkMethodOptions(method: string, schema: LazySchema<z.ZodType>, options: unknown = {}): void {
+  checkInput(method, schema, options, pathOf(options));
+}
+
+/** An option is named by its own name; only what is no object at all is called `options`. */
+const pathOf = (options: unknown): Issue["path"] => (isObject(options) ? [] : ["options"]);

@@ -1,0 +1,47 @@
+import { BadRequestError, NotImplementedError, ServerError } from "../../errors/index.js";
+import type { ResourceState } from "../state.js";
+
+/** Whether a list honours `modifiedSince`, as far as it is known. */
+type ModifiedSinceSupport = ResourceState["modifiedSince"];
+
+/** More than clocks can differ by, and no date that a database cannot store. */
+const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1000;
+
+/** A list that can be counted: all records, or those modified since a moment. */
+export interface RecordCounter {
+  count(modifiedSince?: Date): Promise<number>;
+}
+
+/**
+ * Finds out whether a list of `total` records honours `modifiedSince`: it does if no record was modified after the next ten
+ * years, and all since 1970. An empty list shows nothing, nor does one that fails for such dates.
+ */
+export async function probeModifiedSince(
+  list: RecordCounter,
+  total: number,
+  now: number,
+): Promise<ModifiedSinceSupport> {
+  if (total === 0) return undefined;
+  try {
+    if ((await list.count(new Date(now + TEN_YEARS_MS))) > 0) return "ignored";
+    return (await list.count(new Date(0))) >= total ? "honoured" : undefined;
+  } catch (error) {
+    if (error instanceof BadRequestError || error instanceof NotImplementedError) return "ignored";
+    if (error instanceof ServerError) return undefined;
+    throw error;
+  }
+}
+
+/** True if increments are relied on or doubted and so are to be checked, or were given up and are to be tried `again`. */
+export function shouldVerify(support: ModifiedSinceSupport, again: boolean): boolean {
+  return support === "honoured" || support === "doubted" || (again && support === "incomplete");
+}
+
+/**
+ * The support after a check. A record that is removed between full pass and increment is missing for a good reason, so only
+ * the second failed check in a row gives increments up.
+ */
+export function supportAfterCheck(support: ModifiedSinceSupport, listsAllChanges: boolean): ModifiedSinceSupport {
+  if (listsAllChanges) return "honoured";
+  return support === "honoured" ? "doubted" : "incomplete";
+}

@@ -1,0 +1,44 @@
+import type { ResourceState } from "../state.js";
+
+/** A full pass that takes less may be repeated at once. */
+const SHORT_PASS_MS = 60_000;
+
+/** The largest share of the time that full passes out of turn may take. */
+const MAX_REPAIR_SHARE = 0.1;
+
+/** What the caller asks for. */
+export interface ScheduleOptions {
+  /** Everything is to be read. */
+  full: boolean;
+  fullPassEveryMs: number;
+  overlapMs: number;
+}
+
+/**
+ * What a run finds when it begins with a resource:
+ * - `new`: no scan of the whole list has begun
+ * - `interrupted`: the first scan was interrupted and resumes
+ * - `complete`: the whole list was read once
+ */
+export type CopyProgress = "new" | "interrupted" | "complete";
+
+export function progressOf({ lastFullPassAt, checkpoint }: ResourceState): CopyProgress {
+  if (lastFullPassAt !== undefined) return "complete";
+  return checkpoint === undefined ? "new" : "interrupted";
+}
+
+/** The watermark for an increment. `undefined` if there are none: the list must honour `modifiedSince`, and responses have a `Date` header. */
+export const watermarkOf = ({ modifiedSince, watermark }: ResourceState, { full }: ScheduleOptions) =>
+  full || modifiedSince !== "honoured" ? undefined : watermark;
+
+/** True if everything is to be read: it is time, or there are no increments. */
+export const isFullPassDue = (state: ResourceState, options: ScheduleOptions, now: number) =>
+  watermarkOf(state, options) === undefined || now - (state.lastFullPassAt ?? 0) >= options.fullPassEveryMs;
+
+/** The `modifiedSince` of an increment. */
+export const incrementStart = (watermark: number, { overlapMs }: ScheduleOptions) => new Date(watermark - overlapMs);
+
+/** True if a full pass may be made out of turn. A long one is not repeated again and again for a few records. */
+export function mayRepair({ lastFullPassAt = 0, lastFullPassMs = 0 }: ResourceState, now: number): boolean {
+  return lastFullPassMs < SHORT_PASS_MS || now - lastFullPassAt >= lastFullPassMs / MAX_REPAIR_SHARE;
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { ResponseValidationError } from "../../src/index.js";
+import { createMirror } from "../../src/mirror/index.js";
+import { LocalCopy } from "../../src/mirror/local-copy.js";
+import { MemorySink } from "../support/memory-sink.js";
+import { seededRandom } from "../unit/paging/changing-list.js";
+import { ChangingService } from "./support/changing-service.js";
+
+/** An array in an array, and so on, this many levels deep. */
+function nestedArray(levels: number): unknown[] {
+  let value: unknown[] = [];
+  for (let level = 1; level < levels; level += 1) value = [value];
+  return value;
+}
+
+/** The same as an object in an object. */
+function nestedObject(levels: number): object {
+  let value = {};
+  for (let level = 1; level < levels; level += 1) value = { in: value };
+  return value;
+}
+
+function setUp() {
+  const service = new ChangingService(seededRandom(1));
+  service.addItem();
+  const sink = new MemorySink();
+  const mirror = createMirror({
+    client: service.client({ responseValidation: "off" }),
+    sink,
+    resources: ["items"],
+    onEvent: () => {},
+  });
+  return { service, sink, mirror };
+}
+
+describe.each([
+  ["array", nestedArray],
+  ["object", nestedObject],
+] as const)("a record with a nested %s", (_, nested) => {
+  it("is copied and compared", async () => {
+    const { service, sink, mirror } = setUp();
+    for (const levels of [50, 51, 90]) {
+      service.changeItem({ extra: nested(levels) });
+      await mirror.run();
+      expect(sink.all("items")).toEqual(service.records("items"));
+    }
+  });
+
+  it.each([1_000, 3_000])("of %d levels ends the run with an error that names it", async (levels) => {
+    const { service, sink, mirror } = setUp();
+    await mirror.run();
+    const before = sink.all("items");
+    service.changeItem({ extra: nested(levels) });
+    const run = mirror.run();
+    await expect(run).rejects.toBeInstanceOf(ResponseValidationError);
+    await expect(run).rejects.toThrow("nested");
+    expect(sink.all("items")).toEqual(before);
+    service.changeItem({ extra: undefined });
+    await mirror.run();
+    expect(sink.all("items")).toEqual(service.records("items"));
+  });
+});
+
+it.each([
+  ["array", nestedArray],
+  ["object", nestedObject],
+] as const)("a nested %s is written up to 500 levels, and refused from there on", async (_, nested) => {
+  const sink = new MemorySink();
+  const copy = await LocalCopy.open(sink, () => {});
+  const level = { partNo: 7, available: 1, inStock: 2, onOrder: 3, onHold: 0, committed: 1, packed: 0, aSN: 9 };
+  const record = (levels: number) => Object.assign({ ...level }, { extra: nested(levels) });
+  await copy.write("stockLevels", [record(500)]);
+  await copy.write("stockLevels", [record(499)]);
+  const written = sink.all("stockLevels");
+  for (const levels of [501, 1_000_000]) {
+    const refused = copy.write("stockLevels", [record(levels)]);
+    await expect(refused).rejects.toBeInstanceOf(ResponseValidationError);
+    await expect(refused).rejects.toThrow("the record of stockLevels with partNo 7 is nested deeper than 500 levels");
+  }
+  expect(sink.all("stockLevels")).toEqual(written);
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import { ConfigurationError } from "../../src/index.js";
+import { formatState, parseState } from "../../src/mirror/state.js";
+
+/** As version 0.1.0 saved it. */
+const SAVED = JSON.stringify({
+  version: 1,
+  resources: {
+    items: { count: 3, total: 3, lastFullPassAt: 5, lastFullPassMs: 1.5, modifiedSince: "honoured", mark: 1_700 },
+    lots: { count: 250, stale: true, checkpoint: { list: "/Inventory", end: 250, keys: [1, 2] }, mark: 1_800 },
+  },
+  untold: {
+    resource: "lots",
+    notices: [
+      { type: "added", key: 1 },
+      { type: "changed", key: 2, changes: [{ field: "units", before: 1, after: 2 }, { field: "new" }] },
+      { type: "removed", key: 3, record: { recNo: 3 } },
+    ],
+  },
+});
+
+describe("a saved state", () => {
+  it("of version 0.1 is read in full", () => {
+    const { resources, pendingEvents } = parseState(SAVED);
+    expect(resources.items).toMatchObject({ count: 3, watermark: 1_700, modifiedSince: "honoured" });
+    expect(resources.lots).toMatchObject({ count: 250, watermark: 1_800, stale: true });
+    expect(resources.lots?.checkpoint).toEqual({ list: "/Inventory", end: 250, keys: [1, 2] });
+    expect(pendingEvents?.resource).toBe("lots");
+    expect(pendingEvents?.events.map(({ type, key }) => `${type} ${key}`)).toEqual([
+      "added 1",
+      "changed 2",
+      "removed 3",
+    ]);
+  });
+
+  it("is written so that version 0.1 can read it", () => {
+    expect(JSON.parse(formatState(parseState(SAVED)))).toEqual(JSON.parse(SAVED));
+    expect(JSON.parse(formatState(parseState(undefined)))).toEqual({ version: 1, resources: {} });
+  });
+
+  it.each([
+    "",
+    "{",
+    "[]",
+    '{"version":0}',
+    '{"version":2,"resources":{}}',
+    '{"version":1,"resources":{"lots":{}}}',
+  ])("%j is refused", (saved) => {
+    expect(() => parseState(saved)).toThrow(ConfigurationError);
+    expect(() => parseState(saved)).toThrow("another version");
+  });
+});
