@@ -11,9 +11,15 @@ export const FIRST_PART_NO = 1001;
 const ITEM_STREAM = 0x17e5;
 const DAY_MS = 86_400_000;
 
+/** What README and the guides call by its SKU: the first generated item, whatever the seed. */
+const GUIDE_ITEM = { shortID: "BOLT-M8", description: "Hex bolt M8x40, zinc plated", discontinued: false };
+
 /** Items `0` to `count - 1` of a seed. */
 export function generateItems(seed: number, count: number): Item[] {
-  return Array.from({ length: count }, (_, index) => generateItem(seed, index));
+  return Array.from({ length: count }, (_, index) => ({
+    ...generateItem(seed, index),
+    ...(index === 0 && GUIDE_ITEM),
+  }));
 }
 
 /** One in ten has an alternate part number, as a supplier would print it on the box. */

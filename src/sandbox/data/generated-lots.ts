@@ -36,13 +36,17 @@ export function generatedLots(
 
   const draw = (recNo: number, random: Random): Drawn => {
     const index = recNo - FIRST_REC_NO;
+    // The first lots are stock of the first item, one in each warehouse: examples can rely on it.
+    const inWarehouse = warehouses[index];
     // Squared, so that a few items have many lots and many have few, and so for the warehouses.
-    const item = items[Math.floor(random() ** 2 * items.length)] ?? items[0];
-    const warehouse = warehouses[Math.floor(random() ** 1.5 * warehouses.length)] ?? warehouses[0];
+    const drawnItem = items[Math.floor(random() ** 2 * items.length)] ?? items[0];
+    const drawnWarehouse = warehouses[Math.floor(random() ** 1.5 * warehouses.length)] ?? warehouses[0];
+    const item = inWarehouse ? items[0] : drawnItem;
+    const warehouse = inWarehouse ?? drawnWarehouse;
     const receivedAt = HISTORY_START_MS + Math.floor((index * stepMs) / 1000) * 1000;
-    const shipped = chance(random, 0.3);
+    const shipped = chance(random, 0.3) && !inWarehouse;
     const shippedAt = shipped ? receivedAt + whole(random, 1, 90 * 86_400) * 1000 : undefined;
-    const active = !chance(random, 0.01);
+    const active = !chance(random, 0.01) || inWarehouse !== undefined;
     const open = active && !shipped;
     return {
       item,
@@ -54,7 +58,7 @@ export function generatedLots(
       modifiedAt: shippedAt ?? receivedAt + whole(random, 0, 7 * DAY_MS),
       active,
       open,
-      hold: open && chance(random, 0.05),
+      hold: open && chance(random, 0.05) && !inWarehouse,
       units: shipped ? 0 : quantity(random, PLACES.get(item.uOM) ?? 0),
     };
   };
