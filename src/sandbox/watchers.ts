@@ -12,21 +12,29 @@ export interface Watcher {
 export class Watchers {
   private readonly watchers = new Set<Watcher>();
 
-  /** Gives a function that ends the watching. */
+  /** Returns a function that removes the watcher. */
   add(watcher: Watcher): () => void {
     this.watchers.add(watcher);
     return () => this.watchers.delete(watcher);
   }
 
   request(entry: LoggedRequest): void {
-    for (const watcher of this.watchers) watcher.request?.(entry);
+    for (const watcher of this.watchers) guarded(() => watcher.request?.(entry));
   }
 
   transaction(transaction: Transaction): void {
-    for (const watcher of this.watchers) watcher.transaction?.(transaction);
+    for (const watcher of this.watchers) guarded(() => watcher.transaction?.(transaction));
   }
 
   reset(): void {
-    for (const watcher of this.watchers) watcher.reset?.();
+    for (const watcher of this.watchers) guarded(() => watcher.reset?.());
   }
+}
+
+/** A listener that throws or rejects must not change a response, but its author must learn of it. */
+function guarded(notify: () => unknown): void {
+  new Promise((resolve) => resolve(notify())).catch((error: unknown) => {
+    const message = error instanceof Error ? error.message : String(error);
+    process.emitWarning(`A listener of the sandbox failed: ${message}`);
+  });
 }
