@@ -1,8 +1,9 @@
+import { inspect } from "node:util";
 import { createFetchDoor, type SandboxFetch } from "./doors/fetch-door.js";
 import { type ListenOptions, listen, type SandboxServer } from "./doors/listen.js";
 import type { FaultRule } from "./faults/rule.js";
 import { BASE_PATH } from "./http/incoming.js";
-import type { SandboxOptions } from "./options.js";
+import type { SandboxClient, SandboxOptions } from "./options.js";
 import type { LoggedRequest } from "./request-log.js";
 import { Service } from "./service.js";
 import { settingsFrom } from "./settings.js";
@@ -31,7 +32,10 @@ export interface Sandbox {
   addFault(rule: FaultRule): void;
   /** Removes all rules, those of the options included. */
   clearFaults(): void;
-  /** Calls the listener for each request once it has been answered. Gives a function that ends this. */
+  /**
+   * Calls the listener for each request once its response is known. Returns a function that removes the listener. One
+   * that throws or rejects changes nothing else: Node prints a warning.
+   */
   onRequest(listener: (request: LoggedRequest) => void): () => void;
   /** Moves the sandbox's clock forward by so many milliseconds, on top of `now`. */
   advance(milliseconds: number): void;
@@ -45,10 +49,9 @@ export interface Sandbox {
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
   const settings = settingsFrom(options);
   const service = new Service(settings);
-  const { clientId, clientSecret } = settings.clients[0];
   return {
     baseUrl: ORIGIN + BASE_PATH,
-    credentials: { clientId, clientSecret },
+    credentials: credentialsOf(settings.clients[0]),
     fetch: createFetchDoor(service),
     requests: service.log.entries,
     listen: (listenOptions) => listen(service, listenOptions),
@@ -59,4 +62,17 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
     revokeTokens: () => service.gate.tokens.revokeAll(),
     reset: () => service.reset(),
   };
+}
+
+/** Can be spread like a plain object; `console.log` and `util.inspect` do not show the secret. */
+function credentialsOf({ clientId, clientSecret }: SandboxClient): Sandbox["credentials"] {
+  const credentials = {
+    clientId,
+    get clientSecret() {
+      return clientSecret;
+    },
+  };
+  return Object.defineProperty(credentials, inspect.custom, {
+    value: () => ({ clientId, clientSecret: "[redacted]" }),
+  });
 }

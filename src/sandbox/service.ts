@@ -8,7 +8,7 @@ import { httpDate } from "./http/date.js";
 import { type Incoming, relativePath, splitTarget } from "./http/incoming.js";
 import { nothing, type Reply } from "./http/reply.js";
 import { mulberry32, type Random } from "./random.js";
-import { type LoggedRequest, loggableBody, RequestLog } from "./request-log.js";
+import { type LoggedRequest, loggableBody, loggableQuery, RequestLog } from "./request-log.js";
 import type { Settings } from "./settings.js";
 import { createState, type State } from "./store/state.js";
 import { pause } from "./timing.js";
@@ -92,7 +92,7 @@ export class Service {
     const entry: LoggedRequest = {
       method: request.method,
       path,
-      query: Object.fromEntries(query),
+      query: loggableQuery(query),
       body: loggableBody(request.header("content-type"), request.body),
       status: null,
       clientId: undefined,

@@ -35,7 +35,7 @@ function furthest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
 const ANOTHER_KIND: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "custom"]);
 
 function messageFor(issue: RawIssue): string {
-  const given = inspect(issue.input, { depth: 0, maxStringLength: 40 });
+  const given = shown(issue);
   switch (issue.code) {
     case "invalid_type":
       return `must be ${NOUNS.get(issue.expected) ?? issue.expected}, not ${given}`;
@@ -48,6 +48,13 @@ function messageFor(issue: RawIssue): string {
     default:
       return "has a value that makes no sense";
   }
+}
+
+/** The value in short. Within `clients` only its type, since it may be a secret. */
+function shown({ input, path }: RawIssue): string {
+  if (input === undefined || input === null) return String(input);
+  if (typeof input === "object") return Array.isArray(input) ? "an array" : "an object";
+  return path?.[0] === "clients" ? `a ${typeof input}` : inspect(input, { maxStringLength: 40 });
 }
 
 const NOUNS: ReadonlyMap<string, string> = new Map([
