@@ -1,3 +1,4 @@
+import { get } from "node:http";
 import { createSandbox, type Sandbox, type SandboxServer } from "stocklot/sandbox";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import document from "../../openapi.json" with { type: "json" };
@@ -90,5 +91,53 @@ describe.skipIf(whyNoBrowser("The tests of the sandbox's page"))("the page of th
     expect(sandbox.requests).toHaveLength(0);
     await server.close();
     await page.getByText("not connected").waitFor();
+  });
+});
+
+describe("the page over HTTP", () => {
+  let server: SandboxServer | undefined;
+  afterEach(() => server?.close());
+
+  /** Status of a GET with that `Host`. */
+  const statusFor = (host: string | undefined, path: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const headers = host === undefined ? {} : { host };
+      const target = { host: "127.0.0.1", port: server?.port, path, headers, setHost: false };
+      get(target, (response) => {
+        resolve(response.statusCode);
+        response.destroy();
+      }).on("error", reject);
+    });
+
+  it.each(["/", "/events", "/openapi.json"])("%s is served under loopback names alone", async (path) => {
+    server = await createSandbox().listen({ page: true });
+    for (const host of ["127.0.0.1", "localhost", "LOCALHOST:8080", "app.localhost:1", "[::1]:9", "127.8.9.10:4010"]) {
+      expect(await statusFor(host, path), host).toBe(200);
+    }
+    for (const host of [
+      "evil.example",
+      "evil.example:4010",
+      "127.0.0.1.evil.example",
+      "localhost.evil.example",
+      "1.2.3.4",
+      "",
+      "[",
+      "a@127.0.0.1",
+    ]) {
+      expect(await statusFor(host, path), host).toBe(403);
+    }
+  });
+
+  it("is served under the address that it listens on", async () => {
+    server = await createSandbox().listen({ page: true, host: "0.0.0.0" });
+    expect(await statusFor("192.168.1.5:4010", "/")).toBe(200);
+    expect(await statusFor("[2001:db8::1]:4010", "/")).toBe(200);
+    expect(await statusFor("evil.example", "/")).toBe(403);
+  });
+
+  it("leaves requests of the service alone: a container is reached by its name", async () => {
+    server = await createSandbox().listen({ page: true });
+    expect(await statusFor("sandbox:4010", "/api/v1/Item")).toBe(401);
+    expect(await statusFor("sandbox:4010", "/favicon.ico")).toBe(403);
   });
 });

@@ -12,7 +12,10 @@ export interface ListenOptions {
   port?: number;
   /** Address to listen on. @default "127.0.0.1" */
   host?: string;
-  /** Serve a web page at `/` that shows stock, requests and transactions live. @default false */
+  /**
+   * Serve a web page at `/` that shows stock, requests and transactions live, to browsers that reach it as localhost or
+   * under the address of `host`; the service itself is served under any name. @default false
+   */
   page?: boolean;
 }
 
@@ -31,7 +34,7 @@ export function listen(
   service: Service,
   { port = 0, host = "127.0.0.1", page = false }: ListenOptions = {},
 ): Promise<SandboxServer> {
-  const site = page ? new Site(service) : undefined;
+  const site = page ? new Site(service, host) : undefined;
   const server = createServer((request, response) => {
     if (site?.serves(request)) return site.serve(request, response);
     serve(service, request, response).catch(() => response.destroy());

@@ -4,6 +4,7 @@ import { BASE_PATH } from "../http/incoming.js";
 import type { Service } from "../service.js";
 import type { Transaction } from "../transactions.js";
 import { Feed } from "./feed.js";
+import { mayShowPage } from "./host.js";
 import { PAGE } from "./markup.js";
 import { snapshotOf } from "./snapshot.js";
 
@@ -18,6 +19,10 @@ const PAGE_HEADERS = {
 
 const JSON_HEADERS = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
 
+const TEXT_HEADERS = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
+
+const FOREIGN_HOST = "The page is only served under localhost or the address that the sandbox listens on (--host).\n";
+
 /** The OpenAPI document, with this sandbox as its server. */
 const openApi = () => JSON.stringify({ ...document, servers: [{ url: BASE_PATH, description: "This sandbox." }] });
 
@@ -31,7 +36,11 @@ export class Site {
   private readonly feed: Feed;
   private readonly stopWatching: () => void;
 
-  constructor(service: Service) {
+  /** @param host the address that the server listens on */
+  constructor(
+    service: Service,
+    private readonly host: string,
+  ) {
     this.feed = new Feed(() => snapshotOf(service, this.transactions));
     this.stopWatching = service.watchers.add({
       request: () => this.feed.changed(),
@@ -51,8 +60,9 @@ export class Site {
     return method === "GET" && PATHS.has(url);
   }
 
-  serve({ url }: IncomingMessage, response: ServerResponse): void {
-    if (url === "/events") this.feed.join(response);
+  serve({ url, headers }: IncomingMessage, response: ServerResponse): void {
+    if (!mayShowPage(headers.host, this.host)) response.writeHead(403, TEXT_HEADERS).end(FOREIGN_HOST);
+    else if (url === "/events") this.feed.join(response);
     else if (url === "/") response.writeHead(200, PAGE_HEADERS).end(PAGE);
     else if (url === "/openapi.json") response.writeHead(200, JSON_HEADERS).end(openApi());
     else response.writeHead(204).end();
