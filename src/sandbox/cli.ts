@@ -14,7 +14,7 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     command = commandFrom(args);
   } catch (error) {
-    return fail(2, `${messageOf(error)}\nTry stocklot-sandbox --help.`);
+    return fail(2, `${messageOf(error)}\nTry --help.`);
   }
   if (command.kind === "help") return say(USAGE);
   if (command.kind === "version") return say(packageVersion());

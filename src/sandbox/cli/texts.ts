@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Sandbox } from "../create-sandbox.js";
 import { DEFAULT_PORT } from "./arguments.js";
 
-export const USAGE = `Usage: stocklot-sandbox [options]
+export const USAGE = `Usage: npx -p stocklot stocklot-sandbox [options]
 
 Serves the Inventory and Item Catalog Service from memory, with a web page at /.
 
