@@ -1,5 +1,5 @@
-/** The sandbox's time: what the caller's `now` says, plus whatever {@link Clock.advance} added. */
-export interface Clock {
+/** The sandbox's time: what the caller's `now` says, plus whatever {@link SandboxClock.advance} added. */
+export interface SandboxClock {
   /** Milliseconds since the epoch. */
   now(): number;
   advance(milliseconds: number): void;
@@ -7,7 +7,7 @@ export interface Clock {
   reset(): void;
 }
 
-export function createClock(source: () => number): Clock {
+export function createSandboxClock(source: () => number): SandboxClock {
   let offset = 0;
   return {
     now: () => source() + offset,

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { createFetchDoor, type SandboxFetch } from "./doors/fetch-door.js";
+import { createFetchAdapter, type SandboxFetch } from "./doors/fetch-door.js";
 import { type ListenOptions, listen, type SandboxServer } from "./doors/listen.js";
 import type { FaultRule } from "./faults/rule.js";
 import { BASE_PATH } from "./http/incoming.js";
@@ -52,14 +52,14 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
   return {
     baseUrl: ORIGIN + BASE_PATH,
     credentials: credentialsOf(settings.clients[0]),
-    fetch: createFetchDoor(service),
+    fetch: createFetchAdapter(service),
     requests: service.log.entries,
     listen: (listenOptions) => listen(service, listenOptions),
     addFault: (rule) => service.faults.add(rule),
     clearFaults: () => service.faults.clear(),
-    onRequest: (listener) => service.watchers.add({ request: listener }),
+    onRequest: (listener) => service.listeners.add({ request: listener }),
     advance: (milliseconds) => service.clock.advance(milliseconds),
-    revokeTokens: () => service.gate.tokens.revokeAll(),
+    revokeTokens: () => service.access.tokens.revokeAll(),
     reset: () => service.reset(),
   };
 }

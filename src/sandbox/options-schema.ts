@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { integer, lazy } from "../schemas/field.js";
-import { callable, countOrInfinity, milliseconds, name, wholeFrom } from "./checks/fields.js";
-import { ownItemSchema, ownLotSchema, ownStockLevelSchema } from "./data/record-schemas.js";
+import { callable, countOrInfinity, integerFrom, milliseconds, nonBlankString } from "./checks/fields.js";
+import { userItemSchema, userLotSchema, userStockLevelSchema } from "./data/record-schemas.js";
 import { faultRuleSchema } from "./faults/rule-schema.js";
 import type { SandboxOptions } from "./options.js";
 
@@ -11,10 +11,10 @@ export const optionsSchema = lazy(() =>
     .strictObject({
       clients: z.array(clientSchema()).nonempty("must not be empty"),
       warehouses: z.array(z.strictObject({ wID: integer(), name: z.string() })).nonempty("must not be empty"),
-      items: countOr(ownItemSchema()),
-      lots: countOr(ownLotSchema()),
+      items: countOr(userItemSchema()),
+      lots: countOr(userLotSchema()),
       aliases: z.record(z.string(), z.string()),
-      stockLevels: z.array(ownStockLevelSchema()),
+      stockLevels: z.array(userStockLevelSchema()),
       seed: integer(),
       rateLimit: z.union([z.literal(false), rateLimitSchema()], { error: "must be an object or false" }),
       tokenTtlSeconds: z.number().positive(),
@@ -49,8 +49,8 @@ export const optionsSchema = lazy(() =>
 
 function clientSchema() {
   return z.strictObject({
-    clientId: name(),
-    clientSecret: name(),
+    clientId: nonBlankString(),
+    clientSecret: nonBlankString(),
     warehouses: z.array(integer()).optional(),
     permissions: z.array(integer()).optional(),
     readOnly: z.boolean().optional(),
@@ -60,7 +60,7 @@ function clientSchema() {
 function rateLimitSchema() {
   return z
     .strictObject({
-      requests: wholeFrom(1),
+      requests: integerFrom(1),
       intervalMs: z.number().positive(),
       window: z.enum(["sliding", "fixed"]),
       per: z.enum(["client", "address"]),
@@ -75,7 +75,7 @@ function rangeSchema() {
 }
 
 function countOr(record: z.ZodType) {
-  return z.union([wholeFrom(0), z.array(record)], { error: "must be a whole number or an array" });
+  return z.union([integerFrom(0), z.array(record)], { error: "must be a whole number or an array" });
 }
 
 function transactionForm() {

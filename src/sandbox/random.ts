@@ -13,19 +13,19 @@ export function mulberry32(seed: number): Random {
 }
 
 /** A seed of its own for each record, so that record 999 999 can be made without making those before it. */
-export function seedFor(seed: number, index: number): number {
+export function deriveSeed(seed: number, index: number): number {
   let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35);
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x7feb352d);
   return mixed ^ (mixed >>> 15);
 }
 
 /** A whole number from `min` to `max`, both included. */
-export function whole(random: Random, min: number, max: number): number {
+export function integerBetween(random: Random, min: number, max: number): number {
   return min + Math.floor(random() * (max - min + 1));
 }
 
 /** One of the choices, which must not be empty. */
-export function pick<T>(random: Random, choices: readonly [T, ...T[]]): T {
+export function pickOne<T>(random: Random, choices: readonly [T, ...T[]]): T {
   return choices[Math.floor(random() * choices.length)] ?? choices[0];
 }
 

@@ -1,6 +1,6 @@
-import { demandShape } from "./checks/demand-shape.js";
-import { demandUnique } from "./checks/demand-unique.js";
-import { defined } from "./defined.js";
+import { assertOptions } from "./checks/demand-shape.js";
+import { assertUnique } from "./checks/demand-unique.js";
+import { withoutUndefined } from "./defined.js";
 import type {
   SandboxClient,
   SandboxItem,
@@ -47,21 +47,22 @@ const DEFAULT_RATE_LIMIT: Required<SandboxRateLimit> = {
 
 /** Fills in the defaults. Throws a `TypeError` for an option that does not exist or cannot be meant. */
 export function settingsFrom(options: SandboxOptions): Settings {
-  demandShape(optionsSchema(), options, "sandbox option");
+  assertOptions(optionsSchema(), options, "sandbox option");
   const { items, lots, ...rest } = options;
-  const clients = atLeastOne(options.clients ?? [], DEFAULT_CLIENT);
-  const warehouses = atLeastOne(options.warehouses ?? impliedWarehouses(options), DEFAULT_WAREHOUSES[0]);
-  demandUnique("clients", "clientId", clients);
-  demandUnique("warehouses", "wID", warehouses);
-  demandScopesExist(clients, warehouses);
+  const clients = nonEmpty(options.clients ?? [], DEFAULT_CLIENT);
+  const warehouses = nonEmpty(options.warehouses ?? impliedWarehouses(options), DEFAULT_WAREHOUSES[0]);
+  assertUnique("clients", "clientId", clients);
+  assertUnique("warehouses", "wID", warehouses);
+  assertScopesExist(clients, warehouses);
   return {
     ...DEFAULTS,
-    ...defined(rest),
+    ...withoutUndefined(rest),
     clients,
     warehouses,
     items: items ?? (Array.isArray(lots) ? 0 : DEFAULT_ITEMS),
     lots: lots ?? (Array.isArray(items) ? 0 : DEFAULT_LOTS),
-    rateLimit: options.rateLimit === false ? false : { ...DEFAULT_RATE_LIMIT, ...defined(options.rateLimit ?? {}) },
+    rateLimit:
+      options.rateLimit === false ? false : { ...DEFAULT_RATE_LIMIT, ...withoutUndefined(options.rateLimit ?? {}) },
     latencyMs: rangeOf(options.latencyMs ?? 0),
     aliases: options.aliases,
     stockLevels: options.stockLevels,
@@ -99,22 +100,22 @@ const DEFAULTS = {
 function impliedWarehouses({ lots, clients = [], stockLevels = [] }: SandboxOptions): SandboxWarehouse[] {
   const names = new Map(DEFAULT_WAREHOUSES.map(({ wID, name }) => [wID, name]));
   for (const { wID, warehouse } of Array.isArray(lots) ? lots : []) {
-    if (wID !== undefined) names.set(wID, warehouse ?? names.get(wID) ?? nameless(wID));
+    if (wID !== undefined) names.set(wID, warehouse ?? names.get(wID) ?? unnamedWarehouse(wID));
   }
   for (const wID of [...clients.flatMap((client) => client.warehouses ?? []), ...stockLevels.map(({ wid }) => wid)]) {
-    if (wID !== undefined && !names.has(wID)) names.set(wID, nameless(wID));
+    if (wID !== undefined && !names.has(wID)) names.set(wID, unnamedWarehouse(wID));
   }
   return [...names].map(([wID, name]) => ({ wID, name }));
 }
 
-const nameless = (wID: number) => `Warehouse ${wID}`;
+const unnamedWarehouse = (wID: number) => `Warehouse ${wID}`;
 
 /** The list, whose first entry the type then knows of; that it has one has been checked. */
-function atLeastOne<T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] {
+function nonEmpty<T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] {
   return first === undefined ? [fallback] : [first, ...others];
 }
 
-function demandScopesExist(clients: readonly SandboxClient[], warehouses: readonly SandboxWarehouse[]): void {
+function assertScopesExist(clients: readonly SandboxClient[], warehouses: readonly SandboxWarehouse[]): void {
   const known = new Set(warehouses.map(({ wID }) => wID));
   for (const { clientId, warehouses: scope = [] } of clients) {
     const unknown = scope.find((wID) => !known.has(wID));

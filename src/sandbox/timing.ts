@@ -1,5 +1,5 @@
 /** Waits, in a way that ends at once when the signal fires; resolves then as well. No timer for zero. */
-export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (milliseconds <= 0 || signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const done = () => {

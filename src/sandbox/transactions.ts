@@ -13,4 +13,4 @@ export interface Transaction {
   readonly recNo: number;
 }
 
-export type Announce = (transaction: Transaction) => void;
+export type EmitTransaction = (transaction: Transaction) => void;

@@ -2,32 +2,32 @@ import type { LoggedRequest } from "./request-log.js";
 import type { Transaction } from "./transactions.js";
 
 /** Whoever wants to see what happens as it happens: the command's log and the page. */
-export interface Watcher {
+export interface SandboxListener {
   request?(entry: LoggedRequest): void;
   transaction?(transaction: Transaction): void;
   /** The sandbox is back at its beginning. */
   reset?(): void;
 }
 
-export class Watchers {
-  private readonly watchers = new Set<Watcher>();
+export class SandboxListeners {
+  private readonly listeners = new Set<SandboxListener>();
 
   /** Returns a function that removes the watcher. */
-  add(watcher: Watcher): () => void {
-    this.watchers.add(watcher);
-    return () => this.watchers.delete(watcher);
+  add(watcher: SandboxListener): () => void {
+    this.listeners.add(watcher);
+    return () => this.listeners.delete(watcher);
   }
 
   request(entry: LoggedRequest): void {
-    for (const watcher of this.watchers) guarded(() => watcher.request?.(entry));
+    for (const watcher of this.listeners) guarded(() => watcher.request?.(entry));
   }
 
   transaction(transaction: Transaction): void {
-    for (const watcher of this.watchers) guarded(() => watcher.transaction?.(transaction));
+    for (const watcher of this.listeners) guarded(() => watcher.transaction?.(transaction));
   }
 
   reset(): void {
-    for (const watcher of this.watchers) guarded(() => watcher.reset?.());
+    for (const watcher of this.listeners) guarded(() => watcher.reset?.());
   }
 }
 

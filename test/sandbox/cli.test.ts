@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
-import { commandFrom } from "../../src/sandbox/cli/arguments.js";
+import { parseCommand } from "../../src/sandbox/cli/arguments.js";
 import { requestLine } from "../../src/sandbox/cli/request-line.js";
 import { Caller } from "./support/caller.js";
 
@@ -118,7 +118,7 @@ describe("stocklot-sandbox", () => {
 
 describe("its arguments", () => {
   const options = (...args: string[]) => {
-    const command = commandFrom(args);
+    const command = parseCommand(args);
     return command.kind === "serve" ? command.options : undefined;
   };
 
@@ -152,7 +152,7 @@ describe("its arguments", () => {
     [["--fault", "slow delay=soon"], /is not name=number/],
     [["serve"], /serve/],
   ])("refuse %j", (args, message) => {
-    expect(() => commandFrom(args)).toThrow(message);
+    expect(() => parseCommand(args)).toThrow(message);
   });
 });
 

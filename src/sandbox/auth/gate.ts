@@ -1,14 +1,14 @@
 import { formFields } from "../http/body.js";
-import type { Incoming } from "../http/incoming.js";
+import type { SandboxRequest } from "../http/incoming.js";
 import { insufficientPermissions, readOnlyAccount, unauthorized } from "../http/refusal.js";
-import { json, type Reply } from "../http/reply.js";
+import { jsonResponse, type SandboxResponse } from "../http/reply.js";
 import type { SandboxClient } from "../options.js";
 import type { Settings } from "../settings.js";
-import { type RateReading, RateWindow, rateLimitMessage } from "./rate-window.js";
-import { bearerToken, TokenDesk } from "./token-desk.js";
+import { type RateUsage, RateWindow, rateLimitMessage } from "./rate-window.js";
+import { bearerToken, TokenIssuer } from "./token-desk.js";
 
 /** Who a request comes from, as far as it tells. */
-export interface Caller {
+export interface Identity {
   readonly client: SandboxClient | undefined;
   /** Whether the client has proved itself with a token that is still good. */
   readonly authenticated: boolean;
@@ -17,46 +17,46 @@ export interface Caller {
 }
 
 /** Everything a request has to pass before an endpoint sees it. */
-export class Gate {
-  readonly tokens: TokenDesk;
-  private readonly window: RateWindow | undefined;
+export class AccessControl {
+  readonly tokens: TokenIssuer;
+  private readonly rateWindow: RateWindow | undefined;
 
   constructor(private readonly settings: Settings) {
-    this.tokens = new TokenDesk(settings.clients, settings.tokenTtlSeconds * 1000);
-    this.window = settings.rateLimit ? new RateWindow(settings.rateLimit) : undefined;
+    this.tokens = new TokenIssuer(settings.clients, settings.tokenTtlSeconds * 1000);
+    this.rateWindow = settings.rateLimit ? new RateWindow(settings.rateLimit) : undefined;
   }
 
-  identify(request: Incoming, path: string, now: number): Caller {
+  identify(request: SandboxRequest, path: string, now: number): Identity {
     const wantsToken = path === "/Token" && request.method === "POST";
     const token = wantsToken ? undefined : bearerToken(request.header("authorization"));
-    const holder = token === undefined ? undefined : this.tokens.holder(token, now);
-    const client = wantsToken ? this.claimed(request) : holder?.client;
+    const holder = token === undefined ? undefined : this.tokens.lookUp(token, now);
+    const client = wantsToken ? this.claimedClient(request) : holder?.client;
     const byAddress = this.settings.rateLimit && this.settings.rateLimit.per === "address";
     const rateKey = client && !byAddress ? client.clientId : `address ${request.address}`;
     return { client, authenticated: holder !== undefined && !holder.expired, rateKey };
   }
 
   /** Counts the request; gives the answer 429 when it is one too many. */
-  refuseExcess({ rateKey }: Caller, now: number): Reply | undefined {
+  rateLimitResponse({ rateKey }: Identity, now: number): SandboxResponse | undefined {
     const { rateLimit } = this.settings;
-    if (!rateLimit || !this.window || this.window.admit(rateKey, now)) return undefined;
-    const { freeAt } = this.window.read(rateKey, now);
-    return json(429, { message: rateLimitMessage(rateLimit) }, retryAfter(rateLimit.retryAfter, freeAt, now));
+    if (!rateLimit || !this.rateWindow || this.rateWindow.admit(rateKey, now)) return undefined;
+    const { freeAt } = this.rateWindow.usage(rateKey, now);
+    return jsonResponse(429, { message: rateLimitMessage(rateLimit) }, retryAfter(rateLimit.retryAfter, freeAt, now));
   }
 
   /** Where the caller's counter stands; undefined without a limit. */
-  reading(rateKey: string, now: number): RateReading | undefined {
-    return this.window?.read(rateKey, now);
+  rateUsage(rateKey: string, now: number): RateUsage | undefined {
+    return this.rateWindow?.usage(rateKey, now);
   }
 
   /** Every counter, for the page. */
-  readings(now: number): { key: string; reading: RateReading }[] {
-    const { window } = this;
-    return window ? window.keys().map((key) => ({ key, reading: window.read(key, now) })) : [];
+  rateUsages(now: number): { key: string; usage: RateUsage }[] {
+    const { rateWindow } = this;
+    return rateWindow ? rateWindow.keys().map((key) => ({ key, usage: rateWindow.usage(key, now) })) : [];
   }
 
   /** The client, proved by a good token. Throws the refusal 401. */
-  authenticated({ client, authenticated }: Caller): SandboxClient {
+  authenticate({ client, authenticated }: Identity): SandboxClient {
     if (!client || !authenticated) throw unauthorized();
     return client;
   }
@@ -68,7 +68,7 @@ export class Gate {
   }
 
   /** The client that a token request names, whether or not its secret is right. */
-  private claimed(request: Incoming): SandboxClient | undefined {
+  private claimedClient(request: SandboxRequest): SandboxClient | undefined {
     try {
       const clientId = formFields(request.header("content-type"), request.body).get("client_id");
       return this.settings.clients.find((known) => known.clientId === clientId);

@@ -2,7 +2,7 @@ import type { SandboxRateLimit } from "../options.js";
 import { TimeQueue } from "./time-queue.js";
 
 /** Where a counter stands. */
-export interface RateReading {
+export interface RateUsage {
   readonly limit: number;
   readonly used: number;
   /** Requests left before the next 429. */
@@ -15,21 +15,21 @@ export interface RateReading {
 export class RateWindow {
   private readonly counters = new Map<string, TimeQueue>();
 
-  constructor(private readonly limit: Required<SandboxRateLimit>) {}
+  constructor(private readonly options: Required<SandboxRateLimit>) {}
 
   /** Counts one request; false when it is over the limit. */
   admit(key: string, now: number): boolean {
-    const times = this.current(key, now);
-    const admitted = times.length < this.limit.requests;
-    if (admitted || this.limit.countRefused) times.push(now);
+    const times = this.timesInWindow(key, now);
+    const admitted = times.length < this.options.requests;
+    if (admitted || this.options.countRefused) times.push(now);
     return admitted;
   }
 
-  read(key: string, now: number): RateReading {
-    const times = this.current(key, now);
-    const { requests, intervalMs, window } = this.limit;
+  usage(key: string, now: number): RateUsage {
+    const times = this.timesInWindow(key, now);
+    const { requests, intervalMs, window } = this.options;
     const remaining = Math.max(0, requests - times.length);
-    const frees = window === "fixed" ? this.start(now) : (times.at(times.length - requests) ?? now);
+    const frees = window === "fixed" ? this.windowStart(now) : (times.at(times.length - requests) ?? now);
     return { limit: requests, used: times.length, remaining, freeAt: remaining > 0 ? now : frees + intervalMs };
   }
 
@@ -42,23 +42,25 @@ export class RateWindow {
   }
 
   /** The times that still count; the others are thrown away. */
-  private current(key: string, now: number): TimeQueue {
+  private timesInWindow(key: string, now: number): TimeQueue {
     let times = this.counters.get(key);
     if (!times) {
       times = new TimeQueue();
       this.counters.set(key, times);
     }
-    times.dropBefore(this.limit.window === "sliding" ? now - this.limit.intervalMs + TICK_MS : this.start(now));
+    times.dropBefore(
+      this.options.window === "sliding" ? now - this.options.intervalMs + RESOLUTION_MS : this.windowStart(now),
+    );
     return times;
   }
 
-  private start(now: number): number {
-    return Math.floor(now / this.limit.intervalMs) * this.limit.intervalMs;
+  private windowStart(now: number): number {
+    return Math.floor(now / this.options.intervalMs) * this.options.intervalMs;
   }
 }
 
 /** A request exactly one interval old no longer counts. */
-const TICK_MS = 1e-3;
+const RESOLUTION_MS = 1e-3;
 
 /** The text of the 429 body: "Rate Limit Exceeded. 100 per Minute". */
 export function rateLimitMessage({

@@ -7,7 +7,7 @@ interface IssuedToken {
 }
 
 /** Hands out access tokens and knows which are still good. */
-export class TokenDesk {
+export class TokenIssuer {
   private readonly tokens = new Map<string, IssuedToken>();
 
   constructor(
@@ -26,7 +26,7 @@ export class TokenDesk {
   }
 
   /** Whose token it is, and whether it is still good; undefined when nobody's. */
-  holder(token: string, now: number): { client: SandboxClient; expired: boolean } | undefined {
+  lookUp(token: string, now: number): { client: SandboxClient; expired: boolean } | undefined {
     const issued = this.tokens.get(token);
     return issued && { client: issued.client, expired: now >= issued.expiresAt };
   }

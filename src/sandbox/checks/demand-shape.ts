@@ -9,10 +9,10 @@ type RawIssue = Parameters<z.core.$ZodErrorMap>[0];
  *
  * @param what what a field of the value is called in the message, for example "sandbox option"
  */
-export function demandShape(schema: z.ZodType, value: unknown, what: string): void {
+export function assertOptions(schema: z.ZodType, value: unknown, what: string): void {
   const [issue] = schema.safeParse(value, { error: messageFor }).error?.issues ?? [];
   if (!issue) return;
-  const found = furthest(issue);
+  const found = closestIssue(issue);
   if (found.code === "unrecognized_keys") {
     throw new TypeError(`Unknown ${what} "${nameOf([...found.path, found.keys[0] ?? ""])}".`);
   }
@@ -21,21 +21,21 @@ export function demandShape(schema: z.ZodType, value: unknown, what: string): vo
 }
 
 /** Of the alternatives of a union the one that the value was meant for: where only a detail is wrong. */
-function furthest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+function closestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== "invalid_union") return issue;
   for (const [first] of issue.errors) {
-    if (first && (first.path.length > 0 || !ANOTHER_KIND.has(first.code))) {
-      return furthest({ ...first, path: [...issue.path, ...first.path] });
+    if (first && (first.path.length > 0 || !WRONG_ALTERNATIVE.has(first.code))) {
+      return closestIssue({ ...first, path: [...issue.path, ...first.path] });
     }
   }
   return issue;
 }
 
 /** Problems that say that another alternative was meant. */
-const ANOTHER_KIND: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "custom"]);
+const WRONG_ALTERNATIVE: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "custom"]);
 
 function messageFor(issue: RawIssue): string {
-  const given = shown(issue);
+  const given = describeInput(issue);
   switch (issue.code) {
     case "invalid_type":
       return `must be ${NOUNS.get(issue.expected) ?? issue.expected}, not ${given}`;
@@ -51,7 +51,7 @@ function messageFor(issue: RawIssue): string {
 }
 
 /** The value in short. Within `clients` only its type, since it may be a secret. */
-function shown({ input, path }: RawIssue): string {
+function describeInput({ input, path }: RawIssue): string {
   if (input === undefined || input === null) return String(input);
   if (typeof input === "object") return Array.isArray(input) ? "an array" : "an object";
   return path?.[0] === "clients" ? `a ${typeof input}` : inspect(input, { maxStringLength: 40 });

@@ -1,5 +1,5 @@
 /** Throws a `TypeError` when two records have the same value in the field; those that have none do not count. */
-export function demandUnique<Name extends string>(
+export function assertUnique<Name extends string>(
   option: string,
   field: Name,
   records: readonly { readonly [N in Name]?: string | number | undefined }[],

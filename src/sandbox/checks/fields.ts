@@ -2,7 +2,7 @@ import * as z from "zod";
 import { parseTime } from "../clock.js";
 
 /** A whole number from `min` on. */
-export const wholeFrom = (min: number) => z.int().min(min);
+export const integerFrom = (min: number) => z.int().min(min);
 
 /** How many, where "all of them" can be said as well. */
 export const countOrInfinity = () =>
@@ -15,13 +15,13 @@ export const countOrInfinity = () =>
 export const quantity = () => z.number().min(0);
 
 /** Text that says something. */
-export const name = () => z.string().refine((text) => text.trim() !== "", "must not be empty");
+export const nonBlankString = () => z.string().refine((text) => text.trim() !== "", "must not be empty");
 
 export const datetime = () =>
   z.string().refine((text) => parseTime(text) !== undefined, "must be a datetime (ISO 8601)");
 
 /** A status that an answer can have: those below 200 announce another one. */
-export const status = () =>
+export const httpStatus = () =>
   z.custom<number>(
     (value) => Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599,
     "must be an HTTP status from 200 to 599",

@@ -1,7 +1,7 @@
 import type { Lot } from "../../schemas/lot.js";
 
 /** The few facts about a lot that ordering, filtering and adding up need: cheap to make for a million lots. */
-export interface LotFacts {
+export interface LotSummary {
   readonly partNo: number;
   readonly wID: number;
   readonly units: number;
@@ -14,18 +14,18 @@ export interface LotFacts {
 }
 
 /** Lots that are made when they are looked at. */
-export interface LotSource {
+export interface LotGenerator {
   readonly firstRecNo: number;
   readonly count: number;
-  facts(recNo: number): LotFacts;
+  summary(recNo: number): LotSummary;
   lot(recNo: number): Lot;
 }
 
 /** For when there are no generated lots. */
-export const NO_LOTS: LotSource = {
+export const NO_GENERATED_LOTS: LotGenerator = {
   firstRecNo: 100_001,
   count: 0,
-  facts: () => {
+  summary: () => {
     throw new RangeError("There are no generated lots.");
   },
   lot: () => {

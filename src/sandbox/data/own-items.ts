@@ -1,12 +1,12 @@
 import type { Item } from "../../schemas/item.js";
-import { demandUnique } from "../checks/demand-unique.js";
+import { assertUnique } from "../checks/demand-unique.js";
 import { isoTime } from "../clock.js";
-import { defined } from "../defined.js";
+import { withoutUndefined } from "../defined.js";
 import type { SandboxItem, SandboxLot } from "../options.js";
 import { FIRST_PART_NO } from "./generated-items.js";
 
 /** The caller's items with every missing field filled in. Throws a `TypeError` when two share a SKU or part number. */
-export function completeItems(given: readonly SandboxItem[], now: number): Item[] {
+export function userItems(given: readonly SandboxItem[], now: number): Item[] {
   const partNos = new Set(given.map(({ partNo }) => partNo));
   let next = FIRST_PART_NO;
   const items = given.map((item): Item => {
@@ -14,14 +14,14 @@ export function completeItems(given: readonly SandboxItem[], now: number): Item[
     const created = item.created ?? isoTime(now);
     return {
       ...EMPTY_ITEM,
-      ...defined(item),
+      ...withoutUndefined(item),
       partNo: item.partNo ?? next++,
       created,
       modified: item.modified ?? created,
     };
   });
-  demandUnique("items", "shortID", items);
-  demandUnique("items", "partNo", items);
+  assertUnique("items", "shortID", items);
+  assertUnique("items", "partNo", items);
   return items;
 }
 

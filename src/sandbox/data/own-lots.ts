@@ -1,26 +1,26 @@
 import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
-import { demandUnique } from "../checks/demand-unique.js";
+import { assertUnique } from "../checks/demand-unique.js";
 import { isoTime } from "../clock.js";
-import { defined } from "../defined.js";
+import { withoutUndefined } from "../defined.js";
 import type { SandboxLot, SandboxWarehouse } from "../options.js";
-import { NO_LOTS } from "./lot-source.js";
+import { NO_GENERATED_LOTS } from "./lot-source.js";
 
 /**
  * The caller's lots with every missing field filled in. Throws a `TypeError` for an item or a warehouse that does not
  * exist, and for a record number that two lots have.
  */
-export function completeLots(
+export function userLots(
   given: readonly SandboxLot[],
   items: readonly Item[],
   warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
   now: number,
 ): Lot[] {
-  demandUnique("lots", "recNo", given);
+  assertUnique("lots", "recNo", given);
   const itemOf = itemFinder(items);
   const warehouseOf = warehouseFinder(warehouses);
   const recNos = new Set(given.map(({ recNo }) => recNo));
-  let next = NO_LOTS.firstRecNo;
+  let next = NO_GENERATED_LOTS.firstRecNo;
 
   return given.map((lot, index) => {
     const item = itemOf(lot, index);
@@ -30,7 +30,7 @@ export function completeLots(
       ...EMPTY_LOT,
       description: item.description,
       received: isoTime(now),
-      ...defined(lot),
+      ...withoutUndefined(lot),
       recNo: lot.recNo ?? next++,
       partNo: item.partNo,
       shortID: item.shortID,
@@ -47,9 +47,9 @@ function itemFinder(items: readonly Item[]) {
   return ({ shortID, partNo }: SandboxLot, index: number): Item => {
     const item = shortID === undefined ? byPartNo.get(partNo ?? 0) : bySku.get(shortID);
     if (item && (partNo ?? item.partNo) === item.partNo) return item;
-    if (item) throw problem(index, "partNo", `must be ${item.partNo}, the part number of ${item.shortID}`);
-    if (partNo === undefined) throw problem(index, "shortID", "is missing");
-    throw problem(index, "partNo", `must be that of an item, not ${partNo}`);
+    if (item) throw lotError(index, "partNo", `must be ${item.partNo}, the part number of ${item.shortID}`);
+    if (partNo === undefined) throw lotError(index, "shortID", "is missing");
+    throw lotError(index, "partNo", `must be that of an item, not ${partNo}`);
   };
 }
 
@@ -59,9 +59,9 @@ function warehouseFinder(known: readonly [SandboxWarehouse, ...SandboxWarehouse[
   return ({ wID, warehouse: name }: SandboxLot, index: number): SandboxWarehouse => {
     if (wID === undefined && name === undefined) return known[0];
     const found = wID === undefined ? known.find((each) => each.name === name) : byId.get(wID);
-    if (!found && wID !== undefined) throw problem(index, "wID", `must be that of a warehouse, not ${wID}`);
+    if (!found && wID !== undefined) throw lotError(index, "wID", `must be that of a warehouse, not ${wID}`);
     if (found && (name ?? found.name) === found.name) return found;
-    throw problem(
+    throw lotError(
       index,
       "warehouse",
       `must be ${found ? `"${found.name}"` : "the name of a warehouse"}, not "${name}"`,
@@ -69,7 +69,7 @@ function warehouseFinder(known: readonly [SandboxWarehouse, ...SandboxWarehouse[
   };
 }
 
-function problem(index: number, field: string, text: string): TypeError {
+function lotError(index: number, field: string, text: string): TypeError {
   return new TypeError(`Sandbox option "lots[${index}].${field}" ${text}.`);
 }
 

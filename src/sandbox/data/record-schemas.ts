@@ -2,26 +2,26 @@ import * as z from "zod";
 import { integer, lazy } from "../../schemas/field.js";
 import { itemSchema } from "../../schemas/item.js";
 import { lotSchema } from "../../schemas/lot.js";
-import { datetime, name, quantity, wholeFrom } from "../checks/fields.js";
+import { datetime, integerFrom, nonBlankString, quantity } from "../checks/fields.js";
 
 /** An item as the caller gives it. */
-export const ownItemSchema = lazy(() =>
+export const userItemSchema = lazy(() =>
   openRecord(
     itemSchema()
-      .extend({ partNo: wholeFrom(1), units: quantity(), created: datetime(), modified: datetime() })
+      .extend({ partNo: integerFrom(1), units: quantity(), created: datetime(), modified: datetime() })
       .partial()
-      .extend({ shortID: name() }),
+      .extend({ shortID: nonBlankString() }),
   ),
 );
 
 /** A lot as the caller gives it. */
-export const ownLotSchema = lazy(() =>
+export const userLotSchema = lazy(() =>
   openRecord(
     lotSchema()
       .extend({
-        recNo: wholeFrom(1),
-        partNo: wholeFrom(1),
-        shortID: name(),
+        recNo: integerFrom(1),
+        partNo: integerFrom(1),
+        shortID: nonBlankString(),
         units: quantity(),
         received: datetime(),
         shipped: datetime().nullable(),
@@ -45,9 +45,9 @@ function openRecord(schema: z.ZodObject): z.ZodType {
   });
 }
 
-export const ownStockLevelSchema = lazy(() =>
+export const userStockLevelSchema = lazy(() =>
   z
     .strictObject({ wid: integer(), onOrder: quantity(), committed: quantity(), packed: quantity(), aSN: quantity() })
     .partial()
-    .extend({ shortID: name() }),
+    .extend({ shortID: nonBlankString() }),
 );

@@ -1,10 +1,14 @@
-import type { Incoming } from "../http/incoming.js";
+import type { SandboxRequest } from "../http/incoming.js";
 
 /** What `fetch` can be called with. */
 export type FetchInput = string | URL | Request;
 
 /** Reads the arguments of a fetch call into a request. */
-export async function incomingFromFetch(input: FetchInput, init: RequestInit, signal: AbortSignal): Promise<Incoming> {
+export async function requestFromFetch(
+  input: FetchInput,
+  init: RequestInit,
+  signal: AbortSignal,
+): Promise<SandboxRequest> {
   // The signal stays out: a Request would hang a listener on it that only garbage collection removes.
   const { signal: _signal, ...rest } = init;
   const request = new Request(input, rest.body ? { duplex: "half", ...rest } : rest);

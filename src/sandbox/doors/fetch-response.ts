@@ -1,18 +1,18 @@
-import type { Incoming } from "../http/incoming.js";
-import type { Reply } from "../http/reply.js";
-import { pause } from "../timing.js";
-import { bytesOf, partLength } from "./body-bytes.js";
-import type { Hangs } from "./hangs.js";
-import { connectionReset, terminated } from "./network-error.js";
+import type { SandboxRequest } from "../http/incoming.js";
+import type { SandboxResponse } from "../http/reply.js";
+import { sleep } from "../timing.js";
+import { toBytes, truncatedLength } from "./body-bytes.js";
+import type { HangingRequests } from "./hangs.js";
+import { bodyTerminated, connectionReset } from "./network-error.js";
 
 /** Statuses that a `Response` must not have a body with. */
 const BODILESS = new Set([204, 205, 304]);
 
 /** The reply as the nearest thing that fetch can give: a response, a rejection, or nothing until the signal fires. */
-export function responseFrom(
-  reply: Reply,
-  { method, signal }: Pick<Incoming, "method" | "signal">,
-  hangs: Hangs,
+export function toFetchResponse(
+  reply: SandboxResponse,
+  { method, signal }: Pick<SandboxRequest, "method" | "signal">,
+  hangs: HangingRequests,
 ): Promise<Response> | Response {
   const { status, headers, body, delivery } = reply;
   const { kind } = delivery;
@@ -25,9 +25,9 @@ export function responseFrom(
     case "whole":
       return new Response(body === "" || BODILESS.has(status) ? null : body, { status, headers });
     case "slow":
-      return new Response(slowly(body, delivery, signal), { status, headers });
+      return new Response(slowStream(body, delivery, signal), { status, headers });
     case "truncated":
-      return new Response(cutShort(body, delivery.bytes), {
+      return new Response(truncatedStream(body, delivery.bytes), {
         status,
         headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
       });
@@ -35,16 +35,16 @@ export function responseFrom(
 }
 
 /** The body piece by piece, with a pause before each. */
-function slowly(
-  body: Reply["body"],
+function slowStream(
+  body: SandboxResponse["body"],
   pace: { delayMs: number; chunkBytes: number },
   signal: AbortSignal,
 ): ReadableStream {
-  const bytes = bytesOf(body);
+  const bytes = toBytes(body);
   let position = 0;
   return new ReadableStream({
     async pull(controller) {
-      await pause(pace.delayMs, signal);
+      await sleep(pace.delayMs, signal);
       if (signal.aborted) return controller.error(signal.reason);
       controller.enqueue(bytes.subarray(position, position + pace.chunkBytes));
       position += pace.chunkBytes;
@@ -54,13 +54,13 @@ function slowly(
 }
 
 /** The beginning of the body, then the error that a broken connection makes. */
-function cutShort(body: Reply["body"], length: number | undefined): ReadableStream {
-  const bytes = bytesOf(body);
-  const part = bytes.subarray(0, partLength(bytes.length, length));
+function truncatedStream(body: SandboxResponse["body"], length: number | undefined): ReadableStream {
+  const bytes = toBytes(body);
+  const part = bytes.subarray(0, truncatedLength(bytes.length, length));
   let sent = false;
   return new ReadableStream({
     pull(controller) {
-      if (sent || part.length === 0) return controller.error(terminated());
+      if (sent || part.length === 0) return controller.error(bodyTerminated());
       sent = true;
       controller.enqueue(part);
     },

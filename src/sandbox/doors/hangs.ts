@@ -4,7 +4,7 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
  * Requests that are never answered. As long as there is one, the process stays alive, as it does while a real fetch
  * waits for its connection: a timeout of the caller's may be a timer that does not keep it alive by itself.
  */
-export class Hangs {
+export class HangingRequests {
   private readonly ends = new Set<() => void>();
   // An open port keeps the process alive, and unlike a timer it is none of the business of a test's fake timers.
   private port: MessagePort | undefined;
@@ -15,7 +15,7 @@ export class Hangs {
       const end = () => {
         signal.removeEventListener("abort", end);
         this.ends.delete(end);
-        if (this.ends.size === 0) this.letGo();
+        if (this.ends.size === 0) this.releaseProcess();
       };
       signal.addEventListener("abort", end);
       this.ends.add(end);
@@ -30,7 +30,7 @@ export class Hangs {
     for (const end of [...this.ends]) end();
   }
 
-  private letGo(): void {
+  private releaseProcess(): void {
     this.port?.close();
     this.port = undefined;
   }

@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { BASE_PATH } from "../http/incoming.js";
-import { Site } from "../page/site.js";
+import { PageServer } from "../page/site.js";
 import type { Service } from "../service.js";
 import { readBody } from "./node-body.js";
-import { NodeIncoming } from "./node-incoming.js";
-import { sendReply } from "./node-reply.js";
+import { NodeRequest } from "./node-incoming.js";
+import { sendResponse } from "./node-reply.js";
 
 /** Where to listen, and whether with a page to look at. */
 export interface ListenOptions {
@@ -34,9 +34,9 @@ export function listen(
   service: Service,
   { port = 0, host = "127.0.0.1", page = false }: ListenOptions = {},
 ): Promise<SandboxServer> {
-  const site = page ? new Site(service, host) : undefined;
+  const site = page ? new PageServer(service, host) : undefined;
   const server = createServer((request, response) => {
-    if (site?.serves(request)) return site.serve(request, response);
+    if (site?.handles(request)) return site.handle(request, response);
     serve(service, request, response).catch(() => response.destroy());
   });
   // Above the idle time of the usual clients, so that it is they who close a connection.
@@ -56,8 +56,8 @@ export function listen(
   });
 }
 
-function stop(service: Service, server: Server, site: Site | undefined): Promise<void> {
-  service.hangs.release();
+function stop(service: Service, server: Server, site: PageServer | undefined): Promise<void> {
+  service.hanging.release();
   site?.close();
   return new Promise((closed) => {
     server.close(() => closed());
@@ -66,7 +66,7 @@ function stop(service: Service, server: Server, site: Site | undefined): Promise
 }
 
 async function serve(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const incoming = new NodeIncoming(request, response, await readBody(request));
+  const incoming = new NodeRequest(request, response, await readBody(request));
   const gzip = service.settings.compression && /\bgzip\b/.test(incoming.header("accept-encoding") ?? "");
-  await sendReply(await service.handle(incoming), response, { gzip, incoming });
+  await sendResponse(await service.handle(incoming), response, { gzip, incoming });
 }

@@ -5,7 +5,7 @@ export function connectionReset(): TypeError {
 }
 
 /** What reading a body fails with when the connection breaks in the middle of it. */
-export function terminated(): TypeError {
+export function bodyTerminated(): TypeError {
   const cause = Object.assign(new Error("other side closed"), { name: "SocketError", code: "UND_ERR_SOCKET" });
   return new TypeError("terminated", { cause });
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Incoming } from "../http/incoming.js";
+import type { SandboxRequest } from "../http/incoming.js";
 
 /** A request that came over a real connection. */
-export class NodeIncoming implements Incoming {
+export class NodeRequest implements SandboxRequest {
   readonly method: string;
   readonly target: string;
   private caller: AbortController | undefined;

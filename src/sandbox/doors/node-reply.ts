@@ -1,21 +1,21 @@
 import type { ServerResponse } from "node:http";
-import type { Incoming } from "../http/incoming.js";
-import type { Reply } from "../http/reply.js";
-import { pause } from "../timing.js";
-import { bytesOf, partLength } from "./body-bytes.js";
-import { compressed, isWorthCompressing } from "./compressor.js";
+import type { SandboxRequest } from "../http/incoming.js";
+import type { SandboxResponse } from "../http/reply.js";
+import { sleep } from "../timing.js";
+import { toBytes, truncatedLength } from "./body-bytes.js";
+import { gzipBody, isWorthCompressing } from "./compressor.js";
 
-interface Circumstances {
+interface SendOptions {
   /** Whether the caller takes gzip. */
   readonly gzip: boolean;
-  readonly incoming: Pick<Incoming, "signal">;
+  readonly incoming: Pick<SandboxRequest, "signal">;
 }
 
 /** Sends the reply over a real connection, or breaks the connection where a fault says so. */
-export async function sendReply(
-  reply: Reply,
+export async function sendResponse(
+  reply: SandboxResponse,
   response: ServerResponse,
-  { gzip, incoming }: Circumstances,
+  { gzip, incoming }: SendOptions,
 ): Promise<void> {
   const { status, headers, body, delivery } = reply;
   switch (delivery.kind) {
@@ -26,7 +26,7 @@ export async function sendReply(
       return;
     case "whole":
       if (gzip && isWorthCompressing(body)) {
-        const packed = await compressed(body);
+        const packed = await gzipBody(body);
         const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
         response.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
       } else {
@@ -36,9 +36,9 @@ export async function sendReply(
       return;
     case "slow":
       response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
-      return sendSlowly(bytesOf(body), response, delivery, incoming.signal);
+      return sendSlowly(toBytes(body), response, delivery, incoming.signal);
     case "truncated":
-      return sendPart(bytesOf(body), response, reply, delivery.bytes);
+      return sendTruncated(toBytes(body), response, reply, delivery.bytes);
   }
 }
 
@@ -50,7 +50,7 @@ async function sendSlowly(
 ): Promise<void> {
   response.flushHeaders();
   for (let position = 0; position < body.length; position += chunkBytes) {
-    await pause(delayMs, signal);
+    await sleep(delayMs, signal);
     if (signal.aborted) return;
     response.write(body.subarray(position, position + chunkBytes));
   }
@@ -58,8 +58,13 @@ async function sendSlowly(
 }
 
 /** Announces the whole body, sends some of it, and breaks the connection once that has left. */
-function sendPart(body: Buffer, response: ServerResponse, { status, headers }: Reply, bytes: number | undefined): void {
-  const part = body.subarray(0, partLength(body.length, bytes));
+function sendTruncated(
+  body: Buffer,
+  response: ServerResponse,
+  { status, headers }: SandboxResponse,
+  bytes: number | undefined,
+): void {
+  const part = body.subarray(0, truncatedLength(body.length, bytes));
   response.writeHead(status, { ...headers, "content-length": Math.max(body.length, 1) });
   response.flushHeaders();
   response.write(part, () => response.destroy());

@@ -1,46 +1,46 @@
-import type { Call } from "../http/call.js";
-import { pageReply } from "../http/paging.js";
-import type { Reply } from "../http/reply.js";
+import type { EndpointContext } from "../http/call.js";
+import { pageResponse } from "../http/paging.js";
+import type { SandboxResponse } from "../http/reply.js";
 import type { Scope } from "../store/scopes.js";
 import { scopeOf, warehouseInScope } from "./scope.js";
 
 /** GET /Inventory: the lots of all warehouses in the caller's scope. */
-export function readLots(call: Call): Reply {
-  return listLots(call, scopeOf(call));
+export function readLots(context: EndpointContext): SandboxResponse {
+  return listLots(context, scopeOf(context));
 }
 
 /** GET /Inventory/{wid} */
-export function readLotsOfWarehouse(call: Call): Reply {
-  return listLots(call, warehouseInScope(call));
+export function readLotsOfWarehouse(context: EndpointContext): SandboxResponse {
+  return listLots(context, warehouseInScope(context));
 }
 
 /** GET /Inventory/StockLevels: added up over all warehouses in the caller's scope. */
-export function readStockLevels(call: Call): Reply {
-  return listStockLevels(call, scopeOf(call));
+export function readStockLevels(context: EndpointContext): SandboxResponse {
+  return listStockLevels(context, scopeOf(context));
 }
 
 /** GET /Inventory/StockLevels/{wid} */
-export function readStockLevelsOfWarehouse(call: Call): Reply {
-  return listStockLevels(call, warehouseInScope(call));
+export function readStockLevelsOfWarehouse(context: EndpointContext): SandboxResponse {
+  return listStockLevels(context, warehouseInScope(context));
 }
 
-function listLots({ state, query, settings }: Call, scope: Scope): Reply {
+function listLots({ state, query, settings }: EndpointContext, scope: Scope): SandboxResponse {
   const list = {
-    listing: state.ledger.listing(scope),
+    index: state.lots.index(scope),
     // Most recent first.
     defaultDirection: "DESC" as const,
-    honoursModifiedSince: settings.modifiedSinceOn.includes("lots"),
-    bytes: (recNo: number) => state.ledger.bytes(recNo),
+    supportsModifiedSince: settings.modifiedSinceOn.includes("lots"),
+    toJson: (recNo: number) => state.lots.toJson(recNo),
   };
-  return pageReply(list, query, settings);
+  return pageResponse(list, query, settings);
 }
 
-function listStockLevels({ state, query, settings }: Call, scope: Scope): Reply {
+function listStockLevels({ state, query, settings }: EndpointContext, scope: Scope): SandboxResponse {
   const list = {
-    listing: state.book.listing(scope),
+    index: state.stock.index(scope),
     defaultDirection: "ASC" as const,
-    honoursModifiedSince: settings.modifiedSinceOn.includes("stockLevels"),
-    bytes: (partNo: number) => state.book.bytes(partNo, scope),
+    supportsModifiedSince: settings.modifiedSinceOn.includes("stockLevels"),
+    toJson: (partNo: number) => state.stock.toJson(partNo, scope),
   };
-  return pageReply(list, query, settings);
+  return pageResponse(list, query, settings);
 }

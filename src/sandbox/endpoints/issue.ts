@@ -1,12 +1,12 @@
 import { isoTime } from "../clock.js";
 import { toNumber } from "../decimal.js";
-import type { Call } from "../http/call.js";
+import type { EndpointContext } from "../http/call.js";
 import { type Model, readModel } from "../http/model.js";
-import type { Reply } from "../http/reply.js";
-import { itemNamed, pickLots } from "./picking.js";
-import { demandReason } from "./reason-code.js";
-import { demandInScope } from "./scope.js";
-import { transactionReply } from "./transaction-form.js";
+import type { SandboxResponse } from "../http/reply.js";
+import { findItem, pickLots } from "./picking.js";
+import { assertReasonCode } from "./reason-code.js";
+import { assertInScope } from "./scope.js";
+import { transactionResponse } from "./transaction-form.js";
 
 const ISSUE = {
   itemID: { kind: "text", required: true },
@@ -27,20 +27,20 @@ const ISSUE = {
 } as const satisfies Model;
 
 /** POST /Inventory/Issue: takes stock out of the lots that fit; a lot that is used up is shipped. */
-export function issueStock(call: Call): Reply {
-  const { state, settings, now, client } = call;
-  const issue = readModel(call.json(), ISSUE);
-  demandReason(issue.reasonCode, settings);
-  demandInScope(call, issue.wid);
-  const { partNo, shortID } = itemNamed(call, issue.itemID);
-  const picks = pickLots(call, { ...issue, partNo });
+export function issueStock(context: EndpointContext): SandboxResponse {
+  const { state, settings, now, client } = context;
+  const issue = readModel(context.json(), ISSUE);
+  assertReasonCode(issue.reasonCode, settings);
+  assertInScope(context, issue.wid);
+  const { partNo, shortID } = findItem(context, issue.itemID);
+  const picks = pickLots(context, { ...issue, partNo });
 
   for (const { lot, left } of picks) {
     const usedUp = left.digits === 0n;
-    state.book.alter(lot.recNo, { units: toNumber(left), ...(usedUp && { shipped: isoTime(now) }) }, now);
+    state.stock.changeLot(lot.recNo, { units: toNumber(left), ...(usedUp && { shipped: isoTime(now) }) }, now);
   }
   const { recNo } = picks[0].lot;
   const { units, wid } = issue;
-  call.announce({ kind: "issue", at: now, clientId: client.clientId, shortID, units, wid, recNo });
-  return transactionReply(200, settings.issueForm, recNo, "issued");
+  context.emitTransaction({ kind: "issue", at: now, clientId: client.clientId, shortID, units, wid, recNo });
+  return transactionResponse(200, settings.issueForm, recNo, "issued");
 }

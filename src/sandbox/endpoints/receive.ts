@@ -1,13 +1,13 @@
 import { isoTime } from "../clock.js";
 import { EMPTY_LOT } from "../data/own-lots.js";
 import { JOBS, OWNERS } from "../data/vocabulary.js";
-import type { Call } from "../http/call.js";
+import type { EndpointContext } from "../http/call.js";
 import { type Model, readModel } from "../http/model.js";
-import type { Reply } from "../http/reply.js";
-import { itemNamed } from "./picking.js";
-import { demandReason } from "./reason-code.js";
-import { demandInScope } from "./scope.js";
-import { transactionReply } from "./transaction-form.js";
+import type { SandboxResponse } from "../http/reply.js";
+import { findItem } from "./picking.js";
+import { assertReasonCode } from "./reason-code.js";
+import { assertInScope } from "./scope.js";
+import { transactionResponse } from "./transaction-form.js";
 
 const RECEIPT = {
   itemID: { kind: "text", required: true },
@@ -30,16 +30,16 @@ const RECEIPT = {
 } as const satisfies Model;
 
 /** POST /Inventory/Receive: a new lot, and so much more stock. */
-export function receiveStock(call: Call): Reply {
-  const { state, settings, now, client } = call;
-  const receipt = readModel(call.json(), RECEIPT);
-  demandReason(receipt.reasonCode, settings);
-  demandInScope(call, receipt.wid);
-  const { partNo, shortID, description } = itemNamed(call, receipt.itemID);
-  const owner = state.catalogue.byNumber(partNo)?.item.dfltOwner;
+export function receiveStock(context: EndpointContext): SandboxResponse {
+  const { state, settings, now, client } = context;
+  const receipt = readModel(context.json(), RECEIPT);
+  assertReasonCode(receipt.reasonCode, settings);
+  assertInScope(context, receipt.wid);
+  const { partNo, shortID, description } = findItem(context, receipt.itemID);
+  const owner = state.catalog.byNumber(partNo)?.item.dfltOwner;
   const job = JOBS.find(({ id }) => id === receipt.jobid);
 
-  const { recNo } = state.book.receive(
+  const { recNo } = state.stock.addLot(
     {
       ...EMPTY_LOT,
       partNo,
@@ -61,7 +61,7 @@ export function receiveStock(call: Call): Reply {
     },
     now,
   );
-  call.announce({
+  context.emitTransaction({
     kind: "receive",
     at: now,
     clientId: client.clientId,
@@ -70,5 +70,5 @@ export function receiveStock(call: Call): Reply {
     wid: receipt.wid,
     recNo,
   });
-  return transactionReply(settings.receiveStatus, settings.receiveForm, recNo, "received");
+  return transactionResponse(settings.receiveStatus, settings.receiveForm, recNo, "received");
 }

@@ -1,6 +1,6 @@
-import { demandShape } from "../checks/demand-shape.js";
+import { assertOptions } from "../checks/demand-shape.js";
 import { mulberry32, type Random } from "../random.js";
-import { faultFrom } from "./fault-from.js";
+import { toFault } from "./fault-from.js";
 import type { Fault, FaultRule } from "./rule.js";
 import { faultRuleSchema } from "./rule-schema.js";
 
@@ -16,13 +16,13 @@ interface ActiveRule {
   readonly fault: Fault;
   readonly path: RegExp | undefined;
   /** Requests that fitted so far. */
-  seen: number;
+  matched: number;
   /** Requests that were spoiled so far. */
-  spoiled: number;
+  applied: number;
 }
 
 /** The rules in force, and how often each has struck. */
-export class FaultBook {
+export class FaultRules {
   private rules: ActiveRule[] = [];
   private random: Random;
 
@@ -32,9 +32,9 @@ export class FaultBook {
 
   /** Throws a `TypeError` for a rule that makes no sense. */
   add(rule: FaultRule): void {
-    demandShape(faultRuleSchema(), rule, "fault rule field");
-    const path = typeof rule.path === "string" ? wildcard(rule.path) : rule.path;
-    this.rules.push({ rule, fault: faultFrom(rule.fault), path, seen: 0, spoiled: 0 });
+    assertOptions(faultRuleSchema(), rule, "fault rule field");
+    const path = typeof rule.path === "string" ? wildcardPattern(rule.path) : rule.path;
+    this.rules.push({ rule, fault: toFault(rule.fault), path, matched: 0, applied: 0 });
   }
 
   clear(): void {
@@ -43,21 +43,21 @@ export class FaultBook {
   }
 
   /** The fault that strikes this request, if any. */
-  strike(subject: FaultSubject): Fault | undefined {
+  match(subject: FaultSubject): Fault | undefined {
     for (const active of this.rules) {
       const { rule } = active;
-      if (!this.fits(active, subject)) continue;
-      active.seen += 1;
-      if (active.seen <= (rule.skip ?? 0)) continue;
-      if (active.spoiled >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
+      if (!this.matches(active, subject)) continue;
+      active.matched += 1;
+      if (active.matched <= (rule.skip ?? 0)) continue;
+      if (active.applied >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
       if (rule.probability !== undefined && this.random() >= rule.probability) continue;
-      active.spoiled += 1;
+      active.applied += 1;
       return active.fault;
     }
     return undefined;
   }
 
-  private fits({ rule, path }: ActiveRule, subject: FaultSubject): boolean {
+  private matches({ rule, path }: ActiveRule, subject: FaultSubject): boolean {
     if (rule.method !== undefined && rule.method.toUpperCase() !== subject.method) return false;
     if (rule.clientId !== undefined && rule.clientId !== subject.clientId) return false;
     // `search` rather than `test`: a caller's expression with the flag g keeps no position between requests.
@@ -65,7 +65,7 @@ export class FaultBook {
   }
 }
 
-function wildcard(path: string): RegExp {
+function wildcardPattern(path: string): RegExp {
   const literal = path.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
   return new RegExp(`^${literal.join(".*")}$`);
 }

@@ -16,9 +16,9 @@ export const FAULT_NAMES: readonly Exclude<FaultShorthand, number>[] = [
 ];
 
 /** The fault that a shorthand stands for. What is none comes back as a fault of a type that does not exist. */
-export function faultFrom(fault: Fault | FaultShorthand): Fault;
-export function faultFrom(fault: unknown): unknown;
-export function faultFrom(fault: unknown): unknown {
+export function toFault(fault: Fault | FaultShorthand): Fault;
+export function toFault(fault: unknown): unknown;
+export function toFault(fault: unknown): unknown {
   if (typeof fault === "object") return fault;
   if (typeof fault === "number") return { type: "status", status: fault };
   if (fault === "drop-after") return { type: "drop", when: "after" };

@@ -1,8 +1,8 @@
 import { types } from "node:util";
 import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
-import { countOrInfinity, milliseconds, name, status, wholeFrom } from "../checks/fields.js";
-import { FAULT_NAMES, faultFrom } from "./fault-from.js";
+import { countOrInfinity, httpStatus, integerFrom, milliseconds, nonBlankString } from "../checks/fields.js";
+import { FAULT_NAMES, toFault } from "./fault-from.js";
 
 /** Just below what one JavaScript string can hold. */
 const MOST_BYTES = 500_000_000;
@@ -25,11 +25,11 @@ export const faultRuleSchema = lazy(() =>
         },
       )
       .optional(),
-    clientId: name().optional(),
-    skip: wholeFrom(0).optional(),
+    clientId: nonBlankString().optional(),
+    skip: integerFrom(0).optional(),
     times: countOrInfinity().optional(),
     probability: z.number().min(0).max(1).optional(),
-    fault: z.preprocess(faultFrom, faultSchema()),
+    fault: z.preprocess(toFault, faultSchema()),
   }),
 );
 
@@ -40,7 +40,7 @@ function faultSchema() {
     [
       z.strictObject({
         type: z.literal("status"),
-        status: status(),
+        status: httpStatus(),
         body: z.unknown().optional(),
         headers: z
           .record(z.string(), z.string())
@@ -52,13 +52,13 @@ function faultSchema() {
       z.strictObject({
         type: z.literal("slow"),
         delayMs: milliseconds().optional(),
-        chunkBytes: wholeFrom(1).optional(),
+        chunkBytes: integerFrom(1).optional(),
       }),
-      z.strictObject({ type: z.literal("truncated"), bytes: wholeFrom(0).optional() }),
+      z.strictObject({ type: z.literal("truncated"), bytes: integerFrom(0).optional() }),
       z.strictObject({ type: z.enum(["invalid-json", "empty"]) }),
-      z.strictObject({ type: z.literal("html"), status: status().optional(), when }),
+      z.strictObject({ type: z.literal("html"), status: httpStatus().optional(), when }),
       z.strictObject({ type: z.literal("wrong-shape"), body: z.unknown().optional() }),
-      z.strictObject({ type: z.literal("oversized"), bytes: wholeFrom(0).max(MOST_BYTES).optional() }),
+      z.strictObject({ type: z.literal("oversized"), bytes: integerFrom(0).max(MOST_BYTES).optional() }),
     ],
     { error: `must be a status or one of ${FAULT_NAMES.join(", ")}` },
   );

@@ -1,5 +1,5 @@
 import { type ErrorCode, errorBody, STATUS_OF_CODE } from "../http/refusal.js";
-import { html, json, type Reply, text } from "../http/reply.js";
+import { htmlResponse, jsonResponse, type SandboxResponse, textResponse } from "../http/reply.js";
 import type { Fault } from "./rule.js";
 
 const DEFAULT_DELAY_MS = 50;
@@ -20,37 +20,43 @@ export function takesEffect(fault: Fault): boolean {
 }
 
 /** The answer that arrives instead. `proper` is undefined when the request did not take effect. */
-export function spoil(fault: Fault, proper: Reply | undefined): Reply {
+export function applyFault(fault: Fault, proper: SandboxResponse | undefined): SandboxResponse {
   switch (fault.type) {
     case "status":
-      return statusReply(fault.status, fault.body, fault.headers);
+      return statusResponse(fault.status, fault.body, fault.headers);
     case "html":
-      return html(fault.status ?? 502, errorPage(fault.status ?? 502));
+      return htmlResponse(fault.status ?? 502, errorPage(fault.status ?? 502));
     case "drop":
     case "hang":
-      return { ...text(0, ""), delivery: { kind: fault.type } };
+      return { ...textResponse(0, ""), delivery: { kind: fault.type } };
     case "wrong-shape":
-      return json(proper?.status ?? 200, fault.body ?? { unexpected: true });
+      return jsonResponse(proper?.status ?? 200, fault.body ?? { unexpected: true });
     case "invalid-json":
-      return { ...whole(proper), body: `${whole(proper).body.toString().slice(0, -1)},]` };
+      return { ...orEmptyObject(proper), body: `${orEmptyObject(proper).body.toString().slice(0, -1)},]` };
     case "empty":
-      return { ...whole(proper), body: "" };
+      return { ...orEmptyObject(proper), body: "" };
     case "oversized":
-      return { ...whole(proper), body: `"${"x".repeat(fault.bytes ?? DEFAULT_OVERSIZE_BYTES)}"` };
+      return { ...orEmptyObject(proper), body: `"${"x".repeat(fault.bytes ?? DEFAULT_OVERSIZE_BYTES)}"` };
     case "truncated":
-      return { ...whole(proper), delivery: { kind: "truncated", bytes: fault.bytes } };
+      return { ...orEmptyObject(proper), delivery: { kind: "truncated", bytes: fault.bytes } };
     case "slow": {
       const { delayMs = DEFAULT_DELAY_MS, chunkBytes = DEFAULT_CHUNK_BYTES } = fault;
-      return { ...whole(proper), delivery: { kind: "slow", delayMs, chunkBytes } };
+      return { ...orEmptyObject(proper), delivery: { kind: "slow", delayMs, chunkBytes } };
     }
   }
 }
 
-function statusReply(status: number, body: unknown, headers: Readonly<Record<string, string>> | undefined): Reply {
-  if (typeof body === "string") return { ...text(status, body), headers: lowerCase({ ...TEXT, ...headers }) };
-  if (body !== undefined) return json(status, body, lowerCase(headers));
-  if (status === 429) return json(status, { message: "Rate Limit Exceeded. 100 per Minute" }, lowerCase(headers));
-  const reply = json(status, undefined, lowerCase(headers));
+function statusResponse(
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> | undefined,
+): SandboxResponse {
+  if (typeof body === "string")
+    return { ...textResponse(status, body), headers: lowerCaseNames({ ...TEXT, ...headers }) };
+  if (body !== undefined) return jsonResponse(status, body, lowerCaseNames(headers));
+  if (status === 429)
+    return jsonResponse(status, { message: "Rate Limit Exceeded. 100 per Minute" }, lowerCaseNames(headers));
+  const reply = jsonResponse(status, undefined, lowerCaseNames(headers));
   return status < 400 ? reply : { ...reply, body: errorBody(status, codeOf(status), "A fault rule made this answer.") };
 }
 
@@ -71,11 +77,11 @@ const CODES: readonly ErrorCode[] = [
   "internal_error",
 ];
 
-function whole(reply: Reply | undefined): Reply {
-  return reply ?? json(200, {});
+function orEmptyObject(reply: SandboxResponse | undefined): SandboxResponse {
+  return reply ?? jsonResponse(200, {});
 }
 
-function lowerCase(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+function lowerCaseNames(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 

@@ -1,12 +1,12 @@
 import type { SandboxClient } from "../options.js";
 import type { Settings } from "../settings.js";
 import type { State } from "../store/state.js";
-import type { Announce } from "../transactions.js";
+import type { EmitTransaction } from "../transactions.js";
 import type { JsonObject } from "./body.js";
-import type { Reply } from "./reply.js";
+import type { SandboxResponse } from "./reply.js";
 
 /** An authorized request, as an endpoint sees it. */
-export interface Call {
+export interface EndpointContext {
   readonly client: SandboxClient;
   /** Path parameters, decoded. */
   readonly params: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export interface Call {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** Makes a transaction known to whoever watches. */
-  readonly announce: Announce;
+  readonly emitTransaction: EmitTransaction;
 }
 
 /** One row of the document's table of endpoints. */
@@ -27,5 +27,5 @@ export interface Endpoint {
   readonly path: string;
   /** Security ID that the caller must hold. */
   readonly permission: number;
-  readonly handle: (call: Call) => Reply;
+  readonly handle: (context: EndpointContext) => SandboxResponse;
 }

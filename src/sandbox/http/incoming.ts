@@ -1,5 +1,5 @@
 /** A request as one of the doors received it. */
-export interface Incoming {
+export interface SandboxRequest {
   readonly method: string;
   /** Path and query exactly as sent, for example `/api/v1/Item?key=A%2FB&type=id`. */
   readonly target: string;

@@ -1,7 +1,7 @@
 import { parseTime } from "../clock.js";
 import { isDateFilter } from "../date-filter.js";
 import type { JsonObject } from "./body.js";
-import { type Details, invalid } from "./refusal.js";
+import { type Details, validationError } from "./refusal.js";
 
 interface Kinds {
   text: string;
@@ -45,7 +45,7 @@ export function readModel(body: JsonObject, model: Model): Record<string, unknow
     if (problem) details[sentAs] = [problem];
     else fields[name] = value;
   }
-  if (Object.keys(details).length > 0) throw invalid(details);
+  if (Object.keys(details).length > 0) throw validationError(details);
   return fields;
 }
 

@@ -17,7 +17,7 @@ export type ErrorCode = keyof typeof STATUS_OF_CODE;
 export type Details = Record<string, string[]>;
 
 /** Thrown by an endpoint to answer with the error object of the document. */
-export class Refusal extends Error {
+export class ServiceError extends Error {
   override readonly name = "Refusal";
 
   constructor(
@@ -33,15 +33,16 @@ export class Refusal extends Error {
   }
 }
 
-export const badRequest = (message: string) => new Refusal("bad_request", message);
-export const notFound = (message: string) => new Refusal("not_found", message);
-export const invalid = (details: Details) => new Refusal("validation_error", "Model validation failed.", details);
-export const unauthorized = () => new Refusal("unauthorized", "Authentication is missing, invalid or expired.");
+export const badRequest = (message: string) => new ServiceError("bad_request", message);
+export const notFound = (message: string) => new ServiceError("not_found", message);
+export const validationError = (details: Details) =>
+  new ServiceError("validation_error", "Model validation failed.", details);
+export const unauthorized = () => new ServiceError("unauthorized", "Authentication is missing, invalid or expired.");
 
 /** The three refusals of the section "Authentication". */
-export const insufficientPermissions = () => new Refusal("forbidden", "Insufficient permissions.");
-export const readOnlyAccount = () => new Refusal("forbidden", "Account is read-only.");
-export const outOfScope = () => new Refusal("forbidden", "Warehouse is outside the client's authorized scope.");
+export const insufficientPermissions = () => new ServiceError("forbidden", "Insufficient permissions.");
+export const readOnlyAccount = () => new ServiceError("forbidden", "Account is read-only.");
+export const outOfScope = () => new ServiceError("forbidden", "Warehouse is outside the client's authorized scope.");
 
 /** The error object as JSON text; without a code where the document has none for the status. */
 export function errorBody(status: number, error: ErrorCode | undefined, message: string, details?: Details): string {

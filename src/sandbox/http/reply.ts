@@ -7,7 +7,7 @@ export type Delivery =
   | { readonly kind: "truncated"; readonly bytes: number | undefined };
 
 /** An answer, before one of the doors has put it into the form of its transport. */
-export interface Reply {
+export interface SandboxResponse {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
@@ -22,22 +22,30 @@ const HTML_TYPE = { "content-type": "text/html; charset=utf-8" };
 const WHOLE: Delivery = { kind: "whole" };
 
 /** An answer whose body is JSON already. */
-export function jsonText(status: number, body: string | Buffer, headers?: Readonly<Record<string, string>>): Reply {
+export function rawJsonResponse(
+  status: number,
+  body: string | Buffer,
+  headers?: Readonly<Record<string, string>>,
+): SandboxResponse {
   return { status, headers: headers ? { ...JSON_TYPE, ...headers } : JSON_TYPE, body, delivery: WHOLE };
 }
 
-export function json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Reply {
-  return jsonText(status, JSON.stringify(body) ?? "", headers);
+export function jsonResponse(
+  status: number,
+  body: unknown,
+  headers?: Readonly<Record<string, string>>,
+): SandboxResponse {
+  return rawJsonResponse(status, JSON.stringify(body) ?? "", headers);
 }
 
-export function text(status: number, body: string): Reply {
+export function textResponse(status: number, body: string): SandboxResponse {
   return { status, headers: TEXT_TYPE, body, delivery: WHOLE };
 }
 
-export function html(status: number, body: string): Reply {
+export function htmlResponse(status: number, body: string): SandboxResponse {
   return { status, headers: HTML_TYPE, body, delivery: WHOLE };
 }
 
-export function nothing(status: number): Reply {
+export function emptyResponse(status: number): SandboxResponse {
   return { status, headers: {}, body: "", delivery: WHOLE };
 }

@@ -1,16 +1,16 @@
 import type { ServerResponse } from "node:http";
 
 /** Changes within this time are shown together. */
-const GATHER_MS = 150;
+const BATCH_MS = 150;
 
 /** The rate window empties by itself, so the page is told now and then even when nothing happens. */
-const IDLE_MS = 2000;
+const REFRESH_MS = 2000;
 
 /** Sends what the page shows to every browser that listens, as server-sent events. No timer while nobody does. */
-export class Feed {
+export class EventFeed {
   private readonly listeners = new Set<ServerResponse>();
-  private gathering: NodeJS.Timeout | undefined;
-  private idle: NodeJS.Timeout | undefined;
+  private batchTimer: NodeJS.Timeout | undefined;
+  private refreshTimer: NodeJS.Timeout | undefined;
 
   constructor(private readonly read: () => unknown) {}
 
@@ -21,26 +21,26 @@ export class Feed {
       this.listeners.delete(response);
       if (this.listeners.size === 0) this.close();
     });
-    this.idle ??= setInterval(() => this.send(), IDLE_MS);
+    this.refreshTimer ??= setInterval(() => this.send(), REFRESH_MS);
     this.send();
   }
 
   changed(): void {
-    if (this.listeners.size > 0) this.gathering ??= setTimeout(() => this.send(), GATHER_MS);
+    if (this.listeners.size > 0) this.batchTimer ??= setTimeout(() => this.send(), BATCH_MS);
   }
 
   close(): void {
-    clearTimeout(this.gathering);
-    clearInterval(this.idle);
-    this.gathering = undefined;
-    this.idle = undefined;
+    clearTimeout(this.batchTimer);
+    clearInterval(this.refreshTimer);
+    this.batchTimer = undefined;
+    this.refreshTimer = undefined;
     for (const listener of this.listeners) listener.destroy();
     this.listeners.clear();
   }
 
   private send(): void {
-    clearTimeout(this.gathering);
-    this.gathering = undefined;
+    clearTimeout(this.batchTimer);
+    this.batchTimer = undefined;
     const event = `data: ${JSON.stringify(this.read())}\n\n`;
     for (const listener of this.listeners) listener.write(event);
   }

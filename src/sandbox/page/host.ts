@@ -7,14 +7,14 @@ import { isIP } from "node:net";
  *
  * @param listening the address that the server listens on
  */
-export function mayShowPage(header: string | undefined, listening: string): boolean {
+export function isTrustedHost(header: string | undefined, listening: string): boolean {
   const host = hostOf(header);
   if (host === undefined) return false;
   if (host === listening.toLowerCase() || isLoopback(host)) return true;
-  return EVERY_ADDRESS.has(listening) && isIP(host) !== 0;
+  return ALL_INTERFACES.has(listening) && isIP(host) !== 0;
 }
 
-const EVERY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+const ALL_INTERFACES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /** The host without its port and brackets, in lower case. */
 function hostOf(header = ""): string | undefined {

@@ -3,10 +3,10 @@ import document from "../../../openapi.json" with { type: "json" };
 import { BASE_PATH } from "../http/incoming.js";
 import type { Service } from "../service.js";
 import type { Transaction } from "../transactions.js";
-import { Feed } from "./feed.js";
-import { mayShowPage } from "./host.js";
+import { EventFeed } from "./feed.js";
+import { isTrustedHost } from "./host.js";
 import { PAGE } from "./markup.js";
-import { snapshotOf } from "./snapshot.js";
+import { pageSnapshot } from "./snapshot.js";
 
 const SHOWN_TRANSACTIONS = 50;
 
@@ -31,9 +31,9 @@ const PATHS = new Set(["/", "/events", "/openapi.json", "/favicon.ico"]);
 /**
  * The web page at `/`, the stream that keeps it up to date, and the OpenAPI document. None is a request of the service.
  */
-export class Site {
+export class PageServer {
   private readonly transactions: Transaction[] = [];
-  private readonly feed: Feed;
+  private readonly feed: EventFeed;
   private readonly stopWatching: () => void;
 
   /** @param host the address that the server listens on */
@@ -41,8 +41,8 @@ export class Site {
     service: Service,
     private readonly host: string,
   ) {
-    this.feed = new Feed(() => snapshotOf(service, this.transactions));
-    this.stopWatching = service.watchers.add({
+    this.feed = new EventFeed(() => pageSnapshot(service, this.transactions));
+    this.stopWatching = service.listeners.add({
       request: () => this.feed.changed(),
       transaction: (transaction) => {
         this.transactions.unshift(transaction);
@@ -56,12 +56,12 @@ export class Site {
     });
   }
 
-  serves({ method, url = "" }: IncomingMessage): boolean {
+  handles({ method, url = "" }: IncomingMessage): boolean {
     return method === "GET" && PATHS.has(url);
   }
 
-  serve({ url, headers }: IncomingMessage, response: ServerResponse): void {
-    if (!mayShowPage(headers.host, this.host)) response.writeHead(403, TEXT_HEADERS).end(FOREIGN_HOST);
+  handle({ url, headers }: IncomingMessage, response: ServerResponse): void {
+    if (!isTrustedHost(headers.host, this.host)) response.writeHead(403, TEXT_HEADERS).end(FOREIGN_HOST);
     else if (url === "/events") this.feed.join(response);
     else if (url === "/") response.writeHead(200, PAGE_HEADERS).end(PAGE);
     else if (url === "/openapi.json") response.writeHead(200, JSON_HEADERS).end(openApi());

@@ -1,13 +1,13 @@
 import type { LoggedRequest } from "../request-log.js";
 import type { Service } from "../service.js";
-import type { StockSummary } from "../store/stock-summary.js";
+import type { WarehouseSummary } from "../store/stock-summary.js";
 import type { Transaction } from "../transactions.js";
 
 const SHOWN_REQUESTS = 50;
 
 /** What the page shows. */
-export interface Snapshot {
-  readonly warehouses: readonly (StockSummary & { readonly wID: number; readonly name: string })[];
+export interface PageSnapshot {
+  readonly warehouses: readonly (WarehouseSummary & { readonly wID: number; readonly name: string })[];
   /** Latest first. */
   readonly requests: readonly Omit<LoggedRequest, "body">[];
   /** Latest first. */
@@ -16,13 +16,13 @@ export interface Snapshot {
   readonly intervalMs: number;
 }
 
-export function snapshotOf(service: Service, transactions: readonly Transaction[]): Snapshot {
-  const { state, gate, clock, log, settings } = service;
+export function pageSnapshot(service: Service, transactions: readonly Transaction[]): PageSnapshot {
+  const { state, access, clock, log, settings } = service;
   return {
-    warehouses: [...state.warehouses].map(([wID, name]) => ({ wID, name, ...state.book.summary(wID) })),
+    warehouses: [...state.warehouses].map(([wID, name]) => ({ wID, name, ...state.stock.summary(wID) })),
     requests: log.entries.slice(-SHOWN_REQUESTS).reverse().map(withoutBody),
     transactions,
-    rate: gate.readings(clock.now()).map(({ key, reading }) => ({ key, used: reading.used, limit: reading.limit })),
+    rate: access.rateUsages(clock.now()).map(({ key, usage }) => ({ key, used: usage.used, limit: usage.limit })),
     intervalMs: settings.rateLimit ? settings.rateLimit.intervalMs : 0,
   };
 }

@@ -1,10 +1,10 @@
 import type { Item } from "../../schemas/item.js";
 import { isoTime, parseTime } from "../clock.js";
-import { Listing, type RecordSource } from "./listing.js";
-import { RecordBytes } from "./record-bytes.js";
+import { RecordIndex, type RecordSource } from "./listing.js";
+import { JsonCache } from "./record-bytes.js";
 
 /** An item with what the service keeps but does not show in every form. */
-export interface CatalogueEntry {
+export interface CatalogEntry {
   readonly item: Item;
   /** Client ID of whoever created it. */
   readonly createdBy: string;
@@ -28,15 +28,15 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof Item)[];
 
 /** The item master. */
-export class Catalogue {
+export class ItemCatalog {
   /** Items that are not discontinued. */
-  readonly active: Listing;
+  readonly active: RecordIndex;
   /** Every item. */
-  readonly all: Listing;
+  readonly all: RecordIndex;
 
-  private readonly bySku = new Map<string, CatalogueEntry>();
-  private readonly byPartNo = new Map<number, CatalogueEntry>();
-  private readonly json = new RecordBytes();
+  private readonly bySku = new Map<string, CatalogEntry>();
+  private readonly byPartNo = new Map<number, CatalogEntry>();
+  private readonly jsonCache = new JsonCache();
   private nextPartNo: number;
 
   constructor(
@@ -45,30 +45,30 @@ export class Catalogue {
     firstPartNo: number,
   ) {
     for (const item of items) {
-      this.keep({ item: { ...item }, createdBy: "seed", modifiedAt: parseTime(item.modified) ?? 0 });
+      this.store({ item: { ...item }, createdBy: "seed", modifiedAt: parseTime(item.modified) ?? 0 });
     }
     this.nextPartNo = items.reduce((next, { partNo }) => Math.max(next, partNo + 1), firstPartNo);
-    this.active = new Listing(this.source((entry) => !entry.item.discontinued));
-    this.all = new Listing(this.source(() => true));
+    this.active = new RecordIndex(this.recordSource((entry) => !entry.item.discontinued));
+    this.all = new RecordIndex(this.recordSource(() => true));
   }
 
-  bySKU(shortID: string): CatalogueEntry | undefined {
+  bySKU(shortID: string): CatalogEntry | undefined {
     return this.bySku.get(shortID);
   }
 
-  byNumber(partNo: number): CatalogueEntry | undefined {
+  byNumber(partNo: number): CatalogEntry | undefined {
     return this.byPartNo.get(partNo);
   }
 
   /** The item as the bytes of its JSON, in the form that the service shows, which has to be the same each time. */
-  bytes(partNo: number, form: (entry: CatalogueEntry) => Item): Buffer {
-    return this.json.of(partNo, () => {
+  toJson(partNo: number, form: (entry: CatalogEntry) => Item): Buffer {
+    return this.jsonCache.get(partNo, () => {
       const entry = this.byPartNo.get(partNo);
       return entry ? form(entry) : null;
     });
   }
 
-  byAlias(alias: string): CatalogueEntry | undefined {
+  byAlias(alias: string): CatalogEntry | undefined {
     const shortID = this.aliases.get(alias);
     return shortID === undefined ? undefined : this.bySku.get(shortID);
   }
@@ -77,30 +77,30 @@ export class Catalogue {
   create(fields: Item, createdBy: string, now: number): Item {
     const at = isoTime(now);
     const item = { ...fields, partNo: this.nextPartNo++, created: at, modified: at, discontinued: false };
-    this.keep({ item, createdBy, modifiedAt: now });
+    this.store({ item, createdBy, modifiedAt: now });
     this.all.add(item.partNo);
     this.active.add(item.partNo);
     return item;
   }
 
   /** Changes the given fields and the time of the last change. */
-  update(entry: CatalogueEntry, changes: Partial<Item>, now: number): void {
+  update(entry: CatalogEntry, changes: Partial<Item>, now: number): void {
     const { partNo } = entry.item;
-    this.all.drop(partNo);
-    if (!entry.item.discontinued) this.active.drop(partNo);
+    this.all.remove(partNo);
+    if (!entry.item.discontinued) this.active.remove(partNo);
     Object.assign(entry.item, changes, { modified: isoTime(now) });
     entry.modifiedAt = now;
-    this.json.forget(partNo);
+    this.jsonCache.delete(partNo);
     this.all.add(partNo);
     if (!entry.item.discontinued) this.active.add(partNo);
   }
 
-  private keep(entry: CatalogueEntry): void {
+  private store(entry: CatalogEntry): void {
     this.bySku.set(entry.item.shortID, entry);
     this.byPartNo.set(entry.item.partNo, entry);
   }
 
-  private source(belongs: (entry: CatalogueEntry) => boolean): RecordSource {
+  private recordSource(belongs: (entry: CatalogEntry) => boolean): RecordSource {
     return {
       defaultColumn: "shortID",
       columns: new Map(COLUMNS.map((name) => [name.toLowerCase(), name])),
@@ -113,7 +113,7 @@ export class Catalogue {
     };
   }
 
-  private skusInOrder(): CatalogueEntry[] {
+  private skusInOrder(): CatalogEntry[] {
     return [...this.byPartNo.values()].sort((a, b) => (a.item.shortID < b.item.shortID ? -1 : 1));
   }
 }

@@ -3,7 +3,7 @@ import { SortedIds } from "./sorted-ids.js";
 /** A value to sort by. */
 export type SortKey = string | number | boolean | null | undefined;
 
-/** What a {@link Listing} has to know about its records. */
+/** What a {@link RecordIndex} has to know about its records. */
 export interface RecordSource {
   /** Column to sort by when the request names none; ties are broken by record number. */
   readonly defaultColumn: string;
@@ -17,9 +17,9 @@ export interface RecordSource {
 }
 
 /** Records of one kind within one scope, in every order that was asked for so far. */
-export class Listing {
+export class RecordIndex {
   private readonly orders = new Map<string, SortedIds>();
-  private readonly filtered = new Map<string, readonly number[]>();
+  private readonly filteredIds = new Map<string, readonly number[]>();
 
   constructor(private readonly source: RecordSource) {}
 
@@ -36,28 +36,28 @@ export class Listing {
   /** The records modified at or after `since`, ascending by the column. */
   modifiedSince(since: number, column = this.source.defaultColumn): readonly number[] {
     const key = `${since} ${column}`;
-    const known = this.filtered.get(key);
+    const known = this.filteredIds.get(key);
     if (known) return known;
-    if (this.filtered.size >= 8) this.filtered.clear();
+    if (this.filteredIds.size >= 8) this.filteredIds.clear();
     const ids = this.ascending(column).filter((id) => this.source.modifiedAt(id) >= since);
-    this.filtered.set(key, ids);
+    this.filteredIds.set(key, ids);
     return ids;
   }
 
   add(id: number): void {
-    this.filtered.clear();
+    this.filteredIds.clear();
     for (const order of this.orders.values()) order.insert(id);
   }
 
   /** Takes a record out; must come before the change that makes it necessary. */
-  drop(id: number): void {
-    this.filtered.clear();
+  remove(id: number): void {
+    this.filteredIds.clear();
     for (const order of this.orders.values()) order.remove(id);
   }
 
   /** Forgets the order by one column, whose values changed in many records at once. */
-  forget(column: string): void {
-    this.filtered.clear();
+  dropOrder(column: string): void {
+    this.filteredIds.clear();
     this.orders.delete(column);
   }
 

@@ -1,62 +1,62 @@
 import type { Lot } from "../../schemas/lot.js";
 import { parseTime } from "../clock.js";
-import type { LotFacts, LotSource } from "../data/lot-source.js";
-import { Listing } from "./listing.js";
+import type { LotGenerator, LotSummary } from "../data/lot-source.js";
+import { RecordIndex } from "./listing.js";
 import { lotColumns, lotKey } from "./lot-columns.js";
-import { RecordBytes } from "./record-bytes.js";
-import { ScopedListings } from "./scoped-listings.js";
+import { JsonCache } from "./record-bytes.js";
+import { ScopedIndexes } from "./scoped-listings.js";
 import type { Scope } from "./scopes.js";
 
 /** A lot that was given by the caller, received, or changed since it was generated. */
-interface Kept {
+interface StoredLot {
   lot: Lot;
   modifiedAt: number;
   receivedAt: number;
 }
 
 /** Every receive record, in stock or shipped. Generated lots are made when somebody looks at them. */
-export class LotLedger {
-  private readonly kept = new Map<number, Kept>();
-  private readonly json = new RecordBytes();
+export class LotStore {
+  private readonly stored = new Map<number, StoredLot>();
+  private readonly jsonCache = new JsonCache();
   private readonly descriptions = new Map<number, string>();
-  private readonly listings: ScopedListings;
+  private readonly indexes: ScopedIndexes;
   private readonly read = (recNo: number) => this.get(recNo);
   private nextRecNo: number;
 
   constructor(
-    private readonly generated: LotSource,
+    private readonly generated: LotGenerator,
     own: readonly Lot[],
   ) {
     this.nextRecNo = own.length > 0 ? 1 : generated.firstRecNo + generated.count;
-    for (const lot of own) this.keep(lot, undefined);
-    this.listings = new ScopedListings((scope) => this.listingOf(scope));
+    for (const lot of own) this.store(lot, undefined);
+    this.indexes = new ScopedIndexes((scope) => this.createIndex(scope));
   }
 
   /** The lots of these warehouses. */
-  listing(scope: Scope): Listing {
-    return this.listings.of(scope);
+  index(scope: Scope): RecordIndex {
+    return this.indexes.of(scope);
   }
 
   has(recNo: number): boolean {
-    return this.kept.has(recNo) || this.isGenerated(recNo);
+    return this.stored.has(recNo) || this.isGenerated(recNo);
   }
 
   get(recNo: number): Lot {
-    const lot = this.kept.get(recNo)?.lot ?? this.generated.lot(recNo);
+    const lot = this.stored.get(recNo)?.lot ?? this.generated.lot(recNo);
     const description = this.descriptions.get(lot.partNo);
     return description === undefined ? lot : { ...lot, description };
   }
 
   /** The lot as the bytes of its JSON. */
-  bytes(recNo: number): Buffer {
-    return this.json.of(recNo, this.read);
+  toJson(recNo: number): Buffer {
+    return this.jsonCache.get(recNo, this.read);
   }
 
   /** What ordering and adding up need, without making the whole lot. */
-  facts(recNo: number): LotFacts {
-    const kept = this.kept.get(recNo);
-    if (!kept) return this.generated.facts(recNo);
-    const { lot, receivedAt, modifiedAt } = kept;
+  summary(recNo: number): LotSummary {
+    const stored = this.stored.get(recNo);
+    if (!stored) return this.generated.summary(recNo);
+    const { lot, receivedAt, modifiedAt } = stored;
     const { partNo, wID, units, hold } = lot;
     return { partNo, wID, units, hold, open: isOpen(lot), receivedAt, modifiedAt };
   }
@@ -65,41 +65,41 @@ export class LotLedger {
   oldestFirst(): number[] {
     const ids: number[] = [];
     for (let index = 0; index < this.generated.count; index += 1) ids.push(this.generated.firstRecNo + index);
-    const others = [...this.kept.keys()].filter((recNo) => !this.isGenerated(recNo));
+    const others = [...this.stored.keys()].filter((recNo) => !this.isGenerated(recNo));
     if (others.length === 0) return ids;
-    const keyed = ids.concat(others).map((recNo) => ({ recNo, at: this.facts(recNo).receivedAt }));
+    const keyed = ids.concat(others).map((recNo) => ({ recNo, at: this.summary(recNo).receivedAt }));
     return keyed.sort((a, b) => a.at - b.at || a.recNo - b.recNo).map(({ recNo }) => recNo);
   }
 
   /** Adds a lot under the next record number, whatever its own says. */
   add(lot: Lot, now: number): Lot {
     const added = { ...lot, recNo: this.nextRecNo };
-    this.keep(added, now);
-    this.listings.each(lot.wID, (listing) => listing.add(added.recNo));
+    this.store(added, now);
+    this.indexes.forEachShowing(lot.wID, (index) => index.add(added.recNo));
     return added;
   }
 
   change(recNo: number, changes: Partial<Lot>, now: number): Lot {
     const lot = this.get(recNo);
     const changed = { ...lot, ...changes };
-    this.listings.each(lot.wID, (listing) => listing.drop(recNo));
-    this.keep(changed, now);
-    this.listings.each(changed.wID, (listing) => listing.add(recNo));
+    this.indexes.forEachShowing(lot.wID, (index) => index.remove(recNo));
+    this.store(changed, now);
+    this.indexes.forEachShowing(changed.wID, (index) => index.add(recNo));
     return changed;
   }
 
   /** Shows an item's new description in all its lots: it belongs to the item. */
-  redescribe(partNo: number, description: string): void {
+  setDescription(partNo: number, description: string): void {
     this.descriptions.set(partNo, description);
-    this.json.clear();
-    this.listings.all((listing) => listing.forget("description"));
+    this.jsonCache.clear();
+    for (const index of this.indexes.all()) index.dropOrder("description");
   }
 
-  private keep(lot: Lot, now: number | undefined): void {
+  private store(lot: Lot, now: number | undefined): void {
     const receivedAt = parseTime(lot.received) ?? 0;
     const modifiedAt = now ?? (lot.shipped === null ? receivedAt : (parseTime(lot.shipped) ?? receivedAt));
-    this.kept.set(lot.recNo, { lot, receivedAt, modifiedAt });
-    this.json.forget(lot.recNo);
+    this.stored.set(lot.recNo, { lot, receivedAt, modifiedAt });
+    this.jsonCache.delete(lot.recNo);
     this.nextRecNo = Math.max(this.nextRecNo, lot.recNo + 1);
   }
 
@@ -108,17 +108,17 @@ export class LotLedger {
     return Number.isInteger(index) && index >= 0 && index < this.generated.count;
   }
 
-  private listingOf(scope: ReadonlySet<number>): Listing {
-    return new Listing({
+  private createIndex(scope: ReadonlySet<number>): RecordIndex {
+    return new RecordIndex({
       defaultColumn: "received",
       columns: lotColumns,
-      ids: () => this.oldestFirst().filter((recNo) => scope.has(this.facts(recNo).wID)),
+      ids: () => this.oldestFirst().filter((recNo) => scope.has(this.summary(recNo).wID)),
       key: (recNo, column) => {
         if (column === "recNo") return recNo;
-        if (column === "received") return this.facts(recNo).receivedAt;
+        if (column === "received") return this.summary(recNo).receivedAt;
         return lotKey(this.get(recNo), column);
       },
-      modifiedAt: (recNo) => this.facts(recNo).modifiedAt,
+      modifiedAt: (recNo) => this.summary(recNo).modifiedAt,
     });
   }
 }

@@ -1,64 +1,64 @@
 import { decimalOf, plus } from "../decimal.js";
-import type { LotLedger } from "./lot-ledger.js";
-import { noTotals, type Totals } from "./stock-totals.js";
+import type { LotStore } from "./lot-ledger.js";
+import { noQuantities, type StockQuantities } from "./stock-totals.js";
 
 /** What one pass over all lots finds. */
-export interface Balance {
+export interface StockIndex {
   /** By warehouse, then by part number. */
-  readonly totals: Map<number, Map<number, Totals>>;
-  /** Lots in stock, oldest first, by {@link shelfKey}. */
-  readonly shelves: Map<string, number[]>;
+  readonly quantities: Map<number, Map<number, StockQuantities>>;
+  /** Lots in stock, oldest first, by {@link openLotsKey}. */
+  readonly openLots: Map<string, number[]>;
 }
 
-export function shelfKey(partNo: number, wID: number): string {
+export function openLotsKey(partNo: number, wID: number): string {
   return `${partNo}@${wID}`;
 }
 
-export function totalsIn(balance: Balance, wID: number, partNo: number): Totals {
-  let items = balance.totals.get(wID);
+export function quantitiesFor(stockIndex: StockIndex, wID: number, partNo: number): StockQuantities {
+  let items = stockIndex.quantities.get(wID);
   if (!items) {
     items = new Map();
-    balance.totals.set(wID, items);
+    stockIndex.quantities.set(wID, items);
   }
-  let totals = items.get(partNo);
-  if (!totals) {
-    totals = noTotals();
-    items.set(partNo, totals);
+  let quantities = items.get(partNo);
+  if (!quantities) {
+    quantities = noQuantities();
+    items.set(partNo, quantities);
   }
-  return totals;
+  return quantities;
 }
 
 /** Adds up every lot, once. Runs over a million lots, so it sums plain numbers and makes decimals at the end. */
-export function openingBalance(ledger: LotLedger): Balance {
-  const balance: Balance = { totals: new Map(), shelves: new Map() };
-  const sums = new Map<Totals, { inStock: number; onHold: number }>();
-  for (const recNo of ledger.oldestFirst()) {
-    const lot = ledger.facts(recNo);
-    const totals = totalsIn(balance, lot.wID, lot.partNo);
-    totals.lots += 1;
-    totals.modifiedAt = Math.max(totals.modifiedAt, lot.modifiedAt);
+export function buildStockIndex(lots: LotStore): StockIndex {
+  const stockIndex: StockIndex = { quantities: new Map(), openLots: new Map() };
+  const sums = new Map<StockQuantities, { inStock: number; onHold: number }>();
+  for (const recNo of lots.oldestFirst()) {
+    const lot = lots.summary(recNo);
+    const quantities = quantitiesFor(stockIndex, lot.wID, lot.partNo);
+    quantities.lots += 1;
+    quantities.modifiedAt = Math.max(quantities.modifiedAt, lot.modifiedAt);
     if (!lot.open) continue;
-    shelve(balance, shelfKey(lot.partNo, lot.wID), recNo);
+    addOpenLot(stockIndex, openLotsKey(lot.partNo, lot.wID), recNo);
     const thousandths = Math.round(lot.units * 1000);
     if (thousandths / 1000 === lot.units && Math.abs(thousandths) < 1e9) {
-      const sum = sums.get(totals) ?? { inStock: 0, onHold: 0 };
+      const sum = sums.get(quantities) ?? { inStock: 0, onHold: 0 };
       sum.inStock += thousandths;
       if (lot.hold) sum.onHold += thousandths;
-      sums.set(totals, sum);
+      sums.set(quantities, sum);
     } else {
-      totals.inStock = plus(totals.inStock, decimalOf(lot.units));
-      if (lot.hold) totals.onHold = plus(totals.onHold, decimalOf(lot.units));
+      quantities.inStock = plus(quantities.inStock, decimalOf(lot.units));
+      if (lot.hold) quantities.onHold = plus(quantities.onHold, decimalOf(lot.units));
     }
   }
-  for (const [totals, sum] of sums) {
-    totals.inStock = plus(totals.inStock, { digits: BigInt(sum.inStock), scale: 3 });
-    totals.onHold = plus(totals.onHold, { digits: BigInt(sum.onHold), scale: 3 });
+  for (const [quantities, sum] of sums) {
+    quantities.inStock = plus(quantities.inStock, { digits: BigInt(sum.inStock), scale: 3 });
+    quantities.onHold = plus(quantities.onHold, { digits: BigInt(sum.onHold), scale: 3 });
   }
-  return balance;
+  return stockIndex;
 }
 
-function shelve({ shelves }: Balance, key: string, recNo: number): void {
-  const shelf = shelves.get(key);
-  if (shelf) shelf.push(recNo);
-  else shelves.set(key, [recNo]);
+function addOpenLot({ openLots }: StockIndex, key: string, recNo: number): void {
+  const recNos = openLots.get(key);
+  if (recNos) recNos.push(recNo);
+  else openLots.set(key, [recNo]);
 }

@@ -1,28 +1,28 @@
-import type { Listing } from "./listing.js";
+import type { RecordIndex } from "./listing.js";
 import type { Scope } from "./scopes.js";
 
-/** One listing for each set of warehouses that was asked for; made at the first question. */
-export class ScopedListings {
-  private readonly listings = new Map<Scope, { readonly scope: ReadonlySet<number>; readonly listing: Listing }>();
+/** One index for each set of warehouses that was asked for; made at the first question. */
+export class ScopedIndexes {
+  private readonly indexes = new Map<Scope, { readonly scope: ReadonlySet<number>; readonly index: RecordIndex }>();
 
-  constructor(private readonly make: (scope: ReadonlySet<number>) => Listing) {}
+  constructor(private readonly create: (scope: ReadonlySet<number>) => RecordIndex) {}
 
-  of(scope: Scope): Listing {
-    let known = this.listings.get(scope);
+  of(scope: Scope): RecordIndex {
+    let known = this.indexes.get(scope);
     if (!known) {
       const warehouses = new Set(scope);
-      known = { scope: warehouses, listing: this.make(warehouses) };
-      this.listings.set(scope, known);
+      known = { scope: warehouses, index: this.create(warehouses) };
+      this.indexes.set(scope, known);
     }
-    return known.listing;
+    return known.index;
   }
 
-  /** Every listing that shows this warehouse. */
-  each(wID: number, visit: (listing: Listing, scope: ReadonlySet<number>) => void): void {
-    for (const { scope, listing } of this.listings.values()) if (scope.has(wID)) visit(listing, scope);
+  /** Every index that shows this warehouse. */
+  forEachShowing(wID: number, visit: (index: RecordIndex, scope: ReadonlySet<number>) => void): void {
+    for (const { scope, index } of this.indexes.values()) if (scope.has(wID)) visit(index, scope);
   }
 
-  all(visit: (listing: Listing) => void): void {
-    for (const { listing } of this.listings.values()) visit(listing);
+  *all(): Iterable<RecordIndex> {
+    for (const { index } of this.indexes.values()) yield index;
   }
 }

@@ -4,8 +4,8 @@ import type { SandboxClient } from "../options.js";
 export type Scope = readonly number[];
 
 /** The sets of warehouses that requests are about. */
-export class Scopes {
-  private readonly known = new Map<string, Scope>();
+export class ScopeRegistry {
+  private readonly byKey = new Map<string, Scope>();
   private readonly byClient = new Map<SandboxClient, Scope>();
 
   constructor(private readonly warehouses: readonly number[]) {}
@@ -23,10 +23,10 @@ export class Scopes {
   /** The scope of these warehouses. */
   of(warehouses: readonly number[]): Scope {
     const key = warehouses.join();
-    let scope = this.known.get(key);
+    let scope = this.byKey.get(key);
     if (!scope) {
       scope = [...new Set(warehouses)].sort((a, b) => a - b);
-      this.known.set(key, scope);
+      this.byKey.set(key, scope);
     }
     return scope;
   }

@@ -1,15 +1,15 @@
 import type { Lot } from "../../schemas/lot.js";
 import type { StockLevel } from "../../schemas/stock-level.js";
 import { decimalOf, minus, plus } from "../decimal.js";
-import { Listing, type SortKey } from "./listing.js";
-import { isOpen, type LotLedger } from "./lot-ledger.js";
-import { type Balance, openingBalance, shelfKey, totalsIn } from "./opening-balance.js";
-import { RecordBytes } from "./record-bytes.js";
-import { ScopedListings } from "./scoped-listings.js";
+import { RecordIndex, type SortKey } from "./listing.js";
+import { isOpen, type LotStore } from "./lot-ledger.js";
+import { buildStockIndex, openLotsKey, quantitiesFor, type StockIndex } from "./opening-balance.js";
+import { JsonCache } from "./record-bytes.js";
+import { ScopedIndexes } from "./scoped-listings.js";
 import type { Scope } from "./scopes.js";
 import { SortedIds } from "./sorted-ids.js";
-import { type StockSummary, summarize } from "./stock-summary.js";
-import { isShown, levelOf, type Totals } from "./stock-totals.js";
+import { summarizeWarehouse, type WarehouseSummary } from "./stock-summary.js";
+import { isListed, type StockQuantities, toStockLevel } from "./stock-totals.js";
 
 const COLUMNS = [
   "partNo",
@@ -23,133 +23,134 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof StockLevel)[];
 
 /** Adds quantities that no lot accounts for: on order, committed, packed, in transit. */
-export type Demand = (balance: Balance) => void;
+export type AddOrderQuantities = (stockIndex: StockIndex) => void;
 
 /** Running totals per item and warehouse. Nothing is added up before somebody asks or changes something. */
-export class StockBook {
-  private opened: Balance | undefined;
-  private readonly json = new Map<Scope, RecordBytes>();
-  private readonly listings = new ScopedListings((scope) => this.listingOf(scope));
+export class StockTotals {
+  private cachedIndex: StockIndex | undefined;
+  private readonly jsonCaches = new Map<Scope, JsonCache>();
+  private readonly indexes = new ScopedIndexes((scope) => this.createIndex(scope));
 
   constructor(
-    private readonly ledger: LotLedger,
-    private readonly demand: Demand,
+    private readonly lots: LotStore,
+    private readonly addOrderQuantities: AddOrderQuantities,
   ) {}
 
   /** Stock levels of the items that have a lot in one of these warehouses. */
-  listing(scope: Scope): Listing {
-    return this.listings.of(scope);
+  index(scope: Scope): RecordIndex {
+    return this.indexes.of(scope);
   }
 
   level(partNo: number, scope: Iterable<number>): StockLevel {
-    return levelOf(partNo, this.parts(partNo, scope));
+    return toStockLevel(partNo, this.quantitiesIn(partNo, scope));
   }
 
   /** The stock level as the bytes of its JSON. */
-  bytes(partNo: number, scope: Scope): Buffer {
-    let json = this.json.get(scope);
+  toJson(partNo: number, scope: Scope): Buffer {
+    let json = this.jsonCaches.get(scope);
     if (!json) {
-      json = new RecordBytes();
-      this.json.set(scope, json);
+      json = new JsonCache();
+      this.jsonCaches.set(scope, json);
     }
-    return json.of(partNo, () => this.level(partNo, scope));
+    return json.get(partNo, () => this.level(partNo, scope));
   }
 
   /** Lots of the item that are in stock in the warehouse, oldest first. */
-  shelf(partNo: number, wID: number): readonly number[] {
-    return this.balance.shelves.get(shelfKey(partNo, wID)) ?? [];
+  openLots(partNo: number, wID: number): readonly number[] {
+    return this.stockIndex.openLots.get(openLotsKey(partNo, wID)) ?? [];
   }
 
   /** What is in stock in one warehouse, all items together. */
-  summary(wID: number): StockSummary {
-    return summarize(this.balance, wID);
+  summary(wID: number): WarehouseSummary {
+    return summarizeWarehouse(this.stockIndex, wID);
   }
 
-  receive(lot: Lot, now: number): Lot {
-    const { balance } = this;
-    return this.touching(lot.partNo, [lot.wID], () => {
-      const added = this.ledger.add(lot, now);
-      this.count(balance, added, 1, now);
+  addLot(lot: Lot, now: number): Lot {
+    const { stockIndex } = this;
+    return this.updateItem(lot.partNo, [lot.wID], () => {
+      const added = this.lots.add(lot, now);
+      this.applyLot(stockIndex, added, 1, now);
       return added;
     });
   }
 
-  alter(recNo: number, changes: Partial<Lot>, now: number): Lot {
-    const { balance } = this;
-    const before = this.ledger.get(recNo);
-    return this.touching(before.partNo, [before.wID, changes.wID ?? before.wID], () => {
-      this.count(balance, before, -1, now);
-      const after = this.ledger.change(recNo, changes, now);
-      this.count(balance, after, 1, now);
+  changeLot(recNo: number, changes: Partial<Lot>, now: number): Lot {
+    const { stockIndex } = this;
+    const before = this.lots.get(recNo);
+    return this.updateItem(before.partNo, [before.wID, changes.wID ?? before.wID], () => {
+      this.applyLot(stockIndex, before, -1, now);
+      const after = this.lots.change(recNo, changes, now);
+      this.applyLot(stockIndex, after, 1, now);
       return after;
     });
   }
 
-  private get balance(): Balance {
-    if (!this.opened) {
-      this.opened = openingBalance(this.ledger);
-      this.demand(this.opened);
+  private get stockIndex(): StockIndex {
+    if (!this.cachedIndex) {
+      this.cachedIndex = buildStockIndex(this.lots);
+      this.addOrderQuantities(this.cachedIndex);
     }
-    return this.opened;
+    return this.cachedIndex;
   }
 
   /** Takes the item out of every order it is in, makes the change, and puts it back where it now belongs. */
-  private touching(partNo: number, warehouses: readonly number[], change: () => Lot): Lot {
-    const affected = new Map<Listing, ReadonlySet<number>>();
-    for (const wID of warehouses) this.listings.each(wID, (listing, scope) => affected.set(listing, scope));
-    for (const [listing, scope] of affected) if (this.isListed(partNo, scope)) listing.drop(partNo);
+  private updateItem(partNo: number, warehouses: readonly number[], change: () => Lot): Lot {
+    const affected = new Map<RecordIndex, ReadonlySet<number>>();
+    for (const wID of warehouses) this.indexes.forEachShowing(wID, (index, scope) => affected.set(index, scope));
+    for (const [index, scope] of affected) if (this.isListed(partNo, scope)) index.remove(partNo);
     const lot = change();
-    for (const json of this.json.values()) json.forget(partNo);
-    for (const [listing, scope] of affected) if (this.isListed(partNo, scope)) listing.add(partNo);
+    for (const json of this.jsonCaches.values()) json.delete(partNo);
+    for (const [index, scope] of affected) if (this.isListed(partNo, scope)) index.add(partNo);
     return lot;
   }
 
-  private count(balance: Balance, lot: Lot, sign: 1 | -1, now: number): void {
-    const totals = totalsIn(balance, lot.wID, lot.partNo);
-    totals.lots += sign;
-    totals.modifiedAt = now;
+  private applyLot(stockIndex: StockIndex, lot: Lot, sign: 1 | -1, now: number): void {
+    const quantities = quantitiesFor(stockIndex, lot.wID, lot.partNo);
+    quantities.lots += sign;
+    quantities.modifiedAt = now;
     if (!isOpen(lot)) return;
     const add = sign === 1 ? plus : minus;
-    totals.inStock = add(totals.inStock, decimalOf(lot.units));
-    if (lot.hold) totals.onHold = add(totals.onHold, decimalOf(lot.units));
-    const key = shelfKey(lot.partNo, lot.wID);
-    const shelf = new SortedIds(balance.shelves.get(key) ?? [], (a, b) => this.byAge(a, b));
-    if (sign === 1) shelf.insert(lot.recNo);
-    else shelf.remove(lot.recNo);
-    balance.shelves.set(key, shelf.ids);
+    quantities.inStock = add(quantities.inStock, decimalOf(lot.units));
+    if (lot.hold) quantities.onHold = add(quantities.onHold, decimalOf(lot.units));
+    const key = openLotsKey(lot.partNo, lot.wID);
+    const openLots = new SortedIds(stockIndex.openLots.get(key) ?? [], (a, b) => this.compareAge(a, b));
+    if (sign === 1) openLots.insert(lot.recNo);
+    else openLots.remove(lot.recNo);
+    stockIndex.openLots.set(key, openLots.ids);
   }
 
-  private byAge(a: number, b: number): number {
-    return this.ledger.facts(a).receivedAt - this.ledger.facts(b).receivedAt || a - b;
+  private compareAge(a: number, b: number): number {
+    return this.lots.summary(a).receivedAt - this.lots.summary(b).receivedAt || a - b;
   }
 
   private isListed(partNo: number, scope: Iterable<number>): boolean {
-    return this.parts(partNo, scope).some(isShown);
+    return this.quantitiesIn(partNo, scope).some(isListed);
   }
 
-  private parts(partNo: number, scope: Iterable<number>): Totals[] {
-    const parts: Totals[] = [];
+  private quantitiesIn(partNo: number, scope: Iterable<number>): StockQuantities[] {
+    const parts: StockQuantities[] = [];
     for (const wID of scope) {
-      const totals = this.balance.totals.get(wID)?.get(partNo);
-      if (totals) parts.push(totals);
+      const quantities = this.stockIndex.quantities.get(wID)?.get(partNo);
+      if (quantities) parts.push(quantities);
     }
     return parts;
   }
 
-  private listingOf(scope: ReadonlySet<number>): Listing {
-    return new Listing({
+  private createIndex(scope: ReadonlySet<number>): RecordIndex {
+    return new RecordIndex({
       defaultColumn: "partNo",
       columns: new Map(COLUMNS.map((name) => [name.toLowerCase(), name])),
       ids: () => this.partNos(scope),
       key: (partNo, column) => sortKey(this.level(partNo, scope), column),
-      modifiedAt: (partNo) => Math.max(...this.parts(partNo, scope).map((totals) => totals.modifiedAt)),
+      modifiedAt: (partNo) => Math.max(...this.quantitiesIn(partNo, scope).map((quantities) => quantities.modifiedAt)),
     });
   }
 
   private partNos(scope: ReadonlySet<number>): number[] {
     const partNos = new Set<number>();
     for (const wID of scope) {
-      for (const [partNo, totals] of this.balance.totals.get(wID) ?? []) if (isShown(totals)) partNos.add(partNo);
+      for (const [partNo, quantities] of this.stockIndex.quantities.get(wID) ?? [])
+        if (isListed(quantities)) partNos.add(partNo);
     }
     return [...partNos].sort((a, b) => a - b);
   }

@@ -2,7 +2,7 @@ import type { StockLevel } from "../../schemas/stock-level.js";
 import { type Decimal, minus, plus, toNumber, ZERO } from "../decimal.js";
 
 /** What there is of one item in one warehouse. Mutable; belongs to the stock book. */
-export interface Totals {
+export interface StockQuantities {
   inStock: Decimal;
   onHold: Decimal;
   onOrder: Decimal;
@@ -14,7 +14,7 @@ export interface Totals {
   modifiedAt: number;
 }
 
-export function noTotals(): Totals {
+export function noQuantities(): StockQuantities {
   return {
     inStock: ZERO,
     onHold: ZERO,
@@ -28,13 +28,13 @@ export function noTotals(): Totals {
 }
 
 /** Whether an item has a stock level here at all: it has lots, be they shipped, or something is on its way or promised. */
-export function isShown({ lots, onOrder, committed, packed, aSN }: Totals): boolean {
+export function isListed({ lots, onOrder, committed, packed, aSN }: StockQuantities): boolean {
   return lots > 0 || [onOrder, committed, packed, aSN].some(({ digits }) => digits !== 0n);
 }
 
 /** The stock level that the totals of several warehouses add up to. */
-export function levelOf(partNo: number, parts: readonly Totals[]): StockLevel {
-  const sum = parts.length === 1 && parts[0] ? parts[0] : parts.reduce(addTotals, noTotals());
+export function toStockLevel(partNo: number, parts: readonly StockQuantities[]): StockLevel {
+  const sum = parts.length === 1 && parts[0] ? parts[0] : parts.reduce(addQuantities, noQuantities());
   const { inStock, onHold, committed, packed } = sum;
   return {
     partNo,
@@ -48,7 +48,7 @@ export function levelOf(partNo: number, parts: readonly Totals[]): StockLevel {
   };
 }
 
-function addTotals(a: Totals, b: Totals): Totals {
+function addQuantities(a: StockQuantities, b: StockQuantities): StockQuantities {
   return {
     inStock: plus(a.inStock, b.inStock),
     onHold: plus(a.onHold, b.onHold),
