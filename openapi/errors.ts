@@ -1,4 +1,4 @@
-import { rateLimitMessage } from "../src/sandbox/auth/rate-window.js";
+import { rateLimitMessage } from "../src/sandbox/access/rate-window.js";
 import {
   badRequest,
   type ErrorCode,
@@ -10,7 +10,7 @@ import {
   STATUS_OF_CODE,
   unauthorized,
   validationError,
-} from "../src/sandbox/http/refusal.js";
+} from "../src/sandbox/http/service-error.js";
 import { type JsonObject, jsonContent, ref } from "./json.js";
 
 /** What the service's document says about each code. */

@@ -1,10 +1,9 @@
 #!/usr/bin/env node
+import type { SandboxServer } from "./adapters/node-server.js";
 /** The command `stocklot-sandbox`. */
 import { type Command, parseCommand, type ServeCommand } from "./cli/arguments.js";
-import { requestLine } from "./cli/request-line.js";
-import { greeting, packageVersion, USAGE } from "./cli/texts.js";
-import { createSandbox, type Sandbox } from "./create-sandbox.js";
-import type { SandboxServer } from "./doors/listen.js";
+import { greeting, packageVersion, requestLine, USAGE } from "./cli/output.js";
+import { createSandbox, type Sandbox } from "./sandbox.js";
 
 process.exitCode = await main(process.argv.slice(2));
 

@@ -1,14 +1,14 @@
-import type { AccessControl, Identity } from "./auth/gate.js";
+import type { AccessControl, Identity } from "./access/access-control.js";
 import { ENDPOINTS } from "./endpoints/index.js";
 import { issueToken } from "./endpoints/token.js";
 import { jsonObject } from "./http/body.js";
-import type { SandboxRequest } from "./http/incoming.js";
-import { errorBody, notFound, ServiceError } from "./http/refusal.js";
-import { rawJsonResponse, type SandboxResponse } from "./http/reply.js";
-import { createRouter } from "./http/router.js";
-import type { Settings } from "./settings.js";
+import { createRouter } from "./http/endpoint.js";
+import type { SandboxRequest } from "./http/request.js";
+import { rawJsonResponse, type SandboxResponse } from "./http/response.js";
+import { errorBody, notFound, ServiceError } from "./http/service-error.js";
+import type { EmitTransaction } from "./listeners.js";
+import type { Settings } from "./options/settings.js";
 import type { State } from "./store/state.js";
-import type { EmitTransaction } from "./transactions.js";
 
 /** A request that the rate limit has admitted, and everything that is needed to respond. */
 export interface DispatchInput {

@@ -1,18 +1,17 @@
-import { AccessControl } from "./auth/gate.js";
-import { createSandboxClock, type SandboxClock } from "./clock.js";
+import { AccessControl } from "./access/access-control.js";
+import { HangingRequests } from "./adapters/hanging-requests.js";
+import { createSandboxClock, type SandboxClock, sleep } from "./clock.js";
+import { mulberry32, type Random } from "./data/random.js";
+import { httpDate } from "./dates.js";
 import { dispatch } from "./dispatch.js";
-import { HangingRequests } from "./doors/hangs.js";
-import { FaultRules } from "./faults/fault-book.js";
-import { applyFault, takesEffect } from "./faults/spoil.js";
-import { httpDate } from "./http/date.js";
-import { relativePath, type SandboxRequest, splitTarget } from "./http/incoming.js";
-import { emptyResponse, type SandboxResponse } from "./http/reply.js";
-import { mulberry32, type Random } from "./random.js";
+import { applyFault, takesEffect } from "./faults/apply-fault.js";
+import { FaultRules } from "./faults/fault-rules.js";
+import { relativePath, type SandboxRequest, splitTarget } from "./http/request.js";
+import { emptyResponse, type SandboxResponse } from "./http/response.js";
+import { SandboxListeners } from "./listeners.js";
+import type { Settings } from "./options/settings.js";
 import { type LoggedRequest, loggableBody, loggableQuery, RequestLog } from "./request-log.js";
-import type { Settings } from "./settings.js";
 import { createState, type State } from "./store/state.js";
-import { sleep } from "./timing.js";
-import { SandboxListeners } from "./watchers.js";
 
 const CLIENT_DISCONNECTED: SandboxResponse = { ...emptyResponse(0), delivery: { kind: "drop" } };
 

@@ -1,7 +1,7 @@
 import type { Item } from "../../schemas/item.js";
-import { isoTime } from "../clock.js";
-import { chance, deriveSeed, integerBetween, mulberry32, pickOne, type Random } from "../random.js";
-import { FAMILIES, OWNERS } from "./vocabulary.js";
+import { isoTime } from "../dates.js";
+import { chance, deriveSeed, integerBetween, mulberry32, pickOne, type Random } from "./random.js";
+import { FAMILIES, OWNERS } from "./sample-names.js";
 
 /** When the generated history begins and ends: fixed, so that the same seed gives the same data on any day. */
 export const HISTORY_START_MS = Date.UTC(2023, 0, 2, 6);

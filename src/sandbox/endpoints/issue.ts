@@ -1,12 +1,11 @@
-import { isoTime } from "../clock.js";
+import { isoTime } from "../dates.js";
 import { toNumber } from "../decimal.js";
-import type { EndpointContext } from "../http/call.js";
+import type { EndpointContext } from "../http/endpoint.js";
 import { type Model, readModel } from "../http/model.js";
-import type { SandboxResponse } from "../http/reply.js";
+import type { SandboxResponse } from "../http/response.js";
 import { findItem, pickLots } from "./picking.js";
-import { assertReasonCode } from "./reason-code.js";
-import { assertInScope } from "./scope.js";
-import { transactionResponse } from "./transaction-form.js";
+import { assertReasonCode, transactionResponse } from "./transaction.js";
+import { assertInScope } from "./warehouse-scope.js";
 
 const ISSUE = {
   itemID: { kind: "text", required: true },

@@ -1,11 +1,11 @@
 import type { Lot } from "../../schemas/lot.js";
 import { toNumber } from "../decimal.js";
-import type { EndpointContext } from "../http/call.js";
+import type { EndpointContext } from "../http/endpoint.js";
 import { type Model, readModel } from "../http/model.js";
-import type { SandboxResponse } from "../http/reply.js";
+import type { SandboxResponse } from "../http/response.js";
 import { findItem, type PickedLot, pickLots } from "./picking.js";
-import { assertInScope } from "./scope.js";
-import { transactionResponse } from "./transaction-form.js";
+import { transactionResponse } from "./transaction.js";
+import { assertInScope } from "./warehouse-scope.js";
 
 const MOVE = {
   itemID: { kind: "text", required: true },

@@ -1,8 +1,8 @@
 import type { Lot } from "../../schemas/lot.js";
-import { matchesDateFilter } from "../date-filter.js";
+import { matchesDateFilter } from "../dates.js";
 import { compare, type Decimal, decimalOf, minus, plus, smaller, toNumber, ZERO } from "../decimal.js";
-import type { EndpointContext } from "../http/call.js";
-import { badRequest, notFound, ServiceError } from "../http/refusal.js";
+import type { EndpointContext } from "../http/endpoint.js";
+import { badRequest, notFound, ServiceError } from "../http/service-error.js";
 
 /** What a move or an issue says about the lots it means. */
 export interface LotSelection {

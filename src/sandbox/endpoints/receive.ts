@@ -1,13 +1,12 @@
-import { isoTime } from "../clock.js";
-import { EMPTY_LOT } from "../data/own-lots.js";
-import { JOBS, OWNERS } from "../data/vocabulary.js";
-import type { EndpointContext } from "../http/call.js";
+import { JOBS, OWNERS } from "../data/sample-names.js";
+import { EMPTY_LOT } from "../data/user-data.js";
+import { isoTime } from "../dates.js";
+import type { EndpointContext } from "../http/endpoint.js";
 import { type Model, readModel } from "../http/model.js";
-import type { SandboxResponse } from "../http/reply.js";
+import type { SandboxResponse } from "../http/response.js";
 import { findItem } from "./picking.js";
-import { assertReasonCode } from "./reason-code.js";
-import { assertInScope } from "./scope.js";
-import { transactionResponse } from "./transaction-form.js";
+import { assertReasonCode, transactionResponse } from "./transaction.js";
+import { assertInScope } from "./warehouse-scope.js";
 
 const RECEIPT = {
   itemID: { kind: "text", required: true },

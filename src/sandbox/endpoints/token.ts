@@ -1,8 +1,8 @@
-import type { TokenIssuer } from "../auth/token-desk.js";
+import type { TokenIssuer } from "../access/token-issuer.js";
 import { formFields } from "../http/body.js";
-import { badRequest, type ErrorCode, errorBody } from "../http/refusal.js";
-import { jsonResponse, rawJsonResponse, type SandboxResponse } from "../http/reply.js";
-import type { Settings } from "../settings.js";
+import { jsonResponse, rawJsonResponse, type SandboxResponse } from "../http/response.js";
+import { badRequest, type ErrorCode, errorBody } from "../http/service-error.js";
+import type { Settings } from "../options/settings.js";
 
 /** POST /Token: client credentials against an access token. */
 export function issueToken(

@@ -1,7 +1,6 @@
-import { parseTime } from "../clock.js";
-import { isDateFilter } from "../date-filter.js";
+import { isDateFilter, parseTime } from "../dates.js";
 import type { JsonObject } from "./body.js";
-import { type Details, validationError } from "./refusal.js";
+import { type Details, validationError } from "./service-error.js";
 
 interface Kinds {
   text: string;

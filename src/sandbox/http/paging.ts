@@ -1,9 +1,8 @@
-import { parseTime } from "../clock.js";
-import type { Settings } from "../settings.js";
-import type { RecordIndex } from "../store/listing.js";
-import { pageBody } from "./page-body.js";
-import { validationError } from "./refusal.js";
-import { rawJsonResponse, type SandboxResponse } from "./reply.js";
+import { parseTime } from "../dates.js";
+import type { Settings } from "../options/settings.js";
+import type { RecordIndex } from "../store/record-index.js";
+import { rawJsonResponse, type SandboxResponse } from "./response.js";
+import { validationError } from "./service-error.js";
 
 const DEFAULT_PAGE_SIZE = 25;
 const MAX_PAGE_SIZE = 250;
@@ -71,4 +70,25 @@ function positiveInteger(query: URLSearchParams, name: string, fallback: number,
   if (invalidPaging === "refuse")
     throw validationError({ [name]: [`The field ${name} must be a whole number of at least 1.`] });
   return Number.isNaN(value) ? fallback : 1;
+}
+
+const OPENING = Buffer.from('{"value":[');
+const COMMA = 0x2c;
+
+/** The common envelope: the records' JSON, and after them the JSON of the numbers, which is ASCII. */
+export function pageBody(records: readonly Buffer[], numbers: string): Buffer {
+  const closing = `],${numbers}}`;
+  let length = OPENING.length + Math.max(0, records.length - 1) + closing.length;
+  for (const record of records) length += record.length;
+
+  const body = Buffer.allocUnsafe(length);
+  body.set(OPENING);
+  let position = OPENING.length;
+  for (const record of records) {
+    if (position > OPENING.length) body[position++] = COMMA;
+    body.set(record, position);
+    position += record.length;
+  }
+  body.write(closing, position, "latin1");
+  return body;
 }

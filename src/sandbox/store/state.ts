@@ -1,16 +1,13 @@
 import type { Item } from "../../schemas/item.js";
-import { generateOrderQuantities, userOrderQuantities } from "../data/demand.js";
 import { FIRST_PART_NO, generateAliases, generateItems } from "../data/generated-items.js";
-import { createLotGenerator } from "../data/generated-lots.js";
-import { type LotGenerator, NO_GENERATED_LOTS } from "../data/lot-source.js";
-import { userAliases } from "../data/own-aliases.js";
-import { itemsNamedBy, userItems } from "../data/own-items.js";
-import { userLots } from "../data/own-lots.js";
-import type { Settings } from "../settings.js";
-import { ItemCatalog } from "./catalogue.js";
-import { LotStore } from "./lot-ledger.js";
+import { createLotGenerator, type LotGenerator, NO_GENERATED_LOTS } from "../data/generated-lots.js";
+import { generateOrderQuantities, userOrderQuantities } from "../data/order-quantities.js";
+import { itemsNamedBy, userAliases, userItems, userLots } from "../data/user-data.js";
+import type { Settings } from "../options/settings.js";
+import { ItemCatalog } from "./item-catalog.js";
+import { LotStore } from "./lot-store.js";
 import { ScopeRegistry } from "./scopes.js";
-import { type AddOrderQuantities, StockTotals } from "./stock-book.js";
+import { type AddOrderQuantities, StockTotals } from "./stock-totals.js";
 
 /** All that the service remembers about goods. */
 export interface State {
