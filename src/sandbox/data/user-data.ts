@@ -1,8 +1,8 @@
 import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
 import { isoTime } from "../dates.js";
+import { assertUnique } from "../options/assert-options.js";
 import type { SandboxItem, SandboxLot, SandboxWarehouse } from "../options/options.js";
-import { assertUnique } from "../options/validation.js";
 import { withoutUndefined } from "../without-undefined.js";
 import { FIRST_PART_NO } from "./generated-items.js";
 import { NO_GENERATED_LOTS } from "./generated-lots.js";

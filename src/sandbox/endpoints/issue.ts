@@ -1,34 +1,35 @@
+import * as z from "zod";
 import { isoTime } from "../dates.js";
 import { toNumber } from "../decimal.js";
 import type { EndpointContext } from "../http/endpoint.js";
-import { type Model, readModel } from "../http/model.js";
+import { filterField, integerField, positiveField, readFields, requiredStringField } from "../http/fields.js";
 import type { SandboxResponse } from "../http/response.js";
 import { findItem, pickLots } from "./picking.js";
 import { assertReasonCode, transactionResponse } from "./transaction.js";
 import { assertInScope } from "./warehouse-scope.js";
 
-const ISSUE = {
-  itemID: { kind: "text", required: true },
-  units: { kind: "decimal", required: true, positive: true },
-  wid: { kind: "integer", required: true },
-  reasonCode: { kind: "integer", required: true },
-  spot: { kind: "text", blankIsNone: true },
-  serial: { kind: "text", blankIsNone: true },
-  serial2: { kind: "text", blankIsNone: true },
-  rfidTag: { kind: "text", blankIsNone: true },
-  reference: { kind: "text" },
-  remark: { kind: "text" },
-  netWeight: { kind: "decimal" },
-  shipto: { kind: "integer" },
-  prodID: { kind: "text" },
-  recno: { kind: "integer" },
-  line: { kind: "integer" },
-} as const satisfies Model;
+const issueSchema = z.object({
+  itemID: requiredStringField(),
+  units: positiveField(),
+  wid: integerField(),
+  reasonCode: integerField(),
+  spot: filterField(),
+  serial: filterField(),
+  serial2: filterField(),
+  rfidTag: filterField(),
+  reference: z.string().optional(),
+  remark: z.string().optional(),
+  netWeight: z.number().optional(),
+  shipto: integerField().optional(),
+  prodID: z.string().optional(),
+  recno: integerField().optional(),
+  line: integerField().optional(),
+});
 
 /** POST /Inventory/Issue: takes stock out of the lots that fit; a lot that is used up is shipped. */
 export function issueStock(context: EndpointContext): SandboxResponse {
   const { state, settings, now, client } = context;
-  const issue = readModel(context.json(), ISSUE);
+  const issue = readFields(issueSchema, context.json());
   assertReasonCode(issue.reasonCode, settings);
   assertInScope(context, issue.wid);
   const { partNo, shortID } = findItem(context, issue.itemID);

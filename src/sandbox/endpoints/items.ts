@@ -1,7 +1,8 @@
+import * as z from "zod";
 import type { Item } from "../../schemas/item.js";
 import { EMPTY_ITEM } from "../data/user-data.js";
 import type { EndpointContext } from "../http/endpoint.js";
-import { type Model, readModel } from "../http/model.js";
+import { integerField, readFields, requiredStringField } from "../http/fields.js";
 import { pageResponse } from "../http/paging.js";
 import { jsonResponse, rawJsonResponse, type SandboxResponse } from "../http/response.js";
 import { badRequest, errorBody, notFound } from "../http/service-error.js";
@@ -64,30 +65,32 @@ function listItems({ query, state, settings }: EndpointContext, which: "active" 
   return pageResponse(list, query, settings);
 }
 
-const ITEM = {
-  shortID: { kind: "text", required: true },
-  description: { kind: "text" },
-  category: { kind: "integer" },
-  subCategory: { kind: "integer" },
-  uOM: { kind: "text" },
-  putUp: { kind: "text" },
-  units: { kind: "decimal" },
-  dfltOwner: { kind: "integer" },
-  discontinued: { kind: "boolean" },
-} as const satisfies Model;
+const itemFieldsSchema = z.object({
+  shortID: requiredStringField(),
+  description: z.string().optional(),
+  category: integerField().optional(),
+  subCategory: integerField().optional(),
+  uOM: z.string().optional(),
+  putUp: z.string().optional(),
+  units: z.number().optional(),
+  dfltOwner: integerField().optional(),
+  discontinued: z.boolean().optional(),
+});
 
 /** The quick-start names beside those of the item object. */
-const ITEM_OR_QUICK_START = {
-  ...ITEM,
-  uOM: { ...ITEM.uOM, alias: "unit" },
-  category: { ...ITEM.category, alias: "categoryID" },
-} as const satisfies Model;
+const quickStartSchema = itemFieldsSchema.extend({
+  unit: z.string().optional(),
+  categoryID: integerField().optional(),
+});
 
 /** POST /Item. A new item is active, whatever is sent. */
 export function createItem(context: EndpointContext): SandboxResponse {
   const { state, settings, now, client } = context;
-  const { shortID, ...sent } = readModel(context.json(), settings.alternateNames ? ITEM_OR_QUICK_START : ITEM);
-  const { discontinued: _ignored, ...fields } = withoutUndefined(sent);
+  const schema = settings.alternateNames ? quickStartSchema : itemFieldsSchema;
+  const sent: z.infer<typeof quickStartSchema> = readFields(schema, context.json());
+  const { shortID, discontinued: _ignored, unit, categoryID, ...own } = sent;
+  // Where both names are sent, that of the item object counts.
+  const fields = withoutUndefined({ ...own, uOM: own.uOM ?? unit, category: own.category ?? categoryID });
   if (state.catalog.bySKU(shortID)) return duplicate(shortID, settings.duplicateStatus);
 
   const item = state.catalog.create({ ...EMPTY_ITEM, ...fields, shortID }, client.clientId, now);
@@ -98,7 +101,7 @@ export function createItem(context: EndpointContext): SandboxResponse {
 
 /** PUT /Item. Part number, SKU, creation time and creator stay as they are, whatever is sent. */
 export function updateItem(context: EndpointContext): SandboxResponse {
-  const { shortID, ...fields } = readModel(context.json(), ITEM);
+  const { shortID, ...fields } = readFields(itemFieldsSchema, context.json());
   const entry = findExisting(context, shortID);
   const { description } = entry.item;
   const changes: Partial<Item> = withoutUndefined(fields);

@@ -1,27 +1,35 @@
+import * as z from "zod";
 import type { Lot } from "../../schemas/lot.js";
 import { toNumber } from "../decimal.js";
 import type { EndpointContext } from "../http/endpoint.js";
-import { type Model, readModel } from "../http/model.js";
+import {
+  dateFilterField,
+  filterField,
+  integerField,
+  positiveField,
+  readFields,
+  requiredStringField,
+} from "../http/fields.js";
 import type { SandboxResponse } from "../http/response.js";
 import { findItem, type PickedLot, pickLots } from "./picking.js";
 import { transactionResponse } from "./transaction.js";
 import { assertInScope } from "./warehouse-scope.js";
 
-const MOVE = {
-  itemID: { kind: "text", required: true },
-  units: { kind: "decimal", required: true, positive: true },
-  wid: { kind: "integer", required: true },
-  fromSpot: { kind: "text", blankIsNone: true },
-  toSpot: { kind: "text", blankIsNone: true },
-  shipToWid: { kind: "integer" },
-  transitSlip: { kind: "text" },
-  serial: { kind: "text", blankIsNone: true },
-  serial2: { kind: "text", blankIsNone: true },
-  rfidTag: { kind: "text", blankIsNone: true },
-  reference: { kind: "text" },
-  recno: { kind: "integer" },
-  received: { kind: "dateFilter", blankIsNone: true },
-} as const satisfies Model;
+const moveSchema = z.object({
+  itemID: requiredStringField(),
+  units: positiveField(),
+  wid: integerField(),
+  fromSpot: filterField(),
+  toSpot: filterField(),
+  shipToWid: integerField().optional(),
+  transitSlip: z.string().optional(),
+  serial: filterField(),
+  serial2: filterField(),
+  rfidTag: filterField(),
+  reference: z.string().optional(),
+  recno: integerField().optional(),
+  received: dateFilterField(),
+});
 
 /** Where stock goes: what is left out stays as it is. */
 type Destination = Pick<Lot, "wID" | "warehouse"> & Partial<Pick<Lot, "spot">>;
@@ -29,7 +37,7 @@ type Destination = Pick<Lot, "wID" | "warehouse"> & Partial<Pick<Lot, "spot">>;
 /** POST /Inventory/Move: to another bin, or to another warehouse that is in scope as well. */
 export function moveStock(context: EndpointContext): SandboxResponse {
   const { state, settings, now, client } = context;
-  const move = readModel(context.json(), MOVE);
+  const move = readFields(moveSchema, context.json());
   assertInScope(context, move.wid);
   if (move.shipToWid !== undefined) assertInScope(context, move.shipToWid);
   const { partNo, shortID } = findItem(context, move.itemID);

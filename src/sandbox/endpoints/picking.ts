@@ -9,11 +9,11 @@ export interface LotSelection {
   readonly partNo: number;
   readonly wid: number;
   readonly units: number;
-  readonly spot: string | undefined;
-  readonly serial: string | undefined;
-  readonly serial2: string | undefined;
-  readonly rfidTag: string | undefined;
-  readonly recno: number | undefined;
+  readonly spot?: string | undefined;
+  readonly serial?: string | undefined;
+  readonly serial2?: string | undefined;
+  readonly rfidTag?: string | undefined;
+  readonly recno?: number | undefined;
   /** Receipt date, or its beginning. */
   readonly received?: string | undefined;
 }

@@ -1,37 +1,38 @@
+import * as z from "zod";
 import { JOBS, OWNERS } from "../data/sample-names.js";
 import { EMPTY_LOT } from "../data/user-data.js";
 import { isoTime } from "../dates.js";
 import type { EndpointContext } from "../http/endpoint.js";
-import { type Model, readModel } from "../http/model.js";
+import { datetimeField, integerField, positiveField, readFields, requiredStringField } from "../http/fields.js";
 import type { SandboxResponse } from "../http/response.js";
 import { findItem } from "./picking.js";
 import { assertReasonCode, transactionResponse } from "./transaction.js";
 import { assertInScope } from "./warehouse-scope.js";
 
-const RECEIPT = {
-  itemID: { kind: "text", required: true },
-  units: { kind: "decimal", required: true, positive: true },
-  wid: { kind: "integer", required: true },
-  reasonCode: { kind: "integer", required: true },
-  spot: { kind: "text" },
-  serial: { kind: "text" },
-  serial2: { kind: "text" },
-  rfidTag: { kind: "text" },
-  reference: { kind: "text" },
-  remark: { kind: "text" },
-  netWeight: { kind: "decimal" },
-  grossWeight: { kind: "decimal" },
-  price: { kind: "decimal" },
-  expires: { kind: "datetime" },
-  supplier: { kind: "integer" },
-  line: { kind: "integer" },
-  jobid: { kind: "integer" },
-} as const satisfies Model;
+const receiptSchema = z.object({
+  itemID: requiredStringField(),
+  units: positiveField(),
+  wid: integerField(),
+  reasonCode: integerField(),
+  spot: z.string().optional(),
+  serial: z.string().optional(),
+  serial2: z.string().optional(),
+  rfidTag: z.string().optional(),
+  reference: z.string().optional(),
+  remark: z.string().optional(),
+  netWeight: z.number().optional(),
+  grossWeight: z.number().optional(),
+  price: z.number().optional(),
+  expires: datetimeField().optional(),
+  supplier: integerField().optional(),
+  line: integerField().optional(),
+  jobid: integerField().optional(),
+});
 
 /** POST /Inventory/Receive: a new lot, and so much more stock. */
 export function receiveStock(context: EndpointContext): SandboxResponse {
   const { state, settings, now, client } = context;
-  const receipt = readModel(context.json(), RECEIPT);
+  const receipt = readFields(receiptSchema, context.json());
   assertReasonCode(receipt.reasonCode, settings);
   assertInScope(context, receipt.wid);
   const { partNo, shortID, description } = findItem(context, receipt.itemID);

@@ -1,5 +1,5 @@
 import { mulberry32, type Random } from "../data/random.js";
-import { assertOptions } from "../options/validation.js";
+import { assertOptions } from "../options/assert-options.js";
 import { type Fault, type FaultRule, faultRuleSchema, toFault } from "./rule.js";
 
 /** What a rule is compared with. */

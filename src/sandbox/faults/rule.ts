@@ -1,7 +1,7 @@
 import { types } from "node:util";
 import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
-import { countOrInfinity, httpStatus, integerFrom, milliseconds, nonBlankString } from "../options/validation.js";
+import { countOrInfinity, httpStatus, integerFrom, milliseconds, nonBlankString } from "../validation.js";
 
 /**
  * What goes wrong.
@@ -140,7 +140,7 @@ export const faultRuleSchema = lazy(() =>
           z.custom(types.isRegExp),
         ],
         {
-          error: "must be text or a regular expression",
+          error: "must be a string or a regular expression",
         },
       )
       .optional(),

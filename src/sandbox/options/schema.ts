@@ -3,7 +3,6 @@ import { integer, lazy } from "../../schemas/field.js";
 import { itemSchema } from "../../schemas/item.js";
 import { lotSchema } from "../../schemas/lot.js";
 import { faultRuleSchema } from "../faults/rule.js";
-import type { SandboxOptions } from "./options.js";
 import {
   callable,
   countOrInfinity,
@@ -12,7 +11,8 @@ import {
   milliseconds,
   nonBlankString,
   quantity,
-} from "./validation.js";
+} from "../validation.js";
+import type { SandboxOptions } from "./options.js";
 
 /** What each option can be. Whether they fit each other is checked where the data are made. */
 export const optionsSchema = lazy(() =>
@@ -84,7 +84,7 @@ function rangeSchema() {
 }
 
 function countOr(record: z.ZodType) {
-  return z.union([integerFrom(0), z.array(record)], { error: "must be a whole number or an array" });
+  return z.union([integerFrom(0), z.array(record)], { error: "must be an integer or an array" });
 }
 
 function transactionForm() {

@@ -1,4 +1,5 @@
 import { withoutUndefined } from "../without-undefined.js";
+import { assertOptions, assertUnique } from "./assert-options.js";
 import type {
   SandboxClient,
   SandboxItem,
@@ -8,7 +9,6 @@ import type {
   SandboxWarehouse,
 } from "./options.js";
 import { optionsSchema } from "./schema.js";
-import { assertOptions, assertUnique } from "./validation.js";
 
 /** The caller's options with every gap filled in. */
 export interface Settings extends Required<Omit<SandboxOptions, "aliases" | "stockLevels" | "reasonCodes">> {

@@ -113,8 +113,8 @@ describe("creating items", () => {
   it("names what is wrong as the caller named it", async () => {
     const { body } = await api.post("/Item", { shortID: "Q", unit: 5, categoryID: "x" });
     expect(body.details).toEqual({
-      unit: ["The field unit must be text."],
-      categoryID: ["The field categoryID must be a whole number."],
+      unit: ["The field unit must be a string."],
+      categoryID: ["The field categoryID must be an integer."],
     });
     const both = await api.post("/Item", { shortID: "Q", uOM: 5, unit: "M" });
     expect(Object.keys(both.body.details)).toEqual(["uOM"]);
@@ -141,7 +141,7 @@ describe("creating items", () => {
       message: "Model validation failed.",
       details: {
         shortID: ["The shortID field is required."],
-        category: ["The field category must be a whole number."],
+        category: ["The field category must be an integer."],
         units: ["The field units must be a number."],
       },
     });

@@ -70,7 +70,7 @@ describe("receiving", () => {
       details: {
         itemID: ["The itemID field is required."],
         units: ["The field units must be greater than 0."],
-        wid: ["The field wid must be a whole number."],
+        wid: ["The field wid must be an integer."],
         reasonCode: ["The reasonCode field is required."],
         expires: ["The field expires must be a datetime (ISO 8601)."],
       },

@@ -1,9 +1,6 @@
 import { inspect } from "node:util";
-import * as z from "zod";
-import { parseTime } from "../dates.js";
-
-/** A problem as zod reports it, before it has a message. */
-type RawIssue = Parameters<z.core.$ZodErrorMap>[0];
+import type * as z from "zod";
+import { issueMessage, type RawIssue } from "../validation.js";
 
 /**
  * Throws a `TypeError` that names the field when the value does not fit.
@@ -11,7 +8,7 @@ type RawIssue = Parameters<z.core.$ZodErrorMap>[0];
  * @param what what a field of the value is called in the message, for example "sandbox option"
  */
 export function assertOptions(schema: z.ZodType, value: unknown, what: string): void {
-  const [issue] = schema.safeParse(value, { error: messageFor }).error?.issues ?? [];
+  const [issue] = schema.safeParse(value, { error: optionMessage }).error?.issues ?? [];
   if (!issue) return;
   const found = closestIssue(issue);
   if (found.code === "unrecognized_keys") {
@@ -35,38 +32,20 @@ function closestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
 /** Problems that say that another alternative was meant. */
 const WRONG_ALTERNATIVE: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "custom"]);
 
-function messageFor(issue: RawIssue): string {
-  const given = describeInput(issue);
-  switch (issue.code) {
-    case "invalid_type":
-      return `must be ${NOUNS.get(issue.expected) ?? issue.expected}, not ${given}`;
-    case "invalid_value":
-      return `must be ${issue.values.map((value) => inspect(value)).join(" or ")}, not ${given}`;
-    case "too_small":
-      return `must be ${issue.inclusive ? "at least" : "more than"} ${issue.minimum}, not ${given}`;
-    case "too_big":
-      return `must be at most ${issue.maximum}, not ${given}`;
-    default:
-      return "has a value that makes no sense";
-  }
+/** The message together with what was given instead. */
+function optionMessage(issue: RawIssue): string {
+  const message = issueMessage(issue);
+  return issue.input !== undefined && QUOTED.has(issue.code) ? `${message}, not ${describeInput(issue)}` : message;
 }
+
+const QUOTED: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "too_small", "too_big"]);
 
 /** The value in short. Within `clients` only its type, since it may be a secret. */
 function describeInput({ input, path }: RawIssue): string {
-  if (input === undefined || input === null) return String(input);
+  if (input === null) return "null";
   if (typeof input === "object") return Array.isArray(input) ? "an array" : "an object";
   return path?.[0] === "clients" ? `a ${typeof input}` : inspect(input, { maxStringLength: 40 });
 }
-
-const NOUNS: ReadonlyMap<string, string> = new Map([
-  ["int", "a whole number"],
-  ["number", "a number"],
-  ["string", "text"],
-  ["boolean", "true or false"],
-  ["array", "an array"],
-  ["object", "an object"],
-  ["record", "an object"],
-]);
 
 /** `lots[3].units` */
 function nameOf(path: readonly PropertyKey[]): string {
@@ -94,38 +73,3 @@ export function assertUnique<Name extends string>(
     seen.add(value);
   }
 }
-
-/** A whole number from `min` on. */
-export const integerFrom = (min: number) => z.int().min(min);
-
-/** How many, where "all of them" can be said as well. */
-export const countOrInfinity = () =>
-  z.custom<number>(
-    (value) => value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && Number(value) >= 0),
-    "must be a whole number of at least 0, or Infinity",
-  );
-
-/** A quantity of goods, which cannot be less than nothing. */
-export const quantity = () => z.number().min(0);
-
-/** Text that says something. */
-export const nonBlankString = () => z.string().refine((text) => text.trim() !== "", "must not be empty");
-
-export const datetime = () =>
-  z.string().refine((text) => parseTime(text) !== undefined, "must be a datetime (ISO 8601)");
-
-/** A status that an answer can have: those below 200 announce another one. */
-export const httpStatus = () =>
-  z.custom<number>(
-    (value) => Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599,
-    "must be an HTTP status from 200 to 599",
-  );
-
-/** A time to wait that a timer can hold. */
-export const milliseconds = () =>
-  z
-    .number()
-    .min(0)
-    .max(2 ** 31 - 1);
-
-export const callable = () => z.custom((value) => typeof value === "function", "must be a function");
