@@ -1,16 +1,16 @@
-import { rateLimitMessage } from "../src/sandbox/auth/rate-window.js";
+import { rateLimitMessage } from "../src/sandbox/access/rate-window.js";
 import {
   badRequest,
   type ErrorCode,
   insufficientPermissions,
-  invalid,
   notFound,
   outOfScope,
-  Refusal,
   readOnlyAccount,
+  ServiceError,
   STATUS_OF_CODE,
   unauthorized,
-} from "../src/sandbox/http/refusal.js";
+  validationError,
+} from "../src/sandbox/http/service-error.js";
 import { type JsonObject, jsonContent, ref } from "./json.js";
 
 /** What the service's document says about each code. */
@@ -55,7 +55,7 @@ export const ERROR_SCHEMAS: JsonObject = {
 const SHOWN = "The text is the service's own.";
 const NOT_SHOWN = "The text is an example: the service's own is not shown.";
 
-function example({ status, code, message, details }: Refusal, summary: string, source: string): JsonObject {
+function example({ status, code, message, details }: ServiceError, summary: string, source: string): JsonObject {
   const value = { statusCode: status, error: code, message, ...(details && { details }) };
   return { summary, description: source, value };
 }
@@ -64,7 +64,7 @@ function example({ status, code, message, details }: Refusal, summary: string, s
 export const ERROR_EXAMPLES = {
   malformed: example(badRequest("The request body is not valid JSON."), "Malformed, or data are missing", NOT_SHOWN),
   invalid: example(
-    invalid({ units: ["The field units must be greater than 0."] }),
+    validationError({ units: ["The field units must be greater than 0."] }),
     "Fields that failed validation",
     "The message is the service's own; those in `details` are examples.",
   ),
@@ -74,7 +74,7 @@ export const ERROR_EXAMPLES = {
     NOT_SHOWN,
   ),
   duplicateAsConflict: example(
-    new Refusal("conflict", "An item with ShortID BOLT-M8 already exists."),
+    new ServiceError("conflict", "An item with ShortID BOLT-M8 already exists."),
     "A duplicate ShortID, as the service's table of errors has it",
     NOT_SHOWN,
   ),
@@ -84,12 +84,12 @@ export const ERROR_EXAMPLES = {
   outOfScope: example(outOfScope(), "The client is not assigned to the warehouse", SHOWN),
   notFound: example(notFound("Item BOLT-M8 was not found."), "There is no such item", NOT_SHOWN),
   internalError: example(
-    new Refusal("internal_error", "Unexpected server error."),
+    new ServiceError("internal_error", "Unexpected server error."),
     "Something failed in the service",
     NOT_SHOWN,
   ),
   notImplemented: example(
-    new Refusal("not_implemented", "The operation is not available."),
+    new ServiceError("not_implemented", "The operation is not available."),
     "The endpoint exists, the operation does not",
     NOT_SHOWN,
   ),

@@ -1,10 +1,9 @@
 #!/usr/bin/env node
+import type { SandboxServer } from "./adapters/node-server.js";
 /** The command `stocklot-sandbox`. */
-import { type Command, commandFrom, type ServeCommand } from "./cli/arguments.js";
-import { requestLine } from "./cli/request-line.js";
-import { greeting, packageVersion, USAGE } from "./cli/texts.js";
-import { createSandbox, type Sandbox } from "./create-sandbox.js";
-import type { SandboxServer } from "./doors/listen.js";
+import { type Command, parseCommand, type ServeCommand } from "./cli/arguments.js";
+import { greeting, packageVersion, requestLine, USAGE } from "./cli/output.js";
+import { createSandbox, type Sandbox } from "./sandbox.js";
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -12,12 +11,12 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(args: readonly string[]): Promise<number> {
   let command: Command;
   try {
-    command = commandFrom(args);
+    command = parseCommand(args);
   } catch (error) {
-    return fail(2, `${messageOf(error)}\nTry stocklot-sandbox --help.`);
+    return fail(2, `${messageOf(error)}\nTry --help.`);
   }
-  if (command.kind === "help") return say(USAGE);
-  if (command.kind === "version") return say(packageVersion());
+  if (command.kind === "help") return print(USAGE);
+  if (command.kind === "version") return print(packageVersion());
   return serve(command);
 }
 
@@ -35,14 +34,14 @@ async function serve({ port, host, options }: ServeCommand): Promise<number> {
     return fail(1, couldNotListen(error, port));
   }
   const colour = process.stdout.isTTY === true && !process.env.NO_COLOR;
-  sandbox.onRequest((request) => say(requestLine(request, colour)));
+  sandbox.onRequest((request) => print(requestLine(request, colour)));
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, async () => {
       await server.close();
-      say("# stopped");
+      print("# stopped");
     });
   }
-  return say(greeting(server.url, sandbox));
+  return print(greeting(server.url, sandbox));
 }
 
 function couldNotListen(error: unknown, port: number): string {
@@ -53,7 +52,7 @@ function couldNotListen(error: unknown, port: number): string {
   return messageOf(error);
 }
 
-function say(text: string): number {
+function print(text: string): number {
   process.stdout.write(`${text}\n`);
   return 0;
 }

@@ -3,10 +3,9 @@
  *
  * @module stocklot/sandbox
  */
-export { createSandbox, type Sandbox } from "./create-sandbox.js";
-export type { SandboxFetch } from "./doors/fetch-door.js";
-export type { FetchInput } from "./doors/fetch-request.js";
-export type { ListenOptions, SandboxServer } from "./doors/listen.js";
+
+export type { FetchInput, SandboxFetch } from "./adapters/fetch.js";
+export type { ListenOptions, SandboxServer } from "./adapters/node-server.js";
 export type { Fault, FaultRule, FaultShorthand } from "./faults/rule.js";
 export type {
   SandboxClient,
@@ -17,5 +16,6 @@ export type {
   SandboxStockLevel,
   SandboxWarehouse,
   TransactionForm,
-} from "./options.js";
+} from "./options/options.js";
 export type { LoggedRequest } from "./request-log.js";
+export { createSandbox, type Sandbox } from "./sandbox.js";

@@ -6,7 +6,7 @@ export interface LoggedRequest {
   readonly path: string;
   /** Query parameters, decoded. */
   readonly query: Readonly<Record<string, string>>;
-  /** The JSON body, or the form's fields with the secret blotted out; text if it is neither; undefined if empty. */
+  /** The JSON body, or the form's fields; a string if it is neither; undefined if empty. A `client_secret` is redacted. */
   readonly body: unknown;
   /** HTTP status of the answer; null as long as there is none, and for ever when a fault withholds it. */
   status: number | null;
@@ -38,17 +38,22 @@ export class RequestLog {
   }
 }
 
+const REDACTED = "[redacted]";
+
+/** The query as the log shows it. */
+export function loggableQuery(query: URLSearchParams): Record<string, string> {
+  return Object.fromEntries([...query].map(([name, value]) => [name, name === SECRET_FIELD ? REDACTED : value]));
+}
+
 /** The body as the log shows it. */
 export function loggableBody(contentType: string | null, body: string): unknown {
   if (body === "") return undefined;
-  if (/form-urlencoded/i.test(contentType ?? "")) {
-    const fields = new URLSearchParams(body);
-    if (fields.has("client_secret")) fields.set("client_secret", "[redacted]");
-    return Object.fromEntries(fields);
-  }
+  if (/form-urlencoded/i.test(contentType ?? "")) return loggableQuery(new URLSearchParams(body));
   try {
-    return JSON.parse(body);
+    return JSON.parse(body, (name, value) => (name === SECRET_FIELD ? REDACTED : value));
   } catch {
-    return body;
+    return body.replace(/(\bclient_secret\b["']?\s*[=:]\s*)[^&\s]+/g, `$1${REDACTED}`);
   }
 }
+
+const SECRET_FIELD = "client_secret";

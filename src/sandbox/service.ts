@@ -1,98 +1,102 @@
-import { Gate } from "./auth/gate.js";
-import { type Clock, createClock } from "./clock.js";
+import { AccessControl } from "./access/access-control.js";
+import { HangingRequests } from "./adapters/hanging-requests.js";
+import { createSandboxClock, type SandboxClock, sleep } from "./clock.js";
+import { mulberry32, type Random } from "./data/random.js";
+import { httpDate } from "./dates.js";
 import { dispatch } from "./dispatch.js";
-import { Hangs } from "./doors/hangs.js";
-import { FaultBook } from "./faults/fault-book.js";
-import { spoil, takesEffect } from "./faults/spoil.js";
-import { httpDate } from "./http/date.js";
-import { type Incoming, relativePath, splitTarget } from "./http/incoming.js";
-import { nothing, type Reply } from "./http/reply.js";
-import { mulberry32, type Random } from "./random.js";
-import { type LoggedRequest, loggableBody, RequestLog } from "./request-log.js";
-import type { Settings } from "./settings.js";
+import { applyFault, takesEffect } from "./faults/apply-fault.js";
+import { FaultRules } from "./faults/fault-rules.js";
+import { relativePath, type SandboxRequest, splitTarget } from "./http/request.js";
+import { emptyResponse, type SandboxResponse } from "./http/response.js";
+import { SandboxListeners } from "./listeners.js";
+import type { Settings } from "./options/settings.js";
+import { type LoggedRequest, loggableBody, loggableQuery, RequestLog } from "./request-log.js";
 import { createState, type State } from "./store/state.js";
-import { pause } from "./timing.js";
-import { Watchers } from "./watchers.js";
 
-const GONE: Reply = { ...nothing(0), delivery: { kind: "drop" } };
+const CLIENT_DISCONNECTED: SandboxResponse = { ...emptyResponse(0), delivery: { kind: "drop" } };
 
-/** The service itself, behind whichever door: takes a request, gives a reply, remembers what happened. */
+/** The service itself, behind every adapter: turns a request into a response and records it. */
 export class Service {
-  readonly clock: Clock;
+  readonly clock: SandboxClock;
   readonly log: RequestLog;
-  readonly faults: FaultBook;
-  readonly watchers = new Watchers();
+  readonly faults: FaultRules;
+  readonly listeners = new SandboxListeners();
   /** Requests over fetch that get no answer. */
-  readonly hangs = new Hangs();
-  gate: Gate;
+  readonly hanging = new HangingRequests();
+  access: AccessControl;
   state: State;
   private random: Random;
 
   constructor(readonly settings: Settings) {
-    this.clock = createClock(settings.now);
+    this.clock = createSandboxClock(settings.now);
     this.log = new RequestLog(settings.requestLogSize);
-    this.faults = new FaultBook(settings.seed);
+    this.faults = new FaultRules(settings.seed);
     this.random = mulberry32(settings.seed);
-    this.gate = new Gate(settings);
+    this.access = new AccessControl(settings);
     this.state = createState(settings, this.clock.now());
     for (const rule of settings.faults) this.faults.add(rule);
   }
 
   /** Back to the beginning: data, tokens, counters, clock, log, and the faults of the options. */
   reset(): void {
-    this.hangs.release();
+    this.hanging.release();
     this.clock.reset();
     this.log.clear();
     this.faults.clear();
     for (const rule of this.settings.faults) this.faults.add(rule);
     this.random = mulberry32(this.settings.seed);
-    this.gate = new Gate(this.settings);
+    this.access = new AccessControl(this.settings);
     this.state = createState(this.settings, this.clock.now());
-    this.watchers.reset();
+    this.listeners.reset();
   }
 
-  async handle(request: Incoming): Promise<Reply> {
+  async handle(request: SandboxRequest): Promise<SandboxResponse> {
     const { path: fullPath, query } = splitTarget(request.target);
     const path = relativePath(fullPath);
-    const entry = this.record(request, path ?? fullPath, query);
+    const entry = this.logRequest(request, path ?? fullPath, query);
     const halfLatency = this.latency() / 2;
     if (halfLatency > 0) {
-      await pause(halfLatency, request.signal);
-      // The caller hung up before the request arrived.
-      if (request.signal.aborted) return GONE;
+      await sleep(halfLatency, request.signal);
+      // The caller disconnected before the request arrived.
+      if (request.signal.aborted) return CLIENT_DISCONNECTED;
     }
-    const reply = this.answer(request, path, query, entry);
-    const { kind } = reply.delivery;
-    entry.status = kind === "drop" || kind === "hang" ? null : reply.status;
-    this.watchers.request(entry);
-    if (halfLatency > 0) await pause(halfLatency, request.signal);
-    return reply;
+    const response = this.respond(request, path, query, entry);
+    const { kind } = response.delivery;
+    entry.status = kind === "drop" || kind === "hang" ? null : response.status;
+    this.listeners.request(entry);
+    if (halfLatency > 0) await sleep(halfLatency, request.signal);
+    return response;
   }
 
-  private answer(request: Incoming, path: string | undefined, query: URLSearchParams, entry: LoggedRequest): Reply {
-    const { gate, state, settings } = this;
+  private respond(
+    request: SandboxRequest,
+    path: string | undefined,
+    query: URLSearchParams,
+    entry: LoggedRequest,
+  ): SandboxResponse {
+    const { access, state, settings } = this;
     const now = this.clock.now();
-    const caller = gate.identify(request, path ?? "", now);
-    const excess = gate.refuseExcess(caller, now);
-    entry.clientId = caller.client?.clientId;
-    entry.remaining = gate.reading(caller.rateKey, now)?.remaining ?? null;
-    if (excess) return dated(excess, now);
+    const identity = access.identify(request, path ?? "", now);
+    const limited = access.rateLimitResponse(identity, now);
+    entry.clientId = identity.client?.clientId;
+    entry.remaining = access.rateUsage(identity.rateKey, now)?.remaining ?? null;
+    if (limited) return withDate(limited, now);
 
-    const proper = () => {
-      const announce = this.watchers.transaction.bind(this.watchers);
-      return dispatch({ request, path, query, caller, gate, state, settings, now, announce });
+    const serviceResponse = () => {
+      const emitTransaction = this.listeners.transaction.bind(this.listeners);
+      return dispatch({ request, path, query, identity, access, state, settings, now, emitTransaction });
     };
-    const fault = this.faults.strike(entry);
-    if (!fault) return dated(proper(), now);
+    const fault = this.faults.match(entry);
+    if (!fault) return withDate(serviceResponse(), now);
     entry.fault = fault.type;
-    return dated(spoil(fault, takesEffect(fault) ? proper() : undefined), now);
+    return withDate(applyFault(fault, takesEffect(fault) ? serviceResponse() : undefined), now);
   }
 
-  private record(request: Incoming, path: string, query: URLSearchParams): LoggedRequest {
+  private logRequest(request: SandboxRequest, path: string, query: URLSearchParams): LoggedRequest {
     const entry: LoggedRequest = {
       method: request.method,
       path,
-      query: Object.fromEntries(query),
+      query: loggableQuery(query),
       body: loggableBody(request.header("content-type"), request.body),
       status: null,
       clientId: undefined,
@@ -110,6 +114,6 @@ export class Service {
   }
 }
 
-function dated(reply: Reply, now: number): Reply {
-  return { ...reply, headers: { date: httpDate(now), ...reply.headers } };
+function withDate(response: SandboxResponse, now: number): SandboxResponse {
+  return { ...response, headers: { date: httpDate(now), ...response.headers } };
 }

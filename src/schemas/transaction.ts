@@ -8,7 +8,12 @@ import { decimal, integer, lazy, optional, type SameShape, text } from "./field.
 export interface ReceiveInput {
   /** Item SKU. */
   itemID: string;
-  /** Quantity, above 0, in the item's unit of measure. */
+  /**
+   * Quantity, above 0, in the item's unit of measure.
+   *
+   * Sent exactly as JavaScript prints it: 0.1 + 0.2 is sent as 0.30000000000000004. Round the result of a calculation
+   * first.
+   */
   units: number;
   /** Destination warehouse ID. */
   wid: number;
@@ -45,11 +50,18 @@ export interface ReceiveInput {
 /**
  * Stock that changes its place: within a warehouse with `fromSpot` and `toSpot`, to another one with `shipToWid`.
  * Source: service interface, "POST /Inventory/Move".
+ *
+ * The client refuses a move without a destination: one of `toSpot` and `shipToWid` is required.
  */
 export interface MoveInput {
   /** Item SKU. */
   itemID: string;
-  /** Quantity to move, above 0. */
+  /**
+   * Quantity to move, above 0, in the item's unit of measure.
+   *
+   * Sent exactly as JavaScript prints it: 0.1 + 0.2 is sent as 0.30000000000000004. Round the result of a calculation
+   * first.
+   */
   units: number;
   /** Source warehouse ID. */
   wid: number;
@@ -81,7 +93,12 @@ export interface MoveInput {
 export interface IssueInput {
   /** Item SKU. */
   itemID: string;
-  /** Quantity, above 0, in the item's unit of measure. */
+  /**
+   * Quantity, above 0, in the item's unit of measure.
+   *
+   * Sent exactly as JavaScript prints it: 0.1 + 0.2 is sent as 0.30000000000000004. Round the result of a calculation
+   * first.
+   */
   units: number;
   /** Source warehouse ID. */
   wid: number;
@@ -135,18 +152,24 @@ export const receiveSchema = /* @__PURE__ */ lazy(() =>
 );
 
 export const moveSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({
-    ...quantity(),
-    ...optional({
-      fromSpot: text(),
-      toSpot: text(),
-      shipToWid: integer(),
-      transitSlip: text(),
-      ...lotFilter(),
-      recno: integer(),
-      received: dateFilter(),
+  z
+    .strictObject({
+      ...quantity(),
+      ...optional({
+        fromSpot: text(),
+        toSpot: text(),
+        shipToWid: integer(),
+        transitSlip: text(),
+        ...lotFilter(),
+        recno: integer(),
+        received: dateFilter(),
+      }),
+    })
+    .refine(({ toSpot, shipToWid }) => toSpot !== undefined || shipToWid !== undefined, {
+      path: ["toSpot"],
+      error: "is required unless shipToWid is given: a move needs a destination",
+      when: ({ issues }) => issues.length === 0,
     }),
-  }),
 );
 
 export const issueSchema = /* @__PURE__ */ lazy(() =>

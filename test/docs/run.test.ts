@@ -1,4 +1,3 @@
-import { InventoryClient } from "stocklot";
 import { createSandbox, type SandboxServer } from "stocklot/sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findRedis, type TestRedis } from "../redis/support/redis-server.js";
@@ -28,9 +27,7 @@ let redis: TestRedis | undefined;
 let programs: Runnable;
 
 beforeAll(async () => {
-  const { baseUrl, credentials, fetch } = sandbox;
-  const client = new InventoryClient({ baseUrl, ...credentials, fetch });
-  await client.items.create({ shortID: "BOLT-M8", description: "Bolt M8" });
+  const { credentials } = sandbox;
   server = await sandbox.listen();
   redis = await findRedis();
   programs = await buildSnippets(

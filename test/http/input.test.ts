@@ -38,6 +38,11 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ["receive with an invalid date", (c) => c.inventory.receive({ ...receipt, expires: new Date("x") }), [["expires"]]],
   ["receive with a misspelt field", (c) => c.inventory.receive({ ...receipt, rFIDTag: "T" }), [["rFIDTag"]]],
   ["move of 0", (c) => c.inventory.move({ itemID: "X", units: 0, wid: 3 }), [["units"]]],
+  [
+    "move without a destination",
+    (c) => c.inventory.move({ itemID: "X", units: 1, wid: 3, fromSpot: "A" }),
+    [["toSpot"]],
+  ],
   ["issue without a reason", (c) => c.inventory.issue({ itemID: "X", units: 1, wid: 3 }), [["reasonCode"]]],
   ["a list with page 0", (c) => c.items.list({ page: 0 }).page(), [["page"]]],
   ["a list with a page size of 0", (c) => c.items.list({ pageSize: 0 }).toArray(), [["pageSize"]]],

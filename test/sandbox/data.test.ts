@@ -89,6 +89,36 @@ describe("generated data", () => {
   });
 });
 
+describe("BOLT-M8, the item of the guides", () => {
+  it.each([
+    {},
+    { seed: 9 },
+    { items: 1, lots: 4 },
+    { items: 400, lots: 50, seed: 123 },
+    { items: 3, lots: 3, warehouses: [3, 5, 7].map((wID) => ({ wID, name: `W${wID}` })) },
+  ] satisfies SandboxOptions[])("is active and in stock in every warehouse with %j", async (options) => {
+    const sandbox = createSandbox({ ...options, rateLimit: false });
+    const api = callerOf(sandbox);
+    const { body: bolt } = await api.get("/Item?key=BOLT-M8&type=id");
+    expect(bolt).toMatchObject({ shortID: "BOLT-M8", discontinued: false, uOM: "EA" });
+    const { items, lots } = await everything(options);
+    expect([items.length, lots.length]).toEqual([options.items ?? 250, options.lots ?? 2000]);
+    for (const { wID } of options.warehouses ?? [{ wID: 1 }, { wID: 2 }, { wID: 3 }, { wID: 4 }]) {
+      const levels = (await api.get(`/Inventory/StockLevels/${wID}?pageSize=250`)).body.value;
+      const level = levels.find(({ partNo }: { partNo: number }) => partNo === bolt.partNo);
+      expect(level.available, `warehouse ${wID}`).toBeGreaterThan(0);
+      const receipt = { itemID: "BOLT-M8", units: 50, wid: wID, reasonCode: 1 };
+      expect((await api.post("/Inventory/Receive", receipt)).status).toBe(201);
+      expect((await api.post("/Inventory/Issue", receipt)).status).toBe(200);
+    }
+  });
+
+  it("is not added to items of the caller's own", async () => {
+    const { items } = await everything({ items: [{ shortID: "X" }], lots: 10 });
+    expect(items.map(({ shortID }) => shortID)).toEqual(["X"]);
+  });
+});
+
 describe("own data", () => {
   it("get defaults for what is missing or undefined", async () => {
     const given = [{ shortID: "A", uOM: undefined }] as unknown as SandboxItem[];

@@ -117,7 +117,7 @@ it("fake timers drive client and sandbox alike", async () => {
 });
 
 it("the table of options names every option, and no other", () => {
-  const source = readFileSync(new URL("../../src/sandbox/options.ts", import.meta.url), "utf8");
+  const source = readFileSync(new URL("../../src/sandbox/options/options.ts", import.meta.url), "utf8");
   const declared = /export interface SandboxOptions \{([\s\S]*?)\n\}/.exec(source)?.[1] ?? "";
   const names = [...declared.matchAll(/^ {2}(\w+)\?:/gm)].map((match) => match[1]);
   const section = /## All options\n([\s\S]*?)\n## /.exec(guide)?.[1] ?? "";

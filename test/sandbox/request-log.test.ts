@@ -1,5 +1,5 @@
 import { createSandbox } from "stocklot/sandbox";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { callerOf } from "./support/caller.js";
 
 const NOW = Date.UTC(2025, 0, 1);
@@ -77,6 +77,37 @@ it("calls listeners until they are taken off", async () => {
   await sandbox.fetch(`${sandbox.baseUrl}/Item`);
   expect(seen).toEqual([401]);
 });
+
+it.each([
+  ["throws", () => fail()],
+  ["rejects", async () => fail()],
+  ["rejects later", async () => Promise.resolve().then(fail)],
+])("a listener that %s breaks no response, stops no other listener, and is warned about", async (_name, listener) => {
+  const unhandled = vi.fn();
+  const warnings = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  process.on("warning", warnings);
+  const sandbox = createSandbox({ rateLimit: false });
+  const server = await sandbox.listen();
+  const seen: string[] = [];
+  sandbox.onRequest(listener);
+  sandbox.onRequest(({ path }) => seen.push(path));
+  expect((await sandbox.fetch(`${sandbox.baseUrl}/Item`)).status).toBe(401);
+  expect((await fetch(`${server.url}/Item`)).status).toBe(401);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(seen).toEqual(["/Item", "/Item"]);
+  expect(unhandled).not.toHaveBeenCalled();
+  expect(warnings).toHaveBeenCalledWith(
+    expect.objectContaining({ message: "A listener of the sandbox failed: no such column" }),
+  );
+  await server.close();
+  process.off("unhandledRejection", unhandled);
+  process.off("warning", warnings);
+});
+
+function fail(): never {
+  throw new Error("no such column");
+}
 
 it("is emptied by a reset, which brings everything back to the beginning", async () => {
   const sandbox = createSandbox({ items: [{ shortID: "A" }], rateLimit: { requests: 4 } });

@@ -231,7 +231,7 @@ describe("findReceipt", () => {
   it("refuses any other error", async () => {
     const { server, client } = await setUp();
     server.plan(faults.dropped());
-    const ofMove = await unknownOf(client.inventory.move({ itemID: "BOLT", units: 1, wid: 3 }));
+    const ofMove = await unknownOf(client.inventory.move({ itemID: "BOLT", units: 1, wid: 3, toSpot: "B" }));
     for (const error of [ofMove, new Error("x"), undefined]) {
       expect(await failureOf(client.inventory.findReceipt(error as OutcomeUnknownError))).toMatchObject({
         name: "InputValidationError",

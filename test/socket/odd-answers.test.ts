@@ -55,7 +55,11 @@ const METHODS: [string, object, (client: InventoryClient) => Promise<unknown>][]
   ],
   ["inventory.listStockLevels", page(level), (client) => client.inventory.listStockLevels().toArray({ limit: 1_000 })],
   ["inventory.receive", { recNo: 5 }, (client) => client.inventory.receive(receipt)],
-  ["inventory.move", { result: { id: "7" } }, (client) => client.inventory.move({ itemID: "BOLT", units: 1, wid: 3 })],
+  [
+    "inventory.move",
+    { result: { id: "7" } },
+    (client) => client.inventory.move({ itemID: "BOLT", units: 1, wid: 3, toSpot: "B" }),
+  ],
   ["inventory.issue", [5], (client) => client.inventory.issue(receipt)],
   ["request", { any: [1] }, (client) => client.request({ method: "GET", path: "/Orders" })],
   [

@@ -1,7 +1,7 @@
 import type { Item } from "../../schemas/item.js";
-import { isoTime } from "../clock.js";
-import { chance, mulberry32, pick, type Random, seedFor, whole } from "../random.js";
-import { FAMILIES, OWNERS } from "./vocabulary.js";
+import { isoTime } from "../dates.js";
+import { chance, deriveSeed, integerBetween, mulberry32, pickOne, type Random } from "./random.js";
+import { FAMILIES, OWNERS } from "./sample-names.js";
 
 /** When the generated history begins and ends: fixed, so that the same seed gives the same data on any day. */
 export const HISTORY_START_MS = Date.UTC(2023, 0, 2, 6);
@@ -11,9 +11,15 @@ export const FIRST_PART_NO = 1001;
 const ITEM_STREAM = 0x17e5;
 const DAY_MS = 86_400_000;
 
+/** What README and the guides call by its SKU: the first generated item, whatever the seed. */
+const GUIDE_ITEM = { shortID: "BOLT-M8", description: "Hex bolt M8x40, zinc plated", discontinued: false };
+
 /** Items `0` to `count - 1` of a seed. */
 export function generateItems(seed: number, count: number): Item[] {
-  return Array.from({ length: count }, (_, index) => generateItem(seed, index));
+  return Array.from({ length: count }, (_, index) => ({
+    ...generateItem(seed, index),
+    ...(index === 0 && GUIDE_ITEM),
+  }));
 }
 
 /** One in ten has an alternate part number, as a supplier would print it on the box. */
@@ -26,26 +32,27 @@ export function generateAliases(items: readonly Item[]): Map<string, string> {
 }
 
 function generateItem(seed: number, index: number): Item {
-  const random = mulberry32(seedFor(seed ^ ITEM_STREAM, index));
+  const random = mulberry32(deriveSeed(seed ^ ITEM_STREAM, index));
   const family = FAMILIES[index % FAMILIES.length] ?? FAMILIES[0];
-  const size = pick(random, family.sizes);
-  const created = HISTORY_START_MS - whole(random, 30, 2000) * DAY_MS + whole(random, 0, 86_399) * 1000;
+  const size = pickOne(random, family.sizes);
+  const created =
+    HISTORY_START_MS - integerBetween(random, 30, 2000) * DAY_MS + integerBetween(random, 0, 86_399) * 1000;
   return {
     partNo: FIRST_PART_NO + index,
     shortID: `${family.code}-${String(index + 1).padStart(5, "0")}-${size.replace(/[^A-Z0-9]/gi, "").toUpperCase()}`,
-    description: `${pick(random, family.names)} ${size}, ${pick(random, family.grades)}`,
+    description: `${pickOne(random, family.names)} ${size}, ${pickOne(random, family.grades)}`,
     category: family.category,
-    subCategory: family.category * 10 + whole(random, 1, 4),
+    subCategory: family.category * 10 + integerBetween(random, 1, 4),
     uOM: family.uOM,
-    putUp: pick(random, family.putUp),
-    units: pick(random, family.packs),
-    dfltOwner: ownerOf(random),
+    putUp: pickOne(random, family.putUp),
+    units: pickOne(random, family.packs),
+    dfltOwner: randomOwner(random),
     created: isoTime(created),
-    modified: isoTime(created + whole(random, 0, HISTORY_END_MS - created)),
+    modified: isoTime(created + integerBetween(random, 0, HISTORY_END_MS - created)),
     discontinued: chance(random, 0.06),
   };
 }
 
-function ownerOf(random: Random): number {
-  return chance(random, 0.8) ? 0 : (OWNERS[whole(random, 1, OWNERS.length - 1)]?.id ?? 0);
+function randomOwner(random: Random): number {
+  return chance(random, 0.8) ? 0 : (OWNERS[integerBetween(random, 1, OWNERS.length - 1)]?.id ?? 0);
 }

@@ -1,11 +1,43 @@
 import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
-import { isoTime } from "../clock.js";
-import type { SandboxWarehouse } from "../options.js";
-import { chance, mulberry32, pick, type Random, seedFor, whole } from "../random.js";
+import { isoTime } from "../dates.js";
+import type { SandboxWarehouse } from "../options/options.js";
 import { HISTORY_END_MS, HISTORY_START_MS } from "./generated-items.js";
-import type { LotFacts, LotSource } from "./lot-source.js";
-import { JOBS, OWNERS, REMARKS } from "./vocabulary.js";
+import { chance, deriveSeed, integerBetween, mulberry32, pickOne, type Random } from "./random.js";
+import { JOBS, OWNERS, REMARKS } from "./sample-names.js";
+
+/** The few facts about a lot that ordering, filtering and adding up need: cheap to make for a million lots. */
+export interface LotSummary {
+  readonly partNo: number;
+  readonly wID: number;
+  readonly units: number;
+  readonly hold: boolean;
+  /** In stock: active and not shipped. */
+  readonly open: boolean;
+  /** Milliseconds since the epoch; never less than that of the lot before. */
+  readonly receivedAt: number;
+  readonly modifiedAt: number;
+}
+
+/** Lots that are made when they are looked at. */
+export interface LotGenerator {
+  readonly firstRecNo: number;
+  readonly count: number;
+  summary(recNo: number): LotSummary;
+  lot(recNo: number): Lot;
+}
+
+/** For when there are no generated lots. */
+export const NO_GENERATED_LOTS: LotGenerator = {
+  firstRecNo: 100_001,
+  count: 0,
+  summary: () => {
+    throw new RangeError("There are no generated lots.");
+  },
+  lot: () => {
+    throw new RangeError("There are no generated lots.");
+  },
+};
 
 const FIRST_REC_NO = 100_001;
 const LOT_STREAM = 0x107;
@@ -18,7 +50,7 @@ const PLACES: ReadonlyMap<string, number> = new Map([
   ["L", 1],
 ]);
 
-interface Drawn extends LotFacts {
+interface GeneratedLot extends LotSummary {
   readonly item: Item;
   readonly warehouse: SandboxWarehouse;
   readonly active: boolean;
@@ -26,23 +58,27 @@ interface Drawn extends LotFacts {
 }
 
 /** `count` lots of the given items. Each is a pure function of seed and number, so none has to be kept. */
-export function generatedLots(
+export function createLotGenerator(
   seed: number,
   count: number,
   items: readonly [Item, ...Item[]],
   warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
-): LotSource {
+): LotGenerator {
   const stepMs = (HISTORY_END_MS - HISTORY_START_MS) / Math.max(count, 1);
 
-  const draw = (recNo: number, random: Random): Drawn => {
+  const draw = (recNo: number, random: Random): GeneratedLot => {
     const index = recNo - FIRST_REC_NO;
+    // The first lots are stock of the first item, one in each warehouse: examples can rely on it.
+    const inWarehouse = warehouses[index];
     // Squared, so that a few items have many lots and many have few, and so for the warehouses.
-    const item = items[Math.floor(random() ** 2 * items.length)] ?? items[0];
-    const warehouse = warehouses[Math.floor(random() ** 1.5 * warehouses.length)] ?? warehouses[0];
+    const drawnItem = items[Math.floor(random() ** 2 * items.length)] ?? items[0];
+    const drawnWarehouse = warehouses[Math.floor(random() ** 1.5 * warehouses.length)] ?? warehouses[0];
+    const item = inWarehouse ? items[0] : drawnItem;
+    const warehouse = inWarehouse ?? drawnWarehouse;
     const receivedAt = HISTORY_START_MS + Math.floor((index * stepMs) / 1000) * 1000;
-    const shipped = chance(random, 0.3);
-    const shippedAt = shipped ? receivedAt + whole(random, 1, 90 * 86_400) * 1000 : undefined;
-    const active = !chance(random, 0.01);
+    const shipped = chance(random, 0.3) && !inWarehouse;
+    const shippedAt = shipped ? receivedAt + integerBetween(random, 1, 90 * 86_400) * 1000 : undefined;
+    const active = !chance(random, 0.01) || inWarehouse !== undefined;
     const open = active && !shipped;
     return {
       item,
@@ -51,33 +87,34 @@ export function generatedLots(
       wID: warehouse.wID,
       receivedAt,
       shippedAt,
-      modifiedAt: shippedAt ?? receivedAt + whole(random, 0, 7 * DAY_MS),
+      modifiedAt: shippedAt ?? receivedAt + integerBetween(random, 0, 7 * DAY_MS),
       active,
       open,
-      hold: open && chance(random, 0.05),
-      units: shipped ? 0 : quantity(random, PLACES.get(item.uOM) ?? 0),
+      hold: open && chance(random, 0.05) && !inWarehouse,
+      units: shipped ? 0 : randomQuantity(random, PLACES.get(item.uOM) ?? 0),
     };
   };
 
   return {
     firstRecNo: FIRST_REC_NO,
     count,
-    facts: (recNo) => draw(recNo, mulberry32(seedFor(seed ^ LOT_STREAM, recNo))),
+    summary: (recNo) => draw(recNo, mulberry32(deriveSeed(seed ^ LOT_STREAM, recNo))),
     lot: (recNo) => {
-      const random = mulberry32(seedFor(seed ^ LOT_STREAM, recNo));
-      return describe(recNo, draw(recNo, random), random);
+      const random = mulberry32(deriveSeed(seed ^ LOT_STREAM, recNo));
+      return toLot(recNo, draw(recNo, random), random);
     },
   };
 }
 
-function quantity(random: Random, places: number): number {
-  return whole(random, 1, 500 * 10 ** places) / 10 ** places;
+function randomQuantity(random: Random, places: number): number {
+  return integerBetween(random, 1, 500 * 10 ** places) / 10 ** places;
 }
 
-function describe(recNo: number, drawn: Drawn, random: Random): Lot {
+function toLot(recNo: number, drawn: GeneratedLot, random: Random): Lot {
   const { item, warehouse, shippedAt } = drawn;
-  const job = chance(random, 0.08) ? JOBS[whole(random, 0, JOBS.length - 1)] : undefined;
-  const owner = item.dfltOwner === 0 && chance(random, 0.05) ? OWNERS[whole(random, 1, OWNERS.length - 1)] : undefined;
+  const job = chance(random, 0.08) ? JOBS[integerBetween(random, 0, JOBS.length - 1)] : undefined;
+  const owner =
+    item.dfltOwner === 0 && chance(random, 0.05) ? OWNERS[integerBetween(random, 1, OWNERS.length - 1)] : undefined;
   return {
     recNo,
     partNo: item.partNo,
@@ -86,14 +123,14 @@ function describe(recNo: number, drawn: Drawn, random: Random): Lot {
     associate: owner?.name ?? OWNERS.find(({ id }) => id === item.dfltOwner)?.name ?? "",
     warehouse: warehouse.name,
     wID: warehouse.wID,
-    spot: bin(random),
+    spot: randomBin(random),
     units: drawn.units,
     received: isoTime(drawn.receivedAt),
     shipped: shippedAt === undefined ? null : isoTime(shippedAt),
     serial: chance(random, 0.6) ? `L${isoTime(drawn.receivedAt).slice(2, 4)}-${recNo}` : "",
-    serial2: chance(random, 0.15) ? `B${whole(random, 1000, 9999)}` : null,
-    rFIDTag: chance(random, 0.2) ? `E280${hex(random)}${hex(random)}` : null,
-    remark: drawn.hold ? "Held for inspection" : chance(random, 0.12) ? pick(random, REMARKS) : "",
+    serial2: chance(random, 0.15) ? `B${integerBetween(random, 1000, 9999)}` : null,
+    rFIDTag: chance(random, 0.2) ? `E280${randomHex(random)}${randomHex(random)}` : null,
+    remark: drawn.hold ? "Held for inspection" : chance(random, 0.12) ? pickOne(random, REMARKS) : "",
     hold: drawn.hold,
     jobID: job?.id ?? 0,
     jobName: job?.name ?? null,
@@ -102,11 +139,11 @@ function describe(recNo: number, drawn: Drawn, random: Random): Lot {
 }
 
 /** Aisle, bay and level: `B-07-3`. */
-function bin(random: Random): string {
-  const aisle = String.fromCharCode(65 + whole(random, 0, 7));
-  return `${aisle}-${String(whole(random, 1, 24)).padStart(2, "0")}-${whole(random, 1, 5)}`;
+function randomBin(random: Random): string {
+  const aisle = String.fromCharCode(65 + integerBetween(random, 0, 7));
+  return `${aisle}-${String(integerBetween(random, 1, 24)).padStart(2, "0")}-${integerBetween(random, 1, 5)}`;
 }
 
-function hex(random: Random): string {
-  return whole(random, 0, 0xffffffff).toString(16).toUpperCase().padStart(8, "0");
+function randomHex(random: Random): string {
+  return integerBetween(random, 0, 0xffffffff).toString(16).toUpperCase().padStart(8, "0");
 }

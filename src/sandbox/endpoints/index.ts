@@ -1,8 +1,7 @@
-import type { Endpoint } from "../http/call.js";
-import { readLots, readLotsOfWarehouse, readStockLevels, readStockLevelsOfWarehouse } from "./inventory-reading.js";
+import type { Endpoint } from "../http/endpoint.js";
+import { readLots, readLotsOfWarehouse, readStockLevels, readStockLevelsOfWarehouse } from "./inventory-lists.js";
 import { issueStock } from "./issue.js";
-import { readAllItems, readByPartNo, readItems } from "./item-reading.js";
-import { createItem, discontinueItem, updateItem } from "./item-writing.js";
+import { createItem, discontinueItem, readAllItems, readByPartNo, readItems, updateItem } from "./items.js";
 import { moveStock } from "./move.js";
 import { receiveStock } from "./receive.js";
 

@@ -1,39 +1,39 @@
 import type { Lot } from "../../schemas/lot.js";
-import { fitsDateFilter } from "../date-filter.js";
+import { matchesDateFilter } from "../dates.js";
 import { compare, type Decimal, decimalOf, minus, plus, smaller, toNumber, ZERO } from "../decimal.js";
-import type { Call } from "../http/call.js";
-import { badRequest, notFound, Refusal } from "../http/refusal.js";
+import type { EndpointContext } from "../http/endpoint.js";
+import { badRequest, notFound, ServiceError } from "../http/service-error.js";
 
 /** What a move or an issue says about the lots it means. */
-export interface Selection {
+export interface LotSelection {
   readonly partNo: number;
   readonly wid: number;
   readonly units: number;
-  readonly spot: string | undefined;
-  readonly serial: string | undefined;
-  readonly serial2: string | undefined;
-  readonly rfidTag: string | undefined;
-  readonly recno: number | undefined;
+  readonly spot?: string | undefined;
+  readonly serial?: string | undefined;
+  readonly serial2?: string | undefined;
+  readonly rfidTag?: string | undefined;
+  readonly recno?: number | undefined;
   /** Receipt date, or its beginning. */
   readonly received?: string | undefined;
 }
 
 /** A lot, and how much of it is taken. */
-export interface Picked {
+export interface PickedLot {
   readonly lot: Lot;
   readonly taken: Decimal;
   readonly left: Decimal;
 }
 
 /** Takes the quantity from the lots that fit, oldest first. Throws a refusal when there is not enough. */
-export function pickLots({ state, settings }: Call, selection: Selection): [Picked, ...Picked[]] {
+export function pickLots({ state, settings }: EndpointContext, selection: LotSelection): [PickedLot, ...PickedLot[]] {
   const wanted = decimalOf(selection.units);
-  const picks: Picked[] = [];
+  const picks: PickedLot[] = [];
   let found = ZERO;
-  const shelf = state.book.shelf(selection.partNo, selection.wid);
+  const shelf = state.stock.openLots(selection.partNo, selection.wid);
   for (const recNo of candidates(shelf, selection.recno)) {
-    const lot = state.ledger.get(recNo);
-    if (!fits(lot, selection) || (lot.hold && settings.heldLots === "refuse")) continue;
+    const lot = state.lots.get(recNo);
+    if (!matches(lot, selection) || (lot.hold && settings.heldLots === "refuse")) continue;
     const units = decimalOf(lot.units);
     const taken = smaller(units, minus(wanted, found));
     picks.push({ lot, taken, left: minus(units, taken) });
@@ -50,11 +50,11 @@ export function pickLots({ state, settings }: Call, selection: Selection): [Pick
 }
 
 /** The item that a transaction names. */
-export function itemNamed(
-  { state, settings }: Call,
+export function findItem(
+  { state, settings }: EndpointContext,
   itemID: string,
 ): { partNo: number; shortID: string; description: string } {
-  const entry = state.catalogue.bySKU(itemID);
+  const entry = state.catalog.bySKU(itemID);
   if (entry) return entry.item;
   const message = `Item ${itemID} does not exist.`;
   throw settings.unknownItemStatus === 404 ? notFound(message) : badRequest(message);
@@ -65,16 +65,16 @@ function candidates(shelf: readonly number[], recno: number | undefined): readon
   return shelf.includes(recno) ? [recno] : [];
 }
 
-function fits(lot: Lot, { spot, serial, serial2, rfidTag, received }: Selection): boolean {
+function matches(lot: Lot, { spot, serial, serial2, rfidTag, received }: LotSelection): boolean {
   return (
     (spot === undefined || lot.spot === spot) &&
     (serial === undefined || lot.serial === serial) &&
     (serial2 === undefined || lot.serial2 === serial2) &&
     (rfidTag === undefined || lot.rFIDTag === rfidTag) &&
-    (received === undefined || fitsDateFilter(lot.received, received))
+    (received === undefined || matchesDateFilter(lot.received, received))
   );
 }
 
-function shortage(message: string, status: 400 | 409): Refusal {
-  return status === 409 ? new Refusal("conflict", message) : badRequest(message);
+function shortage(message: string, status: 400 | 409): ServiceError {
+  return status === 409 ? new ServiceError("conflict", message) : badRequest(message);
 }

@@ -1,45 +1,45 @@
-import { isoTime } from "../clock.js";
-import { EMPTY_LOT } from "../data/own-lots.js";
-import { JOBS, OWNERS } from "../data/vocabulary.js";
-import type { Call } from "../http/call.js";
-import { type Model, readModel } from "../http/model.js";
-import type { Reply } from "../http/reply.js";
-import { itemNamed } from "./picking.js";
-import { demandReason } from "./reason-code.js";
-import { demandInScope } from "./scope.js";
-import { transactionReply } from "./transaction-form.js";
+import * as z from "zod";
+import { JOBS, OWNERS } from "../data/sample-names.js";
+import { EMPTY_LOT } from "../data/user-data.js";
+import { isoTime } from "../dates.js";
+import type { EndpointContext } from "../http/endpoint.js";
+import { datetimeField, integerField, positiveField, readFields, requiredStringField } from "../http/fields.js";
+import type { SandboxResponse } from "../http/response.js";
+import { findItem } from "./picking.js";
+import { assertReasonCode, transactionResponse } from "./transaction.js";
+import { assertInScope } from "./warehouse-scope.js";
 
-const RECEIPT = {
-  itemID: { kind: "text", required: true },
-  units: { kind: "decimal", required: true, positive: true },
-  wid: { kind: "integer", required: true },
-  reasonCode: { kind: "integer", required: true },
-  spot: { kind: "text" },
-  serial: { kind: "text" },
-  serial2: { kind: "text" },
-  rfidTag: { kind: "text" },
-  reference: { kind: "text" },
-  remark: { kind: "text" },
-  netWeight: { kind: "decimal" },
-  grossWeight: { kind: "decimal" },
-  price: { kind: "decimal" },
-  expires: { kind: "datetime" },
-  supplier: { kind: "integer" },
-  line: { kind: "integer" },
-  jobid: { kind: "integer" },
-} as const satisfies Model;
+const receiptSchema = z.object({
+  itemID: requiredStringField(),
+  units: positiveField(),
+  wid: integerField(),
+  reasonCode: integerField(),
+  spot: z.string().optional(),
+  serial: z.string().optional(),
+  serial2: z.string().optional(),
+  rfidTag: z.string().optional(),
+  reference: z.string().optional(),
+  remark: z.string().optional(),
+  netWeight: z.number().optional(),
+  grossWeight: z.number().optional(),
+  price: z.number().optional(),
+  expires: datetimeField().optional(),
+  supplier: integerField().optional(),
+  line: integerField().optional(),
+  jobid: integerField().optional(),
+});
 
 /** POST /Inventory/Receive: a new lot, and so much more stock. */
-export function receiveStock(call: Call): Reply {
-  const { state, settings, now, client } = call;
-  const receipt = readModel(call.json(), RECEIPT);
-  demandReason(receipt.reasonCode, settings);
-  demandInScope(call, receipt.wid);
-  const { partNo, shortID, description } = itemNamed(call, receipt.itemID);
-  const owner = state.catalogue.byNumber(partNo)?.item.dfltOwner;
+export function receiveStock(context: EndpointContext): SandboxResponse {
+  const { state, settings, now, client } = context;
+  const receipt = readFields(receiptSchema, context.json());
+  assertReasonCode(receipt.reasonCode, settings);
+  assertInScope(context, receipt.wid);
+  const { partNo, shortID, description } = findItem(context, receipt.itemID);
+  const owner = state.catalog.byNumber(partNo)?.item.dfltOwner;
   const job = JOBS.find(({ id }) => id === receipt.jobid);
 
-  const { recNo } = state.book.receive(
+  const { recNo } = state.stock.addLot(
     {
       ...EMPTY_LOT,
       partNo,
@@ -61,7 +61,7 @@ export function receiveStock(call: Call): Reply {
     },
     now,
   );
-  call.announce({
+  context.emitTransaction({
     kind: "receive",
     at: now,
     clientId: client.clientId,
@@ -70,5 +70,5 @@ export function receiveStock(call: Call): Reply {
     wid: receipt.wid,
     recNo,
   });
-  return transactionReply(settings.receiveStatus, settings.receiveForm, recNo, "received");
+  return transactionResponse(settings.receiveStatus, settings.receiveForm, recNo, "received");
 }

@@ -1,15 +1,15 @@
-import type { TokenDesk } from "../auth/token-desk.js";
+import type { TokenIssuer } from "../access/token-issuer.js";
 import { formFields } from "../http/body.js";
-import { badRequest, type ErrorCode, errorBody } from "../http/refusal.js";
-import { json, jsonText, type Reply } from "../http/reply.js";
-import type { Settings } from "../settings.js";
+import { jsonResponse, rawJsonResponse, type SandboxResponse } from "../http/response.js";
+import { badRequest, type ErrorCode, errorBody } from "../http/service-error.js";
+import type { Settings } from "../options/settings.js";
 
 /** POST /Token: client credentials against an access token. */
-export function answerToken(
-  desk: TokenDesk,
+export function issueToken(
+  desk: TokenIssuer,
   { tokenTtlSeconds, expiresInForm, ...failure }: Settings,
   request: { contentType: string | null; body: string; now: number },
-): Reply {
+): SandboxResponse {
   const form = formFields(request.contentType, request.body);
   if (form.get("grant_type") !== "client_credentials") throw badRequest("grant_type must be client_credentials.");
   const clientId = form.get("client_id");
@@ -17,8 +17,8 @@ export function answerToken(
   if (!clientId || !clientSecret) throw badRequest("client_id and client_secret are required.");
 
   const token = desk.issue(clientId, clientSecret, request.now);
-  if (token === undefined) return refused(failure);
-  return json(200, {
+  if (token === undefined) return credentialsRefused(failure);
+  return jsonResponse(200, {
     access_token: token,
     token_type: "bearer",
     ...(expiresInForm !== "missing" && {
@@ -28,12 +28,12 @@ export function answerToken(
 }
 
 /** What wrong credentials get is not shown in the document, so it is an option. */
-function refused({
+function credentialsRefused({
   tokenFailureStatus: status,
   tokenFailureForm,
-}: Pick<Settings, "tokenFailureStatus" | "tokenFailureForm">): Reply {
-  if (tokenFailureForm === "oauth") return json(status, { error: "invalid_client" });
+}: Pick<Settings, "tokenFailureStatus" | "tokenFailureForm">): SandboxResponse {
+  if (tokenFailureForm === "oauth") return jsonResponse(status, { error: "invalid_client" });
   const code = { 400: "bad_request", 401: "unauthorized", 403: "forbidden" } as const;
   const error: ErrorCode = code[status];
-  return jsonText(status, errorBody(status, error, "The client credentials are not valid."));
+  return rawJsonResponse(status, errorBody(status, error, "The client credentials are not valid."));
 }

@@ -1,4 +1,4 @@
-import { badRequest } from "./refusal.js";
+import { badRequest } from "./service-error.js";
 
 /** A JSON object, field by field. */
 export type JsonObject = Readonly<Record<string, unknown>>;

@@ -1,11 +1,12 @@
-import type { SandboxClient } from "../options.js";
+import type { SandboxClient } from "../options/options.js";
+import type { RecordIndex } from "./record-index.js";
 
 /** Warehouse IDs in ascending order. The same scope is always the same array, so that it can be a key. */
 export type Scope = readonly number[];
 
 /** The sets of warehouses that requests are about. */
-export class Scopes {
-  private readonly known = new Map<string, Scope>();
+export class ScopeRegistry {
+  private readonly byKey = new Map<string, Scope>();
   private readonly byClient = new Map<SandboxClient, Scope>();
 
   constructor(private readonly warehouses: readonly number[]) {}
@@ -23,11 +24,37 @@ export class Scopes {
   /** The scope of these warehouses. */
   of(warehouses: readonly number[]): Scope {
     const key = warehouses.join();
-    let scope = this.known.get(key);
+    let scope = this.byKey.get(key);
     if (!scope) {
       scope = [...new Set(warehouses)].sort((a, b) => a - b);
-      this.known.set(key, scope);
+      this.byKey.set(key, scope);
     }
     return scope;
+  }
+}
+
+/** One index for each set of warehouses that was asked for; made at the first question. */
+export class ScopedIndexes {
+  private readonly indexes = new Map<Scope, { readonly scope: ReadonlySet<number>; readonly index: RecordIndex }>();
+
+  constructor(private readonly create: (scope: ReadonlySet<number>) => RecordIndex) {}
+
+  of(scope: Scope): RecordIndex {
+    let known = this.indexes.get(scope);
+    if (!known) {
+      const warehouses = new Set(scope);
+      known = { scope: warehouses, index: this.create(warehouses) };
+      this.indexes.set(scope, known);
+    }
+    return known.index;
+  }
+
+  /** Every index that shows this warehouse. */
+  forEachShowing(wID: number, visit: (index: RecordIndex, scope: ReadonlySet<number>) => void): void {
+    for (const { scope, index } of this.indexes.values()) if (scope.has(wID)) visit(index, scope);
+  }
+
+  *all(): Iterable<RecordIndex> {
+    for (const { index } of this.indexes.values()) yield index;
   }
 }

@@ -1,63 +1,63 @@
 import type { Item } from "../../schemas/item.js";
-import { generatedDemand, ownDemand } from "../data/demand.js";
 import { FIRST_PART_NO, generateAliases, generateItems } from "../data/generated-items.js";
-import { generatedLots } from "../data/generated-lots.js";
-import { type LotSource, NO_LOTS } from "../data/lot-source.js";
-import { ownAliases } from "../data/own-aliases.js";
-import { completeItems, itemsNamedBy } from "../data/own-items.js";
-import { completeLots } from "../data/own-lots.js";
-import type { Settings } from "../settings.js";
-import { Catalogue } from "./catalogue.js";
-import { LotLedger } from "./lot-ledger.js";
-import { Scopes } from "./scopes.js";
-import { type Demand, StockBook } from "./stock-book.js";
+import { createLotGenerator, type LotGenerator, NO_GENERATED_LOTS } from "../data/generated-lots.js";
+import { generateOrderQuantities, userOrderQuantities } from "../data/order-quantities.js";
+import { itemsNamedBy, userAliases, userItems, userLots } from "../data/user-data.js";
+import type { Settings } from "../options/settings.js";
+import { ItemCatalog } from "./item-catalog.js";
+import { LotStore } from "./lot-store.js";
+import { ScopeRegistry } from "./scopes.js";
+import { type AddOrderQuantities, StockTotals } from "./stock-totals.js";
 
 /** All that the service remembers about goods. */
 export interface State {
-  readonly catalogue: Catalogue;
-  readonly ledger: LotLedger;
-  readonly book: StockBook;
-  readonly scopes: Scopes;
+  readonly catalog: ItemCatalog;
+  readonly lots: LotStore;
+  readonly stock: StockTotals;
+  readonly scopes: ScopeRegistry;
   /** Names of the warehouses by ID. */
   readonly warehouses: ReadonlyMap<number, string>;
 }
 
 /** The data that a sandbox starts with, and returns to when it is reset. */
 export function createState(settings: Settings, now: number): State {
-  const items = itemsFrom(settings, now);
-  const aliases = settings.aliases ? ownAliases(settings.aliases, items) : aliasesFor(settings, items);
-  const catalogue = new Catalogue(items, aliases, FIRST_PART_NO);
-  const own = typeof settings.lots === "number" ? [] : completeLots(settings.lots, items, settings.warehouses, now);
-  const ledger = new LotLedger(sourceFrom(settings, items), own);
+  const items = initialItems(settings, now);
+  const aliases = settings.aliases ? userAliases(settings.aliases, items) : initialAliases(settings, items);
+  const catalog = new ItemCatalog(items, aliases, FIRST_PART_NO);
+  const own = typeof settings.lots === "number" ? [] : userLots(settings.lots, items, settings.warehouses, now);
+  const lots = new LotStore(lotGeneratorFor(settings, items), own);
   return {
-    catalogue,
-    ledger,
-    book: new StockBook(ledger, demandFrom(settings, catalogue)),
-    scopes: new Scopes(settings.warehouses.map(({ wID }) => wID)),
+    catalog,
+    lots,
+    stock: new StockTotals(lots, orderQuantitiesFor(settings, catalog)),
+    scopes: new ScopeRegistry(settings.warehouses.map(({ wID }) => wID)),
     warehouses: new Map(settings.warehouses.map(({ wID, name }) => [wID, name])),
   };
 }
 
-function itemsFrom({ items, lots, seed }: Settings, now: number): Item[] {
+function initialItems({ items, lots, seed }: Settings, now: number): Item[] {
   const ownLots = typeof lots === "number" ? [] : lots;
   if (typeof items === "number") {
     const generated = generateItems(seed, items);
-    return ownLots.length === 0 ? generated : completeItems([...generated, ...itemsNamedBy(ownLots, generated)], now);
+    return ownLots.length === 0 ? generated : userItems([...generated, ...itemsNamedBy(ownLots, generated)], now);
   }
-  return completeItems([...items, ...itemsNamedBy(ownLots, items)], now);
+  return userItems([...items, ...itemsNamedBy(ownLots, items)], now);
 }
 
-function aliasesFor({ items }: Settings, made: readonly Item[]): Map<string, string> {
+function initialAliases({ items }: Settings, made: readonly Item[]): Map<string, string> {
   return typeof items === "number" ? generateAliases(made) : new Map();
 }
 
-function sourceFrom({ lots, seed, warehouses }: Settings, items: readonly Item[]): LotSource {
+function lotGeneratorFor({ lots, seed, warehouses }: Settings, items: readonly Item[]): LotGenerator {
   const [first, ...others] = items;
-  if (typeof lots !== "number" || lots === 0 || !first) return NO_LOTS;
-  return generatedLots(seed, lots, [first, ...others], warehouses);
+  if (typeof lots !== "number" || lots === 0 || !first) return NO_GENERATED_LOTS;
+  return createLotGenerator(seed, lots, [first, ...others], warehouses);
 }
 
-function demandFrom({ stockLevels, lots, seed, warehouses }: Settings, catalogue: Catalogue): Demand {
-  if (stockLevels) return ownDemand(stockLevels, (sku) => catalogue.bySKU(sku)?.item.partNo, warehouses);
-  return typeof lots === "number" ? generatedDemand(seed) : () => {};
+function orderQuantitiesFor(
+  { stockLevels, lots, seed, warehouses }: Settings,
+  catalog: ItemCatalog,
+): AddOrderQuantities {
+  if (stockLevels) return userOrderQuantities(stockLevels, (sku) => catalog.bySKU(sku)?.item.partNo, warehouses);
+  return typeof lots === "number" ? generateOrderQuantities(seed) : () => {};
 }

@@ -1,62 +1,166 @@
+import type { Lot } from "../../schemas/lot.js";
 import type { StockLevel } from "../../schemas/stock-level.js";
-import { type Decimal, minus, plus, toNumber, ZERO } from "../decimal.js";
+import { decimalOf, minus, plus } from "../decimal.js";
+import { JsonCache } from "./json-cache.js";
+import { isOpen, type LotStore } from "./lot-store.js";
+import { RecordIndex, SortedIds, type SortKey } from "./record-index.js";
+import { type Scope, ScopedIndexes } from "./scopes.js";
+import {
+  buildStockIndex,
+  openLotsKey,
+  quantitiesFor,
+  type StockIndex,
+  summarizeWarehouse,
+  type WarehouseSummary,
+} from "./stock-index.js";
+import { isListed, type StockQuantities, toStockLevel } from "./stock-quantities.js";
 
-/** What there is of one item in one warehouse. Mutable; belongs to the stock book. */
-export interface Totals {
-  inStock: Decimal;
-  onHold: Decimal;
-  onOrder: Decimal;
-  committed: Decimal;
-  packed: Decimal;
-  aSN: Decimal;
-  /** Lots of the item here, shipped ones included; the item is listed as long as there is one. */
-  lots: number;
-  modifiedAt: number;
+const COLUMNS = [
+  "partNo",
+  "available",
+  "inStock",
+  "onOrder",
+  "onHold",
+  "committed",
+  "packed",
+  "aSN",
+] as const satisfies readonly (keyof StockLevel)[];
+
+/** Adds quantities that no lot accounts for: on order, committed, packed, in transit. */
+export type AddOrderQuantities = (stockIndex: StockIndex) => void;
+
+/** Running totals per item and warehouse. Nothing is added up before somebody asks or changes something. */
+export class StockTotals {
+  private cachedIndex: StockIndex | undefined;
+  private readonly jsonCaches = new Map<Scope, JsonCache>();
+  private readonly indexes = new ScopedIndexes((scope) => this.createIndex(scope));
+
+  constructor(
+    private readonly lots: LotStore,
+    private readonly addOrderQuantities: AddOrderQuantities,
+  ) {}
+
+  /** Stock levels of the items that have a lot in one of these warehouses. */
+  index(scope: Scope): RecordIndex {
+    return this.indexes.of(scope);
+  }
+
+  level(partNo: number, scope: Iterable<number>): StockLevel {
+    return toStockLevel(partNo, this.quantitiesIn(partNo, scope));
+  }
+
+  /** The stock level as the bytes of its JSON. */
+  toJson(partNo: number, scope: Scope): Buffer {
+    let json = this.jsonCaches.get(scope);
+    if (!json) {
+      json = new JsonCache();
+      this.jsonCaches.set(scope, json);
+    }
+    return json.get(partNo, () => this.level(partNo, scope));
+  }
+
+  /** Lots of the item that are in stock in the warehouse, oldest first. */
+  openLots(partNo: number, wID: number): readonly number[] {
+    return this.stockIndex.openLots.get(openLotsKey(partNo, wID)) ?? [];
+  }
+
+  /** What is in stock in one warehouse, all items together. */
+  summary(wID: number): WarehouseSummary {
+    return summarizeWarehouse(this.stockIndex, wID);
+  }
+
+  addLot(lot: Lot, now: number): Lot {
+    const { stockIndex } = this;
+    return this.updateItem(lot.partNo, [lot.wID], () => {
+      const added = this.lots.add(lot, now);
+      this.applyLot(stockIndex, added, 1, now);
+      return added;
+    });
+  }
+
+  changeLot(recNo: number, changes: Partial<Lot>, now: number): Lot {
+    const { stockIndex } = this;
+    const before = this.lots.get(recNo);
+    return this.updateItem(before.partNo, [before.wID, changes.wID ?? before.wID], () => {
+      this.applyLot(stockIndex, before, -1, now);
+      const after = this.lots.change(recNo, changes, now);
+      this.applyLot(stockIndex, after, 1, now);
+      return after;
+    });
+  }
+
+  private get stockIndex(): StockIndex {
+    if (!this.cachedIndex) {
+      this.cachedIndex = buildStockIndex(this.lots);
+      this.addOrderQuantities(this.cachedIndex);
+    }
+    return this.cachedIndex;
+  }
+
+  /** Takes the item out of every order it is in, makes the change, and puts it back where it now belongs. */
+  private updateItem(partNo: number, warehouses: readonly number[], change: () => Lot): Lot {
+    const affected = new Map<RecordIndex, ReadonlySet<number>>();
+    for (const wID of warehouses) this.indexes.forEachShowing(wID, (index, scope) => affected.set(index, scope));
+    for (const [index, scope] of affected) if (this.isListed(partNo, scope)) index.remove(partNo);
+    const lot = change();
+    for (const json of this.jsonCaches.values()) json.delete(partNo);
+    for (const [index, scope] of affected) if (this.isListed(partNo, scope)) index.add(partNo);
+    return lot;
+  }
+
+  private applyLot(stockIndex: StockIndex, lot: Lot, sign: 1 | -1, now: number): void {
+    const quantities = quantitiesFor(stockIndex, lot.wID, lot.partNo);
+    quantities.lots += sign;
+    quantities.modifiedAt = now;
+    if (!isOpen(lot)) return;
+    const add = sign === 1 ? plus : minus;
+    quantities.inStock = add(quantities.inStock, decimalOf(lot.units));
+    if (lot.hold) quantities.onHold = add(quantities.onHold, decimalOf(lot.units));
+    const key = openLotsKey(lot.partNo, lot.wID);
+    const openLots = new SortedIds(stockIndex.openLots.get(key) ?? [], (a, b) => this.compareAge(a, b));
+    if (sign === 1) openLots.insert(lot.recNo);
+    else openLots.remove(lot.recNo);
+    stockIndex.openLots.set(key, openLots.ids);
+  }
+
+  private compareAge(a: number, b: number): number {
+    return this.lots.summary(a).receivedAt - this.lots.summary(b).receivedAt || a - b;
+  }
+
+  private isListed(partNo: number, scope: Iterable<number>): boolean {
+    return this.quantitiesIn(partNo, scope).some(isListed);
+  }
+
+  private quantitiesIn(partNo: number, scope: Iterable<number>): StockQuantities[] {
+    const parts: StockQuantities[] = [];
+    for (const wID of scope) {
+      const quantities = this.stockIndex.quantities.get(wID)?.get(partNo);
+      if (quantities) parts.push(quantities);
+    }
+    return parts;
+  }
+
+  private createIndex(scope: ReadonlySet<number>): RecordIndex {
+    return new RecordIndex({
+      defaultColumn: "partNo",
+      columns: new Map(COLUMNS.map((name) => [name.toLowerCase(), name])),
+      ids: () => this.partNos(scope),
+      key: (partNo, column) => sortKey(this.level(partNo, scope), column),
+      modifiedAt: (partNo) => Math.max(...this.quantitiesIn(partNo, scope).map((quantities) => quantities.modifiedAt)),
+    });
+  }
+
+  private partNos(scope: ReadonlySet<number>): number[] {
+    const partNos = new Set<number>();
+    for (const wID of scope) {
+      for (const [partNo, quantities] of this.stockIndex.quantities.get(wID) ?? [])
+        if (isListed(quantities)) partNos.add(partNo);
+    }
+    return [...partNos].sort((a, b) => a - b);
+  }
 }
 
-export function noTotals(): Totals {
-  return {
-    inStock: ZERO,
-    onHold: ZERO,
-    onOrder: ZERO,
-    committed: ZERO,
-    packed: ZERO,
-    aSN: ZERO,
-    lots: 0,
-    modifiedAt: 0,
-  };
-}
-
-/** Whether an item has a stock level here at all: it has lots, be they shipped, or something is on its way or promised. */
-export function isShown({ lots, onOrder, committed, packed, aSN }: Totals): boolean {
-  return lots > 0 || [onOrder, committed, packed, aSN].some(({ digits }) => digits !== 0n);
-}
-
-/** The stock level that the totals of several warehouses add up to. */
-export function levelOf(partNo: number, parts: readonly Totals[]): StockLevel {
-  const sum = parts.length === 1 && parts[0] ? parts[0] : parts.reduce(addTotals, noTotals());
-  const { inStock, onHold, committed, packed } = sum;
-  return {
-    partNo,
-    available: toNumber(minus(minus(minus(inStock, onHold), committed), packed)),
-    inStock: toNumber(inStock),
-    onOrder: toNumber(sum.onOrder),
-    onHold: toNumber(onHold),
-    committed: toNumber(committed),
-    packed: toNumber(packed),
-    aSN: toNumber(sum.aSN),
-  };
-}
-
-function addTotals(a: Totals, b: Totals): Totals {
-  return {
-    inStock: plus(a.inStock, b.inStock),
-    onHold: plus(a.onHold, b.onHold),
-    onOrder: plus(a.onOrder, b.onOrder),
-    committed: plus(a.committed, b.committed),
-    packed: plus(a.packed, b.packed),
-    aSN: plus(a.aSN, b.aSN),
-    lots: a.lots + b.lots,
-    modifiedAt: Math.max(a.modifiedAt, b.modifiedAt),
-  };
+function sortKey(level: StockLevel, column: string): SortKey {
+  const name = COLUMNS.find((known) => known === column);
+  return name && level[name];
 }

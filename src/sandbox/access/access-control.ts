@@ -1,0 +1,85 @@
+import { formFields } from "../http/body.js";
+import type { SandboxRequest } from "../http/request.js";
+import { jsonResponse, type SandboxResponse } from "../http/response.js";
+import { insufficientPermissions, readOnlyAccount, unauthorized } from "../http/service-error.js";
+import type { SandboxClient } from "../options/options.js";
+import type { Settings } from "../options/settings.js";
+import { type RateUsage, RateWindow, rateLimitMessage } from "./rate-window.js";
+import { bearerToken, TokenIssuer } from "./token-issuer.js";
+
+/** Who a request comes from, as far as it tells. */
+export interface Identity {
+  readonly client: SandboxClient | undefined;
+  /** Whether the client has proved itself with a token that is still good. */
+  readonly authenticated: boolean;
+  /** What the rate limit counts by. */
+  readonly rateKey: string;
+}
+
+/** Everything a request has to pass before an endpoint sees it. */
+export class AccessControl {
+  readonly tokens: TokenIssuer;
+  private readonly rateWindow: RateWindow | undefined;
+
+  constructor(private readonly settings: Settings) {
+    this.tokens = new TokenIssuer(settings.clients, settings.tokenTtlSeconds * 1000);
+    this.rateWindow = settings.rateLimit ? new RateWindow(settings.rateLimit) : undefined;
+  }
+
+  identify(request: SandboxRequest, path: string, now: number): Identity {
+    const wantsToken = path === "/Token" && request.method === "POST";
+    const token = wantsToken ? undefined : bearerToken(request.header("authorization"));
+    const holder = token === undefined ? undefined : this.tokens.lookUp(token, now);
+    const client = wantsToken ? this.claimedClient(request) : holder?.client;
+    const byAddress = this.settings.rateLimit && this.settings.rateLimit.per === "address";
+    const rateKey = client && !byAddress ? client.clientId : `address ${request.address}`;
+    return { client, authenticated: holder !== undefined && !holder.expired, rateKey };
+  }
+
+  /** Counts the request; gives the answer 429 when it is one too many. */
+  rateLimitResponse({ rateKey }: Identity, now: number): SandboxResponse | undefined {
+    const { rateLimit } = this.settings;
+    if (!rateLimit || !this.rateWindow || this.rateWindow.admit(rateKey, now)) return undefined;
+    const { freeAt } = this.rateWindow.usage(rateKey, now);
+    return jsonResponse(429, { message: rateLimitMessage(rateLimit) }, retryAfter(rateLimit.retryAfter, freeAt, now));
+  }
+
+  /** Where the caller's counter stands; undefined without a limit. */
+  rateUsage(rateKey: string, now: number): RateUsage | undefined {
+    return this.rateWindow?.usage(rateKey, now);
+  }
+
+  /** Every counter, for the page. */
+  rateUsages(now: number): { key: string; usage: RateUsage }[] {
+    const { rateWindow } = this;
+    return rateWindow ? rateWindow.keys().map((key) => ({ key, usage: rateWindow.usage(key, now) })) : [];
+  }
+
+  /** The client, proved by a good token. Throws the refusal 401. */
+  authenticate({ client, authenticated }: Identity): SandboxClient {
+    if (!client || !authenticated) throw unauthorized();
+    return client;
+  }
+
+  /** Throws the refusal 403 that fits. */
+  authorize(client: SandboxClient, permission: number, writes: boolean): void {
+    if (writes && client.readOnly) throw readOnlyAccount();
+    if (client.permissions && !client.permissions.includes(permission)) throw insufficientPermissions();
+  }
+
+  /** The client that a token request names, whether or not its secret is right. */
+  private claimedClient(request: SandboxRequest): SandboxClient | undefined {
+    try {
+      const clientId = formFields(request.header("content-type"), request.body).get("client_id");
+      return this.settings.clients.find((known) => known.clientId === clientId);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function retryAfter(form: false | "seconds" | "date", freeAt: number, now: number): Record<string, string> {
+  if (form === false) return {};
+  if (form === "date") return { "retry-after": new Date(Math.ceil(freeAt / 1000) * 1000).toUTCString() };
+  return { "retry-after": String(Math.max(1, Math.ceil((freeAt - now) / 1000))) };
+}

@@ -1,0 +1,104 @@
+import type { SandboxRateLimit } from "../options/options.js";
+
+/** Where a counter stands. */
+export interface RateUsage {
+  readonly limit: number;
+  readonly used: number;
+  /** Requests left before the next 429. */
+  readonly remaining: number;
+  /** When the next slot becomes free, in milliseconds since the epoch. */
+  readonly freeAt: number;
+}
+
+/** Counts requests per client or address, in a sliding or a fixed window. */
+export class RateWindow {
+  private readonly counters = new Map<string, TimeQueue>();
+
+  constructor(private readonly options: Required<SandboxRateLimit>) {}
+
+  /** Counts one request; false when it is over the limit. */
+  admit(key: string, now: number): boolean {
+    const times = this.timesInWindow(key, now);
+    const admitted = times.length < this.options.requests;
+    if (admitted || this.options.countRefused) times.push(now);
+    return admitted;
+  }
+
+  usage(key: string, now: number): RateUsage {
+    const times = this.timesInWindow(key, now);
+    const { requests, intervalMs, window } = this.options;
+    const remaining = Math.max(0, requests - times.length);
+    const frees = window === "fixed" ? this.windowStart(now) : (times.at(times.length - requests) ?? now);
+    return { limit: requests, used: times.length, remaining, freeAt: remaining > 0 ? now : frees + intervalMs };
+  }
+
+  keys(): string[] {
+    return [...this.counters.keys()];
+  }
+
+  clear(): void {
+    this.counters.clear();
+  }
+
+  /** The times that still count; the others are thrown away. */
+  private timesInWindow(key: string, now: number): TimeQueue {
+    let times = this.counters.get(key);
+    if (!times) {
+      times = new TimeQueue();
+      this.counters.set(key, times);
+    }
+    times.dropBefore(
+      this.options.window === "sliding" ? now - this.options.intervalMs + RESOLUTION_MS : this.windowStart(now),
+    );
+    return times;
+  }
+
+  private windowStart(now: number): number {
+    return Math.floor(now / this.options.intervalMs) * this.options.intervalMs;
+  }
+}
+
+/** A request exactly one interval old no longer counts. */
+const RESOLUTION_MS = 1e-3;
+
+/** The text of the 429 body: "Rate Limit Exceeded. 100 per Minute". */
+export function rateLimitMessage({
+  requests,
+  intervalMs,
+}: Pick<Required<SandboxRateLimit>, "requests" | "intervalMs">): string {
+  const unit = UNITS.get(intervalMs) ?? (intervalMs % 1000 === 0 ? `${intervalMs / 1000} Seconds` : `${intervalMs} ms`);
+  return `Rate Limit Exceeded. ${requests} per ${unit}`;
+}
+
+const UNITS: ReadonlyMap<number, string> = new Map([
+  [1000, "Second"],
+  [60_000, "Minute"],
+  [3_600_000, "Hour"],
+]);
+
+/** Times in the order in which they came, of which the oldest are dropped; both without moving the rest. */
+export class TimeQueue {
+  private times: number[] = [];
+  private head = 0;
+
+  get length(): number {
+    return this.times.length - this.head;
+  }
+
+  /** The time at that place, counted from the oldest. */
+  at(index: number): number | undefined {
+    return this.times[this.head + index];
+  }
+
+  push(time: number): void {
+    this.times.push(time);
+  }
+
+  dropBefore(time: number): void {
+    while (this.head < this.times.length && (this.times[this.head] ?? time) < time) this.head += 1;
+    if (this.head > 1000 && this.head * 2 > this.times.length) {
+      this.times = this.times.slice(this.head);
+      this.head = 0;
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import { randomBytes } from "node:crypto";
+import type { SandboxClient } from "../options/options.js";
+
+interface IssuedToken {
+  readonly client: SandboxClient;
+  readonly expiresAt: number;
+}
+
+/** Hands out access tokens and knows which are still good. */
+export class TokenIssuer {
+  private readonly tokens = new Map<string, IssuedToken>();
+
+  constructor(
+    private readonly clients: readonly SandboxClient[],
+    private readonly lifetimeMs: number,
+  ) {}
+
+  /** A new token, or undefined for wrong credentials. Earlier tokens stay good. */
+  issue(clientId: string, clientSecret: string, now: number): string | undefined {
+    const client = this.clients.find((known) => known.clientId === clientId && known.clientSecret === clientSecret);
+    if (!client) return undefined;
+    this.forgetExpired(now);
+    const token = randomBytes(24).toString("base64url");
+    this.tokens.set(token, { client, expiresAt: now + this.lifetimeMs });
+    return token;
+  }
+
+  /** Whose token it is, and whether it is still good; undefined when nobody's. */
+  lookUp(token: string, now: number): { client: SandboxClient; expired: boolean } | undefined {
+    const issued = this.tokens.get(token);
+    return issued && { client: issued.client, expired: now >= issued.expiresAt };
+  }
+
+  /** Makes every token issued so far invalid. */
+  revokeAll(): void {
+    this.tokens.clear();
+  }
+
+  /** Keeps what expired within the last lifetime, so that its requests still count for their client. */
+  private forgetExpired(now: number): void {
+    for (const [token, { expiresAt }] of this.tokens) {
+      if (expiresAt + this.lifetimeMs < now) this.tokens.delete(token);
+    }
+  }
+}
+
+/** The token of an `Authorization: Bearer …` header. */
+export function bearerToken(header: string | null): string | undefined {
+  return header === null ? undefined : /^Bearer +(\S+)$/i.exec(header)?.[1];
+}

@@ -1,0 +1,136 @@
+import { sleep } from "../clock.js";
+import type { SandboxRequest } from "../http/request.js";
+import { type SandboxResponse, toBytes, truncatedLength } from "../http/response.js";
+import type { Service } from "../service.js";
+import type { HangingRequests } from "./hanging-requests.js";
+
+/** A function that is called like the global `fetch` and answers without any network. */
+export type SandboxFetch = (input: FetchInput, init?: RequestInit) => Promise<Response>;
+
+export function createFetchAdapter(service: Service): SandboxFetch {
+  return async (input, init = {}) => {
+    const signal = signalOf(input, init);
+    if (!signal) return serve(service, input, init, NEVER_ABORTED);
+    signal.throwIfAborted();
+    return rejectOnAbort(signal, serve(service, input, init, signal));
+  };
+}
+
+const NEVER_ABORTED = new AbortController().signal;
+
+async function serve(service: Service, input: FetchInput, init: RequestInit, signal: AbortSignal): Promise<Response> {
+  const request = await requestFromFetch(input, init, signal);
+  return toFetchResponse(await service.handle(request), request, service.hanging);
+}
+
+/** Rejects with the signal's reason the moment it fires; leaves no listener behind. */
+function rejectOnAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+/** What `fetch` can be called with. */
+export type FetchInput = string | URL | Request;
+
+/** Reads the arguments of a fetch call into a request. */
+export async function requestFromFetch(
+  input: FetchInput,
+  init: RequestInit,
+  signal: AbortSignal,
+): Promise<SandboxRequest> {
+  // The signal stays out: a Request would hang a listener on it that only garbage collection removes.
+  const { signal: _signal, ...rest } = init;
+  const request = new Request(input, rest.body ? { duplex: "half", ...rest } : rest);
+  const { pathname, search } = new URL(request.url);
+  return {
+    method: request.method,
+    target: pathname + search,
+    header: (name) => request.headers.get(name),
+    body: request.body ? await request.text() : "",
+    address: "127.0.0.1",
+    signal,
+  };
+}
+
+/** The signal that counts: that of `init`, or else that of the request. */
+export function signalOf(input: FetchInput, init: RequestInit): AbortSignal | undefined {
+  if (init.signal) return init.signal;
+  return typeof input === "object" && "signal" in input ? input.signal : undefined;
+}
+
+/** Statuses that a `Response` must not have a body with. */
+const BODILESS = new Set([204, 205, 304]);
+
+/** The reply as the nearest thing that fetch can give: a response, a rejection, or nothing until the signal fires. */
+export function toFetchResponse(
+  reply: SandboxResponse,
+  { method, signal }: Pick<SandboxRequest, "method" | "signal">,
+  hangs: HangingRequests,
+): Promise<Response> | Response {
+  const { status, headers, body, delivery } = reply;
+  const { kind } = delivery;
+  if (method === "HEAD" && kind !== "drop" && kind !== "hang") return new Response(null, { status, headers });
+  switch (delivery.kind) {
+    case "drop":
+      return Promise.reject(connectionReset());
+    case "hang":
+      return hangs.hang(signal);
+    case "whole":
+      return new Response(body === "" || BODILESS.has(status) ? null : body, { status, headers });
+    case "slow":
+      return new Response(slowStream(body, delivery, signal), { status, headers });
+    case "truncated":
+      return new Response(truncatedStream(body, delivery.bytes), {
+        status,
+        headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
+      });
+  }
+}
+
+/** The body piece by piece, with a pause before each. */
+function slowStream(
+  body: SandboxResponse["body"],
+  pace: { delayMs: number; chunkBytes: number },
+  signal: AbortSignal,
+): ReadableStream {
+  const bytes = toBytes(body);
+  let position = 0;
+  return new ReadableStream({
+    async pull(controller) {
+      await sleep(pace.delayMs, signal);
+      if (signal.aborted) return controller.error(signal.reason);
+      controller.enqueue(bytes.subarray(position, position + pace.chunkBytes));
+      position += pace.chunkBytes;
+      if (position >= bytes.length) controller.close();
+    },
+  });
+}
+
+/** The beginning of the body, then the error that a broken connection makes. */
+function truncatedStream(body: SandboxResponse["body"], length: number | undefined): ReadableStream {
+  const bytes = toBytes(body);
+  const part = bytes.subarray(0, truncatedLength(bytes.length, length));
+  let sent = false;
+  return new ReadableStream({
+    pull(controller) {
+      if (sent || part.length === 0) return controller.error(bodyTerminated());
+      sent = true;
+      controller.enqueue(part);
+    },
+  });
+}
+
+/** What fetch rejects with when the connection breaks before the answer. */
+export function connectionReset(): TypeError {
+  const cause = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET", errno: -104, syscall: "read" });
+  return new TypeError("fetch failed", { cause });
+}
+
+/** What reading a body fails with when the connection breaks in the middle of it. */
+export function bodyTerminated(): TypeError {
+  const cause = Object.assign(new Error("other side closed"), { name: "SocketError", code: "UND_ERR_SOCKET" });
+  return new TypeError("terminated", { cause });
+}

@@ -1,0 +1,91 @@
+import type { ServerResponse } from "node:http";
+import { promisify } from "node:util";
+import { gzip, gzipSync } from "node:zlib";
+import { sleep } from "../clock.js";
+import type { SandboxRequest } from "../http/request.js";
+import { type SandboxResponse, toBytes, truncatedLength } from "../http/response.js";
+
+interface SendOptions {
+  /** Whether the caller takes gzip. */
+  readonly gzip: boolean;
+  readonly incoming: Pick<SandboxRequest, "signal">;
+}
+
+/** Sends the reply over a real connection, or breaks the connection where a fault says so. */
+export async function sendResponse(
+  reply: SandboxResponse,
+  response: ServerResponse,
+  { gzip, incoming }: SendOptions,
+): Promise<void> {
+  const { status, headers, body, delivery } = reply;
+  switch (delivery.kind) {
+    case "drop":
+      response.socket?.resetAndDestroy();
+      return;
+    case "hang":
+      return;
+    case "whole":
+      if (gzip && isWorthCompressing(body)) {
+        const packed = await gzipBody(body);
+        const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
+        response.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
+      } else {
+        const length = status === 204 || status === 304 ? {} : { "content-length": Buffer.byteLength(body) };
+        response.writeHead(status, { ...headers, ...length }).end(body);
+      }
+      return;
+    case "slow":
+      response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+      return sendSlowly(toBytes(body), response, delivery, incoming.signal);
+    case "truncated":
+      return sendTruncated(toBytes(body), response, reply, delivery.bytes);
+  }
+}
+
+async function sendSlowly(
+  body: Buffer,
+  response: ServerResponse,
+  { delayMs, chunkBytes }: { delayMs: number; chunkBytes: number },
+  signal: AbortSignal,
+): Promise<void> {
+  response.flushHeaders();
+  for (let position = 0; position < body.length; position += chunkBytes) {
+    await sleep(delayMs, signal);
+    if (signal.aborted) return;
+    response.write(body.subarray(position, position + chunkBytes));
+  }
+  response.end();
+}
+
+/** Announces the whole body, sends some of it, and breaks the connection once that has left. */
+function sendTruncated(
+  body: Buffer,
+  response: ServerResponse,
+  { status, headers }: SandboxResponse,
+  bytes: number | undefined,
+): void {
+  const part = body.subarray(0, truncatedLength(body.length, bytes));
+  response.writeHead(status, { ...headers, "content-length": Math.max(body.length, 1) });
+  response.flushHeaders();
+  response.write(part, () => response.destroy());
+}
+
+const compress = promisify<Body, { level: number }, Buffer>(gzip);
+const FASTEST_LEVEL = { level: 1 };
+
+/** Below this, compressing costs more than it saves. */
+const MIN_COMPRESSED_LENGTH = 2048;
+
+/** From here on compressing holds up other requests for longer than it takes to hand it to another thread. */
+const MIN_ASYNC_LENGTH = 32_768;
+
+type Body = string | Buffer;
+
+export function isWorthCompressing(body: Body): boolean {
+  return body.length >= MIN_COMPRESSED_LENGTH;
+}
+
+/** The body as gzip; at once for an ordinary page, and on another thread for a large one. */
+export function gzipBody(body: Body): Buffer | Promise<Buffer> {
+  return body.length < MIN_ASYNC_LENGTH ? gzipSync(body, FASTEST_LEVEL) : compress(body, FASTEST_LEVEL);
+}

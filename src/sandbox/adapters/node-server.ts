@@ -1,0 +1,124 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { BASE_PATH, type SandboxRequest } from "../http/request.js";
+import { PageServer } from "../page/page-server.js";
+import type { Service } from "../service.js";
+import { sendResponse } from "./node-response.js";
+
+/** Where to listen, and whether with a page to look at. */
+export interface ListenOptions {
+  /** TCP port; 0 takes a free one. @default 0 */
+  port?: number;
+  /** Address to listen on. @default "127.0.0.1" */
+  host?: string;
+  /**
+   * Serve a web page at `/` that shows stock, requests and transactions live, to browsers that reach it as localhost or
+   * under the address of `host`; the service itself is served under any name. @default false
+   */
+  page?: boolean;
+}
+
+/** A sandbox on real HTTP. */
+export interface SandboxServer {
+  /** The complete base URL, ending in `/api/v1`: ready for the client's `baseUrl`. */
+  readonly url: string;
+  /** The TCP port that it listens on. */
+  readonly port: number;
+  /** Stops listening and closes all connections at once, also those with a request in flight. */
+  close(): Promise<void>;
+}
+
+/** Rejects with Node's own error, for example `EADDRINUSE` when the port is taken. */
+export function listen(
+  service: Service,
+  { port = 0, host = "127.0.0.1", page = false }: ListenOptions = {},
+): Promise<SandboxServer> {
+  const site = page ? new PageServer(service, host) : undefined;
+  const server = createServer((request, response) => {
+    if (site?.handles(request)) return site.handle(request, response);
+    serve(service, request, response).catch(() => response.destroy());
+  });
+  // Above the idle time of the usual clients, so that it is they who close a connection.
+  server.keepAliveTimeout = 65_000;
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      const address = server.address();
+      const actual = typeof address === "object" && address ? address.port : port;
+      resolve({
+        url: `http://${host.includes(":") ? `[${host}]` : host}:${actual}${BASE_PATH}`,
+        port: actual,
+        close: () => stop(service, server, site),
+      });
+    });
+  });
+}
+
+function stop(service: Service, server: Server, site: PageServer | undefined): Promise<void> {
+  service.hanging.release();
+  site?.close();
+  return new Promise((closed) => {
+    server.close(() => closed());
+    server.closeAllConnections();
+  });
+}
+
+async function serve(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const incoming = new NodeRequest(request, response, await readBody(request));
+  const gzip = service.settings.compression && /\bgzip\b/.test(incoming.header("accept-encoding") ?? "");
+  await sendResponse(await service.handle(incoming), response, { gzip, incoming });
+}
+
+/** A request that came over a real connection. */
+export class NodeRequest implements SandboxRequest {
+  readonly method: string;
+  readonly target: string;
+  private caller: AbortController | undefined;
+
+  constructor(
+    private readonly request: IncomingMessage,
+    private readonly response: ServerResponse,
+    readonly body: string,
+  ) {
+    this.method = request.method ?? "GET";
+    this.target = originForm(request.url ?? "/");
+  }
+
+  header(name: string): string | null {
+    const value = this.request.headers[name];
+    return Array.isArray(value) ? value.join(", ") : (value ?? null);
+  }
+
+  get address(): string {
+    return this.request.socket.remoteAddress ?? "";
+  }
+
+  /** Made at its first use: most requests are answered before anyone could ask whether the caller is still there. */
+  get signal(): AbortSignal {
+    if (!this.caller) {
+      const caller = new AbortController();
+      this.caller = caller;
+      if (this.response.destroyed) caller.abort();
+      else this.response.once("close", () => caller.abort());
+    }
+    return this.caller.signal;
+  }
+}
+
+/** A proxy is sent the whole URL in the request line; only the path matters here. */
+function originForm(target: string): string {
+  return target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?#]*/i, "") || "/";
+}
+
+/** The whole body as UTF-8 text. */
+export function readBody(request: IncomingMessage): Promise<string> | string {
+  const { "content-length": length, "transfer-encoding": encoding } = request.headers;
+  if (encoding === undefined && (length === undefined || length === "0")) return "";
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.once("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
+    request.once("error", reject);
+    request.once("close", () => reject(new Error("The client went away.")));
+  });
+}

@@ -1,0 +1,35 @@
+/** Gives numbers in [0, 1), one after another. */
+export type Random = () => number;
+
+/** mulberry32: 32 bits of state, the same numbers for the same seed on every machine. */
+export function mulberry32(seed: number): Random {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** A seed of its own for each record, so that record 999 999 can be made without making those before it. */
+export function deriveSeed(seed: number, index: number): number {
+  let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35);
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x7feb352d);
+  return mixed ^ (mixed >>> 15);
+}
+
+/** A whole number from `min` to `max`, both included. */
+export function integerBetween(random: Random, min: number, max: number): number {
+  return min + Math.floor(random() * (max - min + 1));
+}
+
+/** One of the choices, which must not be empty. */
+export function pickOne<T>(random: Random, choices: readonly [T, ...T[]]): T {
+  return choices[Math.floor(random() * choices.length)] ?? choices[0];
+}
+
+/** True in the given share of cases: `chance(random, 0.1)` in one of ten. */
+export function chance(random: Random, share: number): boolean {
+  return random() < share;
+}

@@ -1,0 +1,50 @@
+/** The form in which the service gives all its datetimes. */
+export function isoTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}
+
+const ISO_8601 = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+
+/** Milliseconds since the epoch; UTC when the text names no offset. Undefined when it is not ISO 8601. */
+export function parseTime(text: string): number | undefined {
+  const match = ISO_8601.exec(text.trim());
+  if (!match) return undefined;
+  const dateOnly = !text.includes(":");
+  const milliseconds = Date.parse(match[1] || dateOnly ? text.trim() : `${text.trim()}Z`);
+  return Number.isNaN(milliseconds) ? undefined : milliseconds;
+}
+
+let lastSecond = Number.NaN;
+let lastText = "";
+
+/** A time as HTTP headers give it. The text of the last second is kept, since most requests share it. */
+export function httpDate(milliseconds: number): string {
+  const second = Math.floor(milliseconds / 1000);
+  if (second !== lastSecond) {
+    lastSecond = second;
+    lastText = new Date(second * 1000).toUTCString();
+  }
+  return lastText;
+}
+
+/** Completes the beginning of a datetime to a whole one. */
+const DATETIME_TEMPLATE = "0000-01-01T00:00:00.000Z";
+
+/** Whether the text is a date, a datetime, or the beginning of one: `2025`, `2025-01-02`, `2025-01-02T10:30`. */
+export function isDateFilter(text: string): boolean {
+  const begun = normalizeIso(text);
+  return parseTime(begun) !== undefined || parseTime(begun + DATETIME_TEMPLATE.slice(begun.length)) !== undefined;
+}
+
+/** Whether a datetime begins like the filter, as it is written or in UTC, or is the same instant in another spelling. */
+export function matchesDateFilter(datetime: string, filter: string): boolean {
+  const begun = normalizeIso(filter);
+  if (normalizeIso(datetime).startsWith(begun)) return true;
+  const instant = parseTime(datetime);
+  return instant !== undefined && (isoTime(instant).startsWith(begun) || instant === parseTime(begun));
+}
+
+/** ISO 8601 in one spelling: capitals, and no space between date and time. */
+function normalizeIso(text: string): string {
+  return text.trim().toUpperCase().replace(" ", "T");
+}

@@ -1,7 +1,0 @@
-/** Leaves out what was set to `undefined`, so that it does not hide a default. */
-export function defined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> };
-export function defined(fields: object): object {
-  // Nearly always nothing is to be left out, and a hundred thousand lots need no copy each.
-  if (!Object.values(fields).includes(undefined)) return fields;
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}

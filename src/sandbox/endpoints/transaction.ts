@@ -1,0 +1,33 @@
+import { emptyResponse, jsonResponse, type SandboxResponse, textResponse } from "../http/response.js";
+import { validationError } from "../http/service-error.js";
+import type { TransactionForm } from "../options/options.js";
+import type { Settings } from "../options/settings.js";
+
+/** The answer to a transaction, in whichever form was chosen: the document does not show one. */
+export function transactionResponse(
+  status: number,
+  form: TransactionForm,
+  recNo: number,
+  done: string,
+): SandboxResponse {
+  if (typeof form === "function") return jsonResponse(status, form(recNo));
+  switch (form) {
+    case "number":
+      return jsonResponse(status, recNo);
+    case "text":
+      return textResponse(status, String(recNo));
+    case "nested":
+      return jsonResponse(status, { data: { recNo } });
+    case "empty":
+      return emptyResponse(status);
+    case "object":
+      return jsonResponse(status, { recNo, status: done });
+  }
+}
+
+/** Refuses a reason code that is not among those the options allow; without that option every one is fine. */
+export function assertReasonCode(code: number, { reasonCodes }: Settings): void {
+  if (reasonCodes && !reasonCodes.includes(code)) {
+    throw validationError({ reasonCode: [`The field reasonCode must be one of ${reasonCodes.join(", ")}.`] });
+  }
+}

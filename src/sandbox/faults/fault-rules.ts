@@ -1,0 +1,69 @@
+import { mulberry32, type Random } from "../data/random.js";
+import { assertOptions } from "../options/assert-options.js";
+import { type Fault, type FaultRule, faultRuleSchema, toFault } from "./rule.js";
+
+/** What a rule is compared with. */
+export interface FaultSubject {
+  readonly method: string;
+  readonly path: string;
+  readonly clientId: string | undefined;
+}
+
+interface ActiveRule {
+  readonly rule: FaultRule;
+  readonly fault: Fault;
+  readonly path: RegExp | undefined;
+  /** Requests that fitted so far. */
+  matched: number;
+  /** Requests that were spoiled so far. */
+  applied: number;
+}
+
+/** The rules in force, and how often each has struck. */
+export class FaultRules {
+  private rules: ActiveRule[] = [];
+  private random: Random;
+
+  constructor(private readonly seed: number) {
+    this.random = mulberry32(seed);
+  }
+
+  /** Throws a `TypeError` for a rule that makes no sense. */
+  add(rule: FaultRule): void {
+    assertOptions(faultRuleSchema(), rule, "fault rule field");
+    const path = typeof rule.path === "string" ? wildcardPattern(rule.path) : rule.path;
+    this.rules.push({ rule, fault: toFault(rule.fault), path, matched: 0, applied: 0 });
+  }
+
+  clear(): void {
+    this.rules = [];
+    this.random = mulberry32(this.seed);
+  }
+
+  /** The fault that strikes this request, if any. */
+  match(subject: FaultSubject): Fault | undefined {
+    for (const active of this.rules) {
+      const { rule } = active;
+      if (!this.matches(active, subject)) continue;
+      active.matched += 1;
+      if (active.matched <= (rule.skip ?? 0)) continue;
+      if (active.applied >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
+      if (rule.probability !== undefined && this.random() >= rule.probability) continue;
+      active.applied += 1;
+      return active.fault;
+    }
+    return undefined;
+  }
+
+  private matches({ rule, path }: ActiveRule, subject: FaultSubject): boolean {
+    if (rule.method !== undefined && rule.method.toUpperCase() !== subject.method) return false;
+    if (rule.clientId !== undefined && rule.clientId !== subject.clientId) return false;
+    // `search` rather than `test`: a caller's expression with the flag g keeps no position between requests.
+    return path === undefined || subject.path.search(path) !== -1;
+  }
+}
+
+function wildcardPattern(path: string): RegExp {
+  const literal = path.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
+  return new RegExp(`^${literal.join(".*")}$`);
+}

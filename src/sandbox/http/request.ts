@@ -1,0 +1,31 @@
+/** A request as one of the doors received it. */
+export interface SandboxRequest {
+  readonly method: string;
+  /** Path and query exactly as sent, for example `/api/v1/Item?key=A%2FB&type=id`. */
+  readonly target: string;
+  header(name: string): string | null;
+  /** The whole body as text; empty when there is none. */
+  readonly body: string;
+  /** Where it came from, for a rate limit per address. */
+  readonly address: string;
+  /** Fires when the caller has given up. */
+  readonly signal: AbortSignal;
+}
+
+/** The version segment that every path begins with. */
+export const BASE_PATH = "/api/v1";
+
+/** Path relative to the base address, still encoded, or undefined when the request goes elsewhere. */
+export function relativePath(path: string): string | undefined {
+  if (!path.startsWith(BASE_PATH)) return undefined;
+  const rest = path.slice(BASE_PATH.length);
+  return rest === "" || rest.startsWith("/") ? rest || "/" : undefined;
+}
+
+export function splitTarget(target: string): { path: string; query: URLSearchParams } {
+  const mark = target.indexOf("?");
+  if (mark === -1) return { path: target, query: NO_QUERY };
+  return { path: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) };
+}
+
+const NO_QUERY = new URLSearchParams();

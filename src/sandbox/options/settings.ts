@@ -1,0 +1,131 @@
+import { withoutUndefined } from "../without-undefined.js";
+import { assertOptions, assertUnique } from "./assert-options.js";
+import type {
+  SandboxClient,
+  SandboxItem,
+  SandboxLot,
+  SandboxOptions,
+  SandboxRateLimit,
+  SandboxWarehouse,
+} from "./options.js";
+import { optionsSchema } from "./schema.js";
+
+/** The caller's options with every gap filled in. */
+export interface Settings extends Required<Omit<SandboxOptions, "aliases" | "stockLevels" | "reasonCodes">> {
+  readonly clients: readonly [SandboxClient, ...SandboxClient[]];
+  readonly warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]];
+  readonly items: number | readonly SandboxItem[];
+  readonly lots: number | readonly SandboxLot[];
+  readonly rateLimit: Required<SandboxRateLimit> | false;
+  readonly latencyMs: readonly [min: number, max: number];
+  readonly aliases: SandboxOptions["aliases"];
+  readonly stockLevels: SandboxOptions["stockLevels"];
+  readonly reasonCodes: SandboxOptions["reasonCodes"];
+}
+
+const DEFAULT_ITEMS = 250;
+const DEFAULT_LOTS = 2000;
+
+const DEFAULT_CLIENT: SandboxClient = { clientId: "sandbox-client", clientSecret: "sandbox-secret" };
+
+const DEFAULT_WAREHOUSES: [SandboxWarehouse, ...SandboxWarehouse[]] = [
+  { wID: 1, name: "Central" },
+  { wID: 2, name: "North" },
+  { wID: 3, name: "South" },
+  { wID: 4, name: "Returns" },
+];
+
+const DEFAULT_RATE_LIMIT: Required<SandboxRateLimit> = {
+  requests: 100,
+  intervalMs: 60_000,
+  window: "sliding",
+  per: "client",
+  retryAfter: false,
+  countRefused: false,
+};
+
+/** Fills in the defaults. Throws a `TypeError` for an option that does not exist or cannot be meant. */
+export function settingsFrom(options: SandboxOptions): Settings {
+  assertOptions(optionsSchema(), options, "sandbox option");
+  const { items, lots, ...rest } = options;
+  const clients = nonEmpty(options.clients ?? [], DEFAULT_CLIENT);
+  const warehouses = nonEmpty(options.warehouses ?? impliedWarehouses(options), DEFAULT_WAREHOUSES[0]);
+  assertUnique("clients", "clientId", clients);
+  assertUnique("warehouses", "wID", warehouses);
+  assertScopesExist(clients, warehouses);
+  return {
+    ...DEFAULTS,
+    ...withoutUndefined(rest),
+    clients,
+    warehouses,
+    items: items ?? (Array.isArray(lots) ? 0 : DEFAULT_ITEMS),
+    lots: lots ?? (Array.isArray(items) ? 0 : DEFAULT_LOTS),
+    rateLimit:
+      options.rateLimit === false ? false : { ...DEFAULT_RATE_LIMIT, ...withoutUndefined(options.rateLimit ?? {}) },
+    latencyMs: rangeOf(options.latencyMs ?? 0),
+    aliases: options.aliases,
+    stockLevels: options.stockLevels,
+    reasonCodes: options.reasonCodes,
+  };
+}
+
+const DEFAULTS = {
+  seed: 1,
+  tokenTtlSeconds: 3600,
+  now: () => Date.now(),
+  faults: [],
+  createForm: "reference",
+  duplicateStatus: 409,
+  alternateNames: true,
+  receiveForm: "object",
+  moveForm: "object",
+  issueForm: "object",
+  receiveStatus: 201,
+  tokenFailureStatus: 401,
+  tokenFailureForm: "envelope",
+  expiresInForm: "number",
+  unknownItemStatus: 400,
+  shortageStatus: 400,
+  unknownWarehouse: "forbidden",
+  heldLots: "allow",
+  invalidPaging: "clamp",
+  modifiedSinceOn: ["items", "lots", "stockLevels"],
+  createdBy: "omit",
+  requestLogSize: 100_000,
+  compression: true,
+} as const;
+
+/** The default warehouses and those that the data name, where the caller lists none: the data have the last word. */
+function impliedWarehouses({ lots, clients = [], stockLevels = [] }: SandboxOptions): SandboxWarehouse[] {
+  const names = new Map(DEFAULT_WAREHOUSES.map(({ wID, name }) => [wID, name]));
+  for (const { wID, warehouse } of Array.isArray(lots) ? lots : []) {
+    if (wID !== undefined) names.set(wID, warehouse ?? names.get(wID) ?? unnamedWarehouse(wID));
+  }
+  for (const wID of [...clients.flatMap((client) => client.warehouses ?? []), ...stockLevels.map(({ wid }) => wid)]) {
+    if (wID !== undefined && !names.has(wID)) names.set(wID, unnamedWarehouse(wID));
+  }
+  return [...names].map(([wID, name]) => ({ wID, name }));
+}
+
+const unnamedWarehouse = (wID: number) => `Warehouse ${wID}`;
+
+/** The list, whose first entry the type then knows of; that it has one has been checked. */
+function nonEmpty<T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] {
+  return first === undefined ? [fallback] : [first, ...others];
+}
+
+function assertScopesExist(clients: readonly SandboxClient[], warehouses: readonly SandboxWarehouse[]): void {
+  const known = new Set(warehouses.map(({ wID }) => wID));
+  for (const { clientId, warehouses: scope = [] } of clients) {
+    const unknown = scope.find((wID) => !known.has(wID));
+    if (unknown !== undefined) {
+      throw new TypeError(
+        `Sandbox option "clients": there is no warehouse ${unknown}, which "${clientId}" is assigned to.`,
+      );
+    }
+  }
+}
+
+function rangeOf(latency: number | readonly [number, number]): readonly [number, number] {
+  return typeof latency === "number" ? [latency, latency] : latency;
+}

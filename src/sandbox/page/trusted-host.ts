@@ -1,0 +1,28 @@
+import { isIP } from "node:net";
+
+/**
+ * Whether a request with this `Host` header may see the page. Any other web site could point a name of its own at this
+ * address (DNS rebinding) and read the page with its visitors' browsers; addresses and loopback names cannot be
+ * pointed elsewhere.
+ *
+ * @param listening the address that the server listens on
+ */
+export function isTrustedHost(header: string | undefined, listening: string): boolean {
+  const host = hostOf(header);
+  if (host === undefined) return false;
+  if (host === listening.toLowerCase() || isLoopback(host)) return true;
+  return ALL_INTERFACES.has(listening) && isIP(host) !== 0;
+}
+
+const ALL_INTERFACES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+/** The host without its port and brackets, in lower case. */
+function hostOf(header = ""): string | undefined {
+  const [, bracketed, plain] = /^(?:\[([\da-f:.]+)\]|([^\s:@/[\]]+))(?::\d+)?$/i.exec(header) ?? [];
+  return (bracketed ?? plain)?.toLowerCase();
+}
+
+function isLoopback(host: string): boolean {
+  if (host === "localhost" || host.endsWith(".localhost")) return true;
+  return host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}

@@ -1,0 +1,78 @@
+import { inspect } from "node:util";
+import { createFetchAdapter, type SandboxFetch } from "./adapters/fetch.js";
+import { type ListenOptions, listen, type SandboxServer } from "./adapters/node-server.js";
+import type { FaultRule } from "./faults/rule.js";
+import { BASE_PATH } from "./http/request.js";
+import type { SandboxClient, SandboxOptions } from "./options/options.js";
+import { settingsFrom } from "./options/settings.js";
+import type { LoggedRequest } from "./request-log.js";
+import { Service } from "./service.js";
+
+/** A name that no network resolves, so that a client without the sandbox's `fetch` fails instead of calling someone. */
+const ORIGIN = "https://stocklot-sandbox.test";
+
+/** The whole Inventory and Item Catalog Service, in memory. */
+export interface Sandbox {
+  /** Base URL to give to the client together with {@link Sandbox.fetch}. */
+  readonly baseUrl: string;
+  /** Credentials of the first client, ready to be spread into the client's options. */
+  readonly credentials: {
+    /** Name of the client. @default "sandbox-client" */
+    readonly clientId: string;
+    /** Its secret. @default "sandbox-secret" */
+    readonly clientSecret: string;
+  };
+  /** Called like the global `fetch`, of which it needs no `this`; no network is involved. */
+  readonly fetch: SandboxFetch;
+  /** What was asked so far, in order. */
+  readonly requests: readonly LoggedRequest[];
+  /** Serves the sandbox over HTTP, by default on a free port of the loopback address. */
+  listen(options?: ListenOptions): Promise<SandboxServer>;
+  /** Adds a rule after those already there. */
+  addFault(rule: FaultRule): void;
+  /** Removes all rules, those of the options included. */
+  clearFaults(): void;
+  /**
+   * Calls the listener for each request once its response is known. Returns a function that removes the listener. One
+   * that throws or rejects changes nothing else: Node prints a warning.
+   */
+  onRequest(listener: (request: LoggedRequest) => void): () => void;
+  /** Moves the sandbox's clock forward by so many milliseconds, on top of `now`. */
+  advance(milliseconds: number): void;
+  /** Makes every token invalid, as if the service had been restarted: the next request gets 401. */
+  revokeTokens(): void;
+  /** Back to the beginning: data, tokens, rate window, clock, `requests`, and the faults of the options. */
+  reset(): void;
+}
+
+/** Makes a sandbox. Throws a `TypeError` for options that make no sense. */
+export function createSandbox(options: SandboxOptions = {}): Sandbox {
+  const settings = settingsFrom(options);
+  const service = new Service(settings);
+  return {
+    baseUrl: ORIGIN + BASE_PATH,
+    credentials: credentialsOf(settings.clients[0]),
+    fetch: createFetchAdapter(service),
+    requests: service.log.entries,
+    listen: (listenOptions) => listen(service, listenOptions),
+    addFault: (rule) => service.faults.add(rule),
+    clearFaults: () => service.faults.clear(),
+    onRequest: (listener) => service.listeners.add({ request: listener }),
+    advance: (milliseconds) => service.clock.advance(milliseconds),
+    revokeTokens: () => service.access.tokens.revokeAll(),
+    reset: () => service.reset(),
+  };
+}
+
+/** Can be spread like a plain object; `console.log` and `util.inspect` do not show the secret. */
+function credentialsOf({ clientId, clientSecret }: SandboxClient): Sandbox["credentials"] {
+  const credentials = {
+    clientId,
+    get clientSecret() {
+      return clientSecret;
+    },
+  };
+  return Object.defineProperty(credentials, inspect.custom, {
+    value: () => ({ clientId, clientSecret: "[redacted]" }),
+  });
+}

@@ -1,0 +1,124 @@
+import type { Item } from "../../schemas/item.js";
+import { isoTime, parseTime } from "../dates.js";
+import { JsonCache } from "./json-cache.js";
+import { RecordIndex, type RecordSource } from "./record-index.js";
+
+/** An item with what the service keeps but does not show in every form. */
+export interface CatalogEntry {
+  readonly item: Item;
+  /** Client ID of whoever created it. */
+  readonly createdBy: string;
+  /** Milliseconds since the epoch. */
+  modifiedAt: number;
+}
+
+const COLUMNS = [
+  "partNo",
+  "shortID",
+  "description",
+  "category",
+  "subCategory",
+  "uOM",
+  "putUp",
+  "units",
+  "dfltOwner",
+  "created",
+  "modified",
+  "discontinued",
+] as const satisfies readonly (keyof Item)[];
+
+/** The item master. */
+export class ItemCatalog {
+  /** Items that are not discontinued. */
+  readonly active: RecordIndex;
+  /** Every item. */
+  readonly all: RecordIndex;
+
+  private readonly bySku = new Map<string, CatalogEntry>();
+  private readonly byPartNo = new Map<number, CatalogEntry>();
+  private readonly jsonCache = new JsonCache();
+  private nextPartNo: number;
+
+  constructor(
+    items: readonly Item[],
+    private readonly aliases: ReadonlyMap<string, string>,
+    firstPartNo: number,
+  ) {
+    for (const item of items) {
+      this.store({ item: { ...item }, createdBy: "seed", modifiedAt: parseTime(item.modified) ?? 0 });
+    }
+    this.nextPartNo = items.reduce((next, { partNo }) => Math.max(next, partNo + 1), firstPartNo);
+    this.active = new RecordIndex(this.recordSource((entry) => !entry.item.discontinued));
+    this.all = new RecordIndex(this.recordSource(() => true));
+  }
+
+  bySKU(shortID: string): CatalogEntry | undefined {
+    return this.bySku.get(shortID);
+  }
+
+  byNumber(partNo: number): CatalogEntry | undefined {
+    return this.byPartNo.get(partNo);
+  }
+
+  /** The item as the bytes of its JSON, in the form that the service shows, which has to be the same each time. */
+  toJson(partNo: number, form: (entry: CatalogEntry) => Item): Buffer {
+    return this.jsonCache.get(partNo, () => {
+      const entry = this.byPartNo.get(partNo);
+      return entry ? form(entry) : null;
+    });
+  }
+
+  byAlias(alias: string): CatalogEntry | undefined {
+    const shortID = this.aliases.get(alias);
+    return shortID === undefined ? undefined : this.bySku.get(shortID);
+  }
+
+  /** Adds an item under the next part number, created now and active whatever the fields say. */
+  create(fields: Item, createdBy: string, now: number): Item {
+    const at = isoTime(now);
+    const item = { ...fields, partNo: this.nextPartNo++, created: at, modified: at, discontinued: false };
+    this.store({ item, createdBy, modifiedAt: now });
+    this.all.add(item.partNo);
+    this.active.add(item.partNo);
+    return item;
+  }
+
+  /** Changes the given fields and the time of the last change. */
+  update(entry: CatalogEntry, changes: Partial<Item>, now: number): void {
+    const { partNo } = entry.item;
+    this.all.remove(partNo);
+    if (!entry.item.discontinued) this.active.remove(partNo);
+    Object.assign(entry.item, changes, { modified: isoTime(now) });
+    entry.modifiedAt = now;
+    this.jsonCache.delete(partNo);
+    this.all.add(partNo);
+    if (!entry.item.discontinued) this.active.add(partNo);
+  }
+
+  private store(entry: CatalogEntry): void {
+    this.bySku.set(entry.item.shortID, entry);
+    this.byPartNo.set(entry.item.partNo, entry);
+  }
+
+  private recordSource(belongs: (entry: CatalogEntry) => boolean): RecordSource {
+    return {
+      defaultColumn: "shortID",
+      columns: new Map(COLUMNS.map((name) => [name.toLowerCase(), name])),
+      ids: () =>
+        this.skusInOrder()
+          .filter(belongs)
+          .map(({ item }) => item.partNo),
+      key: (partNo, column) => sortKey(this.byPartNo.get(partNo)?.item, column),
+      modifiedAt: (partNo) => this.byPartNo.get(partNo)?.modifiedAt ?? 0,
+    };
+  }
+
+  private skusInOrder(): CatalogEntry[] {
+    return [...this.byPartNo.values()].sort((a, b) => (a.item.shortID < b.item.shortID ? -1 : 1));
+  }
+}
+
+function sortKey(item: Item | undefined, column: string) {
+  const name = COLUMNS.find((known) => known === column);
+  return item && name ? item[name] : undefined;
+}

@@ -1,0 +1,159 @@
+import type { Lot } from "../../schemas/lot.js";
+import type { LotGenerator, LotSummary } from "../data/generated-lots.js";
+import { parseTime } from "../dates.js";
+import { JsonCache } from "./json-cache.js";
+import { RecordIndex, type SortKey } from "./record-index.js";
+import { type Scope, ScopedIndexes } from "./scopes.js";
+
+/** A lot that was given by the caller, received, or changed since it was generated. */
+interface StoredLot {
+  lot: Lot;
+  modifiedAt: number;
+  receivedAt: number;
+}
+
+/** Every receive record, in stock or shipped. Generated lots are made when somebody looks at them. */
+export class LotStore {
+  private readonly stored = new Map<number, StoredLot>();
+  private readonly jsonCache = new JsonCache();
+  private readonly descriptions = new Map<number, string>();
+  private readonly indexes: ScopedIndexes;
+  private readonly read = (recNo: number) => this.get(recNo);
+  private nextRecNo: number;
+
+  constructor(
+    private readonly generated: LotGenerator,
+    own: readonly Lot[],
+  ) {
+    this.nextRecNo = own.length > 0 ? 1 : generated.firstRecNo + generated.count;
+    for (const lot of own) this.store(lot, undefined);
+    this.indexes = new ScopedIndexes((scope) => this.createIndex(scope));
+  }
+
+  /** The lots of these warehouses. */
+  index(scope: Scope): RecordIndex {
+    return this.indexes.of(scope);
+  }
+
+  has(recNo: number): boolean {
+    return this.stored.has(recNo) || this.isGenerated(recNo);
+  }
+
+  get(recNo: number): Lot {
+    const lot = this.stored.get(recNo)?.lot ?? this.generated.lot(recNo);
+    const description = this.descriptions.get(lot.partNo);
+    return description === undefined ? lot : { ...lot, description };
+  }
+
+  /** The lot as the bytes of its JSON. */
+  toJson(recNo: number): Buffer {
+    return this.jsonCache.get(recNo, this.read);
+  }
+
+  /** What ordering and adding up need, without making the whole lot. */
+  summary(recNo: number): LotSummary {
+    const stored = this.stored.get(recNo);
+    if (!stored) return this.generated.summary(recNo);
+    const { lot, receivedAt, modifiedAt } = stored;
+    const { partNo, wID, units, hold } = lot;
+    return { partNo, wID, units, hold, open: isOpen(lot), receivedAt, modifiedAt };
+  }
+
+  /** Every record number, oldest receipt first. */
+  oldestFirst(): number[] {
+    const ids: number[] = [];
+    for (let index = 0; index < this.generated.count; index += 1) ids.push(this.generated.firstRecNo + index);
+    const others = [...this.stored.keys()].filter((recNo) => !this.isGenerated(recNo));
+    if (others.length === 0) return ids;
+    const keyed = ids.concat(others).map((recNo) => ({ recNo, at: this.summary(recNo).receivedAt }));
+    return keyed.sort((a, b) => a.at - b.at || a.recNo - b.recNo).map(({ recNo }) => recNo);
+  }
+
+  /** Adds a lot under the next record number, whatever its own says. */
+  add(lot: Lot, now: number): Lot {
+    const added = { ...lot, recNo: this.nextRecNo };
+    this.store(added, now);
+    this.indexes.forEachShowing(lot.wID, (index) => index.add(added.recNo));
+    return added;
+  }
+
+  change(recNo: number, changes: Partial<Lot>, now: number): Lot {
+    const lot = this.get(recNo);
+    const changed = { ...lot, ...changes };
+    this.indexes.forEachShowing(lot.wID, (index) => index.remove(recNo));
+    this.store(changed, now);
+    this.indexes.forEachShowing(changed.wID, (index) => index.add(recNo));
+    return changed;
+  }
+
+  /** Shows an item's new description in all its lots: it belongs to the item. */
+  setDescription(partNo: number, description: string): void {
+    this.descriptions.set(partNo, description);
+    this.jsonCache.clear();
+    for (const index of this.indexes.all()) index.dropOrder("description");
+  }
+
+  private store(lot: Lot, now: number | undefined): void {
+    const receivedAt = parseTime(lot.received) ?? 0;
+    const modifiedAt = now ?? (lot.shipped === null ? receivedAt : (parseTime(lot.shipped) ?? receivedAt));
+    this.stored.set(lot.recNo, { lot, receivedAt, modifiedAt });
+    this.jsonCache.delete(lot.recNo);
+    this.nextRecNo = Math.max(this.nextRecNo, lot.recNo + 1);
+  }
+
+  private isGenerated(recNo: number): boolean {
+    const index = recNo - this.generated.firstRecNo;
+    return Number.isInteger(index) && index >= 0 && index < this.generated.count;
+  }
+
+  private createIndex(scope: ReadonlySet<number>): RecordIndex {
+    return new RecordIndex({
+      defaultColumn: "received",
+      columns: lotColumns,
+      ids: () => this.oldestFirst().filter((recNo) => scope.has(this.summary(recNo).wID)),
+      key: (recNo, column) => {
+        if (column === "recNo") return recNo;
+        if (column === "received") return this.summary(recNo).receivedAt;
+        return lotKey(this.get(recNo), column);
+      },
+      modifiedAt: (recNo) => this.summary(recNo).modifiedAt,
+    });
+  }
+}
+
+/** In stock: active and not shipped. */
+export function isOpen({ active, shipped }: Pick<Lot, "active" | "shipped">): boolean {
+  return active && shipped === null;
+}
+
+const NAMES = [
+  "recNo",
+  "partNo",
+  "shortID",
+  "description",
+  "associate",
+  "warehouse",
+  "wID",
+  "spot",
+  "units",
+  "received",
+  "shipped",
+  "serial",
+  "serial2",
+  "rFIDTag",
+  "remark",
+  "hold",
+  "jobID",
+  "jobName",
+  "active",
+] as const satisfies readonly (keyof Lot)[];
+
+const BY_NAME: ReadonlyMap<string, keyof Lot> = new Map(NAMES.map((name) => [name, name]));
+
+/** The columns that lots can be sorted by, under their lower-case name. */
+export const lotColumns: ReadonlyMap<string, string> = new Map(NAMES.map((name) => [name.toLowerCase(), name]));
+
+export function lotKey(lot: Lot, column: string): SortKey {
+  const name = BY_NAME.get(column);
+  return name && lot[name];
+}

@@ -1,0 +1,63 @@
+import { setupServer } from "msw/node";
+import { sandboxHandlers } from "stocklot/msw";
+import { createSandbox } from "stocklot/sandbox";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { Caller } from "../support/caller.js";
+
+const BASE_URL = "https://inventory.example/tenant-7/api/v1";
+const sandbox = createSandbox({ rateLimit: false, items: [{ shortID: "A" }] });
+const server = setupServer(...sandboxHandlers(sandbox, `${BASE_URL}/`));
+
+beforeAll(() => server.listen({ onUnhandledRequest: "error" }));
+afterEach(() => sandbox.reset());
+afterAll(() => server.close());
+
+const api = () => new Caller(BASE_URL, sandbox.credentials);
+
+describe("sandboxHandlers", () => {
+  it("answer the global fetch from the sandbox, under whatever base URL", async () => {
+    const caller = api();
+    expect((await caller.post("/Inventory/Receive", { itemID: "A", units: 2, wid: 1, reasonCode: 1 })).status).toBe(
+      201,
+    );
+    expect((await caller.get("/Inventory/StockLevels?pageSize=5")).body.value[0].inStock).toBe(2);
+    expect((await caller.get("/Item")).headers.get("x-total-count")).toBe("1");
+  });
+
+  it.each(["A/B?c=d#e", "100%25", "100%", "ü ✓", "+", "x".repeat(300)])("keep the SKU %s as it is", async (sku) => {
+    const caller = api();
+    await caller.post("/Item", { shortID: sku });
+    expect((await caller.delete(`/Item/${encodeURIComponent(sku)}`)).body.shortID).toBe(sku);
+  });
+
+  it("use the sandbox's own base URL when none is given", async () => {
+    const own = createSandbox();
+    server.use(...sandboxHandlers(own));
+    expect((await new Caller(own.baseUrl, own.credentials).get("/Item")).status).toBe(200);
+  });
+
+  it("leave other addresses alone", async () => {
+    const complaints = vi.spyOn(console, "error").mockImplementation(() => {});
+    await expect(fetch("https://inventory.example/other")).rejects.toThrow();
+    await expect(fetch(`${BASE_URL}9/Item`)).rejects.toThrow();
+    expect(sandbox.requests).toHaveLength(0);
+    expect(complaints).toHaveBeenCalledTimes(2);
+    complaints.mockRestore();
+  });
+
+  it("turn a dropped connection into a network error, and break off truncated bodies", async () => {
+    const caller = api();
+    await caller.authorization();
+    sandbox.addFault({ path: "/Item", fault: "drop", times: 1 });
+    await expect(caller.get("/Item")).rejects.toBeInstanceOf(TypeError);
+    sandbox.addFault({ path: "/Item", fault: "truncated", times: 1 });
+    await expect(caller.get("/Item")).rejects.toThrow("terminated");
+    sandbox.addFault({ path: "/Item", fault: "hang", times: 1 });
+    const hanging = fetch(`${BASE_URL}/Item`, {
+      signal: AbortSignal.timeout(50),
+      headers: await caller.authorization(),
+    });
+    await expect(hanging).rejects.toThrow("timeout");
+    expect((await caller.get("/Item")).status).toBe(200);
+  });
+});

@@ -1,0 +1,175 @@
+import { createSandbox } from "stocklot/sandbox";
+import { describe, expect, it } from "vitest";
+import { callerOf } from "../support/caller.js";
+
+const UNAUTHORIZED = { statusCode: 401, error: "unauthorized", message: expect.any(String) };
+
+describe("tokens", () => {
+  it("are given for client credentials, with their lifetime in seconds", async () => {
+    const { status, body } = await callerOf(createSandbox({ tokenTtlSeconds: 120 })).requestToken();
+    expect(status).toBe(200);
+    expect(body).toEqual({ access_token: expect.stringMatching(/^\S{20,}$/), token_type: "bearer", expires_in: 120 });
+  });
+
+  it("are asked for as a form, with the right grant", async () => {
+    const api = callerOf(createSandbox());
+    expect(await api.requestToken({ grant_type: "password" })).toMatchObject({
+      status: 400,
+      body: { statusCode: 400, error: "bad_request" },
+    });
+    expect((await api.requestToken({ client_id: "" })).status).toBe(400);
+    const json = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+    expect((await api.raw("/Token", json)).status).toBe(400);
+  });
+
+  it("are refused to wrong credentials, in the form that the options choose", async () => {
+    const wrong = { client_secret: "wrong" };
+    expect(await callerOf(createSandbox()).requestToken(wrong)).toMatchObject({ status: 401, body: UNAUTHORIZED });
+    const oauth = createSandbox({ tokenFailureStatus: 400, tokenFailureForm: "oauth" });
+    const { status, body } = await callerOf(oauth).requestToken(wrong);
+    expect([status, body]).toEqual([400, { error: "invalid_client" }]);
+    expect(await callerOf(createSandbox({ tokenFailureStatus: 403 })).requestToken(wrong)).toMatchObject({
+      status: 403,
+      body: { statusCode: 403, error: "forbidden" },
+    });
+  });
+
+  it("may come with a lifetime as text, or with none", async () => {
+    expect((await callerOf(createSandbox({ expiresInForm: "text" })).requestToken()).body.expires_in).toBe("3600");
+    const silent = await callerOf(createSandbox({ expiresInForm: "missing" })).requestToken();
+    expect(silent.body).not.toHaveProperty("expires_in");
+  });
+
+  it("expire when their time is over on the sandbox's clock", async () => {
+    let now = Date.UTC(2025, 5, 1);
+    const api = callerOf(createSandbox({ tokenTtlSeconds: 60, now: () => now }));
+    expect((await api.get("/Item")).status).toBe(200);
+    now += 59_999;
+    expect((await api.get("/Item")).status).toBe(200);
+    now += 1;
+    expect(await api.get("/Item")).toMatchObject({ status: 401, body: UNAUTHORIZED });
+  });
+
+  it("can be revoked", async () => {
+    const sandbox = createSandbox();
+    const api = callerOf(sandbox);
+    expect((await api.get("/Item")).status).toBe(200);
+    sandbox.revokeTokens();
+    expect((await api.get("/Item")).status).toBe(401);
+  });
+
+  it("are asked for with POST only; any other method is unknown there", async () => {
+    const api = callerOf(createSandbox());
+    const headers = await api.authorization();
+    for (const method of ["GET", "PUT", "DELETE", "HEAD"]) {
+      expect((await api.raw("/Token", { method, headers })).status, method).toBe(404);
+      expect((await api.raw("/Token", { method })).status, method).toBe(401);
+    }
+  });
+
+  it("are wanted everywhere but at /Token, also where nothing is", async () => {
+    const api = callerOf(createSandbox());
+    for (const path of ["/Item", "/Item/All", "/Item/1", "/Inventory", "/Inventory/StockLevels/1", "/Nowhere"]) {
+      expect(await api.raw(path), path).toMatchObject({ status: 401, body: UNAUTHORIZED });
+    }
+    const headers = [{ authorization: "Bearer made-up" }, { authorization: "Basic abc" }, { authorization: "Bearer" }];
+    for (const header of headers) expect((await api.raw("/Item", { headers: header })).status).toBe(401);
+  });
+});
+
+describe("permissions", () => {
+  const WRITE = { itemID: "A", units: 1, wid: 1, reasonCode: 1, shortID: "A" };
+  const ACTIONS = [
+    ["GET", "/Item", 11],
+    ["GET", "/Item/All", 11],
+    ["GET", "/Item?key=A&type=id", 11],
+    ["GET", "/Inventory", 11],
+    ["GET", "/Inventory/StockLevels/1", 11],
+    ["POST", "/Item", 116],
+    ["PUT", "/Item", 116],
+    ["DELETE", "/Item/A", 116],
+    ["POST", "/Inventory/Receive", 95],
+    ["POST", "/Inventory/Move", 15],
+    ["POST", "/Inventory/Issue", 88],
+  ] as const;
+
+  it.each(ACTIONS)("%s %s needs security ID %i", async (method, path, permission) => {
+    const ask = async (permissions: number[]) => {
+      const client = { clientId: "c", clientSecret: "s", permissions };
+      const lots = [{ shortID: "A", units: 5 }];
+      const api = callerOf(createSandbox({ clients: [client], lots, duplicateStatus: 409 }));
+      const headers = { ...(await api.authorization()), "content-type": "application/json" };
+      return api.raw(path, { method, headers, ...(method.startsWith("P") && { body: JSON.stringify(WRITE) }) });
+    };
+    const all = [11, 116, 95, 15, 88];
+    const without = await ask(all.filter((each) => each !== permission));
+    expect([without.status, without.body]).toEqual([
+      403,
+      { statusCode: 403, error: "forbidden", message: "Insufficient permissions." },
+    ]);
+    expect((await ask([permission])).status).not.toBe(403);
+  });
+
+  it("come before the body is looked at", async () => {
+    const client = { clientId: "c", clientSecret: "s", permissions: [11] };
+    const { status } = await callerOf(createSandbox({ clients: [client] })).post("/Inventory/Receive", {});
+    expect(status).toBe(403);
+  });
+
+  it("let a read-only client read and nothing else", async () => {
+    const api = callerOf(createSandbox({ clients: [{ clientId: "c", clientSecret: "s", readOnly: true }] }));
+    expect((await api.get("/Inventory")).status).toBe(200);
+    const refusal = { statusCode: 403, error: "forbidden", message: "Account is read-only." };
+    for (const path of ["/Item", "/Inventory/Receive", "/Inventory/Move", "/Inventory/Issue"]) {
+      expect((await api.post(path, WRITE)).body, path).toEqual(refusal);
+    }
+    expect((await api.put("/Item", WRITE)).body).toEqual(refusal);
+    expect((await api.delete("/Item/A")).body).toEqual(refusal);
+  });
+});
+
+describe("scope", () => {
+  const clients = [{ clientId: "c", clientSecret: "s", warehouses: [2, 1] }];
+  const refusal = {
+    statusCode: 403,
+    error: "forbidden",
+    message: "Warehouse is outside the client's authorized scope.",
+  };
+
+  it("keeps a client out of other warehouses, for reading and writing", async () => {
+    const api = callerOf(createSandbox({ clients }));
+    const sku = (await api.get("/Item?pageSize=1")).body.value[0].shortID;
+    expect((await api.get("/Inventory/2")).status).toBe(200);
+    expect((await api.get("/Inventory/3")).body).toEqual(refusal);
+    expect((await api.get("/Inventory/StockLevels/3")).body).toEqual(refusal);
+    const write = { itemID: sku, units: 1, wid: 3, reasonCode: 1 };
+    for (const path of ["/Inventory/Receive", "/Inventory/Move", "/Inventory/Issue"]) {
+      expect((await api.post(path, write)).body, path).toEqual(refusal);
+    }
+    expect((await api.post("/Inventory/Move", { ...write, wid: 1, shipToWid: 3 })).body).toEqual(refusal);
+  });
+
+  it("limits what the lists over all warehouses show", async () => {
+    const sandbox = createSandbox({ clients: [...clients, { clientId: "all", clientSecret: "s" }], rateLimit: false });
+    const api = callerOf(sandbox);
+    const lots = (await api.get("/Inventory?pageSize=250")).body;
+    expect(new Set(lots.value.map(({ wID }: { wID: number }) => wID))).toEqual(new Set([1, 2]));
+    const [one, two, all] = await Promise.all(["/1", "/2", ""].map((wid) => api.get(`/Inventory${wid}`)));
+    expect(one?.body.totalCount + two?.body.totalCount).toBe(all?.body.totalCount);
+    const everything = await callerOf(sandbox, { clientId: "all", clientSecret: "s" }).get("/Inventory");
+    expect(everything.body.totalCount).toBe(2000);
+    expect(lots.totalCount).toBeLessThan(2000);
+  });
+
+  it("contains no warehouse whose number is too large for a whole number", async () => {
+    for (const path of ["/Inventory/99999999999999999999", "/Inventory/StockLevels/9007199254740993"]) {
+      expect((await callerOf(createSandbox()).get(path)).body, path).toEqual(refusal);
+      expect((await callerOf(createSandbox({ unknownWarehouse: "not-found" })).get(path)).status).toBe(404);
+    }
+  });
+
+  it("contains no warehouse that does not exist, unless the options say it is simply not found", async () => {
+    expect((await callerOf(createSandbox()).get("/Inventory/99")).body).toEqual(refusal);
+    expect((await callerOf(createSandbox({ unknownWarehouse: "not-found" })).get("/Inventory/99")).status).toBe(404);
+  });
+});

@@ -1,0 +1,260 @@
+import { createSandbox } from "stocklot/sandbox";
+import { beforeEach, describe, expect, it } from "vitest";
+import { type Caller, callerOf } from "../support/caller.js";
+
+const START = Date.UTC(2025, 2, 3, 9);
+
+const OPTIONS = {
+  now: () => START,
+  items: [
+    { shortID: "BOLT-8", partNo: 7, description: "Bolt", category: 10, created: "2024-01-01T00:00:00Z" },
+    { shortID: "NUT-8", category: 10, uOM: "KG" },
+    { shortID: "OLD-1", category: 10, discontinued: true },
+    { shortID: "PIPE-2", category: 20 },
+  ],
+  aliases: { "VND 55/A": "PIPE-2" },
+};
+
+let api: Caller;
+beforeEach(() => {
+  api = callerOf(createSandbox(OPTIONS));
+});
+
+const skus = (records: { shortID: string }[]) => records.map(({ shortID }) => shortID);
+
+describe("reading items", () => {
+  it("lists the active ones by SKU, and all on demand", async () => {
+    expect(skus((await api.get("/Item")).body.value)).toEqual(["BOLT-8", "NUT-8", "PIPE-2"]);
+    expect(skus((await api.get("/Item/All")).body.value)).toEqual(["BOLT-8", "NUT-8", "OLD-1", "PIPE-2"]);
+  });
+
+  it("gives every field of the document and no other", async () => {
+    expect((await api.get("/Item/7")).body).toEqual({
+      partNo: 7,
+      shortID: "BOLT-8",
+      description: "Bolt",
+      category: 10,
+      subCategory: 0,
+      uOM: "EA",
+      putUp: "",
+      units: 1,
+      dfltOwner: 0,
+      created: "2024-01-01T00:00:00Z",
+      modified: "2024-01-01T00:00:00Z",
+      discontinued: false,
+    });
+  });
+
+  it("finds one by SKU, by alias and by part number, discontinued or not", async () => {
+    expect((await api.get("/Item?key=OLD-1&type=id")).body.shortID).toBe("OLD-1");
+    expect((await api.get("/Item?key=VND%2055%2FA&type=alias")).body.shortID).toBe("PIPE-2");
+    expect((await api.get("/Item/7")).body.shortID).toBe("BOLT-8");
+  });
+
+  it.each([
+    "/Item?key=NOBODY&type=id",
+    "/Item?key=nut-8&type=id",
+    "/Item?key=BOLT-8&type=alias",
+    "/Item/99",
+    "/Item/x",
+  ])("answers 404 to %s", async (path) => {
+    const { status, body } = await api.get(path);
+    expect([status, body]).toEqual([404, { statusCode: 404, error: "not_found", message: expect.any(String) }]);
+  });
+
+  it("answers 404 to an alias that points nowhere", async () => {
+    expect((await api.get("/Item?key=gone&type=alias")).status).toBe(404);
+  });
+
+  it("answers 400 to a key without a type, a type without a key and a category that is no number", async () => {
+    for (const path of ["/Item?key=A", "/Item?type=id", "/Item?key=A&type=sku", "/Item?Category=tools"]) {
+      expect(await api.get(path), path).toMatchObject({ status: 400, body: { error: "bad_request" } });
+    }
+  });
+
+  it("lists a category as a flat array without discontinued items", async () => {
+    const { body, headers } = await api.get("/Item?Category=10");
+    expect(skus(body)).toEqual(["BOLT-8", "NUT-8"]);
+    expect(headers.get("x-total-count")).toBeNull();
+    expect((await api.get("/Item?Category=99")).body).toEqual([]);
+  });
+});
+
+describe("creating items", () => {
+  it("answers with a reference, or with the full item and `active`", async () => {
+    const created = await api.post("/Item", { shortID: "NEW", description: "New", uOM: "KG", category: 3 });
+    expect([created.status, created.body]).toEqual([201, { shortID: "NEW", status: "created" }]);
+
+    const full = callerOf(createSandbox({ ...OPTIONS, createForm: "item" }));
+    const { status, body } = await full.post("/Item", { shortID: "NEW", partNo: 1, created: "1999-01-01" });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ shortID: "NEW", partNo: 1004, active: true, created: new Date(START).toISOString() });
+    expect(body).not.toHaveProperty("status");
+  });
+
+  it("makes them active whatever is sent, under part numbers of their own", async () => {
+    await api.post("/Item", { shortID: "A", discontinued: true });
+    await api.post("/Item", { shortID: "B" });
+    const [a, b] = await Promise.all(["A", "B"].map((sku) => api.get(`/Item?key=${sku}&type=id`)));
+    expect(a?.body.discontinued).toBe(false);
+    expect(b?.body.partNo).toBe(a?.body.partNo + 1);
+  });
+
+  it("takes the names of the quick start as well, unless told otherwise", async () => {
+    const quick = { shortID: "Q", unit: "M", categoryID: 9 };
+    await api.post("/Item", quick);
+    expect((await api.get("/Item?key=Q&type=id")).body).toMatchObject({ uOM: "M", category: 9 });
+
+    const strict = callerOf(createSandbox({ ...OPTIONS, alternateNames: false }));
+    await strict.post("/Item", quick);
+    expect((await strict.get("/Item?key=Q&type=id")).body).toMatchObject({ uOM: "EA", category: 0 });
+  });
+
+  it("names what is wrong as the caller named it", async () => {
+    const { body } = await api.post("/Item", { shortID: "Q", unit: 5, categoryID: "x" });
+    expect(body.details).toEqual({
+      unit: ["The field unit must be a string."],
+      categoryID: ["The field categoryID must be an integer."],
+    });
+    const both = await api.post("/Item", { shortID: "Q", uOM: 5, unit: "M" });
+    expect(Object.keys(both.body.details)).toEqual(["uOM"]);
+  });
+
+  it("refuses a SKU that exists, with either of the two documented statuses", async () => {
+    expect(await api.post("/Item", { shortID: "OLD-1" })).toMatchObject({
+      status: 409,
+      body: { statusCode: 409, error: "conflict" },
+    });
+    const other = callerOf(createSandbox({ ...OPTIONS, duplicateStatus: 400 }));
+    expect(await other.post("/Item", { shortID: "OLD-1" })).toMatchObject({
+      status: 400,
+      body: { statusCode: 400, error: "bad_request" },
+    });
+  });
+
+  it("names every field that is missing or wrong", async () => {
+    const { status, body } = await api.post("/Item", { category: "10", units: "many" });
+    expect(status).toBe(400);
+    expect(body).toEqual({
+      statusCode: 400,
+      error: "validation_error",
+      message: "Model validation failed.",
+      details: {
+        shortID: ["The shortID field is required."],
+        category: ["The field category must be an integer."],
+        units: ["The field units must be a number."],
+      },
+    });
+    expect((await api.post("/Item", { shortID: "  " })).body.details).toHaveProperty("shortID");
+  });
+});
+
+describe("updating items", () => {
+  it("changes what is sent and nothing else, and never the identity or the creation", async () => {
+    const later = callerOf(createSandbox({ ...OPTIONS, createdBy: "text" }));
+    const before = (await later.get("/Item/7")).body;
+    const changes = {
+      shortID: "BOLT-8",
+      description: "Better bolt",
+      partNo: 1,
+      created: "1999-01-01",
+      createdBy: "me",
+    };
+    const { status, body } = await later.put("/Item", changes);
+    expect([status, body]).toEqual([200, { shortID: "BOLT-8", status: "updated" }]);
+    expect((await later.get("/Item/7")).body).toEqual({
+      ...before,
+      description: "Better bolt",
+      modified: new Date(START).toISOString(),
+    });
+  });
+
+  it("shows the new description in the item's lots and keeps their order right", async () => {
+    const lots = [{ shortID: "BOLT-8" }, { shortID: "NUT-8", description: "M" }];
+    const both = callerOf(createSandbox({ ...OPTIONS, lots }));
+    const order = async () => skus((await both.get("/Inventory?sort=description")).body.value);
+    expect(await order()).toEqual(["BOLT-8", "NUT-8"]);
+    await both.put("/Item", { shortID: "BOLT-8", description: "Zinc bolt" });
+    expect(await order()).toEqual(["NUT-8", "BOLT-8"]);
+    expect((await both.get("/Inventory?sort=shortID")).body.value[0].description).toBe("Zinc bolt");
+  });
+
+  it("answers 404 for an unknown SKU and 400 for a body without one or that is not JSON", async () => {
+    expect((await api.put("/Item", { shortID: "NOBODY" })).status).toBe(404);
+    expect(await api.put("/Item", { description: "x" })).toMatchObject({ body: { error: "validation_error" } });
+    const headers = await api.authorization();
+    const json = { ...headers, "content-type": "application/json" };
+    for (const body of ["{", "[]", "null", ""]) {
+      expect(await api.raw("/Item", { method: "PUT", headers: json, body }), body).toMatchObject({
+        status: 400,
+        body: { statusCode: 400, error: "bad_request" },
+      });
+    }
+    const text = { ...headers, "content-type": "text/plain" };
+    expect((await api.raw("/Item", { method: "PUT", headers: text, body: '{"shortID":"NUT-8"}' })).status).toBe(400);
+  });
+
+  it("keeps lists sorted by a changed column in order", async () => {
+    const bySort = async () => skus((await api.get("/Item?sort=description&direction=desc")).body.value);
+    expect(await bySort()).toEqual(["BOLT-8", "PIPE-2", "NUT-8"]);
+    await api.put("/Item", { shortID: "NUT-8", description: "Zebra nut" });
+    expect(await bySort()).toEqual(["NUT-8", "BOLT-8", "PIPE-2"]);
+  });
+});
+
+describe("discontinuing items", () => {
+  it("takes the item out of the list but not out of the world", async () => {
+    const { status, body } = await api.delete("/Item/NUT-8");
+    expect([status, body]).toEqual([200, { shortID: "NUT-8", status: "discontinued" }]);
+    expect(skus((await api.get("/Item")).body.value)).toEqual(["BOLT-8", "PIPE-2"]);
+    expect(skus((await api.get("/Item/All")).body.value)).toContain("NUT-8");
+    expect((await api.get("/Item?key=NUT-8&type=id")).body.discontinued).toBe(true);
+    expect((await api.delete("/Item/NUT-8")).status).toBe(200);
+  });
+
+  it("answers 404 for an unknown SKU", async () => {
+    expect((await api.delete("/Item/NOBODY")).status).toBe(404);
+  });
+});
+
+describe("SKUs with unusual characters", () => {
+  const SKUS = [
+    "A/B?c=d#e",
+    "100%25",
+    "100%",
+    "ü ✓",
+    "+",
+    "a+b c",
+    "%2F",
+    "..x",
+    "All",
+    "x".repeat(300),
+    "'\";--",
+    "\u{1F4A1}",
+  ];
+
+  it.each(SKUS)("%s is the same in path, query and body", async (sku) => {
+    expect((await api.post("/Item", { shortID: sku })).status).toBe(201);
+    const found = await api.get(`/Item?key=${encodeURIComponent(sku)}&type=id`);
+    expect(found.body.shortID).toBe(sku);
+    expect((await api.delete(`/Item/${encodeURIComponent(sku)}`)).body).toEqual({
+      shortID: sku,
+      status: "discontinued",
+    });
+  });
+
+  it("reads a plus sign in a query as a space, as forms do", async () => {
+    await api.post("/Item", { shortID: "a b" });
+    expect((await api.get("/Item?key=a+b&type=id")).status).toBe(200);
+  });
+
+  it("refuses a path that is not encoded properly", async () => {
+    expect((await api.delete("/Item/%E0%A4%A")).status).toBe(400);
+  });
+
+  it("knows no empty SKU, no deeper path and no other method", async () => {
+    expect((await api.delete("/Item/")).status).toBe(404);
+    expect((await api.delete("/Item/A/B")).status).toBe(404);
+    expect((await api.delete("/Item")).status).toBe(404);
+  });
+});

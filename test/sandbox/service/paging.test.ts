@@ -1,0 +1,179 @@
+import { createSandbox } from "stocklot/sandbox";
+import { describe, expect, it } from "vitest";
+import { callerOf } from "../support/caller.js";
+
+const names = (count: number) => Array.from({ length: count }, (_, index) => ({ shortID: `S${100 + index}` }));
+const skus = (records: { shortID: string }[]) => records.map(({ shortID }) => shortID);
+
+describe("the paged envelope", () => {
+  const api = callerOf(createSandbox({ items: names(60), rateLimit: false }));
+
+  it("holds 25 records unless asked otherwise, and says where it stands", async () => {
+    const { body, headers } = await api.get("/Item?page=2");
+    const { value, ...rest } = body;
+    expect(skus(value)).toEqual(skus(names(60).slice(25, 50)));
+    expect(rest).toEqual({ totalCount: 60, page: 2, pageSize: 25, pageCount: 3, hasMore: true });
+    expect(Object.fromEntries([...headers].filter(([name]) => name.startsWith("x-")))).toEqual({
+      "x-total-count": "60",
+      "x-page-size": "25",
+      "x-page": "2",
+      "x-api-version": "v1",
+    });
+    expect(headers.get("content-type")).toMatch(/^application\/json/);
+  });
+
+  it("ends with a short page that has no more, and is empty after that", async () => {
+    const last = (await api.get("/Item?page=3")).body;
+    expect([last.value.length, last.hasMore]).toEqual([10, false]);
+    const beyond = (await api.get("/Item?page=9")).body;
+    expect(beyond).toEqual({ value: [], totalCount: 60, page: 9, pageSize: 25, pageCount: 3, hasMore: false });
+  });
+
+  it("caps the page size at 250 without a word", async () => {
+    const { body } = await api.get("/Item?pageSize=100000");
+    expect([body.pageSize, body.value.length, body.pageCount]).toEqual([250, 60, 1]);
+  });
+
+  it.each([
+    "page=0",
+    "page=-3",
+    "page=x",
+    "pageSize=0",
+    "pageSize=-1",
+    "pageSize=",
+    "pageSize=1.5",
+  ])("clamps %s to a valid value, or refuses it when the options say so", async (query) => {
+    const { status, body } = await api.get(`/Item?${query}`);
+    expect(status).toBe(200);
+    expect(body.page).toBe(1);
+    expect(body.pageSize).toBeGreaterThanOrEqual(1);
+    if (query === "pageSize=") return;
+    const strict = callerOf(createSandbox({ items: names(1), invalidPaging: "refuse" }));
+    expect(await strict.get(`/Item?${query}`)).toMatchObject({ status: 400, body: { error: "validation_error" } });
+  });
+
+  it("of nothing has no pages", async () => {
+    const empty = callerOf(createSandbox({ items: [] }));
+    expect((await empty.get("/Inventory")).body).toEqual({
+      value: [],
+      totalCount: 0,
+      page: 1,
+      pageSize: 25,
+      pageCount: 0,
+      hasMore: false,
+    });
+  });
+});
+
+describe("sorting", () => {
+  const items = [
+    { shortID: "C", category: 2, units: 10 },
+    { shortID: "A", category: 2, units: 9 },
+    { shortID: "B", category: 1, units: 100 },
+  ];
+  const api = callerOf(createSandbox({ items, rateLimit: false }));
+
+  it.each([
+    ["", "ABC"],
+    ["sort=shortID&direction=DESC", "CBA"],
+    ["direction=DESC", "CBA"],
+    ["sort=UNITS", "ACB"],
+    ["sort=units&direction=desc", "BCA"],
+    ["sort=category", "BCA"],
+    ["sort=category&direction=DESC", "ACB"],
+    ["sort=nonsense", "ABC"],
+    ["sort=nonsense&direction=DESC", "ABC"],
+    ["sort=units&direction=sideways", "ACB"],
+  ])("with %s gives %s", async (query, expected) => {
+    expect(skus((await api.get(`/Item?${query}`)).body.value).join("")).toBe(expected);
+  });
+
+  it("works for every field of every list, ascending and descending", async () => {
+    const all = callerOf(createSandbox({ items: 40, lots: 120, rateLimit: false }));
+    for (const path of ["/Item/All", "/Inventory", "/Inventory/StockLevels"]) {
+      const [first] = (await all.get(path)).body.value;
+      for (const column of Object.keys(first)) {
+        const up = (await all.get(`${path}?sort=${column.toUpperCase()}&pageSize=250`)).body.value;
+        const values = up.map((record: Record<string, unknown>) => record[column]);
+        expect(values, `${path} by ${column}`).toEqual([...values].sort(ascending));
+        const down = (await all.get(`${path}?sort=${column}&direction=DESC&pageSize=250`)).body.value;
+        expect(down, `${path} by ${column}`).toEqual([...up].reverse());
+      }
+    }
+  });
+});
+
+describe("modifiedSince", () => {
+  it("includes the very moment, and reads a missing offset as UTC", async () => {
+    const items = ["2024-03-01T10:00:00Z", "2024-03-02T10:00:00.000Z", "2024-03-03T10:00:00Z"].map(
+      (modified, index) => ({
+        shortID: `S${index}`,
+        modified,
+      }),
+    );
+    const api = callerOf(createSandbox({ items }));
+    const since = async (text: string) =>
+      skus((await api.get(`/Item?modifiedSince=${encodeURIComponent(text)}`)).body.value);
+    expect(await since("2024-03-02T10:00:00Z")).toEqual(["S1", "S2"]);
+    expect(await since("2024-03-02T10:00:00")).toEqual(["S1", "S2"]);
+    expect(await since("2024-03-02T10:00:00.001Z")).toEqual(["S2"]);
+    expect(await since("2024-03-02T11:00:00+01:00")).toEqual(["S1", "S2"]);
+    expect(await since("2024-03-02")).toEqual(["S1", "S2"]);
+    expect(await since("2030-01-01T00:00:00Z")).toEqual([]);
+  });
+
+  it("sees what a write has just changed, in all three lists", async () => {
+    let now = Date.UTC(2030, 0, 1);
+    const api = callerOf(createSandbox({ now: () => now, rateLimit: false, items: 20, lots: 100 }));
+    const sku = (await api.get("/Item?pageSize=1")).body.value[0].shortID;
+    const since = `modifiedSince=${new Date(now).toISOString()}`;
+    const counts = () =>
+      Promise.all(
+        ["/Item", "/Inventory", "/Inventory/StockLevels"].map(async (path) => {
+          return (await api.get(`${path}?${since}`)).body.totalCount;
+        }),
+      );
+    expect(await counts()).toEqual([0, 0, 0]);
+    now += 5;
+    await api.put("/Item", { shortID: sku, putUp: "Crate" });
+    expect(await counts()).toEqual([1, 0, 0]);
+    await api.post("/Inventory/Receive", { itemID: sku, units: 3, wid: 1, reasonCode: 1 });
+    expect(await counts()).toEqual([1, 1, 1]);
+  });
+
+  it("is ignored where the options say so, and refused when it is no datetime", async () => {
+    const api = callerOf(createSandbox({ modifiedSinceOn: ["items"] }));
+    expect((await api.get("/Inventory?modifiedSince=2999-01-01")).body.totalCount).toBe(2000);
+    expect(await api.get("/Item?modifiedSince=yesterday")).toMatchObject({
+      status: 400,
+      body: { error: "validation_error", details: { modifiedSince: [expect.any(String)] } },
+    });
+  });
+});
+
+function ascending(a: unknown, b: unknown): number {
+  if (a === b) return 0;
+  if (a === null) return -1;
+  if (b === null) return 1;
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a) < String(b) ? -1 : 1;
+}
+
+describe("pages that were read before", () => {
+  it("show every change of a lot, a level and an item", async () => {
+    const api = callerOf(createSandbox({ rateLimit: false, lots: [{ shortID: "Ä", units: 5, spot: "S" }] }));
+    const read = async () => {
+      const [lots, levels, items] = await Promise.all(
+        ["/Inventory", "/Inventory/StockLevels", "/Item"].map(async (path) => (await api.get(path)).body.value[0]),
+      );
+      return [lots.units, lots.spot, lots.description, levels.inStock, items.description];
+    };
+    expect(await read()).toEqual([5, "S", "", 5, ""]);
+    await api.post("/Inventory/Issue", { itemID: "Ä", units: 2, wid: 1, reasonCode: 1 });
+    expect(await read()).toEqual([3, "S", "", 3, ""]);
+    await api.post("/Inventory/Move", { itemID: "Ä", units: 3, wid: 1, toSpot: "T" });
+    expect(await read()).toEqual([3, "T", "", 3, ""]);
+    await api.put("/Item", { shortID: "Ä", description: "Öse €" });
+    expect(await read()).toEqual([3, "T", "Öse €", 3, "Öse €"]);
+  });
+});

@@ -1,0 +1,109 @@
+import fc from "fast-check";
+import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
+import { describe, expect, it } from "vitest";
+import { type Caller, callerOf } from "../support/caller.js";
+
+const NOW = Date.UTC(2025, 6, 1, 12);
+
+function open(options: SandboxOptions = {}): Caller {
+  const defaults: SandboxOptions = {
+    now: () => NOW,
+    rateLimit: false,
+    items: [{ shortID: "A", description: "Thing" }],
+  };
+  return callerOf(createSandbox({ ...defaults, ...options }));
+}
+
+const receipt = (units: number, more: object = {}) => ({ itemID: "A", units, wid: 1, reasonCode: 1, ...more });
+const lotsBy = async (api: Caller, column = "recNo") => (await api.get(`/Inventory?sort=${column}`)).body.value;
+const level = async (api: Caller, wid = "") => (await api.get(`/Inventory/StockLevels${wid}`)).body.value[0];
+
+describe("stock levels", () => {
+  it("add up lots that are in stock, and count what is on hold, committed and packed", async () => {
+    const api = open({
+      lots: [
+        { shortID: "A", units: 10 },
+        { shortID: "A", units: 4, hold: true },
+        { shortID: "A", units: 3, wID: 2 },
+        { shortID: "A", units: 99, shipped: "2025-01-01T00:00:00Z" },
+        { shortID: "A", units: 99, active: false },
+      ],
+      stockLevels: [{ shortID: "A", committed: 2.5, packed: 1, onOrder: 50, aSN: 7 }],
+    });
+    const levels = (more: object) => ({
+      partNo: 1001,
+      onOrder: 50,
+      onHold: 4,
+      committed: 2.5,
+      packed: 1,
+      aSN: 7,
+      ...more,
+    });
+    expect(await level(api, "/1")).toEqual(levels({ inStock: 14, available: 6.5 }));
+    expect(await level(api)).toEqual(levels({ inStock: 17, available: 9.5 }));
+    expect(await level(api, "/2")).toMatchObject({ inStock: 3, available: 3, onOrder: 0 });
+    expect((await api.get("/Inventory/StockLevels/3")).body.totalCount).toBe(0);
+  });
+
+  it("do not drift: 0.1 and 0.2 received and 0.3 issued leaves nothing", async () => {
+    const api = open();
+    for (const units of [0.1, 0.2]) await api.post("/Inventory/Receive", receipt(units));
+    expect((await level(api)).inStock).toBe(0.3);
+    expect((await api.post("/Inventory/Issue", receipt(0.3))).status).toBe(200);
+    expect(await level(api)).toMatchObject({ inStock: 0, available: 0 });
+    expect((await lotsBy(api)).every((lot: { shipped: unknown }) => lot.shipped !== null)).toBe(true);
+  });
+
+  it("stay sorted by any column while stock changes", async () => {
+    const api = open({
+      items: [{ shortID: "A" }, { shortID: "B" }],
+      lots: [{ shortID: "A" }, { shortID: "B", units: 2 }],
+    });
+    const order = async () =>
+      (await api.get("/Inventory/StockLevels?sort=available")).body.value.map(
+        ({ partNo }: { partNo: number }) => partNo,
+      );
+    expect(await order()).toEqual([1001, 1002]);
+    await api.post("/Inventory/Receive", receipt(5));
+    expect(await order()).toEqual([1002, 1001]);
+  });
+
+  it("always agree with the lots, whatever is received, moved and issued", async () => {
+    const quantity = fc.integer({ min: 1, max: 5000 }).map((thousandths) => thousandths / 1000);
+    const action = fc.record({
+      kind: fc.constantFrom("Receive", "Move", "Issue"),
+      itemID: fc.constantFrom("A", "B"),
+      units: quantity,
+      wid: fc.constantFrom(1, 2),
+      shipToWid: fc.constantFrom(undefined, 1, 2),
+      spot: fc.constantFrom(undefined, "S1", "S2"),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { maxLength: 25 }), async (actions) => {
+        const api = open({ items: [{ shortID: "A" }, { shortID: "B" }], seed: 3 });
+        await Promise.all(
+          ["/Inventory/StockLevels?sort=inStock", "/Inventory?sort=units"].map((path) => api.get(path)),
+        );
+        for (const { kind, spot, ...fields } of actions) {
+          const bins = kind === "Move" ? { toSpot: spot } : { spot };
+          const { status } = await api.post(`/Inventory/${kind}`, { ...fields, ...bins, reasonCode: 1 });
+          expect([200, 201, 400]).toContain(status);
+        }
+        for (const wid of ["", "/1", "/2"]) {
+          const lots = (await api.get(`/Inventory${wid}?sort=units&pageSize=250`)).body.value;
+          const levels = (await api.get(`/Inventory/StockLevels${wid}?sort=inStock`)).body.value;
+          const sums = new Map<number, number>();
+          for (const lot of lots) {
+            expect(lot.units === 0).toBe(lot.shipped !== null);
+            sums.set(lot.partNo, (sums.get(lot.partNo) ?? 0) + Math.round(lot.units * 1000));
+          }
+          const seen = levels.map((each: { partNo: number; inStock: number }) => [each.partNo, each.inStock]);
+          const byStock = [...sums].map(([partNo, sum]) => [partNo, sum / 1000] as const);
+          byStock.sort(([partA, a], [partB, b]) => a - b || partA - partB);
+          expect(seen).toEqual(byStock);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -1,0 +1,299 @@
+import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
+import { describe, expect, it } from "vitest";
+import { type Caller, callerOf } from "../support/caller.js";
+
+const NOW = Date.UTC(2025, 6, 1, 12);
+
+function open(options: SandboxOptions = {}): Caller {
+  const defaults: SandboxOptions = {
+    now: () => NOW,
+    rateLimit: false,
+    items: [{ shortID: "A", description: "Thing" }],
+  };
+  return callerOf(createSandbox({ ...defaults, ...options }));
+}
+
+const receipt = (units: number, more: object = {}) => ({ itemID: "A", units, wid: 1, reasonCode: 1, ...more });
+const lotsBy = async (api: Caller, column = "recNo") => (await api.get(`/Inventory?sort=${column}`)).body.value;
+const level = async (api: Caller, wid = "") => (await api.get(`/Inventory/StockLevels${wid}`)).body.value[0];
+
+describe("receiving", () => {
+  it("makes a lot with what was sent, most recent first in the list", async () => {
+    const api = open({ lots: [{ shortID: "A", received: "2025-01-01T00:00:00Z" }] });
+    const sent = receipt(2.5, { spot: "B-1", serial: "L1", serial2: "x", rfidTag: "E1", remark: "r", jobid: 5001 });
+    const { status, body } = await api.post("/Inventory/Receive", sent);
+    expect([status, body]).toEqual([201, { recNo: 100_002, status: "received" }]);
+    expect((await api.get("/Inventory")).body.value[0]).toEqual({
+      recNo: 100_002,
+      partNo: 1001,
+      shortID: "A",
+      description: "Thing",
+      associate: "",
+      warehouse: "Central",
+      wID: 1,
+      spot: "B-1",
+      units: 2.5,
+      received: new Date(NOW).toISOString(),
+      shipped: null,
+      serial: "L1",
+      serial2: "x",
+      rFIDTag: "E1",
+      remark: "r",
+      hold: false,
+      jobID: 5001,
+      jobName: "Harbour crane refit",
+      active: true,
+    });
+  });
+
+  it.each([
+    ["number", 100_001, "100001"],
+    ["text", 100_001, "100001"],
+    ["nested", { data: { recNo: 100_001 } }, '{"data":{"recNo":100001}}'],
+    ["empty", "", ""],
+    [(recNo: number) => ({ Result: [recNo] }), { Result: [100_001] }, '{"Result":[100001]}'],
+  ] as const)("answers in the form %s", async (receiveForm, body, text) => {
+    const answer = await open({ receiveForm, receiveStatus: 200 }).post("/Inventory/Receive", receipt(1));
+    expect([answer.status, answer.body, answer.text]).toEqual([200, body, text]);
+    expect(answer.headers.get("content-type") ?? "none").toMatch(
+      receiveForm === "text" ? /^text\/plain/ : receiveForm === "empty" ? /none/ : /^application\/json/,
+    );
+  });
+
+  it("names every field that is missing or wrong", async () => {
+    const { status, body } = await open().post("/Inventory/Receive", { units: 0, wid: "1", expires: "soon" });
+    expect(status).toBe(400);
+    expect(body).toEqual({
+      statusCode: 400,
+      error: "validation_error",
+      message: "Model validation failed.",
+      details: {
+        itemID: ["The itemID field is required."],
+        units: ["The field units must be greater than 0."],
+        wid: ["The field wid must be an integer."],
+        reasonCode: ["The reasonCode field is required."],
+        expires: ["The field expires must be a datetime (ISO 8601)."],
+      },
+    });
+  });
+
+  it("refuses units that are not a number above 0", async () => {
+    for (const units of [0, -1, "1", null]) {
+      expect((await open().post("/Inventory/Receive", { ...receipt(1), units })).status).toBe(400);
+    }
+  });
+
+  it("refuses an unknown item, and a reason code that the options exclude", async () => {
+    expect((await open().post("/Inventory/Receive", receipt(1, { itemID: "B" }))).status).toBe(400);
+    const picky = open({ unknownItemStatus: 404, reasonCodes: [4, 5] });
+    expect((await picky.post("/Inventory/Receive", receipt(1, { itemID: "B", reasonCode: 4 }))).status).toBe(404);
+    expect((await picky.post("/Inventory/Receive", receipt(1))).body.details).toHaveProperty("reasonCode");
+  });
+});
+
+describe("issuing", () => {
+  const lots = [
+    { shortID: "A", recNo: 1, units: 3, received: "2025-01-03T00:00:00Z", spot: "S1", serial: "X" },
+    { shortID: "A", recNo: 2, units: 5, received: "2025-01-01T00:00:00Z", spot: "S2", rFIDTag: "E9" },
+    { shortID: "A", recNo: 3, units: 7, received: "2025-01-02T00:00:00Z", spot: "S1", serial2: "Y" },
+    { shortID: "A", recNo: 4, units: 9, received: "2024-01-01T00:00:00Z", wID: 2 },
+    { shortID: "A", recNo: 5, units: 9, received: "2024-01-01T00:00:00Z", shipped: "2024-02-01T00:00:00Z" },
+    { shortID: "A", recNo: 6, units: 9, received: "2024-01-01T00:00:00Z", active: false },
+  ];
+  const units = async (api: Caller) => (await lotsBy(api)).map((lot: { units: number }) => lot.units);
+
+  it("takes from the oldest lots first and ships those that are used up", async () => {
+    const api = open({ lots });
+    const { status, body } = await api.post("/Inventory/Issue", receipt(6));
+    expect([status, body]).toEqual([200, { recNo: 2, status: "issued" }]);
+    expect(await units(api)).toEqual([3, 0, 6, 9, 9, 9]);
+    const [first, second] = await lotsBy(api);
+    expect(second.shipped).toBe(new Date(NOW).toISOString());
+    expect(first.shipped).toBeNull();
+  });
+
+  it.each([
+    [{ spot: "S1" }, [0, 5, 6, 9, 9, 9], 4 + 4],
+    [{ serial: "X" }, [1, 5, 7, 9, 9, 9], 2],
+    [{ serial2: "Y" }, [3, 5, 5, 9, 9, 9], 2],
+    [{ rfidTag: "E9" }, [3, 3, 7, 9, 9, 9], 2],
+    [{ recno: 1 }, [1, 5, 7, 9, 9, 9], 2],
+  ])("takes only from lots that fit %j", async (selection, expected, amount) => {
+    const api = open({ lots });
+    expect((await api.post("/Inventory/Issue", receipt(amount, selection))).status).toBe(200);
+    const left = await units(api);
+    if ("spot" in selection) expect(left).toEqual([2, 5, 0, 9, 9, 9]);
+    else expect(left).toEqual(expected);
+  });
+
+  it.each([
+    ["more than there is", { units: 15.001 }],
+    ["from a lot of another warehouse", { units: 1, recno: 4 }],
+    ["from a shipped lot", { units: 1, recno: 5 }],
+    ["from an inactive lot", { units: 1, recno: 6 }],
+    ["from a lot that does not exist", { units: 1, recno: 77 }],
+    ["more than the lots that fit hold", { units: 4, serial: "X" }],
+  ])("refuses %s and changes nothing", async (_name, more) => {
+    const api = open({ lots });
+    expect(await api.post("/Inventory/Issue", { ...receipt(1), ...more })).toMatchObject({
+      status: 400,
+      body: { statusCode: 400, error: "bad_request" },
+    });
+    expect(await units(api)).toEqual([3, 5, 7, 9, 9, 9]);
+    const strict = open({ lots, shortageStatus: 409 });
+    expect((await strict.post("/Inventory/Issue", { ...receipt(1), ...more })).body.error).toBe("conflict");
+  });
+
+  it("leaves held lots alone when the options say so", async () => {
+    const held = [{ shortID: "A", units: 5, hold: true }];
+    expect((await open({ lots: held }).post("/Inventory/Issue", receipt(1))).status).toBe(200);
+    expect((await open({ lots: held, heldLots: "refuse" }).post("/Inventory/Issue", receipt(1))).status).toBe(400);
+  });
+});
+
+describe("moving", () => {
+  const lots = [
+    { shortID: "A", recNo: 1, units: 3, received: "2025-01-01T00:00:00Z", spot: "S1", serial: "X", remark: "r" },
+    { shortID: "A", recNo: 2, units: 5, received: "2025-01-02T00:00:00Z", spot: "S1" },
+  ];
+  const move = (units: number, more: object) => ({ itemID: "A", units, wid: 1, ...more });
+
+  it("splits a lot, and the part keeps its age and marks", async () => {
+    const api = open({ lots });
+    const { status, body } = await api.post("/Inventory/Move", move(1, { fromSpot: "S1", toSpot: "S9" }));
+    expect([status, body]).toEqual([200, { recNo: 3, status: "moved" }]);
+    const [source, , part] = await lotsBy(api);
+    expect(source).toMatchObject({ units: 2, spot: "S1" });
+    expect(part).toEqual({ ...source, recNo: 3, units: 1, spot: "S9" });
+  });
+
+  it("moves whole lots without a new record, several if need be", async () => {
+    const api = open({ lots });
+    expect((await api.post("/Inventory/Move", move(8, { toSpot: "S9" }))).body.recNo).toBe(1);
+    expect(await lotsBy(api)).toMatchObject([
+      { recNo: 1, spot: "S9" },
+      { recNo: 2, spot: "S9" },
+    ]);
+  });
+
+  it("carries stock to another warehouse", async () => {
+    const api = open({ lots });
+    expect((await api.get("/Inventory/2")).body.totalCount).toBe(0);
+    await api.post("/Inventory/Move", move(4, { shipToWid: 2, toSpot: "N1", transitSlip: "T" }));
+    expect((await api.get("/Inventory/1")).body.value).toMatchObject([{ recNo: 2, units: 4 }]);
+    expect((await api.get("/Inventory/2?sort=units")).body.value).toMatchObject([
+      { recNo: 3, units: 1, spot: "N1", warehouse: "North", wID: 2 },
+      { recNo: 1, units: 3, spot: "N1", warehouse: "North", wID: 2 },
+    ]);
+    expect((await level(api, "/1")).inStock).toBe(4);
+    expect((await level(api, "/2")).inStock).toBe(4);
+    expect((await level(api)).inStock).toBe(8);
+  });
+
+  it("refuses more than there is, in the wrong bin, or of another date", async () => {
+    const api = open({ lots });
+    for (const wrong of [move(9, {}), move(1, { fromSpot: "S2" }), move(1, { received: "2024" }), move(0, {})]) {
+      expect((await api.post("/Inventory/Move", wrong)).status).toBe(400);
+    }
+    expect((await api.post("/Inventory/Move", move(5, { received: "2025-01-02", toSpot: "Z" }))).status).toBe(200);
+    expect((await lotsBy(api))[1].spot).toBe("Z");
+  });
+
+  it.each([
+    ["no destination", {}],
+    ["the bin it is in", { fromSpot: "S1", toSpot: "S1" }],
+    ["the warehouse it is in", { shipToWid: 1 }],
+    ["blanks", { fromSpot: "", toSpot: " ", serial: "", serial2: "", rfidTag: "", received: "" }],
+  ])("to %s changes nothing", async (_name, more) => {
+    const sandbox = createSandbox({ now: () => NOW, lots });
+    const api = callerOf(sandbox);
+    const before = await lotsBy(api);
+    const { status, body } = await api.post("/Inventory/Move", move(2, more));
+    expect([status, body]).toEqual([200, { recNo: 1, status: "moved" }]);
+    expect(await lotsBy(api)).toEqual(before);
+    expect((await api.get("/Inventory?modifiedSince=2025-03-01")).body.totalCount).toBe(0);
+  });
+
+  it("leaves alone what is there already and moves the rest", async () => {
+    const there = { shortID: "A", recNo: 3, units: 1, received: "2024-01-01T00:00:00Z", spot: "S9" };
+    const api = open({ lots: [...lots, there] });
+    expect((await api.post("/Inventory/Move", move(3, { toSpot: "S9" }))).body.recNo).toBe(4);
+    const spots = (await lotsBy(api)).map(({ units, spot }: { units: number; spot: string }) => [units, spot]);
+    expect(spots).toEqual([
+      [1, "S1"],
+      [5, "S1"],
+      [1, "S9"],
+      [2, "S9"],
+    ]);
+  });
+});
+
+describe("the filter by date of receipt", () => {
+  const lots = [
+    { shortID: "A", recNo: 1, received: "2025-01-02T10:30:00Z" },
+    { shortID: "A", recNo: 2, received: "2025-01-03T23:30:00-02:00" },
+  ];
+  const moved = async (received: string) => {
+    const { status, body } = await open({ lots }).post("/Inventory/Move", {
+      ...{ itemID: "A", units: 1, wid: 1, toSpot: "Z" },
+      received,
+    });
+    return status === 200 ? body.recNo : body;
+  };
+
+  it.each([
+    ["2025-01-02", 1],
+    ["2025-01-02T10", 1],
+    ["2025-01-02 10:30", 1],
+    ["2025-01-02T10:30:00.000Z", 1],
+    ["2025-01-02t10:30:00z", 1],
+    ["2025-01-02T11:30:00+01:00", 1],
+    ["2025-01-03", 2],
+    ["2025-01-04", 2],
+    ["2025-01-04T01:30:00Z", 2],
+    ["2025", 1],
+    ["", 1],
+  ])("%j fits lot %i", async (received, recNo) => {
+    expect(await moved(received)).toBe(recNo);
+  });
+
+  it("refuses what is no date", async () => {
+    for (const received of ["yesterday", "02.01.2025", "2025-13", "20250102", "2025-01-02T25"]) {
+      expect(await moved(received), received).toMatchObject({
+        error: "validation_error",
+        details: { received: ["The field received must be a date or the beginning of one (ISO 8601)."] },
+      });
+    }
+  });
+
+  it("fits nothing on another day", async () => {
+    expect((await moved("2025-01-05")).message).toBe("Only 0 of 1 units match.");
+  });
+});
+
+describe("the message about a shortage", () => {
+  const lots = [
+    { shortID: "A", recNo: 1, units: 3, spot: "S1" },
+    { shortID: "A", recNo: 2, units: 4, hold: true },
+  ];
+  it.each([
+    ["there is not enough", 8, {}, "Only 7 of 8 units are in stock."],
+    ["there is nothing", 1, { wid: 2 }, "Only 0 of 1 units are in stock."],
+    ["a filter leaves too little", 5, { spot: "S1" }, "Only 3 of 5 units match."],
+    ["a filter leaves nothing", 1, { spot: "S2" }, "Only 0 of 1 units match."],
+    ["another lot is named", 1, { recno: 9 }, "Only 0 of 1 units match."],
+  ])("says when %s", async (_name, units, more, message) => {
+    expect((await open({ lots }).post("/Inventory/Issue", receipt(units, more))).body.message).toBe(message);
+  });
+
+  it("says when a hold leaves too little", async () => {
+    const answer = await open({ lots, heldLots: "refuse" }).post("/Inventory/Issue", receipt(4));
+    expect(answer.body.message).toBe("Only 3 of 4 units match.");
+  });
+});
+
+it("an empty filter counts as none", async () => {
+  const api = open({ lots: [{ shortID: "A", spot: "S1", serial: "X" }] });
+  const blank = receipt(1, { spot: "", serial: "", serial2: " ", rfidTag: "" });
+  expect((await api.post("/Inventory/Issue", blank)).status).toBe(200);
+});
