@@ -117,7 +117,7 @@ const isList = ({ url }: Request) => url.includes("/Inventory?");
 const isWrite = ({ method, url }: Request) => method === "POST" && !url.endsWith("/Token");
 const gatewayTimeout = () => new Response("<h1>504</h1>", { status: 504, headers: { "content-type": "text/html" } });
 
-/** The gateway gives up at once; the service applies the write after a time, or never. */
+/** The gateway responds 504 at once; the service applies the write after a time, or never. */
 const lateBy =
   (delayMs: number): Meddle =>
   async (request, send) => {
@@ -557,7 +557,7 @@ describe("the evidence that a receipt was not applied", () => {
     meet(lateBy(0));
     const error = await unknownOf(client.inventory.receive(RECEIPT));
     await advance(100);
-    // The response takes long, so that the header tells little.
+    // A slow response leaves the clock of the service unclear.
     meet(async (_, send) => {
       await new Promise((resolve) => setTimeout(resolve, 25_000));
       return send();
