@@ -268,6 +268,16 @@ describe("findCreated", () => {
     });
   });
 
+  it("compares fields that the document does not name, whatever they hold", async () => {
+    const { server, client } = await setUp();
+    server.plan(faults.droppedAfterEffect());
+    const input = { shortID: "NUT", dimensions: { mm: [8, 13] } };
+    const error = await unknownOf(client.items.create(input));
+    expect(await client.items.findCreated(error)).toMatchObject({ outcome: "applied" });
+    Object.assign(server.service.items.get("NUT") ?? {}, { dimensions: { mm: [8, 14] } });
+    expect(await client.items.findCreated(error)).toMatchObject({ outcome: "ambiguous" });
+  });
+
   it.each([
     ["has other values", { description: "Somebody else's nut" }],
     ["does not tell when it was created", { created: "" }],
