@@ -12,7 +12,7 @@ export interface FoundItem {
   /**
    * - `applied`: the item exists as it was sent, and was created after that.
    * - `not-applied`: the item existed before, or the request has settled and there is no such item. It can be sent again.
-   * - `ambiguous`: the item exists, but differs from what was sent, or it cannot be told when it was created.
+   * - `ambiguous`: the item exists, but differs from what was sent, or it is unclear when it was created.
    */
   outcome: "applied" | "not-applied" | "ambiguous";
   /** The item with this SKU, if there is one. */

@@ -56,13 +56,13 @@ export async function lookUntilSettled<Found>(
   { settleMs = DEFAULT_SETTLE_MS, signal, totalTimeoutMs = Infinity, ...requestOptions }: FindOptions,
   look: (options: RequestOptions) => Promise<Look<Found>>,
 ): Promise<Found> {
-  signal?.throwIfAborted();
+  if (signal?.aborted) throw signal.reason;
   const clock = new Clock();
   const startedAt = clock.now();
   // A sending time still to come is wrong; whatever the right one is, the request has settled after the whole time.
   const settledAt = startedAt + Math.min(settleMs, Math.max(0, sentAt + settleMs - Date.now()));
   const cancellation = new AbortController();
-  const timeout = Symbol("timeout");
+  const timeout = new DOMException("totalTimeoutMs has passed", "TimeoutError");
   const stopTimer = startTimer(totalTimeoutMs, () => cancellation.abort(timeout));
   const stopListening = signal && onAbort(signal, () => cancellation.abort(signal.reason));
   let waitedMs = 0;
@@ -80,7 +80,8 @@ export async function lookUntilSettled<Found>(
   } catch (error) {
     if (error !== timeout) throw error;
     const restMs = Math.ceil(settledAt - clock.now());
-    const hint = restMs > 0 ? `The request settles in ${restMs} ms: call it again then.` : "Call it again.";
+    const hint =
+      restMs > 0 && restMs < Infinity ? `The request settles in ${restMs} ms: call it again then.` : "Call it again.";
     const message = `${method}: no certain outcome within totalTimeoutMs (${totalTimeoutMs} ms). ${hint}`;
     const sendingMs = Math.max(0, clock.now() - startedAt - waitedMs);
     const spent = { waitingMs: waitedMs, pausedMs: 0, backoffMs: 0, sendingMs, readingMs: 0 };

@@ -9,12 +9,12 @@ const MINUTE_MS = 60_000;
 const QUARTER_HOUR_MS = 900_000;
 const DAY_MS = 86_400_000;
 
-/** Whether something happened after a request was sent, by what the service says of its time. */
+/** Whether something happened before or after a request was sent, based on the service's datetimes. */
 export type Order = "before" | "after" | "unclear";
 
 /**
- * The moment at which a request was sent, on the clock of the service. The `Date` headers of later responses tell how far
- * that clock is ahead of ours; if they agree as far as can be seen, the clocks count as equal.
+ * The moment at which a request was sent, on the clock of the service. The `Date` headers of later responses show how far
+ * that clock is ahead of ours; if both can be equal, they count as equal.
  */
 export class SendingTime {
   readonly #sentAt: number;
@@ -28,12 +28,12 @@ export class SendingTime {
     this.#isInFuture = sentAt > Date.now();
   }
 
-  /** Whether the sending has a known place on the service's clock. A time still to come shows that our own clock was set back. */
+  /** Whether the moment is known on the service's clock. A time in the future means that our own clock was set back. */
   get isKnown(): boolean {
     return this.#least !== Infinity && !this.#isInFuture;
   }
 
-  /** Options for calls whose responses tell the clock of the service. */
+  /** Options for calls whose responses show the clock of the service. */
   watching(options: RequestOptions): RequestOptions {
     const onResponse = (response: ResponseInfo) => {
       this.#learnClock(response);
@@ -51,7 +51,7 @@ export class SendingTime {
     this.#most = Math.min(this.#most, served + SECOND_MS - (now - durationMs));
   }
 
-  /** How a datetime of the service lies to the sending. */
+  /** Whether a datetime of the service is before or after the moment. */
   compare(datetime: string): Order {
     const from = timeOf(datetime);
     if (from === undefined) return "unclear";
@@ -59,7 +59,7 @@ export class SendingTime {
     const likely = least > 0 ? least : Math.min(this.#most, 0);
     const earliest = Math.min(least, likely - CLOCK_DOUBT_MS);
     if (from + coarsestMs(datetime, from) <= this.#sentAt + earliest) return "before";
-    // A time in whole seconds was cut off, so it lies up to a second later than it says.
+    // A time in whole seconds was cut off: it may be up to a second later.
     const cutOffMs = isInSeconds(datetime, from) ? SECOND_MS - 1 : 0;
     return from + cutOffMs >= this.#sentAt + likely ? "after" : "unclear";
   }
@@ -78,8 +78,8 @@ const isDay = (datetime: string) => !/T/i.test(datetime) || /T00:00(:00(\.0+)?)?
 const isInSeconds = (datetime: string, time: number) => time % SECOND_MS === 0 && !isDay(datetime);
 
 /**
- * How much later than it says a datetime may lie, at worst. `T05:00:00Z` may stand for a day in a time zone, `T05:01:00Z`
- * for a minute.
+ * How coarse a datetime may be, in ms: it may mean a time that much later. `T05:00:00Z` may be a day in another time zone,
+ * `T05:01:00Z` a whole minute.
  */
 function coarsestMs(datetime: string, time: number): number {
   const hasFraction = /\.\d/.test(datetime);

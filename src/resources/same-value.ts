@@ -1,3 +1,4 @@
+import { isObject } from "../errors/field-of.js";
 import { redact } from "../errors/redact.js";
 
 /** What stands in place of a secret in the `request` of an error. */
@@ -15,4 +16,4 @@ export function isSameValue(sent: unknown, stored: unknown): boolean {
 /** Whether two SKUs name the same item: the service may trim them, or ignore their case. */
 export const isSameSku = (one: string, other: string) => bare(one).toLowerCase() === bare(other).toLowerCase();
 
-const bare = (value: unknown) => String(value ?? "").trim();
+const bare = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value ?? "").trim());

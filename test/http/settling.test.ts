@@ -14,6 +14,7 @@ import {
   type SentRequest,
   TimeoutError,
 } from "../../src/index.js";
+import { seededRandom } from "../unit/paging/changing-list.js";
 
 const RECEIPT: ReceiveInput = { itemID: "BOLT", units: 50, wid: 3, reasonCode: 1 };
 const START = new Date("2026-03-01T08:07:06.005Z");
@@ -117,7 +118,7 @@ const isList = ({ url }: Request) => url.includes("/Inventory?");
 const isWrite = ({ method, url }: Request) => method === "POST" && !url.endsWith("/Token");
 const gatewayTimeout = () => new Response("<h1>504</h1>", { status: 504, headers: { "content-type": "text/html" } });
 
-/** The gateway gives up at once; the service applies the write after a time, or never. */
+/** The gateway responds 504 at once; the service applies the write after a time, or never. */
 const lateBy =
   (delayMs: number): Meddle =>
   async (request, send) => {
@@ -557,7 +558,7 @@ describe("the evidence that a receipt was not applied", () => {
     meet(lateBy(0));
     const error = await unknownOf(client.inventory.receive(RECEIPT));
     await advance(100);
-    // The response takes long, so that the header tells little.
+    // A slow response leaves the clock of the service unclear.
     meet(async (_, send) => {
       await new Promise((resolve) => setTimeout(resolve, 25_000));
       return send();
@@ -682,5 +683,58 @@ describe("a SKU", () => {
       );
     });
     expect(await client.items.findCreated(error)).toMatchObject({ outcome });
+  });
+});
+
+describe("whatever happens in the warehouse meanwhile", () => {
+  const SCENARIOS = 40;
+  /** How services may write the time of a lot, if not in ms. */
+  const FORMATS: ((time: string) => string)[] = [
+    (time) => time.replace(/\.\d+Z/, ""),
+    (time) => time.replace(/:\d\d\.\d+Z/, ":00Z"),
+    (time) => time.slice(0, 10),
+  ];
+
+  it.each(
+    Array.from({ length: SCENARIOS }, (_, seed) => seed),
+  )("a search reports nothing wrong: scenario %d", async (seed) => {
+    const random = seededRandom(seed);
+    const pick = <T>(options: readonly [T, ...T[]]): T => options[random(options.length)] ?? options[0];
+    const offsetMs = pick([0, 0, -600_000, 600_000, 700]);
+    const format = FORMATS[random(2 * FORMATS.length)] ?? String;
+    const { sandbox, client, meet } = setUp({ sandbox: { now: () => Date.now() + offsetMs } });
+    const { baseUrl, credentials, fetch } = sandbox;
+    const others = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
+    await others.inventory.receive({ ...RECEIPT, units: 7 });
+    await advance(pick([500, 3_000, 61_000]));
+    const isApplied = random(10) < 6;
+    meet(lateBy(isApplied ? random(59_000) : Infinity));
+    const request = restored(await unknownOf(client.inventory.receive(RECEIPT)));
+    meet(async (request, send) => {
+      const response = await send();
+      if (!isList(request)) return response;
+      const body = (await response.text()).replace(/(?<="received":")[^"]+/g, format);
+      return new Response(body, { headers: response.headers });
+    });
+    const work = async () => {
+      for (let round = 0; round < 3; round += 1) {
+        await new Promise((resolve) => setTimeout(resolve, random(30_000)));
+        const action = pick([
+          () => others.inventory.receive({ ...RECEIPT, itemID: "NUT" }),
+          () => others.inventory.receive({ ...RECEIPT, units: 9 }),
+          () => others.inventory.move({ itemID: "BOLT", units: 50, wid: 3, shipToWid: 1 }),
+          () => others.inventory.move({ itemID: "BOLT", units: 20, wid: 3, toSpot: "B-1" }),
+          () => others.inventory.issue({ itemID: "BOLT", units: 10, wid: 3, reasonCode: 1 }),
+          async () => {},
+        ]);
+        await action().catch(() => {});
+      }
+    };
+    if (random(2) === 0) void work();
+    await advance(pick([0, 0, 20_000, 100_000]));
+    const found = watch(client.inventory.findReceipt(request));
+    await advance(130_000);
+    expect(found.outcome).toBe("fulfilled");
+    expect(found.value?.outcome).not.toBe(isApplied ? "not-applied" : "applied");
   });
 });

@@ -71,7 +71,7 @@ describe("findReceipt", () => {
     expect(server.seen.filter(({ path }) => path === "/Inventory")).toHaveLength(2);
   });
 
-  it("looks once more after the request has settled", async () => {
+  it("looks again after the request has settled", async () => {
     const { server, client } = await setUp();
     const error = await lostBefore(server, client);
     expect(await client.inventory.findReceipt(error, { settleMs: 700 })).toEqual({ outcome: "not-applied", lots: [] });
@@ -120,7 +120,7 @@ describe("findReceipt", () => {
     ["has no remark", { remark: "" }],
     ["belongs to another job", { jobID: 8 }],
     ["has its SKU in another case, and other units", { shortID: " bolt", units: 1 }],
-    ["does not tell when it was received", { received: "just now", units: 12 }],
+    ["has no readable time", { received: "just now", units: 12 }],
   ])("says ambiguous when a lot of the item %s", async (_, difference) => {
     const { server, client } = await setUp();
     const receipt = { ...RECEIPT, serial2: "X", rfidTag: "T", remark: "by truck", jobid: 7 };
@@ -266,6 +266,16 @@ describe("findCreated", () => {
       outcome: "not-applied",
       item: { shortID: "NUT" },
     });
+  });
+
+  it("compares fields that the document does not name, whatever they hold", async () => {
+    const { server, client } = await setUp();
+    server.plan(faults.droppedAfterEffect());
+    const input = { shortID: "NUT", dimensions: { mm: [8, 13] } };
+    const error = await unknownOf(client.items.create(input));
+    expect(await client.items.findCreated(error)).toMatchObject({ outcome: "applied" });
+    Object.assign(server.service.items.get("NUT") ?? {}, { dimensions: { mm: [8, 14] } });
+    expect(await client.items.findCreated(error)).toMatchObject({ outcome: "ambiguous" });
   });
 
   it.each([
