@@ -3,7 +3,6 @@ import { fileURLToPath } from "node:url";
 import { spreadOf } from "../measure.js";
 import { BUILT_PACKAGE } from "../paths.js";
 import type { Section } from "../results.js";
-import { MOST_BYTES, minifiedSize } from "../size.js";
 
 const BENCH = fileURLToPath(new URL("../", import.meta.url));
 const OWN = new URL("index.js", BUILT_PACKAGE).href;
@@ -38,22 +37,14 @@ export async function startUp(quick: boolean): Promise<Section> {
   const more = spreadOf(
     (times.get("stocklot") ?? []).map((time, round) => time - (times.get(BASELINE)?.[round] ?? Number.NaN)),
   );
-  const { loaded, all } = await minifiedSize(new URL("index.js", BUILT_PACKAGE));
   return {
-    title: "Start-up and size",
-    note: "Time of an import in a fresh process with warm file caches; size of the main entry, minified, without its dependencies.",
+    title: "Start-up",
+    note: "Time of an import in a fresh process with warm file caches.",
     columns: ["import", "time"],
-    rows: [
-      ...Object.keys(IMPORTS)
-        .slice(1)
-        .map((name) => [name, { value: took(name), digits: 1, unit: "ms" }]),
-      ["main entry, minified", { value: loaded / 1_000, digits: 1, unit: "KB" }],
-      ["the same with what is loaded when it is first used", { value: all / 1_000, digits: 1, unit: "KB" }],
-    ],
-    checks: [
-      { what: "import of stocklot, ms more than undici + zod", value: more.median, atMost: 30 },
-      { what: "main entry, minified, KB", value: loaded / 1_000, atMost: MOST_BYTES / 1_000 },
-    ],
+    rows: Object.keys(IMPORTS)
+      .slice(1)
+      .map((name) => [name, { value: took(name), digits: 1, unit: "ms" }]),
+    checks: [{ what: "import of stocklot, ms more than undici + zod", value: more.median, atMost: 30 }],
     charts: [
       {
         kind: "bars",
