@@ -1,3 +1,5 @@
+import type { RateLimiter } from "../limiter/rate-limiter.js";
+
 /** What the limiter lets further pages have. */
 export interface Allowance {
   /** Pages that may be requested now. */
@@ -7,6 +9,18 @@ export interface Allowance {
   intervalMs: number;
   /** What is left of the pause after a 429, in ms. */
   pausedMs: number;
+}
+
+/**
+ * What a limiter allows further pages at this moment: all but the reserved slots, if nothing else uses it. A pause is long
+ * enough for most slots to come back.
+ */
+export function allowanceOf(limiter: Pick<RateLimiter, "snapshot" | "reserved">): Allowance {
+  const { limit, intervalMs, available, pausedUntil } = limiter.snapshot();
+  const share = limit - limiter.reserved;
+  return pausedUntil === null
+    ? { available: Math.max(0, available - limiter.reserved), share, intervalMs, pausedMs: 0 }
+    : { available: share, share, intervalMs, pausedMs: Math.max(0, pausedUntil - Date.now()) };
 }
 
 /**
@@ -21,6 +35,21 @@ export function forecastMs(requests: number, paceMs: number, allowance: Allowanc
   if (waits === 0) return Math.ceil(pausedMs + requests * paceMs);
   const inLastInterval = later - (waits - 1) * share;
   return Math.ceil(pausedMs + Math.max(waits * intervalMs + inLastInterval * paceMs, requests * paceMs));
+}
+
+/** What reading one or more lists is likely to take, and what decides how long that lasts. */
+export interface Forecast {
+  records: number;
+  pages: number;
+  requests: number;
+  /** One request is sent each so many ms as long as the limit allows it. */
+  paceMs: number;
+  allowance: Allowance;
+}
+
+/** The same as the caller sees it. */
+export function estimateOf({ records, pages, requests, paceMs, allowance }: Forecast) {
+  return { records, pages, requests, durationMs: forecastMs(requests, paceMs, allowance) };
 }
 
 /** Pages and requests that it takes to read so many records; one even if there are none. */

@@ -3,7 +3,7 @@ import { checkInput } from "../core/check-input.js";
 import { callerError } from "../core/public-error.js";
 import { integer, lazy } from "../schemas/field.js";
 import type { Checkpoint } from "./checkpoint.js";
-import { effortOf, forecastMs } from "./forecast.js";
+import { effortOf, estimateOf, type Forecast } from "./forecast.js";
 import type { Estimate, Page, PageRequest, PageSession, PageSource } from "./page.js";
 import { iteratePages, type PageIterator } from "./page-iterator.js";
 import { sizeThatOverlaps } from "./position.js";
@@ -75,6 +75,11 @@ export class Paginator<T> implements AsyncIterable<T> {
    * rate limit.
    */
   async estimate(): Promise<Estimate> {
+    return estimateOf(await this.forecast());
+  }
+
+  /** The same, with the figures that the duration follows from. @internal */
+  async forecast(): Promise<Forecast> {
     const session = this.#source.prepare();
     const { page, maxPageSize, gapless, concurrency, from } = session;
     const { totalCount } = await fetchAlone(session, { page: 1, pageSize: 1 });
@@ -83,7 +88,7 @@ export class Paginator<T> implements AsyncIterable<T> {
     const records = Math.max(0, totalCount - (from ? from.end : (page - 1) * asked));
     const effort = effortOf(records, { pageSize, gapless });
     const { latencyMs, ...allowance } = session.pace();
-    return { records, ...effort, durationMs: forecastMs(effort.requests, latencyMs / concurrency, allowance) };
+    return { records, ...effort, paceMs: latencyMs / concurrency, allowance };
   }
 
   /**

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import * as z from "zod";
 import { InputValidationError, type InventoryClient } from "../../src/index.js";
 import { CREDENTIALS, envelope, ITEM, json, LOT, service } from "./service.js";
 
@@ -230,7 +231,9 @@ describe("arguments are read once", () => {
     const options = { headers: { "x-trace": "a" } };
     const query = { since: new Date("2026-01-01"), pageSize: 1 };
     const lots = client.inventory.listLots(params, options);
-    const others = client.paginate({ path: "/Orders", query }, options);
+    const other = { path: "/Orders", query, maxPageSize: 50, key: "recNo" as string, schema: z.unknown() };
+    const others = client.paginate(other as object as { path: string }, options);
+    Object.assign(other, { path: "/Else", query: { pageSize: 9 }, maxPageSize: 1, key: "none", schema: z.never() });
     Object.assign(params, { wid: 2, pageSize: 0 });
     params.modifiedSince.setTime(Number.NaN);
     query.since.setTime(0);
