@@ -186,6 +186,17 @@ describe("a message names the argument, what it must be, and what was given", ()
   });
 });
 
+it("what is wrong with arguments is bounded", async () => {
+  const client = on.client(json(ITEM));
+  const names = Array.from({ length: 200_000 }, (_, index) => [`name${index}`, 1]);
+  const startedAt = performance.now();
+  const error: unknown = await client.items.get("X", Object.fromEntries(names)).catch((reason: unknown) => reason);
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  if (!InputValidationError.is(error)) throw error;
+  expect(error.issues).toHaveLength(100);
+  expect(error.message.length).toBeLessThan(10_000);
+});
+
 it("the caller's objects are never changed", async () => {
   const frozen = <T extends object>(value: T): T => Object.freeze(value);
   const client = on.client((request) =>
