@@ -4,7 +4,7 @@ import { InputValidationError, type Issue } from "../errors/index.js";
 import { redact } from "../errors/redact.js";
 import { unknownName } from "../errors/unknown-name.js";
 import type { LazySchema } from "../schemas/field.js";
-import { shortened, toIssues } from "./to-issues.js";
+import { MAX_ISSUES, shortened, toIssue } from "./to-issues.js";
 
 /** How an unknown name is explained. */
 interface Naming {
@@ -32,17 +32,14 @@ export function inputIssues(
   at: Issue["path"] = [],
   show: (value: unknown, issue: Issue) => string = unquoted,
 ): Issue[] {
-  const issues = found.flatMap(withoutUnions).flatMap((issue) => {
-    const base = { path: issue.path, message: issue.message };
-    if (issue.code !== "unrecognized_keys")
-      return [withValue(issue, toIssues([base], at)[0] ?? { path: at, message: "" }, show)];
-    const messages = issue.message.split("\n");
-    const unknown = issue.keys.map((key, index) => ({
-      path: [...issue.path, key],
-      message: messages[index] ?? "is unknown",
-    }));
-    return toIssues(unknown, at);
-  });
+  const issues = found
+    .slice(0, MAX_ISSUES)
+    .flatMap(withoutUnions)
+    .flatMap((issue) => {
+      if (issue.code !== "unrecognized_keys") return [withValue(issue, toIssue(issue, at), show)];
+      const messages = issue.message.split("\n");
+      return messages.map((message, index) => toIssue({ path: [...issue.path, issue.keys[index] ?? ""], message }, at));
+    });
   const fields = issues.map(({ path }) => JSON.stringify(path));
   return issues.filter((_, index) => fields.indexOf(fields[index] ?? "") === index);
 }
@@ -116,6 +113,7 @@ function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => 
         const known = Object.keys(Object(fieldOf(issue.inst, "shape")));
         // One line for each key; inputIssues makes an issue of each.
         return issue.keys
+          .slice(0, MAX_ISSUES)
           .map((key) =>
             other && Object.hasOwn(other.schema().shape, key)
               ? `unknown ${noun} ${JSON.stringify(key)}: it belongs in ${other.place}`

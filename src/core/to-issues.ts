@@ -8,19 +8,16 @@ const MAX_STEP_LENGTH = 100;
 const MAX_MESSAGE_LENGTH = 500;
 
 /** The first issues that zod or any Standard Schema found, each of a bounded size. */
-export function toIssues(issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] {
-  return issues.slice(0, MAX_ISSUES).map(({ message, path = [] }) =>
-    issueAt(
-      [
-        ...at,
-        ...path.slice(0, MAX_STEPS + 1).map((step) => {
-          const key = typeof step === "object" ? step.key : step;
-          return typeof key === "number" ? key : String(key);
-        }),
-      ],
-      message,
-    ),
-  );
+export const toIssues = (issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] =>
+  issues.slice(0, MAX_ISSUES).map((issue) => toIssue(issue, at));
+
+/** One of them. */
+export function toIssue({ message, path = [] }: StandardIssue, at: Issue["path"] = []): Issue {
+  const steps = path.slice(0, MAX_STEPS + 1).map((step) => {
+    const key = typeof step === "object" ? step.key : step;
+    return typeof key === "number" ? key : String(key);
+  });
+  return issueAt([...at, ...steps], message);
 }
 
 /** An issue whose path and message are shortened if they are long. */

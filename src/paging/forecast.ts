@@ -1,3 +1,5 @@
+import type { RateLimiter } from "../limiter/rate-limiter.js";
+
 /** What the limiter lets further pages have. */
 export interface Allowance {
   /** Pages that may be requested now. */
@@ -7,6 +9,18 @@ export interface Allowance {
   intervalMs: number;
   /** What is left of the pause after a 429, in ms. */
   pausedMs: number;
+}
+
+/**
+ * What a limiter allows further pages at this moment: all but the reserved slots, if nothing else uses it. A pause is long
+ * enough for most slots to come back.
+ */
+export function allowanceOf(limiter: Pick<RateLimiter, "snapshot" | "reserved">): Allowance {
+  const { limit, intervalMs, available, pausedUntil } = limiter.snapshot();
+  const share = limit - limiter.reserved;
+  return pausedUntil === null
+    ? { available: Math.max(0, available - limiter.reserved), share, intervalMs, pausedMs: 0 }
+    : { available: share, share, intervalMs, pausedMs: Math.max(0, pausedUntil - Date.now()) };
 }
 
 /**

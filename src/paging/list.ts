@@ -8,7 +8,7 @@ import type { Query } from "../core/query.js";
 import type { RequestOptions } from "../core/request-options.js";
 import { InputValidationError } from "../errors/index.js";
 import type { LazySchema } from "../schemas/field.js";
-import type { Allowance } from "./forecast.js";
+import { allowanceOf } from "./forecast.js";
 import { type ListOptions, listOptionsSchema } from "./list-options.js";
 import type { Page, PageRequest, PageSession } from "./page.js";
 import { Paginator } from "./paginator.js";
@@ -114,15 +114,6 @@ function openSession<T>(
 
 /** Path and parameters, whatever their order. */
 const identityOf = (path: string, query: Query) => `${path} ${JSON.stringify(Object.entries(query).sort())}`;
-
-/** What is left for pages, if all that is in use is pages; a pause is long enough for most slots to come back. */
-function allowanceOf({ reserved, snapshot }: ReturnType<Send["limiter"]>): Allowance {
-  const { limit, intervalMs, available, pausedUntil } = snapshot();
-  const share = limit - reserved;
-  return pausedUntil === null
-    ? { available: Math.max(0, available - reserved), share, intervalMs, pausedMs: 0 }
-    : { available: share, share, intervalMs, pausedMs: Math.max(0, pausedUntil - Date.now()) };
-}
 
 /**
  * Tells records by a field. An answer that was not checked may lack it; such a record is given as it comes, since taking

@@ -122,7 +122,7 @@ export function paginate<T>(send: Send, wanted: AnyList<T>, options: ListOptions
       return { path, query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize } };
     },
     options,
-    answer: (page) => pageOfStandard<T>(wanted.schema)(page),
+    answer: pageOfStandard<T>(wanted?.schema),
     maxPageSize: wanted?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
     keyOf: typeof wanted?.key === "string" ? keyField(wanted.key) : wanted?.key,
   });

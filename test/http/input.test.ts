@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import * as z from "zod";
 import { InputValidationError, type InventoryClient } from "../../src/index.js";
 import { CREDENTIALS, envelope, ITEM, json, LOT, service } from "./service.js";
 
@@ -190,6 +191,17 @@ describe("a message names the argument, what it must be, and what was given", ()
   });
 });
 
+it("what is wrong with arguments is bounded", async () => {
+  const client = on.client(json(ITEM));
+  const names = Array.from({ length: 200_000 }, (_, index) => [`name${index}`, 1]);
+  const startedAt = performance.now();
+  const error: unknown = await client.items.get("X", Object.fromEntries(names)).catch((reason: unknown) => reason);
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  if (!InputValidationError.is(error)) throw error;
+  expect(error.issues).toHaveLength(100);
+  expect(error.message.length).toBeLessThan(10_000);
+});
+
 it("the caller's objects are never changed", async () => {
   const frozen = <T extends object>(value: T): T => Object.freeze(value);
   const client = on.client((request) =>
@@ -235,7 +247,9 @@ describe("arguments are read once", () => {
     const options = { headers: { "x-trace": "a" } };
     const query = { since: new Date("2026-01-01"), pageSize: 1 };
     const lots = client.inventory.listLots(params, options);
-    const others = client.paginate({ path: "/Orders", query }, options);
+    const other = { path: "/Orders", query, maxPageSize: 50, key: "recNo" as string, schema: z.unknown() };
+    const others = client.paginate(other as object as { path: string }, options);
+    Object.assign(other, { path: "/Else", query: { pageSize: 9 }, maxPageSize: 1, key: "none", schema: z.never() });
     Object.assign(params, { wid: 2, pageSize: 0 });
     params.modifiedSince.setTime(Number.NaN);
     query.since.setTime(0);

@@ -101,6 +101,26 @@ it("calls that fail with one token refresh get an error of their own each, with 
   }
 });
 
+it("a token that cannot be replaced after a 401 is reported with the caller's line", async () => {
+  const server = await startServer();
+  const caller = connect(server, { rateLimit: false });
+  await caller.items.get("BOLT");
+  server.service.revoke();
+  server.plan(faults.status(401), { on: isToken, times: always });
+  async function looksUp() {
+    return await caller.items.get("BOLT");
+  }
+  async function lists() {
+    for await (const _lot of caller.inventory.listLots()) sleep(0);
+  }
+  const errors = await Promise.all([rejection(looksUp()), rejection(lists()), rejection(looksUp())]);
+  expect(errors.map(({ name }) => name)).toEqual(Array(3).fill("AuthenticationError"));
+  expect(new Set(errors).size).toBe(3);
+  for (const [index, name] of ["looksUp", "lists", "looksUp"].entries()) {
+    expect(errors[index]?.stack).toContain(`${name} (`);
+  }
+});
+
 it("a page that failed while the page before it was in use is reported with the line that asked for it", async () => {
   const server = await startServer();
   for (let number = 0; number < 600; number += 1) server.service.addLot({});

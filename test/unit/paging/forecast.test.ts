@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createEta } from "../../../src/paging/eta.js";
-import { effortOf, forecastMs } from "../../../src/paging/forecast.js";
+import { allowanceOf, effortOf, estimateOf, forecastMs } from "../../../src/paging/forecast.js";
 import { NO_LIMIT } from "./changing-list.js";
 
 const FREE = { available: 90, share: 90, intervalMs: 60_000, pausedMs: 0 };
@@ -22,6 +22,29 @@ describe("how long requests are likely to take", () => {
     { name: "as many as come but once", requests: 90, allowance: { ...FREE, intervalMs: Infinity }, ms: 9_000 },
   ])("$name: $ms ms", ({ requests, pace = 100, allowance = FREE, ms }) => {
     expect(forecastMs(requests, pace, allowance)).toBe(ms);
+  });
+});
+
+describe("what a limiter allows further pages", () => {
+  const snapshot = { limit: 100, intervalMs: 60_000, available: 40, queued: 0, inFlight: 0, pausedUntil: null };
+  const limiter = (changes: object, reserved = 10) => ({ snapshot: () => ({ ...snapshot, ...changes }), reserved });
+
+  it("is what is left, without the reserved slots", () => {
+    expect(allowanceOf(limiter({}))).toEqual({ available: 30, share: 90, intervalMs: 60_000, pausedMs: 0 });
+    expect(allowanceOf(limiter({ available: 5 }))).toMatchObject({ available: 0, share: 90 });
+    expect(allowanceOf(limiter({ limit: Infinity, available: Infinity }, 0))).toMatchObject({
+      available: Infinity,
+      share: Infinity,
+    });
+  });
+
+  it("is the whole share after a pause, which comes on top", () => {
+    const paused = allowanceOf(limiter({ available: 0, pausedUntil: Date.now() + 30_000 }));
+    expect(paused).toMatchObject({ available: 90, share: 90 });
+    expect(paused.pausedMs).toBeGreaterThan(29_000);
+    const estimate = estimateOf({ records: 10, pages: 1, requests: 1, paceMs: 100, allowance: paused });
+    expect(estimate.durationMs).toBeGreaterThan(29_000);
+    expect(estimate.durationMs).toBeLessThanOrEqual(30_101);
   });
 });
 
