@@ -94,7 +94,8 @@ export interface ClientOptions {
    */
   logger?: Logger | undefined;
   /**
-   * Callbacks that watch the client, each called with one plain object. One that throws is logged and changes nothing.
+   * Callbacks that watch the client, each called with one plain object. One that throws, or whose promise rejects, is
+   * logged and changes nothing.
    * @default none
    */
   hooks?: Hooks | undefined;

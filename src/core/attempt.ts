@@ -1,3 +1,4 @@
+import { redact, redactData } from "../errors/redact.js";
 import { now } from "../time/timer.js";
 import type { Admission, Gate } from "./admit.js";
 import { apiError } from "./api-errors.js";
@@ -85,9 +86,18 @@ function pause({ limiter, reporter }: AttemptTools, call: Call, response: WireRe
     reporter.log("warn", `${call.title}: the pause is limited to ${LONGEST_PAUSE_MS / 1_000} s (${source})`);
   }
   reporter.emit("rateLimited", () => ({ ...call.identity, delayMs, pausedUntil: Date.now() + delayMs }));
-  const refusal = new Refusal(response, delayMs);
-  const { request, attempts } = call;
-  // Each call that the pause fails gets an error object of its own.
-  limiter.pause(delayMs, () => apiError({ request, attempts }, refusal));
-  return refusal;
+  limiter.pause(delayMs, pauseError(call, response, delayMs));
+  return new Refusal(response, delayMs);
+}
+
+/**
+ * Creates the error of the 429 that began a pause, since each call that the pause fails gets an object of its own. It is
+ * redacted now: other clients share the limiter, and this one forgets its secrets when it closes.
+ */
+function pauseError({ request, attempts }: Call, response: WireResponse, delayMs: number): () => unknown {
+  const { method, path, isTokenRequest } = request;
+  const sent = { request: { method, path: redact(path), isTokenRequest }, attempts };
+  const { status, headers, body } = response;
+  const shown = { status, headers: redactData(headers), body: Buffer.from(redact(body.toString())) };
+  return () => apiError(sent, new Refusal(shown, delayMs));
 }

@@ -80,7 +80,7 @@ export interface TokenEvent {
   expiresAt: number;
 }
 
-/** What hooks are told, by the name of the hook. */
+/** What hooks receive, by the name of the hook. */
 export interface HookEvents {
   /** A request is about to be sent. */
   request: RequestEvent;
@@ -96,7 +96,7 @@ export interface HookEvents {
   waiting: WaitingEvent;
 }
 
-/** Callbacks that watch a client. One that throws is logged and changes nothing. */
+/** Callbacks that watch a client. One that throws, or whose promise rejects, is logged and changes nothing. */
 export type Hooks = { [Name in keyof HookEvents]?: ((event: HookEvents[Name]) => void) | undefined };
 
 /** All that happens: what hooks are told, and the beginning and end of each call. */

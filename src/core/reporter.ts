@@ -28,7 +28,7 @@ const LINES: { [Name in keyof Events]?: (event: Events[Name]) => [Level, string]
 };
 
 const AWAITED: Record<WaitingEvent["reason"], string> = {
-  limit: "a slot, the rate limit is used up",
+  limit: "a slot, all that rateLimit allows are in use",
   pause: "the end of the pause after a 429",
   token: "a token",
 };

@@ -15,14 +15,6 @@ export interface TimeSpent {
   readingMs: number;
 }
 
-/** What a {@link TimeoutError} is created from. */
-interface TimeoutErrorInit {
-  clock: "timeoutMs" | "totalTimeoutMs";
-  spent: Readonly<TimeSpent>;
-  retryAfterMs?: number | undefined;
-  cause?: unknown;
-}
-
 /** Time ran out. `cause` is the last failure before that, if there was one: also the 429 that paused the client. */
 export class TimeoutError extends ConnectionError {
   static {
@@ -36,7 +28,15 @@ export class TimeoutError extends ConnectionError {
   /** If a slot of the rate limit was missing: when one is expected, in ms from the failure. */
   readonly retryAfterMs?: number;
 
-  constructor(message: string, init: TimeoutErrorInit) {
+  constructor(
+    message: string,
+    init: {
+      clock: "timeoutMs" | "totalTimeoutMs";
+      spent: Readonly<TimeSpent>;
+      retryAfterMs?: number | undefined;
+      cause?: unknown;
+    },
+  ) {
     super(message, init);
     this.clock = init.clock;
     this.spent = { ...init.spent };

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type ClientOptions, createRateLimiter, RateLimitError, TimeoutError } from "../../src/index.js";
 import { type FaultServer, isNoToken, isToken } from "../support/fault-server.js";
@@ -280,6 +281,23 @@ describe("after a 429", () => {
     await failureOf(one.items.get("BOLT", { retry: false }));
     await other.items.get("BOLT");
     expect(times(server, 2)[1]).toBeGreaterThanOrEqual(PAUSE_MS);
+  });
+
+  it("the 429 that one client received is the cause of another's TimeoutError, and shows no secret after it has closed", async () => {
+    const server = await startServer();
+    const rateLimiter = createRateLimiter();
+    const retry = { rateLimitDelayMs: [30_000, 30_000] } as const;
+    const secret = "canary-secret-of-the-first-client";
+    const one = connect(server, { rateLimiter, retry, clientSecret: secret });
+    const other = connect(server, { rateLimiter, retry });
+    await Promise.all([one.items.get("BOLT"), other.items.get("BOLT")]);
+    server.plan(faults.status(429, { headers: { "x-echo": secret }, message: `too many for ${secret}` }));
+    await failureOf(one.items.discontinue(secret, { retry: false }));
+    await one.close();
+    const error = await failureOf(other.items.get("BOLT", { totalTimeoutMs: 1_000 }));
+    expect(error).toMatchObject({ name: "TimeoutError", cause: { name: "RateLimitError", method: "DELETE" } });
+    expect(inspect(error, { depth: 9 })).toContain("[redacted]");
+    expect(inspect(error, { depth: 9 })).not.toContain(secret);
   });
 
   it("a call that waits can be aborted, and the rest go on", async () => {

@@ -19,11 +19,16 @@ function shakyTime(seed: number): VirtualTime {
   }).install();
 }
 
-async function simulate(options: ReturnType<typeof limitsOf>, calls: readonly SimulatedCall[], seed = 1) {
+async function simulate(
+  options: ReturnType<typeof limitsOf>,
+  calls: readonly SimulatedCall[],
+  seed = 1,
+  lookMs?: number,
+) {
   const time = shakyTime(seed);
   const limiter = createRateLimiter(options);
   const simulation = new Simulation(time, limiter, options);
-  await simulation.run(calls);
+  await simulation.run(calls, lookMs);
   return { time, limiter, simulation, counted: simulation.times(), pages: simulation.times(true) };
 }
 const limitsOf = (requests: number, intervalMs: number, maxConcurrent = Number.POSITIVE_INFINITY, reserved = 0) => ({
@@ -93,6 +98,18 @@ describe("whatever comes, and however the service counts", () => {
         });
       }),
       RUNS,
+    );
+  });
+
+  test("whoever reads the state changes nothing", async () => {
+    await fc.assert(
+      fc.asyncProperty(anyLimits(), anyCalls(), fc.nat(), async (options, calls, seed) => {
+        const often = await simulate(options, calls, seed, 7);
+        const never = await simulate(options, calls, seed, Infinity);
+        expect(often.counted).toEqual(never.counted);
+        expect(often.simulation.results).toEqual(never.simulation.results);
+      }),
+      { numRuns: 30 },
     );
   });
 

@@ -59,15 +59,15 @@ export class Simulation {
     readonly options: RateLimitOptions,
   ) {}
 
-  /** Runs all calls to their end. */
-  async run(calls: readonly SimulatedCall[]): Promise<void> {
+  /** Runs all calls to their end, and looks at the state meanwhile. */
+  async run(calls: readonly SimulatedCall[], lookMs = LOOK_MS): Promise<void> {
     const startedAt = this.time.now();
     const settled: Promise<void>[] = [];
     for (const call of calls) {
       this.time.at(startedAt + call.at, () => settled.push(this.#run(call)));
     }
     // Whoever looks at the state must change nothing for those who wait.
-    for (let ms = LOOK_MS; ms < LAST_LOOK_MS; ms += LOOK_MS) this.time.at(startedAt + ms, () => this.#look());
+    for (let ms = lookMs; ms < LAST_LOOK_MS; ms += lookMs) this.time.at(startedAt + ms, () => this.#look());
     await this.time.run();
     const stuck = this.#waiting.size;
     if (stuck > 0) this.broken.push(`${stuck} calls wait for ever`);
