@@ -30,6 +30,7 @@ export {
   type ApiErrorInit,
   AuthenticationError,
   BadRequestError,
+  ClientClosedError,
   ConfigurationError,
   ConflictError,
   ConnectionError,

@@ -86,7 +86,7 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
       if (refresh !== started) return;
       refresh = undefined;
       const now = Date.now();
-      if (!token || token.expiresAt <= now || error instanceof AuthenticationError) return;
+      if (!token || token.expiresAt <= now || isRefusal(error)) return;
       // The service may be back before it expires.
       token.refreshAt = refreshTime(token.expiresAt, now);
       warn(`the token could not be renewed, and is used a little longer: ${messageOf(error)}`);
@@ -150,6 +150,11 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     }
   }
 }
+
+/** The statuses by which a token endpoint refuses credentials. */
+const REFUSALS = [400, 401, 403];
+
+const isRefusal = (error: unknown) => error instanceof AuthenticationError && REFUSALS.includes(error.status);
 
 function isUsable(token: StoredToken | null | undefined): token is StoredToken {
   return (

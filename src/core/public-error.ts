@@ -1,4 +1,5 @@
 import {
+  ClientClosedError,
   ConnectionError,
   type Issue,
   OutcomeUnknownError,
@@ -50,7 +51,7 @@ function transportError(call: Call, { kind, cause }: TransportFailure): unknown 
 
 function endingError(call: Call, ending: Ending = { kind: "closed" }): unknown {
   if (ending.kind === "aborted") return ending.reason;
-  if (ending.kind === "closed") return new ConnectionError(`${call.title}: the client is closed`);
+  if (ending.kind === "closed") return new ClientClosedError(`${call.title}: the client is closed`);
   const problem =
     call.attempts === 0
       ? "no token or slot within totalTimeoutMs, nothing was sent"
@@ -91,8 +92,9 @@ function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
   const { title, sentAt } = call;
   const { method, path, afterwards = LOOK_FIRST } = call.request;
   const { query, contentType, body } = call.payload;
-  const reason = withReason(cause).replace(`${title}: `, "");
-  return new OutcomeUnknownError(`${title}: sent, but whether it was applied is not known (${reason}). ${afterwards}`, {
+  // An ApiError begins with method and path too.
+  const reason = withReason(cause).replace(`${title}: `, "").replace(/\.$/, "");
+  return new OutcomeUnknownError(`${title}: sent, but the outcome is unknown (${reason}). ${afterwards}`, {
     cause,
     request: {
       method,
@@ -136,7 +138,12 @@ const attemptsText = ({ attempts }: Call) =>
   attempts === 0 ? "" : attempts === 1 ? ", 1 attempt" : `, ${attempts} attempts`;
 
 function withReason(cause: unknown): string {
-  // fetch says only "fetch failed" and puts the reason into the cause.
-  const inner = cause instanceof StocklotError || !(cause instanceof Error) ? undefined : cause.cause;
-  return inner instanceof Error ? `${messageOf(cause)}: ${messageOf(inner)}` : messageOf(cause);
+  try {
+    // fetch says only "fetch failed" and puts the reason into the cause.
+    const inner = cause instanceof StocklotError || !(cause instanceof Error) ? undefined : cause.cause;
+    return inner instanceof Error ? `${messageOf(cause)}: ${messageOf(inner)}` : messageOf(cause);
+  } catch {
+    // A getter or a Proxy of the caller's: it must not replace the error.
+    return messageOf(cause);
+  }
 }

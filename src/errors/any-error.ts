@@ -1,6 +1,7 @@
 import type { ApiError } from "./api-error.js";
 import type { AuthenticationError } from "./authentication-error.js";
 import type { BadRequestError } from "./bad-request-error.js";
+import type { ClientClosedError } from "./client-closed-error.js";
 import type { ConfigurationError } from "./configuration-error.js";
 import type { ConflictError } from "./conflict-error.js";
 import type { ConnectionError } from "./connection-error.js";
@@ -21,6 +22,7 @@ interface Classes {
   ApiError: ApiError;
   AuthenticationError: AuthenticationError;
   BadRequestError: BadRequestError;
+  ClientClosedError: ClientClosedError;
   ConfigurationError: ConfigurationError;
   ConflictError: ConflictError;
   ConnectionError: ConnectionError;

@@ -1,6 +1,7 @@
 export { ApiError, type ApiErrorInit } from "./api-error.js";
 export { AuthenticationError } from "./authentication-error.js";
 export { BadRequestError } from "./bad-request-error.js";
+export { ClientClosedError } from "./client-closed-error.js";
 export { ConfigurationError } from "./configuration-error.js";
 export { ConflictError } from "./conflict-error.js";
 export { ConnectionError } from "./connection-error.js";
