@@ -98,7 +98,7 @@ try {
   await client.items.get("NO-SUCH-SKU");
 } catch (error) {
   if (!(error instanceof NotFoundError)) throw error;
-  showError("NotFoundError", `${error.status} ${error.code}: ${error.message}`);
+  showError("NotFoundError", `${error.status} ${error.code}: ${error.serviceMessage}`);
 }
 try {
   await client.inventory.receive({ itemID, units: 0, wid: central.wid, reasonCode: 1 });
@@ -111,7 +111,7 @@ try {
   await client.inventory.receive({ itemID, units: 1, wid: 99, reasonCode: 1 });
 } catch (error) {
   if (!(error instanceof PermissionError)) throw error;
-  showError("PermissionError", `${error.status} ${error.reason}: ${error.message}`);
+  showError("PermissionError", `${error.status} ${error.reason}: ${error.serviceMessage}`);
 }
 
 heading("The rate limit was kept");

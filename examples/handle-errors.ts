@@ -9,6 +9,7 @@ import {
   ApiError,
   AuthenticationError,
   BadRequestError,
+  ClientClosedError,
   type ClientOptions,
   ConfigurationError,
   ConflictError,
@@ -40,8 +41,8 @@ function whatToDo(error: unknown): string {
 
   // The service said no.
   if (error instanceof ValidationError) return `mark the fields: ${JSON.stringify(error.details)}`;
-  if (error instanceof BadRequestError) return `show it to the user: ${error.message}`;
-  if (error instanceof AuthenticationError) return `check the credentials: ${error.status} ${error.message}`;
+  if (error instanceof BadRequestError) return `show it to the user: ${error.serviceMessage}`;
+  if (error instanceof AuthenticationError) return `check baseUrl and the credentials: ${error.message}`;
   if (error instanceof PermissionError) {
     switch (error.reason) {
       case "warehouse-out-of-scope":
@@ -53,15 +54,15 @@ function whatToDo(error: unknown): string {
       case "report-access-denied":
         return "leave this report out";
       case "unknown":
-        return `show it to the user: ${error.message}`;
+        return `show it to the user: ${error.serviceMessage}`;
     }
   }
-  if (error instanceof NotFoundError) return `offer to create it: ${error.message}`;
-  if (error instanceof ConflictError) return `read it again, then decide: ${error.message}`;
+  if (error instanceof NotFoundError) return `offer to create it: ${error.serviceMessage}`;
+  if (error instanceof ConflictError) return `read it again, then decide: ${error.serviceMessage}`;
   if (error instanceof RateLimitError) return `come back in ${Math.ceil(error.retryAfterMs)} ms; nothing was applied`;
   if (error instanceof NotImplementedError) return "do without it";
   if (error instanceof ServerError) return `try later, after ${error.attempts} attempts: ${error.status} ${error.code}`;
-  if (error instanceof ApiError) return `report it: ${error.status} ${error.code}, ${error.message}`;
+  if (error instanceof ApiError) return `report it: ${error.code}, ${error.message}`;
 
   // There was no usable answer.
   if (error instanceof OutcomeUnknownError) {
@@ -72,6 +73,7 @@ function whatToDo(error: unknown): string {
     const { waitingMs, sendingMs } = error.spent;
     return `try later: ${error.clock} passed (waited ${Math.round(waitingMs)} ms, sending ${Math.round(sendingMs)} ms)`;
   }
+  if (error instanceof ClientClosedError) return "the program is shutting down: drop it";
   if (error instanceof ConnectionError) return `try later, nothing was applied: ${error.message}`;
   if (error instanceof ResponseValidationError) return `report it: ${error.message}`;
   if (error instanceof PaginationError) return `read the list again later: ${error.message}`;
@@ -191,6 +193,12 @@ await provoke(TimeoutError, (client) => client.items.get("BOLT-M8", { timeoutMs:
 // The connection breaks, also after the retries.
 sandbox.addFault({ path: "/Item", fault: "drop" });
 await provoke(ConnectionError, (client) => client.items.get("BOLT-M8"), { retry: { minDelayMs: 10 } });
+
+// The client was closed.
+await provoke(ClientClosedError, async (client) => {
+  await client.close();
+  await client.items.get("BOLT-M8");
+});
 
 // An answer that is not what the service documents. With `responseValidation: "warn"` it would be logged and given.
 const bolt = await clientOf({}).items.get("BOLT-M8");

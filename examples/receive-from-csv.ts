@@ -96,9 +96,8 @@ async function receive(receipt: ReceiveInput): Promise<{ outcome: Outcome; text:
       return { outcome: "not received", text: error.message, fatal: true };
     }
     // The row is wrong, whether the client or the service says so.
-    if (error instanceof InputValidationError || error instanceof ApiError) {
-      return { outcome: "rejected", text: error.message };
-    }
+    if (error instanceof InputValidationError) return { outcome: "rejected", text: error.message };
+    if (error instanceof ApiError) return { outcome: "rejected", text: error.serviceMessage };
     throw error;
   }
 }

@@ -111,9 +111,9 @@ export class InventoryClient {
   }
 
   /**
-   * Lets calls that are under way end, rejects those that wait with a `ConnectionError`, and closes the client's own
-   * connections. A dispatcher or limiter that was passed in stays open. The process ends without it when nothing is under
-   * way.
+   * Lets calls that are under way end, rejects those that wait, and later ones, with a `ClientClosedError`, and
+   * closes the client's own connections. A dispatcher or limiter that was passed in stays open. The process ends without it
+   * when nothing is under way.
    */
   async close(): Promise<void> {
     await this.#pipeline.close();

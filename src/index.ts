@@ -31,6 +31,7 @@ export {
   type ApiErrorInit,
   AuthenticationError,
   BadRequestError,
+  ClientClosedError,
   ConfigurationError,
   ConflictError,
   ConnectionError,

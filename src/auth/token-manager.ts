@@ -98,7 +98,7 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
       if (refresh !== started) return;
       refresh = undefined;
       const now = Date.now();
-      const isRefused = error instanceof Error && error.cause instanceof AuthenticationError;
+      const isRefused = error instanceof Error && isRefusal(error.cause);
       if (!token || token.expiresAt <= now || isRefused) return;
       // The service may be back before it expires.
       token.refreshAt = refreshTime(token.expiresAt, now);
@@ -193,6 +193,11 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     warn(`the token store failed to ${action}: ${problem}`);
   }
 }
+
+/** The statuses by which a token endpoint refuses credentials. */
+const REFUSALS = [400, 401, 403];
+
+const isRefusal = (error: unknown) => error instanceof AuthenticationError && REFUSALS.includes(error.status);
 
 function isUsable(token: StoredToken | null | undefined): token is StoredToken {
   return (

@@ -24,10 +24,9 @@ const CLASSES: Record<number, new (init: ApiErrorInit) => ApiError> = {
   501: NotImplementedError,
 };
 
-/** The statuses by which a token endpoint refuses credentials. */
-const REFUSALS = [400, 401, 403];
+const BASE_URL_HINT = 'baseUrl may lack the version segment, for example "/api/v1".';
 
-/** The error that stands for an answer with an error status. */
+/** The error that stands for a response with an error status. */
 export function apiError(
   { request, attempts }: Pick<Call, "request" | "attempts">,
   { response, waitMs }: Refusal,
@@ -35,7 +34,11 @@ export function apiError(
   const { status, headers } = response;
   const { method, path, isTokenRequest } = request;
   const init: ApiErrorInit = { status, headers, ...readErrorBody(response), method, path, attempts };
-  if (isTokenRequest && REFUSALS.includes(status)) return new AuthenticationError(init);
+  // Without a token nothing works, so no status of the token endpoint may pass for a missing item.
+  if (isTokenRequest && status >= 400 && status < 500 && status !== 429) {
+    const hint = status === 404 || status === 405 ? BASE_URL_HINT : undefined;
+    return new AuthenticationError({ ...init, hint });
+  }
   if (status === 400 && init.code === "validation_error") return new ValidationError(init);
   if (status === 429) return new RateLimitError({ ...init, retryAfterMs: waitMs });
   const ErrorClass = CLASSES[status] ?? (status >= 500 ? ServerError : ApiError);

@@ -19,6 +19,7 @@ const CODES: Record<number, string> = {
 
 export interface ErrorBody {
   code: string;
+  /** Empty if the body has no text. */
   message: string;
   details: Record<string, string[]> | undefined;
 }
@@ -37,7 +38,7 @@ export function readErrorBody({ status, body }: WireResponse): ErrorBody {
       .find((value) => value !== "");
   return {
     code: textIn("error") ?? CODES[status] ?? "unknown",
-    message: textIn("message", "error_description", "title", "error") ?? describe(status, text),
+    message: textIn("message", "error_description", "title", "error") ?? excerptOf(text),
     details: messagesByField(fieldOf(given, "details")),
   };
 }
@@ -52,13 +53,12 @@ function messagesByField(details: unknown): ErrorBody["details"] {
   return Object.fromEntries(messages.filter(([, found]) => found.length > 0));
 }
 
-function describe(status: number, text: string): string {
+function excerptOf(text: string): string {
   // Redacted as a whole: what is left of a secret that was cut in two could not be recognised.
-  const excerpt = redact(text)
+  return redact(text)
     .slice(0, 20 * LONGEST_EXCERPT)
     .replace(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>/gi, " ")
     .replace(/\s+/g, " ")
     .trim()
     .slice(0, LONGEST_EXCERPT);
-  return excerpt ? `HTTP ${status}: ${excerpt}` : `HTTP ${status} without a message`;
 }

@@ -1,4 +1,5 @@
 import {
+  ClientClosedError,
   ConnectionError,
   type Issue,
   OutcomeUnknownError,
@@ -69,7 +70,7 @@ function connectionMessage(call: Call, { cause, network }: TransportFailure): st
 
 function endingError(call: Call, ending: Ending = { kind: "closed" }): unknown {
   if (ending.kind === "aborted") return ending.reason;
-  if (ending.kind === "closed") return new ConnectionError(`${call.title}: the client is closed`);
+  if (ending.kind === "closed") return new ClientClosedError(`${call.title}: the client is closed`);
   const { awaited, missed, lifetime } = call;
   const limit = `totalTimeoutMs (${lifetime.totalTimeoutMs} ms)`;
   if (missed) return timeoutError(call, "totalTimeoutMs", `no ${awaited} within ${limit}`, whenToRetry(missed));
@@ -130,8 +131,9 @@ function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
   const { title, sentAt } = call;
   const { method, path, afterwards = LOOK_FIRST } = call.request;
   const { query, contentType, body } = call.payload;
-  const reason = withReason(cause).replace(`${title}: `, "");
-  return new OutcomeUnknownError(`${title}: sent, but whether it was applied is not known (${reason}). ${afterwards}`, {
+  // An ApiError begins with method and path too.
+  const reason = withReason(cause).replace(`${title}: `, "").replace(/\.$/, "");
+  return new OutcomeUnknownError(`${title}: sent, but the outcome is unknown (${reason}). ${afterwards}`, {
     cause,
     request: {
       method,
@@ -177,8 +179,16 @@ const attemptsText = ({ attempts }: Call) =>
 
 /** The reason in one line, for a message that goes on after it. */
 function withReason(cause: unknown): string {
-  // fetch says only "fetch failed" and puts the reason into the cause.
-  const inner = cause instanceof StocklotError || !(cause instanceof Error) ? undefined : cause.cause;
-  const reason = inner instanceof Error ? `${messageOf(cause)}: ${messageOf(inner)}` : messageOf(cause);
-  return oneLine(reason).replace(/\.$/, "");
+  return oneLine(reasonOf(cause)).replace(/\.$/, "");
+}
+
+function reasonOf(cause: unknown): string {
+  try {
+    // fetch says only "fetch failed" and puts the reason into the cause.
+    const inner = cause instanceof StocklotError || !(cause instanceof Error) ? undefined : cause.cause;
+    return inner instanceof Error ? `${messageOf(cause)}: ${messageOf(inner)}` : messageOf(cause);
+  } catch {
+    // A getter or a Proxy of the caller's: it must not replace the error.
+    return messageOf(cause);
+  }
 }

@@ -1,26 +1,30 @@
-import type { ApiError } from "./api-error.js";
-import type { AuthenticationError } from "./authentication-error.js";
-import type { BadRequestError } from "./bad-request-error.js";
-import type { ConfigurationError } from "./configuration-error.js";
-import type { ConflictError } from "./conflict-error.js";
-import type { ConnectionError } from "./connection-error.js";
-import type { InputValidationError } from "./input-validation-error.js";
-import type { NotFoundError } from "./not-found-error.js";
-import type { NotImplementedError } from "./not-implemented-error.js";
-import type { OutcomeUnknownError } from "./outcome-unknown-error.js";
-import type { PaginationError } from "./pagination-error.js";
-import type { PermissionError } from "./permission-error.js";
-import type { RateLimitError } from "./rate-limit-error.js";
-import type { ResponseValidationError } from "./response-validation-error.js";
-import type { ServerError } from "./server-error.js";
+import type {
+  ApiError,
+  AuthenticationError,
+  BadRequestError,
+  ClientClosedError,
+  ConfigurationError,
+  ConflictError,
+  ConnectionError,
+  InputValidationError,
+  NotFoundError,
+  NotImplementedError,
+  OutcomeUnknownError,
+  PaginationError,
+  PermissionError,
+  RateLimitError,
+  ResponseValidationError,
+  ServerError,
+  TimeoutError,
+  ValidationError,
+} from "./index.js";
 import { StocklotError } from "./stocklot-error.js";
-import type { TimeoutError } from "./timeout-error.js";
-import type { ValidationError } from "./validation-error.js";
 
 interface Classes {
   ApiError: ApiError;
   AuthenticationError: AuthenticationError;
   BadRequestError: BadRequestError;
+  ClientClosedError: ClientClosedError;
   ConfigurationError: ConfigurationError;
   ConflictError: ConflictError;
   ConnectionError: ConnectionError;
@@ -51,6 +55,6 @@ export type AnyStocklotError = {
 
 /**
  * Whether an error is one of this package, as a union that `switch (error.name)` narrows. Classes of your own that extend
- * one of them have names of their own, for the `default` branch.
+ * one of them and set a name of their own belong into the `default` branch.
  */
 export const isStocklotError = (error: unknown): error is AnyStocklotError => error instanceof StocklotError;

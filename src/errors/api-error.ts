@@ -2,21 +2,23 @@ import { brand } from "./brand.js";
 import { redact, redactData } from "./redact.js";
 import { StocklotError } from "./stocklot-error.js";
 
-/** What an answer with an error status tells. */
+/** The content of a response with an error status. */
 export interface ApiErrorInit {
   /** The HTTP status. */
   status: number;
   /** The machine-readable code. */
   code: string;
-  /** What the error says. */
+  /** The service's own text, which becomes `serviceMessage`; empty if the response has none. */
   message: string;
+  /** What to do, as a sentence; ends the message of the error. */
+  hint?: string | undefined;
   /** Messages by field name. */
   details?: Record<string, string[]> | undefined;
   /** The method of the request. */
   method: string;
-  /** Its path, relative to `baseUrl`. */
+  /** Its path, relative to `baseUrl`, without the query. */
   path: string;
-  /** The headers of the answer, names in lower case. */
+  /** The headers of the response, names in lower case. */
   headers: Record<string, string>;
   /** How often the request was sent. */
   attempts: number;
@@ -25,8 +27,8 @@ export interface ApiErrorInit {
 }
 
 /**
- * The service answered with an error status. The subclasses stand for the documented ones; any other status gives this
- * class itself.
+ * The service responded with an error status. The subclasses stand for the documented ones; any other status is this class
+ * itself. The message reads `GET /Item: 404 Item NO-SUCH was not found.`
  *
  * Source: service interface, "Errors".
  */
@@ -37,7 +39,12 @@ export class ApiError extends StocklotError {
 
   /** The HTTP status. */
   readonly status: number;
-  /** The machine-readable code of the body, for example `not_found`; when there is none, the one that goes with the status, else `unknown`. */
+  /**
+   * The service's own text, for user interfaces; a short excerpt if the body is not the documented object (a proxy's HTML);
+   * empty if the response has none.
+   */
+  readonly serviceMessage: string;
+  /** The machine-readable code of the body, for example `not_found`; if there is none, the documented one of the status, else `unknown`. */
   readonly code: string;
   /** Messages by field name; only with the code `validation_error`. */
   readonly details?: Record<string, string[]>;
@@ -45,14 +52,15 @@ export class ApiError extends StocklotError {
   readonly method: string;
   /** The path of the request, relative to `baseUrl`, encoded, without the query. */
   readonly path: string;
-  /** The headers of the answer, names in lower case. */
+  /** The headers of the response, names in lower case. */
   readonly headers: Record<string, string>;
   /** How often the request was sent. */
   readonly attempts: number;
 
   constructor(init: ApiErrorInit) {
-    super(init.message, init);
+    super(describe(init), init);
     this.status = init.status;
+    this.serviceMessage = redact(init.message);
     this.code = redact(init.code);
     if (init.details) this.details = redactData(init.details);
     this.method = init.method;
@@ -60,4 +68,10 @@ export class ApiError extends StocklotError {
     this.headers = redactData(init.headers);
     this.attempts = init.attempts;
   }
+}
+
+function describe({ method, path, status, message, hint }: ApiErrorInit): string {
+  const problem = `${method} ${path}: ${status} ${message || "(the response has no message)"}`;
+  if (!hint) return problem;
+  return `${/[.!?]$/.test(problem) ? problem : `${problem}.`} ${hint}`;
 }

@@ -1,7 +1,10 @@
 import { brand } from "./brand.js";
 import { StocklotError } from "./stocklot-error.js";
 
-/** There was no usable answer: the connection failed or broke, or the client is closed. `cause` says why. */
+/**
+ * There is no usable response: the connection failed or broke, time ran out ({@link TimeoutError}), or the client is closed
+ * ({@link ClientClosedError}). `cause` says why.
+ */
 export class ConnectionError extends StocklotError {
   static {
     brand(ConnectionError, "ConnectionError");

@@ -1,4 +1,4 @@
-/** What was thrown says this. Callers may throw anything, also what cannot be made a text of; this never throws. */
+/** The message of what was thrown. Callers may throw anything, even values that cannot become a string; this never throws. */
 export function messageOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown);

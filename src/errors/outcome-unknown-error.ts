@@ -8,17 +8,17 @@ export interface SentRequest {
   method: string;
   /** Relative to `baseUrl`, encoded, without the query. */
   path: string;
-  /** The query's parameters, secrets blotted out; left out when there were none. */
+  /** The query's parameters, secrets redacted; left out if there are none. */
   query?: Record<string, string>;
-  /** What was sent as JSON, secrets blotted out; left out when there was no body. */
+  /** What was sent as JSON, secrets redacted; left out if there is no body. */
   body?: unknown;
   /** When it was sent, in ms since the epoch. */
   sentAt: number;
 }
 
 /**
- * A write was sent, and whether the service applied it cannot be told: the answer was lost, came too late, or was a 5xx.
- * Look before you send it again, or it may be applied twice. `cause` is the failure, or the reason of the abort.
+ * A write was sent, but the outcome is unknown: the response was lost, came too late, or was a 5xx. Check whether it was
+ * applied before you resend it, or it may be applied twice. `cause` is the failure, or the reason of the abort.
  */
 export class OutcomeUnknownError extends StocklotError {
   static {

@@ -1,7 +1,7 @@
 import { ApiError, type ApiErrorInit } from "./api-error.js";
 import { brand } from "./brand.js";
 
-/** Why the service forbade something; `unknown` when its message is none of the documented ones. */
+/** Why the service forbade something; `unknown` if its text is none of the documented ones. */
 export type PermissionReason =
   | "insufficient-permissions"
   | "read-only"
@@ -22,7 +22,7 @@ export class PermissionError extends ApiError {
     brand(PermissionError, "PermissionError");
   }
 
-  /** Read from the service's message. */
+  /** Read from the service's own text. */
   readonly reason: PermissionReason;
 
   constructor(init: ApiErrorInit) {

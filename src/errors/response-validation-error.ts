@@ -3,7 +3,7 @@ import { redactData } from "./redact.js";
 import { type Issue, StocklotError } from "./stocklot-error.js";
 
 /**
- * The request succeeded, but its answer is not what the service documents: a field of another type, a body that is not
+ * The request succeeded, but the response is not what the service documents: a field of another type, a body that is not
  * JSON, or one that is larger than `maxResponseBytes`.
  */
 export class ResponseValidationError extends StocklotError {
@@ -11,7 +11,7 @@ export class ResponseValidationError extends StocklotError {
     brand(ResponseValidationError, "ResponseValidationError");
   }
 
-  /** The HTTP status of the answer. */
+  /** The HTTP status of the response. */
   readonly status: number;
   /** What is wrong, field by field. */
   readonly issues: Issue[];

@@ -1,7 +1,7 @@
 import type { ApiErrorInit } from "./api-error.js";
-import { BadRequestError } from "./bad-request-error.js";
 import { brand } from "./brand.js";
 import { redactData } from "./redact.js";
+import { BadRequestError } from "./status-errors.js";
 
 /** 400 with the code `validation_error`: one or more fields failed the service's validation. */
 export class ValidationError extends BadRequestError {

@@ -55,7 +55,7 @@ it("calls of a client that closes end once each, and before close() has ended", 
   await sleep(20);
   await client.close();
   expectWhole(heard, 201);
-  expect(namesOf(heard)).toEqual(["ConnectionError", "NotFoundError", undefined]);
+  expect(namesOf(heard)).toEqual(["ClientClosedError", "NotFoundError", undefined]);
   await all;
   await lookUps(client, 1);
   expectWhole(heard, 202);

@@ -4,7 +4,9 @@ import {
   ApiError,
   AuthenticationError,
   BadRequestError,
+  ClientClosedError,
   ConflictError,
+  ConnectionError,
   NotFoundError,
   NotImplementedError,
   OutcomeUnknownError,
@@ -12,6 +14,7 @@ import {
   RateLimitError,
   ResponseValidationError,
   ServerError,
+  TimeoutError,
   ValidationError,
 } from "../../src/index.js";
 import { envelope, ITEM, json, LOT, service } from "./service.js";
@@ -51,7 +54,8 @@ describe("an error status", () => {
       name: ErrorClass.name,
       status,
       code,
-      message: "What went wrong.",
+      message: `GET /Item: ${status} What went wrong.`,
+      serviceMessage: "What went wrong.",
       method: "GET",
       path: "/Item",
       attempts: 1,
@@ -64,7 +68,11 @@ describe("an error status", () => {
     const client = on.client(json(documented(400, "validation_error", "Model validation failed.", details), 400));
     const error = await failureOf(client.items.create({ shortID: "X" }));
     expect(error).toBeInstanceOf(ValidationError);
-    expect(error).toMatchObject({ message: "Model validation failed.", details });
+    expect(error).toMatchObject({
+      message: "POST /Item: 400 Model validation failed.",
+      serviceMessage: "Model validation failed.",
+      details,
+    });
   });
 
   it("401 with a fresh token too is an AuthenticationError, after one replay", async () => {
@@ -88,7 +96,8 @@ describe("an error status", () => {
     expect(error).toBeInstanceOf(RateLimitError);
     expect(error).toMatchObject({
       code: "rate_limited",
-      message: "Rate Limit Exceeded. 100 per Minute",
+      message: "GET /Item: 429 Rate Limit Exceeded. 100 per Minute",
+      serviceMessage: "Rate Limit Exceeded. 100 per Minute",
       retryAfterMs: 7_000,
     });
     expect(client.rateLimit.pausedUntil).toBeGreaterThan(Date.now());
@@ -106,7 +115,7 @@ describe("an error status", () => {
     const client = on.client(() => HttpResponse.html("<h1>Bad gateway</h1>", { status: 502 }), OFF);
     const error = await failureOf(client.items.get("X"));
     expect(error).toBeInstanceOf(ServerError);
-    expect(error).toMatchObject({ status: 502, message: "HTTP 502: Bad gateway" });
+    expect(error).toMatchObject({ status: 502, message: "GET /Item: 502 Bad gateway" });
   });
 
   it.each([
@@ -120,6 +129,25 @@ describe("an error status", () => {
       request: { method: "POST", path: "/Item", body: { shortID: "X" }, sentAt: expect.any(Number) },
     });
     expect(on.seen).toHaveLength(1);
+  });
+
+  it("names the status in an unknown outcome", async () => {
+    const client = on.client(() => new HttpResponse("", { status: 504 }));
+    const sent = { itemID: "X", units: 1, wid: 1, reasonCode: 1 };
+    const error = await failureOf(client.request({ method: "POST", path: "/Inventory/Receive", body: sent }));
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(error).toMatchObject({
+      message:
+        "POST /Inventory/Receive: sent, but the outcome is unknown (504 (the response has no message)). Look before you send it again.",
+      cause: { status: 504, serviceMessage: "" },
+    });
+  });
+
+  it("keeps query, key and value out of its message", async () => {
+    const client = on.client(json(documented(404, "not_found", "Item NO-SUCH was not found."), 404));
+    const error = await failureOf(client.items.get("NO-SUCH"));
+    expect(String(error)).toBe("NotFoundError: GET /Item: 404 Item NO-SUCH was not found.");
+    expect(JSON.parse(JSON.stringify(error))).toMatchObject({ serviceMessage: "Item NO-SUCH was not found." });
   });
 
   it("501 to a write is no secret: it was not applied", async () => {
@@ -139,10 +167,65 @@ describe("refused credentials", () => {
     });
     const error = await failureOf(client.items.get("X"));
     expect(error).toBeInstanceOf(AuthenticationError);
-    expect(error).toMatchObject({ status, code: "invalid_client", message: "Unknown client.", path: "/Token" });
+    expect(error).toMatchObject({ status, code: "invalid_client", serviceMessage: "Unknown client.", path: "/Token" });
+    expect(error).toMatchObject({ message: `POST /Token: ${status} Unknown client.` });
     expect(asked).toBe(1);
     await failureOf(client.items.get("X"));
     expect(asked).toBe(2);
+  });
+});
+
+describe("a token endpoint that does not exist", () => {
+  const tokenEndpoint = (status: number, calls: string[]) => async (url: string) => {
+    calls.push(new URL(url).pathname);
+    return new Response("Not here", { status });
+  };
+
+  it.each([
+    402, 404, 405, 409, 410, 422, 451,
+  ])("with %i is an AuthenticationError, never a missing item, asked once", async (status) => {
+    const calls: string[] = [];
+    const client = on.client(json(ITEM), { fetch: tokenEndpoint(status, calls) });
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error).not.toBeInstanceOf(NotFoundError);
+    expect(error).toMatchObject({ status, method: "POST", path: "/Token", serviceMessage: "Not here" });
+    expect(calls).toHaveLength(1);
+  });
+
+  it.each([404, 405])("with %i has a message that points at baseUrl", async (status) => {
+    const client = on.client(json(ITEM), { fetch: tokenEndpoint(status, []) });
+    expect(await failureOf(client.items.get("X"))).toMatchObject({
+      message: `POST /Token: ${status} Not here. baseUrl may lack the version segment, for example "/api/v1".`,
+    });
+  });
+
+  it("is still a RateLimitError with 429", async () => {
+    const client = on.client(json(ITEM), { ...OFF, fetch: tokenEndpoint(429, []) });
+    expect(await failureOf(client.items.get("X"))).toBeInstanceOf(RateLimitError);
+  });
+
+  it("names the field if the token is missing", async () => {
+    const client = on.client(json(ITEM), { fetch: async () => Response.json({ token_type: "bearer" }) });
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toBeInstanceOf(ResponseValidationError);
+    expect(String(error)).toMatch(/POST \/Token: .*access_token: \w+ /);
+    expect(String(error)).not.toContain("[redacted]");
+  });
+});
+
+describe("a closed client", () => {
+  it("rejects later calls with a ClientClosedError, which is a ConnectionError", async () => {
+    const client = on.client(json(ITEM));
+    await client.close();
+    for (const call of [client.items.get("X"), client.items.list().toArray(), client.items.create({ shortID: "X" })]) {
+      const error = await failureOf(call);
+      expect(error).toBeInstanceOf(ClientClosedError);
+      expect(error).toBeInstanceOf(ConnectionError);
+      expect(error).not.toBeInstanceOf(TimeoutError);
+      expect(String(error)).toContain("the client is closed");
+    }
+    expect(on.seen).toHaveLength(0);
   });
 });
 

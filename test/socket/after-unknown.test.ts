@@ -309,7 +309,7 @@ describe("the error of an unknown outcome", () => {
     const { server, client } = await setUp();
     server.plan(faults.droppedAfterEffect());
     const { message } = await unknownOf(write.call(client));
-    expect(message).toContain("not known");
+    expect(message).toContain("the outcome is unknown");
     const way = { create: "items.findCreated", receive: "inventory.findReceipt", move: "lots", issue: "lots" };
     expect(message).toContain(way[write.name as keyof typeof way]);
   });

@@ -296,7 +296,7 @@ async function play(fault: Case, write: WriteCall, options: ClientOptions): Prom
       expect(error.request.sentAt).toBeGreaterThanOrEqual(startedAt);
       expect(error.request.sentAt).toBeLessThanOrEqual(Date.now());
       expect(error.cause).toBeInstanceOf(StocklotError);
-      expect(error.message).toContain("not known");
+      expect(error.message).toContain("the outcome is unknown");
     }
     return { outcome: error.name, effects };
   }

@@ -1,9 +1,16 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import type { ClientOptions, FetchLike, Hooks, InventoryClient } from "../../src/index.js";
+import {
+  BadRequestError,
+  type ClientOptions,
+  type FetchLike,
+  type Hooks,
+  type InventoryClient,
+  OutcomeUnknownError,
+} from "../../src/index.js";
 import { type FaultServer, isNoToken, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { leaksIn } from "../support/leaks.js";
+import { everythingShown, leaksIn } from "../support/leaks.js";
 import { connect, failureOf, SECRET, startServer } from "../support/with-server.js";
 import { WRITES } from "../support/writes.js";
 
@@ -53,7 +60,7 @@ const readsAndWrites: [string, (client: InventoryClient, note: (value: unknown) 
   ]),
 ];
 
-async function expectNoLeak(server: FaultServer, options: ClientOptions = {}) {
+async function expectNoLeak(server: FaultServer, options: ClientOptions = {}, secrets = SECRETS) {
   for (const [name, call] of readsAndWrites) {
     const { client, shown, note } = watched(server, options);
     // The transactions take any success, and give its body as it came; that is the service's word, not ours.
@@ -62,7 +69,7 @@ async function expectNoLeak(server: FaultServer, options: ClientOptions = {}) {
       (error: unknown) => error,
     );
     shown.push(outcome, client, client.rateLimit, client.items, client.inventory, client.items.list());
-    for (const one of shown) expect(leaksIn(one, SECRETS), `${name}: ${String(one)}`).toEqual([]);
+    for (const one of shown) expect(leaksIn(one, secrets), `${name}: ${String(one)}`).toEqual([]);
     await client.close();
   }
 }
@@ -147,6 +154,82 @@ describe("a server that gives the secrets back", () => {
     );
     await expectNoLeak(server);
   });
+});
+
+describe("a server that gives the secrets back in another spelling", () => {
+  const secret = `p@ss+word/0123456789=<"ü'>&abcdef`;
+  const form = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+  const html = (text: string) => text.replace(/[^\w]/g, (char) => `&#x${char.charCodeAt(0).toString(16)};`);
+  const unicode = (text: string) =>
+    text.replace(/[^\w]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0").toUpperCase()}`);
+
+  it.each([
+    ["percent escapes", form(secret)],
+    ["percent escapes in lower case", form(secret).replace(/%../g, (code) => code.toLowerCase())],
+    ["JSON within JSON", JSON.stringify(JSON.stringify(secret))],
+    ["HTML entities", html(secret)],
+    ["\\u002B escapes", unicode(secret)],
+    ["base64", base64(secret)],
+    ["HTTP Basic", `Basic ${base64(`scanner:${secret}`)}`],
+  ])("(%s) shows them to nobody", async (_, spelled) => {
+    const server = await startServer();
+    const text = `you sent ${spelled}, go away`;
+    for (const fault of [
+      faults.status(400, { message: text }),
+      faults.status(504, { message: text, headers: { "x-echo": encodeURI(text) } }),
+      faults.body(`<p>${text}</p>`, { applies: false }),
+    ]) {
+      server.clearPlans();
+      server.plan(fault, { times: always });
+      await expectNoLeak(server, { clientSecret: secret }, [secret, spelled.replace(/^Basic /, "")]);
+    }
+  });
+});
+
+describe("a token that is hard to search for", () => {
+  const LOST = new Error("socket hang up");
+  const receipt = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
+  const clientWith = async (token: string, failure: unknown) =>
+    connect(await startServer(), {
+      fetch: async (url) => {
+        if (url.endsWith("/Token")) return Response.json({ access_token: token, expires_in: 3600 });
+        throw failure;
+      },
+    });
+
+  it.each([
+    ["of 40 000 characters", "0123456789abcdef".repeat(2_500)],
+    ["of 6 MB", `eyJh${"x".repeat(6_000_000)}`],
+  ])("%s breaks no error of any client, and is in none", async (_, token) => {
+    const client = await clientWith(token, LOST);
+    const lost = await failureOf(client.inventory.receive(receipt));
+    expect(lost).toBeInstanceOf(OutcomeUnknownError);
+    expect(lost).toMatchObject({ cause: { cause: LOST } });
+    const other = await startServer();
+    other.plan(faults.status(400, { message: `you sent ${token}` }));
+    const refused = await failureOf(connect(other).inventory.receive(receipt));
+    expect(refused).toBeInstanceOf(BadRequestError);
+    for (const error of [lost, refused]) expect(everythingShown(error).includes(token.slice(0, 1_000))).toBe(false);
+  });
+
+  it.each<[string, () => unknown]>([
+    ["Bearer and 6 MB of letters", () => new Error(`Bearer ${"x".repeat(6_000_000)}`)],
+    [
+      "a getter that throws",
+      () => Object.defineProperty(new Error("x"), "message", { get: explode, enumerable: true }),
+    ],
+    ["a code that throws", () => Object.defineProperty(new Error("x"), "code", { get: explode, enumerable: true })],
+    ["a cause that throws", () => Object.defineProperty(new Error("x"), "cause", { get: explode, enumerable: true })],
+    ["a Proxy", () => new Proxy(new Error("x"), { get: explode, getPrototypeOf: explode, has: explode })],
+  ])("in a failure with %s, the outcome is still unknown", async (_, failure) => {
+    const client = await clientWith(TOKEN, failure());
+    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+  });
+
+  function explode(): never {
+    throw new Error(SECRET);
+  }
 });
 
 describe("a token endpoint that gives the secrets back", () => {

@@ -31,6 +31,7 @@ export function advice(error: unknown): string {
     case "ServerError":
       return `${error.status} ${error.code}`;
     case "ConnectionError":
+    case "ClientClosedError":
     case "PaginationError":
     case "ConfigurationError":
       return error.message;

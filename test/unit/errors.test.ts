@@ -24,6 +24,7 @@ const samples = [
   new errors.NotImplementedError(init),
   new errors.ServerError(init),
   new errors.ConnectionError("lost", { cause: new Error("reset") }),
+  new errors.ClientClosedError("closed"),
   new errors.TimeoutError("late", { clock: "timeoutMs", spent }),
   new errors.OutcomeUnknownError("unknown", { cause: "why", request: { method: "POST", path: "/Item", sentAt: 1 } }),
   new errors.ResponseValidationError("odd", { status: 200, issues: [] }),
@@ -44,6 +45,7 @@ const PARENTS: Record<string, string[]> = {
   NotImplementedError: ["ApiError"],
   ServerError: ["ApiError"],
   ConnectionError: [],
+  ClientClosedError: ["ConnectionError"],
   TimeoutError: ["ConnectionError"],
   OutcomeUnknownError: [],
   ResponseValidationError: [],
@@ -87,7 +89,12 @@ describe("the error tree", () => {
       message: "lost",
       cause: { name: "Error", message: "reset", code: "ECONNRESET" },
     });
-    expect(new errors.NotFoundError(init).toJSON()).toEqual({ name: "NotFoundError", ...init });
+    expect(new errors.NotFoundError(init).toJSON()).toEqual({
+      name: "NotFoundError",
+      ...init,
+      message: "GET /Item: 400 Malformed.",
+      serviceMessage: "Malformed.",
+    });
     const nested = new errors.OutcomeUnknownError("?", {
       cause: new errors.ServerError(init),
       request: { method: "POST", path: "/Item", sentAt: 1 },
@@ -98,6 +105,19 @@ describe("the error tree", () => {
   it("keeps the cause of an unknown outcome even when it is undefined", () => {
     const request = { method: "POST", path: "/Item", sentAt: 1 };
     expect("cause" in new errors.OutcomeUnknownError("?", { cause: undefined, request })).toBe(true);
+  });
+});
+
+describe("the message of an ApiError", () => {
+  it.each([
+    ["names method, path and status", {}, "GET /Item: 400 Malformed."],
+    ["says if the service has none", { message: "" }, "GET /Item: 400 (the response has no message)"],
+    ["ends with the hint", { hint: "Do this." }, "GET /Item: 400 Malformed. Do this."],
+    ["puts a period before the hint", { message: "Not Found", hint: "Do this." }, "GET /Item: 400 Not Found. Do this."],
+  ])("%s", (_, change, message) => {
+    const error = new errors.ApiError({ ...init, ...change });
+    expect(error.message).toBe(message);
+    expect(error.serviceMessage).toBe({ ...init, ...change }.message);
   });
 });
 

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ConfigurationError } from "../../../errors/index.js";
 import type { MirrorBatch } from "../../sink.js";
-import { mapResources, type MirrorResource, RESOURCES, tableOf } from "../../tables.js";
+import { type MirrorResource, mapResources, RESOURCES, tableOf } from "../../tables.js";
 import { otherMirrorError } from "../sink-errors.js";
 import {
   append,

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
 import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
-import { mapResources, type MirrorRecord, type MirrorResource, tableOf } from "../../tables.js";
+import { type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
 import { KEY_BATCH_SIZE } from "../sql-table.js";
 import { isQueryable, type OwnPool, ownPool, type PostgresQueryable } from "./connection.js";

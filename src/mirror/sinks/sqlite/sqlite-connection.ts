@@ -1,5 +1,5 @@
 import type { MirrorBatch } from "../../sink.js";
-import { mapResources, type MirrorResource, tableOf } from "../../tables.js";
+import { type MirrorResource, mapResources, tableOf } from "../../tables.js";
 import { otherMirrorError } from "../sink-errors.js";
 import type { SqliteDatabase, SqliteDriver, SqliteStatement } from "./driver.js";
 import { SqliteTable } from "./sqlite-table.js";
