@@ -38,14 +38,14 @@ function transportError(call: Call, failure: TransportFailure): unknown {
     case "timeout":
       return timeoutError(call, "timeoutMs", `no complete answer within timeoutMs (${call.settings.timeoutMs} ms)`);
     case "too large":
-      return unreadable(call, "the answer is larger than maxResponseBytes");
+      return unreadable(call, "the response is larger than maxResponseBytes");
     case "undecodable":
-      return unreadable(call, "the answer cannot be decompressed", cause);
+      return unreadable(call, "the response cannot be decompressed", cause);
     case "exception":
       return isAppliedByStatus(call) ? unreadable(call, "the response could not be read", cause) : cause;
     case "connection":
       return isAppliedByStatus(call)
-        ? unreadable(call, "the connection broke within the answer", cause)
+        ? unreadable(call, "the connection broke within the response", cause)
         : new ConnectionError(connectionMessage(call, failure), { cause });
   }
 }
