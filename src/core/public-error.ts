@@ -8,6 +8,7 @@ import {
 } from "../errors/index.js";
 import { describeIssue } from "../errors/input-validation-error.js";
 import { messageOf } from "../errors/message-of.js";
+import { redactCause } from "../errors/redact.js";
 import { Ended, type Ending } from "../time/lifetime.js";
 import { apiError } from "./api-errors.js";
 import type { Call } from "./call.js";
@@ -42,7 +43,8 @@ function transportError(call: Call, failure: TransportFailure): unknown {
     case "undecodable":
       return unreadable(call, "the response cannot be decompressed", cause);
     case "exception":
-      return isAppliedByStatus(call) ? unreadable(call, "the response could not be read", cause) : cause;
+      // As it is, unless it shows a secret: a fetch function may put the request into its errors.
+      return isAppliedByStatus(call) ? unreadable(call, "the response could not be read", cause) : redactCause(cause);
     case "connection":
       return isAppliedByStatus(call)
         ? unreadable(call, "the connection broke within the response", cause)
@@ -145,8 +147,16 @@ const attemptsText = ({ attempts }: Call) =>
 
 /** The reason in one line, for a message that goes on after it. */
 function withReason(cause: unknown): string {
-  // fetch says only "fetch failed" and puts the reason into the cause.
-  const inner = cause instanceof StocklotError || !(cause instanceof Error) ? undefined : cause.cause;
-  const reason = inner instanceof Error ? `${messageOf(cause)}: ${messageOf(inner)}` : messageOf(cause);
-  return oneLine(reason).replace(/\.$/, "");
+  return oneLine(`${messageOf(cause)}${innerReason(cause)}`).replace(/\.$/, "");
+}
+
+/** What fetch puts into the cause: itself it says only "fetch failed". */
+function innerReason(cause: unknown): string {
+  if (cause instanceof StocklotError || !(cause instanceof Error)) return "";
+  try {
+    return cause.cause instanceof Error ? `: ${messageOf(cause.cause)}` : "";
+  } catch {
+    // A getter of the error threw.
+    return "";
+  }
 }

@@ -316,6 +316,21 @@ describe("a fetch function that fails", () => {
     expect(await failureOf(failingWith(several).items.get("X"))).toBe(several);
   });
 
+  it.each([
+    "code",
+    "cause",
+    "errors",
+  ])("with an error whose %s throws still says what became of a write", async (name) => {
+    const thrown = new Error("hostile");
+    const get = () => {
+      throw new Error("no such field");
+    };
+    Object.defineProperty(thrown, name, { get });
+    const client = failingWith(thrown);
+    expect(await failureOf(client.items.get("X"))).toBe(thrown);
+    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+  });
+
   it("a response with status 0 is a lost one", async () => {
     const client = connect("https://inventory.test/api/v1", { ...withToken, fetch: async () => Response.error() });
     expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
