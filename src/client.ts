@@ -13,7 +13,7 @@ import { undiciTransport } from "./core/undici-transport.js";
 import { Secrets } from "./errors/secrets.js";
 import { createPauseOnly, createRateLimiter } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
-import { type ClientOptions, checkOptions, connectionOf } from "./options.js";
+import { type ClientOptions, checkOptions, checkRuntime, connectionOf } from "./options.js";
 import type { ListOptions } from "./paging/list-options.js";
 import type { Paginator } from "./paging/paginator.js";
 import { type AnyList, type AnyRequest, paginate, request } from "./resources/any-endpoint.js";
@@ -44,9 +44,10 @@ export class InventoryClient {
   readonly #secrets = new Secrets();
   readonly #report: () => string;
 
-  /** @throws ConfigurationError when options are wrong, exclude each other, or are missing. */
+  /** @throws ConfigurationError if options are wrong, exclude each other or are missing, or the runtime is not supported. */
   constructor(options: ClientOptions = {}) {
     checkOptions(options);
+    checkRuntime(options);
     const { baseUrl, ...credentials } = connectionOf(options);
     this.#secrets.addCredentials(credentials);
     const secrets = this.#secrets;

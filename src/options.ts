@@ -75,11 +75,13 @@ export interface ClientOptions {
   /**
    * An undici `Dispatcher` to send with, such as an `Agent` or `ProxyAgent`. It stays open when the client closes.
    * Excludes `fetch`.
-   * @default an own agent; the proxy that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`) is used
+   * @default an own agent; the proxy that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`) is used, except
+   * for plain `http:` to this machine
    */
   dispatcher?: Dispatcher | undefined;
   /**
-   * A fetch function to send with instead of undici. `globalThis.fetch` is looked up at each call.
+   * A fetch function to send with instead of undici. `globalThis.fetch` is looked up at each call. What it throws is a
+   * `ConnectionError` if it is known to be of the network; any other exception rejects as it is, and is not retried.
    * @default none
    */
   fetch?: FetchLike | undefined;
@@ -151,6 +153,24 @@ export function checkOptions(options: ClientOptions): void {
 }
 
 const wrong = (problem: string) => new ConfigurationError(`client options: ${problem}`);
+
+const OLDEST_NODE = [20, 19] as const;
+
+/** Throws a `ConfigurationError` on a runtime that cannot send requests with these options. */
+export function checkRuntime({ fetch, dispatcher }: ClientOptions): void {
+  const { node, bun, deno } = process.versions;
+  if (deno) return;
+  if (bun) {
+    if (fetch || dispatcher) return;
+    throw new ConfigurationError(`Bun ${bun} has no undici to send with. Pass the option fetch: globalThis.fetch.`);
+  }
+  const [major = 0, minor = 0] = node.split(".").map(Number);
+  const [oldestMajor, oldestMinor] = OLDEST_NODE;
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
+  throw new ConfigurationError(
+    `stocklot needs Node.js ${OLDEST_NODE.join(".")} or later, and this is ${node}. Update Node.js.`,
+  );
+}
 
 export interface Connection {
   baseUrl: URL;

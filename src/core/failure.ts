@@ -42,9 +42,10 @@ export function outcomeOf(call: Call, failure: unknown): Outcome | undefined {
 }
 
 /** A failure in a few words, for log lines and the retry hook. */
-export const describeFailure = (failure: Error) =>
-  failure instanceof TransportFailure && failure.kind === "connection"
-    ? oneLine(messageOf(failure.cause))
-    : failure.message;
+export function describeFailure(failure: Error): string {
+  if (!(failure instanceof TransportFailure) || failure.kind !== "connection") return failure.message;
+  const { network, cause } = failure;
+  return network ? `${network.problem}: ${network.detail}` : oneLine(messageOf(cause));
+}
 
 export const isSuccess = (status: number) => status >= 200 && status < 300;

@@ -122,7 +122,16 @@ const FETCH_FAILED =
  * What a failure means if it is of the network, and `undefined` for any other exception. One table for both transports.
  * The codes are looked for in the error and its causes, since fetch functions wrap them.
  */
-export function networkFailure(error: unknown, seen = new Set<unknown>()): NetworkFailure | undefined {
+export function networkFailure(error: unknown): NetworkFailure | undefined {
+  try {
+    return find(error, new Set());
+  } catch {
+    // A getter of the error threw.
+    return undefined;
+  }
+}
+
+function find(error: unknown, seen: Set<unknown>): NetworkFailure | undefined {
   if (!isObject(error) || seen.has(error)) return undefined;
   seen.add(error);
   if (error instanceof ProxyFailure) return throughProxy(error, seen);
@@ -131,7 +140,7 @@ export function networkFailure(error: unknown, seen = new Set<unknown>()): Netwo
   if (kind) return { ...kind, detail: shortened(message) };
   const cause = fieldOf(error, "cause");
   // A fetch that failed because of an error of another kind is an exception of code.
-  if (isErrorLike(cause)) return networkFailure(cause, seen);
+  if (isErrorLike(cause)) return find(cause, seen);
   if (fieldOf(error, "name") !== "TypeError" || !FETCH_FAILED.test(message)) return undefined;
   const connecting = message.includes("client error (Connect)");
   return { ...(connecting ? NO_CONNECTION : perhapsSent(/^/, "the connection broke")), detail: shortened(message) };
@@ -182,13 +191,13 @@ function proxyRefusal(message: string): Kind | undefined {
 function ofSeveral(error: object, seen: Set<unknown>): Omit<NetworkFailure, "detail"> | undefined {
   const errors = fieldOf(error, "errors");
   if (!Array.isArray(errors)) return undefined;
-  const failures = errors.map((one) => networkFailure(one, seen));
+  const failures = errors.map((one) => find(one, seen));
   const [first] = failures;
   return first && { ...first, notSent: failures.every((failure) => failure?.notSent === true) };
 }
 
 function throughProxy({ proxy, variable, cause }: ProxyFailure, seen: Set<unknown>): NetworkFailure | undefined {
-  const inner = networkFailure(cause, seen);
+  const inner = find(cause, seen);
   return (
     inner && {
       ...inner,

@@ -2,6 +2,7 @@ import type { buildConnector, Dispatcher } from "undici";
 import { fieldOf } from "../errors/field-of.js";
 import { ConfigurationError } from "../errors/index.js";
 import { networkFailure, ProxyFailure } from "./network-failure.js";
+import { skipInterim } from "./skip-interim.js";
 import type { DispatcherSource } from "./undici-transport.js";
 
 /** Idle connections are closed before usual servers close them, so that a write seldom meets one that is closing. */
@@ -45,7 +46,9 @@ async function createAgent(base: URL): Promise<Dispatcher> {
   const proxy = proxyFor(base);
   const { Agent, buildConnector, EnvHttpProxyAgent, errors, Pool } = await import("undici");
   const tls = { timeout: CONNECT_TIMEOUT_MS };
-  const connect = buildConnector(tls);
+  const connectSocket = buildConnector(tls);
+  const connect: buildConnector.connector = (target, callback) =>
+    connectSocket(target, (error, socket) => (error ? callback(error, null) : callback(null, skipInterim(socket))));
   const options = { keepAliveTimeout: KEEP_ALIVE_MS, connect };
   if (!proxy) return new Agent(options);
   const { url, variable } = proxy;
@@ -73,7 +76,7 @@ async function createAgent(base: URL): Promise<Dispatcher> {
     return (target, callback) => {
       const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
       tunnel(Object.assign({ signal }, target), (error, socket) => {
-        if (!error) return callback(null, socket);
+        if (!error) return callback(null, skipInterim(socket));
         const cause = signal.aborted
           ? new errors.ConnectTimeoutError(`no response to CONNECT within ${CONNECT_TIMEOUT_MS / 1_000} s`)
           : error;

@@ -10,6 +10,7 @@ import {
 } from "../errors/index.js";
 import { describeIssue } from "../errors/input-validation-error.js";
 import { messageOf } from "../errors/message-of.js";
+import { redactCause } from "../errors/redact-cause.js";
 import type { WaitEstimate } from "../limiter/rate-limiter.js";
 import { Ended, type Ending } from "../time/lifetime.js";
 import { apiError } from "./api-errors.js";
@@ -50,14 +51,15 @@ function transportError(call: Call, failure: TransportFailure): unknown {
     case "timeout":
       return timeoutError(call, "timeoutMs", `no complete answer within timeoutMs (${call.settings.timeoutMs} ms)`);
     case "too large":
-      return unreadable(call, "the answer is larger than maxResponseBytes");
+      return unreadable(call, "the response is larger than maxResponseBytes");
     case "undecodable":
-      return unreadable(call, "the answer cannot be decompressed", cause);
+      return unreadable(call, "the response cannot be decompressed", cause);
     case "exception":
-      return isAppliedByStatus(call) ? unreadable(call, "the response could not be read", cause) : cause;
+      // As it is, unless it shows a secret: a fetch function may put the request into its errors.
+      return isAppliedByStatus(call) ? unreadable(call, "the response could not be read", cause) : redactCause(cause);
     case "connection":
       return isAppliedByStatus(call)
-        ? unreadable(call, "the connection broke within the answer", cause)
+        ? unreadable(call, "the connection broke within the response", cause)
         : new ConnectionError(connectionMessage(call, failure), { cause });
   }
 }

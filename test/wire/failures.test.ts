@@ -15,7 +15,7 @@ import {
 } from "../../src/index.js";
 import { ITEM } from "../http/service.js";
 import { createCertificates } from "../support/certificates.js";
-import { failureOf } from "../support/with-server.js";
+import { failureOf, sleep } from "../support/with-server.js";
 import { clientOf, connect } from "./server.js";
 
 const certificates = createCertificates();
@@ -187,6 +187,40 @@ describe.each(overBoth())("over %s,", (_, options) => {
   });
 });
 
+describe("100 Continue that was not asked for", () => {
+  const body = JSON.stringify({ recNo: 7, text: "HTTP/1.1 100 Continue" });
+  const response = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  const interim = "HTTP/1.1 100 Continue\r\n\r\n";
+  const early = "HTTP/1.1 103 Early Hints\r\n\r\n";
+
+  it.each([
+    ["once", [interim + response]],
+    ["several times", [interim + interim, interim + response]],
+    ["among others", [early + interim + early, response]],
+    ["byte by byte", [...(interim + response)]],
+    ["cut at odd places", ["HT", "TP/1.1 100", " Continue\r\n\r", "\nHTTP/1.1 2", response.slice(10)]],
+    ["never, but in the body", [response.slice(0, -60), response.slice(-60)]],
+  ])("is skipped: %s", async (_, pieces) => {
+    const address = await listenRaw(async (socket) => {
+      for (const piece of pieces) {
+        socket.write(piece);
+        await sleep(3);
+      }
+    });
+    const client = connect(`http://${address}/api/v1`, withToken);
+    // On one connection that is used again.
+    for (let count = 0; count < 3; count += 1) {
+      expect(await client.inventory.receive(receipt)).toMatchObject({ recNo: 7 });
+    }
+  });
+
+  it("without an end does not fill the memory", async () => {
+    const address = await listenRaw((socket) => void socket.write(`HTTP/1.1 100 ${"x".repeat(1_000_000)}`));
+    const client = connect(`http://${address}/api/v1`, { ...withToken, timeoutMs: 500 });
+    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+  });
+});
+
 describe("a fetch function that fails", () => {
   const failingWith = (error: unknown, calls: { count: number } = { count: 0 }): InventoryClient =>
     connect("https://inventory.test/api/v1", {
@@ -280,6 +314,17 @@ describe("a fetch function that fails", () => {
     const several = new AggregateError([other], "several");
     several.errors.push(several);
     expect(await failureOf(failingWith(several).items.get("X"))).toBe(several);
+  });
+
+  it.each(["code", "cause"])("with an error whose %s throws still says what became of a write", async (name) => {
+    const thrown = new Error("hostile");
+    const get = () => {
+      throw new Error("no such field");
+    };
+    Object.defineProperty(thrown, name, { get });
+    const client = failingWith(thrown);
+    expect(await failureOf(client.items.get("X"))).toBe(thrown);
+    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
   });
 
   it("a response with status 0 is a lost one", async () => {

@@ -1,10 +1,12 @@
 import { execFile } from "node:child_process";
 import { connect as connectSocket, createServer, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type ClientOptions, ConfigurationError, ConnectionError } from "../../src/index.js";
 import { ITEM } from "../http/service.js";
+import { createCertificates } from "../support/certificates.js";
 import { everythingShown } from "../support/leaks.js";
 import { failureOf, sleep } from "../support/with-server.js";
 import { clientOf, connect } from "./server.js";
@@ -146,6 +148,60 @@ describe("a proxy that refuses", () => {
     const error = await failureOf(client.inventory.receive({ itemID: "X", units: 1, wid: 3, reasonCode: 1 }));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(proxy.requests).toHaveLength(1);
+  });
+});
+
+describe("a proxy of https", () => {
+  it("leads to a certificate that is refused: named, not retried, and nothing connects after that", async () => {
+    const certificates = createCertificates();
+    onTestFinished(() => certificates.remove());
+    const server = createTlsServer(certificates.otherHost);
+    server.on("tlsClientError", () => {});
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const proxy = await proxyThat("200 OK");
+    vi.stubEnv("HTTPS_PROXY", proxy.origin);
+    const client = connect(`https://localhost:${typeof address === "object" ? address?.port : 0}/api/v1`, {
+      retry: quick,
+    });
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({
+      message: expect.stringMatching(
+        /proxy .*\(HTTPS_PROXY\): the issuer of the server's certificate is not known.*nothing was sent, 1 attempt .*NODE_EXTRA_CA_CERTS/,
+      ),
+    });
+    await sleep(300);
+    expect(proxy.requests).toHaveLength(1);
+  });
+
+  it.each([
+    "at once",
+    "after CONNECT",
+  ])("that closes %s fails 200 calls at the same time, with as many connections", async (when) => {
+    const proxy = await listenRaw((socket) => {
+      if (when === "at once") socket.destroy();
+      else socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\n\r\n"));
+    });
+    vi.stubEnv("HTTPS_PROXY", proxy.origin);
+    const client = connect("https://inventory.test/api/v1", {
+      retry: false,
+      rateLimit: false,
+      tokenStore: {
+        get: async () => ({ accessToken: "t", expiresAt: Date.now() + 60_000 }),
+        set: async () => {},
+        delete: async () => {},
+      },
+    });
+    const receipt = { itemID: "X", units: 1, wid: 3, reasonCode: 1 };
+    const failures = await Promise.all(Array.from({ length: 200 }, () => failureOf(client.inventory.receive(receipt))));
+    for (const error of failures)
+      expect(error).toMatchObject({ name: "ConnectionError", message: expect.stringMatching(/nothing was sent/) });
+    const connections = proxy.sockets.length;
+    expect(connections).toBeLessThanOrEqual(200);
+    await sleep(300);
+    expect(proxy.sockets).toHaveLength(connections);
   });
 });
 

@@ -1,0 +1,56 @@
+import type { Socket } from "node:net";
+
+/** All informational statuses but 101, which ends HTTP. */
+const INTERIM = /^HTTP\/1\.1 1(?!01)\d\d/;
+const EXAMPLE = "HTTP/1.1 100";
+const END_OF_HEAD = "\r\n\r\n";
+const LONGEST_HEAD = 16_384;
+
+/**
+ * Makes a connection skip interim responses that were not asked for, as RFC 9110, section 15.2, demands: undici closes the
+ * connection at a `100 Continue`. undici sends one request after the other on a connection, so a response begins with the
+ * first byte that is read after something was written.
+ */
+export function skipInterim(socket: Socket): Socket {
+  const read = socket.read.bind(socket);
+  const write: (...args: never[]) => boolean = socket.write;
+  let isAtStart = false;
+  let held: Buffer = Buffer.alloc(0);
+  return Object.assign(socket, {
+    write(...args: never[]) {
+      isAtStart = true;
+      return write.apply(socket, args);
+    },
+    read(size?: number): unknown {
+      for (;;) {
+        const chunk: unknown = read(size);
+        if (!isAtStart || !Buffer.isBuffer(chunk)) return chunk;
+        held = afterInterim(held.length > 0 ? Buffer.concat([held, chunk]) : chunk);
+        if (mayBeInterim(held) && held.length < LONGEST_HEAD) continue;
+        isAtStart = false;
+        const rest = held;
+        held = Buffer.alloc(0);
+        return rest;
+      }
+    },
+  });
+}
+
+/** What follows the complete interim responses at the beginning. */
+function afterInterim(bytes: Buffer): Buffer {
+  let rest = bytes;
+  while (INTERIM.test(startOf(rest))) {
+    const end = rest.indexOf(END_OF_HEAD);
+    if (end < 0) break;
+    rest = rest.subarray(end + END_OF_HEAD.length);
+  }
+  return rest;
+}
+
+/** Whether the bytes are the beginning of an interim response, as far as they go. */
+function mayBeInterim(bytes: Buffer): boolean {
+  const start = startOf(bytes);
+  return INTERIM.test(start + EXAMPLE.slice(start.length));
+}
+
+const startOf = (bytes: Buffer) => bytes.toString("latin1", 0, EXAMPLE.length);

@@ -1,0 +1,37 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type ClientOptions, ConfigurationError, InventoryClient } from "../../src/index.js";
+
+afterEach(() => vi.unstubAllGlobals());
+
+function clientOn(versions: Record<string, string>, options: ClientOptions = {}): InventoryClient {
+  const stub = { value: { node: "20.19.0", ...versions } };
+  vi.stubGlobal("process", Object.create(process, { versions: stub }));
+  return new InventoryClient({
+    baseUrl: "https://inventory.test/api/v1",
+    clientId: "scanner",
+    clientSecret: "canary-secret-0123456789",
+    ...options,
+  });
+}
+
+describe("a client", () => {
+  it.each(["20.19.0", "22.0.0", "24.1.0", "26.0.0"])("can be created on Node.js %s", (node) => {
+    expect(clientOn({ node })).toBeInstanceOf(InventoryClient);
+  });
+
+  it.each(["16.20.2", "18.20.4", "20.9.0", "20.18.3"])("is a ConfigurationError on Node.js %s", (node) => {
+    expect(() => clientOn({ node })).toThrow(ConfigurationError);
+    expect(() => clientOn({ node })).toThrow(new RegExp(`needs Node\\.js 20\\.19 or later.* this is ${node}`));
+  });
+
+  it("needs the fetch option on Bun, which has no dispatcher to send with", () => {
+    const bun = { node: "22.6.0", bun: "1.2.0" };
+    expect(() => clientOn(bun)).toThrow(ConfigurationError);
+    expect(() => clientOn(bun)).toThrow(/Bun 1\.2\.0.*fetch: globalThis\.fetch/);
+    expect(clientOn(bun, { fetch: globalThis.fetch })).toBeInstanceOf(InventoryClient);
+  });
+
+  it("can be created on Deno, whatever Node.js it says it is", () => {
+    expect(clientOn({ node: "18.0.0", deno: "2.1.0" })).toBeInstanceOf(InventoryClient);
+  });
+});
