@@ -122,7 +122,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await pool.query(`CREATE TABLE ${table("items")} (id serial PRIMARY KEY, name text)`);
     await pool.query(`INSERT INTO ${table("items")} (name) VALUES ('precious')`);
     await expect(newSink().open()).rejects.toThrow(ConfigurationError);
-    await expect(newSink().open()).rejects.toThrow('the table "items" was not made for a mirror');
+    await expect(newSink().open()).rejects.toThrow('the table "items" was not created by a mirror');
     expect(await rows(`SELECT name FROM ${table("items")}`)).toEqual([{ name: "precious" }]);
     expect(await rows(`SELECT to_regclass('${table("lots")}') AS lots`)).toEqual([{ lots: null }]);
   });
@@ -133,7 +133,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await sink.commit({ ...firstBatch, upsert: [lot(1)] });
     await sink.close();
     await pool.query(`DROP TABLE ${table("lots")}`);
-    await expect(sink.open()).rejects.toThrow('the table "lots" is gone');
+    await expect(sink.open()).rejects.toThrow('the table "lots" is missing');
     await pool.query(`DROP TABLE ${table("stocklot_state")}`);
     expect(await sink.open()).toBeUndefined();
   });

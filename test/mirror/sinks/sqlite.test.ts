@@ -116,7 +116,7 @@ function describeDriver(driver: "node" | "package"): void {
       database.exec("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO items VALUES (1, 'precious')");
       await expect(newSink().open()).rejects.toThrow(ConfigurationError);
       await expect(newSink().open()).rejects.toThrow(
-        'the table "items" was not made for a mirror: it has no column "extra"',
+        'the table "items" was not created by a mirror: it has no column "extra"',
       );
       expect(rows("SELECT * FROM items")).toEqual([{ id: 1, name: "precious" }]);
       expect(rows("SELECT count(*) AS count FROM sqlite_schema WHERE name LIKE 'st%'")).toEqual([{ count: 0 }]);
@@ -128,7 +128,7 @@ function describeDriver(driver: "node" | "package"): void {
       await sink.commit({ resource: "lots", upsert: [lot(1)], remove: [], previousState: undefined, state: "1" });
       await sink.close();
       database.exec("DROP TABLE lots");
-      await expect(sink.open()).rejects.toThrow('the table "lots" is gone');
+      await expect(sink.open()).rejects.toThrow('the table "lots" is missing');
       database.exec("DROP TABLE stocklot_state");
       expect(await sink.open()).toBeUndefined();
       await sink.close();
