@@ -14,7 +14,7 @@ afterAll(() => postgres?.close());
 
 describe.skipIf(!postgres)("postgresSink", () => {
   const connectionString = postgres?.url ?? "";
-  /** Also where others test on the same server. A name that has to be quoteName. */
+  /** Also where others test on the same server. A name that has to be quoted. */
   const newSchema = () => `stocklot "test" ${process.pid} ${++schemas}`;
 
   describeSink("as every sink", () => ({ kind: "postgres", connectionString, schema: newSchema() }));
@@ -45,7 +45,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await pool.end();
   });
 
-  it("begins anew where somebody has deleted the state", async () => {
+  it("starts a new copy if somebody has deleted the state", async () => {
     const sink = newSink();
     await sink.open();
     await sink.commit({ ...firstBatch, upsert: [lot(1)] });
@@ -118,7 +118,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await client.end();
   });
 
-  it("leaves a table alone that no mirror made", async () => {
+  it("leaves a table alone that no mirror created", async () => {
     await pool.query(`CREATE TABLE ${table("items")} (id serial PRIMARY KEY, name text)`);
     await pool.query(`INSERT INTO ${table("items")} (name) VALUES ('precious')`);
     await expect(newSink().open()).rejects.toThrow(ConfigurationError);
