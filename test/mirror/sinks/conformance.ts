@@ -175,7 +175,7 @@ export function describeSink(name: string, newCopy: () => SinkSpec): void {
       expect(await allKeys(sink, "lots")).toEqual([1]);
     });
 
-    it("refuses a batch that follows a state where none was saved", async () => {
+    it("refuses a batch that follows a state if none was saved", async () => {
       const sink = await openSink();
       const refused = commit(sink, { upsert: [lot(2)], previousState: "1", state: "2" });
       await expect(refused).rejects.toThrow("another mirror");

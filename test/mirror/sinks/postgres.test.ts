@@ -153,7 +153,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     expect(await sink.read("stockLevels", [1])).toMatchObject([{ partNo: 1, inStock: 7.5, grade: "A", packed: null }]);
   });
 
-  it("keeps what somebody added, and needs no right to make tables where they are", async () => {
+  it("keeps what others have added, and needs no right to create tables that exist", async () => {
     await newSink().open();
     await pool.query(`ALTER TABLE ${table("lots")} ADD COLUMN checked text DEFAULT 'not yet'`);
     const user = `stocklot_user_${process.pid}`;
@@ -177,7 +177,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     expect(await Promise.all(sinks.map((sink) => sink.open()))).toEqual([undefined, undefined, undefined, undefined]);
   });
 
-  it("waits for the commit of a process that was killed, which the server goes on with", async () => {
+  it("waits for the commit of a killed process, which the server completes", async () => {
     const sink = newSink();
     await sink.open();
     await sink.commit({ ...firstBatch, upsert: [] });
@@ -206,7 +206,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await other.end();
   });
 
-  it("goes on after the server has cut it off", async () => {
+  it("continues after the server has closed its connection", async () => {
     const sink = newSink();
     await sink.open();
     await pool.query(

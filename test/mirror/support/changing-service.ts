@@ -45,7 +45,7 @@ const HONEST: ServiceBehaviour = {
 export class ChangingService {
   /** Called before each page is cut, with the path and query of the request. */
   beforePage: (path: string) => void = () => {};
-  /** Cuts each page of lots from another order, as a database may where records are equal in what it sorts by. */
+  /** Cuts each page of lots from another order, as a database may if records are equal in what it sorts by. */
   shuffles = false;
   /** Paths and queries of the requested pages. */
   readonly requests: string[] = [];

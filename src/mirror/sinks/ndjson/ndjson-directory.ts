@@ -63,12 +63,12 @@ export class NdjsonDirectory {
     await mkdir(directory, { recursive: true });
     for (let attempt = 1; attempt <= MAX_LOAD_ATTEMPTS; attempt += 1) {
       await removeTemporaryFiles(directory);
-      const copy = new NdjsonDirectory(directory, minJournalBytes);
-      await copy.#createIfMissing();
-      await copy.#load();
-      await copy.compact();
+      const loaded = new NdjsonDirectory(directory, minJournalBytes);
+      await loaded.#createIfMissing();
+      await loaded.#load();
+      await loaded.compact();
       // The files must belong to the journal, and nothing can be appended to an incomplete line.
-      if (!copy.#endsIncomplete && copy.isCurrent()) return copy;
+      if (!loaded.#endsIncomplete && loaded.isCurrent()) return loaded;
     }
     throw otherMirrorError(directory);
   }
@@ -175,7 +175,7 @@ export class NdjsonDirectory {
 
   #refreshStamps(): void {
     this.#journalStamp = stampOf(this.#journal);
-    const looks = RESOURCES.map((resource) => stampOf(join(this.#directory, fileOf(resource))));
-    this.#fileBytes = looks.reduce((sum, look) => sum + (look?.bytes ?? 0n), 0n);
+    const stamps = RESOURCES.map((resource) => stampOf(join(this.#directory, fileOf(resource))));
+    this.#fileBytes = stamps.reduce((sum, stamp) => sum + (stamp?.bytes ?? 0n), 0n);
   }
 }
