@@ -1,5 +1,5 @@
 /**
- * Rows a second that each sink of a mirror writes and reads.
+ * Rows per second that each sink of a mirror writes and reads.
  *
  * tsx bench/mirror-sinks.ts [lots]    200 000 lots unless it says otherwise; PostgreSQL where it is installed
  */
@@ -15,7 +15,7 @@ import { lot } from "./records.js";
 import { tableOf } from "./table.js";
 
 const LOTS = Number(process.argv[2] ?? 200_000);
-/** As many as a page of the service has, and as many as a mirror that collects pages may give. */
+/** The size of a page of the service, and ten times that. */
 const BATCHES = [250, 2_500];
 
 const folder = await mkdtemp(join(tmpdir(), "stocklot-sinks-"));

@@ -1,5 +1,5 @@
 /**
- * Copies every lot to an NDJSON file: one JSON object a line.
+ * Copies every lot to an NDJSON file: one JSON object per line.
  *
  *     npx tsx examples/mirror-lots-to-ndjson.ts [file]
  */
@@ -24,7 +24,7 @@ bar.end();
 console.log(`Wrote ${number(count)} lots to ${file}`);
 await client.close();
 
-/** Writes beside the file and renames at the end, so that nobody ever sees half a copy. Gives the number of lines. */
+/** Writes another file and renames it at the end, so that nobody ever sees half a copy. Returns the number of lines. */
 async function writeLines(lots: Paginator<Lot>, file: string): Promise<number> {
   const partial = `${file}.partial`;
   let count = 0;
@@ -38,7 +38,7 @@ async function writeLines(lots: Paginator<Lot>, file: string): Promise<number> {
 
   await mkdir(dirname(file), { recursive: true });
   try {
-    // The pipeline takes the next page only when the disk has kept up; `flush` has the data on it before the rename.
+    // The pipeline reads the next page only when the disk is ready; `flush` writes the data to the disk before the rename.
     await pipeline(pagesAsText, createWriteStream(partial, { flush: true }));
     await rename(partial, file);
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Keeps items, lots and stock levels in a PostgreSQL database, every minute until it is interrupted (Ctrl-C). What it was
- * doing then goes on at the next start.
+ * Mirrors items, lots and stock levels into a PostgreSQL database, every minute until it is interrupted (Ctrl-C). The next
+ * start continues an interrupted run.
  *
  *     DATABASE_URL=postgres://… npx tsx examples/mirror-postgres.ts [seconds between two runs]
  */
@@ -11,7 +11,7 @@ import { mirrorBar, printReport } from "./mirror-report.js";
 
 const connectionString = process.env.DATABASE_URL;
 if (!connectionString) {
-  console.error("DATABASE_URL names the database, for example postgres://user:password@localhost/stock");
+  console.error("DATABASE_URL is required, for example postgres://user:password@localhost/stock");
   process.exit(2);
 }
 const [seconds = "60"] = process.argv.slice(2);
@@ -33,7 +33,7 @@ await mirror.watch({
   },
   onError: (error) => {
     bar.end();
-    console.error("failed, will try again:", error instanceof Error ? error.message : error);
+    console.error("failed, retrying:", error instanceof Error ? error.message : error);
     bar = mirrorBar();
   },
 });

@@ -1,10 +1,10 @@
-/** What the two mirrors print: a bar for each resource, and a table of what a run did. */
+/** The output of the mirror examples: a bar per resource, and a table with the report of a run. */
 import type { MirrorProgress, MirrorReport } from "stocklot/mirror";
 import { number, type ProgressBar, printTable, progressBar } from "./terminal.js";
 
 const LABELS = { items: "items       ", lots: "lots        ", stockLevels: "stock levels" };
 
-/** A bar for each reading of a resource, one below the other. */
+/** A bar for each scan of a resource, one below the other. */
 export function mirrorBar(): { update(progress: MirrorProgress): void; end(): void } {
   let bar: ProgressBar | undefined;
   let now = "";

@@ -1,5 +1,5 @@
 /**
- * Keeps items, lots and stock levels in an SQLite database: the first run reads everything, later ones what has changed.
+ * Mirrors items, lots and stock levels into an SQLite database: the first run reads everything, later runs what has changed.
  *
  *     npx tsx examples/mirror-sqlite.ts [file.db]
  */
@@ -14,7 +14,7 @@ const { service, sandbox } = connect({ items: 400, lots: 10_000 });
 const [given] = process.argv.slice(2);
 const path = given ?? outFile("stock.db");
 await mkdir(dirname(path), { recursive: true });
-// A sandbox is new each time, so its copy begins anew.
+// Each sandbox is new, so its copy is new too.
 if (sandbox && !given) for (const end of ["", "-wal", "-shm"]) await rm(path + end, { force: true });
 
 const client = new InventoryClient(service);
@@ -33,10 +33,10 @@ const { requests, durationMs } = await mirror.estimate();
 console.log(`The next run takes about ${requests} requests and ${Math.ceil(durationMs / 1000)} s.`);
 await run();
 if (sandbox) {
-  // Somebody has to change something between two runs.
+  // Changes between the two runs.
   const [item] = await client.items.list().toArray({ limit: 1 });
   const [lot] = await client.inventory.listLots().toArray({ limit: 1 });
-  if (!item || !lot) throw new Error("the sandbox came without items");
+  if (!item || !lot) throw new Error("the sandbox has no items");
   await client.items.update(item.shortID, { putUp: "Box of 100" });
   await client.inventory.receive({ itemID: lot.shortID, units: 5, wid: lot.wID, reasonCode: 1 });
   console.log("(changed one item, received one lot)");

@@ -10,10 +10,10 @@ import { collectGarbage } from "../measure.js";
 import type { Section } from "../results.js";
 
 const MIB = 1_024 * 1_024;
-/** Looked at so often on the way. */
+/** Memory samples per run. */
 const SAMPLES = 20;
 
-/** A mirror of the sandbox's lots in SQLite: the first reading, and a full pass that finds nothing new. */
+/** A mirror of the sandbox's lots in SQLite: the first scan, and a full pass that finds nothing new. */
 export async function mirror(quick: boolean): Promise<Section> {
   const lots = quick ? 100_000 : 1_000_000;
   const sandbox = fork(fileURLToPath(new URL("../sandbox-process.ts", import.meta.url)), [String(lots)]);

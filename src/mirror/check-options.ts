@@ -18,5 +18,5 @@ export function checkMethodOptions(method: string, schema: LazySchema<z.ZodType>
   checkInput(method, schema, options, pathOf(options));
 }
 
-/** An option is named by its own name; only what is no object at all is called `options`. */
+/** An option has its own name in messages. If there is no object, the message names the argument. */
 const pathOf = (options: unknown): Issue["path"] => (isObject(options) ? [] : ["options"]);

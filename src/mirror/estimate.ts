@@ -11,11 +11,11 @@ export interface MirrorResourceEstimate extends Estimate {
 
 /** What the next run is likely to take. */
 export interface MirrorEstimate extends Estimate {
-  /** The same for each resource, and how it will be read. */
+  /** The same per resource, and how it will be read. */
   resources: Partial<Record<MirrorResource, MirrorResourceEstimate>>;
 }
 
-/** What the next run is likely to take for one resource, and what decides how long that lasts. */
+/** The same, with the figures that the duration follows from. */
 export interface ResourceForecast extends Forecast {
   reading: MirrorReading;
 }
@@ -35,7 +35,7 @@ export function estimateOfRun(forecasts: ReadonlyMap<MirrorResource, ResourceFor
   for (const [resource, forecast] of forecasts) {
     resources[resource] = { ...estimateOf(forecast), reading: forecast.reading };
   }
-  // What the limiter allowed when the last resource was asked for is the latest that is known.
+  // The state of the limiter at the last of these requests.
   const allowance = all.at(-1)?.allowance ?? NO_LIMIT;
   return { ...estimateOf({ ...run, allowance }), resources };
 }

@@ -1,9 +1,9 @@
 /**
- * A copy of items, lots and stock levels in a database of your own, kept right.
+ * A local copy of items, lots and stock levels that stays in sync.
  *
  * @module stocklot/mirror
  */
-// What is not listed here is private: how a run goes, how rows are made, drivers, and the format of the state.
+// Everything else is private: the steps of a run, rows, drivers, and the format of the saved state.
 export type { MirrorEstimate, MirrorResourceEstimate } from "./estimate.js";
 export type { FieldChange, MirrorEvent, MirrorEventOf } from "./events.js";
 export { createMirror, type Mirror } from "./mirror.js";

@@ -10,38 +10,36 @@ import { type MirrorResource, RESOURCES } from "./tables.js";
 
 /** Options of {@link createMirror}. */
 export interface MirrorOptions {
-  /** The client that reads. It stays the caller's: the mirror does not close it. */
+  /** The client that sends the requests. The mirror does not close it. */
   client: InventoryClient;
-  /** Where the copy is kept: `sqliteSink`, `postgresSink`, `ndjsonSink`, or the caller's own. */
+  /** Where the copy is stored: `sqliteSink`, `postgresSink`, `ndjsonSink`, or your own {@link MirrorSink}. */
   sink: MirrorSink;
   /**
-   * What is mirrored: items are read first, then lots, then stock levels. Lots show the description of their item; if that is to be followed at once,
-   * mirror items too.
+   * What is mirrored, always in the order items, lots, stock levels. Lots show the description of their item: mirror items too
+   * if lots must follow its changes at once.
    * @default ["items", "lots", "stockLevels"]
    */
   resources?: readonly MirrorResource[] | undefined;
   /**
-   * Told what happened to each record, after the copy has it, one after the other; a promise is waited for. After a crash
-   * the last few may be told again, none is left out. An error that it throws ends the run, and what it was told then is
-   * told again by the next.
+   * Called with each change of a record after the copy has it, one at a time; a promise is awaited. No event is lost; after
+   * a crash, or after an error of this function, the events of the last page are emitted again. An error ends the run.
    * @default none
    */
   onEvent?: ((event: MirrorEvent) => unknown) | undefined;
   /**
-   * How long the copy goes without a full pass, in ms. A run makes one also when it notices that records are gone, and each
-   * time for a list that ignores `modifiedSince`. `Infinity` for none but those.
+   * Time between two full passes, in ms. A run also makes one if it notices that records were removed, and always for a list
+   * that ignores `modifiedSince`. `Infinity` for no others.
    * @default 86_400_000, a day
    */
   fullPassEveryMs?: number | undefined;
   /**
-   * How far an increment reaches back before the beginning of the reading before it, in ms of the service's clock: for
-   * clocks within the service that differ, and changes that show later than they are expectedInIncrement. Records that come again are
-   * compared and left alone.
+   * How far an increment reaches back before the start of the last scan, in ms of the service's clock: for clocks within the
+   * service that differ, and for changes that show later than their date. Records that have not changed are left alone.
    * @default 60_000
    */
   overlapMs?: number | undefined;
   /**
-   * Pages read side by side.
+   * Pages read in parallel.
    * @default 2
    */
   concurrency?: number | undefined;
@@ -50,17 +48,17 @@ export interface MirrorOptions {
 /** Options of a run. */
 export interface RunOptions {
   /**
-   * Ends the run, which then rejects with the signal's reason. What is in the copy stays, and the next run goes on.
+   * Ends the run, which then rejects with the signal's reason. The copy stays as it is, and the next run continues.
    * @default none
    */
   signal?: AbortSignal | undefined;
   /**
-   * Called after each page that was saved; a promise is waited for. An error ends the run.
+   * Called after each page that was saved; a promise is awaited. An error ends the run.
    * @default none
    */
   onProgress?: ((progress: MirrorProgress) => unknown) | undefined;
   /**
-   * Reads everything, finds what the service no longer has, and finds out anew which lists honour `modifiedSince`.
+   * Reads everything, removes what the service has removed, and checks again which lists honour `modifiedSince`.
    * @default false
    */
   full?: boolean | undefined;
@@ -71,25 +69,25 @@ export type EstimateOptions = Pick<RunOptions, "signal" | "full">;
 
 /** Options of a watch. */
 export interface WatchOptions {
-  /** From the beginning of a run to that of the next, in ms. A run that takes longer is followed by the next at once. */
+  /** Time from the start of a run to the start of the next, in ms. After a run that takes longer the next starts at once. */
   everyMs: number;
   /**
-   * Ends the watch; the run that is under way is interrupted.
+   * Ends the watch, and interrupts the current run.
    * @default none
    */
   signal?: AbortSignal | undefined;
   /**
-   * Called after each page that was saved; a promise is waited for.
+   * Called after each page that was saved; a promise is awaited. An error is handled like that of a run.
    * @default none
    */
   onProgress?: ((progress: MirrorProgress) => unknown) | undefined;
   /**
-   * Called after each run; a promise is waited for. An error that it throws is handled like that of a run.
+   * Called after each run; a promise is awaited. An error is handled like that of a run.
    * @default none
    */
   onReport?: ((report: MirrorReport) => unknown) | undefined;
   /**
-   * Called when a run fails; the watch goes on. Without it, or when it throws, the watch rejects.
+   * Called with the error of a failed run; the watch continues. Without it, or if it throws, the watch rejects.
    * @default none
    */
   onError?: ((error: unknown) => unknown) | undefined;

@@ -2,10 +2,10 @@ import type { PagingProgress } from "../paging/page.js";
 import type { MirrorResource } from "./tables.js";
 
 /**
- * How a resource is read:
- * - `first`: all of it, into a new copy; goes on where an interrupted run stopped.
- * - `full`: all of it, which also finds what the service no longer has.
- * - `increment`: what was modified since the last reading began.
+ * How a list is read:
+ * - `first`: all of it, into a new copy. Resumes where an interrupted run stopped.
+ * - `full`: all of it, which also finds what the service has removed.
+ * - `increment`: what was modified since the last scan began.
  */
 export type MirrorReading = "first" | "full" | "increment";
 
@@ -15,17 +15,17 @@ export interface MirrorCounts {
   records: number;
   /** Records that the copy did not have. */
   added: number;
-  /** Records that the copy had otherwise. */
+  /** Records that differed from the copy. */
   changed: number;
   /** Records that the service no longer has. */
   removed: number;
   /** Pages read. */
   pages: number;
-  /** Requests made, repeated ones included; without those for tokens. */
+  /** Requests sent, retries included, token requests excluded. */
   requests: number;
-  /** Records that came again in the overlap of two pages, and were dropped. */
+  /** Records that came twice because two pages overlap, and were dropped. */
   duplicates: number;
-  /** How often records had moved between two pages, so that pages in between were read. */
+  /** How often records had moved between two pages, so that pages were read to close the gap. */
   gapsRepaired: number;
   /** Time taken, in ms. */
   durationMs: number;
@@ -33,46 +33,46 @@ export interface MirrorCounts {
 
 /** What a run did for one resource. */
 export interface MirrorResourceReport extends MirrorCounts {
-  /** The readings, in their order. An increment that showed that records are gone is followed by a full one. */
+  /** How the list was read, in order. An increment that shows that records were removed is followed by a full pass. */
   readings: MirrorReading[];
-  /** Records that the copy has now. */
+  /** Records in the copy after the run. */
   inCopy: number;
   /**
-   * Records that the copy has more than the service counts: removed there, and to be found by the next full pass. `null`
-   * where it was not asked.
+   * Records that the copy has in excess of the service's count: they were removed there, and the next full pass finds them.
+   * `null` if the count was not requested.
    */
   surplus: number | null;
   /**
-   * Records that the service counts more than the copy has, after a reading that should have shown them all: its list does
-   * not keep its order between two pages, or it miscounts. Nothing is taken for removed by such a reading. `null` where it
-   * was not asked.
+   * Records that the copy lacks by the service's count, after a scan that should have listed all: the list does not keep its
+   * order between two pages, or the count is wrong. Such a scan removes nothing. `null` if the count was not requested.
    */
   missing: number | null;
   /**
-   * True if the copy is known to differ, and a full pass out of turn would cost too much (such passes take a tenth of the
-   * time at most, where one takes more than a minute) or did not show all, see `missing`. The next full pass, or `run({ full: true })`, puts it right.
+   * True if the copy may differ, and a full pass would cost too much now (passes out of turn that take more than a minute use
+   * at most a tenth of the time) or did not list all records, see `missing`. The next full pass, or `run({ full: true })`,
+   * corrects it.
    */
   awaitsFullPass: boolean;
-  /** Whether the list honours `modifiedSince`, so that increments can be read; `null` while it could not be found out. */
+  /** Whether the list honours `modifiedSince`, so that increments can be read; `null` while that is unknown. */
   honoursModifiedSince: boolean | null;
 }
 
 /** What a run did. */
 export interface MirrorReport extends MirrorCounts {
-  /** `full` if any resource was read completely, the first reading included. */
+  /** `full` if any list was read completely, the first scan included. */
   kind: "full" | "increment";
-  /** The same for each resource that was read. */
+  /** The same per resource. */
   resources: Partial<Record<MirrorResource, MirrorResourceReport>>;
   /**
-   * The share of the client's rate limit that the run used, 0 to 1: its requests by those that the limit allows in the time
-   * that it took, or in one interval if it took less. 0 without a limit.
+   * The share of the client's rate limit that the run used, 0 to 1: its requests divided by those that the limit allows in
+   * `durationMs`, or in one interval if the run took less. 0 without a limit.
    */
   quotaUsed: number;
 }
 
-/** How far a run has come; told after each page that was saved. */
+/** The progress of a run, reported after each page that was saved. */
 export interface MirrorProgress extends PagingProgress {
-  /** What is being read. */
+  /** The resource that is being read. */
   resource: MirrorResource;
   /** How it is being read. */
   reading: MirrorReading;
@@ -98,7 +98,7 @@ export function reportOf(
     duplicates: sum("duplicates"),
     gapsRepaired: sum("gapsRepaired"),
     durationMs,
-    // The requests of the first moment may be one window's, those of the last another's.
+    // A run that is shorter than an interval uses at least one.
     quotaUsed: Math.min(1, requests / (limit * Math.max(1, durationMs / intervalMs))),
     resources,
   };

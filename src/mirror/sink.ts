@@ -1,33 +1,33 @@
 import type { MirrorRecord, MirrorResource } from "./tables.js";
 
-/** What is written together: all of it, or nothing. */
+/** What one commit writes: all of it, or nothing. */
 export interface MirrorBatch {
-  /** Which records these are. */
+  /** The resource that the records belong to. */
   resource: MirrorResource;
-  /** Records to be kept, each once; one with a key that the copy has replaces the one there. */
+  /** Records to insert, or to replace by key. Each key occurs once. */
   upsert: readonly MirrorRecord[];
-  /** Keys of records to be dropped. One that the copy does not have is passed over. */
+  /** Keys of records to delete. Keys that the copy does not have are ignored. */
   remove: readonly number[];
-  /** What was saved last, `undefined` for a new copy. Where something else is found, another mirror writes to the copy. */
+  /** The state that was saved last, `undefined` for a new copy. If the sink has another one, another mirror writes to the copy. */
   previousState: string | undefined;
-  /** To be saved in the same transaction: how far the mirror has come. */
+  /** The progress of the mirror, saved in the same transaction. */
   state: string;
 }
 
 /**
- * Where a copy is kept. Records are told apart by `recNo` (lots) and `partNo` (items, stock levels).
+ * Stores a copy. Records are identified by `recNo` (lots) and `partNo` (items, stock levels).
  *
- * A mirror opens it at the beginning of each run and closes it at the end, also after an error. In between it calls one
- * method at a time and waits for it.
+ * A mirror opens the sink at the beginning of each run and closes it at the end, also after an error. In between it calls one
+ * method at a time.
  */
 export interface MirrorSink {
-  /** Makes the copy ready, a new one where there is none, and gives the state that the last commit saved. */
+  /** Opens the copy, creates one if there is none, and returns the state that the last commit saved. */
   open(): Promise<string | undefined>;
-  /** The keys that the copy has, in batches, in any order. Nothing is written meanwhile. */
+  /** All keys of the copy, in batches, in any order. The mirror writes nothing meanwhile. */
   keys(resource: MirrorResource): AsyncIterable<readonly number[]>;
   /**
-   * The records that the copy has for these keys, in any order. Each as it was given, except that a documented field that
-   * it lacked is `null`.
+   * The records with these keys, in any order. Each as it was committed, except that a documented field that it lacked is
+   * `null`.
    */
   read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]>;
   /**
@@ -36,6 +36,6 @@ export interface MirrorSink {
    * @throws when the saved state is not `previousState`: two mirrors write to one copy. Nothing is written then.
    */
   commit(batch: MirrorBatch): Promise<void>;
-  /** Lets go of files and connections that the sink opened itself; a second time it does nothing. */
+  /** Closes files and connections that the sink opened itself. A second call does nothing. */
   close(): Promise<void>;
 }

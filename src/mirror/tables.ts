@@ -23,7 +23,7 @@ export const RESOURCES = ["items", "lots", "stockLevels"] as const satisfies rea
 /** A record of any resource. */
 export type MirrorRecord = MirrorRecords[MirrorResource];
 
-/** The type of a documented field. The field may be `null` besides: the service may document that, or leave the field out. */
+/** The type of a documented field. It may also be `null`: if the service documents that, or leaves the field out. */
 export type ColumnType = "integer" | "decimal" | "text" | "boolean";
 
 /** How a resource is stored. */

@@ -51,7 +51,7 @@ describe.each(Object.keys(SINKS))("a mirror in %s", (name) => {
       service.beforePage = () => {
         requests += 1;
         if (run % 2 === 0 && requests === 9) throw new Error("cut off");
-        service.pass(random(2_000));
+        service.advance(random(2_000));
         service.addLot();
         service.changeLot();
         if (random(3) === 0) service.removeLot();

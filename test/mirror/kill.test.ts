@@ -43,7 +43,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Mirrors into a file, and kills that so many ms after it began; `undefined` lets it end. Gives whether it was killed. */
+/** Runs a mirror in a process, and kills it after `killAfterMs`; `undefined` lets it end. Returns true if it was killed. */
 async function mirrorInto(path: string, service: ClientOptions, killAfterMs: number | undefined): Promise<boolean> {
   const { baseUrl = "", clientId = "", clientSecret = "" } = service;
   const child = spawn(process.execPath, [PROGRAM, baseUrl, path, clientId, clientSecret], {
@@ -60,7 +60,7 @@ async function mirrorInto(path: string, service: ClientOptions, killAfterMs: num
   return signal === "SIGKILL";
 }
 
-/** Holds every record of the copy against the service. */
+/** Compares every record of the copy with the service. */
 async function expectCopy(path: string, client: InventoryClient): Promise<void> {
   const sink = sqliteSink({ path });
   await sink.open();
@@ -78,7 +78,7 @@ async function expectCopy(path: string, client: InventoryClient): Promise<void> 
   await sink.close();
 }
 
-/** Fills copies until so many processes were killed on the way; what they are killed in the midst of is left to chance. */
+/** Fills copies until `kills` processes were killed at random moments. */
 async function fillCopies(name: string, kills: number, random: Random): Promise<void> {
   const sandbox = createSandbox({ items: ITEMS, lots: LOTS, rateLimit: false, latencyMs: [0, 4] });
   const server = await sandbox.listen({ port: 0 });
@@ -99,7 +99,7 @@ async function fillCopies(name: string, kills: number, random: Random): Promise<
       .filter(
         ({ path, query }) => path === "/Inventory" && query.pageSize !== "1" && query.modifiedSince === undefined,
       );
-    // Each process reads one page again, and has asked for some that it does not live to save.
+    // Each process reads one page again, and was killed before it could save some that it had requested.
     expect(pages.length).toBeLessThanOrEqual(PAGES + 8 * (leftBefore - left));
     await mirrorInto(path, service, undefined);
     await expectCopy(path, client);
@@ -108,7 +108,7 @@ async function fillCopies(name: string, kills: number, random: Random): Promise<
   await server.close();
 }
 
-it(`ends with a true copy when killed at ${KILLS} random points, and does not begin from the start`, {
+it(`ends with a correct copy when killed at ${KILLS} random points, and resumes each time`, {
   timeout: 400_000,
 }, async () => {
   await Promise.all([fillCopies("one", KILLS / 2, seededRandom(1)), fillCopies("other", KILLS / 2, seededRandom(2))]);

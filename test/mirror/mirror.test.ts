@@ -14,12 +14,12 @@ interface Setting extends Partial<ServiceBehaviour> {
   options?: Partial<MirrorOptions>;
 }
 
-/** A service with some records, an hour after they were made, and a mirror of it. */
+/** A service with some records that are an hour old, and a mirror of it. */
 function setUp({ items = 30, lots = 700, options = {}, ...behaviour }: Setting = {}) {
   const service = new ChangingService(seededRandom(3), behaviour);
   for (let left = items; left > 0; left -= 1) service.addItem();
   for (let left = lots; left > 0; left -= 1) service.addLot();
-  service.pass(HOUR_MS);
+  service.advance(HOUR_MS);
   const sink = new MemorySink();
   const events: MirrorEvent[] = [];
   const onEvent = (event: MirrorEvent) => void events.push(event);
@@ -32,12 +32,12 @@ function setUp({ items = 30, lots = 700, options = {}, ...behaviour }: Setting =
   return { service, sink, events, mirror, expectEqual };
 }
 
-/** The same, with a first run that was cut off when it had read half of the lots. */
+/** The same after a first run that was interrupted when it had read half of the lots. */
 async function setUpInterrupted(behaviour: Partial<ServiceBehaviour> = {}) {
   const set = setUp({ lots: 2_000, options: { concurrency: 1 }, ...behaviour });
   const { service, sink, mirror } = set;
-  service.beforePage = (asked) => {
-    if (asked.includes("/Inventory?") && sink.all("lots").size >= 1_000) throw new Error("cut off");
+  service.beforePage = (request) => {
+    if (request.includes("/Inventory?") && sink.all("lots").size >= 1_000) throw new Error("interrupted");
   };
   await expect(mirror.run()).rejects.toThrow();
   service.beforePage = () => {};
@@ -47,14 +47,14 @@ async function setUpInterrupted(behaviour: Partial<ServiceBehaviour> = {}) {
 const IGNORED = { modifiedSince: { items: "ignored", lots: "ignored", stockLevels: "ignored" } } as const;
 
 describe("the first run", () => {
-  it("copies everything, tells of each record, and reports", async () => {
+  it("copies everything, emits an event for each record, and reports", async () => {
     const { service, mirror, events, expectEqual } = setUp();
     const report = await mirror.run();
     expectEqual();
     expect(events.filter(({ type }) => type === "added")).toHaveLength(report.added);
     expect(report).toMatchObject({ kind: "full", changed: 0, removed: 0, gapsRepaired: 0, quotaUsed: 0 });
     expect(report.records).toBe(report.added);
-    expect(report.requests).toBe(service.asked.length);
+    expect(report.requests).toBe(service.requests.length);
     expect(report.resources.lots).toMatchObject({
       readings: ["first"],
       added: 700,
@@ -67,12 +67,14 @@ describe("the first run", () => {
     expect(report.resources.lots?.duplicates).toBeGreaterThan(0);
   });
 
-  it("copies only the resources that were asked for", async () => {
+  it("copies only the resources that were requested", async () => {
     const { service, mirror, sink } = setUp({ options: { resources: ["stockLevels"] } });
     const report = await mirror.run();
     expect(Object.keys(report.resources)).toEqual(["stockLevels"]);
     expect(sink.all("lots").size).toBe(0);
-    expect(new Set(service.asked.map((asked) => asked.split("?")[0]))).toEqual(new Set(["/Inventory/StockLevels"]));
+    expect(new Set(service.requests.map((request) => request.split("?")[0]))).toEqual(
+      new Set(["/Inventory/StockLevels"]),
+    );
   });
 
   it("lists discontinued items too", async () => {
@@ -84,12 +86,12 @@ describe("the first run", () => {
     );
   });
 
-  it("goes on where it was interrupted, again and again, without beginning from the start", async () => {
+  it("resumes after each of many interruptions, without starting again", async () => {
     const { service, mirror, expectEqual } = setUp({ lots: 5_000, options: { concurrency: 1 } });
     let left = 0;
     service.beforePage = () => {
       left -= 1;
-      if (left === 0) throw new Error("cut off");
+      if (left === 0) throw new Error("interrupted");
     };
     let interruptions = 0;
     for (;;) {
@@ -104,29 +106,31 @@ describe("the first run", () => {
     }
     expectEqual();
     expect(interruptions).toBeGreaterThan(3);
-    const pages = service.asked.filter((asked) => asked.startsWith("/Inventory?") && !asked.endsWith("pageSize=1"));
+    const pages = service.requests.filter(
+      (request) => request.startsWith("/Inventory?") && !request.endsWith("pageSize=1"),
+    );
     expect(pages.length, "22 pages, and three more for each interruption").toBeLessThanOrEqual(22 + 3 * interruptions);
   });
 
-  it("looks again at what it had read before it was interrupted", async () => {
+  it("reads again what it had read before an interruption", async () => {
     const { service, mirror, expectEqual } = await setUpInterrupted();
-    service.pass(HOUR_MS);
+    service.advance(HOUR_MS);
     for (let left = 50; left > 0; left -= 1) service.changeLot();
     const { resources } = await mirror.run();
     expectEqual();
     expect(resources.lots).toMatchObject({ readings: ["first", "increment"], awaitsFullPass: false });
   });
 
-  it("looks again at lots that it had read before it was interrupted, when the description of their item has changed", async () => {
+  it("reads lots again that it had read before an interruption, if the description of their item has changed", async () => {
     const { service, mirror, expectEqual } = await setUpInterrupted();
-    service.pass(HOUR_MS);
+    service.advance(HOUR_MS);
     service.describeItem();
     const { resources } = await mirror.run();
     expectEqual();
     expect(resources.lots?.readings).toEqual(["first", "increment", "full"]);
   });
 
-  it("tells that it could not, where the list ignores modifiedSince, and the next run does", async () => {
+  it("reports that it could not read again if the list ignores modifiedSince, and the next run does", async () => {
     for (const remove of [false, true]) {
       const { service, mirror, expectEqual } = await setUpInterrupted(IGNORED);
       for (let left = 30; left > 0; left -= 1) {
@@ -143,7 +147,7 @@ describe("the first run", () => {
     }
   });
 
-  it("takes rows that are there without a state for what they are: old", async () => {
+  it("treats rows without a state as old", async () => {
     const { service, sink, mirror, expectEqual } = setUp();
     await mirror.run();
     sink.forget();
@@ -154,7 +158,7 @@ describe("the first run", () => {
     expect((await mirror.run()).kind).toBe("increment");
   });
 
-  it("begins again where the place to go on from is no longer to be found", async () => {
+  it("starts again if the list cannot be resumed at the checkpoint", async () => {
     const { service, mirror, expectEqual } = await setUpInterrupted();
     for (let left = 1_500; left > 0; left -= 1) service.removeLot();
     await mirror.run();
@@ -164,18 +168,18 @@ describe("the first run", () => {
 });
 
 describe("an increment", () => {
-  it("reads little, and tells which fields changed", async () => {
+  it("reads little, and reports which fields changed", async () => {
     const { service, mirror, events, expectEqual } = setUp();
     await mirror.run();
-    service.pass(HOUR_MS);
+    service.advance(HOUR_MS);
     events.length = 0;
-    const asked = service.asked.length;
+    const request = service.requests.length;
     service.changeItem({ uOM: "KG" });
     const report = await mirror.run();
     expectEqual();
     expect(report).toMatchObject({ kind: "increment", added: 0, changed: 1, removed: 0, records: 1 });
     expect(report.requests).toBe(6);
-    expect(service.asked.length - asked).toBe(6);
+    expect(service.requests.length - request).toBe(6);
     expect(events).toHaveLength(1);
     expect(events[0]).toMatchObject({ type: "changed", resource: "items", record: { uOM: "KG" } });
     const changes = events[0]?.type === "changed" ? events[0].changes : [];
@@ -183,7 +187,7 @@ describe("an increment", () => {
     expect(changes).toContainEqual({ field: "uOM", before: "EA", after: "KG" });
   });
 
-  it("finds what changed in the second of its mark, and what shows late", async () => {
+  it("finds changes in the same second as its watermark, and changes that show late", async () => {
     const { service, mirror, expectEqual } = setUp({ resolutionMs: 1_000, latenessMs: 20_000 });
     await mirror.run();
     for (let round = 0; round < 20; round += 1) {
@@ -194,7 +198,7 @@ describe("an increment", () => {
     }
   });
 
-  it.each([-400, 0.1, 400])("goes by the service's clock, %d days from this one's", async (days) => {
+  it.each([-400, 0.1, 400])("is based on the service's clock, %d days from this machine's", async (days) => {
     const { service, mirror, expectEqual } = setUp({ startsAt: Date.now() + days * 24 * HOUR_MS });
     await mirror.run();
     service.changeLot();
@@ -203,8 +207,8 @@ describe("an increment", () => {
     expect(report.kind).toBe("increment");
   });
 
-  it("is not to be had where the service does not tell its time", async () => {
-    const { service, mirror, expectEqual } = setUp({ tellsTime: false });
+  it("is not possible if responses have no Date header", async () => {
+    const { service, mirror, expectEqual } = setUp({ hasDateHeader: false });
     await mirror.run();
     service.changeLot();
     expect((await mirror.run()).kind).toBe("full");
@@ -215,7 +219,7 @@ describe("an increment", () => {
     "ignored",
     "refused",
     "fails",
-  ] as const)("gives way to a full pass where modifiedSince is %s", async (lots) => {
+  ] as const)("is replaced by a full pass if modifiedSince is %s", async (lots) => {
     const { service, mirror, expectEqual } = setUp({
       modifiedSince: { items: "honoured", lots, stockLevels: "honoured" },
     });
@@ -229,20 +233,22 @@ describe("an increment", () => {
       expect(resources.lots?.honoursModifiedSince).toBe(lots === "fails" ? null : false);
       expect(resources.items?.readings).toEqual(["increment"]);
     }
-    const probes = service.asked.filter((asked) => asked.startsWith("/Inventory?") && asked.includes("modifiedSince="));
-    if (lots !== "fails") expect(probes, "found out once").toHaveLength(lots === "ignored" ? 1 : 1);
+    const probes = service.requests.filter(
+      (request) => request.startsWith("/Inventory?") && request.includes("modifiedSince="),
+    );
+    if (lots !== "fails") expect(probes, "probed once").toHaveLength(lots === "ignored" ? 1 : 1);
   });
 
-  it("gives way to a full pass when the service's clock is put back, or was wrong", async () => {
+  it("is followed by a full pass if the service's clock is set back, or was wrong", async () => {
     const { service, mirror, expectEqual } = setUp({ startsAt: Date.parse("2026-06-01T02:00:00Z") });
     await mirror.run();
-    service.pass(-2 * HOUR_MS);
-    service.pass(10 * 60_000);
+    service.advance(-2 * HOUR_MS);
+    service.advance(10 * 60_000);
     service.changeLot();
-    service.pass(20 * 60_000);
+    service.advance(20 * 60_000);
     expect((await mirror.run()).kind).toBe("full");
     expectEqual();
-    // An increment that missed something is not trusted again before one has shown that it misses nothing.
+    // Increments that missed a change are not used again until one has listed all changes.
     service.changeLot();
     expect((await mirror.run()).resources.lots).toMatchObject({ readings: ["full", "increment"] });
     service.changeLot();
@@ -250,24 +256,24 @@ describe("an increment", () => {
     expectEqual();
   });
 
-  it("is followed by a full pass when records turn up that have no new date", async () => {
+  it("is followed by a full pass if records appear without a new date", async () => {
     const { service, mirror, expectEqual } = setUp();
     service.hideLots((lot) => lot.wID === 2);
     await mirror.run();
-    service.pass(HOUR_MS);
+    service.advance(HOUR_MS);
     service.hideLots(() => false);
     const { resources } = await mirror.run();
     expectEqual();
     expect(resources.lots?.readings.slice(0, 3)).toEqual(["increment", "increment", "full"]);
   });
 
-  it("is given up where modifiedSince does not go by all changes", async () => {
+  it("is given up if modifiedSince does not list all changes", async () => {
     const { service, mirror, expectEqual } = setUp({
       modifiedSince: { items: "honoured", lots: "received", stockLevels: "honoured" },
     });
     await mirror.run();
     for (let round = 0; round < 2; round += 1) {
-      service.pass(HOUR_MS);
+      service.advance(HOUR_MS);
       service.changeLot();
       await mirror.run({ full: true });
       expectEqual();
@@ -281,30 +287,30 @@ describe("an increment", () => {
   it("reads all lots when the description of an item has changed, which they show", async () => {
     const { service, mirror, expectEqual } = setUp();
     await mirror.run();
-    service.pass(HOUR_MS);
+    service.advance(HOUR_MS);
     service.describeItem();
     const { resources } = await mirror.run();
     expectEqual();
     expect(resources.lots?.readings).toEqual(["increment", "full"]);
-    expect(resources.lots?.honoursModifiedSince, "lots are not blamed for it").toBe(true);
+    expect(resources.lots?.honoursModifiedSince, "the increment of lots was not at fault").toBe(true);
     expect((await mirror.run()).kind).toBe("increment");
   });
 });
 
-describe("what the service no longer has", () => {
-  it("is noticed by its number, and found by a full pass", async () => {
+describe("a record that the service has removed", () => {
+  it("is noticed by the count, and found by a full pass", async () => {
     const { service, mirror, events, expectEqual } = setUp();
     await mirror.run();
     events.length = 0;
     const before = service.records("lots");
     service.removeLot();
     service.addLot();
-    service.pass(HOUR_MS);
+    service.advance(HOUR_MS);
     const { resources } = await mirror.run();
     expectEqual();
     expect(resources.lots).toMatchObject({ readings: ["increment", "full"], added: 1, removed: 1, surplus: 0 });
-    const gone = [...before.values()].find(({ recNo }) => !service.records("lots").has(recNo));
-    expect(events).toContainEqual({ type: "removed", resource: "lots", record: gone });
+    const removed = [...before.values()].find(({ recNo }) => !service.records("lots").has(recNo));
+    expect(events).toContainEqual({ type: "removed", resource: "lots", record: removed });
   });
 
   it("is found by a full pass at an interval", async () => {
@@ -315,7 +321,7 @@ describe("what the service no longer has", () => {
     expect((await mirror.run()).resources.lots).toMatchObject({ readings: ["increment", "full"], removed: 1 });
   });
 
-  it("is not taken from lists that do not show all they count, which is told", async () => {
+  it("is not looked for in lists that show fewer records than they count, which is reported", async () => {
     const { service, mirror, sink, events } = setUp({ ...IGNORED, sorts: false });
     const reports = [await mirror.run()];
     service.shuffles = true;
@@ -334,15 +340,15 @@ describe("what the service no longer has", () => {
     late.expectEqual();
   });
 
-  it("is never taken from a pass that was interrupted", async () => {
+  it("is never concluded from an interrupted full pass", async () => {
     const { service, mirror, sink, events } = setUp({ lots: 3_000, ...IGNORED });
     await mirror.run();
     const pages = [1, 4, 9];
     for (const page of pages) {
       let seen = 0;
-      service.beforePage = (asked) => {
-        if (asked.startsWith("/Inventory?")) seen += 1;
-        if (seen > page) throw new Error("cut off");
+      service.beforePage = (request) => {
+        if (request.startsWith("/Inventory?")) seen += 1;
+        if (seen > page) throw new Error("interrupted");
       };
       await expect(mirror.run()).rejects.toThrow();
       expect(sink.all("lots").size).toBe(3_000);
@@ -350,7 +356,7 @@ describe("what the service no longer has", () => {
     expect(events.some(({ type }) => type === "removed")).toBe(false);
   });
 
-  it("takes a second pass to believe where a list comes empty, and is back as soon as the list is", async () => {
+  it("needs a second pass if a list comes empty, and returns with the list", async () => {
     const { service, mirror, sink, expectEqual } = setUp();
     await mirror.run();
     service.hideLots(() => true);
@@ -362,7 +368,7 @@ describe("what the service no longer has", () => {
     expectEqual();
   });
 
-  it("takes a second pass to believe where lists are not sorted by key", async () => {
+  it("needs a second pass if lists are not sorted by key", async () => {
     const { service, mirror, expectEqual } = setUp({ ...IGNORED, sorts: false });
     await mirror.run();
     service.removeLot();
@@ -373,7 +379,7 @@ describe("what the service no longer has", () => {
 });
 
 describe("events", () => {
-  it("hold the run up until they are dealt with, and come when the copy has the record", async () => {
+  it("are awaited, one at a time, and the copy has their record", async () => {
     let atOnce = 0;
     let most = 0;
     const { sink, mirror } = setUp({
@@ -394,8 +400,8 @@ describe("events", () => {
     expect(most).toBe(1);
   });
 
-  it("are told again when the listener fails, and none is left out", async () => {
-    const heard: number[] = [];
+  it("are emitted again when the listener fails, and none is lost", async () => {
+    const received: number[] = [];
     let left = 10;
     const { sink, mirror } = setUp({
       items: 0,
@@ -405,7 +411,7 @@ describe("events", () => {
         onEvent: ({ record }) => {
           if (left === 0) throw new Error("listener");
           left -= 1;
-          heard.push("recNo" in record ? record.recNo : 0);
+          received.push("recNo" in record ? record.recNo : 0);
         },
       },
     });
@@ -413,19 +419,19 @@ describe("events", () => {
     expect(sink.all("lots").size).toBe(250);
     left = 10_000;
     await mirror.run();
-    expect(new Set(heard).size).toBe(600);
-    expect(heard.length).toBe(610);
+    expect(new Set(received).size).toBe(600);
+    expect(received.length).toBe(610);
   });
 });
 
-it("an event of a field that came or went is told again after a failure", async () => {
+it("an event of a field that appeared or disappeared is emitted again after a failure", async () => {
   let fail = false;
-  const heard: MirrorEvent[] = [];
+  const received: MirrorEvent[] = [];
   const { service, mirror, expectEqual } = setUp({
     options: {
       onEvent: (event) => {
         if (fail) throw new Error("listener");
-        heard.push(event);
+        received.push(event);
       },
     },
   });
@@ -435,26 +441,31 @@ it("an event of a field that came or went is told again after a failure", async 
     fail = true;
     await expect(mirror.run()).rejects.toThrow("listener");
     fail = false;
-    heard.length = 0;
+    received.length = 0;
     await mirror.run();
-    expect(heard.filter(({ resource }) => resource === "items")).toHaveLength(1);
+    expect(received.filter(({ resource }) => resource === "items")).toHaveLength(1);
   }
   expectEqual();
 });
 
 describe("a run", () => {
-  it("tells how far it is after each page that was saved", async () => {
+  it("reports progress after each page that was saved", async () => {
     const { sink, mirror } = setUp();
-    const told: (MirrorProgress & { saved: number })[] = [];
-    await mirror.run({ onProgress: (progress) => told.push({ ...progress, saved: sink.all(progress.resource).size }) });
-    expect(told.map(({ resource, received, saved }) => [resource, received === saved])).toEqual(
-      told.map(({ resource }) => [resource, true]),
+    const progressReports: (MirrorProgress & { saved: number })[] = [];
+    await mirror.run({
+      onProgress: (progress) => progressReports.push({ ...progress, saved: sink.all(progress.resource).size }),
+    });
+    expect(progressReports.map(({ resource, received, saved }) => [resource, received === saved])).toEqual(
+      progressReports.map(({ resource }) => [resource, true]),
     );
-    expect(told.at(0)).toMatchObject({ resource: "items", reading: "first", received: 30, totalCount: 30 });
-    expect(told.filter(({ resource }) => resource === "lots").at(-1)).toMatchObject({ received: 700, totalCount: 700 });
+    expect(progressReports.at(0)).toMatchObject({ resource: "items", reading: "first", received: 30, totalCount: 30 });
+    expect(progressReports.filter(({ resource }) => resource === "lots").at(-1)).toMatchObject({
+      received: 700,
+      totalCount: 700,
+    });
   });
 
-  it("ends when its signal aborts, with the signal's reason, and the next goes on", async () => {
+  it("ends with the signal's reason when it aborts, and the next run continues", async () => {
     const { mirror, sink, expectEqual } = setUp({ lots: 2_000 });
     const controller = new AbortController();
     const reason = new Error("enough");
@@ -476,13 +487,13 @@ describe("a run", () => {
     await mirror.estimate();
     expect(sink.isOpen).toBe(false);
     service.beforePage = () => {
-      throw new Error("cut off");
+      throw new Error("interrupted");
     };
     await expect(mirror.run()).rejects.toThrow();
     expect(sink.isOpen).toBe(false);
   });
 
-  it("waits for a listener of its progress, and ends with its error", async () => {
+  it("awaits onProgress, and ends with its error", async () => {
     const { mirror } = setUp();
     const onProgress = async () => {
       await delay(1);
@@ -494,7 +505,7 @@ describe("a run", () => {
   it("reads items before lots, in whatever order they are named", async () => {
     const { service, mirror } = setUp({ options: { resources: ["lots", "items"] } });
     await mirror.run();
-    expect(service.asked.findIndex((asked) => asked.startsWith("/Item"))).toBe(0);
+    expect(service.requests.findIndex((request) => request.startsWith("/Item"))).toBe(0);
   });
 
   it("is one at a time", async () => {
@@ -526,14 +537,14 @@ describe("a run", () => {
     let others: Promise<string> | undefined;
     sink.beforeCommit = () => {
       commits += 1;
-      // It begins again where the first is, which has written once more by then; then it gives up, or the first does.
+      // It starts again from the state of the first mirror, which has written since; then one of the two gives up.
       if (commits === 2) others = outcomeOf(other.run());
     };
     const outcomes = [await outcomeOf(mirror.run()), await others];
     expect(outcomes).toContain("another mirror writes to this copy");
   });
 
-  it("begins again when what a process that was killed wrote last comes after it has opened the copy", async () => {
+  it("starts again if the last commit of a killed process arrives after the copy was opened", async () => {
     const { service, sink, mirror, expectEqual } = setUp();
     await mirror.run();
     service.changeLot();
@@ -548,16 +559,16 @@ describe("a run", () => {
     expectEqual();
   });
 
-  it("reads what is new in all lists before it reads one completely", async () => {
+  it("reads the changes of all lists before it reads one completely", async () => {
     const { service, mirror, sink } = setUp({ options: { fullPassEveryMs: 1 } });
     await mirror.run();
-    service.pass(HOUR_MS);
+    service.advance(HOUR_MS);
     service.changeLot();
     await delay(5);
     let pages = 0;
-    service.beforePage = (asked) => {
-      if (!asked.includes("modifiedSince")) pages += 1;
-      if (pages > 2) throw new Error("cut off");
+    service.beforePage = (request) => {
+      if (!request.includes("modifiedSince")) pages += 1;
+      if (pages > 2) throw new Error("interrupted");
     };
     await expect(mirror.run()).rejects.toThrow();
     for (const resource of ["lots", "stockLevels"] as const) {
@@ -584,10 +595,10 @@ describe("a watch", () => {
     expectEqual();
   });
 
-  it("ends with the error of a run, or tells it and goes on", async () => {
+  it("ends with the error of a run, or passes it to onError and continues", async () => {
     const { service, mirror } = setUp({ lots: 50 });
     service.beforePage = () => {
-      throw new Error("cut off");
+      throw new Error("interrupted");
     };
     await expect(mirror.watch({ everyMs: 5 })).rejects.toThrow();
     const controller = new AbortController();
@@ -600,7 +611,7 @@ describe("a watch", () => {
     expect(errors).toBe(1);
   });
 
-  it("ends at once when aborted while it waits, or before it begins", async () => {
+  it("ends at once when aborted while it waits, or before it starts", async () => {
     const { mirror } = setUp({ lots: 50 });
     const controller = new AbortController();
     setTimeout(() => controller.abort(), 50);
@@ -610,17 +621,17 @@ describe("a watch", () => {
 });
 
 describe("an estimate", () => {
-  it("tells what the next run will take, and changes nothing", async () => {
+  it("reports what the next run will take, and changes nothing", async () => {
     const { service, mirror, sink } = setUp({ lots: 5_000 });
     const before = await mirror.estimate();
     expect(sink.state).toBeUndefined();
-    expect(service.asked).toHaveLength(3);
+    expect(service.requests).toHaveLength(3);
     expect(before.resources.lots).toMatchObject({ reading: "first", records: 5_000, pages: 20 });
     const report = await mirror.run();
     expect(before.records).toBe(report.records);
     expect(before.requests).toBeGreaterThan(report.requests * 0.7);
     expect(before.requests).toBeLessThan(report.requests * 1.3);
-    service.pass(HOUR_MS);
+    service.advance(HOUR_MS);
     service.addLot();
     expect((await mirror.estimate()).resources.lots).toMatchObject({ reading: "increment", records: 1, requests: 2 });
     expect((await mirror.estimate({ full: true })).resources.lots).toMatchObject({ reading: "full", records: 5_001 });

@@ -40,7 +40,7 @@ const schedules = fc.record({
   modifiedSinceOn: fc.subarray([...LISTS]),
 });
 
-describe("a mirror of the sandbox, with others at work all the while", () => {
+describe("a mirror of the sandbox, that others change meanwhile", () => {
   it("equals it after the last increment, in 500 random schedules", { timeout: 240_000 }, async () => {
     let sandbox = createSandbox();
     let meanwhile = async () => {};

@@ -21,7 +21,7 @@ function change(service: ChangingService, random: Random): void {
   else service.discontinueItem();
 }
 
-/** The copy that events alone would give. */
+/** A copy that is made from events only. */
 class Follower {
   readonly records: Record<MirrorResource, Map<number, MirrorRecord>> = {
     items: new Map(),
@@ -29,7 +29,7 @@ class Follower {
     stockLevels: new Map(),
   };
 
-  hear({ type, resource, record }: MirrorEvent): void {
+  apply({ type, resource, record }: MirrorEvent): void {
     const key = Number(Reflect.get(record, resource === "lots" ? "recNo" : "partNo"));
     if (type === "removed") this.records[resource].delete(key);
     else this.records[resource].set(key, record);
@@ -38,22 +38,22 @@ class Follower {
 
 class Killed extends Error {}
 
-const honesty = fc.constantFrom("honoured", "honoured", "honoured", "ignored", "refused", "fails");
+const support = fc.constantFrom("honoured", "honoured", "honoured", "ignored", "refused", "fails");
 
 const schedules = fc.record({
   seed: fc.integer(),
   items: fc.integer({ min: 0, max: 100 }),
   lots: fc.integer({ min: 0, max: 300 }),
-  /** How many changes others make before a page is cut, at most. */
+  /** The most changes that others make before a page is cut. */
   busy: fc.constantFrom(0, 1, 3, 10),
   runs: fc.integer({ min: 1, max: 5 }),
-  /** Once in so many requests or commits the mirror is killed. */
+  /** The mirror is killed about once in this many requests and commits; 0 for never. */
   killEvery: fc.constantFrom(0, 4, 15, 40),
   concurrency: fc.constantFrom(1, 2, 6),
   behaviour: fc.record({
-    modifiedSince: fc.record({ items: honesty, lots: honesty, stockLevels: honesty }),
+    modifiedSince: fc.record({ items: support, lots: support, stockLevels: support }),
     sorts: fc.boolean(),
-    tellsTime: fc.constantFrom(true, true, true, false),
+    hasDateHeader: fc.constantFrom(true, true, true, false),
     startsAt: fc.constantFrom(
       Date.parse("2026-03-01T10:00:00Z"),
       Date.parse("1999-12-31T23:59:59Z"),
@@ -66,7 +66,7 @@ const schedules = fc.record({
   }) satisfies fc.Arbitrary<ServiceBehaviour>,
 });
 
-describe("a mirror of a service that others change all the while", () => {
+describe("a mirror of a service that others change meanwhile", () => {
   it("equals the service after the last run, in 250 random schedules with kills", { timeout: 240_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(schedules, async ({ seed, items, lots, busy, runs, killEvery, concurrency, behaviour }) => {
@@ -74,7 +74,7 @@ describe("a mirror of a service that others change all the while", () => {
         const service = new ChangingService(seededRandom(seed + 1), behaviour);
         for (let left = items; left > 0; left -= 1) service.addItem();
         for (let left = lots; left > 0; left -= 1) service.addLot();
-        service.pass(3_600_000);
+        service.advance(3_600_000);
         const sink = new MemorySink();
         const follower = new Follower();
         let calm = false;
@@ -82,7 +82,7 @@ describe("a mirror of a service that others change all the while", () => {
           if (!calm && killEvery > 0 && random(killEvery) === 0) throw new Killed();
         };
         service.beforePage = () => {
-          service.pass(random(1_500));
+          service.advance(random(1_500));
           if (!calm) for (let left = random(busy + 1); left > 0; left -= 1) change(service, random);
           mayKill();
         };
@@ -95,17 +95,17 @@ describe("a mirror of a service that others change all the while", () => {
             concurrency,
             onEvent: (event) => {
               mayKill();
-              follower.hear(event);
+              follower.apply(event);
             },
           });
         for (let left = runs; left > 0; left -= 1) {
           await mirror().run().catch(expectKilled);
           for (let changes = random(30); changes > 0; changes -= 1) change(service, random);
-          service.pass(random(600_000));
+          service.advance(random(600_000));
         }
         calm = true;
         await mirror().run();
-        // A first reading that others changed is whole, and as it was at some moment of the reading: the next run brings it up.
+        // The list changed during the first scan; the next run brings the copy up to date.
         const report = await mirror().run();
         for (const resource of RESOURCES) {
           expect(sink.all(resource), resource).toEqual(service.records(resource));
@@ -118,7 +118,7 @@ describe("a mirror of a service that others change all the while", () => {
   });
 });
 
-/** What comes of an error that the service or the sink throws. */
+/** Passes errors that were not caused by a kill. */
 function expectKilled(error: unknown): void {
   for (let cause = error; cause !== undefined; cause = (cause as Error).cause) if (cause instanceof Killed) return;
   throw error;

@@ -1,22 +1,22 @@
 /**
- * JSON that keeps what `JSON.stringify` loses: a negative zero, and the infinity that `JSON.parse` makes of a number too
- * large for a double. `JSON.parse` reads both back. The text holds neither NUL nor half a surrogate pair, since they are escaped.
+ * JSON that keeps what `JSON.stringify` loses: negative zero, and the infinity that `JSON.parse` reads from a number too
+ * large for a double. `JSON.parse` reads both back. NUL and unpaired surrogates are escaped.
  *
- * @param spell How texts and names are spelled before they become JSON.
+ * @param encode Applied to each string and each name before it becomes JSON.
  */
-export function exactJson(value: unknown, spell: (text: string) => string = asItIs): string {
-  if (typeof value === "string") return JSON.stringify(spell(value));
+export function exactJson(value: unknown, encode: (text: string) => string = unchanged): string {
+  if (typeof value === "string") return JSON.stringify(encode(value));
   if (typeof value === "number") return exactNumber(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  if (Array.isArray(value)) return `[${value.map((member) => exactJson(member, spell))}]`;
+  if (Array.isArray(value)) return `[${value.map((member) => exactJson(member, encode))}]`;
   const members: string[] = [];
   for (const [name, member] of Object.entries(value)) {
-    if (member !== undefined) members.push(`${JSON.stringify(spell(name))}:${exactJson(member, spell)}`);
+    if (member !== undefined) members.push(`${JSON.stringify(encode(name))}:${exactJson(member, encode)}`);
   }
   return `{${members}}`;
 }
 
-const asItIs = (text: string) => text;
+const unchanged = (text: string) => text;
 
 function exactNumber(value: number): string {
   if (Object.is(value, -0)) return "-0";

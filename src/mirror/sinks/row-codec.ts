@@ -1,22 +1,22 @@
 import type { ColumnType, MirrorRecord, Table } from "../tables.js";
 import { exactJson } from "./exact-json.js";
 
-/** The column for what no other column takes. */
+/** The column for fields that have no column of their own. */
 export const EXTRA = "extra";
 
-/** What a column of a database takes: booleans are 0 and 1. */
+/** A value that a database column can store. Booleans are 0 and 1. */
 export type ColumnValue = string | number | null;
 
 const NO_EXTRA = "{}";
 
 /**
- * Makes rows of records, and records of rows.
+ * Converts records to rows and back.
  *
- * Each documented field has a column. What remains goes into `extra`, as JSON: the fields that are not documented, and those
- * whose value a database could not give back as it was, such as text with a NUL.
+ * Each documented field has a column. The column `extra` is JSON of the other fields: those that are not documented, and
+ * those whose value a database cannot return unchanged, such as a string with a NUL.
  */
 export class RowCodec {
-  /** The names of the columns in the order of a row; `extra` is the last. */
+  /** Names of the columns, in the order of a row. `extra` is the last. */
   readonly columns: readonly string[];
   readonly #key: string;
   readonly #types: ReadonlyMap<string, ColumnType>;
@@ -27,43 +27,43 @@ export class RowCodec {
     this.columns = [...this.#types.keys(), EXTRA];
   }
 
-  /** The values of the columns, in their order. */
+  /** The values of the columns, in the order of `columns`. */
   encode(record: object): ColumnValue[] {
-    // The types of records do not tell of fields that the service adds.
+    // The types of records do not know the fields that the service adds.
     const fields = record as Readonly<Record<string, unknown>>;
     const row: ColumnValue[] = [];
-    let held = 0;
+    let stored = 0;
     for (const [name, type] of this.#types) {
-      const value = columnValue(type, fields[name]);
-      if (value !== undefined) held += 1;
-      // A negative zero is kept in `extra`, and yet the row must have its key.
+      const value = toColumn(type, fields[name]);
+      if (value !== undefined) stored += 1;
+      // A key of negative zero is stored in `extra`, and the row still needs a key.
       row.push(value ?? (name === this.#key ? 0 : null));
     }
-    row.push(held === Object.keys(fields).length ? NO_EXTRA : this.#extraOf(fields));
+    row.push(stored === Object.keys(fields).length ? NO_EXTRA : this.#encodeExtra(fields));
     return row;
   }
 
-  /** The record, from a row by column: values as `encode` made them, or as text. */
+  /** The record of a row, by column name. Values are as `encode` returned them, or strings. */
   decode(row: Readonly<Record<string, unknown>>): MirrorRecord {
     const fields: Record<string, unknown> = {};
-    for (const [name, type] of this.#types) fields[name] = fieldValue(type, row[name]);
+    for (const [name, type] of this.#types) fields[name] = fromColumn(type, row[name]);
     const extra = row[EXTRA];
-    const record: object = extra === NO_EXTRA ? fields : { ...fields, ...fieldsOf(String(extra)) };
-    // A row is made of a record, whatever that was.
+    const record: object = extra === NO_EXTRA ? fields : { ...fields, ...fromExtra(String(extra)) };
+    // The row was encoded from a record.
     return record as MirrorRecord;
   }
 
-  #extraOf(fields: Readonly<Record<string, unknown>>): string {
+  #encodeExtra(fields: Readonly<Record<string, unknown>>): string {
     const rest = Object.entries(fields).filter(([name, value]) => {
       const type = this.#types.get(name);
-      return type === undefined || columnValue(type, value) === undefined;
+      return type === undefined || toColumn(type, value) === undefined;
     });
-    return extraOf(Object.fromEntries(rest));
+    return toExtra(Object.fromEntries(rest));
   }
 }
 
-/** What stands in a column for a value; `undefined` where the column would not give it back as it was. */
-function columnValue(type: ColumnType, value: unknown): ColumnValue | undefined {
+/** The value of a column; `undefined` if the database would not return it unchanged. */
+function toColumn(type: ColumnType, value: unknown): ColumnValue | undefined {
   if (value === null) return null;
   switch (type) {
     case "text":
@@ -71,45 +71,45 @@ function columnValue(type: ColumnType, value: unknown): ColumnValue | undefined 
     case "boolean":
       return typeof value === "boolean" ? Number(value) : undefined;
     case "integer":
-      return Number.isSafeInteger(value) ? plainNumber(value) : undefined;
+      return Number.isSafeInteger(value) ? storableNumber(value) : undefined;
     case "decimal":
-      return plainNumber(value);
+      return storableNumber(value);
   }
 }
 
-/** Smaller ones are rounded to zero by `@photostructure/sqlite` 1.2. */
+/** `@photostructure/sqlite` 1.2 rounds smaller numbers to zero. */
 const SMALLEST_MAGNITUDE = Number.EPSILON;
 
-/** Neither too large nor too small for every driver. None tells a negative zero from a zero. */
-function plainNumber(value: unknown): number | undefined {
+/** A number that every driver returns unchanged: neither too large nor too small, and no negative zero. */
+function storableNumber(value: unknown): number | undefined {
   if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
   return Math.abs(value) >= SMALLEST_MAGNITUDE || Object.is(value, 0) ? value : undefined;
 }
 
-function fieldValue(type: ColumnType, value: unknown): unknown {
+function fromColumn(type: ColumnType, value: unknown): unknown {
   if (value === null || value === undefined || type === "text") return value ?? null;
   return type === "boolean" ? value === 1 || value === "t" : Number(value);
 }
 
-/** Neither PostgreSQL nor SQLite can make text of these, not even out of JSON; and what would look like one that was escaped. */
-const UNFIT = /[\0\p{Surrogate}]|\\(?=u[\da-f]{4})/gu;
+/** Characters that PostgreSQL and SQLite cannot read out of JSON, and backslashes that would look like an escaped one. */
+const NOT_STORABLE = /[\0\p{Surrogate}]|\\(?=u[\da-f]{4})/gu;
 
 const ESCAPED = /\\u([\da-f]{4})/g;
 
 /**
- * The JSON of the column `extra`, which databases can look into. A NUL in a text or a name, and half of a surrogate pair, are
- * spelled `\u0000` and so on: a backslash and five characters.
+ * The JSON of the column `extra`, which SQL can query. NUL and unpaired surrogates in strings and names become `\u0000` and
+ * so on: a backslash and five characters.
  */
-export const extraOf = (fields: object): string => exactJson(fields, escaped);
+export const toExtra = (fields: object): string => exactJson(fields, escaped);
 
-/** The fields that `extra` was made of. */
-export function fieldsOf(extra: string): Record<string, unknown> {
-  // The backslash of an escape is escaped itself by JSON.
+/** The fields of a column `extra`. */
+export function fromExtra(extra: string): Record<string, unknown> {
+  // JSON escapes the backslash of an escaped character.
   return extra.includes("\\\\u") ? JSON.parse(extra, unescapedWithin) : JSON.parse(extra);
 }
 
 const escaped = (text: string) =>
-  text.replace(UNFIT, (unfit) => `\\u${unfit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  text.replace(NOT_STORABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 const unescaped = (text: string) =>
   text.replace(ESCAPED, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));

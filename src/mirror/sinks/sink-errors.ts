@@ -1,14 +1,18 @@
 import { ConfigurationError } from "../../errors/index.js";
 
-/** For when a sink is used before `open()`, or after `close()`. */
+/** Thrown when a sink is used before `open()` or after `close()`. */
 export function throwNotOpen(sink: string): never {
-  throw new ConfigurationError(`${sink}: it is not open`);
+  throw new ConfigurationError(`${sink}: the sink is not open. Call open() first.`);
 }
 
-/** For when the saved state is not the one that this mirror saved last. */
+/** Thrown when the saved state is not the one that this mirror saved last. */
 export const otherMirrorError = (place: string) =>
-  new ConfigurationError(`mirror: another mirror writes to the copy in ${place}; nothing was written`);
+  new ConfigurationError(
+    `mirror: another mirror writes to the copy in ${place}. Nothing was written. Let only one mirror write to a copy.`,
+  );
 
-/** For when a table is gone of which the saved state says that it is complete. */
+/** Thrown when there is a saved state, but not the table that it describes. */
 export const tableMissingError = (name: string) =>
-  new ConfigurationError(`mirror: the table "${name}" is gone; drop "stocklot_state" too, and the mirror begins anew`);
+  new ConfigurationError(
+    `mirror: the table "${name}" is missing. Drop "stocklot_state" too, and the mirror starts a new copy.`,
+  );

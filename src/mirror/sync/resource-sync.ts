@@ -135,7 +135,7 @@ export class ResourceSync<R extends MirrorResource> {
     return this.#state.stale === true || lacksRecords() || (this.#surplus ?? 0) > 0;
   }
 
-  /** Compares how many records the service and the copy have. Only where increments make the comparison meaningful. */
+  /** Compares how many records the service and the copy have. Only if the list has increments: otherwise the difference may be changes that were not read yet. */
   async #compareCounts(): Promise<void> {
     if (this.#state.modifiedSince !== "honoured") return;
     const total = await this.#reader.count();
@@ -231,7 +231,7 @@ export class ResourceSync<R extends MirrorResource> {
     await this.#copy.save(this.resource, { modifiedSince: supportAfterCheck(modifiedSince, listsAllChanges) });
   }
 
-  /** Finds out whether the list honours `modifiedSince`. Saved with the end of the pass, so that no pass is made for it again. */
+  /** Finds out whether the list honours `modifiedSince`. The result is saved with the end of the pass. */
   #probe() {
     const { count, watermark = Date.now() } = this.#state;
     return probeModifiedSince(this.#reader, count, watermark);

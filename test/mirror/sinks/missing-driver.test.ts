@@ -10,13 +10,13 @@ const missing = () => {
 vi.mock("@photostructure/sqlite", () => missing());
 vi.mock("pg", () => missing());
 
-it("says what to install where there is no driver for SQLite, and makes no file", async () => {
+it("names the package to install if there is no driver for SQLite, and creates no file", async () => {
   const opening = sqliteSinkWith({ path: "/nowhere/at/all.db" }, packageDriver).open();
   await expect(opening).rejects.toThrow(ConfigurationError);
   await expect(opening).rejects.toThrow("npm install @photostructure/sqlite");
 });
 
-it("says what to install where there is no driver for PostgreSQL", async () => {
+it("names the package to install if there is no driver for PostgreSQL", async () => {
   const opening = postgresSink({ connectionString: "postgres://nobody@127.0.0.1:1/none" }).open();
   await expect(opening).rejects.toThrow(ConfigurationError);
   await expect(opening).rejects.toThrow("npm install pg");

@@ -43,7 +43,7 @@ describe("ndjsonSink", () => {
       .slice(0, -1)
       .map((line) => JSON.parse(line));
 
-  it("has files of one record a line, those of the last commit when it is closed", async () => {
+  it("has files of one record per line, up to date when it is closed", async () => {
     const sink = ndjsonSink({ directory });
     await sink.open();
     expect(["items", "lots", "stock_levels"].map((name) => recordsIn(`${name}.ndjson`))).toEqual([[], [], []]);
@@ -93,7 +93,7 @@ describe("ndjsonSink", () => {
     expect(recordsIn("lots.ndjson")).toHaveLength(recordsAfter(40).size);
   });
 
-  it("goes back to a whole commit, wherever the journal was cut off or spoilt", async () => {
+  it("returns to the last complete commit, wherever the journal was truncated or damaged", async () => {
     const sink = ndjsonSink({ directory });
     await sink.open();
     for (let n = 1; n <= 5; n += 1) await sink.commit(batch(n));
@@ -109,10 +109,10 @@ describe("ndjsonSink", () => {
         async (at, flaw) => {
           rmSync(copy, { recursive: true, force: true });
           await open().open();
-          const spoilt = Buffer.from(flaw === "cut" ? journal.subarray(0, at) : journal);
-          if (flaw === "zeros") spoilt.fill(0, at, Math.min(at + 4_096, spoilt.length));
-          if (flaw === "one byte") spoilt.writeUInt8(spoilt.readUInt8(at) ^ 1, at);
-          writeFileSync(join(copy, "stocklot.journal"), spoilt);
+          const damaged = Buffer.from(flaw === "cut" ? journal.subarray(0, at) : journal);
+          if (flaw === "zeros") damaged.fill(0, at, Math.min(at + 4_096, damaged.length));
+          if (flaw === "one byte") damaged.writeUInt8(damaged.readUInt8(at) ^ 1, at);
+          writeFileSync(join(copy, "stocklot.journal"), damaged);
           const again = open();
           const state = Number((await again.open()) ?? 0);
           const commits = journal.subarray(0, at).toString("latin1").split("\n").length - 2;
@@ -131,7 +131,7 @@ describe("ndjsonSink", () => {
     await sink.close();
   });
 
-  it("cleans up what a killed process did not put in place, and nothing else", async () => {
+  it("removes the temporary files of a killed process, and nothing else", async () => {
     const sink = ndjsonSink({ directory });
     await sink.open();
     await sink.close();
@@ -145,7 +145,7 @@ describe("ndjsonSink", () => {
     expect(names.sort()).toEqual(["lots.ndjson.tmp", "notes.tmp"]);
   });
 
-  it("does not write through links that somebody has put where its temporary files might be", async () => {
+  it("does not write through links with the names of temporary files", async () => {
     const sink = ndjsonSink({ directory });
     await sink.open();
     const precious = join(root, "precious.txt");
@@ -174,7 +174,7 @@ describe("ndjsonSink", () => {
     for (const [name, mode] of Object.entries(modes)) expect(statSync(path(name)).mode & 0o777, name).toBe(mode);
   });
 
-  it("leaves files alone that no mirror made", async () => {
+  it("leaves files alone that no mirror created", async () => {
     const sink = ndjsonSink({ directory: root });
     writeFileSync(join(root, "items.ndjson"), "precious\n");
     await expect(sink.open()).rejects.toThrow(ConfigurationError);
@@ -183,7 +183,7 @@ describe("ndjsonSink", () => {
     expect(existsSync(join(root, "stocklot.journal"))).toBe(false);
   });
 
-  it("says so when nothing of its journal can be read", async () => {
+  it("rejects a journal of which nothing can be read", async () => {
     const sink = ndjsonSink({ directory });
     await sink.open();
     await sink.close();
@@ -192,7 +192,7 @@ describe("ndjsonSink", () => {
     expect(readFileSync(path("stocklot.journal"), "utf8")).toBe("0badc0de {}\n");
   });
 
-  it("does not take a missing file for an empty one", async () => {
+  it("does not treat a missing file as an empty one", async () => {
     const sink = ndjsonSink({ directory });
     await sink.open();
     rmSync(path("lots.ndjson"));
@@ -204,7 +204,7 @@ describe("ndjsonSink", () => {
     await expect(sink.open()).rejects.toThrow("lots.ndjson is damaged or missing");
   });
 
-  it("gives whoever opens it a state and records that agree, or refuses, while a mirror writes", async () => {
+  it("can be opened by others while a mirror writes, with a state and records that agree, or is refused", async () => {
     const spec: SinkSpec = { kind: "ndjson", directory };
     const sink = sinkAt(spec);
     await sink.open();
@@ -236,7 +236,7 @@ describe("ndjsonSink", () => {
     expect(await sinkAt(spec).open()).toBe("40");
   });
 
-  it("lets the first of two commits count that were appended at the same moment", async () => {
+  it("counts the first of two commits that were appended at the same moment", async () => {
     const sink = ndjsonSink({ directory });
     await sink.open();
     await sink.commit(batch(1));
@@ -253,7 +253,7 @@ describe("ndjsonSink", () => {
     await sink.close();
   });
 
-  it("goes on behind what somebody else left half-written", async () => {
+  it("continues after an incomplete line of another process", async () => {
     const sink = ndjsonSink({ directory });
     await sink.open();
     await sink.commit(batch(1));

@@ -14,7 +14,7 @@ afterAll(() => postgres?.close());
 
 describe.skipIf(!postgres)("postgresSink", () => {
   const connectionString = postgres?.url ?? "";
-  /** Also where others test on the same server. A name that has to be quoteName. */
+  /** Also where others test on the same server. A name that has to be quoted. */
   const newSchema = () => `stocklot "test" ${process.pid} ${++schemas}`;
 
   describeSink("as every sink", () => ({ kind: "postgres", connectionString, schema: newSchema() }));
@@ -45,7 +45,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await pool.end();
   });
 
-  it("begins anew where somebody has deleted the state", async () => {
+  it("starts a new copy if somebody has deleted the state", async () => {
     const sink = newSink();
     await sink.open();
     await sink.commit({ ...firstBatch, upsert: [lot(1)] });
@@ -118,11 +118,11 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await client.end();
   });
 
-  it("leaves a table alone that no mirror made", async () => {
+  it("leaves a table alone that no mirror created", async () => {
     await pool.query(`CREATE TABLE ${table("items")} (id serial PRIMARY KEY, name text)`);
     await pool.query(`INSERT INTO ${table("items")} (name) VALUES ('precious')`);
     await expect(newSink().open()).rejects.toThrow(ConfigurationError);
-    await expect(newSink().open()).rejects.toThrow('the table "items" was not made for a mirror');
+    await expect(newSink().open()).rejects.toThrow('the table "items" was not created by a mirror');
     expect(await rows(`SELECT name FROM ${table("items")}`)).toEqual([{ name: "precious" }]);
     expect(await rows(`SELECT to_regclass('${table("lots")}') AS lots`)).toEqual([{ lots: null }]);
   });
@@ -133,7 +133,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await sink.commit({ ...firstBatch, upsert: [lot(1)] });
     await sink.close();
     await pool.query(`DROP TABLE ${table("lots")}`);
-    await expect(sink.open()).rejects.toThrow('the table "lots" is gone');
+    await expect(sink.open()).rejects.toThrow('the table "lots" is missing');
     await pool.query(`DROP TABLE ${table("stocklot_state")}`);
     expect(await sink.open()).toBeUndefined();
   });
@@ -153,7 +153,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     expect(await sink.read("stockLevels", [1])).toMatchObject([{ partNo: 1, inStock: 7.5, grade: "A", packed: null }]);
   });
 
-  it("keeps what somebody added, and needs no right to make tables where they are", async () => {
+  it("keeps what others have added, and needs no right to create tables that exist", async () => {
     await newSink().open();
     await pool.query(`ALTER TABLE ${table("lots")} ADD COLUMN checked text DEFAULT 'not yet'`);
     const user = `stocklot_user_${process.pid}`;
@@ -177,7 +177,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     expect(await Promise.all(sinks.map((sink) => sink.open()))).toEqual([undefined, undefined, undefined, undefined]);
   });
 
-  it("waits for the commit of a process that was killed, which the server goes on with", async () => {
+  it("waits for the commit of a killed process, which the server completes", async () => {
     const sink = newSink();
     await sink.open();
     await sink.commit({ ...firstBatch, upsert: [] });
@@ -206,7 +206,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await other.end();
   });
 
-  it("goes on after the server has cut it off", async () => {
+  it("continues after the server has closed its connection", async () => {
     const sink = newSink();
     await sink.open();
     await pool.query(

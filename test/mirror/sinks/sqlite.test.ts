@@ -16,7 +16,7 @@ const newPath = () => join(directory, `copy-${++files}.db`);
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("sqliteSink", () => {
-  it("keeps a copy with whatever driver there is", async () => {
+  it("works with any driver that is installed", async () => {
     const path = newPath();
     const sink = sqliteSink({ path });
     await sink.open();
@@ -97,7 +97,7 @@ function describeDriver(driver: "node" | "package"): void {
       await sink.close();
     });
 
-    it("waits while another process writes, and lets the rest of its own go on", async () => {
+    it("waits while another process writes, without blocking the event loop", async () => {
       const sink = newSink();
       await sink.open();
       database.exec("BEGIN IMMEDIATE");
@@ -112,23 +112,23 @@ function describeDriver(driver: "node" | "package"): void {
       await sink.close();
     });
 
-    it("leaves a table alone that no mirror made", async () => {
+    it("leaves a table alone that no mirror created", async () => {
       database.exec("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO items VALUES (1, 'precious')");
       await expect(newSink().open()).rejects.toThrow(ConfigurationError);
       await expect(newSink().open()).rejects.toThrow(
-        'the table "items" was not made for a mirror: it has no column "extra"',
+        'the table "items" was not created by a mirror: it has no column "extra"',
       );
       expect(rows("SELECT * FROM items")).toEqual([{ id: 1, name: "precious" }]);
       expect(rows("SELECT count(*) AS count FROM sqlite_schema WHERE name LIKE 'st%'")).toEqual([{ count: 0 }]);
     });
 
-    it("does not take a table that was dropped for an empty one", async () => {
+    it("does not treat a dropped table as an empty one", async () => {
       const sink = newSink();
       await sink.open();
       await sink.commit({ resource: "lots", upsert: [lot(1)], remove: [], previousState: undefined, state: "1" });
       await sink.close();
       database.exec("DROP TABLE lots");
-      await expect(sink.open()).rejects.toThrow('the table "lots" is gone');
+      await expect(sink.open()).rejects.toThrow('the table "lots" is missing');
       database.exec("DROP TABLE stocklot_state");
       expect(await sink.open()).toBeUndefined();
       await sink.close();
@@ -150,7 +150,7 @@ function describeDriver(driver: "node" | "package"): void {
       await sink.close();
     });
 
-    it("keeps the columns, rows and tables that somebody added", async () => {
+    it("keeps columns, rows and tables that others have added", async () => {
       const sink = newSink();
       await sink.open();
       database.exec(

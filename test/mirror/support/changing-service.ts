@@ -3,15 +3,15 @@ import { InventoryClient } from "../../../src/index.js";
 import type { MirrorRecords, MirrorResource } from "../../../src/mirror/index.js";
 import type { Random } from "../../unit/paging/changing-list.js";
 
-/** What a list makes of `modifiedSince`: the date of the change, nothing, the date of the receipt, or an error. */
+/** The effect of `modifiedSince` on a list: the date of the change, nothing, the date of the receipt, or an error. */
 export type Filter = "honoured" | "ignored" | "received" | "refused" | "fails";
 
 export interface ServiceBehaviour {
   modifiedSince: Record<MirrorResource, Filter>;
-  /** Whether lists are sorted as asked; otherwise lots come newest first, and the others shuffled. */
+  /** Whether lists are sorted as requested; otherwise lots come newest first, and the others shuffled. */
   sorts: boolean;
-  /** Whether answers have a `Date` header. */
-  tellsTime: boolean;
+  /** Whether responses have a `Date` header. */
+  hasDateHeader: boolean;
   /** The service's clock. */
   startsAt: number;
   /** A change may be dated this much before it shows, in ms. */
@@ -22,7 +22,7 @@ export interface ServiceBehaviour {
   resolutionMs: number;
 }
 
-interface Kept<T> {
+interface StoredRecord<T> {
   record: T;
   modifiedAt: number;
   receivedAt: number;
@@ -31,7 +31,7 @@ interface Kept<T> {
 const HONEST: ServiceBehaviour = {
   modifiedSince: { items: "honoured", lots: "honoured", stockLevels: "honoured" },
   sorts: true,
-  tellsTime: true,
+  hasDateHeader: true,
   startsAt: Date.parse("2026-01-01T00:00:00Z"),
   latenessMs: 0,
   resolutionMs: 1,
@@ -39,20 +39,20 @@ const HONEST: ServiceBehaviour = {
 };
 
 /**
- * A service whose lists others change all the while, written from the service's document and not from the sandbox: lots are
- * removed too, dates may be coarse or late, and `modifiedSince` may do what it likes.
+ * A service whose lists others change meanwhile, written from the service's document and not from the sandbox: lots are
+ * removed too, dates may be coarse or late, and `modifiedSince` may have any effect.
  */
 export class ChangingService {
-  /** Called before each page is cut, with what was asked. */
+  /** Called before each page is cut, with the path and query of the request. */
   beforePage: (path: string) => void = () => {};
-  /** Cuts each page of lots from another order, as a database may where records are equal in what it sorts by. */
+  /** Cuts each page of lots from another order, as a database may if records are equal in what it sorts by. */
   shuffles = false;
-  /** Paths and queries of the lists that were asked for. */
-  readonly asked: string[] = [];
+  /** Paths and queries of the requested pages. */
+  readonly requests: string[] = [];
   readonly #behaviour: ServiceBehaviour;
   readonly #random: Random;
-  readonly #items = new Map<number, Kept<Item>>();
-  readonly #lots = new Map<number, Kept<Lot>>();
+  readonly #items = new Map<number, StoredRecord<Item>>();
+  readonly #lots = new Map<number, StoredRecord<Lot>>();
   readonly #levelsModified = new Map<number, number>();
   #isHidden: (lot: Lot) => boolean = () => false;
   #now: number;
@@ -65,7 +65,7 @@ export class ChangingService {
     this.#now = this.#behaviour.startsAt;
   }
 
-  /** A client that asks this service and nothing else. */
+  /** A client of this service. */
   client(options: ClientOptions = {}): InventoryClient {
     return new InventoryClient({
       baseUrl: "http://127.0.0.1:1/api/v1",
@@ -81,7 +81,7 @@ export class ChangingService {
   /** All records of a resource, as they are now, by key. */
   records<R extends MirrorResource>(resource: R): Map<number, MirrorRecords[R]>;
   records(resource: MirrorResource): Map<number, Item | Lot | StockLevel> {
-    return new Map(this.#kept(resource).map(([key, { record }]) => [key, record]));
+    return new Map(this.#stored(resource).map(([key, { record }]) => [key, record]));
   }
 
   /** Shows no such lots, as to a client that they are out of scope for. */
@@ -89,7 +89,7 @@ export class ChangingService {
     this.#isHidden = isHidden;
   }
 
-  pass(ms: number): void {
+  advance(ms: number): void {
     this.#now += ms;
   }
 
@@ -120,11 +120,11 @@ export class ChangingService {
       putUp: `Box ${this.#random(1_000)}`,
     },
   ): void {
-    const kept = this.#pick(this.#items);
-    if (kept === undefined) return;
+    const stored = this.#pick(this.#items);
+    if (stored === undefined) return;
     const { modifiedAt, text } = this.#date();
-    kept.record = { ...kept.record, ...changes, modified: text };
-    kept.modifiedAt = modifiedAt;
+    stored.record = { ...stored.record, ...changes, modified: text };
+    stored.modifiedAt = modifiedAt;
   }
 
   /** The description shows in the item's lots too, which do not count as modified. */
@@ -167,19 +167,19 @@ export class ChangingService {
   }
 
   changeLot(): void {
-    const kept = this.#pick(this.#lots);
-    if (kept === undefined) return;
+    const stored = this.#pick(this.#lots);
+    if (stored === undefined) return;
     const { modifiedAt } = this.#date();
-    kept.record = { ...kept.record, units: this.#random(1_000) / 8, hold: this.#random(2) === 0 };
-    kept.modifiedAt = modifiedAt;
-    this.#levelsModified.set(kept.record.partNo, modifiedAt);
+    stored.record = { ...stored.record, units: this.#random(1_000) / 8, hold: this.#random(2) === 0 };
+    stored.modifiedAt = modifiedAt;
+    this.#levelsModified.set(stored.record.partNo, modifiedAt);
   }
 
   removeLot(): void {
-    const kept = this.#pick(this.#lots);
-    if (kept === undefined) return;
-    this.#lots.delete(kept.record.recNo);
-    this.#levelsModified.set(kept.record.partNo, this.#date().modifiedAt);
+    const stored = this.#pick(this.#lots);
+    if (stored === undefined) return;
+    this.#lots.delete(stored.record.recNo);
+    this.#levelsModified.set(stored.record.partNo, this.#date().modifiedAt);
   }
 
   #pick<T>(from: Map<number, T>): T | undefined {
@@ -187,7 +187,7 @@ export class ChangingService {
     return from.get(keys[this.#random(keys.length)] ?? -1);
   }
 
-  /** The date of a change that is made now. */
+  /** The date of a change that happens now. */
   #date(): { modifiedAt: number; text: string } {
     const { latenessMs, resolutionMs } = this.#behaviour;
     const dated = this.#now - this.#random(latenessMs + 1);
@@ -195,14 +195,14 @@ export class ChangingService {
     return { modifiedAt, text: new Date(modifiedAt).toISOString() };
   }
 
-  #kept(resource: MirrorResource): [number, Kept<Item | Lot | StockLevel>][] {
+  #stored(resource: MirrorResource): [number, StoredRecord<Item | Lot | StockLevel>][] {
     if (resource === "items") return [...this.#items];
-    const lots = [...this.#lots].map(([recNo, kept]): [number, Kept<Lot>] => {
-      const description = this.#items.get(kept.record.partNo)?.record.description ?? "";
-      return [recNo, { ...kept, record: { ...kept.record, description } }];
+    const lots = [...this.#lots].map(([recNo, stored]): [number, StoredRecord<Lot>] => {
+      const description = this.#items.get(stored.record.partNo)?.record.description ?? "";
+      return [recNo, { ...stored, record: { ...stored.record, description } }];
     });
     if (resource === "lots") return lots.filter(([, { record }]) => !this.#isHidden(record));
-    const levels = new Map<number, Kept<StockLevel>>();
+    const levels = new Map<number, StoredRecord<StockLevel>>();
     for (const [, { record, receivedAt }] of lots) {
       const { partNo, units, hold } = record;
       const level = levels.get(partNo)?.record;
@@ -222,11 +222,11 @@ export class ChangingService {
     const path = url.pathname.replace("/api/v1", "");
     const headers = new Headers({ "content-type": "application/json" });
     const reply = (status: number, body: unknown) => {
-      if (this.#behaviour.tellsTime) headers.set("date", new Date(this.#now).toUTCString());
+      if (this.#behaviour.hasDateHeader) headers.set("date", new Date(this.#now).toUTCString());
       return new Response(JSON.stringify(body), { status, headers });
     };
     if (path === "/Token") return reply(200, { access_token: "token", token_type: "bearer", expires_in: 3600 });
-    this.asked.push(path + url.search);
+    this.requests.push(path + url.search);
     this.beforePage(path + url.search);
     const resource = RESOURCES[path];
     if (resource === undefined)
@@ -244,31 +244,31 @@ export class ChangingService {
 
   #page(resource: MirrorResource, filter: Filter, query: URLSearchParams): unknown {
     const since = Date.parse(query.get("modifiedSince") ?? "");
-    const kept = this.#kept(resource).filter(([, { modifiedAt, receivedAt }]) => {
+    const stored = this.#stored(resource).filter(([, { modifiedAt, receivedAt }]) => {
       if (Number.isNaN(since)) return true;
       return filter === "honoured" ? modifiedAt >= since : filter === "received" ? receivedAt >= since : true;
     });
     const order = this.#behaviour.sorts ? (key: number) => key : resource === "lots" ? (key: number) => -key : shuffled;
-    kept.sort(([a], [b]) => order(a) - order(b));
+    stored.sort(([a], [b]) => order(a) - order(b));
     if (this.shuffles && resource === "lots") {
-      const places = new Map(kept.map(([key], index) => [key, index - (index % TIED) + this.#random(TIED)]));
-      kept.sort(([a], [b]) => (places.get(a) ?? 0) - (places.get(b) ?? 0));
+      const places = new Map(stored.map(([key], index) => [key, index - (index % TIED) + this.#random(TIED)]));
+      stored.sort(([a], [b]) => (places.get(a) ?? 0) - (places.get(b) ?? 0));
     }
     const page = Number(query.get("page"));
     const pageSize = Math.min(Number(query.get("pageSize")), this.#behaviour.maxPageSize);
     const end = page * pageSize;
     return {
-      value: kept.slice(end - pageSize, end).map(([, { record }]) => record),
-      totalCount: kept.length,
+      value: stored.slice(end - pageSize, end).map(([, { record }]) => record),
+      totalCount: stored.length,
       page,
       pageSize,
-      pageCount: Math.ceil(kept.length / pageSize),
-      hasMore: end < kept.length,
+      pageCount: Math.ceil(stored.length / pageSize),
+      hasMore: end < stored.length,
     };
   }
 }
 
-/** So many lots are equal in what they are sorted by. */
+/** This many lots are equal in what they are sorted by. */
 const TIED = 100;
 
 const RESOURCES: Readonly<Record<string, MirrorResource>> = {

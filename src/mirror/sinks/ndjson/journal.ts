@@ -5,7 +5,7 @@ import { lazy } from "../../../schemas/field.js";
 import { type MirrorResource, RESOURCES } from "../../tables.js";
 import { isMissing } from "./line-files.js";
 
-/** A commit as the journal keeps it; the records are JSON already. */
+/** A commit for the journal. Records are JSON already. */
 export interface JournalCommit {
   resource: MirrorResource;
   upsert: readonly string[];
@@ -14,8 +14,8 @@ export interface JournalCommit {
   state: string;
 }
 
-/** The first line of a journal: what was saved when it began. */
-const headSchema = lazy(() => z.strictObject({ state: z.string().optional() }));
+/** The first line of a journal: the state that was saved when it was created. */
+const headerSchema = lazy(() => z.strictObject({ state: z.string().optional() }));
 
 const commitSchema = lazy(() =>
   z.strictObject({
@@ -27,36 +27,36 @@ const commitSchema = lazy(() =>
   }),
 );
 
-/** What a line of the journal says. */
-export type JournalEntry = z.infer<ReturnType<typeof headSchema>> | z.infer<ReturnType<typeof commitSchema>>;
+/** A line of the journal. */
+export type JournalEntry = z.infer<ReturnType<typeof headerSchema>> | z.infer<ReturnType<typeof commitSchema>>;
 
-const entrySchema = lazy(() => z.union([commitSchema(), headSchema()]));
+const entrySchema = lazy(() => z.union([commitSchema(), headerSchema()]));
 
-/** The line that a journal begins with. */
-export const headerLine = (state: string | undefined) => lineOf(JSON.stringify({ state }));
+/** The first line of a journal. */
+export const headerLine = (state: string | undefined) => withChecksum(JSON.stringify({ state }));
 
 /** The line of a commit. */
 export function commitLine({ upsert, ...rest }: JournalCommit): string {
-  return lineOf(`${JSON.stringify(rest).slice(0, -1)},"upsert":[${upsert}]}`);
+  return withChecksum(`${JSON.stringify(rest).slice(0, -1)},"upsert":[${upsert}]}`);
 }
 
-/** What the line says; `undefined` when it was not written to its end, as happens when the power fails. */
+/** Parses a line; `undefined` if it was not written completely, for example because of a power failure. */
 export function parseEntry(line: string): JournalEntry | undefined {
   const json = line.slice(CHECKSUM_LENGTH + 1);
-  return line === lineOf(json) ? entrySchema().parse(JSON.parse(json)) : undefined;
+  return line === withChecksum(json) ? entrySchema().parse(JSON.parse(json)) : undefined;
 }
 
 const CHECKSUM_LENGTH = 8;
 
-const lineOf = (json: string) => `${crc32(json).toString(16).padStart(CHECKSUM_LENGTH, "0")} ${json}`;
+const withChecksum = (json: string) => `${crc32(json).toString(16).padStart(CHECKSUM_LENGTH, "0")} ${json}`;
 
-/** Which file it is, and how long: looks different after somebody has appended to it or put another in its place. */
+/** Identity and length of a file: they differ after another process has appended to it or replaced it. */
 export interface FileStamp {
   file: bigint;
   bytes: bigint;
 }
 
-/** `undefined` where there is no such file. */
+/** `undefined` if there is no such file. */
 export function stampOf(path: string): FileStamp | undefined {
   try {
     const { ino, size } = statSync(path, { bigint: true });
@@ -70,12 +70,12 @@ export function stampOf(path: string): FileStamp | undefined {
 export const isSameStamp = (one: FileStamp | undefined, other: FileStamp | undefined) =>
   one?.file === other?.file && one?.bytes === other?.bytes;
 
-/** Appends all of it, or nothing, and gives how the file looks then. */
+/** Appends the whole text or nothing. Returns the stamp of the file afterwards. */
 export function append(path: string, text: string, before: FileStamp | undefined): FileStamp | undefined {
   try {
     appendFileSync(path, text);
   } catch (error) {
-    // The disk may be full, and half of the text there.
+    // The disk may be full, with part of the text written.
     if (before && stampOf(path)?.file === before.file) truncateSync(path, Number(before.bytes));
     throw error;
   }

@@ -3,18 +3,18 @@ import { closeSync, createReadStream, fsyncSync, openSync, renameSync, statSync 
 import { open, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** A file that is to be replaced. */
+/** A file to replace, and its new lines. */
 export interface Replacement {
   name: string;
   lines: Iterable<string>;
 }
 
-/** Earlier versions named them by process and number. */
+/** Names of temporary files. Version 0.1 used process ID and a number. */
 const TEMPORARY = /^(?:items|lots|stock_levels|stocklot)\.(?:ndjson|journal)\.(?:\d+-\d+|[\da-f-]{36})\.tmp$/;
 
 /**
- * Puts new files in the place of others, each at once, and the last only when all others are on the disk. Gives whether it
- * was done: not when `isStillValid` says no after they were written, nor when another process has cleaned up.
+ * Replaces files, each atomically, and the last one only after all others are on the disk. Returns false, with nothing
+ * replaced, if `isStillValid` returns false after the new files were written, or if another process has removed those.
  */
 export async function replaceFiles(
   directory: string,
@@ -23,7 +23,7 @@ export async function replaceFiles(
 ): Promise<boolean> {
   const written: { from: string; to: string }[] = [];
   for (const { name, lines } of replacements) {
-    // Nobody else can know the name beforehand.
+    // A name that nobody can predict.
     const from = join(directory, `${name}.${randomUUID()}.tmp`);
     const to = join(directory, name);
     await writeLines(from, lines, permissionsOf(to));
@@ -34,13 +34,13 @@ export async function replaceFiles(
   return isDone;
 }
 
-/** `undefined` where there is no such file. */
+/** `undefined` if there is no such file. */
 function permissionsOf(path: string): number | undefined {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode;
   return mode === undefined ? undefined : mode & 0o777;
 }
 
-/** Without a pause: nothing else of this process comes between the last look and the last name. */
+/** Synchronous, so that nothing else in this process happens between the last check and the last rename. */
 function renameAll(directory: string, files: readonly { from: string; to: string }[]): boolean {
   try {
     for (const { from, to } of files) {
@@ -54,9 +54,9 @@ function renameAll(directory: string, files: readonly { from: string; to: string
   }
 }
 
-/** The names are on the disk then. */
+/** Writes the names in a directory to the disk. */
 function syncDirectory(directory: string): void {
-  if (process.platform === "win32") return; // It has no such thing, and its names are in a log of their own.
+  if (process.platform === "win32") return; // Not supported there; NTFS logs names itself.
   const handle = openSync(directory, "r");
   try {
     fsyncSync(handle);
@@ -65,22 +65,22 @@ function syncDirectory(directory: string): void {
   }
 }
 
-/** Removes what a killed process did not get to put in place. */
+/** Removes the temporary files of a killed process. */
 export async function removeTemporaryFiles(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     if (TEMPORARY.test(name)) await rm(join(directory, name), { force: true });
   }
 }
 
-/** Text that is written to a file at once. */
+/** Characters that are written at once. */
 const CHUNK_LENGTH = 1 << 20;
 
-/** The lines of a file, without their ends; not the last one if it has no end. Nothing where there is no file. */
+/** The lines of a file, without their line ends. An unterminated last line is left out. A missing file has no lines. */
 export async function* linesOf(path: string): AsyncGenerator<string> {
   let rest = "";
   try {
     for await (const chunk of createReadStream(path, { encoding: "utf8", highWaterMark: CHUNK_LENGTH })) {
-      // Not the readline module: to it other characters end a line too, and JSON may hold them.
+      // Not node:readline: it also ends lines at characters that JSON may contain.
       const lines = (rest + chunk).split("\n");
       rest = lines.pop() ?? "";
       yield* lines;
@@ -91,17 +91,17 @@ export async function* linesOf(path: string): AsyncGenerator<string> {
 }
 
 /**
- * Creates a file of lines that is on the disk when this ends.
+ * Creates a file of lines, and writes it to the disk.
  *
- * @param mode The permissions of the file; what the process gives to new files where it is `undefined`.
+ * @param mode Permissions of the file; by default those that the process gives to new files.
  * @throws when there is a file or a link of that name already: nothing is written through a link.
  */
 async function writeLines(path: string, lines: Iterable<string>, mode: number | undefined): Promise<void> {
   const file = await open(path, "wx", mode);
   try {
-    // The process's umask may have removed some. Not all file systems have permissions that can be changed.
-    const given = (await file.stat()).mode & 0o777;
-    if (mode !== undefined && mode !== given) await file.chmod(mode);
+    // The umask may have cleared some bits. Not all file systems allow permissions to be changed.
+    const actual = (await file.stat()).mode & 0o777;
+    if (mode !== undefined && mode !== actual) await file.chmod(mode);
     await writeFile(file, chunksOf(lines));
     await file.sync();
   } finally {
@@ -109,7 +109,7 @@ async function writeLines(path: string, lines: Iterable<string>, mode: number | 
   }
 }
 
-/** `writeFile` takes each text that it is given to the disk by itself; a line is too little. */
+/** Joins lines: `writeFile` makes one system call per string. */
 function* chunksOf(lines: Iterable<string>): Generator<string> {
   let chunk = "";
   for (const line of lines) {

@@ -5,31 +5,32 @@ import type { MirrorRecord, MirrorResource } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
 import { NdjsonDirectory } from "./ndjson-directory.js";
 
-/** Where {@link ndjsonSink} keeps a copy. */
+/** Options of {@link ndjsonSink}. */
 export interface NdjsonSinkOptions {
-  /** The directory of the files; made where there is none. */
+  /** The directory of the files; created if there is none. */
   directory: string;
 }
 
-/** How many keys are returned at once. */
+/** Keys per batch. */
 const KEY_BATCH_SIZE = 10_000;
 
+/** The journal is not compacted before it has this many bytes. */
 const MIN_JOURNAL_BYTES = 8 * 1024 * 1024;
 
 /**
- * A copy in files: `items.ndjson`, `lots.ndjson` and `stock_levels.ndjson`, with one record of JSON a line, in no order. Each is
- * whole at any time: it is replaced as soon as all of the next one is on the disk. That happens when the sink is closed and
- * opened, and whenever what was committed since is more than the files have, at least 8 MiB. Until then it is in
- * `stocklot.journal`, with the state of the mirror; the four files belong together.
+ * A copy in files: `items.ndjson`, `lots.ndjson` and `stock_levels.ndjson`, with one JSON record per line, in no order. Each
+ * file is complete at any time: it is replaced atomically, with the same permissions. That happens when the sink is opened and
+ * closed, and whenever the commits since then are larger than the files, at least 8 MiB. Until then they are in
+ * `stocklot.journal`, with the state of the mirror. The four files belong together.
  *
- * All records are held in memory while the sink is open, as text: as much as the files have, twice that for records whose text
- * is not Latin, and about 100 bytes a record besides. For more than a million lots take a database.
+ * All records are in memory while the sink is open: as many bytes as the files have, twice that for text that is not Latin, and
+ * about 100 bytes per record. For more than a million lots, use a database.
  *
- * One process may write. Another is noticed at the next commit, and refused, unless both write at the very same moment. A power
+ * One process may write. Another one is refused at its next commit, unless both write within the same microseconds. A power
  * failure may undo the last commits, each as a whole.
  *
- * `open()` rejects with a `ConfigurationError` where the directory has files of these names that no mirror made, and where one
- * of the four is missing.
+ * `open()` rejects with a `ConfigurationError` if the directory has files of these names that no mirror created, or if one of
+ * the four is missing.
  *
  * @throws ConfigurationError when the options are wrong.
  */
@@ -43,16 +44,16 @@ export function ndjsonSinkWith(options: NdjsonSinkOptions, minJournalBytes: numb
 }
 
 class NdjsonSink implements MirrorSink {
-  #copy: NdjsonDirectory | undefined;
+  #directory: NdjsonDirectory | undefined;
 
   constructor(
-    readonly directory: string,
+    readonly path: string,
     readonly minJournalBytes: number,
   ) {}
 
   async open(): Promise<string | undefined> {
-    if (this.#copy?.isCurrent()) await this.#copy.compact();
-    else this.#copy = await this.#load();
+    if (this.#directory?.isCurrent()) await this.#directory.compact();
+    else this.#directory = await this.#load();
     return this.#opened.state;
   }
 
@@ -66,32 +67,32 @@ class NdjsonSink implements MirrorSink {
   }
 
   async commit(batch: MirrorBatch): Promise<void> {
-    // Somebody may have opened the copy without writing to it; only the state tells.
-    if (!this.#opened.isCurrent()) this.#copy = await this.#load();
-    const copy = this.#opened;
-    if (copy.state !== batch.previousState || !copy.isCurrent()) throw otherMirrorError(this.directory);
-    copy.commit(batch);
-    if (!copy.isCurrent()) await this.#checkWon(batch);
+    // Another process may have opened the copy and compacted it. That does not matter if the state is the same.
+    if (!this.#opened.isCurrent()) this.#directory = await this.#load();
+    const directory = this.#opened;
+    if (directory.state !== batch.previousState || !directory.isCurrent()) throw otherMirrorError(this.path);
+    directory.commit(batch);
+    if (!directory.isCurrent()) await this.#checkFirst(batch);
     if (this.#opened.needsCompaction) await this.#opened.compact();
   }
 
-  /** When two have appended at the same moment, the first counts. */
-  async #checkWon({ state }: MirrorBatch): Promise<void> {
-    this.#copy = await this.#load();
-    if (this.#copy.state !== state) throw otherMirrorError(this.directory);
+  /** Of two commits that were appended at the same moment, the first one counts. */
+  async #checkFirst({ state }: MirrorBatch): Promise<void> {
+    this.#directory = await this.#load();
+    if (this.#directory.state !== state) throw otherMirrorError(this.path);
   }
 
   #load(): Promise<NdjsonDirectory> {
-    return NdjsonDirectory.load(this.directory, this.minJournalBytes);
+    return NdjsonDirectory.load(this.path, this.minJournalBytes);
   }
 
   async close(): Promise<void> {
-    const copy = this.#copy;
-    this.#copy = undefined;
-    await copy?.compact();
+    const directory = this.#directory;
+    this.#directory = undefined;
+    await directory?.compact();
   }
 
   get #opened(): NdjsonDirectory {
-    return this.#copy ?? throwNotOpen("ndjsonSink");
+    return this.#directory ?? throwNotOpen("ndjsonSink");
   }
 }

@@ -1,12 +1,12 @@
 import type { MirrorRecord, Table } from "../../tables.js";
 import { exactJson } from "../exact-json.js";
 
-/** The records of one resource, in memory: one line of JSON each, by key. */
+/** The records of one resource in memory: a line of JSON each, by key. */
 export class RecordLines {
   readonly #key: string;
   readonly #nulls: Readonly<Record<string, null>>;
   readonly #lines = new Map<number, string>();
-  /** Whether there is anything that the file does not have. */
+  /** True if the file is not up to date. */
   isChanged = false;
 
   constructor({ key, columns }: Table) {
@@ -14,22 +14,22 @@ export class RecordLines {
     this.#nulls = Object.fromEntries(Object.keys(columns).map((name) => [name, null]));
   }
 
-  /** The line of a record: the documented fields come first, and all of them. */
+  /** The line of a record. All documented fields come first. */
   lineOf(record: object): string {
     return exactJson({ ...this.#nulls, ...record });
   }
 
-  /** Takes in a line that the file has. */
+  /** Adds a line of the file. */
   load(line: string): void {
     this.#lines.set(this.#keyOf(JSON.parse(line)), line);
   }
 
-  put(record: object, line: string): void {
+  set(record: object, line: string): void {
     this.#lines.set(this.#keyOf(record), line);
     this.isChanged = true;
   }
 
-  drop(key: number): void {
+  delete(key: number): void {
     if (this.#lines.delete(key)) this.isChanged = true;
   }
 

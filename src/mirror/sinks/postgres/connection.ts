@@ -6,28 +6,28 @@ export interface PostgresQuery {
   text: string;
   /** The values, in order. */
   values?: unknown[];
-  /** How values are read: not at all, so that parsers which the program has set change nothing here. */
+  /** Values are read as strings, so that type parsers of the program have no effect here. */
   types: {
-    /** Gives what reads a column: here the text as it came. */
+    /** Returns the parser of a column: here one that returns the string unchanged. */
     getTypeParser(): (value: string) => string;
   };
 }
 
-/** What is used of the caller's `Pool` or `Client` of `pg`. It stays the caller's: it is never closed. */
+/** The part of the caller's `Pool` or `Client` of `pg` that is used. The mirror never closes it. */
 export interface PostgresQueryable {
   /** Runs a query. */
   query(query: PostgresQuery): Promise<{
-    /** One object a row, by column. */
+    /** One object per row, by column name. */
     rows: unknown[];
   }>;
 }
 
-/** Runs commands that give nothing, all in one transaction. */
+/** Runs commands that return no rows, all in one transaction. */
 export async function runScript(queryable: PostgresQueryable, commands: readonly string[]): Promise<void> {
   await queryable.query({ text: commands.join(";\n"), types: AS_TEXT });
 }
 
-/** A row by column; values are text as PostgreSQL writes them. */
+/** A row by column name. Values are strings as PostgreSQL writes them. */
 export type PostgresRow = Readonly<Record<string, unknown>>;
 
 const AS_TEXT: PostgresQuery["types"] = { getTypeParser: () => (value) => value };
@@ -42,7 +42,7 @@ export async function queryRows(
   return rows.filter((row): row is PostgresRow => typeof row === "object" && row !== null);
 }
 
-/** Whether that looks like a `Pool` or a `Client` of `pg`. */
+/** True for a `Pool` or a `Client` of `pg`. */
 export const isQueryable = (value: unknown): value is PostgresQueryable =>
   typeof value === "object" && value !== null && "query" in value && typeof value.query === "function";
 
@@ -56,10 +56,10 @@ export interface OwnPool extends PostgresQueryable {
  *
  * @throws ConfigurationError when `pg` is not installed.
  */
-export async function ownPool(connectionString: string): Promise<OwnPool> {
+export async function createPool(connectionString: string): Promise<OwnPool> {
   const { Pool } = await loadPg();
   const pool = new Pool({ connectionString, max: 1, allowExitOnIdle: true });
-  // A connection that breaks while nobody uses it; the next query makes another.
+  // An idle connection was lost; the next query opens another.
   pool.on("error", () => {});
   return pool;
 }

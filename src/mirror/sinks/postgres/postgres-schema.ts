@@ -23,21 +23,22 @@ SELECT relname AS "table", attname AS "column", format_type(atttypid, atttypmod)
 FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
 WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname = ANY ($2)`;
 
-/** Two mirrors that begin at once make the tables one after the other. */
+/** Two mirrors that start at once create the tables one after the other. */
 const LOCK = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
 
-/** The schema in which tables are made where the caller names none. */
+/** The schema for the tables if the caller names none. */
 export async function currentSchema(queryable: PostgresQueryable): Promise<string> {
   const [row] = await queryRows(queryable, "SELECT current_schema() AS schema");
   if (typeof row?.schema !== "string")
-    throw new ConfigurationError("postgresSink: there is no schema in the search_path");
+    throw new ConfigurationError("postgresSink: the search_path has no schema that exists. Set the option schema.");
   return row.schema;
 }
 
 /**
- * Makes what is missing; where nothing is, no right to make tables is needed. Gives the resources whose tables got columns.
+ * Creates the tables and columns that are missing; if none are, no right to create tables is needed.
  *
- * @throws ConfigurationError when a table is somebody else's, or the database cannot hold all characters.
+ * @returns the resources whose tables got new columns.
+ * @throws ConfigurationError when a table was not created by a mirror, or the database cannot store all characters.
  */
 export async function ensureTables(queryable: PostgresQueryable, schema: string): Promise<MirrorResource[]> {
   await checkEncoding(queryable);
@@ -57,7 +58,7 @@ export async function ensureTables(queryable: PostgresQueryable, schema: string)
     }
   }
   if (!found.has(STATE_TABLE)) commands.push(createState(schema));
-  // Somebody may have deleted the row, to begin anew.
+  // Somebody may have deleted the row to start a new copy.
   else if (!hasState) commands.push(insertState(schema));
   if (commands.length > 0) {
     await runScript(queryable, [LOCK, ...(await createSchema(queryable, schema)), ...commands]);
@@ -65,7 +66,7 @@ export async function ensureTables(queryable: PostgresQueryable, schema: string)
   return extended;
 }
 
-/** What the last commit saved. Waits for one that is under way: the server goes on with it when its process was killed. */
+/** The saved state. Waits for a commit in progress: the server completes it even if its process was killed. */
 export async function readState(queryable: PostgresQueryable, schema: string): Promise<string | undefined> {
   const [row] = await queryRows(queryable, `SELECT state FROM ${tableName(schema, STATE_TABLE)} FOR SHARE`);
   return typeof row?.state === "string" ? row.state : undefined;
@@ -79,7 +80,7 @@ async function checkEncoding(queryable: PostgresQueryable): Promise<void> {
   throw new ConfigurationError(`postgresSink: the encoding of the database must be UTF8, not ${row?.encoding}`);
 }
 
-/** The columns of the tables that are there, with their types. */
+/** The columns of the tables that exist, with their types. */
 async function columnsFound(queryable: PostgresQueryable, schema: string): Promise<Map<string, Map<string, string>>> {
   const names = [...RESOURCES.map((resource) => tableOf(resource).name), STATE_TABLE];
   const found = new Map<string, Map<string, string>>();
@@ -93,7 +94,7 @@ async function columnsFound(queryable: PostgresQueryable, schema: string): Promi
   return found;
 }
 
-/** Only where it is missing: `IF NOT EXISTS` needs the right to make one even if there is nothing to do. */
+/** Only if it is missing: `IF NOT EXISTS` needs the right to create a schema even if there is nothing to do. */
 async function createSchema(queryable: PostgresQueryable, schema: string): Promise<string[]> {
   const found = await queryRows(queryable, "SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
   return found.length > 0 ? [] : [`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`];
@@ -112,7 +113,7 @@ function addColumns(schema: string, table: Table, missing: readonly string[]): s
   return `ALTER TABLE ${tableName(schema, table.name)} ${additions}`;
 }
 
-/** One row from the beginning, so that there is always one to be locked. */
+/** With its row, so that there is always one to lock. */
 function createState(schema: string): string {
   const name = tableName(schema, STATE_TABLE);
   return `CREATE TABLE IF NOT EXISTS ${name} (id smallint PRIMARY KEY CHECK (id = 1), state text);

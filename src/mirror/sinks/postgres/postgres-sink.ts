@@ -5,29 +5,29 @@ import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import { type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
 import { KEY_BATCH_SIZE } from "../sql-table.js";
-import { isQueryable, type OwnPool, ownPool, type PostgresQueryable } from "./connection.js";
+import { createPool, isQueryable, type OwnPool, type PostgresQueryable } from "./connection.js";
 import { currentSchema, ensureTables, readState } from "./postgres-schema.js";
 import { PostgresTable } from "./postgres-table.js";
 
-/** Where {@link postgresSink} keeps a copy: exactly one of `pool`, `client` and `connectionString`. */
+/** Options of {@link postgresSink}: exactly one of `pool`, `client` and `connectionString`. */
 export interface PostgresSinkOptions {
   /**
-   * A `Pool` of `pg`. It is used, and never closed.
+   * A `Pool` of `pg`. The mirror never closes it.
    * @default one of `pool`, `client` and `connectionString` is required
    */
   pool?: PostgresQueryable | undefined;
   /**
-   * A connected `Client` of `pg`, outside of a transaction. It is used, and never closed.
+   * A connected `Client` of `pg`, outside of a transaction. The mirror never closes it.
    * @default see `pool`
    */
   client?: PostgresQueryable | undefined;
   /**
-   * Address of the database, for a connection of the sink's own. It needs the package `pg`.
+   * Address of the database. The sink opens its own connection, which needs the package `pg`.
    * @default see `pool`
    */
   connectionString?: string | undefined;
   /**
-   * The schema that holds the tables; made where there is none.
+   * The schema of the tables; created if there is none.
    * @default the first of the search_path that exists
    */
   schema?: string | undefined;
@@ -50,15 +50,14 @@ const optionsSchema = lazy(() => {
 
 /**
  * A copy in PostgreSQL: the tables `items`, `lots` and `stock_levels` with a column for each documented field, spelled as on
- * the wire, so that SQL has to quote them: `select "recNo" from lots`. Integers are `bigint`, decimals `numeric`, datetimes the
- * text that came. The column `extra` is `json` of the fields that the service adds, and of values that no column can hold, such
- * as text with a NUL.
+ * the wire, so that SQL has to quote them: `select "recNo" from lots`. Integers are `bigint`, decimals `numeric`, datetimes
+ * strings as in the response. The column `extra` is `json` of the fields that the service adds, and of values that no column
+ * can store, such as a string with a NUL.
  *
- * A batch and the state that goes with it are written by one command. Two mirrors cannot write to one copy: the second is
- * refused.
+ * A batch and its state are written by one command. Two mirrors cannot write to one copy: the second is refused.
  *
- * `open()` rejects with a `ConfigurationError` where a table of one of these names is somebody else's, and where the encoding
- * of the database is not UTF8. Where the tables are there, the user needs no right to make any.
+ * `open()` rejects with a `ConfigurationError` if a table of one of these names was not created by a mirror, or if the
+ * encoding of the database is not UTF8. If the tables exist, the database user needs no right to create any.
  *
  * @throws ConfigurationError when the options are wrong.
  */
@@ -67,7 +66,7 @@ export function postgresSink(options: PostgresSinkOptions): MirrorSink {
   return new PostgresSink({ ...options });
 }
 
-/** A copy whose tables are there. */
+/** The tables of a copy. */
 class PostgresTables {
   readonly tables: Readonly<Record<MirrorResource, PostgresTable>>;
   readonly #connection: PostgresQueryable;
@@ -87,7 +86,7 @@ class PostgresTables {
     if (!(await this.tables[batch.resource].commit(batch))) throw otherMirrorError("PostgreSQL");
   }
 
-  /** What was extra before may be documented now, and then has a column. */
+  /** A field that was in `extra` may be documented now, and then has a column. */
   async fillColumns(resource: MirrorResource): Promise<void> {
     const table = this.tables[resource];
     const keys = await table.keysWithExtra();
@@ -144,7 +143,7 @@ class PostgresSink implements MirrorSink {
     const { pool, client, connectionString = "" } = this.#options;
     const given = pool ?? client;
     if (given) return given;
-    this.#ownPool ??= await ownPool(connectionString);
+    this.#ownPool ??= await createPool(connectionString);
     return this.#ownPool;
   }
 

@@ -5,7 +5,7 @@ import { KEY_BATCH_SIZE, keysInBatches, quoteName } from "../sql-table.js";
 import { type PostgresQueryable, queryRows } from "./connection.js";
 import { STATE_TABLE, TYPES, tableName } from "./postgres-schema.js";
 
-/** The rows of one resource. */
+/** The table of one resource. */
 export class PostgresTable {
   readonly #queryable: PostgresQueryable;
   readonly #key: string;
@@ -24,31 +24,31 @@ export class PostgresTable {
     const columns = this.#codec.columns.map(quoteName);
     const types = [...Object.values<ColumnType>(table.columns).map((type) => TYPES[type]), TYPES.extra];
     const updates = columns.filter((column) => column !== key).map((column) => `${column} = excluded.${column}`);
-    // The state comes first, and nothing is written unless it is the expected one: its row is the lock.
+    // The row with the state is the lock. Nothing is written unless it has the expected state.
     this.#commit = `
-WITH mine AS (
+WITH updated AS (
   UPDATE ${tableName(schema, STATE_TABLE)} SET state = $2 WHERE id = 1 AND state IS NOT DISTINCT FROM $1 RETURNING id
-), put AS (
+), upserted AS (
   INSERT INTO ${name} (${columns})
   SELECT ${columns} FROM unnest(${types.map((type, index) => `$${index + 4}::${type}[]`)}) AS row (${columns})
-  WHERE EXISTS (SELECT FROM mine)
+  WHERE EXISTS (SELECT FROM updated)
   ON CONFLICT (${key}) DO UPDATE SET ${updates}
-), dropped AS (
-  DELETE FROM ${name} WHERE ${key} = ANY ($3::bigint[]) AND EXISTS (SELECT FROM mine)
+), deleted AS (
+  DELETE FROM ${name} WHERE ${key} = ANY ($3::bigint[]) AND EXISTS (SELECT FROM updated)
 )
-SELECT id FROM mine`;
+SELECT id FROM updated`;
     this.#read = `SELECT ${columns} FROM ${name} WHERE ${key} = ANY ($1::bigint[])`;
     this.#keysAfter = `SELECT ${key} FROM ${name} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`;
     this.#keysWithExtra = `SELECT ${key} FROM ${name} WHERE ${EXTRA}::text <> '{}'`;
   }
 
-  /** Whether it was written: not when the saved state is another. */
+  /** False if nothing was written, because the saved state is another. */
   async commit({ upsert, remove, previousState, state }: CommitBatch): Promise<boolean> {
     const rows = upsert.map((record) => this.#codec.encode(record));
     const byColumn = this.#codec.columns.map((_, index) => rows.map((row) => row[index]));
     const values = [previousState, state, remove, ...byColumn];
-    const mine = await queryRows(this.#queryable, this.#commit, values);
-    return mine.length > 0;
+    const updated = await queryRows(this.#queryable, this.#commit, values);
+    return updated.length > 0;
   }
 
   async read(keys: readonly number[]): Promise<MirrorRecord[]> {
@@ -60,7 +60,7 @@ SELECT id FROM mine`;
     return keysInBatches(async (last) => this.#keysOf(await queryRows(this.#queryable, this.#keysAfter, [last])));
   }
 
-  /** Keys of the records of which not all is in columns of its own. */
+  /** Keys of the records that have fields in `extra`. */
   async keysWithExtra(): Promise<number[]> {
     return this.#keysOf(await queryRows(this.#queryable, this.#keysWithExtra));
   }

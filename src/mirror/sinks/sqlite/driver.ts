@@ -1,7 +1,7 @@
 import { ConfigurationError } from "../../../errors/index.js";
 import type { ColumnValue } from "../row-codec.js";
 
-/** What is used of a driver for SQLite: `node:sqlite`, or `@photostructure/sqlite`, which has the same interface. */
+/** The part of an SQLite driver that is used: `node:sqlite`, or `@photostructure/sqlite`, which has the same interface. */
 export interface SqliteDriver {
   DatabaseSync: new (path: string) => SqliteDatabase;
 }
@@ -17,15 +17,15 @@ export interface SqliteStatement {
   all(...values: ColumnValue[]): Record<string, unknown>[];
 }
 
-/** The driver of Node itself; `undefined` where this Node has none, or only with a flag. */
+/** The driver of Node.js; `undefined` if this version has none, or only behind a flag. */
 export function nodeDriver(): SqliteDriver | undefined {
-  // Bundlers know no such module, and a Node without it must not stumble over an import.
+  // Bundlers do not know this module, and an import fails on a Node.js without it.
   const module: unknown = process.getBuiltinModule?.("node:sqlite");
   return isDriver(module) ? module : undefined;
 }
 
 /**
- * The driver from the package that users install where Node has none.
+ * The driver of the package that users install if Node.js has none.
  *
  * @throws ConfigurationError when it is not installed.
  */

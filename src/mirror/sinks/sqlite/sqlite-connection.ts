@@ -4,14 +4,14 @@ import { otherMirrorError } from "../sink-errors.js";
 import type { SqliteDatabase, SqliteDriver, SqliteStatement } from "./driver.js";
 import { SqliteTable } from "./sqlite-table.js";
 
-/** The table that holds one row: how far the mirror has come. */
+/** A table with one row: the saved state. */
 const CREATE_STATE =
   "CREATE TABLE IF NOT EXISTS stocklot_state (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL)";
 
-/** How long SQLite itself waits for a lock, in ms: enough for one that is held for a moment, such as a checkpoint's. */
+/** How long SQLite itself waits for a lock, in ms: long enough for a short one, such as a checkpoint's. */
 const BUSY_TIMEOUT_MS = 50;
 
-/** A copy in a database that is open. */
+/** An open database with a copy. */
 export class SqliteConnection {
   readonly tables: Readonly<Record<MirrorResource, SqliteTable>>;
   readonly #path: string;
@@ -48,8 +48,8 @@ export class SqliteConnection {
     const table = this.tables[resource];
     inTransaction(this.#database, () => {
       if (this.state !== previousState) throw otherMirrorError(this.#path);
-      for (const record of upsert) table.put(record);
-      for (const key of remove) table.drop(key);
+      for (const record of upsert) table.upsert(record);
+      for (const key of remove) table.delete(key);
       this.#setState.run(state);
     });
   }
@@ -60,22 +60,22 @@ export class SqliteConnection {
 }
 
 /**
- * With a write-ahead log others read while the mirror writes, and a commit need not wait for the disk: a power failure may
- * undo the last commits, always from the last one backwards and each as a whole, with the state that it saved.
+ * With a write-ahead log, others can read while the mirror writes, and a commit does not wait for the disk. A power failure
+ * may undo the last commits, each as a whole, together with the state that it saved.
  */
 function configure(database: SqliteDatabase): void {
   database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   const [row] = database.prepare("PRAGMA journal_mode = WAL").all();
-  // Some file systems cannot have a log. Then each commit has to wait for the disk, as is the default.
+  // Some file systems do not support it. Then each commit waits for the disk, which is the default.
   if (row?.journal_mode === "wal") database.exec("PRAGMA synchronous = NORMAL");
 }
 
-/** SQLite's code for: another connection holds the lock. Extended codes have it in their lowest byte. */
+/** SQLITE_BUSY: another connection has the lock. Extended codes have it in their lowest byte. */
 const BUSY = 5;
 
 const RETRY_EVERY_MS = 25;
 
-/** All of it, or nothing. The write lock is taken first, so that what is read cannot change before the end. */
+/** Runs `act` in one transaction. The write lock comes first, so that nothing that was read can change before the commit. */
 export function inTransaction<T>(database: SqliteDatabase, act: () => T): T {
   database.exec("BEGIN IMMEDIATE");
   try {
@@ -86,13 +86,13 @@ export function inTransaction<T>(database: SqliteDatabase, act: () => T): T {
     try {
       database.exec("ROLLBACK");
     } catch {
-      // SQLite has rolled back by itself, as it does when the disk is full.
+      // SQLite has rolled back already, as it does when the disk is full.
     }
     throw error;
   }
 }
 
-/** Tries again while another process writes, for so long. SQLite's own waiting would hold up the whole process. */
+/** Retries while another process writes, for up to `waitMs`. SQLite's own waiting would block the event loop. */
 export async function retryWhileBusy<T>(waitMs: number, act: () => T): Promise<T> {
   const deadline = performance.now() + waitMs;
   for (;;) {

@@ -6,9 +6,9 @@ import { throwNotOpen } from "../sink-errors.js";
 import { nodeDriver, packageDriver, type SqliteDriver } from "./driver.js";
 import { retryWhileBusy, SqliteConnection } from "./sqlite-connection.js";
 
-/** Where {@link sqliteSink} keeps a copy. */
+/** Options of {@link sqliteSink}. */
 export interface SqliteSinkOptions {
-  /** The database file; made where there is none. It may hold tables of others. */
+  /** The database file; created if there is none. It may contain other tables. */
   path: string;
 }
 
@@ -17,14 +17,14 @@ const LOCK_WAIT_MS = 30_000;
 
 /**
  * A copy in an SQLite database: the tables `items`, `lots` and `stock_levels` with a column for each documented field,
- * spelled as on the wire. Decimals are `REAL`, booleans 0 and 1, datetimes the text that came. The column `extra` is JSON of
- * the fields that the service adds. Other processes can read while the mirror writes.
+ * spelled as on the wire. Decimals are `REAL`, booleans 0 and 1, datetimes strings as in the response. The column `extra` is
+ * JSON of the fields that the service adds. Other processes can read while the mirror writes.
  *
- * The driver is `node:sqlite` where Node has it (22.13 and later), else the package `@photostructure/sqlite`. Node.js
- * 22 warns once that its own is experimental. Writing holds up the process for a few milliseconds a batch.
+ * The driver is `node:sqlite` if Node.js has it (22.13 and later), otherwise the package `@photostructure/sqlite`. Node.js 22
+ * warns once that its own is experimental. Writing blocks the event loop for a few milliseconds per page.
  *
- * `open()` rejects with a `ConfigurationError` where there is no driver, and where a table of one of these names is
- * somebody else's.
+ * `open()` rejects with a `ConfigurationError` if there is no driver, or if a table of one of these names was not created by
+ * a mirror.
  *
  * @throws ConfigurationError when the options are wrong.
  */

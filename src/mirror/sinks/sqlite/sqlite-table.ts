@@ -12,7 +12,7 @@ import {
 } from "../sql-table.js";
 import type { SqliteDatabase, SqliteStatement } from "./driver.js";
 
-/** `INTEGER PRIMARY KEY`, spelled so, is the row number of SQLite itself: no index besides. */
+/** `INTEGER PRIMARY KEY`, in exactly these words, is SQLite's own row number and needs no index. */
 const TYPES: TypeNames = {
   integer: "INTEGER",
   decimal: "REAL",
@@ -21,45 +21,45 @@ const TYPES: TypeNames = {
   extra: "TEXT",
 };
 
-/** What is said of a column when it is made, and not when it is looked at. */
+/** Part of the column's definition, but not of the type that SQLite reports. */
 const EXTRA_DEFAULT = " NOT NULL DEFAULT '{}'";
 
-/** The rows of one resource in an open database. */
+/** The table of one resource in an open database. */
 export class SqliteTable {
   readonly #key: string;
   readonly #codec: RowCodec;
-  readonly #put: SqliteStatement;
-  readonly #drop: SqliteStatement;
+  readonly #upsert: SqliteStatement;
+  readonly #delete: SqliteStatement;
   readonly #read: SqliteStatement;
   readonly #keysAfter: SqliteStatement;
 
-  /** Makes the table where there is none, and brings one up to date that an earlier version made. In a transaction. */
+  /** Creates the table, or upgrades one that an earlier version created. The caller opens a transaction. */
   constructor(database: SqliteDatabase, table: Table) {
-    const added = makeTable(database, table);
+    const hasNewColumns = ensureTable(database, table);
     this.#key = table.key;
     this.#codec = new RowCodec(table);
     const name = quoteName(table.name);
     const key = quoteName(table.key);
     const columns = this.#codec.columns.map(quoteName);
     const updates = columns.filter((column) => column !== key).map((column) => `${column} = excluded.${column}`);
-    // Not REPLACE: it would empty the columns that somebody added.
-    this.#put = database.prepare(
+    // Not REPLACE: it would clear columns that others have added.
+    this.#upsert = database.prepare(
       `INSERT INTO ${name} (${columns}) VALUES (${columns.map(() => "?")}) ON CONFLICT (${key}) DO UPDATE SET ${updates}`,
     );
-    this.#drop = database.prepare(`DELETE FROM ${name} WHERE ${key} = ?`);
+    this.#delete = database.prepare(`DELETE FROM ${name} WHERE ${key} = ?`);
     this.#read = database.prepare(`SELECT ${columns} FROM ${name} WHERE ${key} IN (SELECT value FROM json_each(?))`);
     this.#keysAfter = database.prepare(
       `SELECT ${key} FROM ${name} WHERE ${key} > ? ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`,
     );
-    if (added) this.#rewriteExtras(database, name, key);
+    if (hasNewColumns) this.#rewriteExtras(database, name, key);
   }
 
-  put(record: MirrorRecord): void {
-    this.#put.run(...this.#codec.encode(record));
+  upsert(record: MirrorRecord): void {
+    this.#upsert.run(...this.#codec.encode(record));
   }
 
-  drop(key: number): void {
-    this.#drop.run(key);
+  delete(key: number): void {
+    this.#delete.run(key);
   }
 
   read(keys: readonly number[]): MirrorRecord[] {
@@ -70,15 +70,15 @@ export class SqliteTable {
     return keysInBatches((last) => this.#keysAfter.all(last).map((row) => Number(row[this.#key])));
   }
 
-  /** What was extra before may be documented now, and then has a column. */
+  /** A field that was in `extra` may be documented now, and then has a column. */
   #rewriteExtras(database: SqliteDatabase, name: string, key: string): void {
     const rows = database.prepare(`SELECT ${key} FROM ${name} WHERE ${EXTRA} <> '{}'`).all();
-    for (const row of rows) this.read([Number(row[this.#key])]).forEach((record) => void this.put(record));
+    for (const row of rows) this.read([Number(row[this.#key])]).forEach((record) => void this.upsert(record));
   }
 }
 
-/** Whether columns were added to a table that was there. */
-function makeTable(database: SqliteDatabase, table: Table): boolean {
+/** True if columns were added to an existing table. */
+function ensureTable(database: SqliteDatabase, table: Table): boolean {
   const definition = new Map([...columnTypes(table, TYPES), [EXTRA, TYPES.extra + EXTRA_DEFAULT]]);
   const column = (name: string) => `${quoteName(name)} ${definition.get(name)}`;
   const name = quoteName(table.name);

@@ -4,7 +4,7 @@ import type { SinkSpec } from "./sink-spec.js";
 
 const COMMITTER = fileURLToPath(new URL("./committer.ts", import.meta.url));
 
-/** Lets a process commit to the copy, kills it so long after it came so far, and gives the last commit that it told of. */
+/** Lets a process commit to the copy, kills it `ms` after it reached the stage, and returns the last commit that it reported. */
 export function killAfter(ms: number, stage: "opening" | "open", spec: SinkSpec): Promise<number> {
   return new Promise((resolve, reject) => {
     let committed = 0;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { type ColumnType, type MirrorRecord, type MirrorResource, tableOf } from "../../../../src/mirror/tables.js";
 
-/** A lot as the service gives them. */
+/** A lot as the service returns it. */
 export const lot = (recNo: number, changes: object = {}): MirrorRecord => ({
   recNo,
   partNo: 1_000 + (recNo % 7),
@@ -25,13 +25,13 @@ export const lot = (recNo: number, changes: object = {}): MirrorRecord => ({
   ...changes,
 });
 
-/** The record that a copy gives back: what was missing is null. */
+/** The record that a copy returns: documented fields that were missing are null. */
 export function asRead(resource: MirrorResource, record: MirrorRecord): MirrorRecord {
   const nulls = Object.fromEntries(Object.keys(tableOf(resource).columns).map((name) => [name, null]));
   return { ...nulls, ...record };
 }
 
-/** Text with everything that a JSON string can hold: NUL, half a surrogate pair, what looks like an escape. */
+/** Strings with everything that JSON allows: NUL, unpaired surrogates, what looks like an escape. */
 const anyText = () =>
   fc.oneof(
     fc.string(),
@@ -82,7 +82,7 @@ const anyNumber = () =>
 
 /**
  * Not a single character that JSON escapes: V8 13.6, that of Node.js 24, may take one such name for another when it parses
- * ({"a":1,"\\n":null} gives the name of a backslash where an object with that name was parsed before).
+ * ({"a":1,"\\n":null} yields the name of a backslash if an object with that name was parsed before).
  */
 const isSafeName = (name: string) => JSON.stringify(name).length === name.length + 2 || name.length !== 1;
 
@@ -113,7 +113,7 @@ const anyName = () =>
     fc.constantFrom("extra", "recno", "PARTNO", "__proto__", "constructor", "toString", "rowid", "id"),
   );
 
-/** A record as it may come where answers are not validated: any field may be missing, null, or of another type. */
+/** A record of a response that was not validated: any field may be missing, null, or of another type. */
 export function anyRecord(resource: MirrorResource, key: number): fc.Arbitrary<MirrorRecord> {
   const { columns, key: keyField } = tableOf(resource);
   const documented = Object.entries(columns).map(([name, type]) => [

@@ -4,7 +4,7 @@ import { ndjsonSinkWith } from "../../../../src/mirror/sinks/ndjson/ndjson-sink.
 import { nodeDriver, packageDriver } from "../../../../src/mirror/sinks/sqlite/driver.js";
 import { sqliteSinkWith } from "../../../../src/mirror/sinks/sqlite/sqlite-sink.js";
 
-/** Says where a copy is, so that another process finds it too. */
+/** The location of a copy, which another process can open too. */
 export type SinkSpec =
   | { kind: "sqlite"; path: string; driver: "node" | "package" }
   | { kind: "ndjson"; directory: string }
