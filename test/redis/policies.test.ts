@@ -81,16 +81,19 @@ describe("the timings of a shared limit", () => {
 describe("the slots that a process holds", () => {
   test("are counted until they are free again, in whatever order their requests end", () => {
     const slots = new HeldSlots();
-    slots.inFlight = 3;
-    slots.release(200);
-    slots.release(100);
-    expect([slots.count, slots.inFlight, slots.nextReturn]).toEqual([3, 1, 100]);
-    expect(slots.returningIn(50.5)).toEqual([50, 150]);
-    slots.reclaim(100);
-    expect([slots.count, slots.inFlight, slots.nextReturn]).toEqual([2, 1, 200]);
-    slots.release(150);
-    slots.reclaim(200);
-    expect([slots.count, slots.inFlight, slots.nextReturn]).toEqual([0, 0, Number.POSITIVE_INFINITY]);
+    for (const kind of ["singles", "singles", "pages"] as const) slots.take(kind);
+    slots.release("singles", 200);
+    slots.release("pages", 150);
+    slots.release("singles", 100);
+    slots.take("pages");
+    expect(slots.report(50.5)).toEqual({
+      inFlight: { singles: 0, pages: 1 },
+      returning: { singles: [50, 150], pages: [100] },
+    });
+    expect([slots.count(99), slots.inFlight, slots.pages, slots.nextReturn]).toEqual([4, 1, 2, 100]);
+    expect([slots.count(150), slots.inFlight, slots.pages, slots.nextReturn]).toEqual([2, 1, 1, 200]);
+    slots.returnUnused("pages");
+    expect([slots.count(200), slots.inFlight, slots.pages, slots.nextReturn]).toEqual([0, 0, 0, Infinity]);
   });
 });
 
