@@ -16,8 +16,8 @@ describe("the part of the limit that a process uses while it is cut off from Red
     ["one of four that holds less uses no more at first", { ...cutOff, members: 4, held: 15 }, 0, 15],
     ["one that holds none may use one", { ...cutOff, members: 4, held: 0 }, 0, 1],
     ["after an interval all slots are back, and each has its part", { ...cutOff, members: 4, held: 0 }, 60_010, 25],
-    ["if it does not know the others, it uses one at first", { ...cutOff, members: undefined, held: 0 }, 0, 1],
-    ["then a tenth", { ...cutOff, members: undefined, held: 0 }, 60_010, 10],
+    ["if it does not know how many the others are, it uses one", { ...cutOff, members: undefined, held: 0 }, 0, 1],
+    ["and no more later", { ...cutOff, members: undefined, held: 0 }, 60_010, 1],
     ["started without Redis, it uses a tenth", { wasConnected: false, members: undefined, held: 0 }, 0, 10],
     ["of very many, each has one", { ...cutOff, members: 1_000, held: 0 }, 60_010, 1],
   ];
