@@ -8,7 +8,7 @@ import { messageOf } from "../errors/message-of.js";
 export interface RedisClient {
   /** Runs a script. */
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
-  /** Runs a script that Redis has seen, by its SHA-1; rejects with `NOSCRIPT` when it has not. */
+  /** Runs a script that Redis has seen, by its SHA-1; rejects with `NOSCRIPT` if it has not. */
   evalsha(hash: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
@@ -26,7 +26,7 @@ export function checkRedis(title: string, { redis, key }: { redis?: unknown; key
 
 const DEFAULT_KEY = "default";
 
-/** The name of what is kept under a key. The braces keep all of it on one node of a Redis Cluster. */
+/** The Redis key of one thing that is shared under a name. The braces keep all of it on one node of a Redis Cluster. */
 export function keyName(key: string | undefined, what: string): string {
   // A brace within the key would end the hash tag.
   return `{stocklot:${(key ?? DEFAULT_KEY).replace(/[%{}]/g, encodeURIComponent)}}:${what}`;

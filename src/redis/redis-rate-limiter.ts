@@ -8,12 +8,12 @@ import { Ledger } from "./ledger/ledger.js";
 import { RedisSlots } from "./ledger/redis-slots.js";
 import { checkRedis, type RedisClient } from "./redis-client.js";
 
-/** A limit that all processes with the same `key` keep together. */
+/** A limit that all processes with the same `key` share. */
 export interface RedisRateLimiterOptions extends RateLimitOptions {
   /** The caller's own ioredis client (`Redis` or `Cluster`). It is used, and never closed. */
   redis: RedisClient;
   /**
-   * Name of the limit. Processes with the same one share it; give them the same limits.
+   * Name of the limit. Processes with the same name share it; pass the same limits in all of them.
    * @default "default"
    */
   key?: string | undefined;
@@ -33,18 +33,19 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
    */
   reserved?: number | undefined;
   /**
-   * Requests that this process has under way at the same time.
+   * Requests of this process in flight at the same time.
    * @default 16
    */
   maxConcurrent?: number | undefined;
   /**
-   * What happens while Redis cannot be reached. `"local"`: the process goes on with its share of the limit, and warns.
-   * `"fail"`: calls reject with a `ConnectionError` after at most a second. Either ends by itself when Redis is back.
+   * What happens while Redis cannot be reached. `"local"`: the process goes on with a part of the limit, and warns; all
+   * processes that are cut off together exceed the limit by at most one request each. `"fail"`: calls reject with a
+   * `ConnectionError` after at most a second. Both end by themselves when Redis is back.
    * @default "local"
    */
   onStoreError?: "fail" | "local" | undefined;
   /**
-   * Told once for each time that Redis cannot be reached.
+   * Called once in each time in which Redis cannot be reached.
    * @default process.emitWarning
    */
   onWarning?: ((message: string) => void) | undefined;
@@ -52,12 +53,13 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
 
 /**
  * A rate limiter that several processes share through Redis: one limit and one pause after a 429, exact in every interval
- * by Redis' clock. The queue, its priorities and `maxConcurrent` are each process's own.
+ * by Redis' clock. The queue, its priorities and `maxConcurrent` are per process. A request costs about two scripts of
+ * 0.2 ms in Redis; reading the snapshot costs none.
  *
  * @example
  * const redis = new Redis(url);
  * const client = new InventoryClient({ rateLimiter: createRedisRateLimiter({ redis, key: "acme", requests: 100 }) });
- * @throws ConfigurationError when an option is wrong.
+ * @throws ConfigurationError if an option is wrong.
  */
 export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
   if (typeof options !== "object" || options === null) throw new ConfigurationError(`${TITLE}: options are missing`);

@@ -8,18 +8,18 @@ import { inTime } from "./token/in-time.js";
 import { tokenCipher } from "./token/token-cipher.js";
 import { takeLock } from "./token/token-lock.js";
 
-/** A token that all processes with the same `key` use together. */
+/** A token that all processes with the same `key` share. */
 export interface RedisTokenStoreOptions {
   /** The caller's own ioredis client (`Redis` or `Cluster`). It is used, and never closed. */
   redis: RedisClient;
   /**
-   * Name of the token. One for each client ID: processes with the same one use the same token.
+   * Name of the token, one per client ID: processes with the same name use the same token.
    * @default "default"
    */
   key?: string | undefined;
   /**
    * Encrypts the token in Redis (AES-256-GCM). The same in all processes.
-   * @default none: the token is kept as it is
+   * @default none: the token is stored as it is
    */
   secret?: string | undefined;
 }
@@ -36,10 +36,10 @@ return 0
 const storedSchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.number()]));
 
 /**
- * Keeps the access token in Redis, for as long as it is good. Processes that need a token at once make one token request
- * between them.
+ * Keeps the access token in Redis until it expires. Processes that need a token at the same time make one token request
+ * together. If Redis fails, or the lock is stuck, the client warns and requests a token of its own.
  *
- * @throws ConfigurationError when an option is wrong.
+ * @throws ConfigurationError if an option is wrong.
  */
 export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenStore {
   if (typeof options !== "object" || options === null) throw new ConfigurationError(`${TITLE}: options are missing`);
@@ -56,7 +56,7 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
       const [stored, remainingMs] = storedSchema().parse(await inTime(GET.run(redis, [name], [])));
       if (stored === null || remainingMs <= 0) return undefined;
       const accessToken = await cipher.open(stored.slice(stored.indexOf(" ") + 1));
-      // Redis knows how long it is still good; the clock of whoever stored it may be wrong.
+      // Redis knows how long it is still valid; the clock of the process that stored it may be wrong.
       return { accessToken, expiresAt: Date.now() + remainingMs };
     },
     async set({ accessToken, expiresAt }) {

@@ -16,8 +16,8 @@ describe("the part of the limit that a process uses while it is cut off from Red
     ["one of four that holds less uses no more at first", { ...cutOff, members: 4, held: 15 }, 0, 15],
     ["one that holds none may use one", { ...cutOff, members: 4, held: 0 }, 0, 1],
     ["after an interval all slots are back, and each has its part", { ...cutOff, members: 4, held: 0 }, 60_010, 25],
-    ["if it does not know the others, it uses one at first", { ...cutOff, members: undefined, held: 0 }, 0, 1],
-    ["then a tenth", { ...cutOff, members: undefined, held: 0 }, 60_010, 10],
+    ["if it does not know how many the others are, it uses one", { ...cutOff, members: undefined, held: 0 }, 0, 1],
+    ["and no more later", { ...cutOff, members: undefined, held: 0 }, 60_010, 1],
     ["started without Redis, it uses a tenth", { wasConnected: false, members: undefined, held: 0 }, 0, 10],
     ["of very many, each has one", { ...cutOff, members: 1_000, held: 0 }, 60_010, 1],
   ];
@@ -81,16 +81,19 @@ describe("the timings of a shared limit", () => {
 describe("the slots that a process holds", () => {
   test("are counted until they are free again, in whatever order their requests end", () => {
     const slots = new HeldSlots();
-    slots.inFlight = 3;
-    slots.release(200);
-    slots.release(100);
-    expect([slots.count, slots.inFlight, slots.nextReturn]).toEqual([3, 1, 100]);
-    expect(slots.returningIn(50.5)).toEqual([50, 150]);
-    slots.reclaim(100);
-    expect([slots.count, slots.inFlight, slots.nextReturn]).toEqual([2, 1, 200]);
-    slots.release(150);
-    slots.reclaim(200);
-    expect([slots.count, slots.inFlight, slots.nextReturn]).toEqual([0, 0, Number.POSITIVE_INFINITY]);
+    for (const kind of ["singles", "singles", "pages"] as const) slots.take(kind);
+    slots.release("singles", 200);
+    slots.release("pages", 150);
+    slots.release("singles", 100);
+    slots.take("pages");
+    expect(slots.report(50.5)).toEqual({
+      inFlight: { singles: 0, pages: 1 },
+      returning: { singles: [50, 150], pages: [100] },
+    });
+    expect([slots.count(99), slots.inFlight, slots.pages, slots.nextReturn]).toEqual([4, 1, 2, 100]);
+    expect([slots.count(150), slots.inFlight, slots.pages, slots.nextReturn]).toEqual([2, 1, 1, 200]);
+    slots.returnUnused("pages");
+    expect([slots.count(200), slots.inFlight, slots.pages, slots.nextReturn]).toEqual([0, 0, 0, Infinity]);
   });
 });
 

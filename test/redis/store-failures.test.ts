@@ -1,4 +1,5 @@
-import { inspect } from "node:util";
+import { execFile } from "node:child_process";
+import { inspect, promisify } from "node:util";
 import { Redis } from "ioredis";
 import { ConnectionError } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
@@ -239,6 +240,27 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     expect(first.snapshot().pausedUntil).not.toBeNull();
     expect(await duration(ask(second))).toBeGreaterThan(1_000);
     await waiting;
+  });
+
+  test("no process is kept alive by slots that come back in a minute", { timeout: 30_000 }, async () => {
+    const program = `
+      import { Redis } from "ioredis";
+      import { createRedisRateLimiter } from "stocklot/redis";
+      import { Lifetime } from "./src/time/lifetime.ts";
+      const redis = new Redis(${JSON.stringify(lasting?.url)});
+      const limiter = createRedisRateLimiter({ redis, key: "${newKey()}" });
+      const slot = await limiter.acquire({ priority: "normal", bulk: false, lifetime: new Lifetime() });
+      redis.disconnect();
+      slot.release();
+      setTimeout(() => console.log("done"), 1_500);
+    `;
+    const options = { cwd: new URL("../..", import.meta.url), timeout: 20_000 };
+    const run = promisify(execFile)(
+      process.execPath,
+      ["--import", "tsx", "--input-type=module", "-e", program],
+      options,
+    );
+    expect((await run).stdout).toBe("done\n");
   });
 
   test("a client that its owner has closed is an error and no hang", async () => {

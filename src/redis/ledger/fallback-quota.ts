@@ -1,7 +1,7 @@
 import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
 import type { LeaseTimings } from "./lease-timings.js";
 
-/** If it is not known how many processes share the limit, assume this many. */
+/** If a process was never connected, assume that this many share the limit. */
 const ASSUMED_PROCESSES = 10;
 
 /** What a process knew when it was cut off from Redis. */
@@ -26,7 +26,8 @@ export interface FallbackQuota {
 /**
  * The part of the limit that a process uses while it is cut off from Redis. In the first interval the others may hold all
  * other slots: it uses no more than it held, and one if it held none. Later all of those are free again: it uses an even
- * part, and at least one slot. So if all processes are cut off, they exceed the limit by at most one for each.
+ * part, at least one slot, and one if it does not know how many the others are. So if all processes are cut off, they
+ * exceed the limit by at most one for each.
  */
 export function fallbackQuota(
   { members, wasConnected, held }: LastKnownState,
@@ -34,7 +35,7 @@ export function fallbackQuota(
   { requests, reserved }: Pick<RateLimitSettings, "requests" | "reserved">,
   { returnMs }: LeaseTimings,
 ): FallbackQuota {
-  const processes = members ?? ASSUMED_PROCESSES;
+  const processes = members ?? (wasConnected ? requests : ASSUMED_PROCESSES);
   const evenPart = Math.max(1, Math.floor(requests / processes));
   const isFirstInterval = wasConnected && members !== 1 && sinceMs <= returnMs;
   const slots = isFirstInterval ? Math.max(1, Math.min(held, evenPart)) : evenPart;
