@@ -15,8 +15,8 @@ const requireLazily: Options["esbuildOptions"] = (options) => {
   options.supported = { "dynamic-import": false };
 };
 
-/** The sandbox brings its router along, so that users install nothing more. */
-const bundledIntoSandbox = ["hono"];
+/** The sandbox brings its router and its decimals along, so that users install nothing more. */
+const bundledIntoSandbox = ["hono", "big.js"];
 
 /** All types in one build, which share what they have in common: a class that is declared twice would be two types. */
 const types: Options = {

@@ -1,4 +1,4 @@
-import { type Decimal, decimalOf, minus, toNumber } from "../decimal.js";
+import { Big } from "big.js";
 import type { SandboxStockLevel, SandboxWarehouse } from "../options/options.js";
 import { quantitiesFor } from "../store/stock-index.js";
 import type { AddOrderQuantities } from "../store/stock-totals.js";
@@ -12,11 +12,11 @@ export function generateOrderQuantities(seed: number): AddOrderQuantities {
     for (const [wID, items] of quantities) {
       for (const [partNo, stock] of items) {
         const random = mulberry32(deriveSeed(seed ^ ORDER_STREAM ^ wID, partNo));
-        const free = toNumber(minus(stock.inStock, stock.onHold));
+        const free = stock.inStock.minus(stock.onHold).toNumber();
         stock.committed = randomShare(random, 0.35, free * 0.4);
         stock.packed = randomShare(random, 0.2, free * 0.15);
-        stock.onOrder = chance(random, 0.3) ? decimalOf(integerBetween(random, 1, 40) * 25) : stock.onOrder;
-        stock.aSN = chance(random, 0.15) ? decimalOf(integerBetween(random, 1, 20) * 10) : stock.aSN;
+        stock.onOrder = chance(random, 0.3) ? new Big(integerBetween(random, 1, 40) * 25) : stock.onOrder;
+        stock.aSN = chance(random, 0.15) ? new Big(integerBetween(random, 1, 20) * 10) : stock.aSN;
       }
     }
   };
@@ -38,15 +38,15 @@ export function userOrderQuantities(
   return (balance) => {
     for (const { partNo, wid, onOrder = 0, committed = 0, packed = 0, aSN = 0 } of known) {
       const stock = quantitiesFor(balance, wid, partNo);
-      stock.onOrder = decimalOf(onOrder);
-      stock.committed = decimalOf(committed);
-      stock.packed = decimalOf(packed);
-      stock.aSN = decimalOf(aSN);
+      stock.onOrder = new Big(onOrder);
+      stock.committed = new Big(committed);
+      stock.packed = new Big(packed);
+      stock.aSN = new Big(aSN);
     }
   };
 }
 
-function randomShare(random: Random, probability: number, most: number): Decimal {
+function randomShare(random: Random, probability: number, most: number): Big {
   const wanted = chance(random, probability) ? Math.floor(random() * most) : 0;
-  return decimalOf(wanted);
+  return new Big(wanted);
 }

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import type { Lot } from "../../schemas/lot.js";
-import { toNumber } from "../decimal.js";
 import type { EndpointContext } from "../http/endpoint.js";
 import {
   dateFilterField,
@@ -69,7 +68,7 @@ function isAtDestination({ wID, spot }: Lot, destination: Destination): boolean 
 
 /** A whole lot keeps its record; part of one becomes a lot of its own, as old as the one it came from. */
 function relocate({ state, now }: EndpointContext, { lot, taken, left }: PickedLot, destination: Destination): Lot {
-  if (left.digits === 0n) return state.stock.changeLot(lot.recNo, destination, now);
-  state.stock.changeLot(lot.recNo, { units: toNumber(left) }, now);
-  return state.stock.addLot({ ...lot, ...destination, units: toNumber(taken) }, now);
+  if (left.eq(0)) return state.stock.changeLot(lot.recNo, destination, now);
+  state.stock.changeLot(lot.recNo, { units: left.toNumber() }, now);
+  return state.stock.addLot({ ...lot, ...destination, units: taken.toNumber() }, now);
 }

@@ -1,6 +1,5 @@
 import type { Lot } from "../../schemas/lot.js";
 import type { StockLevel } from "../../schemas/stock-level.js";
-import { decimalOf, minus, plus } from "../decimal.js";
 import { JsonCache } from "./json-cache.js";
 import { isOpen, type LotStore } from "./lot-store.js";
 import { RecordIndex, SortedIds, type SortKey } from "./record-index.js";
@@ -113,9 +112,9 @@ export class StockTotals {
     quantities.lots += sign;
     quantities.modifiedAt = now;
     if (!isOpen(lot)) return;
-    const add = sign === 1 ? plus : minus;
-    quantities.inStock = add(quantities.inStock, decimalOf(lot.units));
-    if (lot.hold) quantities.onHold = add(quantities.onHold, decimalOf(lot.units));
+    const change = sign * lot.units;
+    quantities.inStock = quantities.inStock.plus(change);
+    if (lot.hold) quantities.onHold = quantities.onHold.plus(change);
     const key = openLotsKey(lot.partNo, lot.wID);
     const openLots = new SortedIds(stockIndex.openLots.get(key) ?? [], (a, b) => this.compareAge(a, b));
     if (sign === 1) openLots.insert(lot.recNo);
