@@ -4,6 +4,7 @@ import { isoTime } from "../dates.js";
 import { assertUnique } from "../options/assert-options.js";
 import type { SandboxItem, SandboxLot, SandboxWarehouse } from "../options/options.js";
 import { withoutUndefined } from "../without-undefined.js";
+import { EMPTY_ITEM, EMPTY_LOT } from "./empty-records.js";
 import { FIRST_PART_NO } from "./generated-items.js";
 import { NO_GENERATED_LOTS } from "./generated-lots.js";
 
@@ -38,22 +39,6 @@ export function itemsNamedBy(lots: readonly SandboxLot[], known: readonly Sandbo
   }
   return named;
 }
-
-/** What an item is when nothing was said about it, with the fields in the document's order. */
-export const EMPTY_ITEM: Item = {
-  partNo: 0,
-  shortID: "",
-  description: "",
-  category: 0,
-  subCategory: 0,
-  uOM: "EA",
-  putUp: "",
-  units: 1,
-  dfltOwner: 0,
-  created: "",
-  modified: "",
-  discontinued: false,
-};
 
 /**
  * The caller's lots with every missing field filled in. Throws a `TypeError` for an item or a warehouse that does not
@@ -121,29 +106,6 @@ function warehouseFinder(known: readonly [SandboxWarehouse, ...SandboxWarehouse[
 function lotError(index: number, field: string, text: string): TypeError {
   return new TypeError(`Sandbox option "lots[${index}].${field}" ${text}.`);
 }
-
-/** What a lot is when nothing was said about it, with the fields in the document's order. */
-export const EMPTY_LOT: Lot = {
-  recNo: 0,
-  partNo: 0,
-  shortID: "",
-  description: "",
-  associate: "",
-  warehouse: "",
-  wID: 0,
-  spot: "",
-  units: 1,
-  received: "",
-  shipped: null,
-  serial: "",
-  serial2: null,
-  rFIDTag: null,
-  remark: "",
-  hold: false,
-  jobID: 0,
-  jobName: null,
-  active: true,
-};
 
 /** The caller's alternate part numbers. Throws a `TypeError` for one that points to no item. */
 export function userAliases(given: Readonly<Record<string, string>>, items: readonly Item[]): Map<string, string> {

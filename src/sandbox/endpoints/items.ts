@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Item } from "../../schemas/item.js";
-import { EMPTY_ITEM } from "../data/user-data.js";
+import { EMPTY_ITEM } from "../data/empty-records.js";
 import type { EndpointContext } from "../http/endpoint.js";
 import { integerField, readFields, requiredStringField } from "../http/fields.js";
 import { pageResponse } from "../http/paging.js";

@@ -1,4 +1,4 @@
-import type { Item } from "../../schemas/item.js";
+import { type Item, itemSchema } from "../../schemas/item.js";
 import { isoTime, parseTime } from "../dates.js";
 import { JsonCache } from "./json-cache.js";
 import { RecordIndex, type RecordSource } from "./record-index.js";
@@ -12,27 +12,12 @@ export interface CatalogEntry {
   modifiedAt: number;
 }
 
-const COLUMNS = [
-  "partNo",
-  "shortID",
-  "description",
-  "category",
-  "subCategory",
-  "uOM",
-  "putUp",
-  "units",
-  "dfltOwner",
-  "created",
-  "modified",
-  "discontinued",
-] as const satisfies readonly (keyof Item)[];
-
 /** The item master. */
 export class ItemCatalog {
   /** Items that are not discontinued. */
-  readonly active: RecordIndex;
+  readonly active: RecordIndex<keyof Item>;
   /** Every item. */
-  readonly all: RecordIndex;
+  readonly all: RecordIndex<keyof Item>;
 
   private readonly bySku = new Map<string, CatalogEntry>();
   private readonly byPartNo = new Map<number, CatalogEntry>();
@@ -100,15 +85,15 @@ export class ItemCatalog {
     this.byPartNo.set(entry.item.partNo, entry);
   }
 
-  private recordSource(belongs: (entry: CatalogEntry) => boolean): RecordSource {
+  private recordSource(belongs: (entry: CatalogEntry) => boolean): RecordSource<keyof Item> {
     return {
       defaultColumn: "shortID",
-      columns: new Map(COLUMNS.map((name) => [name.toLowerCase(), name])),
+      columns: itemSchema().keyof().options,
       ids: () =>
         this.skusInOrder()
           .filter(belongs)
           .map(({ item }) => item.partNo),
-      key: (partNo, column) => sortKey(this.byPartNo.get(partNo)?.item, column),
+      key: (partNo, column) => this.byPartNo.get(partNo)?.item[column],
       modifiedAt: (partNo) => this.byPartNo.get(partNo)?.modifiedAt ?? 0,
     };
   }
@@ -116,9 +101,4 @@ export class ItemCatalog {
   private skusInOrder(): CatalogEntry[] {
     return [...this.byPartNo.values()].sort((a, b) => (a.item.shortID < b.item.shortID ? -1 : 1));
   }
-}
-
-function sortKey(item: Item | undefined, column: string) {
-  const name = COLUMNS.find((known) => known === column);
-  return item && name ? item[name] : undefined;
 }

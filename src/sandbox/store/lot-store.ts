@@ -1,8 +1,8 @@
-import type { Lot } from "../../schemas/lot.js";
+import { type Lot, lotSchema } from "../../schemas/lot.js";
 import type { LotGenerator, LotSummary } from "../data/generated-lots.js";
 import { parseTime } from "../dates.js";
 import { JsonCache } from "./json-cache.js";
-import { RecordIndex, type SortKey } from "./record-index.js";
+import { RecordIndex } from "./record-index.js";
 import { type Scope, ScopedIndexes } from "./scopes.js";
 
 /** A lot that was given by the caller, received, or changed since it was generated. */
@@ -17,7 +17,7 @@ export class LotStore {
   private readonly stored = new Map<number, StoredLot>();
   private readonly jsonCache = new JsonCache();
   private readonly descriptions = new Map<number, string>();
-  private readonly indexes: ScopedIndexes;
+  private readonly indexes: ScopedIndexes<keyof Lot>;
   private readonly read = (recNo: number) => this.get(recNo);
   private nextRecNo: number;
 
@@ -31,7 +31,7 @@ export class LotStore {
   }
 
   /** The lots of these warehouses. */
-  index(scope: Scope): RecordIndex {
+  index(scope: Scope): RecordIndex<keyof Lot> {
     return this.indexes.of(scope);
   }
 
@@ -106,15 +106,15 @@ export class LotStore {
     return Number.isInteger(index) && index >= 0 && index < this.generated.count;
   }
 
-  private createIndex(scope: ReadonlySet<number>): RecordIndex {
+  private createIndex(scope: ReadonlySet<number>): RecordIndex<keyof Lot> {
     return new RecordIndex({
       defaultColumn: "received",
-      columns: lotColumns,
+      columns: lotSchema().keyof().options,
       ids: () => this.oldestFirst().filter((recNo) => scope.has(this.summary(recNo).wID)),
       key: (recNo, column) => {
         if (column === "recNo") return recNo;
         if (column === "received") return this.summary(recNo).receivedAt;
-        return lotKey(this.get(recNo), column);
+        return this.get(recNo)[column];
       },
       modifiedAt: (recNo) => this.summary(recNo).modifiedAt,
     });
@@ -124,36 +124,4 @@ export class LotStore {
 /** In stock: active and not shipped. */
 export function isOpen({ active, shipped }: Pick<Lot, "active" | "shipped">): boolean {
   return active && shipped === null;
-}
-
-const NAMES = [
-  "recNo",
-  "partNo",
-  "shortID",
-  "description",
-  "associate",
-  "warehouse",
-  "wID",
-  "spot",
-  "units",
-  "received",
-  "shipped",
-  "serial",
-  "serial2",
-  "rFIDTag",
-  "remark",
-  "hold",
-  "jobID",
-  "jobName",
-  "active",
-] as const satisfies readonly (keyof Lot)[];
-
-const BY_NAME: ReadonlyMap<string, keyof Lot> = new Map(NAMES.map((name) => [name, name]));
-
-/** The columns that lots can be sorted by, under their lower-case name. */
-export const lotColumns: ReadonlyMap<string, string> = new Map(NAMES.map((name) => [name.toLowerCase(), name]));
-
-export function lotKey(lot: Lot, column: string): SortKey {
-  const name = BY_NAME.get(column);
-  return name && lot[name];
 }

@@ -1,38 +1,38 @@
 /** A value to sort by. */
 export type SortKey = string | number | boolean | null | undefined;
 
-/** What a {@link RecordIndex} has to know about its records. */
-export interface RecordSource {
+/** What a {@link RecordIndex} needs to know about its records. */
+export interface RecordSource<Column extends string> {
   /** Column to sort by when the request names none; ties are broken by record number. */
-  readonly defaultColumn: string;
-  /** All columns, under their lower-case name. */
-  readonly columns: ReadonlyMap<string, string>;
+  readonly defaultColumn: Column;
+  readonly columns: readonly Column[];
   /** Every record number, ascending in the default column. */
   ids(): number[];
-  key(id: number, column: string): SortKey;
+  key(id: number, column: Column): SortKey;
   /** Milliseconds since the epoch. */
   modifiedAt(id: number): number;
 }
 
 /** Records of one kind within one scope, in every order that was asked for so far. */
-export class RecordIndex {
-  private readonly orders = new Map<string, SortedIds>();
+export class RecordIndex<Column extends string = string> {
+  private readonly orders = new Map<Column, SortedIds>();
   private readonly filteredIds = new Map<string, readonly number[]>();
 
-  constructor(private readonly source: RecordSource) {}
+  constructor(private readonly source: RecordSource<Column>) {}
 
   /** The column of that name, whatever its case; undefined when there is none. */
-  column(name: string): string | undefined {
-    return this.source.columns.get(name.toLowerCase());
+  column(name: string): Column | undefined {
+    const wanted = name.toLowerCase();
+    return this.source.columns.find((column) => column.toLowerCase() === wanted);
   }
 
   /** All records, ascending by the column. */
-  ascending(column = this.source.defaultColumn): readonly number[] {
+  ascending(column: Column = this.source.defaultColumn): readonly number[] {
     return this.order(column).ids;
   }
 
   /** The records modified at or after `since`, ascending by the column. */
-  modifiedSince(since: number, column = this.source.defaultColumn): readonly number[] {
+  modifiedSince(since: number, column: Column = this.source.defaultColumn): readonly number[] {
     const key = `${since} ${column}`;
     const known = this.filteredIds.get(key);
     if (known) return known;
@@ -54,12 +54,12 @@ export class RecordIndex {
   }
 
   /** Forgets the order by one column, whose values changed in many records at once. */
-  dropOrder(column: string): void {
+  dropOrder(column: Column): void {
     this.filteredIds.clear();
     this.orders.delete(column);
   }
 
-  private order(column: string): SortedIds {
+  private order(column: Column): SortedIds {
     let order = this.orders.get(column);
     if (!order) {
       order = new SortedIds(this.sorted(column), (a, b) => this.compareRecords(a, b, column));
@@ -68,7 +68,7 @@ export class RecordIndex {
     return order;
   }
 
-  private sorted(column: string): number[] {
+  private sorted(column: Column): number[] {
     const ids = this.source.ids();
     if (column === this.source.defaultColumn) return ids;
     const keyed = ids.map((id) => ({ id, key: this.source.key(id, column) }));
@@ -76,7 +76,7 @@ export class RecordIndex {
     return keyed.map(({ id }) => id);
   }
 
-  private compareRecords(a: number, b: number, column: string): number {
+  private compareRecords(a: number, b: number, column: Column): number {
     return compareKeys(this.source.key(a, column), this.source.key(b, column)) || a - b;
   }
 }

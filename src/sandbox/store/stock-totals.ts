@@ -1,8 +1,8 @@
 import type { Lot } from "../../schemas/lot.js";
-import type { StockLevel } from "../../schemas/stock-level.js";
+import { type StockLevel, stockLevelSchema } from "../../schemas/stock-level.js";
 import { JsonCache } from "./json-cache.js";
 import { isOpen, type LotStore } from "./lot-store.js";
-import { RecordIndex, SortedIds, type SortKey } from "./record-index.js";
+import { RecordIndex, SortedIds } from "./record-index.js";
 import { type Scope, ScopedIndexes } from "./scopes.js";
 import {
   buildStockIndex,
@@ -14,17 +14,6 @@ import {
 } from "./stock-index.js";
 import { isListed, type StockQuantities, toStockLevel } from "./stock-quantities.js";
 
-const COLUMNS = [
-  "partNo",
-  "available",
-  "inStock",
-  "onOrder",
-  "onHold",
-  "committed",
-  "packed",
-  "aSN",
-] as const satisfies readonly (keyof StockLevel)[];
-
 /** Adds quantities that no lot accounts for: on order, committed, packed, in transit. */
 export type AddOrderQuantities = (stockIndex: StockIndex) => void;
 
@@ -32,7 +21,7 @@ export type AddOrderQuantities = (stockIndex: StockIndex) => void;
 export class StockTotals {
   private cachedIndex: StockIndex | undefined;
   private readonly jsonCaches = new Map<Scope, JsonCache>();
-  private readonly indexes = new ScopedIndexes((scope) => this.createIndex(scope));
+  private readonly indexes = new ScopedIndexes<keyof StockLevel>((scope) => this.createIndex(scope));
 
   constructor(
     private readonly lots: LotStore,
@@ -40,7 +29,7 @@ export class StockTotals {
   ) {}
 
   /** Stock levels of the items that have a lot in one of these warehouses. */
-  index(scope: Scope): RecordIndex {
+  index(scope: Scope): RecordIndex<keyof StockLevel> {
     return this.indexes.of(scope);
   }
 
@@ -98,7 +87,7 @@ export class StockTotals {
 
   /** Takes the item out of every order it is in, makes the change, and puts it back where it now belongs. */
   private updateItem(partNo: number, warehouses: readonly number[], change: () => Lot): Lot {
-    const affected = new Map<RecordIndex, ReadonlySet<number>>();
+    const affected = new Map<RecordIndex<keyof StockLevel>, ReadonlySet<number>>();
     for (const wID of warehouses) this.indexes.forEachShowing(wID, (index, scope) => affected.set(index, scope));
     for (const [index, scope] of affected) if (this.isListed(partNo, scope)) index.remove(partNo);
     const lot = change();
@@ -139,12 +128,12 @@ export class StockTotals {
     return parts;
   }
 
-  private createIndex(scope: ReadonlySet<number>): RecordIndex {
+  private createIndex(scope: ReadonlySet<number>): RecordIndex<keyof StockLevel> {
     return new RecordIndex({
       defaultColumn: "partNo",
-      columns: new Map(COLUMNS.map((name) => [name.toLowerCase(), name])),
+      columns: stockLevelSchema().keyof().options,
       ids: () => this.partNos(scope),
-      key: (partNo, column) => sortKey(this.level(partNo, scope), column),
+      key: (partNo, column) => this.level(partNo, scope)[column],
       modifiedAt: (partNo) => Math.max(...this.quantitiesIn(partNo, scope).map((quantities) => quantities.modifiedAt)),
     });
   }
@@ -157,9 +146,4 @@ export class StockTotals {
     }
     return [...partNos].sort((a, b) => a - b);
   }
-}
-
-function sortKey(level: StockLevel, column: string): SortKey {
-  const name = COLUMNS.find((known) => known === column);
-  return name && level[name];
 }
