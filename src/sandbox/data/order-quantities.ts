@@ -6,7 +6,7 @@ import { chance, deriveSeed, integerBetween, mulberry32, type Random } from "./r
 
 const ORDER_STREAM = 0xde3a;
 
-/** Orders and shipments that fit the generated stock: never more promised than there is. */
+/** Orders and shipments for generated stock: never more committed and packed than is in stock. */
 export function generateOrderQuantities(seed: number): AddOrderQuantities {
   return ({ quantities }) => {
     for (const [wID, items] of quantities) {
@@ -22,7 +22,7 @@ export function generateOrderQuantities(seed: number): AddOrderQuantities {
   };
 }
 
-/** The quantities that the caller gave. Throws a `TypeError` for a SKU or a warehouse that does not exist. */
+/** The caller's quantities. Throws a `TypeError` for an unknown SKU or warehouse. */
 export function userOrderQuantities(
   given: readonly SandboxStockLevel[],
   partNoOf: (shortID: string) => number | undefined,

@@ -4,7 +4,7 @@ import { matchesDateFilter } from "../dates.js";
 import type { EndpointContext } from "../http/endpoint.js";
 import { badRequest, notFound, ServiceError } from "../http/service-error.js";
 
-/** What a move or an issue says about the lots it means. */
+/** The filters of a move or an issue. */
 export interface LotSelection {
   readonly partNo: number;
   readonly wid: number;
@@ -25,7 +25,7 @@ export interface PickedLot {
   readonly left: Big;
 }
 
-/** Takes the quantity from the lots that fit, oldest first. Throws a refusal when there is not enough. */
+/** Takes the quantity from the matching lots, oldest first. Throws if there is not enough. */
 export function pickLots({ state, settings }: EndpointContext, selection: LotSelection): [PickedLot, ...PickedLot[]] {
   const wanted = new Big(selection.units);
   const picks: PickedLot[] = [];
@@ -42,7 +42,7 @@ export function pickLots({ state, settings }: EndpointContext, selection: LotSel
   }
   const [first, ...others] = picks;
   if (!first || found.lt(wanted)) {
-    // All that fits was picked, so whatever else is on the shelf was left out by a filter or a hold.
+    // Every matching lot was picked, so a filter or a hold has excluded the other open lots.
     const reason = shelf.length > picks.length ? "match" : "are in stock";
     throw shortage(`Only ${found.toNumber()} of ${selection.units} units ${reason}.`, settings.shortageStatus);
   }

@@ -29,7 +29,7 @@ const receiptSchema = z.object({
   jobid: integerField().optional(),
 });
 
-/** POST /Inventory/Receive: a new lot, and so much more stock. */
+/** POST /Inventory/Receive: creates a lot. */
 export function receiveStock(context: EndpointContext): SandboxResponse {
   const { state, settings, now, client } = context;
   const receipt = readFields(receiptSchema, context.json());

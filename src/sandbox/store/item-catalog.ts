@@ -3,10 +3,10 @@ import { isoTime, parseTime } from "../dates.js";
 import { JsonCache } from "./json-cache.js";
 import { RecordIndex, type RecordSource } from "./record-index.js";
 
-/** An item with what the service keeps but does not show in every form. */
+/** An item, and what the service stores about it but does not always show. */
 export interface CatalogEntry {
   readonly item: Item;
-  /** Client ID of whoever created it. */
+  /** ID of the client that created it. */
   readonly createdBy: string;
   /** Milliseconds since the epoch. */
   modifiedAt: number;
@@ -45,7 +45,7 @@ export class ItemCatalog {
     return this.byPartNo.get(partNo);
   }
 
-  /** The item as the bytes of its JSON, in the form that the service shows, which has to be the same each time. */
+  /** The item's JSON as bytes. `form` must return the same for the same entry, since the bytes are cached. */
   toJson(partNo: number, form: (entry: CatalogEntry) => Item): Buffer {
     return this.jsonCache.get(partNo, () => {
       const entry = this.byPartNo.get(partNo);
@@ -58,7 +58,7 @@ export class ItemCatalog {
     return shortID === undefined ? undefined : this.bySku.get(shortID);
   }
 
-  /** Adds an item under the next part number, created now and active whatever the fields say. */
+  /** Adds an item under the next part number, created now and active, whatever the fields contain. */
   create(fields: Item, createdBy: string, now: number): Item {
     const at = isoTime(now);
     const item = { ...fields, partNo: this.nextPartNo++, created: at, modified: at, discontinued: false };

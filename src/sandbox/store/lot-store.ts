@@ -5,14 +5,14 @@ import { JsonCache } from "./json-cache.js";
 import { RecordIndex } from "./record-index.js";
 import { type Scope, ScopedIndexes } from "./scopes.js";
 
-/** A lot that was given by the caller, received, or changed since it was generated. */
+/** A lot of the caller's, a received one, or one that has changed since it was generated. */
 interface StoredLot {
   lot: Lot;
   modifiedAt: number;
   receivedAt: number;
 }
 
-/** Every receive record, in stock or shipped. Generated lots are made when somebody looks at them. */
+/** Every receive record, in stock or shipped. Generated lots are created when they are read. */
 export class LotStore {
   private readonly stored = new Map<number, StoredLot>();
   private readonly jsonCache = new JsonCache();
@@ -45,12 +45,12 @@ export class LotStore {
     return description === undefined ? lot : { ...lot, description };
   }
 
-  /** The lot as the bytes of its JSON. */
+  /** The lot's JSON as bytes. */
   toJson(recNo: number): Buffer {
     return this.jsonCache.get(recNo, this.read);
   }
 
-  /** What ordering and adding up need, without making the whole lot. */
+  /** What sorting and totals need, without generating the whole lot. */
   summary(recNo: number): LotSummary {
     const stored = this.stored.get(recNo);
     if (!stored) return this.generated.summary(recNo);
@@ -69,7 +69,7 @@ export class LotStore {
     return keyed.sort((a, b) => a.at - b.at || a.recNo - b.recNo).map(({ recNo }) => recNo);
   }
 
-  /** Adds a lot under the next record number, whatever its own says. */
+  /** Adds a lot under the next record number; its own is ignored. */
   add(lot: Lot, now: number): Lot {
     const added = { ...lot, recNo: this.nextRecNo };
     this.store(added, now);
@@ -86,7 +86,7 @@ export class LotStore {
     return changed;
   }
 
-  /** Shows an item's new description in all its lots: it belongs to the item. */
+  /** Sets the description that all lots of an item show. */
   setDescription(partNo: number, description: string): void {
     this.descriptions.set(partNo, description);
     this.jsonCache.clear();

@@ -3,7 +3,7 @@ export type SortKey = string | number | boolean | null | undefined;
 
 /** What a {@link RecordIndex} needs to know about its records. */
 export interface RecordSource<Column extends string> {
-  /** Column to sort by when the request names none; ties are broken by record number. */
+  /** Column to sort by if the request names none; ties are broken by record number. */
   readonly defaultColumn: Column;
   readonly columns: readonly Column[];
   /** Every record number, ascending in the default column. */
@@ -13,7 +13,7 @@ export interface RecordSource<Column extends string> {
   modifiedAt(id: number): number;
 }
 
-/** Records of one kind within one scope, in every order that was asked for so far. */
+/** Records of one kind within one scope, in every order that was requested so far. */
 export class RecordIndex<Column extends string = string> {
   private readonly orders = new Map<Column, SortedIds>();
   private readonly filteredIds = new Map<string, readonly number[]>();
@@ -47,13 +47,13 @@ export class RecordIndex<Column extends string = string> {
     for (const order of this.orders.values()) order.insert(id);
   }
 
-  /** Takes a record out; must come before the change that makes it necessary. */
+  /** Removes a record; must be called before the change that requires it. */
   remove(id: number): void {
     this.filteredIds.clear();
     for (const order of this.orders.values()) order.remove(id);
   }
 
-  /** Forgets the order by one column, whose values changed in many records at once. */
+  /** Drops the order by one column, after its values have changed in many records. */
   dropOrder(column: Column): void {
     this.filteredIds.clear();
     this.orders.delete(column);
@@ -81,15 +81,15 @@ export class RecordIndex<Column extends string = string> {
   }
 }
 
-/** Nothing comes first, then numbers by size and text by code unit. */
-export function compareKeys(a: SortKey, b: SortKey): number {
+/** Null and undefined first, then numbers by value and strings by code unit. */
+function compareKeys(a: SortKey, b: SortKey): number {
   if (a === b) return 0;
   if (a === null || a === undefined) return -1;
   if (b === null || b === undefined) return 1;
   return a < b ? -1 : 1;
 }
 
-/** Record numbers kept in order, so that no request has to sort. */
+/** Sorted record numbers, so that no request has to sort. */
 export class SortedIds {
   constructor(
     /** In ascending order already. */
@@ -101,7 +101,7 @@ export class SortedIds {
     this.ids.splice(this.position(id), 0, id);
   }
 
-  /** Must be called while the record still has the values it was sorted by. */
+  /** Must be called while the record still has the values that it was sorted by. */
   remove(id: number): void {
     const position = this.position(id);
     if (this.ids[position] === id) this.ids.splice(position, 1);

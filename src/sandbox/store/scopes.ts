@@ -4,7 +4,7 @@ import type { RecordIndex } from "./record-index.js";
 /** Warehouse IDs in ascending order. The same scope is always the same array, so that it can be a key. */
 export type Scope = readonly number[];
 
-/** The sets of warehouses that requests are about. */
+/** The scopes in use. */
 export class ScopeRegistry {
   private readonly byKey = new Map<string, Scope>();
   private readonly byClient = new Map<SandboxClient, Scope>();

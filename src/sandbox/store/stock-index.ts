@@ -2,7 +2,7 @@ import { Big } from "big.js";
 import type { LotStore } from "./lot-store.js";
 import { noQuantities, type StockQuantities } from "./stock-quantities.js";
 
-/** What one pass over all lots finds. */
+/** Quantities and open lots, computed from all lots. */
 export interface StockIndex {
   /** By warehouse, then by part number. */
   readonly quantities: Map<number, Map<number, StockQuantities>>;

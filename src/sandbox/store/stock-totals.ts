@@ -14,10 +14,10 @@ import {
 } from "./stock-index.js";
 import { isListed, type StockQuantities, toStockLevel } from "./stock-quantities.js";
 
-/** Adds quantities that no lot accounts for: on order, committed, packed, in transit. */
+/** Adds the quantities that do not come from lots: on order, committed, packed, in transit. */
 export type AddOrderQuantities = (stockIndex: StockIndex) => void;
 
-/** Running totals per item and warehouse. Nothing is added up before somebody asks or changes something. */
+/** Running totals per item and warehouse. Computed at the first read or change. */
 export class StockTotals {
   private cachedIndex: StockIndex | undefined;
   private readonly jsonCaches = new Map<Scope, JsonCache>();
@@ -37,7 +37,7 @@ export class StockTotals {
     return toStockLevel(partNo, this.quantitiesIn(partNo, scope));
   }
 
-  /** The stock level as the bytes of its JSON. */
+  /** The stock level's JSON as bytes. */
   toJson(partNo: number, scope: Scope): Buffer {
     let json = this.jsonCaches.get(scope);
     if (!json) {
@@ -85,7 +85,7 @@ export class StockTotals {
     return this.cachedIndex;
   }
 
-  /** Takes the item out of every order it is in, makes the change, and puts it back where it now belongs. */
+  /** Removes the item from every index that shows it, applies the change, and adds it again in its new position. */
   private updateItem(partNo: number, warehouses: readonly number[], change: () => Lot): Lot {
     const affected = new Map<RecordIndex<keyof StockLevel>, ReadonlySet<number>>();
     for (const wID of warehouses) this.indexes.forEachShowing(wID, (index, scope) => affected.set(index, scope));
