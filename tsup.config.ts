@@ -19,8 +19,8 @@ const shared: Options = {
   removeNodeProtocol: false,
 };
 
-/** The sandbox brings its router along, so that users install nothing more. */
-const bundled = ["hono"];
+/** The sandbox brings its router and its decimals along, so that users install nothing more. */
+const bundled = ["hono", "big.js"];
 
 /** What only an ES module can import goes into the CommonJS copy: a Node without require(esm) could not load it. */
 const esmOnly = ["p-retry", "is-network-error"];

@@ -7,7 +7,7 @@ import { createSandbox, type Sandbox } from "./sandbox.js";
 
 process.exitCode = await main(process.argv.slice(2));
 
-/** Gives the exit code; a server that is running keeps the process alive. */
+/** Returns the exit code; a running server keeps the process alive. */
 async function main(args: readonly string[]): Promise<number> {
   let command: Command;
   try {

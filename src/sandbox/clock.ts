@@ -1,4 +1,4 @@
-/** The sandbox's time: what the caller's `now` says, plus whatever {@link SandboxClock.advance} added. */
+/** The sandbox's time: the caller's `now` plus what {@link SandboxClock.advance} has added. */
 export interface SandboxClock {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -20,7 +20,7 @@ export function createSandboxClock(source: () => number): SandboxClock {
   };
 }
 
-/** Waits, in a way that ends at once when the signal fires; resolves then as well. No timer for zero. */
+/** Resolves after this time, or at once when the signal is aborted. Sets no timer for zero. */
 export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (milliseconds <= 0 || signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

@@ -1,11 +1,11 @@
-/** The form in which the service gives all its datetimes. */
+/** ISO 8601 UTC, the form of all datetimes of the service. */
 export function isoTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }
 
 const ISO_8601 = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 
-/** Milliseconds since the epoch; UTC when the text names no offset. Undefined when it is not ISO 8601. */
+/** Milliseconds since the epoch; a missing offset means UTC. Undefined if the string is not ISO 8601. */
 export function parseTime(text: string): number | undefined {
   const match = ISO_8601.exec(text.trim());
   if (!match) return undefined;
@@ -17,7 +17,7 @@ export function parseTime(text: string): number | undefined {
 let lastSecond = Number.NaN;
 let lastText = "";
 
-/** A time as HTTP headers give it. The text of the last second is kept, since most requests share it. */
+/** A time in the form of HTTP headers. */
 export function httpDate(milliseconds: number): string {
   const second = Math.floor(milliseconds / 1000);
   if (second !== lastSecond) {
@@ -27,16 +27,16 @@ export function httpDate(milliseconds: number): string {
   return lastText;
 }
 
-/** Completes the beginning of a datetime to a whole one. */
+/** Completes a partial datetime. */
 const DATETIME_TEMPLATE = "0000-01-01T00:00:00.000Z";
 
-/** Whether the text is a date, a datetime, or the beginning of one: `2025`, `2025-01-02`, `2025-01-02T10:30`. */
+/** Whether the string is a date, a datetime, or the beginning of one: `2025`, `2025-01-02`, `2025-01-02T10:30`. */
 export function isDateFilter(text: string): boolean {
   const begun = normalizeIso(text);
   return parseTime(begun) !== undefined || parseTime(begun + DATETIME_TEMPLATE.slice(begun.length)) !== undefined;
 }
 
-/** Whether a datetime begins like the filter, as it is written or in UTC, or is the same instant in another spelling. */
+/** Whether a datetime starts with the filter, as written or in UTC, or is the same instant. */
 export function matchesDateFilter(datetime: string, filter: string): boolean {
   const begun = normalizeIso(filter);
   if (normalizeIso(datetime).startsWith(begun)) return true;
@@ -44,7 +44,7 @@ export function matchesDateFilter(datetime: string, filter: string): boolean {
   return instant !== undefined && (isoTime(instant).startsWith(begun) || instant === parseTime(begun));
 }
 
-/** ISO 8601 in one spelling: capitals, and no space between date and time. */
+/** ISO 8601 in upper case, with a T between date and time. */
 function normalizeIso(text: string): string {
   return text.trim().toUpperCase().replace(" ", "T");
 }

@@ -11,17 +11,17 @@ export interface Transaction {
   readonly wid: number;
   /** The other warehouse of a move between warehouses. */
   readonly shipToWid?: number;
-  /** The record that came to be or was drawn on. */
+  /** The lot record that was created or changed. */
   readonly recNo: number;
 }
 
 export type EmitTransaction = (transaction: Transaction) => void;
 
-/** Whoever wants to see what happens as it happens: the command's log and the page. */
+/** Notified of what happens: the command's log, the page, and the caller's listeners. */
 export interface SandboxListener {
   request?(entry: LoggedRequest): void;
   transaction?(transaction: Transaction): void;
-  /** The sandbox is back at its beginning. */
+  /** The sandbox was reset. */
   reset?(): void;
 }
 

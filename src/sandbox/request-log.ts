@@ -1,4 +1,4 @@
-/** One request that the sandbox was asked, in the order of arrival. */
+/** One request to the sandbox. */
 export interface LoggedRequest {
   /** HTTP method. */
   readonly method: string;
@@ -8,21 +8,21 @@ export interface LoggedRequest {
   readonly query: Readonly<Record<string, string>>;
   /** The JSON body, or the form's fields; a string if it is neither; undefined if empty. A `client_secret` is redacted. */
   readonly body: unknown;
-  /** HTTP status of the answer; null as long as there is none, and for ever when a fault withholds it. */
+  /** HTTP status of the response; null until there is one, and always null if a fault withholds it. */
   status: number | null;
-  /** Who asked, as far as the credentials or the token tell. */
+  /** Client ID, if the credentials or the token identify the client. */
   clientId: string | undefined;
   /** When it arrived, in milliseconds since the epoch. */
   readonly at: number;
-  /** Requests left in the rate window once this one was counted; null without a limit. */
+  /** Requests left in the rate window after this one; null without a limit. */
   remaining: number | null;
-  /** The kind of fault that spoiled the answer. */
+  /** The type of the fault that was applied. */
   fault: string | undefined;
 }
 
-/** Remembers the last requests. */
+/** Keeps the latest requests. */
 export class RequestLog {
-  /** The same array for ever, so that a test can hold on to it. */
+  /** Always the same array, so that a test can keep a reference. */
   readonly entries: LoggedRequest[] = [];
 
   constructor(private readonly size: number) {}

@@ -8,27 +8,27 @@ import { settingsFrom } from "./options/settings.js";
 import type { LoggedRequest } from "./request-log.js";
 import { Service } from "./service.js";
 
-/** A name that no network resolves, so that a client without the sandbox's `fetch` fails instead of calling someone. */
+/** No network resolves this name, so a client without the sandbox's `fetch` fails instead of reaching another server. */
 const ORIGIN = "https://stocklot-sandbox.test";
 
 /** The whole Inventory and Item Catalog Service, in memory. */
 export interface Sandbox {
-  /** Base URL to give to the client together with {@link Sandbox.fetch}. */
+  /** Base URL for the client, together with {@link Sandbox.fetch}. */
   readonly baseUrl: string;
-  /** Credentials of the first client, ready to be spread into the client's options. */
+  /** Credentials of the first client, to be spread into the client's options. */
   readonly credentials: {
     /** Name of the client. @default "sandbox-client" */
     readonly clientId: string;
     /** Its secret. @default "sandbox-secret" */
     readonly clientSecret: string;
   };
-  /** Called like the global `fetch`, of which it needs no `this`; no network is involved. */
+  /** Called like the global `fetch`, without `this`; no network is involved. */
   readonly fetch: SandboxFetch;
-  /** What was asked so far, in order. */
+  /** The requests so far, in order. */
   readonly requests: readonly LoggedRequest[];
   /** Serves the sandbox over HTTP, by default on a free port of the loopback address. */
   listen(options?: ListenOptions): Promise<SandboxServer>;
-  /** Adds a rule after those already there. */
+  /** Adds a rule after the existing ones. */
   addFault(rule: FaultRule): void;
   /** Removes all rules, those of the options included. */
   clearFaults(): void;
@@ -37,15 +37,25 @@ export interface Sandbox {
    * that throws or rejects changes nothing else: Node prints a warning.
    */
   onRequest(listener: (request: LoggedRequest) => void): () => void;
-  /** Moves the sandbox's clock forward by so many milliseconds, on top of `now`. */
+  /** Moves the sandbox's clock forward, in addition to `now`. */
   advance(milliseconds: number): void;
-  /** Makes every token invalid, as if the service had been restarted: the next request gets 401. */
+  /** Revokes every token, as if the service had been restarted: the next request gets 401. */
   revokeTokens(): void;
-  /** Back to the beginning: data, tokens, rate window, clock, `requests`, and the faults of the options. */
+  /** Restores the initial state: data, tokens, rate window, clock, `requests`, and the faults of the options. */
   reset(): void;
 }
 
-/** Makes a sandbox. Throws a `TypeError` for options that make no sense. */
+/**
+ * Creates a sandbox.
+ *
+ * @example
+ * ```ts
+ * const sandbox = createSandbox({ items: [{ shortID: "BOLT-M8" }], lots: [{ shortID: "BOLT-M8", wID: 3, units: 40 }] });
+ * const client = new InventoryClient({ baseUrl: sandbox.baseUrl, ...sandbox.credentials, fetch: sandbox.fetch });
+ * ```
+ *
+ * @throws TypeError for an unknown or invalid option; the message names it.
+ */
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
   const settings = settingsFrom(options);
   const service = new Service(settings);

@@ -21,7 +21,7 @@ export class Service {
   readonly log: RequestLog;
   readonly faults: FaultRules;
   readonly listeners = new SandboxListeners();
-  /** Requests over fetch that get no answer. */
+  /** Requests over fetch that never get a response. */
   readonly hanging = new HangingRequests();
   access: AccessControl;
   state: State;
@@ -37,7 +37,7 @@ export class Service {
     for (const rule of settings.faults) this.faults.add(rule);
   }
 
-  /** Back to the beginning: data, tokens, counters, clock, log, and the faults of the options. */
+  /** Restores the initial state: data, tokens, counters, clock, log, and the faults of the options. */
   reset(): void {
     this.hanging.release();
     this.clock.reset();

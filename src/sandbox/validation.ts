@@ -19,7 +19,7 @@ export function issueMessage(issue: RawIssue): string {
     case "too_big":
       return `must be at most ${issue.maximum}`;
     default:
-      return "has a value that makes no sense";
+      return "is invalid";
   }
 }
 
@@ -45,7 +45,7 @@ export const countOrInfinity = () =>
     "must be an integer of at least 0, or Infinity",
   );
 
-/** A quantity of goods, which cannot be less than nothing. */
+/** A quantity of stock, at least 0. */
 export const quantity = () => z.number().min(0);
 
 /** A string that is not blank. */
@@ -54,14 +54,14 @@ export const nonBlankString = () => z.string().refine((text) => text.trim() !== 
 export const datetime = () =>
   z.string().refine((text) => parseTime(text) !== undefined, "must be a datetime (ISO 8601)");
 
-/** A status that a response can have: those below 200 announce another one. */
+/** A status that a response can have: those below 200 are informational. */
 export const httpStatus = () =>
   z.custom<number>(
     (value) => Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599,
     "must be an HTTP status from 200 to 599",
   );
 
-/** A time to wait that a timer can hold. */
+/** A delay that `setTimeout` can take. */
 export const milliseconds = () =>
   z
     .number()

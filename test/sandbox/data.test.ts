@@ -121,7 +121,7 @@ describe("BOLT-M8, the item of the guides", () => {
 
 describe("own data", () => {
   it("get defaults for what is missing or undefined", async () => {
-    const given = [{ shortID: "A", uOM: undefined }] as unknown as SandboxItem[];
+    const given: SandboxItem[] = [{ shortID: "A", uOM: undefined }];
     const { items, lots } = await everything({ items: given, lots: [{ partNo: 1001, wID: 3 }], now: () => 0 });
     expect(items[0]).toMatchObject({ partNo: 1001, uOM: "EA", created: "1970-01-01T00:00:00.000Z" });
     expect(lots[0]).toMatchObject({ recNo: 100_001, shortID: "A", warehouse: "South", units: 1, shipped: null });

@@ -33,7 +33,7 @@ describe("options that make no sense", () => {
   ])("%j is a TypeError that says so", expectTypeError);
 
   it("are not those that are undefined", async () => {
-    const options = { seed: undefined, rateLimit: undefined } as unknown as SandboxOptions;
+    const options: SandboxOptions = { seed: undefined, rateLimit: undefined, clients: undefined };
     expect((await callerOf(createSandbox(options)).get("/Item")).status).toBe(200);
   });
 });

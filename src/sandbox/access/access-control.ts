@@ -7,16 +7,16 @@ import type { Settings } from "../options/settings.js";
 import { type RateUsage, RateWindow, rateLimitMessage } from "./rate-window.js";
 import { bearerToken, TokenIssuer } from "./token-issuer.js";
 
-/** Who a request comes from, as far as it tells. */
+/** Who sent a request, as far as it is known. */
 export interface Identity {
   readonly client: SandboxClient | undefined;
-  /** Whether the client has proved itself with a token that is still good. */
+  /** Whether the token is valid. */
   readonly authenticated: boolean;
-  /** What the rate limit counts by. */
+  /** Key of the counter in the rate limit. */
   readonly rateKey: string;
 }
 
-/** Everything a request has to pass before an endpoint sees it. */
+/** Authentication, permissions and the rate limit. */
 export class AccessControl {
   readonly tokens: TokenIssuer;
   private readonly rateWindow: RateWindow | undefined;
@@ -36,7 +36,7 @@ export class AccessControl {
     return { client, authenticated: holder !== undefined && !holder.expired, rateKey };
   }
 
-  /** Counts the request; gives the answer 429 when it is one too many. */
+  /** Counts the request; returns a 429 if it exceeds the limit. */
   rateLimitResponse({ rateKey }: Identity, now: number): SandboxResponse | undefined {
     const { rateLimit } = this.settings;
     if (!rateLimit || !this.rateWindow || this.rateWindow.admit(rateKey, now)) return undefined;
@@ -44,24 +44,24 @@ export class AccessControl {
     return jsonResponse(429, { message: rateLimitMessage(rateLimit) }, retryAfter(rateLimit.retryAfter, freeAt, now));
   }
 
-  /** Where the caller's counter stands; undefined without a limit. */
+  /** Usage of the caller's rate limit; undefined without a limit. */
   rateUsage(rateKey: string, now: number): RateUsage | undefined {
     return this.rateWindow?.usage(rateKey, now);
   }
 
-  /** Every counter, for the page. */
+  /** Usage of every rate limit, for the page. */
   rateUsages(now: number): { key: string; usage: RateUsage }[] {
     const { rateWindow } = this;
     return rateWindow ? rateWindow.keys().map((key) => ({ key, usage: rateWindow.usage(key, now) })) : [];
   }
 
-  /** The client, proved by a good token. Throws the refusal 401. */
+  /** The client that a valid token belongs to. Throws 401. */
   authenticate({ client, authenticated }: Identity): SandboxClient {
     if (!client || !authenticated) throw unauthorized();
     return client;
   }
 
-  /** Throws the refusal 403 that fits. */
+  /** Throws 403 if the client may not do this. */
   authorize(client: SandboxClient, permission: number, writes: boolean): void {
     if (writes && client.readOnly) throw readOnlyAccount();
     if (client.permissions && !client.permissions.includes(permission)) throw insufficientPermissions();

@@ -1,6 +1,6 @@
-import type { SandboxRateLimit } from "../options/options.js";
+import type { RateLimitSettings } from "../options/settings.js";
 
-/** Where a counter stands. */
+/** Usage of one rate limit. */
 export interface RateUsage {
   readonly limit: number;
   readonly used: number;
@@ -14,9 +14,9 @@ export interface RateUsage {
 export class RateWindow {
   private readonly counters = new Map<string, TimeQueue>();
 
-  constructor(private readonly options: Required<SandboxRateLimit>) {}
+  constructor(private readonly options: RateLimitSettings) {}
 
-  /** Counts one request; false when it is over the limit. */
+  /** Counts one request; returns false if it is over the limit. */
   admit(key: string, now: number): boolean {
     const times = this.timesInWindow(key, now);
     const admitted = times.length < this.options.requests;
@@ -40,7 +40,7 @@ export class RateWindow {
     this.counters.clear();
   }
 
-  /** The times that still count; the others are thrown away. */
+  /** The times within the window; older ones are dropped. */
   private timesInWindow(key: string, now: number): TimeQueue {
     let times = this.counters.get(key);
     if (!times) {
@@ -61,11 +61,8 @@ export class RateWindow {
 /** A request exactly one interval old no longer counts. */
 const RESOLUTION_MS = 1e-3;
 
-/** The text of the 429 body: "Rate Limit Exceeded. 100 per Minute". */
-export function rateLimitMessage({
-  requests,
-  intervalMs,
-}: Pick<Required<SandboxRateLimit>, "requests" | "intervalMs">): string {
+/** The message of the 429 body: "Rate Limit Exceeded. 100 per Minute". */
+export function rateLimitMessage({ requests, intervalMs }: Pick<RateLimitSettings, "requests" | "intervalMs">): string {
   const unit = UNITS.get(intervalMs) ?? (intervalMs % 1000 === 0 ? `${intervalMs / 1000} Seconds` : `${intervalMs} ms`);
   return `Rate Limit Exceeded. ${requests} per ${unit}`;
 }
@@ -76,8 +73,8 @@ const UNITS: ReadonlyMap<number, string> = new Map([
   [3_600_000, "Hour"],
 ]);
 
-/** Times in the order in which they came, of which the oldest are dropped; both without moving the rest. */
-export class TimeQueue {
+/** A queue of times. Adding and dropping do not move the other elements. */
+class TimeQueue {
   private times: number[] = [];
   private head = 0;
 
@@ -85,7 +82,7 @@ export class TimeQueue {
     return this.times.length - this.head;
   }
 
-  /** The time at that place, counted from the oldest. */
+  /** The time at that index, counted from the oldest. */
   at(index: number): number | undefined {
     return this.times[this.head + index];
   }

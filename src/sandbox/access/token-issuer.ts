@@ -6,7 +6,7 @@ interface IssuedToken {
   readonly expiresAt: number;
 }
 
-/** Hands out access tokens and knows which are still good. */
+/** Issues access tokens and validates them. */
 export class TokenIssuer {
   private readonly tokens = new Map<string, IssuedToken>();
 
@@ -15,7 +15,7 @@ export class TokenIssuer {
     private readonly lifetimeMs: number,
   ) {}
 
-  /** A new token, or undefined for wrong credentials. Earlier tokens stay good. */
+  /** A new token, or undefined for wrong credentials. Earlier tokens stay valid. */
   issue(clientId: string, clientSecret: string, now: number): string | undefined {
     const client = this.clients.find((known) => known.clientId === clientId && known.clientSecret === clientSecret);
     if (!client) return undefined;
@@ -25,7 +25,7 @@ export class TokenIssuer {
     return token;
   }
 
-  /** Whose token it is, and whether it is still good; undefined when nobody's. */
+  /** The client of a token, and whether the token has expired; undefined for an unknown token. */
   lookUp(token: string, now: number): { client: SandboxClient; expired: boolean } | undefined {
     const issued = this.tokens.get(token);
     return issued && { client: issued.client, expired: now >= issued.expiresAt };
@@ -36,7 +36,7 @@ export class TokenIssuer {
     this.tokens.clear();
   }
 
-  /** Keeps what expired within the last lifetime, so that its requests still count for their client. */
+  /** Keeps tokens for one lifetime after they expire, so that their requests still count for their client. */
   private forgetExpired(now: number): void {
     for (const [token, { expiresAt }] of this.tokens) {
       if (expiresAt + this.lifetimeMs < now) this.tokens.delete(token);

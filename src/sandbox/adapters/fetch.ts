@@ -4,7 +4,7 @@ import { type SandboxResponse, toBytes, truncatedLength } from "../http/response
 import type { Service } from "../service.js";
 import type { HangingRequests } from "./hanging-requests.js";
 
-/** A function that is called like the global `fetch` and answers without any network. */
+/** Called like the global `fetch`; responds without a network. */
 export type SandboxFetch = (input: FetchInput, init?: RequestInit) => Promise<Response>;
 
 export function createFetchAdapter(service: Service): SandboxFetch {
@@ -23,7 +23,7 @@ async function serve(service: Service, input: FetchInput, init: RequestInit, sig
   return toFetchResponse(await service.handle(request), request, service.hanging);
 }
 
-/** Rejects with the signal's reason the moment it fires; leaves no listener behind. */
+/** Rejects with the signal's reason as soon as it is aborted; leaves no listener behind. */
 function rejectOnAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
@@ -36,11 +36,7 @@ function rejectOnAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 export type FetchInput = string | URL | Request;
 
 /** Reads the arguments of a fetch call into a request. */
-export async function requestFromFetch(
-  input: FetchInput,
-  init: RequestInit,
-  signal: AbortSignal,
-): Promise<SandboxRequest> {
+async function requestFromFetch(input: FetchInput, init: RequestInit, signal: AbortSignal): Promise<SandboxRequest> {
   // The signal stays out: a Request would hang a listener on it that only garbage collection removes.
   const { signal: _signal, ...rest } = init;
   const request = new Request(input, rest.body ? { duplex: "half", ...rest } : rest);
@@ -55,8 +51,8 @@ export async function requestFromFetch(
   };
 }
 
-/** The signal that counts: that of `init`, or else that of the request. */
-export function signalOf(input: FetchInput, init: RequestInit): AbortSignal | undefined {
+/** The signal of `init`, or else that of the request. */
+function signalOf(input: FetchInput, init: RequestInit): AbortSignal | undefined {
   if (init.signal) return init.signal;
   return typeof input === "object" && "signal" in input ? input.signal : undefined;
 }
@@ -64,8 +60,8 @@ export function signalOf(input: FetchInput, init: RequestInit): AbortSignal | un
 /** Statuses that a `Response` must not have a body with. */
 const BODILESS = new Set([204, 205, 304]);
 
-/** The reply as the nearest thing that fetch can give: a response, a rejection, or nothing until the signal fires. */
-export function toFetchResponse(
+/** The closest equivalent in fetch: a `Response`, a rejection, or a promise that is pending until the signal is aborted. */
+function toFetchResponse(
   reply: SandboxResponse,
   { method, signal }: Pick<SandboxRequest, "method" | "signal">,
   hangs: HangingRequests,
@@ -90,7 +86,7 @@ export function toFetchResponse(
   }
 }
 
-/** The body piece by piece, with a pause before each. */
+/** The body in pieces, with a delay before each. */
 function slowStream(
   body: SandboxResponse["body"],
   pace: { delayMs: number; chunkBytes: number },
@@ -109,7 +105,7 @@ function slowStream(
   });
 }
 
-/** The beginning of the body, then the error that a broken connection makes. */
+/** The beginning of the body, then the error of a broken connection. */
 function truncatedStream(body: SandboxResponse["body"], length: number | undefined): ReadableStream {
   const bytes = toBytes(body);
   const part = bytes.subarray(0, truncatedLength(bytes.length, length));
@@ -123,14 +119,14 @@ function truncatedStream(body: SandboxResponse["body"], length: number | undefin
   });
 }
 
-/** What fetch rejects with when the connection breaks before the answer. */
-export function connectionReset(): TypeError {
+/** What fetch rejects with when the connection breaks before the response. */
+function connectionReset(): TypeError {
   const cause = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET", errno: -104, syscall: "read" });
   return new TypeError("fetch failed", { cause });
 }
 
 /** What reading a body fails with when the connection breaks in the middle of it. */
-export function bodyTerminated(): TypeError {
+function bodyTerminated(): TypeError {
   const cause = Object.assign(new Error("other side closed"), { name: "SocketError", code: "UND_ERR_SOCKET" });
   return new TypeError("terminated", { cause });
 }

@@ -1,15 +1,15 @@
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 
 /**
- * Requests that are never answered. As long as there is one, the process stays alive, as it does while a real fetch
- * waits for its connection: a timeout of the caller's may be a timer that does not keep it alive by itself.
+ * Requests that never get a response. While there is one, the process stays alive, as with a real connection: the
+ * caller's timeout may be an unreferenced timer, which does not keep the process alive.
  */
 export class HangingRequests {
   private readonly ends = new Set<() => void>();
-  // An open port keeps the process alive, and unlike a timer it is none of the business of a test's fake timers.
+  // An open port keeps the process alive, and unlike a timer it is not affected by fake timers.
   private port: MessagePort | undefined;
 
-  /** Never settles. Ends when the signal fires. */
+  /** Never settles. The request ends when the signal is aborted. */
   hang(signal: AbortSignal): Promise<never> {
     if (!signal.aborted) {
       const end = () => {

@@ -6,12 +6,12 @@ import type { SandboxRequest } from "../http/request.js";
 import { type SandboxResponse, toBytes, truncatedLength } from "../http/response.js";
 
 interface SendOptions {
-  /** Whether the caller takes gzip. */
+  /** Whether the client accepts gzip. */
   readonly gzip: boolean;
   readonly incoming: Pick<SandboxRequest, "signal">;
 }
 
-/** Sends the reply over a real connection, or breaks the connection where a fault says so. */
+/** Sends the response over HTTP, or breaks the connection if a fault requires it. */
 export async function sendResponse(
   reply: SandboxResponse,
   response: ServerResponse,
@@ -57,7 +57,7 @@ async function sendSlowly(
   response.end();
 }
 
-/** Announces the whole body, sends some of it, and breaks the connection once that has left. */
+/** Declares the length of the whole body, sends part of it, and breaks the connection once that part is sent. */
 function sendTruncated(
   body: Buffer,
   response: ServerResponse,
@@ -76,16 +76,16 @@ const FASTEST_LEVEL = { level: 1 };
 /** Below this, compressing costs more than it saves. */
 const MIN_COMPRESSED_LENGTH = 2048;
 
-/** From here on compressing holds up other requests for longer than it takes to hand it to another thread. */
+/** From this length on, compressing would block other requests for longer than handing it to another thread takes. */
 const MIN_ASYNC_LENGTH = 32_768;
 
 type Body = string | Buffer;
 
-export function isWorthCompressing(body: Body): boolean {
+function isWorthCompressing(body: Body): boolean {
   return body.length >= MIN_COMPRESSED_LENGTH;
 }
 
-/** The body as gzip; at once for an ordinary page, and on another thread for a large one. */
-export function gzipBody(body: Body): Buffer | Promise<Buffer> {
+/** The body as gzip: synchronously for an ordinary page, on another thread for a large one. */
+function gzipBody(body: Body): Buffer | Promise<Buffer> {
   return body.length < MIN_ASYNC_LENGTH ? gzipSync(body, FASTEST_LEVEL) : compress(body, FASTEST_LEVEL);
 }

@@ -4,20 +4,20 @@ import { PageServer } from "../page/page-server.js";
 import type { Service } from "../service.js";
 import { sendResponse } from "./node-response.js";
 
-/** Where to listen, and whether with a page to look at. */
+/** Options of `sandbox.listen`. */
 export interface ListenOptions {
   /** TCP port; 0 takes a free one. @default 0 */
-  port?: number;
+  port?: number | undefined;
   /** Address to listen on. @default "127.0.0.1" */
-  host?: string;
+  host?: string | undefined;
   /**
    * Serve a web page at `/` that shows stock, requests and transactions live, to browsers that reach it as localhost or
    * under the address of `host`; the service itself is served under any name. @default false
    */
-  page?: boolean;
+  page?: boolean | undefined;
 }
 
-/** A sandbox on real HTTP. */
+/** A sandbox that listens on HTTP. */
 export interface SandboxServer {
   /** The complete base URL, ending in `/api/v1`: ready for the client's `baseUrl`. */
   readonly url: string;
@@ -37,7 +37,7 @@ export function listen(
     if (site?.handles(request)) return site.handle(request, response);
     serve(service, request, response).catch(() => response.destroy());
   });
-  // Above the idle time of the usual clients, so that it is they who close a connection.
+  // Above the idle timeout of common clients, so that the client closes the connection.
   server.keepAliveTimeout = 65_000;
   return new Promise((resolve, reject) => {
     server.once("error", reject);
@@ -69,8 +69,8 @@ async function serve(service: Service, request: IncomingMessage, response: Serve
   await sendResponse(await service.handle(incoming), response, { gzip, incoming });
 }
 
-/** A request that came over a real connection. */
-export class NodeRequest implements SandboxRequest {
+/** A request over HTTP. */
+class NodeRequest implements SandboxRequest {
   readonly method: string;
   readonly target: string;
   private caller: AbortController | undefined;
@@ -93,7 +93,7 @@ export class NodeRequest implements SandboxRequest {
     return this.request.socket.remoteAddress ?? "";
   }
 
-  /** Made at its first use: most requests are answered before anyone could ask whether the caller is still there. */
+  /** Created at its first use, since only latency and some faults need it. */
   get signal(): AbortSignal {
     if (!this.caller) {
       const caller = new AbortController();
@@ -105,13 +105,13 @@ export class NodeRequest implements SandboxRequest {
   }
 }
 
-/** A proxy is sent the whole URL in the request line; only the path matters here. */
+/** The path and query of an absolute-form target, as sent to proxies. */
 function originForm(target: string): string {
   return target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?#]*/i, "") || "/";
 }
 
-/** The whole body as UTF-8 text. */
-export function readBody(request: IncomingMessage): Promise<string> | string {
+/** The whole body, decoded as UTF-8. */
+function readBody(request: IncomingMessage): Promise<string> | string {
   const { "content-length": length, "transfer-encoding": encoding } = request.headers;
   if (encoding === undefined && (length === undefined || length === "0")) return "";
   return new Promise((resolve, reject) => {
@@ -119,6 +119,6 @@ export function readBody(request: IncomingMessage): Promise<string> | string {
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.once("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
     request.once("error", reject);
-    request.once("close", () => reject(new Error("The client went away.")));
+    request.once("close", () => reject(new Error("The client has disconnected.")));
   });
 }

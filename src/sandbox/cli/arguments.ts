@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { FAULT_NAMES, type Fault, type FaultRule, toFault } from "../faults/rule.js";
 import type { SandboxOptions } from "../options/options.js";
 
-/** What the command line asks for. */
+/** What the command line requests. */
 export type Command = { readonly kind: "help" } | { readonly kind: "version" } | ServeCommand;
 
 export interface ServeCommand {
@@ -14,10 +14,10 @@ export interface ServeCommand {
 
 export const DEFAULT_PORT = 4010;
 
-/** Requests that the command remembers for its page. */
+/** Requests that the command keeps for its page. */
 const LOG_SIZE = 1000;
 
-/** Throws an `Error` that says what is wrong with the arguments. */
+/** Throws an `Error` that describes what is wrong with the arguments. */
 export function parseCommand(args: readonly string[]): Command {
   const { values } = parseArgs({ args: [...args], options: OPTIONS, strict: true });
   if (values.help) return { kind: "help" };
@@ -60,7 +60,7 @@ function parseInteger(name: string, text: string, min: number, max?: number): nu
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= min && value <= (max ?? Number.MAX_SAFE_INTEGER)) return value;
   const range = max === undefined ? `of at least ${min}` : `from ${min} to ${max}`;
-  throw new Error(`--${name} takes a whole number ${range}, not "${text}".`);
+  throw new Error(`--${name} must be an integer ${range}, not "${text}".`);
 }
 
 function parseLatency(text: string): number | [number, number] {
@@ -74,10 +74,10 @@ function parseRateLimit(text: string): SandboxOptions["rateLimit"] & (object | f
 }
 
 /**
- * A rule from text such as `POST /Inventory/Receive drop-after times=1`: method and path may be left out, then comes
- * the fault, or a status, then details. Throws an `Error` that says what it does not understand.
+ * Parses a rule such as `POST /Inventory/Receive drop-after times=1`: an optional method, an optional path, a fault or a
+ * status, then details. Throws an `Error` that quotes what it does not understand.
  */
-export function parseFaultRule(text: string): FaultRule {
+function parseFaultRule(text: string): FaultRule {
   const words = text.trim().split(/\s+/);
   const method = /^[A-Z]+$/.test(words[0] ?? "") ? words.shift() : undefined;
   const path = words[0]?.startsWith("/") ? words.shift() : undefined;
@@ -119,7 +119,7 @@ function parseDetail(word: string, text: string): [string, number] {
   return [name, Number(value)];
 }
 
-/** Takes one detail out, under the name that the rule has for it. */
+/** Removes one detail and returns it under the name that the rule has for it. */
 function takeDetail<Name extends string>(
   details: Map<string, number>,
   from: string,

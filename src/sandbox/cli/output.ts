@@ -7,16 +7,16 @@ export const USAGE = `Usage: npx -p stocklot stocklot-sandbox [options]
 
 Serves the Inventory and Item Catalog Service from memory, with a web page at /.
 
-  -p, --port <port>       port on loopback; 0 takes a free one (${DEFAULT_PORT})
+  -p, --port <port>       port; 0 takes a free one (${DEFAULT_PORT})
       --host <address>    address to listen on (127.0.0.1)
-      --items <count>     items to make (250)
-      --lots <count>      lots to make, up to a million and more (2000)
-      --seed <number>     the same seed gives the same data (1)
-      --latency <ms>      time each answer takes; a range such as 20-80 varies it (0)
-      --rate-limit <n>    requests a minute; off for none (100)
+      --items <count>     items to generate (250)
+      --lots <count>      lots to generate, up to a million and more (2000)
+      --seed <number>     the same seed generates the same data (1)
+      --latency <ms>      latency of each response, or a range such as 20-80 (0)
+      --rate-limit <n>    requests per minute; off for no limit (100)
       --token-ttl <s>     lifetime of a token in seconds (3600)
       --read-only         refuse every write
-      --fault <rule>      answers that go wrong; may be given several times
+      --fault <rule>      faulty responses; may be given several times
   -h, --help              show this
   -v, --version           show the version
 
@@ -50,7 +50,7 @@ export function packageVersion(): string {
   return "unknown";
 }
 
-/** One line about one request: when, what, how it ended, and how many requests the client has left. */
+/** The log line of a request: time, method, status, path, and the requests that the client has left. */
 export function requestLine(request: LoggedRequest, colour: boolean): string {
   const paint = (code: number, text: string) => (colour ? `\u001b[${code}m${text}\u001b[0m` : text);
   const query = new URLSearchParams(request.query).toString();

@@ -3,7 +3,7 @@ import { isoTime } from "../dates.js";
 import { chance, deriveSeed, integerBetween, mulberry32, pickOne, type Random } from "./random.js";
 import { FAMILIES, OWNERS } from "./sample-names.js";
 
-/** When the generated history begins and ends: fixed, so that the same seed gives the same data on any day. */
+/** When the generated history begins and ends: fixed, so that a seed generates the same data on any day. */
 export const HISTORY_START_MS = Date.UTC(2023, 0, 2, 6);
 export const HISTORY_END_MS = Date.UTC(2025, 0, 1);
 
@@ -11,7 +11,7 @@ export const FIRST_PART_NO = 1001;
 const ITEM_STREAM = 0x17e5;
 const DAY_MS = 86_400_000;
 
-/** What README and the guides call by its SKU: the first generated item, whatever the seed. */
+/** The item that README and the guides use: the first generated item, whatever the seed. */
 const GUIDE_ITEM = { shortID: "BOLT-M8", description: "Hex bolt M8x40, zinc plated", discontinued: false };
 
 /** Items `0` to `count - 1` of a seed. */

@@ -2,11 +2,12 @@ import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
 import { isoTime } from "../dates.js";
 import type { SandboxWarehouse } from "../options/options.js";
+import { EMPTY_LOT } from "./empty-records.js";
 import { HISTORY_END_MS, HISTORY_START_MS } from "./generated-items.js";
 import { chance, deriveSeed, integerBetween, mulberry32, pickOne, type Random } from "./random.js";
 import { JOBS, OWNERS, REMARKS } from "./sample-names.js";
 
-/** The few facts about a lot that ordering, filtering and adding up need: cheap to make for a million lots. */
+/** The fields of a lot that sorting, filtering and totals need: cheap to generate for a million lots. */
 export interface LotSummary {
   readonly partNo: number;
   readonly wID: number;
@@ -19,7 +20,7 @@ export interface LotSummary {
   readonly modifiedAt: number;
 }
 
-/** Lots that are made when they are looked at. */
+/** Lots that are generated when they are read. */
 export interface LotGenerator {
   readonly firstRecNo: number;
   readonly count: number;
@@ -43,7 +44,7 @@ const FIRST_REC_NO = 100_001;
 const LOT_STREAM = 0x107;
 const DAY_MS = 86_400_000;
 
-/** Decimal places of a quantity, by unit of measure; whole numbers for all others. */
+/** Decimal places of a quantity, by unit of measure; 0 for all others. */
 const PLACES: ReadonlyMap<string, number> = new Map([
   ["KG", 3],
   ["M", 2],
@@ -57,7 +58,7 @@ interface GeneratedLot extends LotSummary {
   readonly shippedAt: number | undefined;
 }
 
-/** `count` lots of the given items. Each is a pure function of seed and number, so none has to be kept. */
+/** `count` lots of the given items. Each is a pure function of seed and record number, so none is stored. */
 export function createLotGenerator(
   seed: number,
   count: number,
@@ -70,7 +71,7 @@ export function createLotGenerator(
     const index = recNo - FIRST_REC_NO;
     // The first lots are stock of the first item, one in each warehouse: examples can rely on it.
     const inWarehouse = warehouses[index];
-    // Squared, so that a few items have many lots and many have few, and so for the warehouses.
+    // Squared, so that a few items have many lots and most have few; likewise for warehouses.
     const drawnItem = items[Math.floor(random() ** 2 * items.length)] ?? items[0];
     const drawnWarehouse = warehouses[Math.floor(random() ** 1.5 * warehouses.length)] ?? warehouses[0];
     const item = inWarehouse ? items[0] : drawnItem;
@@ -116,6 +117,7 @@ function toLot(recNo: number, drawn: GeneratedLot, random: Random): Lot {
   const owner =
     item.dfltOwner === 0 && chance(random, 0.05) ? OWNERS[integerBetween(random, 1, OWNERS.length - 1)] : undefined;
   return {
+    ...EMPTY_LOT,
     recNo,
     partNo: item.partNo,
     shortID: item.shortID,

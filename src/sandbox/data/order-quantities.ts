@@ -1,4 +1,4 @@
-import { type Decimal, decimalOf, minus, toNumber } from "../decimal.js";
+import { Big } from "big.js";
 import type { SandboxStockLevel, SandboxWarehouse } from "../options/options.js";
 import { quantitiesFor } from "../store/stock-index.js";
 import type { AddOrderQuantities } from "../store/stock-totals.js";
@@ -6,23 +6,23 @@ import { chance, deriveSeed, integerBetween, mulberry32, type Random } from "./r
 
 const ORDER_STREAM = 0xde3a;
 
-/** Orders and shipments that fit the generated stock: never more promised than there is. */
+/** Orders and shipments for generated stock: never more committed and packed than is in stock. */
 export function generateOrderQuantities(seed: number): AddOrderQuantities {
   return ({ quantities }) => {
     for (const [wID, items] of quantities) {
       for (const [partNo, stock] of items) {
         const random = mulberry32(deriveSeed(seed ^ ORDER_STREAM ^ wID, partNo));
-        const free = toNumber(minus(stock.inStock, stock.onHold));
+        const free = stock.inStock.minus(stock.onHold).toNumber();
         stock.committed = randomShare(random, 0.35, free * 0.4);
         stock.packed = randomShare(random, 0.2, free * 0.15);
-        stock.onOrder = chance(random, 0.3) ? decimalOf(integerBetween(random, 1, 40) * 25) : stock.onOrder;
-        stock.aSN = chance(random, 0.15) ? decimalOf(integerBetween(random, 1, 20) * 10) : stock.aSN;
+        stock.onOrder = chance(random, 0.3) ? new Big(integerBetween(random, 1, 40) * 25) : stock.onOrder;
+        stock.aSN = chance(random, 0.15) ? new Big(integerBetween(random, 1, 20) * 10) : stock.aSN;
       }
     }
   };
 }
 
-/** The quantities that the caller gave. Throws a `TypeError` for a SKU or a warehouse that does not exist. */
+/** The caller's quantities. Throws a `TypeError` for an unknown SKU or warehouse. */
 export function userOrderQuantities(
   given: readonly SandboxStockLevel[],
   partNoOf: (shortID: string) => number | undefined,
@@ -38,15 +38,15 @@ export function userOrderQuantities(
   return (balance) => {
     for (const { partNo, wid, onOrder = 0, committed = 0, packed = 0, aSN = 0 } of known) {
       const stock = quantitiesFor(balance, wid, partNo);
-      stock.onOrder = decimalOf(onOrder);
-      stock.committed = decimalOf(committed);
-      stock.packed = decimalOf(packed);
-      stock.aSN = decimalOf(aSN);
+      stock.onOrder = new Big(onOrder);
+      stock.committed = new Big(committed);
+      stock.packed = new Big(packed);
+      stock.aSN = new Big(aSN);
     }
   };
 }
 
-function randomShare(random: Random, probability: number, most: number): Decimal {
+function randomShare(random: Random, probability: number, most: number): Big {
   const wanted = chance(random, probability) ? Math.floor(random() * most) : 0;
-  return decimalOf(wanted);
+  return new Big(wanted);
 }

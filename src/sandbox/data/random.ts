@@ -1,4 +1,4 @@
-/** Gives numbers in [0, 1), one after another. */
+/** Returns the next number in [0, 1). */
 export type Random = () => number;
 
 /** mulberry32: 32 bits of state, the same numbers for the same seed on every machine. */
@@ -12,14 +12,14 @@ export function mulberry32(seed: number): Random {
   };
 }
 
-/** A seed of its own for each record, so that record 999 999 can be made without making those before it. */
+/** A seed of its own for each record, so that record 999 999 can be generated without those before it. */
 export function deriveSeed(seed: number, index: number): number {
   let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35);
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x7feb352d);
   return mixed ^ (mixed >>> 15);
 }
 
-/** A whole number from `min` to `max`, both included. */
+/** An integer from `min` to `max`, both included. */
 export function integerBetween(random: Random, min: number, max: number): number {
   return min + Math.floor(random() * (max - min + 1));
 }

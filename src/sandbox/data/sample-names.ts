@@ -1,4 +1,4 @@
-/** One family of goods: what its items are called, how they are measured and packed. */
+/** One family of goods: names, units of measure and packaging of its items. */
 export interface Family {
   readonly code: string;
   readonly category: number;
@@ -73,7 +73,7 @@ export const FAMILIES: readonly [Family, ...Family[]] = [
   },
 ];
 
-/** Customers whose goods lie in the warehouses; the number is the customer ID. */
+/** Customers who own stock in the warehouses, by customer ID. */
 export const OWNERS: readonly { readonly id: number; readonly name: string }[] = [
   { id: 0, name: "" },
   { id: 201, name: "Alder & Finch Ltd" },

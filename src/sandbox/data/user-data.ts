@@ -4,10 +4,11 @@ import { isoTime } from "../dates.js";
 import { assertUnique } from "../options/assert-options.js";
 import type { SandboxItem, SandboxLot, SandboxWarehouse } from "../options/options.js";
 import { withoutUndefined } from "../without-undefined.js";
+import { EMPTY_ITEM, EMPTY_LOT } from "./empty-records.js";
 import { FIRST_PART_NO } from "./generated-items.js";
 import { NO_GENERATED_LOTS } from "./generated-lots.js";
 
-/** The caller's items with every missing field filled in. Throws a `TypeError` when two share a SKU or part number. */
+/** The caller's items, completed with defaults. Throws a `TypeError` when two share a SKU or part number. */
 export function userItems(given: readonly SandboxItem[], now: number): Item[] {
   const partNos = new Set(given.map(({ partNo }) => partNo));
   let next = FIRST_PART_NO;
@@ -27,7 +28,7 @@ export function userItems(given: readonly SandboxItem[], now: number): Item[] {
   return items;
 }
 
-/** Items that the caller's lots name by SKU though no list of items has them. */
+/** Items that only the caller's lots name. */
 export function itemsNamedBy(lots: readonly SandboxLot[], known: readonly SandboxItem[]): SandboxItem[] {
   const skus = new Set(known.map(({ shortID }) => shortID));
   const named: SandboxItem[] = [];
@@ -39,25 +40,9 @@ export function itemsNamedBy(lots: readonly SandboxLot[], known: readonly Sandbo
   return named;
 }
 
-/** What an item is when nothing was said about it, with the fields in the document's order. */
-export const EMPTY_ITEM: Item = {
-  partNo: 0,
-  shortID: "",
-  description: "",
-  category: 0,
-  subCategory: 0,
-  uOM: "EA",
-  putUp: "",
-  units: 1,
-  dfltOwner: 0,
-  created: "",
-  modified: "",
-  discontinued: false,
-};
-
 /**
- * The caller's lots with every missing field filled in. Throws a `TypeError` for an item or a warehouse that does not
- * exist, and for a record number that two lots have.
+ * The caller's lots, completed with defaults. Throws a `TypeError` for an unknown item or warehouse, and for a duplicate
+ * record number.
  */
 export function userLots(
   given: readonly SandboxLot[],
@@ -89,7 +74,7 @@ export function userLots(
   });
 }
 
-/** By SKU, or else by part number; where both are given they have to agree. */
+/** By SKU, or else by part number. If both are given, they must match. */
 function itemFinder(items: readonly Item[]) {
   const bySku = new Map(items.map((item) => [item.shortID, item]));
   const byPartNo = new Map(items.map((item) => [item.partNo, item]));
@@ -102,7 +87,7 @@ function itemFinder(items: readonly Item[]) {
   };
 }
 
-/** By ID, or else by name, or else the first one; where both are given they have to agree. */
+/** By ID, or else by name, or else the first one. If both are given, they must match. */
 function warehouseFinder(known: readonly [SandboxWarehouse, ...SandboxWarehouse[]]) {
   const byId = new Map(known.map((warehouse) => [warehouse.wID, warehouse]));
   return ({ wID, warehouse: name }: SandboxLot, index: number): SandboxWarehouse => {
@@ -122,30 +107,7 @@ function lotError(index: number, field: string, text: string): TypeError {
   return new TypeError(`Sandbox option "lots[${index}].${field}" ${text}.`);
 }
 
-/** What a lot is when nothing was said about it, with the fields in the document's order. */
-export const EMPTY_LOT: Lot = {
-  recNo: 0,
-  partNo: 0,
-  shortID: "",
-  description: "",
-  associate: "",
-  warehouse: "",
-  wID: 0,
-  spot: "",
-  units: 1,
-  received: "",
-  shipped: null,
-  serial: "",
-  serial2: null,
-  rFIDTag: null,
-  remark: "",
-  hold: false,
-  jobID: 0,
-  jobName: null,
-  active: true,
-};
-
-/** The caller's alternate part numbers. Throws a `TypeError` for one that points to no item. */
+/** The caller's alternate part numbers. Throws a `TypeError` for one that points to an unknown item. */
 export function userAliases(given: Readonly<Record<string, string>>, items: readonly Item[]): Map<string, string> {
   const skus = new Set(items.map(({ shortID }) => shortID));
   const aliases = new Map(Object.entries(given));

@@ -4,7 +4,7 @@ import type { SandboxResponse } from "../http/response.js";
 import type { Scope } from "../store/scopes.js";
 import { scopeOf, warehouseInScope } from "./warehouse-scope.js";
 
-/** GET /Inventory: the lots of all warehouses in the caller's scope. */
+/** GET /Inventory: the lots of all warehouses in the client's scope. */
 export function readLots(context: EndpointContext): SandboxResponse {
   return listLots(context, scopeOf(context));
 }
@@ -14,7 +14,7 @@ export function readLotsOfWarehouse(context: EndpointContext): SandboxResponse {
   return listLots(context, warehouseInScope(context));
 }
 
-/** GET /Inventory/StockLevels: added up over all warehouses in the caller's scope. */
+/** GET /Inventory/StockLevels: aggregated over all warehouses in the client's scope. */
 export function readStockLevels(context: EndpointContext): SandboxResponse {
   return listStockLevels(context, scopeOf(context));
 }

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { isoTime } from "../dates.js";
-import { toNumber } from "../decimal.js";
 import type { EndpointContext } from "../http/endpoint.js";
 import { filterField, integerField, positiveField, readFields, requiredStringField } from "../http/fields.js";
 import type { SandboxResponse } from "../http/response.js";
@@ -36,8 +35,8 @@ export function issueStock(context: EndpointContext): SandboxResponse {
   const picks = pickLots(context, { ...issue, partNo });
 
   for (const { lot, left } of picks) {
-    const usedUp = left.digits === 0n;
-    state.stock.changeLot(lot.recNo, { units: toNumber(left), ...(usedUp && { shipped: isoTime(now) }) }, now);
+    const usedUp = left.eq(0);
+    state.stock.changeLot(lot.recNo, { units: left.toNumber(), ...(usedUp && { shipped: isoTime(now) }) }, now);
   }
   const { recNo } = picks[0].lot;
   const { units, wid } = issue;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Item } from "../../schemas/item.js";
-import { EMPTY_ITEM } from "../data/user-data.js";
+import { EMPTY_ITEM } from "../data/empty-records.js";
 import type { EndpointContext } from "../http/endpoint.js";
 import { integerField, readFields, requiredStringField } from "../http/fields.js";
 import { pageResponse } from "../http/paging.js";
@@ -45,7 +45,7 @@ function readByKey({ query, state, settings }: EndpointContext): SandboxResponse
 /** A flat array, without an envelope. */
 function readCategory({ query, state, settings }: EndpointContext): SandboxResponse {
   const category = query.get("Category") ?? "";
-  if (!/^-?\d+$/.test(category)) throw badRequest("Category must be a whole number.");
+  if (!/^-?\d+$/.test(category)) throw badRequest("Category must be an integer.");
   const items: unknown[] = [];
   for (const partNo of state.catalog.active.ascending()) {
     const entry = state.catalog.byNumber(partNo);
@@ -99,7 +99,7 @@ export function createItem(context: EndpointContext): SandboxResponse {
   return jsonResponse(201, { ...form, active: true });
 }
 
-/** PUT /Item. Part number, SKU, creation time and creator stay as they are, whatever is sent. */
+/** PUT /Item. Part number, SKU, creation time and creator are preserved, whatever is sent. */
 export function updateItem(context: EndpointContext): SandboxResponse {
   const { shortID, ...fields } = readFields(itemFieldsSchema, context.json());
   const entry = findExisting(context, shortID);
@@ -132,7 +132,7 @@ function duplicate(shortID: string, status: 400 | 409): SandboxResponse {
 }
 
 /** The item as the service shows it. The type of `createdBy` is not shown in the document, so it is an option. */
-export function toItemBody({ item, createdBy }: CatalogEntry, settings: Settings): Item {
+function toItemBody({ item, createdBy }: CatalogEntry, settings: Settings): Item {
   if (settings.createdBy === "omit") return item;
   const index = settings.clients.findIndex(({ clientId }) => clientId === createdBy);
   return Object.assign({}, item, { createdBy: settings.createdBy === "text" ? createdBy : index + 1 });

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import type { Lot } from "../../schemas/lot.js";
-import { toNumber } from "../decimal.js";
 import type { EndpointContext } from "../http/endpoint.js";
 import {
   dateFilterField,
@@ -31,7 +30,7 @@ const moveSchema = z.object({
   received: dateFilterField(),
 });
 
-/** Where stock goes: what is left out stays as it is. */
+/** Where stock goes; a missing field stays unchanged. */
 type Destination = Pick<Lot, "wID" | "warehouse"> & Partial<Pick<Lot, "spot">>;
 
 /** POST /Inventory/Move: to another bin, or to another warehouse that is in scope as well. */
@@ -62,14 +61,14 @@ export function moveStock(context: EndpointContext): SandboxResponse {
   return transactionResponse(200, settings.moveForm, recNo, "moved");
 }
 
-/** Such a lot is not touched at all: it is neither split nor modified. */
+/** Such a lot is neither split nor modified. */
 function isAtDestination({ wID, spot }: Lot, destination: Destination): boolean {
   return wID === destination.wID && spot === (destination.spot ?? spot);
 }
 
-/** A whole lot keeps its record; part of one becomes a lot of its own, as old as the one it came from. */
+/** A whole lot keeps its record; part of one becomes a new lot with the same date of receipt. */
 function relocate({ state, now }: EndpointContext, { lot, taken, left }: PickedLot, destination: Destination): Lot {
-  if (left.digits === 0n) return state.stock.changeLot(lot.recNo, destination, now);
-  state.stock.changeLot(lot.recNo, { units: toNumber(left) }, now);
-  return state.stock.addLot({ ...lot, ...destination, units: toNumber(taken) }, now);
+  if (left.eq(0)) return state.stock.changeLot(lot.recNo, destination, now);
+  state.stock.changeLot(lot.recNo, { units: left.toNumber() }, now);
+  return state.stock.addLot({ ...lot, ...destination, units: taken.toNumber() }, now);
 }

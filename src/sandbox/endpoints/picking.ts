@@ -1,10 +1,10 @@
+import { Big } from "big.js";
 import type { Lot } from "../../schemas/lot.js";
 import { matchesDateFilter } from "../dates.js";
-import { compare, type Decimal, decimalOf, minus, plus, smaller, toNumber, ZERO } from "../decimal.js";
 import type { EndpointContext } from "../http/endpoint.js";
 import { badRequest, notFound, ServiceError } from "../http/service-error.js";
 
-/** What a move or an issue says about the lots it means. */
+/** The filters of a move or an issue. */
 export interface LotSelection {
   readonly partNo: number;
   readonly wid: number;
@@ -21,30 +21,30 @@ export interface LotSelection {
 /** A lot, and how much of it is taken. */
 export interface PickedLot {
   readonly lot: Lot;
-  readonly taken: Decimal;
-  readonly left: Decimal;
+  readonly taken: Big;
+  readonly left: Big;
 }
 
-/** Takes the quantity from the lots that fit, oldest first. Throws a refusal when there is not enough. */
+/** Takes the quantity from the matching lots, oldest first. Throws if there is not enough. */
 export function pickLots({ state, settings }: EndpointContext, selection: LotSelection): [PickedLot, ...PickedLot[]] {
-  const wanted = decimalOf(selection.units);
+  const wanted = new Big(selection.units);
   const picks: PickedLot[] = [];
-  let found = ZERO;
+  let found = new Big(0);
   const shelf = state.stock.openLots(selection.partNo, selection.wid);
   for (const recNo of candidates(shelf, selection.recno)) {
     const lot = state.lots.get(recNo);
     if (!matches(lot, selection) || (lot.hold && settings.heldLots === "refuse")) continue;
-    const units = decimalOf(lot.units);
-    const taken = smaller(units, minus(wanted, found));
-    picks.push({ lot, taken, left: minus(units, taken) });
-    found = plus(found, taken);
-    if (compare(found, wanted) >= 0) break;
+    const units = new Big(lot.units);
+    const taken = minimum(units, wanted.minus(found));
+    picks.push({ lot, taken, left: units.minus(taken) });
+    found = found.plus(taken);
+    if (found.gte(wanted)) break;
   }
   const [first, ...others] = picks;
-  if (!first || compare(found, wanted) < 0) {
-    // All that fits was picked, so whatever else is on the shelf was left out by a filter or a hold.
+  if (!first || found.lt(wanted)) {
+    // Every matching lot was picked, so a filter or a hold has excluded the other open lots.
     const reason = shelf.length > picks.length ? "match" : "are in stock";
-    throw shortage(`Only ${toNumber(found)} of ${selection.units} units ${reason}.`, settings.shortageStatus);
+    throw shortage(`Only ${found.toNumber()} of ${selection.units} units ${reason}.`, settings.shortageStatus);
   }
   return [first, ...others];
 }
@@ -77,4 +77,8 @@ function matches(lot: Lot, { spot, serial, serial2, rfidTag, received }: LotSele
 
 function shortage(message: string, status: 400 | 409): ServiceError {
   return status === 409 ? new ServiceError("conflict", message) : badRequest(message);
+}
+
+function minimum(a: Big, b: Big): Big {
+  return a.lt(b) ? a : b;
 }

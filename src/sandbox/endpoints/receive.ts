@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { EMPTY_LOT } from "../data/empty-records.js";
 import { JOBS, OWNERS } from "../data/sample-names.js";
-import { EMPTY_LOT } from "../data/user-data.js";
 import { isoTime } from "../dates.js";
 import type { EndpointContext } from "../http/endpoint.js";
 import { datetimeField, integerField, positiveField, readFields, requiredStringField } from "../http/fields.js";
@@ -29,7 +29,7 @@ const receiptSchema = z.object({
   jobid: integerField().optional(),
 });
 
-/** POST /Inventory/Receive: a new lot, and so much more stock. */
+/** POST /Inventory/Receive: creates a lot. */
 export function receiveStock(context: EndpointContext): SandboxResponse {
   const { state, settings, now, client } = context;
   const receipt = readFields(receiptSchema, context.json());
@@ -51,7 +51,6 @@ export function receiveStock(context: EndpointContext): SandboxResponse {
       spot: receipt.spot ?? "",
       units: receipt.units,
       received: isoTime(now),
-      shipped: null,
       serial: receipt.serial ?? "",
       serial2: receipt.serial2 ?? null,
       rFIDTag: receipt.rfidTag ?? null,

@@ -4,7 +4,7 @@ import { jsonResponse, rawJsonResponse, type SandboxResponse } from "../http/res
 import { badRequest, type ErrorCode, errorBody } from "../http/service-error.js";
 import type { Settings } from "../options/settings.js";
 
-/** POST /Token: client credentials against an access token. */
+/** POST /Token: exchanges client credentials for an access token. */
 export function issueToken(
   desk: TokenIssuer,
   { tokenTtlSeconds, expiresInForm, ...failure }: Settings,
@@ -27,7 +27,7 @@ export function issueToken(
   });
 }
 
-/** What wrong credentials get is not shown in the document, so it is an option. */
+/** The document does not show the response to wrong credentials, so it is an option. */
 function credentialsRefused({
   tokenFailureStatus: status,
   tokenFailureForm,

@@ -3,7 +3,7 @@ import { validationError } from "../http/service-error.js";
 import type { TransactionForm } from "../options/options.js";
 import type { Settings } from "../options/settings.js";
 
-/** The answer to a transaction, in whichever form was chosen: the document does not show one. */
+/** The response to a transaction, in the form of the options: the document does not show one. */
 export function transactionResponse(
   status: number,
   form: TransactionForm,
@@ -25,7 +25,7 @@ export function transactionResponse(
   }
 }
 
-/** Refuses a reason code that is not among those the options allow; without that option every one is fine. */
+/** Throws the validation error for a reason code that the options do not allow. */
 export function assertReasonCode(code: number, { reasonCodes }: Settings): void {
   if (reasonCodes && !reasonCodes.includes(code)) {
     throw validationError({ reasonCode: [`The field reasonCode must be one of ${reasonCodes.join(", ")}.`] });

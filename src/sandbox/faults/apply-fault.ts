@@ -6,7 +6,7 @@ const DEFAULT_DELAY_MS = 50;
 const DEFAULT_CHUNK_BYTES = 256;
 const DEFAULT_OVERSIZE_BYTES = 100 * 1024 * 1024;
 
-/** Whether the service still does what it was asked. */
+/** Whether the request still takes effect. */
 export function takesEffect(fault: Fault): boolean {
   switch (fault.type) {
     case "status":
@@ -19,7 +19,7 @@ export function takesEffect(fault: Fault): boolean {
   }
 }
 
-/** The answer that arrives instead. `proper` is undefined when the request did not take effect. */
+/** The faulty response. `response` is the service's own, undefined if the request did not take effect. */
 export function applyFault(fault: Fault, proper: SandboxResponse | undefined): SandboxResponse {
   switch (fault.type) {
     case "status":
@@ -57,7 +57,9 @@ function statusResponse(
   if (status === 429)
     return jsonResponse(status, { message: "Rate Limit Exceeded. 100 per Minute" }, lowerCaseNames(headers));
   const reply = jsonResponse(status, undefined, lowerCaseNames(headers));
-  return status < 400 ? reply : { ...reply, body: errorBody(status, codeOf(status), "A fault rule made this answer.") };
+  return status < 400
+    ? reply
+    : { ...reply, body: errorBody(status, codeOf(status), "This response is the result of a fault rule.") };
 }
 
 const TEXT = { "content-type": "text/plain; charset=utf-8" };

@@ -2,7 +2,7 @@ import { mulberry32, type Random } from "../data/random.js";
 import { assertOptions } from "../options/assert-options.js";
 import { type Fault, type FaultRule, faultRuleSchema, toFault } from "./rule.js";
 
-/** What a rule is compared with. */
+/** The part of a request that rules match. */
 export interface FaultSubject {
   readonly method: string;
   readonly path: string;
@@ -13,13 +13,13 @@ interface ActiveRule {
   readonly rule: FaultRule;
   readonly fault: Fault;
   readonly path: RegExp | undefined;
-  /** Requests that fitted so far. */
+  /** How many requests it has matched. */
   matched: number;
-  /** Requests that were spoiled so far. */
+  /** How many times its fault was applied. */
   applied: number;
 }
 
-/** The rules in force, and how often each has struck. */
+/** The active rules, with their counters. */
 export class FaultRules {
   private rules: ActiveRule[] = [];
   private random: Random;
@@ -28,7 +28,7 @@ export class FaultRules {
     this.random = mulberry32(seed);
   }
 
-  /** Throws a `TypeError` for a rule that makes no sense. */
+  /** Throws a `TypeError` for an invalid rule. */
   add(rule: FaultRule): void {
     assertOptions(faultRuleSchema(), rule, "fault rule field");
     const path = typeof rule.path === "string" ? wildcardPattern(rule.path) : rule.path;
@@ -40,7 +40,7 @@ export class FaultRules {
     this.random = mulberry32(this.seed);
   }
 
-  /** The fault that strikes this request, if any. */
+  /** The fault to apply to this request, if any. */
   match(subject: FaultSubject): Fault | undefined {
     for (const active of this.rules) {
       const { rule } = active;
@@ -58,7 +58,7 @@ export class FaultRules {
   private matches({ rule, path }: ActiveRule, subject: FaultSubject): boolean {
     if (rule.method !== undefined && rule.method.toUpperCase() !== subject.method) return false;
     if (rule.clientId !== undefined && rule.clientId !== subject.clientId) return false;
-    // `search` rather than `test`: a caller's expression with the flag g keeps no position between requests.
+    // `search` rather than `test`: an expression with the flag g would keep its position between requests.
     return path === undefined || subject.path.search(path) !== -1;
   }
 }

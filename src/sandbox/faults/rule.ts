@@ -4,11 +4,11 @@ import { lazy } from "../../schemas/field.js";
 import { countOrInfinity, httpStatus, integerFrom, milliseconds, nonBlankString } from "../validation.js";
 
 /**
- * What goes wrong.
+ * A fault.
  *
- * - `status`: the answer has this status, and this body (an object or array is sent as JSON, text as it is)
- * - `drop`: the connection breaks before the service answers
- * - `hang`: no answer ever comes
+ * - `status`: the response has this status and body (an object or array is sent as JSON, a string as it is)
+ * - `drop`: the connection breaks before the response
+ * - `hang`: there is never a response
  * - `slow`: the body arrives piece by piece
  * - `truncated`: the connection breaks in the middle of the body
  * - `invalid-json`, `empty`: a body that is not JSON; no body at all
@@ -16,83 +16,83 @@ import { countOrInfinity, httpStatus, integerFrom, milliseconds, nonBlankString 
  * - `wrong-shape`: valid JSON that is not what the service documents
  * - `oversized`: a very large body
  *
- * `when` says whether the request still takes effect: a write that is dropped `after` has been applied.
+ * `when` determines whether the request still takes effect: a write that is dropped `after` has been applied.
  */
 export type Fault =
   | {
-      /** An error status instead of the answer. */
+      /** An error status instead of the response. */
       type: "status";
-      /** HTTP status of the answer. */
+      /** HTTP status of the response. */
       status: number;
       /** @default the service's own error object for that status */
-      body?: unknown;
-      /** Further headers of the answer. @default none */
-      headers?: Readonly<Record<string, string>>;
+      body?: unknown | undefined;
+      /** Further headers of the response. @default none */
+      headers?: Readonly<Record<string, string>> | undefined;
       /** @default "before" */
-      when?: "before" | "after";
+      when?: "before" | "after" | undefined;
     }
   | {
-      /** The connection breaks, or no answer comes. */
+      /** The connection breaks, or there is no response. */
       type: "drop" | "hang";
       /** @default "before" */
-      when?: "before" | "after";
+      when?: "before" | "after" | undefined;
     }
   | {
-      /** The body comes in pieces. */
+      /** The body arrives in pieces. */
       type: "slow";
       /** Pause before each piece, in milliseconds. @default 50 */
-      delayMs?: number;
+      delayMs?: number | undefined;
       /** Size of a piece, in bytes. @default 256 */
-      chunkBytes?: number;
+      chunkBytes?: number | undefined;
     }
   | {
       /** The connection breaks within the body. */
       type: "truncated";
-      /** How much of the body is sent. @default half of it */
-      bytes?: number;
+      /** How much of the body is sent, in bytes. @default half of it */
+      bytes?: number | undefined;
     }
   | {
-      /** The body is no JSON, or there is none. */
+      /** The body is not JSON, or empty. */
       type: "invalid-json" | "empty";
     }
   | {
       /** The error page of a proxy. */
       type: "html";
       /** @default 502 */
-      status?: number;
+      status?: number | undefined;
       /** @default "before" */
-      when?: "before" | "after";
+      when?: "before" | "after" | undefined;
     }
   | {
       /** A success with another body than documented. */
       type: "wrong-shape";
       /** Sent in place of the documented body. @default { "unexpected": true } */
-      body?: unknown;
+      body?: unknown | undefined;
     }
   | {
-      /** A body that goes on and on. */
+      /** A very large body. */
       type: "oversized";
-      /** @default 100 MiB */
-      bytes?: number;
+      /** Size of the body, in bytes. @default 100 MiB */
+      bytes?: number | undefined;
     };
 
 /** A fault without details, or a status code. */
 export type FaultShorthand = Exclude<Fault["type"], "status"> | "drop-after" | "hang-after" | number;
 
-/** Which requests go wrong, how often, and how. The first rule that fits a request decides. */
+/** Which requests fail, how often, and how. The first rule that matches a request applies. */
 export interface FaultRule {
   /** HTTP method. @default any */
-  method?: string;
-  /** Path relative to the base URL, as sent (encoded), without the query; `*` stands for anything. @default any */
-  path?: string | RegExp;
+  method?: string | undefined;
+  /** Path relative to the base URL, as sent (encoded), without the query; `*` matches anything. @default any */
+  path?: string | RegExp | undefined;
   /** Only requests of this client. @default any */
-  clientId?: string;
-  /** Let this many fitting requests through first. @default 0 */
-  skip?: number;
-  /** Spoil this many, then no more. @default Infinity */
-  times?: number;
-  /** Share of fitting requests to spoil, from 0 to 1; repeatable, since it follows `seed`. @default 1 */
-  probability?: number;
+  clientId?: string | undefined;
+  /** Let this many matching requests pass first. @default 0 */
+  skip?: number | undefined;
+  /** Apply the fault this many times. @default Infinity */
+  times?: number | undefined;
+  /** Share of matching requests to which the fault applies, from 0 to 1; the same requests for the same `seed`. @default 1 */
+  probability?: number | undefined;
   /** What happens to these requests. */
   fault: Fault | FaultShorthand;
 }
@@ -112,7 +112,7 @@ export const FAULT_NAMES: readonly Exclude<FaultShorthand, number>[] = [
   "oversized",
 ];
 
-/** The fault that a shorthand stands for. What is none comes back as a fault of a type that does not exist. */
+/** The fault that a shorthand stands for. An unknown one becomes a fault of unknown type, which the schema refuses. */
 export function toFault(fault: Fault | FaultShorthand): Fault;
 export function toFault(fault: unknown): unknown;
 export function toFault(fault: unknown): unknown {
@@ -123,10 +123,10 @@ export function toFault(fault: unknown): unknown {
   return { type: fault };
 }
 
-/** Just below what one JavaScript string can hold. */
+/** Just below the longest JavaScript string. */
 const MOST_BYTES = 500_000_000;
 
-/** What a fault rule can say. */
+/** The allowed values of a fault rule. */
 export const faultRuleSchema = lazy(() =>
   z.strictObject({
     method: z

@@ -21,7 +21,7 @@ export function formFields(contentType: string | null, body: string): URLSearchP
   return new URLSearchParams(body);
 }
 
-export function isObject(value: unknown): value is JsonObject {
+function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

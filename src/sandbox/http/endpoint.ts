@@ -13,13 +13,13 @@ export interface EndpointContext {
   /** Path parameters, decoded. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The body; throws the refusal when it is not a JSON object. */
+  /** The body; throws a `ServiceError` if it is not a JSON object. */
   json(): JsonObject;
   readonly state: State;
   readonly settings: Settings;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Makes a transaction known to whoever watches. */
+  /** Notifies the listeners of a transaction. */
   readonly emitTransaction: EmitTransaction;
 }
 
@@ -27,12 +27,12 @@ export interface EndpointContext {
 export interface Endpoint {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
-  /** Security ID that the caller must hold. */
+  /** Security ID that the client needs. */
   readonly permission: number;
   readonly handle: (context: EndpointContext) => SandboxResponse;
 }
 
-/** An endpoint that fits a request, with its path parameters decoded. */
+/** The endpoint for a request, with its path parameters decoded. */
 export interface Route {
   readonly endpoint: Endpoint;
   readonly params: Readonly<Record<string, string>>;

@@ -7,17 +7,17 @@ import { validationError } from "./service-error.js";
 const DEFAULT_PAGE_SIZE = 25;
 const MAX_PAGE_SIZE = 250;
 
-/** A list endpoint: what it lists, in which order by default, and each record as the bytes of its JSON. */
+/** What a list endpoint lists. */
 export interface PagedList {
   readonly index: RecordIndex;
-  /** Direction when the request names no column. */
+  /** Direction if the request names no column. */
   readonly defaultDirection: "ASC" | "DESC";
-  /** Whether `modifiedSince` counts here. */
+  /** Whether the list supports `modifiedSince`. */
   readonly supportsModifiedSince: boolean;
   toJson(id: number): Buffer;
 }
 
-/** The page of the list that the query asks for, in the common envelope and with its headers. */
+/** The requested page of a list, in the common envelope and with its headers. */
 export function pageResponse(list: PagedList, query: URLSearchParams, settings: Settings): SandboxResponse {
   const page = positiveInteger(query, "page", 1, settings);
   const pageSize = Math.min(positiveInteger(query, "pageSize", DEFAULT_PAGE_SIZE, settings), MAX_PAGE_SIZE);
@@ -41,7 +41,7 @@ export function pageResponse(list: PagedList, query: URLSearchParams, settings: 
   });
 }
 
-/** An unknown column is ignored, direction and all. */
+/** An unknown column is ignored, and `direction` with it. */
 function ordered(list: PagedList, query: URLSearchParams): { ids: readonly number[]; descending: boolean } {
   const named = query.get("sort");
   const column = named ? list.index.column(named) : undefined;
@@ -61,14 +61,14 @@ function filtered({ index, supportsModifiedSince }: PagedList, query: URLSearchP
   return index.modifiedSince(since, column);
 }
 
-/** A whole number of at least 1. */
+/** An integer of at least 1. */
 function positiveInteger(query: URLSearchParams, name: string, fallback: number, { invalidPaging }: Settings): number {
   const text = query.get(name);
   if (text === null || text === "") return fallback;
   const value = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 1) return Math.min(value, Number.MAX_SAFE_INTEGER);
   if (invalidPaging === "refuse")
-    throw validationError({ [name]: [`The field ${name} must be a whole number of at least 1.`] });
+    throw validationError({ [name]: [`The field ${name} must be an integer of at least 1.`] });
   return Number.isNaN(value) ? fallback : 1;
 }
 
@@ -76,7 +76,7 @@ const OPENING = Buffer.from('{"value":[');
 const COMMA = 0x2c;
 
 /** The common envelope: the records' JSON, and after them the JSON of the numbers, which is ASCII. */
-export function pageBody(records: readonly Buffer[], numbers: string): Buffer {
+function pageBody(records: readonly Buffer[], numbers: string): Buffer {
   const closing = `],${numbers}}`;
   let length = OPENING.length + Math.max(0, records.length - 1) + closing.length;
   for (const record of records) length += record.length;

@@ -1,21 +1,21 @@
-/** A request as one of the doors received it. */
+/** A request, whichever adapter received it. */
 export interface SandboxRequest {
   readonly method: string;
   /** Path and query exactly as sent, for example `/api/v1/Item?key=A%2FB&type=id`. */
   readonly target: string;
   header(name: string): string | null;
-  /** The whole body as text; empty when there is none. */
+  /** The whole body as a string; empty if there is none. */
   readonly body: string;
-  /** Where it came from, for a rate limit per address. */
+  /** Remote address, for a rate limit per address. */
   readonly address: string;
-  /** Fires when the caller has given up. */
+  /** Aborted when the caller has disconnected or aborted. */
   readonly signal: AbortSignal;
 }
 
 /** The version segment that every path begins with. */
 export const BASE_PATH = "/api/v1";
 
-/** Path relative to the base address, still encoded, or undefined when the request goes elsewhere. */
+/** Path relative to the base address, still encoded, or undefined if it is outside. */
 export function relativePath(path: string): string | undefined {
   if (!path.startsWith(BASE_PATH)) return undefined;
   const rest = path.slice(BASE_PATH.length);

@@ -1,4 +1,4 @@
-/** How the body reaches the client; anything but `whole` is the work of a fault. */
+/** How the body reaches the client; anything but `whole` is due to a fault. */
 export type Delivery =
   | { readonly kind: "whole" }
   | { readonly kind: "drop" }
@@ -6,12 +6,12 @@ export type Delivery =
   | { readonly kind: "slow"; readonly delayMs: number; readonly chunkBytes: number }
   | { readonly kind: "truncated"; readonly bytes: number | undefined };
 
-/** An answer, before one of the doors has put it into the form of its transport. */
+/** A response, before an adapter translates it for its transport. */
 export interface SandboxResponse {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Text, or the same as UTF-8. */
+  /** A string, or its UTF-8 bytes. */
   readonly body: string | Buffer;
   readonly delivery: Delivery;
 }
@@ -21,7 +21,7 @@ const TEXT_TYPE = { "content-type": "text/plain; charset=utf-8" };
 const HTML_TYPE = { "content-type": "text/html; charset=utf-8" };
 const WHOLE: Delivery = { kind: "whole" };
 
-/** An answer whose body is JSON already. */
+/** A response whose body is JSON already. */
 export function rawJsonResponse(
   status: number,
   body: string | Buffer,
@@ -50,7 +50,7 @@ export function emptyResponse(status: number): SandboxResponse {
   return { status, headers: {}, body: "", delivery: WHOLE };
 }
 
-/** How much of a body is sent: half of it, or as much as the rule says, but never all. */
+/** How many bytes of a truncated body are sent: half of it, or as many as the rule allows, but never all. */
 export function truncatedLength(length: number, wanted = Math.floor(length / 2)): number {
   return Math.max(0, Math.min(wanted, length - 1));
 }

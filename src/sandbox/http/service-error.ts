@@ -16,7 +16,7 @@ export type ErrorCode = keyof typeof STATUS_OF_CODE;
 /** Messages per field. */
 export type Details = Record<string, string[]>;
 
-/** Thrown by an endpoint to answer with the error object of the document. */
+/** Thrown to respond with the document's error object. */
 export class ServiceError extends Error {
   override readonly name = "Refusal";
 
@@ -39,12 +39,12 @@ export const validationError = (details: Details) =>
   new ServiceError("validation_error", "Model validation failed.", details);
 export const unauthorized = () => new ServiceError("unauthorized", "Authentication is missing, invalid or expired.");
 
-/** The three refusals of the section "Authentication". */
+/** The three 403 errors of the section "Authentication". */
 export const insufficientPermissions = () => new ServiceError("forbidden", "Insufficient permissions.");
 export const readOnlyAccount = () => new ServiceError("forbidden", "Account is read-only.");
 export const outOfScope = () => new ServiceError("forbidden", "Warehouse is outside the client's authorized scope.");
 
-/** The error object as JSON text; without a code where the document has none for the status. */
+/** The error object as JSON; without a code if the document has none for the status. */
 export function errorBody(status: number, error: ErrorCode | undefined, message: string, details?: Details): string {
   return JSON.stringify({ statusCode: status, error, message, ...(details && { details }) });
 }

@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { issueMessage, type RawIssue } from "../validation.js";
 
 /**
- * Throws a `TypeError` that names the field when the value does not fit.
+ * Throws a `TypeError` that names the field when the value does not match the schema.
  *
  * @param what what a field of the value is called in the message, for example "sandbox option"
  */
@@ -18,7 +18,7 @@ export function assertOptions(schema: z.ZodType, value: unknown, what: string): 
   throw new TypeError(`${name} ${found.message}.`);
 }
 
-/** Of the alternatives of a union the one that the value was meant for: where only a detail is wrong. */
+/** For a union, the issue of the alternative that matches except for a detail. */
 function closestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== "invalid_union") return issue;
   for (const [first] of issue.errors) {
@@ -29,7 +29,7 @@ function closestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   return issue;
 }
 
-/** Problems that say that another alternative was meant. */
+/** Issues that rule an alternative out. */
 const WRONG_ALTERNATIVE: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "custom"]);
 
 /** The message together with what was given instead. */
@@ -59,7 +59,7 @@ function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Throws a `TypeError` when two records have the same value in the field; those that have none do not count. */
+/** Throws a `TypeError` when two records have the same value in the field; records without a value are skipped. */
 export function assertUnique<Name extends string>(
   option: string,
   field: Name,

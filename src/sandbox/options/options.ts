@@ -5,16 +5,16 @@ import type { FaultRule } from "../faults/rule.js";
 
 /** An integration user of the service. */
 export interface SandboxClient {
-  /** Name that the client asks for a token with. */
+  /** Client ID of the token request. */
   clientId: string;
-  /** Its secret. */
+  /** Client secret of the token request. */
   clientSecret: string;
-  /** Warehouse IDs that make up the client's scope. @default every warehouse */
-  warehouses?: readonly number[];
+  /** IDs of the warehouses in the client's scope. @default every warehouse */
+  warehouses?: readonly number[] | undefined;
   /** Security IDs that the client holds: 11 read, 116 item changes, 95 receive, 15 move, 88 issue. @default all */
-  permissions?: readonly number[];
+  permissions?: readonly number[] | undefined;
   /** Refuse every write with "Account is read-only.". @default false */
-  readOnly?: boolean;
+  readOnly?: boolean | undefined;
 }
 
 /** A warehouse. */
@@ -25,107 +25,110 @@ export interface SandboxWarehouse {
   name: string;
 }
 
-/** An item as the caller gives it: all but the SKU may be left out. */
-export type SandboxItem = Partial<Item> & Pick<Item, "shortID">;
+/** The same fields, each of which can be missing or undefined. */
+type Optional<T> = { [K in keyof T]?: T[K] | undefined };
 
-/** A lot as the caller gives it. Its item is named by `shortID`, or by `partNo`. */
-export type SandboxLot = Partial<Lot> & (Pick<Lot, "shortID"> | Pick<Lot, "partNo">);
+/** An item of the caller's: every field but the SKU is optional. */
+export type SandboxItem = Optional<Item> & Pick<Item, "shortID">;
+
+/** A lot of the caller's. `shortID` or `partNo` identifies its item. */
+export type SandboxLot = Optional<Lot> & (Pick<Lot, "shortID"> | Pick<Lot, "partNo">);
 
 /** Quantities of a stock level that no documented transaction changes. */
-export type SandboxStockLevel = Partial<Pick<StockLevel, "onOrder" | "committed" | "packed" | "aSN">> & {
+export type SandboxStockLevel = Optional<Pick<StockLevel, "onOrder" | "committed" | "packed" | "aSN">> & {
   /** SKU of the item. */
   shortID: string;
   /** Warehouse that the quantities belong to. @default the first one */
-  wid?: number;
+  wid?: number | undefined;
 };
 
 /** How the sandbox limits requests. */
 export interface SandboxRateLimit {
   /** Requests allowed in one interval, token requests included. @default 100 */
-  requests?: number;
+  requests?: number | undefined;
   /** Length of the interval in ms. @default 60_000 */
-  intervalMs?: number;
-  /** `sliding`: any stretch of that length. `fixed`: counted from zero at each multiple of it. @default "sliding" */
-  window?: "sliding" | "fixed";
-  /** What has a count of its own. @default "client" */
-  per?: "client" | "address";
+  intervalMs?: number | undefined;
+  /** `sliding`: any interval of that length. `fixed`: counted from zero at each multiple of it. @default "sliding" */
+  window?: "sliding" | "fixed" | undefined;
+  /** What is counted separately. @default "client" */
+  per?: "client" | "address" | undefined;
   /** Send `Retry-After` with a 429, and in which form. @default false */
-  retryAfter?: false | "seconds" | "date";
-  /** Count requests that were answered with 429 as well. @default false */
-  countRefused?: boolean;
+  retryAfter?: false | "seconds" | "date" | undefined;
+  /** Also count requests that got a 429. @default false */
+  countRefused?: boolean | undefined;
 }
 
 /**
- * How a transaction answers: `object` `{ recNo, status }`, `number` a bare number, `text` the number as plain text,
- * `nested` `{ data: { recNo } }`, `empty` nothing, or a function from the record number to the JSON body.
+ * Body of the response to a transaction: `object` is `{ recNo, status }`, `number` a bare number, `text` the number as
+ * plain text, `nested` is `{ data: { recNo } }`, `empty` no body; a function returns the JSON body for a record number.
  */
 export type TransactionForm = "object" | "number" | "text" | "nested" | "empty" | ((recNo: number) => unknown);
 
-/** Everything that can be set, all of it optional. The guide "Testing" has a table of the defaults. */
+/** All options. The guide "Testing" lists them with their defaults. */
 export interface SandboxOptions {
-  /** Integration users. The first one is what `sandbox.credentials` gives. @default one that may do everything */
-  clients?: readonly SandboxClient[];
-  /** The warehouses that there are. @default four: 1 Central, 2 North, 3 South, 4 Returns */
-  warehouses?: readonly SandboxWarehouse[];
-  /** Items, or how many to make from `seed`. @default 250; none but the lots' own when `lots` is an array */
-  items?: number | readonly SandboxItem[];
-  /** Lots, or how many to make from `seed`. @default 2000; none when `items` is an array */
-  lots?: number | readonly SandboxLot[];
-  /** Alternate part numbers, each with the SKU it points to. @default one for each tenth generated item */
-  aliases?: Readonly<Record<string, string>>;
+  /** Integration users. `sandbox.credentials` are those of the first. @default one with every permission */
+  clients?: readonly SandboxClient[] | undefined;
+  /** All warehouses. @default four: 1 Central, 2 North, 3 South, 4 Returns */
+  warehouses?: readonly SandboxWarehouse[] | undefined;
+  /** Items, or how many to generate from `seed`. @default 250; if `lots` is an array, only the items that it names */
+  items?: number | readonly SandboxItem[] | undefined;
+  /** Lots, or how many to generate from `seed`. @default 2000; none if `items` is an array */
+  lots?: number | readonly SandboxLot[] | undefined;
+  /** Alternate part numbers, each with the SKU that it points to. @default one for every tenth generated item */
+  aliases?: Readonly<Record<string, string>> | undefined;
   /** Quantities on order, committed, packed and in transit. @default generated for generated lots, else zero */
-  stockLevels?: readonly SandboxStockLevel[];
-  /** The same seed gives the same data. @default 1 */
-  seed?: number;
+  stockLevels?: readonly SandboxStockLevel[] | undefined;
+  /** The same seed generates the same data, latencies and faults. @default 1 */
+  seed?: number | undefined;
   /** `false` for none. @default 100 requests in any 60 s */
-  rateLimit?: SandboxRateLimit | false;
-  /** How long a token is good for, in seconds. @default 3600 */
-  tokenTtlSeconds?: number;
-  /** Time each answer takes, in ms, or `[min, max]`; half before the request takes effect. @default 0 */
-  latencyMs?: number | readonly [min: number, max: number];
+  rateLimit?: SandboxRateLimit | false | undefined;
+  /** Lifetime of a token, in seconds. @default 3600 */
+  tokenTtlSeconds?: number | undefined;
+  /** Latency of a response in ms, or `[min, max]`; half of it passes before the request takes effect. @default 0 */
+  latencyMs?: number | readonly [min: number, max: number] | undefined;
   /** The clock, in milliseconds since the epoch. @default Date.now, looked up at each use */
-  now?: () => number;
-  /** Rules for answers that go wrong. @default none */
-  faults?: readonly FaultRule[];
+  now?: (() => number) | undefined;
+  /** Rules for faulty responses. @default none */
+  faults?: readonly FaultRule[] | undefined;
 
-  /** Answer to a create: `{ shortID, status }`, or the full item with `active`. @default "reference" */
-  createForm?: "reference" | "item";
+  /** Response to a create: `{ shortID, status }`, or the full item with `active`. @default "reference" */
+  createForm?: "reference" | "item" | undefined;
   /** Status for a SKU that exists already: 400 `bad_request` or 409 `conflict`. @default 409 */
-  duplicateStatus?: 400 | 409;
+  duplicateStatus?: 400 | 409 | undefined;
   /** Accept `unit` for `uOM` and `categoryID` for `category` in a create. @default true */
-  alternateNames?: boolean;
-  /** Answer to a receipt. @default "object" */
-  receiveForm?: TransactionForm;
-  /** Answer to a move. @default "object" */
-  moveForm?: TransactionForm;
-  /** Answer to an issue. @default "object" */
-  issueForm?: TransactionForm;
+  alternateNames?: boolean | undefined;
+  /** Response to a receipt. @default "object" */
+  receiveForm?: TransactionForm | undefined;
+  /** Response to a move. @default "object" */
+  moveForm?: TransactionForm | undefined;
+  /** Response to an issue. @default "object" */
+  issueForm?: TransactionForm | undefined;
   /** Status of a successful receipt, which creates a lot. @default 201 */
-  receiveStatus?: 200 | 201;
+  receiveStatus?: 200 | 201 | undefined;
   /** Status for wrong credentials. @default 401 */
-  tokenFailureStatus?: 400 | 401 | 403;
+  tokenFailureStatus?: 400 | 401 | 403 | undefined;
   /** Body for wrong credentials: the error object, or OAuth's `{ error: "invalid_client" }`. @default "envelope" */
-  tokenFailureForm?: "envelope" | "oauth";
-  /** How `expires_in` is given. @default "number" */
-  expiresInForm?: "number" | "text" | "missing";
+  tokenFailureForm?: "envelope" | "oauth" | undefined;
+  /** Form of `expires_in`. @default "number" */
+  expiresInForm?: "number" | "text" | "missing" | undefined;
   /** Status when a transaction names an unknown item. @default 400 */
-  unknownItemStatus?: 400 | 404;
-  /** Status when a move or an issue asks for more than there is. @default 400 */
-  shortageStatus?: 400 | 409;
+  unknownItemStatus?: 400 | 404 | undefined;
+  /** Status when a move or an issue exceeds the stock. @default 400 */
+  shortageStatus?: 400 | 409 | undefined;
   /** A warehouse that does not exist: out of scope (403), or 404. @default "forbidden" */
-  unknownWarehouse?: "forbidden" | "not-found";
+  unknownWarehouse?: "forbidden" | "not-found" | undefined;
   /** Whether lots on hold can be moved and issued. @default "allow" */
-  heldLots?: "allow" | "refuse";
-  /** A `page` or `pageSize` below 1 or not a number: take the nearest valid value, or answer 400. @default "clamp" */
-  invalidPaging?: "clamp" | "refuse";
-  /** Lists that honour `modifiedSince`; the others ignore it. @default all three */
-  modifiedSinceOn?: readonly ("items" | "lots" | "stockLevels")[];
-  /** Reason codes that are accepted. @default any whole number */
-  reasonCodes?: readonly number[];
+  heldLots?: "allow" | "refuse" | undefined;
+  /** A `page` or `pageSize` below 1 or not a number: take the nearest valid value, or respond with 400. @default "clamp" */
+  invalidPaging?: "clamp" | "refuse" | undefined;
+  /** Lists that support `modifiedSince`; the others ignore it. @default all three */
+  modifiedSinceOn?: readonly ("items" | "lots" | "stockLevels")[] | undefined;
+  /** Reason codes that are accepted. @default any integer */
+  reasonCodes?: readonly number[] | undefined;
   /** Whether items carry `createdBy`, and as what. @default "omit" */
-  createdBy?: "omit" | "text" | "integer";
-  /** How many requests `sandbox.requests` remembers; the oldest go first. @default 100_000 */
-  requestLogSize?: number;
-  /** Compress answers on `listen()` for clients that accept gzip. @default true */
-  compression?: boolean;
+  createdBy?: "omit" | "text" | "integer" | undefined;
+  /** How many requests `sandbox.requests` keeps; the oldest are removed first. @default 100_000 */
+  requestLogSize?: number | undefined;
+  /** Compress responses on `listen()` for clients that accept gzip. @default true */
+  compression?: boolean | undefined;
 }

@@ -14,7 +14,7 @@ import {
 } from "../validation.js";
 import type { SandboxOptions } from "./options.js";
 
-/** What each option can be. Whether they fit each other is checked where the data are made. */
+/** The allowed values of each option. Contradictions between options are found when the data are created. */
 export const optionsSchema = lazy(() =>
   z
     .strictObject({
@@ -92,8 +92,8 @@ function transactionForm() {
   return z.union([z.enum(names), callable()], { error: `must be a function or one of ${names.join(", ")}` });
 }
 
-/** An item as the caller gives it. */
-export const userItemSchema = lazy(() =>
+/** An item of the caller's. */
+const userItemSchema = lazy(() =>
   openRecord(
     itemSchema()
       .extend({ partNo: integerFrom(1), units: quantity(), created: datetime(), modified: datetime() })
@@ -102,8 +102,8 @@ export const userItemSchema = lazy(() =>
   ),
 );
 
-/** A lot as the caller gives it. */
-export const userLotSchema = lazy(() =>
+/** A lot of the caller's. */
+const userLotSchema = lazy(() =>
   openRecord(
     lotSchema()
       .extend({
@@ -119,8 +119,8 @@ export const userLotSchema = lazy(() =>
 );
 
 /**
- * Other fields are kept, as those that the service may add; but one that differs from a documented name in its case alone
- * is a slip of the pen (requests spell some names otherwise than answers).
+ * Unknown fields are kept, like fields that the service may add. One that differs from a documented name only in case is
+ * a mistake: requests spell some names differently from responses.
  */
 function openRecord(schema: z.ZodObject): z.ZodType {
   const names = new Map(Object.keys(schema.shape).map((field) => [field.toLowerCase(), field]));
@@ -133,7 +133,7 @@ function openRecord(schema: z.ZodObject): z.ZodType {
   });
 }
 
-export const userStockLevelSchema = lazy(() =>
+const userStockLevelSchema = lazy(() =>
   z
     .strictObject({ wid: integer(), onOrder: quantity(), committed: quantity(), packed: quantity(), aSN: quantity() })
     .partial()

@@ -10,13 +10,18 @@ import type {
 } from "./options.js";
 import { optionsSchema } from "./schema.js";
 
-/** The caller's options with every gap filled in. */
-export interface Settings extends Required<Omit<SandboxOptions, "aliases" | "stockLevels" | "reasonCodes">> {
+/** The same fields, none of which can be missing or undefined. */
+type Complete<T> = { [K in keyof T]-?: Exclude<T[K], undefined> };
+
+export type RateLimitSettings = Complete<SandboxRateLimit>;
+
+/** The caller's options, completed with defaults. */
+export interface Settings extends Complete<Omit<SandboxOptions, "aliases" | "stockLevels" | "reasonCodes">> {
   readonly clients: readonly [SandboxClient, ...SandboxClient[]];
   readonly warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]];
   readonly items: number | readonly SandboxItem[];
   readonly lots: number | readonly SandboxLot[];
-  readonly rateLimit: Required<SandboxRateLimit> | false;
+  readonly rateLimit: RateLimitSettings | false;
   readonly latencyMs: readonly [min: number, max: number];
   readonly aliases: SandboxOptions["aliases"];
   readonly stockLevels: SandboxOptions["stockLevels"];
@@ -35,7 +40,7 @@ const DEFAULT_WAREHOUSES: [SandboxWarehouse, ...SandboxWarehouse[]] = [
   { wID: 4, name: "Returns" },
 ];
 
-const DEFAULT_RATE_LIMIT: Required<SandboxRateLimit> = {
+const DEFAULT_RATE_LIMIT: RateLimitSettings = {
   requests: 100,
   intervalMs: 60_000,
   window: "sliding",
@@ -95,7 +100,7 @@ const DEFAULTS = {
   compression: true,
 } as const;
 
-/** The default warehouses and those that the data name, where the caller lists none: the data have the last word. */
+/** The default warehouses and those that the data name, if the caller lists none. Names in the data take precedence. */
 function impliedWarehouses({ lots, clients = [], stockLevels = [] }: SandboxOptions): SandboxWarehouse[] {
   const names = new Map(DEFAULT_WAREHOUSES.map(({ wID, name }) => [wID, name]));
   for (const { wID, warehouse } of Array.isArray(lots) ? lots : []) {

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 /** Changes within this time are shown together. */
 const BATCH_MS = 150;
 
-/** The rate window empties by itself, so the page is told now and then even when nothing happens. */
+/** The rate window empties by itself, so the page is refreshed even when nothing happens. */
 const REFRESH_MS = 2000;
 
 /** Sends what the page shows to every browser that listens, as server-sent events. No timer while nobody does. */

@@ -1,4 +1,4 @@
-export const STYLE = `
+const STYLE = `
 :root { color-scheme: light dark; --line: #8884; }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 76rem; padding: 0 1.25rem 3rem; font: 14px/1.5 system-ui, sans-serif; }
@@ -23,8 +23,8 @@ td.none { text-align: left !important; }
 @media (prefers-color-scheme: dark) { .failed { color: #ff8787; } .fine { color: #69db7c; } }
 `;
 
-/** Runs in the browser as it is. Everything shown is set as text, never as markup: SKUs come from outside. */
-export const SCRIPT = `
+/** Runs in the browser as it is. Every value is set as text content, never as markup, since SKUs come from outside. */
+const SCRIPT = `
 "use strict";
 const find = (selector) => document.querySelector(selector);
 const time = (at) => new Date(at).toLocaleTimeString("en-GB");
@@ -113,7 +113,7 @@ events.onmessage = ({ data }) => {
 };
 `;
 
-/** The whole page: no build step, no file beside it, nothing from any other host. */
+/** The whole page: no build step, no other file, and nothing from another host. */
 export const PAGE = `<!DOCTYPE html>
 <html lang="en">
 <head>

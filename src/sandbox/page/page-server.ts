@@ -77,7 +77,7 @@ export class PageServer {
 
 const SHOWN_REQUESTS = 50;
 
-/** What the page shows. */
+/** The data of the page. */
 export interface PageSnapshot {
   readonly warehouses: readonly (WarehouseSummary & { readonly wID: number; readonly name: string })[];
   /** Latest first. */
@@ -88,7 +88,7 @@ export interface PageSnapshot {
   readonly intervalMs: number;
 }
 
-export function pageSnapshot(service: Service, transactions: readonly Transaction[]): PageSnapshot {
+function pageSnapshot(service: Service, transactions: readonly Transaction[]): PageSnapshot {
   const { state, access, clock, log, settings } = service;
   return {
     warehouses: [...state.warehouses].map(([wID, name]) => ({ wID, name, ...state.stock.summary(wID) })),

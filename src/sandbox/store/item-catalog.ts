@@ -1,38 +1,23 @@
-import type { Item } from "../../schemas/item.js";
+import { type Item, itemSchema } from "../../schemas/item.js";
 import { isoTime, parseTime } from "../dates.js";
 import { JsonCache } from "./json-cache.js";
 import { RecordIndex, type RecordSource } from "./record-index.js";
 
-/** An item with what the service keeps but does not show in every form. */
+/** An item, and what the service stores about it but does not always show. */
 export interface CatalogEntry {
   readonly item: Item;
-  /** Client ID of whoever created it. */
+  /** ID of the client that created it. */
   readonly createdBy: string;
   /** Milliseconds since the epoch. */
   modifiedAt: number;
 }
 
-const COLUMNS = [
-  "partNo",
-  "shortID",
-  "description",
-  "category",
-  "subCategory",
-  "uOM",
-  "putUp",
-  "units",
-  "dfltOwner",
-  "created",
-  "modified",
-  "discontinued",
-] as const satisfies readonly (keyof Item)[];
-
 /** The item master. */
 export class ItemCatalog {
   /** Items that are not discontinued. */
-  readonly active: RecordIndex;
+  readonly active: RecordIndex<keyof Item>;
   /** Every item. */
-  readonly all: RecordIndex;
+  readonly all: RecordIndex<keyof Item>;
 
   private readonly bySku = new Map<string, CatalogEntry>();
   private readonly byPartNo = new Map<number, CatalogEntry>();
@@ -60,7 +45,7 @@ export class ItemCatalog {
     return this.byPartNo.get(partNo);
   }
 
-  /** The item as the bytes of its JSON, in the form that the service shows, which has to be the same each time. */
+  /** The item's JSON as bytes. `form` must return the same for the same entry, since the bytes are cached. */
   toJson(partNo: number, form: (entry: CatalogEntry) => Item): Buffer {
     return this.jsonCache.get(partNo, () => {
       const entry = this.byPartNo.get(partNo);
@@ -73,7 +58,7 @@ export class ItemCatalog {
     return shortID === undefined ? undefined : this.bySku.get(shortID);
   }
 
-  /** Adds an item under the next part number, created now and active whatever the fields say. */
+  /** Adds an item under the next part number, created now and active, whatever the fields contain. */
   create(fields: Item, createdBy: string, now: number): Item {
     const at = isoTime(now);
     const item = { ...fields, partNo: this.nextPartNo++, created: at, modified: at, discontinued: false };
@@ -100,15 +85,15 @@ export class ItemCatalog {
     this.byPartNo.set(entry.item.partNo, entry);
   }
 
-  private recordSource(belongs: (entry: CatalogEntry) => boolean): RecordSource {
+  private recordSource(belongs: (entry: CatalogEntry) => boolean): RecordSource<keyof Item> {
     return {
       defaultColumn: "shortID",
-      columns: new Map(COLUMNS.map((name) => [name.toLowerCase(), name])),
+      columns: itemSchema().keyof().options,
       ids: () =>
         this.skusInOrder()
           .filter(belongs)
           .map(({ item }) => item.partNo),
-      key: (partNo, column) => sortKey(this.byPartNo.get(partNo)?.item, column),
+      key: (partNo, column) => this.byPartNo.get(partNo)?.item[column],
       modifiedAt: (partNo) => this.byPartNo.get(partNo)?.modifiedAt ?? 0,
     };
   }
@@ -116,9 +101,4 @@ export class ItemCatalog {
   private skusInOrder(): CatalogEntry[] {
     return [...this.byPartNo.values()].sort((a, b) => (a.item.shortID < b.item.shortID ? -1 : 1));
   }
-}
-
-function sortKey(item: Item | undefined, column: string) {
-  const name = COLUMNS.find((known) => known === column);
-  return item && name ? item[name] : undefined;
 }

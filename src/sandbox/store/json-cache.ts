@@ -1,9 +1,9 @@
-/** How many records are remembered, of one kind. */
+/** Records in one cache. */
 const MAX_ENTRIES = 200_000;
 
 /**
- * Records as the bytes of their JSON. A page is put together from these: turning its text into UTF-8 each time would
- * cost more than all the rest of the request. Whoever changes a record has to say so.
+ * The JSON of records as bytes, from which pages are assembled: encoding them for each request would cost more than the
+ * rest of the request (bench/sandbox.ts). A changed record must be deleted from the cache.
  */
 export class JsonCache {
   private readonly entries = new Map<number, Buffer>();
@@ -18,7 +18,7 @@ export class JsonCache {
     return bytes;
   }
 
-  /** Must come with every change of the record. */
+  /** Required after every change of the record. */
   delete(id: number): void {
     this.entries.delete(id);
   }

@@ -1,23 +1,23 @@
-import type { Lot } from "../../schemas/lot.js";
+import { type Lot, lotSchema } from "../../schemas/lot.js";
 import type { LotGenerator, LotSummary } from "../data/generated-lots.js";
 import { parseTime } from "../dates.js";
 import { JsonCache } from "./json-cache.js";
-import { RecordIndex, type SortKey } from "./record-index.js";
+import { RecordIndex } from "./record-index.js";
 import { type Scope, ScopedIndexes } from "./scopes.js";
 
-/** A lot that was given by the caller, received, or changed since it was generated. */
+/** A lot of the caller's, a received one, or one that has changed since it was generated. */
 interface StoredLot {
   lot: Lot;
   modifiedAt: number;
   receivedAt: number;
 }
 
-/** Every receive record, in stock or shipped. Generated lots are made when somebody looks at them. */
+/** Every receive record, in stock or shipped. Generated lots are created when they are read. */
 export class LotStore {
   private readonly stored = new Map<number, StoredLot>();
   private readonly jsonCache = new JsonCache();
   private readonly descriptions = new Map<number, string>();
-  private readonly indexes: ScopedIndexes;
+  private readonly indexes: ScopedIndexes<keyof Lot>;
   private readonly read = (recNo: number) => this.get(recNo);
   private nextRecNo: number;
 
@@ -31,7 +31,7 @@ export class LotStore {
   }
 
   /** The lots of these warehouses. */
-  index(scope: Scope): RecordIndex {
+  index(scope: Scope): RecordIndex<keyof Lot> {
     return this.indexes.of(scope);
   }
 
@@ -45,12 +45,12 @@ export class LotStore {
     return description === undefined ? lot : { ...lot, description };
   }
 
-  /** The lot as the bytes of its JSON. */
+  /** The lot's JSON as bytes. */
   toJson(recNo: number): Buffer {
     return this.jsonCache.get(recNo, this.read);
   }
 
-  /** What ordering and adding up need, without making the whole lot. */
+  /** What sorting and totals need, without generating the whole lot. */
   summary(recNo: number): LotSummary {
     const stored = this.stored.get(recNo);
     if (!stored) return this.generated.summary(recNo);
@@ -69,7 +69,7 @@ export class LotStore {
     return keyed.sort((a, b) => a.at - b.at || a.recNo - b.recNo).map(({ recNo }) => recNo);
   }
 
-  /** Adds a lot under the next record number, whatever its own says. */
+  /** Adds a lot under the next record number; its own is ignored. */
   add(lot: Lot, now: number): Lot {
     const added = { ...lot, recNo: this.nextRecNo };
     this.store(added, now);
@@ -86,7 +86,7 @@ export class LotStore {
     return changed;
   }
 
-  /** Shows an item's new description in all its lots: it belongs to the item. */
+  /** Sets the description that all lots of an item show. */
   setDescription(partNo: number, description: string): void {
     this.descriptions.set(partNo, description);
     this.jsonCache.clear();
@@ -106,15 +106,15 @@ export class LotStore {
     return Number.isInteger(index) && index >= 0 && index < this.generated.count;
   }
 
-  private createIndex(scope: ReadonlySet<number>): RecordIndex {
+  private createIndex(scope: ReadonlySet<number>): RecordIndex<keyof Lot> {
     return new RecordIndex({
       defaultColumn: "received",
-      columns: lotColumns,
+      columns: lotSchema().keyof().options,
       ids: () => this.oldestFirst().filter((recNo) => scope.has(this.summary(recNo).wID)),
       key: (recNo, column) => {
         if (column === "recNo") return recNo;
         if (column === "received") return this.summary(recNo).receivedAt;
-        return lotKey(this.get(recNo), column);
+        return this.get(recNo)[column];
       },
       modifiedAt: (recNo) => this.summary(recNo).modifiedAt,
     });
@@ -124,36 +124,4 @@ export class LotStore {
 /** In stock: active and not shipped. */
 export function isOpen({ active, shipped }: Pick<Lot, "active" | "shipped">): boolean {
   return active && shipped === null;
-}
-
-const NAMES = [
-  "recNo",
-  "partNo",
-  "shortID",
-  "description",
-  "associate",
-  "warehouse",
-  "wID",
-  "spot",
-  "units",
-  "received",
-  "shipped",
-  "serial",
-  "serial2",
-  "rFIDTag",
-  "remark",
-  "hold",
-  "jobID",
-  "jobName",
-  "active",
-] as const satisfies readonly (keyof Lot)[];
-
-const BY_NAME: ReadonlyMap<string, keyof Lot> = new Map(NAMES.map((name) => [name, name]));
-
-/** The columns that lots can be sorted by, under their lower-case name. */
-export const lotColumns: ReadonlyMap<string, string> = new Map(NAMES.map((name) => [name.toLowerCase(), name]));
-
-export function lotKey(lot: Lot, column: string): SortKey {
-  const name = BY_NAME.get(column);
-  return name && lot[name];
 }

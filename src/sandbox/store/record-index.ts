@@ -1,38 +1,38 @@
 /** A value to sort by. */
 export type SortKey = string | number | boolean | null | undefined;
 
-/** What a {@link RecordIndex} has to know about its records. */
-export interface RecordSource {
-  /** Column to sort by when the request names none; ties are broken by record number. */
-  readonly defaultColumn: string;
-  /** All columns, under their lower-case name. */
-  readonly columns: ReadonlyMap<string, string>;
+/** What a {@link RecordIndex} needs to know about its records. */
+export interface RecordSource<Column extends string> {
+  /** Column to sort by if the request names none; ties are broken by record number. */
+  readonly defaultColumn: Column;
+  readonly columns: readonly Column[];
   /** Every record number, ascending in the default column. */
   ids(): number[];
-  key(id: number, column: string): SortKey;
+  key(id: number, column: Column): SortKey;
   /** Milliseconds since the epoch. */
   modifiedAt(id: number): number;
 }
 
-/** Records of one kind within one scope, in every order that was asked for so far. */
-export class RecordIndex {
-  private readonly orders = new Map<string, SortedIds>();
+/** Records of one kind within one scope, in every order that was requested so far. */
+export class RecordIndex<Column extends string = string> {
+  private readonly orders = new Map<Column, SortedIds>();
   private readonly filteredIds = new Map<string, readonly number[]>();
 
-  constructor(private readonly source: RecordSource) {}
+  constructor(private readonly source: RecordSource<Column>) {}
 
   /** The column of that name, whatever its case; undefined when there is none. */
-  column(name: string): string | undefined {
-    return this.source.columns.get(name.toLowerCase());
+  column(name: string): Column | undefined {
+    const wanted = name.toLowerCase();
+    return this.source.columns.find((column) => column.toLowerCase() === wanted);
   }
 
   /** All records, ascending by the column. */
-  ascending(column = this.source.defaultColumn): readonly number[] {
+  ascending(column: Column = this.source.defaultColumn): readonly number[] {
     return this.order(column).ids;
   }
 
   /** The records modified at or after `since`, ascending by the column. */
-  modifiedSince(since: number, column = this.source.defaultColumn): readonly number[] {
+  modifiedSince(since: number, column: Column = this.source.defaultColumn): readonly number[] {
     const key = `${since} ${column}`;
     const known = this.filteredIds.get(key);
     if (known) return known;
@@ -47,19 +47,19 @@ export class RecordIndex {
     for (const order of this.orders.values()) order.insert(id);
   }
 
-  /** Takes a record out; must come before the change that makes it necessary. */
+  /** Removes a record; must be called before the change that requires it. */
   remove(id: number): void {
     this.filteredIds.clear();
     for (const order of this.orders.values()) order.remove(id);
   }
 
-  /** Forgets the order by one column, whose values changed in many records at once. */
-  dropOrder(column: string): void {
+  /** Drops the order by one column, after its values have changed in many records. */
+  dropOrder(column: Column): void {
     this.filteredIds.clear();
     this.orders.delete(column);
   }
 
-  private order(column: string): SortedIds {
+  private order(column: Column): SortedIds {
     let order = this.orders.get(column);
     if (!order) {
       order = new SortedIds(this.sorted(column), (a, b) => this.compareRecords(a, b, column));
@@ -68,7 +68,7 @@ export class RecordIndex {
     return order;
   }
 
-  private sorted(column: string): number[] {
+  private sorted(column: Column): number[] {
     const ids = this.source.ids();
     if (column === this.source.defaultColumn) return ids;
     const keyed = ids.map((id) => ({ id, key: this.source.key(id, column) }));
@@ -76,20 +76,20 @@ export class RecordIndex {
     return keyed.map(({ id }) => id);
   }
 
-  private compareRecords(a: number, b: number, column: string): number {
+  private compareRecords(a: number, b: number, column: Column): number {
     return compareKeys(this.source.key(a, column), this.source.key(b, column)) || a - b;
   }
 }
 
-/** Nothing comes first, then numbers by size and text by code unit. */
-export function compareKeys(a: SortKey, b: SortKey): number {
+/** Null and undefined first, then numbers by value and strings by code unit. */
+function compareKeys(a: SortKey, b: SortKey): number {
   if (a === b) return 0;
   if (a === null || a === undefined) return -1;
   if (b === null || b === undefined) return 1;
   return a < b ? -1 : 1;
 }
 
-/** Record numbers kept in order, so that no request has to sort. */
+/** Sorted record numbers, so that no request has to sort. */
 export class SortedIds {
   constructor(
     /** In ascending order already. */
@@ -101,7 +101,7 @@ export class SortedIds {
     this.ids.splice(this.position(id), 0, id);
   }
 
-  /** Must be called while the record still has the values it was sorted by. */
+  /** Must be called while the record still has the values that it was sorted by. */
   remove(id: number): void {
     const position = this.position(id);
     if (this.ids[position] === id) this.ids.splice(position, 1);

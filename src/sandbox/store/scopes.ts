@@ -4,7 +4,7 @@ import type { RecordIndex } from "./record-index.js";
 /** Warehouse IDs in ascending order. The same scope is always the same array, so that it can be a key. */
 export type Scope = readonly number[];
 
-/** The sets of warehouses that requests are about. */
+/** The scopes in use. */
 export class ScopeRegistry {
   private readonly byKey = new Map<string, Scope>();
   private readonly byClient = new Map<SandboxClient, Scope>();
@@ -33,13 +33,16 @@ export class ScopeRegistry {
   }
 }
 
-/** One index for each set of warehouses that was asked for; made at the first question. */
-export class ScopedIndexes {
-  private readonly indexes = new Map<Scope, { readonly scope: ReadonlySet<number>; readonly index: RecordIndex }>();
+/** One index for each set of warehouses that was requested, created at its first use. */
+export class ScopedIndexes<Column extends string> {
+  private readonly indexes = new Map<
+    Scope,
+    { readonly scope: ReadonlySet<number>; readonly index: RecordIndex<Column> }
+  >();
 
-  constructor(private readonly create: (scope: ReadonlySet<number>) => RecordIndex) {}
+  constructor(private readonly create: (scope: ReadonlySet<number>) => RecordIndex<Column>) {}
 
-  of(scope: Scope): RecordIndex {
+  of(scope: Scope): RecordIndex<Column> {
     let known = this.indexes.get(scope);
     if (!known) {
       const warehouses = new Set(scope);
@@ -50,11 +53,11 @@ export class ScopedIndexes {
   }
 
   /** Every index that shows this warehouse. */
-  forEachShowing(wID: number, visit: (index: RecordIndex, scope: ReadonlySet<number>) => void): void {
+  forEachShowing(wID: number, visit: (index: RecordIndex<Column>, scope: ReadonlySet<number>) => void): void {
     for (const { scope, index } of this.indexes.values()) if (scope.has(wID)) visit(index, scope);
   }
 
-  *all(): Iterable<RecordIndex> {
+  *all(): Iterable<RecordIndex<Column>> {
     for (const { index } of this.indexes.values()) yield index;
   }
 }

@@ -9,7 +9,7 @@ import { LotStore } from "./lot-store.js";
 import { ScopeRegistry } from "./scopes.js";
 import { type AddOrderQuantities, StockTotals } from "./stock-totals.js";
 
-/** All that the service remembers about goods. */
+/** Items, lots and stock. */
 export interface State {
   readonly catalog: ItemCatalog;
   readonly lots: LotStore;

@@ -1,8 +1,8 @@
-import { type Decimal, decimalOf, minus, plus, toNumber, ZERO } from "../decimal.js";
+import { Big } from "big.js";
 import type { LotStore } from "./lot-store.js";
 import { noQuantities, type StockQuantities } from "./stock-quantities.js";
 
-/** What one pass over all lots finds. */
+/** Quantities and open lots, computed from all lots. */
 export interface StockIndex {
   /** By warehouse, then by part number. */
   readonly quantities: Map<number, Map<number, StockQuantities>>;
@@ -28,10 +28,9 @@ export function quantitiesFor(stockIndex: StockIndex, wID: number, partNo: numbe
   return quantities;
 }
 
-/** Adds up every lot, once. Runs over a million lots, so it sums plain numbers and makes decimals at the end. */
+/** Adds up every lot, once. */
 export function buildStockIndex(lots: LotStore): StockIndex {
   const stockIndex: StockIndex = { quantities: new Map(), openLots: new Map() };
-  const sums = new Map<StockQuantities, { inStock: number; onHold: number }>();
   for (const recNo of lots.oldestFirst()) {
     const lot = lots.summary(recNo);
     const quantities = quantitiesFor(stockIndex, lot.wID, lot.partNo);
@@ -39,20 +38,8 @@ export function buildStockIndex(lots: LotStore): StockIndex {
     quantities.modifiedAt = Math.max(quantities.modifiedAt, lot.modifiedAt);
     if (!lot.open) continue;
     addOpenLot(stockIndex, openLotsKey(lot.partNo, lot.wID), recNo);
-    const thousandths = Math.round(lot.units * 1000);
-    if (thousandths / 1000 === lot.units && Math.abs(thousandths) < 1e9) {
-      const sum = sums.get(quantities) ?? { inStock: 0, onHold: 0 };
-      sum.inStock += thousandths;
-      if (lot.hold) sum.onHold += thousandths;
-      sums.set(quantities, sum);
-    } else {
-      quantities.inStock = plus(quantities.inStock, decimalOf(lot.units));
-      if (lot.hold) quantities.onHold = plus(quantities.onHold, decimalOf(lot.units));
-    }
-  }
-  for (const [quantities, sum] of sums) {
-    quantities.inStock = plus(quantities.inStock, { digits: BigInt(sum.inStock), scale: 3 });
-    quantities.onHold = plus(quantities.onHold, { digits: BigInt(sum.onHold), scale: 3 });
+    quantities.inStock = quantities.inStock.plus(lot.units);
+    if (lot.hold) quantities.onHold = quantities.onHold.plus(lot.units);
   }
   return stockIndex;
 }
@@ -63,7 +50,7 @@ function addOpenLot({ openLots }: StockIndex, key: string, recNo: number): void 
   else openLots.set(key, [recNo]);
 }
 
-/** One warehouse at a glance. Units of different measures are added up all the same. */
+/** One warehouse at a glance, for the page. Adds up units of different measures. */
 export interface WarehouseSummary {
   /** Items of which something is in stock. */
   readonly items: number;
@@ -75,23 +62,23 @@ export interface WarehouseSummary {
 }
 
 export function summarizeWarehouse({ quantities, openLots }: StockIndex, wID: number): WarehouseSummary {
-  let inStock: Decimal = ZERO;
-  let onHold: Decimal = ZERO;
-  let promised: Decimal = ZERO;
+  let inStock = new Big(0);
+  let onHold = new Big(0);
+  let promised = new Big(0);
   let items = 0;
   for (const item of quantities.get(wID)?.values() ?? []) {
-    inStock = plus(inStock, item.inStock);
-    onHold = plus(onHold, item.onHold);
-    promised = plus(promised, plus(item.committed, item.packed));
-    if (item.inStock.digits > 0n) items += 1;
+    inStock = inStock.plus(item.inStock);
+    onHold = onHold.plus(item.onHold);
+    promised = promised.plus(item.committed).plus(item.packed);
+    if (item.inStock.gt(0)) items += 1;
   }
   let lots = 0;
-  for (const [key, shelf] of openLots) if (key.endsWith(`@${wID}`)) lots += shelf.length;
+  for (const [key, recNos] of openLots) if (key.endsWith(`@${wID}`)) lots += recNos.length;
   return {
     items,
     lots,
-    inStock: toNumber(inStock),
-    onHold: toNumber(onHold),
-    available: toNumber(minus(minus(inStock, onHold), promised)),
+    inStock: inStock.toNumber(),
+    onHold: onHold.toNumber(),
+    available: inStock.minus(onHold).minus(promised).toNumber(),
   };
 }

@@ -1,9 +1,8 @@
 import type { Lot } from "../../schemas/lot.js";
-import type { StockLevel } from "../../schemas/stock-level.js";
-import { decimalOf, minus, plus } from "../decimal.js";
+import { type StockLevel, stockLevelSchema } from "../../schemas/stock-level.js";
 import { JsonCache } from "./json-cache.js";
 import { isOpen, type LotStore } from "./lot-store.js";
-import { RecordIndex, SortedIds, type SortKey } from "./record-index.js";
+import { RecordIndex, SortedIds } from "./record-index.js";
 import { type Scope, ScopedIndexes } from "./scopes.js";
 import {
   buildStockIndex,
@@ -15,25 +14,14 @@ import {
 } from "./stock-index.js";
 import { isListed, type StockQuantities, toStockLevel } from "./stock-quantities.js";
 
-const COLUMNS = [
-  "partNo",
-  "available",
-  "inStock",
-  "onOrder",
-  "onHold",
-  "committed",
-  "packed",
-  "aSN",
-] as const satisfies readonly (keyof StockLevel)[];
-
-/** Adds quantities that no lot accounts for: on order, committed, packed, in transit. */
+/** Adds the quantities that do not come from lots: on order, committed, packed, in transit. */
 export type AddOrderQuantities = (stockIndex: StockIndex) => void;
 
-/** Running totals per item and warehouse. Nothing is added up before somebody asks or changes something. */
+/** Running totals per item and warehouse. Computed at the first read or change. */
 export class StockTotals {
   private cachedIndex: StockIndex | undefined;
   private readonly jsonCaches = new Map<Scope, JsonCache>();
-  private readonly indexes = new ScopedIndexes((scope) => this.createIndex(scope));
+  private readonly indexes = new ScopedIndexes<keyof StockLevel>((scope) => this.createIndex(scope));
 
   constructor(
     private readonly lots: LotStore,
@@ -41,7 +29,7 @@ export class StockTotals {
   ) {}
 
   /** Stock levels of the items that have a lot in one of these warehouses. */
-  index(scope: Scope): RecordIndex {
+  index(scope: Scope): RecordIndex<keyof StockLevel> {
     return this.indexes.of(scope);
   }
 
@@ -49,7 +37,7 @@ export class StockTotals {
     return toStockLevel(partNo, this.quantitiesIn(partNo, scope));
   }
 
-  /** The stock level as the bytes of its JSON. */
+  /** The stock level's JSON as bytes. */
   toJson(partNo: number, scope: Scope): Buffer {
     let json = this.jsonCaches.get(scope);
     if (!json) {
@@ -97,9 +85,9 @@ export class StockTotals {
     return this.cachedIndex;
   }
 
-  /** Takes the item out of every order it is in, makes the change, and puts it back where it now belongs. */
+  /** Removes the item from every index that shows it, applies the change, and adds it again in its new position. */
   private updateItem(partNo: number, warehouses: readonly number[], change: () => Lot): Lot {
-    const affected = new Map<RecordIndex, ReadonlySet<number>>();
+    const affected = new Map<RecordIndex<keyof StockLevel>, ReadonlySet<number>>();
     for (const wID of warehouses) this.indexes.forEachShowing(wID, (index, scope) => affected.set(index, scope));
     for (const [index, scope] of affected) if (this.isListed(partNo, scope)) index.remove(partNo);
     const lot = change();
@@ -113,9 +101,9 @@ export class StockTotals {
     quantities.lots += sign;
     quantities.modifiedAt = now;
     if (!isOpen(lot)) return;
-    const add = sign === 1 ? plus : minus;
-    quantities.inStock = add(quantities.inStock, decimalOf(lot.units));
-    if (lot.hold) quantities.onHold = add(quantities.onHold, decimalOf(lot.units));
+    const change = sign * lot.units;
+    quantities.inStock = quantities.inStock.plus(change);
+    if (lot.hold) quantities.onHold = quantities.onHold.plus(change);
     const key = openLotsKey(lot.partNo, lot.wID);
     const openLots = new SortedIds(stockIndex.openLots.get(key) ?? [], (a, b) => this.compareAge(a, b));
     if (sign === 1) openLots.insert(lot.recNo);
@@ -140,12 +128,12 @@ export class StockTotals {
     return parts;
   }
 
-  private createIndex(scope: ReadonlySet<number>): RecordIndex {
+  private createIndex(scope: ReadonlySet<number>): RecordIndex<keyof StockLevel> {
     return new RecordIndex({
       defaultColumn: "partNo",
-      columns: new Map(COLUMNS.map((name) => [name.toLowerCase(), name])),
+      columns: stockLevelSchema().keyof().options,
       ids: () => this.partNos(scope),
-      key: (partNo, column) => sortKey(this.level(partNo, scope), column),
+      key: (partNo, column) => this.level(partNo, scope)[column],
       modifiedAt: (partNo) => Math.max(...this.quantitiesIn(partNo, scope).map((quantities) => quantities.modifiedAt)),
     });
   }
@@ -158,9 +146,4 @@ export class StockTotals {
     }
     return [...partNos].sort((a, b) => a - b);
   }
-}
-
-function sortKey(level: StockLevel, column: string): SortKey {
-  const name = COLUMNS.find((known) => known === column);
-  return name && level[name];
 }

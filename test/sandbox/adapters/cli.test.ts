@@ -143,8 +143,8 @@ describe("its arguments", () => {
   });
 
   it.each([
-    [["--port", "x"], /--port takes a whole number/],
-    [["--port", "99999"], /--port takes a whole number from 0 to 65535, not "99999"/],
+    [["--port", "x"], /--port must be an integer/],
+    [["--port", "99999"], /--port must be an integer from 0 to 65535, not "99999"/],
     [["--lots", "-1"], /--lots/],
     [["--latency", "9-1"], /--latency/],
     [["--fault", "GET explode"], /"explode" is neither a status nor one of/],
