@@ -26,8 +26,11 @@ import { TransportFailure } from "./transport.js";
 export function publicError(call: Call, failure: unknown): unknown {
   // A loop, since each frame pushes the caller's own out of the stack trace.
   while (failure instanceof FailedCall) ({ call, failure } = failure);
-  const error = errorFor(call, failure);
-  return leavesOutcomeUnknown(call, failure) ? outcomeUnknown(call, error) : error;
+  const cause = errorFor(call, failure);
+  const error = leavesOutcomeUnknown(call, failure) ? outcomeUnknown(call, cause) : cause;
+  // V8 keeps ten frames: without those of this package's own functions, the caller's line is among them.
+  if (error instanceof StocklotError) Error.captureStackTrace?.(error, publicError);
+  return error;
 }
 
 /** The error for a caller who waits for a call that is not the caller's own; a new one each time. */

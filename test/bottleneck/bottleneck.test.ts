@@ -186,7 +186,7 @@ describe("a limiter on a Bottleneck of its own", () => {
     [{ requests: 5 }, /requests and intervalMs/],
     [{ requests: Infinity, intervalMs: 1_000 }, /must be finite/],
     [{ requests: 5, intervalMs: 1_000, reserved: 5 }, /reserved must be/],
-    [{ requests: 5, intervalMs: 1_000, reservoir: 5 }, /no option "reservoir"/],
+    [{ requests: 5, intervalMs: 1_000, reservoir: 5 }, /unknown option "reservoir"/],
     [undefined, /must be a Bottleneck/],
     ["100", /must be a Bottleneck/],
   ])("is refused what is wrong: %j", (options, message) => {

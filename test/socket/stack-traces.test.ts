@@ -88,7 +88,7 @@ it("calls that fail with one token refresh get an error of their own each, with 
   async function second(client: InventoryClient) {
     return await client.inventory.listLots().toArray();
   }
-  for (const plan of Object.keys(FAILURES).slice(0, 3)) {
+  for (const plan of ["refused credentials", "a token endpoint that is down", "a token response that is no JSON"]) {
     const server = await startServer();
     FAILURES[plan]?.(server);
     const caller = client(server);
