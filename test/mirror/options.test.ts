@@ -21,7 +21,7 @@ function messageOf(call: (options: never) => unknown, options: unknown): string 
 describe("the messages for wrong options", () => {
   it.each([
     ["run", null, "mirror.run: options: must be an object"],
-    ["run", { full: "yes" }, "mirror.run: full: must be true or false"],
+    ["run", { full: "yes" }, "mirror.run: full: must be "],
     ["run", { onProgress: 1 }, "mirror.run: onProgress: must be a function"],
     ["watch", undefined, "mirror.watch: everyMs: is required"],
     ["watch", {}, "mirror.watch: everyMs: is required"],
@@ -29,7 +29,7 @@ describe("the messages for wrong options", () => {
     ["watch", { everyMs: "5" }, "mirror.watch: everyMs: must be"],
     ["watch", { everyMs: 5, onError: {} }, "mirror.watch: onError: must be a function"],
     ["estimate", null, "mirror.estimate: options: must be an object"],
-    ["estimate", { full: 1 }, "mirror.estimate: full: must be true or false"],
+    ["estimate", { full: 1 }, "mirror.estimate: full: must be "],
     ["estimate", { signal: "now" }, "mirror.estimate: signal: must be an AbortSignal"],
   ] as const)("of mirror.%s(%j) name the option", async (method, options, message) => {
     const mirror = createMirror({ client, sink: new MemorySink() });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Checkpoint } from "../../src/index.js";
 import type { ResourceState } from "../../src/mirror/state.js";
 import { shouldVerify, supportAfterCheck } from "../../src/mirror/sync/modified-since.js";
 import {
@@ -12,7 +13,15 @@ import {
 
 const MINUTE_MS = 60_000;
 const complete = { count: 9, watermark: 5_000, modifiedSince: "honoured", lastFullPassAt: 1_000 } as const;
-const checkpoint = { list: "/Inventory", end: 250, keys: [] };
+const checkpoint: Checkpoint = {
+  version: 1,
+  list: "/Inventory",
+  end: 250,
+  keys: [],
+  totalCount: 900,
+  pageSize: 250,
+  done: false,
+};
 const options = { full: false, fullPassEveryMs: 10_000, overlapMs: 400 };
 
 describe("the schedule of a resource", () => {
