@@ -3,8 +3,8 @@ import type { TokenStore } from "../auth/token-store.js";
 import { ConfigurationError } from "../errors/index.js";
 import { lazy } from "../schemas/field.js";
 import { checkRedis, keyName, type RedisClient } from "./redis-client.js";
+import { inTime } from "./reply-timeout.js";
 import { Script } from "./script.js";
-import { inTime } from "./token/in-time.js";
 import { tokenCipher } from "./token/token-cipher.js";
 import { takeLock } from "./token/token-lock.js";
 

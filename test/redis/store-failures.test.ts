@@ -25,6 +25,22 @@ async function call(limiter: ReturnType<typeof limiterAt>, times: number[], life
   lifetime.dispose();
 }
 
+/** A client that fails all commands while it is down. */
+function switchable(url: string) {
+  const redis = connect(url);
+  let isDown = false;
+  const run =
+    (name: "eval" | "evalsha") =>
+    (script: string, keyCount: number, ...rest: string[]) =>
+      isDown ? Promise.reject(new Error("Connection is closed.")) : redis[name](script, keyCount, ...rest);
+  return {
+    redis: { eval: run("eval"), evalsha: run("evalsha") },
+    setDown: (down: boolean) => {
+      isDown = down;
+    },
+  };
+}
+
 describe.concurrent("when Redis was never there", () => {
   test('calls fail soon, with onStoreError: "fail"', async () => {
     const limiter = limiterAt(NOBODY_LISTENS, { requests: 50, onStoreError: "fail" });
@@ -201,27 +217,34 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
   test("slots that were used without it count when it is back, also those of a process that is idle by then", {
     timeout: 20_000,
   }, async () => {
-    const redis = connect(lasting?.url ?? "");
-    let isDown = false;
-    const run =
-      (name: "eval" | "evalsha") =>
-      (script: string, keyCount: number, ...rest: string[]) =>
-        isDown ? Promise.reject(new Error("Connection is closed.")) : redis[name](script, keyCount, ...rest);
-    const switchable = { eval: run("eval"), evalsha: run("evalsha") };
+    const { redis, setDown } = switchable(lasting?.url ?? "");
     const [requests, intervalMs] = [4, 2_000];
-    const options = { redis: switchable, key: newKey(), requests, reserved: 0, intervalMs, onWarning: () => {} };
+    const options = { redis, key: newKey(), requests, reserved: 0, intervalMs, onWarning: () => {} };
     const [idle, busy] = [createRedisRateLimiter(options), createRedisRateLimiter(options)];
     const times: number[] = [];
     await Promise.all([idle, idle, busy, busy].map((limiter) => call(limiter, times)));
     // As long as a process holds slots it learns of the others.
     await sleep(600);
-    isDown = true;
+    setDown(true);
     await Promise.all([call(idle, times), call(idle, times)]);
     expect(times).toHaveLength(6);
-    isDown = false;
+    setDown(false);
     await sleep(300);
     await Promise.all(Array.from({ length: 8 }, () => call(busy, times)));
     expect(mostInAnyWindow(times, intervalMs)).toBeLessThanOrEqual(requests);
+  });
+
+  test("a process that was started a moment before does not take itself for the only one", async () => {
+    const { redis, setDown } = switchable(lasting?.url ?? "");
+    const options = { redis, key: newKey(), requests: 8, reserved: 0, intervalMs: 3_000, onWarning: () => {} };
+    const [first, second] = [createRedisRateLimiter(options), createRedisRateLimiter(options)];
+    const times: number[] = [];
+    await call(first, times);
+    await Promise.all(Array.from({ length: 7 }, () => call(second, times)));
+    setDown(true);
+    const lifetimes = Array.from({ length: 8 }, () => new Lifetime([], 1_500));
+    await Promise.allSettled(lifetimes.map((lifetime) => call(first, times, lifetime)));
+    expect(times.length).toBeLessThanOrEqual(8 + 2);
   });
 
   test("a pause is kept, and told to the others when Redis is back", { timeout: 30_000 }, async () => {
@@ -288,5 +311,21 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       expect(attempt.status).toBe("rejected");
       expect(inspect(attempt, { depth: 9 })).not.toContain("canary-token");
     }
+  });
+});
+
+// Not beside the others, which it would block too.
+describe.skipIf(isMissing)("when the process itself stands still", () => {
+  test("an event loop that is blocked longer than Redis may take is no outage", async () => {
+    const warnings: string[] = [];
+    const onWarning = (message: string) => void warnings.push(message);
+    const limiter = limiterAt(lasting?.url ?? "", { key: newKey(), requests: 5, intervalMs: 1_000, onWarning });
+    (await ask(limiter)).giveBack();
+    const next = ask(limiter);
+    await Promise.resolve();
+    const until = performance.now() + 1_300;
+    while (performance.now() < until);
+    await next;
+    expect(warnings).toEqual([]);
   });
 });

@@ -1,14 +1,12 @@
 import { ConnectionError } from "../../errors/index.js";
 import type { Clock } from "../../limiter/clock.js";
 import type { Crowd, SlotListener, SlotSource, TakenSlot } from "../../limiter/slot-source.js";
-import { startTimer } from "../../time/timer.js";
+import { startReplyTimeout } from "../reply-timeout.js";
 import type { LastKnownState } from "./fallback-quota.js";
 import { HeldSlots, type SlotKind } from "./held-slots.js";
 import type { Ledger, LedgerReply, LedgerRequest } from "./ledger.js";
 import { Outage, type OutageOptions } from "./outage.js";
 
-/** If Redis does not reply for this long, it is unreachable. */
-const REPLY_TIMEOUT_MS = 1_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
 export interface RedisSlotsOptions extends OutageOptions {
@@ -38,6 +36,8 @@ export class RedisSlots implements SlotSource {
   #waiting: Crowd = { all: 0, pages: 0 };
   #exchange: Exchange | "queued" | undefined;
   #last: (Exchange & { reply: LedgerReply; held: number }) | undefined;
+  /** When the first exchange began that succeeded. */
+  #connectedAt = NEVER;
   /** When the ledger has to know what has changed here. */
   #reportAt = NEVER;
   /** Before this time the ledger has no slots of a kind that it refused. */
@@ -195,9 +195,9 @@ export class RedisSlots implements SlotSource {
     this.#exchange = exchange;
     this.#heartbeatAt = exchange.sentAt + this.#options.timings.heartbeatMs;
     this.#reportAt = NEVER;
-    const stopTimeout = startTimer(REPLY_TIMEOUT_MS, () => {
+    const stopTimeout = startReplyTimeout((error) => {
       exchange.isOverdue = true;
-      this.#failed(exchange, new Error(`Redis has not replied for ${REPLY_TIMEOUT_MS} ms`));
+      this.#failed(exchange, error);
     });
     const result = await this.#options.ledger.exchange(exchange.request).then(
       (reply) => ({ reply }),
@@ -233,6 +233,7 @@ export class RedisSlots implements SlotSource {
     const isUsable = !exchange.isOverdue && !this.#outage.usesFallback && now - sentAt < timings.graceMs;
     const { singles, pages } = reply.granted;
     this.#last = { ...exchange, reply, held: this.#held.count(sentAt) + singles + pages };
+    this.#connectedAt = Math.min(this.#connectedAt, sentAt);
     this.#outage.end();
     if (request.usedFallback) this.#usedFallback = false;
     if (request.pauseMs > 0) this.#pauseUntil = undefined;
@@ -267,8 +268,12 @@ export class RedisSlots implements SlotSource {
   /** What was held when the exchange failed: slots that came back since then are granted to no other process. */
   #lastKnownState({ inFlight, returning }: LedgerRequest, now: number): LastKnownState {
     const held = inFlight.singles + inFlight.pages + returning.singles.length + returning.pages.length;
-    const isRecent = this.#last && now - this.#last.sentAt < this.#options.timings.leaseMs;
-    return { members: isRecent ? this.#last?.reply.members : undefined, wasConnected: this.#last !== undefined, held };
+    if (!this.#last) return { members: undefined, wasConnected: false, held };
+    const { leaseMs, returnMs } = this.#options.timings;
+    const { reply, sentAt } = this.#last;
+    // One that has just been started may be the first of many.
+    const knowsOthers = now - sentAt < leaseMs && (reply.members > 1 || now - this.#connectedAt > returnMs);
+    return { members: knowsOthers ? reply.members : undefined, wasConnected: true, held };
   }
 }
 

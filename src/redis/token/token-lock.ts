@@ -3,8 +3,8 @@ import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
 import { now, startTimer } from "../../time/timer.js";
 import type { RedisClient } from "../redis-client.js";
+import { inTime } from "../reply-timeout.js";
 import { Script } from "../script.js";
-import { inTime } from "./in-time.js";
 
 /** A lock that its holder has not renewed for this long is free: the holder is dead. */
 const LOCK_MS = 5_000;
