@@ -1,10 +1,10 @@
 /**
- * How many requests a second the sandbox answers over real HTTP on loopback, with 100 000 lots.
+ * How many requests per second the sandbox serves over HTTP on loopback, with 100 000 lots.
  *
  * npx tsx bench/sandbox.ts [lots] [seconds per case]
  *
  * The sandbox runs in a process of its own. The load comes over plain sockets, 16 connections that each wait for their
- * answer, since any HTTP client would be slower than what it is to measure. Pages are asked for in a scattered order.
+ * response, since any HTTP client would be slower than the sandbox. Pages are requested in a scattered order.
  */
 import { fork } from "node:child_process";
 import { connect } from "node:net";
@@ -73,7 +73,7 @@ async function load(port: number, headers: string, path: string, pages: number, 
   return { ...total, elapsed: (performance.now() - began) / 1000 };
 }
 
-/** One connection: a request, its answer, the next request. */
+/** One connection: a request, its response, the next request. */
 function hammer(
   port: number,
   headers: string,
@@ -107,11 +107,11 @@ function hammer(
   });
 }
 
-/** Length of head and body of an answer whose head lies within its first piece. */
+/** Length of head and body of a response whose head lies within its first piece. */
 function wholeLength(chunk: Buffer): number {
   const head = chunk.indexOf("\r\n\r\n");
   const text = chunk.toString("latin1", 0, head);
-  if (!text.startsWith("HTTP/1.1 200")) throw new Error(`Unexpected answer: ${text.slice(0, 60)}`);
+  if (!text.startsWith("HTTP/1.1 200")) throw new Error(`Unexpected response: ${text.slice(0, 60)}`);
   return head + 4 + Number(/content-length: (\d+)/i.exec(text)?.[1]);
 }
 

@@ -29,7 +29,7 @@ const ABOUT = `An HTTP/JSON inventory management interface: a catalog of items, 
 
 **Paging.** A client reads all records by increasing \`page\` until \`hasMore\` is false. Pages hold 25 records by default and 250 at most.
 
-**Limits.** 100 requests per minute; over the limit gives 429, and the client waits 30 to 60 seconds. Whether the counter is per client or per address is not shown.
+**Limits.** 100 requests per minute; over the limit is a 429, and the client waits 30 to 60 seconds. Whether the counter is per client or per address is not shown.
 
 **Not covered.** Endpoints for purchase orders, shipping orders, work orders and reports are mentioned in the service's document without being shown. So are their largest pages (orders 50, reports 1000), \`startDate\` and \`endDate\` of orders, and the 403 \`Report access denied.\` of reports. Events and webhooks are not shown.
 

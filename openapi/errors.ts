@@ -102,7 +102,7 @@ export const ERROR_EXAMPLES = {
 
 type ErrorExample = keyof typeof ERROR_EXAMPLES;
 
-/** An answer with the error object. */
+/** A response with the error object. */
 export const errorResponse = (description: string, ...examples: readonly ErrorExample[]): JsonObject => ({
   description,
   content: jsonContent(ref("schemas/Error"), examples),

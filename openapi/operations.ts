@@ -52,7 +52,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "Items",
     summary: "Active items, the items of a category, or one item",
     description: [
-      "Three forms, told apart by their parameters, which OpenAPI cannot express; what happens when they are mixed is not shown:",
+      "Three forms, distinguished by their parameters, which OpenAPI cannot express; what happens when they are mixed is not shown:",
       "- without `key`, `type` and `Category`: a page of the active (non-discontinued) items, sorted by ShortID by default, with the paging headers;",
       "- `key` together with `type`: the one item with that ShortID or alias, or 404;",
       "- `Category`: a flat array of the items in the category, not paged.",
@@ -90,12 +90,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "Items",
     summary: "Create an item",
     description:
-      "The new item is active. Two forms of the answer are documented. A ShortID that exists is a 400 in the service's description of the endpoint and a 409 in its table of errors: be ready for both.",
+      "The new item is active. Two forms of the response are documented. A ShortID that exists is a 400 in the service's description of the endpoint and a 409 in its table of errors: be ready for both.",
     body: body("CreateItem", "newItem"),
     responses: {
       201: {
         description:
-          "Created: the answer names the item, or is the whole item. The status is shown for the whole item only; 201 is the service's rule for a created resource.",
+          "Created: the response names the item, or is the whole item. The status is shown for the whole item only; 201 is the service's rule for a created resource.",
         content: jsonContent({ oneOf: [ref("schemas/CreatedReference"), ref("schemas/CreatedItem")] }, [
           "createdReference",
           "createdItem",
@@ -171,7 +171,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: "Receive stock (positive adjustment)",
     description: "Which values `reasonCode` may have is not shown. A receipt that is sent twice is received twice.",
     body: body("Receive", "receipt"),
-    responses: { "2XX": open("Received. The answer gives the new record number.") },
+    responses: { "2XX": open("Received. The response contains the new record number.") },
     scoped: true,
   },
   "POST /Inventory/Move": {
@@ -181,7 +181,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     description:
       "Within a warehouse with `fromSpot` and `toSpot`; to another warehouse with `shipToWid` and, if wanted, `transitSlip`. Then both `wid` and `shipToWid` must be in scope.",
     body: body("Move", "moveWithin", "moveBetween"),
-    responses: { "2XX": open("Moved. The answer is the result of the move.") },
+    responses: { "2XX": open("Moved. The response is the result of the move.") },
     scoped: true,
   },
   "POST /Inventory/Issue": {
@@ -190,7 +190,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: "Issue stock (negative adjustment)",
     description: "Which values `reasonCode` may have is not shown. An issue that is sent twice is issued twice.",
     body: body("Issue", "issue"),
-    responses: { "2XX": open("Issued. The answer is the result of the issue.") },
+    responses: { "2XX": open("Issued. The response is the result of the issue.") },
     scoped: true,
   },
 };

@@ -50,7 +50,7 @@ export const inPath = (name: string, description: string, type: "integer" | "str
   schema: { type },
 });
 
-/** Headers of an answer with a page. */
+/** Headers of a response with a page. */
 export const PAGE_HEADERS: JsonObject = {
   "X-Total-Count": { description: "Total records matching the query.", schema: { type: "integer" } },
   "X-Page-Size": { description: "Page size applied.", schema: { type: "integer" } },

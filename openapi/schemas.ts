@@ -77,7 +77,7 @@ const COMPONENTS: Readonly<Record<string, Component>> = {
     itemSchema().extend({ active: z.boolean() }),
     "schemas/item.ts",
     "Item",
-    "As a create answers with it.",
+    "The form that a create responds with.",
     { active: "True on a new item." },
   ),
   CreatedReference: reference("created", "Names the item that was created."),

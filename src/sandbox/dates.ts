@@ -14,17 +14,9 @@ export function parseTime(text: string): number | undefined {
   return Number.isNaN(milliseconds) ? undefined : milliseconds;
 }
 
-let lastSecond = Number.NaN;
-let lastText = "";
-
 /** A time in the form of HTTP headers. */
 export function httpDate(milliseconds: number): string {
-  const second = Math.floor(milliseconds / 1000);
-  if (second !== lastSecond) {
-    lastSecond = second;
-    lastText = new Date(second * 1000).toUTCString();
-  }
-  return lastText;
+  return new Date(milliseconds).toUTCString();
 }
 
 /** Completes a partial datetime. */

@@ -1,7 +1,5 @@
 /** Without the fields that are undefined, so that they do not override a default. */
 export function withoutUndefined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> };
 export function withoutUndefined(fields: object): object {
-  // Most objects have no undefined field, and need no copy.
-  if (!Object.values(fields).includes(undefined)) return fields;
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

@@ -40,16 +40,16 @@ describe.each(FORMS)("the sandbox with %s keeps to the document", (_name, forms)
   });
   afterAll(() => Promise.all([server.close(), limitedServer.close()]));
 
-  const doors: Record<string, (isLimited: boolean) => Pick<TargetOptions, "baseUrl" | "fetch">> = {
+  const adapters: Record<string, (isLimited: boolean) => Pick<TargetOptions, "baseUrl" | "fetch">> = {
     "sandbox.fetch": (isLimited) => (isLimited ? limited : sandbox),
     "sandbox.listen": (isLimited) => ({ baseUrl: (isLimited ? limitedServer : server).url }),
     msw: (isLimited) => ({ baseUrl: `https://${isLimited ? "limited" : "free"}.example/api/v1` }),
   };
 
-  describe.each(Object.keys(doors))("through %s", (door) => {
+  describe.each(Object.keys(adapters))("through %s", (adapter) => {
     beforeAll(() => {
       limited.reset();
-      if (door === "msw") msw.listen({ onUnhandledRequest: "bypass" });
+      if (adapter === "msw") msw.listen({ onUnhandledRequest: "bypass" });
     });
     afterAll(() => msw.close());
 
@@ -57,8 +57,8 @@ describe.each(FORMS)("the sandbox with %s keeps to the document", (_name, forms)
       SUITE.map((check) => [`${check.paragraph}: ${check.name}`, check] as const),
     )("%s", async (_title, check) => {
       const { main: credentials, ...others } = CLIENTS;
-      const place = doors[door]?.(check.needs === "exhaustion");
-      if (!place) throw new Error(`There is no door ${door}.`);
+      const place = adapters[adapter]?.(check.needs === "exhaustion");
+      if (!place) throw new Error(`There is no adapter ${adapter}.`);
       try {
         await check.run(
           new Target({ baseUrl: place.baseUrl, ...(place.fetch && { fetch: place.fetch }), credentials, others }),
@@ -89,7 +89,7 @@ it("the suite notices a service that does not keep to it", async () => {
     ),
   );
   expect(outcomes.filter((name) => name !== undefined)).toEqual([
-    "POST /Token gives access_token, token_type bearer and expires_in",
+    "POST /Token returns access_token, token_type bearer and expires_in",
     "wrong credentials get no token",
   ]);
 });

@@ -17,7 +17,7 @@ const USAGE = `Usage: npm run conformance -- --base-url <url> [options]
   --reason-code <n>             reason code for receipts and issues (1)
   --read-only-client <id:secret>, --scoped-client <id:secret>, --powerless-client <id:secret>
                                 clients for the checks of permissions and scope; skipped without
-  --exhaust-rate-limit          also use up the rate limit, and check the answer
+  --exhaust-rate-limit          also use up the rate limit, and check the response
   --help                        show this
 
 About 70 requests are made (120 with writes); a 429 is waited out.`;

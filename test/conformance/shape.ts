@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Answer } from "./target.js";
+import type { ServiceResponse } from "./target.js";
 
 type Kind = "integer" | "decimal" | "string" | "boolean" | "datetime" | "nullable string" | "nullable datetime";
 
@@ -60,28 +60,29 @@ export function assertShape(record: Record<string, unknown>, table: Readonly<Rec
   }
 }
 
-/** Fails unless the answer is the error object with that status, code and, if given, message. */
-export function assertError(answer: Answer, status: number, error: string, message?: string): void {
-  assert.equal(answer.status, status, `status ${answer.status}: ${answer.text.slice(0, 200)}`);
-  assert.equal(answer.body?.statusCode, status, "statusCode should be the HTTP status");
-  assert.equal(answer.body.error, error);
-  assert.equal(typeof answer.body.message, "string");
-  if (message !== undefined) assert.equal(answer.body.message, message);
-  if (error !== "validation_error") assert.ok(answer.body.details == null, "details belong to validation_error only");
+/** Fails unless the response is the error object with that status, code and, if given, message. */
+export function assertError(response: ServiceResponse, status: number, error: string, message?: string): void {
+  assert.equal(response.status, status, `status ${response.status}: ${response.text.slice(0, 200)}`);
+  assert.equal(response.body?.statusCode, status, "statusCode should be the HTTP status");
+  assert.equal(response.body.error, error);
+  assert.equal(typeof response.body.message, "string");
+  if (message !== undefined) assert.equal(response.body.message, message);
+  if (error !== "validation_error") assert.ok(response.body.details == null, "details belong to validation_error only");
 }
 
-/** Fails unless the answer is a validation error with messages for these fields. */
-export function assertInvalid(answer: Answer, fields: readonly string[]): void {
-  assertError(answer, 400, "validation_error", "Model validation failed.");
-  const names = new Set(Object.keys(answer.body.details).map((name) => name.toLowerCase()));
+/** Fails unless the response is a validation error with messages for these fields. */
+export function assertInvalid(response: ServiceResponse, fields: readonly string[]): void {
+  assertError(response, 400, "validation_error", "Model validation failed.");
+  const names = new Set(Object.keys(response.body.details).map((name) => name.toLowerCase()));
   for (const field of fields) assert.ok(names.has(field.toLowerCase()), `details should name ${field}`);
-  for (const messages of Object.values(answer.body.details)) assert.ok(Array.isArray(messages) && messages.length > 0);
+  for (const messages of Object.values(response.body.details))
+    assert.ok(Array.isArray(messages) && messages.length > 0);
 }
 
-/** Fails unless the answer is a success with a page of records of that shape; gives the page. */
-export function assertPage(answer: Answer, table: Readonly<Record<string, Kind>>) {
-  assert.equal(answer.status, 200, `status ${answer.status}: ${answer.text.slice(0, 200)}`);
-  const { body, headers } = answer;
+/** Fails unless the response is a success with a page of records of that shape; returns the page. */
+export function assertPage(response: ServiceResponse, table: Readonly<Record<string, Kind>>) {
+  assert.equal(response.status, 200, `status ${response.status}: ${response.text.slice(0, 200)}`);
+  const { body, headers } = response;
   assert.ok(Array.isArray(body?.value), "value should be an array");
   for (const name of ["totalCount", "page", "pageSize", "pageCount"]) {
     assert.ok(Number.isInteger(body[name]), `${name} should be an integer`);

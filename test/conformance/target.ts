@@ -1,5 +1,5 @@
-/** An answer with its body read. */
-export interface Answer {
+/** A response with its body read. */
+export interface ServiceResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -36,7 +36,7 @@ export class Target {
     this.reasonCode = options.reasonCode ?? 1;
   }
 
-  /** The same service, asked by another client. */
+  /** The same service, called by another client. */
   as(kind: OtherClient): Target {
     const credentials = this.options.others?.[kind];
     if (!credentials) throw new Error(`No credentials were given for ${kind}.`);
@@ -48,30 +48,30 @@ export class Target {
   put = (path: string, body: unknown) => this.call("PUT", path, JSON.stringify(body));
   delete = (path: string) => this.call("DELETE", path);
 
-  async call(method: string, path: string, body?: string): Promise<Answer> {
-    this.token ??= this.requestToken().then((answer) => String(answer.body.access_token));
+  async call(method: string, path: string, body?: string): Promise<ServiceResponse> {
+    this.token ??= this.requestToken().then((response) => String(response.body.access_token));
     const headers: Record<string, string> = { authorization: `Bearer ${await this.token}` };
     if (body === undefined) return this.raw(path, { method, headers });
     return this.raw(path, { method, headers: { ...headers, "content-type": "application/json" }, body });
   }
 
-  requestToken(fields: Record<string, string> = {}): Promise<Answer> {
+  requestToken(fields: Record<string, string> = {}): Promise<ServiceResponse> {
     const { clientId, clientSecret } = this.options.credentials;
     const form = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret, ...fields };
     return this.raw("/Token", { method: "POST", body: new URLSearchParams(form) });
   }
 
   /** Asks again after a 429, as the document recommends. */
-  async raw(path: string, init: RequestInit = {}): Promise<Answer> {
+  async raw(path: string, init: RequestInit = {}): Promise<ServiceResponse> {
     for (let attempt = 1; ; attempt += 1) {
-      const answer = await this.once(path, init);
-      if (answer.status !== 429 || attempt === 5) return answer;
+      const response = await this.once(path, init);
+      if (response.status !== 429 || attempt === 5) return response;
       await new Promise((resolve) => setTimeout(resolve, this.options.rateLimitDelayMs ?? 31_000));
     }
   }
 
   /** Asks exactly once. */
-  async once(path: string, init: RequestInit = {}): Promise<Answer> {
+  async once(path: string, init: RequestInit = {}): Promise<ServiceResponse> {
     const { baseUrl, fetch: send = fetch } = this.options;
     const response = await send(baseUrl.replace(/\/+$/, "") + path, init);
     const text = await response.text();

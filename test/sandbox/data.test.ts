@@ -74,7 +74,7 @@ describe("generated data", () => {
     expect([status, body.partNo]).toEqual([200, 1013]);
   });
 
-  it("can be a million lots, which are made when they are asked for", async () => {
+  it("can be a million lots, which are generated when they are read", async () => {
     const start = (lots: number) => leastMs(() => createSandbox({ items: 5000, lots }));
     expect(start(1_000_000) / start(10_000)).toBeLessThan(20);
     const api = callerOf(createSandbox({ items: 5000, lots: 1_000_000 }));
@@ -119,7 +119,7 @@ describe("BOLT-M8, the item of the guides", () => {
   });
 });
 
-describe("own data", () => {
+describe("data of the caller's own", () => {
   it("get defaults for what is missing or undefined", async () => {
     const given: SandboxItem[] = [{ shortID: "A", uOM: undefined }];
     const { items, lots } = await everything({ items: given, lots: [{ partNo: 1001, wID: 3 }], now: () => 0 });

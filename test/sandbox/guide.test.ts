@@ -86,7 +86,7 @@ describe("the table of errors in the guide", () => {
     await expect(client.items.get("A", fault === "hang" ? {} : { timeoutMs: 20_000 })).rejects.toBeInstanceOf(kind);
   });
 
-  it("holds: a write whose answer is lost", async () => {
+  it("holds: a write whose response is lost", async () => {
     for (const fault of ["drop-after", 503, "truncated"] as const) {
       const { client } = start({ faults: [{ path: "/Inventory/Receive", fault }] });
       await expect(client.inventory.receive(receipt)).rejects.toBeInstanceOf(OutcomeUnknownError);
@@ -110,9 +110,9 @@ it("fake timers drive client and sandbox alike", async () => {
   const { baseUrl, credentials, fetch } = sandbox;
   const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
   const numbers = [1001, 1002, 1003, 1004, 1005, 1006];
-  const answers = Promise.all(numbers.map((partNo) => client.items.getByPartNo(partNo)));
+  const responses = Promise.all(numbers.map((partNo) => client.items.getByPartNo(partNo)));
   await vi.runAllTimersAsync();
-  expect(await answers).toHaveLength(6);
+  expect(await responses).toHaveLength(6);
   expect(sandbox.requests.some(({ status }) => status === 429)).toBe(true);
 });
 

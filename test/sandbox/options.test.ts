@@ -6,7 +6,7 @@ import { callerOf } from "./support/caller.js";
 const A = { shortID: "A" };
 const client = { clientId: "c", clientSecret: "s" };
 
-describe("options that make no sense", () => {
+describe("invalid options", () => {
   it.each([
     [{ ratelimit: false }, /Unknown sandbox option "ratelimit"/],
     [null, /The sandbox options must be an object/],
@@ -30,7 +30,7 @@ describe("options that make no sense", () => {
     [{ modifiedSinceOn: ["orders"] }, /"modifiedSinceOn\[0\]"/],
     [{ requestLogSize: -1 }, /"requestLogSize"/],
     [{ compression: "yes" }, /"compression"/],
-  ])("%j is a TypeError that says so", expectTypeError);
+  ])("%j is a TypeError that names it", expectTypeError);
 
   it("are not those that are undefined", async () => {
     const options: SandboxOptions = { seed: undefined, rateLimit: undefined, clients: undefined };
@@ -38,16 +38,16 @@ describe("options that make no sense", () => {
   });
 });
 
-describe("clients that make no sense", () => {
+describe("invalid clients", () => {
   it.each([
     [[client, client], /"clients" has clientId c twice/],
     [[{ clientId: "c" }], /"clients\[0\].clientSecret"/],
     [[{ ...client, readonly: true }], /Unknown sandbox option "clients\[0\].readonly"/],
     [[{ ...client, permissions: "11" }], /"clients\[0\].permissions" must be an array/],
-  ])("%j is a TypeError that says so", (clients, message) => expectTypeError({ clients }, message));
+  ])("%j is a TypeError that names it", (clients, message) => expectTypeError({ clients }, message));
 });
 
-describe("own data that make no sense", () => {
+describe("invalid data", () => {
   it.each([
     [{ items: [A, A] }, /"items" has shortID A twice/],
     [{ items: [{}] }, /"items\[0\].shortID" is required/],
@@ -103,7 +103,7 @@ describe("own data that make no sense", () => {
   ])("%j is a TypeError that names record and field", expectTypeError);
 });
 
-describe("fault rules that make no sense", () => {
+describe("invalid fault rules", () => {
   const rules = [
     [{ fault: "dorp" }, /"fault.type" must be a status or one of drop, drop-after/],
     [{}, /"fault.type"/],

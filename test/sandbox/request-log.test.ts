@@ -4,7 +4,7 @@ import { callerOf } from "./support/caller.js";
 
 const NOW = Date.UTC(2025, 0, 1);
 
-it("tells in order what was asked: method, path, query, body, status, client", async () => {
+it("lists in order what was requested: method, path, query, body, status, client", async () => {
   const { requests, ...sandbox } = createSandbox({ now: () => NOW, items: [{ shortID: "A" }] });
   const api = callerOf({ ...sandbox, requests });
   await api.get("/Item/A%2FB?x=1&y=%C3%BC");
@@ -52,23 +52,23 @@ it("tells in order what was asked: method, path, query, body, status, client", a
   ]);
 });
 
-it("shows a request as soon as it has arrived, before it is answered", async () => {
+it("shows a request as soon as it has arrived, before it has a response", async () => {
   const { fetch, baseUrl, requests } = createSandbox({ latencyMs: 20 });
-  const answer = fetch(`${baseUrl}/Item`);
+  const response = fetch(`${baseUrl}/Item`);
   await new Promise((resolve) => setTimeout(resolve, 5));
   expect(requests).toMatchObject([{ path: "/Item", status: null }]);
-  await answer;
+  await response;
   expect(requests).toMatchObject([{ status: 401 }]);
 });
 
-it("forgets the oldest when there are more than it may hold", async () => {
+it("removes the oldest when there are more than its size", async () => {
   const { fetch, baseUrl, requests } = createSandbox({ requestLogSize: 8, rateLimit: false });
   for (let call = 0; call < 40; call += 1) await fetch(`${baseUrl}/Item/${call}`);
   expect(requests.length).toBeLessThanOrEqual(10);
   expect(requests.at(-1)?.path).toBe("/Item/39");
 });
 
-it("calls listeners until they are taken off", async () => {
+it("calls listeners until they are removed", async () => {
   const sandbox = createSandbox();
   const seen: (number | null)[] = [];
   const stop = sandbox.onRequest(({ status }) => seen.push(status));

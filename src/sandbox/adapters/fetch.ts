@@ -62,18 +62,18 @@ const BODILESS = new Set([204, 205, 304]);
 
 /** The closest equivalent in fetch: a `Response`, a rejection, or a promise that is pending until the signal is aborted. */
 function toFetchResponse(
-  reply: SandboxResponse,
+  response: SandboxResponse,
   { method, signal }: Pick<SandboxRequest, "method" | "signal">,
-  hangs: HangingRequests,
+  hanging: HangingRequests,
 ): Promise<Response> | Response {
-  const { status, headers, body, delivery } = reply;
+  const { status, headers, body, delivery } = response;
   const { kind } = delivery;
   if (method === "HEAD" && kind !== "drop" && kind !== "hang") return new Response(null, { status, headers });
   switch (delivery.kind) {
     case "drop":
       return Promise.reject(connectionReset());
     case "hang":
-      return hangs.hang(signal);
+      return hanging.hang(signal);
     case "whole":
       return new Response(body === "" || BODILESS.has(status) ? null : body, { status, headers });
     case "slow":
@@ -89,17 +89,17 @@ function toFetchResponse(
 /** The body in pieces, with a delay before each. */
 function slowStream(
   body: SandboxResponse["body"],
-  pace: { delayMs: number; chunkBytes: number },
+  slow: { delayMs: number; chunkBytes: number },
   signal: AbortSignal,
 ): ReadableStream {
   const bytes = toBytes(body);
   let position = 0;
   return new ReadableStream({
     async pull(controller) {
-      await sleep(pace.delayMs, signal);
+      await sleep(slow.delayMs, signal);
       if (signal.aborted) return controller.error(signal.reason);
-      controller.enqueue(bytes.subarray(position, position + pace.chunkBytes));
-      position += pace.chunkBytes;
+      controller.enqueue(bytes.subarray(position, position + slow.chunkBytes));
+      position += slow.chunkBytes;
       if (position >= bytes.length) controller.close();
     },
   });

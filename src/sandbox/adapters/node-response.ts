@@ -8,19 +8,19 @@ import { type SandboxResponse, toBytes, truncatedLength } from "../http/response
 interface SendOptions {
   /** Whether the client accepts gzip. */
   readonly gzip: boolean;
-  readonly incoming: Pick<SandboxRequest, "signal">;
+  readonly request: Pick<SandboxRequest, "signal">;
 }
 
 /** Sends the response over HTTP, or breaks the connection if a fault requires it. */
 export async function sendResponse(
-  reply: SandboxResponse,
-  response: ServerResponse,
-  { gzip, incoming }: SendOptions,
+  response: SandboxResponse,
+  outgoing: ServerResponse,
+  { gzip, request }: SendOptions,
 ): Promise<void> {
-  const { status, headers, body, delivery } = reply;
+  const { status, headers, body, delivery } = response;
   switch (delivery.kind) {
     case "drop":
-      response.socket?.resetAndDestroy();
+      outgoing.socket?.resetAndDestroy();
       return;
     case "hang":
       return;
@@ -28,46 +28,46 @@ export async function sendResponse(
       if (gzip && isWorthCompressing(body)) {
         const packed = await gzipBody(body);
         const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
-        response.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
+        outgoing.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
       } else {
         const length = status === 204 || status === 304 ? {} : { "content-length": Buffer.byteLength(body) };
-        response.writeHead(status, { ...headers, ...length }).end(body);
+        outgoing.writeHead(status, { ...headers, ...length }).end(body);
       }
       return;
     case "slow":
-      response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
-      return sendSlowly(toBytes(body), response, delivery, incoming.signal);
+      outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+      return sendSlowly(toBytes(body), outgoing, delivery, request.signal);
     case "truncated":
-      return sendTruncated(toBytes(body), response, reply, delivery.bytes);
+      return sendTruncated(toBytes(body), outgoing, response, delivery.bytes);
   }
 }
 
 async function sendSlowly(
   body: Buffer,
-  response: ServerResponse,
+  outgoing: ServerResponse,
   { delayMs, chunkBytes }: { delayMs: number; chunkBytes: number },
   signal: AbortSignal,
 ): Promise<void> {
-  response.flushHeaders();
+  outgoing.flushHeaders();
   for (let position = 0; position < body.length; position += chunkBytes) {
     await sleep(delayMs, signal);
     if (signal.aborted) return;
-    response.write(body.subarray(position, position + chunkBytes));
+    outgoing.write(body.subarray(position, position + chunkBytes));
   }
-  response.end();
+  outgoing.end();
 }
 
 /** Declares the length of the whole body, sends part of it, and breaks the connection once that part is sent. */
 function sendTruncated(
   body: Buffer,
-  response: ServerResponse,
+  outgoing: ServerResponse,
   { status, headers }: SandboxResponse,
   bytes: number | undefined,
 ): void {
   const part = body.subarray(0, truncatedLength(body.length, bytes));
-  response.writeHead(status, { ...headers, "content-length": Math.max(body.length, 1) });
-  response.flushHeaders();
-  response.write(part, () => response.destroy());
+  outgoing.writeHead(status, { ...headers, "content-length": Math.max(body.length, 1) });
+  outgoing.flushHeaders();
+  outgoing.write(part, () => outgoing.destroy());
 }
 
 const compress = promisify<Body, { level: number }, Buffer>(gzip);

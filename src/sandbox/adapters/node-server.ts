@@ -63,10 +63,10 @@ function stop(service: Service, server: Server, site: PageServer | undefined): P
   });
 }
 
-async function serve(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const incoming = new NodeRequest(request, response, await readBody(request));
-  const gzip = service.settings.compression && /\bgzip\b/.test(incoming.header("accept-encoding") ?? "");
-  await sendResponse(await service.handle(incoming), response, { gzip, incoming });
+async function serve(service: Service, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  const request = new NodeRequest(incoming, outgoing, await readBody(incoming));
+  const gzip = service.settings.compression && /\bgzip\b/.test(request.header("accept-encoding") ?? "");
+  await sendResponse(await service.handle(request), outgoing, { gzip, request });
 }
 
 /** A request over HTTP. */

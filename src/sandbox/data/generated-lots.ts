@@ -67,19 +67,19 @@ export function createLotGenerator(
 ): LotGenerator {
   const stepMs = (HISTORY_END_MS - HISTORY_START_MS) / Math.max(count, 1);
 
-  const draw = (recNo: number, random: Random): GeneratedLot => {
+  const generate = (recNo: number, random: Random): GeneratedLot => {
     const index = recNo - FIRST_REC_NO;
     // The first lots are stock of the first item, one in each warehouse: examples can rely on it.
-    const inWarehouse = warehouses[index];
+    const exampleWarehouse = warehouses[index];
     // Squared, so that a few items have many lots and most have few; likewise for warehouses.
-    const drawnItem = items[Math.floor(random() ** 2 * items.length)] ?? items[0];
-    const drawnWarehouse = warehouses[Math.floor(random() ** 1.5 * warehouses.length)] ?? warehouses[0];
-    const item = inWarehouse ? items[0] : drawnItem;
-    const warehouse = inWarehouse ?? drawnWarehouse;
+    const randomItem = items[Math.floor(random() ** 2 * items.length)] ?? items[0];
+    const randomWarehouse = warehouses[Math.floor(random() ** 1.5 * warehouses.length)] ?? warehouses[0];
+    const item = exampleWarehouse ? items[0] : randomItem;
+    const warehouse = exampleWarehouse ?? randomWarehouse;
     const receivedAt = HISTORY_START_MS + Math.floor((index * stepMs) / 1000) * 1000;
-    const shipped = chance(random, 0.3) && !inWarehouse;
+    const shipped = chance(random, 0.3) && !exampleWarehouse;
     const shippedAt = shipped ? receivedAt + integerBetween(random, 1, 90 * 86_400) * 1000 : undefined;
-    const active = !chance(random, 0.01) || inWarehouse !== undefined;
+    const active = !chance(random, 0.01) || exampleWarehouse !== undefined;
     const open = active && !shipped;
     return {
       item,
@@ -91,7 +91,7 @@ export function createLotGenerator(
       modifiedAt: shippedAt ?? receivedAt + integerBetween(random, 0, 7 * DAY_MS),
       active,
       open,
-      hold: open && chance(random, 0.05) && !inWarehouse,
+      hold: open && chance(random, 0.05) && !exampleWarehouse,
       units: shipped ? 0 : randomQuantity(random, PLACES.get(item.uOM) ?? 0),
     };
   };
@@ -99,10 +99,10 @@ export function createLotGenerator(
   return {
     firstRecNo: FIRST_REC_NO,
     count,
-    summary: (recNo) => draw(recNo, mulberry32(deriveSeed(seed ^ LOT_STREAM, recNo))),
+    summary: (recNo) => generate(recNo, mulberry32(deriveSeed(seed ^ LOT_STREAM, recNo))),
     lot: (recNo) => {
       const random = mulberry32(deriveSeed(seed ^ LOT_STREAM, recNo));
-      return toLot(recNo, draw(recNo, random), random);
+      return toLot(recNo, generate(recNo, random), random);
     },
   };
 }
@@ -111,8 +111,8 @@ function randomQuantity(random: Random, places: number): number {
   return integerBetween(random, 1, 500 * 10 ** places) / 10 ** places;
 }
 
-function toLot(recNo: number, drawn: GeneratedLot, random: Random): Lot {
-  const { item, warehouse, shippedAt } = drawn;
+function toLot(recNo: number, generated: GeneratedLot, random: Random): Lot {
+  const { item, warehouse, shippedAt } = generated;
   const job = chance(random, 0.08) ? JOBS[integerBetween(random, 0, JOBS.length - 1)] : undefined;
   const owner =
     item.dfltOwner === 0 && chance(random, 0.05) ? OWNERS[integerBetween(random, 1, OWNERS.length - 1)] : undefined;
@@ -126,17 +126,17 @@ function toLot(recNo: number, drawn: GeneratedLot, random: Random): Lot {
     warehouse: warehouse.name,
     wID: warehouse.wID,
     spot: randomBin(random),
-    units: drawn.units,
-    received: isoTime(drawn.receivedAt),
+    units: generated.units,
+    received: isoTime(generated.receivedAt),
     shipped: shippedAt === undefined ? null : isoTime(shippedAt),
-    serial: chance(random, 0.6) ? `L${isoTime(drawn.receivedAt).slice(2, 4)}-${recNo}` : "",
+    serial: chance(random, 0.6) ? `L${isoTime(generated.receivedAt).slice(2, 4)}-${recNo}` : "",
     serial2: chance(random, 0.15) ? `B${integerBetween(random, 1000, 9999)}` : null,
     rFIDTag: chance(random, 0.2) ? `E280${randomHex(random)}${randomHex(random)}` : null,
-    remark: drawn.hold ? "Held for inspection" : chance(random, 0.12) ? pickOne(random, REMARKS) : "",
-    hold: drawn.hold,
+    remark: generated.hold ? "Held for inspection" : chance(random, 0.12) ? pickOne(random, REMARKS) : "",
+    hold: generated.hold,
     jobID: job?.id ?? 0,
     jobName: job?.name ?? null,
-    active: drawn.active,
+    active: generated.active,
   };
 }
 

@@ -20,7 +20,7 @@ export function takesEffect(fault: Fault): boolean {
 }
 
 /** The faulty response. `response` is the service's own, undefined if the request did not take effect. */
-export function applyFault(fault: Fault, proper: SandboxResponse | undefined): SandboxResponse {
+export function applyFault(fault: Fault, response: SandboxResponse | undefined): SandboxResponse {
   switch (fault.type) {
     case "status":
       return statusResponse(fault.status, fault.body, fault.headers);
@@ -30,18 +30,18 @@ export function applyFault(fault: Fault, proper: SandboxResponse | undefined): S
     case "hang":
       return { ...textResponse(0, ""), delivery: { kind: fault.type } };
     case "wrong-shape":
-      return jsonResponse(proper?.status ?? 200, fault.body ?? { unexpected: true });
+      return jsonResponse(response?.status ?? 200, fault.body ?? { unexpected: true });
     case "invalid-json":
-      return { ...orEmptyObject(proper), body: `${orEmptyObject(proper).body.toString().slice(0, -1)},]` };
+      return { ...orEmptyObject(response), body: `${orEmptyObject(response).body.toString().slice(0, -1)},]` };
     case "empty":
-      return { ...orEmptyObject(proper), body: "" };
+      return { ...orEmptyObject(response), body: "" };
     case "oversized":
-      return { ...orEmptyObject(proper), body: `"${"x".repeat(fault.bytes ?? DEFAULT_OVERSIZE_BYTES)}"` };
+      return { ...orEmptyObject(response), body: `"${"x".repeat(fault.bytes ?? DEFAULT_OVERSIZE_BYTES)}"` };
     case "truncated":
-      return { ...orEmptyObject(proper), delivery: { kind: "truncated", bytes: fault.bytes } };
+      return { ...orEmptyObject(response), delivery: { kind: "truncated", bytes: fault.bytes } };
     case "slow": {
       const { delayMs = DEFAULT_DELAY_MS, chunkBytes = DEFAULT_CHUNK_BYTES } = fault;
-      return { ...orEmptyObject(proper), delivery: { kind: "slow", delayMs, chunkBytes } };
+      return { ...orEmptyObject(response), delivery: { kind: "slow", delayMs, chunkBytes } };
     }
   }
 }
@@ -56,10 +56,10 @@ function statusResponse(
   if (body !== undefined) return jsonResponse(status, body, lowerCaseNames(headers));
   if (status === 429)
     return jsonResponse(status, { message: "Rate Limit Exceeded. 100 per Minute" }, lowerCaseNames(headers));
-  const reply = jsonResponse(status, undefined, lowerCaseNames(headers));
+  const response = jsonResponse(status, undefined, lowerCaseNames(headers));
   return status < 400
-    ? reply
-    : { ...reply, body: errorBody(status, codeOf(status), "This response is the result of a fault rule.") };
+    ? response
+    : { ...response, body: errorBody(status, codeOf(status), "This response is the result of a fault rule.") };
 }
 
 const TEXT = { "content-type": "text/plain; charset=utf-8" };
@@ -79,8 +79,8 @@ const CODES: readonly ErrorCode[] = [
   "internal_error",
 ];
 
-function orEmptyObject(reply: SandboxResponse | undefined): SandboxResponse {
-  return reply ?? jsonResponse(200, {});
+function orEmptyObject(response: SandboxResponse | undefined): SandboxResponse {
+  return response ?? jsonResponse(200, {});
 }
 
 function lowerCaseNames(headers: Readonly<Record<string, string>> = {}): Record<string, string> {

@@ -7,7 +7,7 @@ const paragraph = "Authentication";
 export const AUTHENTICATION: readonly Check[] = [
   {
     paragraph: "Token response",
-    name: "POST /Token gives access_token, token_type bearer and expires_in",
+    name: "POST /Token returns access_token, token_type bearer and expires_in",
     async run(service) {
       const { status, body } = await service.requestToken();
       assert.equal(status, 200);

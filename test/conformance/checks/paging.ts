@@ -14,7 +14,7 @@ const LISTS = [
 const perList = LISTS.flatMap(([path, table, key]): Check[] => [
   {
     paragraph: "Paged envelope",
-    name: `GET ${path} gives the envelope and its headers, 25 records a page by default`,
+    name: `GET ${path} returns the envelope and its headers, 25 records per page by default`,
     async run(service) {
       const page = assertPage(await service.get(path), table);
       assert.deepEqual([page.page, page.pageSize], [1, 25]);
@@ -23,7 +23,7 @@ const perList = LISTS.flatMap(([path, table, key]): Check[] => [
   },
   {
     paragraph,
-    name: `GET ${path} gives other records on the next page`,
+    name: `GET ${path} returns other records on the next page`,
     async run(service) {
       const [one, two] = [await service.get(`${path}?pageSize=3`), await service.get(`${path}?pageSize=3&page=2`)];
       const records = [...assertPage(one, table).value, ...assertPage(two, table).value];

@@ -13,10 +13,10 @@ export const RATE_LIMIT: readonly Check[] = [
       const { body } = await service.requestToken();
       const headers = { authorization: `Bearer ${body.access_token}` };
       for (let request = 0; request < MOST; request += 1) {
-        const answer = await service.once("/Item?pageSize=1", { headers });
-        if (answer.status !== 429) continue;
-        assert.deepEqual(Object.keys(answer.body), ["message"]);
-        assert.match(answer.body.message, /^Rate Limit Exceeded\./);
+        const response = await service.once("/Item?pageSize=1", { headers });
+        if (response.status !== 429) continue;
+        assert.deepEqual(Object.keys(response.body), ["message"]);
+        assert.match(response.body.message, /^Rate Limit Exceeded\./);
         return;
       }
       assert.fail(`${MOST} requests were not too many`);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { available, type Check, NotApplicable } from "../check.js";
 import { assertError, assertInvalid } from "../shape.js";
-import type { Answer, Target } from "../target.js";
+import type { ServiceResponse, Target } from "../target.js";
 
 let serial = 0;
 
@@ -21,8 +21,8 @@ async function someWarehouse(service: Target): Promise<number> {
   return available((await service.get("/Inventory?pageSize=1")).body.value[0], "lot").wID;
 }
 
-async function succeed(answer: Promise<Answer>): Promise<void> {
-  const { status, text } = await answer;
+async function succeed(response: Promise<ServiceResponse>): Promise<void> {
+  const { status, text } = await response;
   assert.ok(status === 200 || status === 201, `status ${status}: ${text}`);
 }
 
@@ -39,7 +39,7 @@ async function inStock(service: Target, sku: string, wid: number): Promise<numbe
 export const WRITING: readonly Check[] = [
   {
     paragraph: "POST /Item (create)",
-    name: "creates an active item with a part number, and answers 201 in one of two forms",
+    name: "creates an active item with a part number, and responds with 201 in one of two forms",
     needs: "writes",
     async run(service) {
       const sku = newSku();

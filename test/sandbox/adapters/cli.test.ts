@@ -81,7 +81,7 @@ describe("stocklot-sandbox", () => {
     expect((await api.post("/Item", { shortID: "A" })).body.message).toBe("Account is read-only.");
   });
 
-  it("says clearly when the port is taken", async () => {
+  it("reports that the port is taken", async () => {
     const { api } = await started();
     const { port } = new URL(api.baseUrl);
     const { code, err } = await run("--port", port).exited;
@@ -89,7 +89,7 @@ describe("stocklot-sandbox", () => {
     expect(err).toContain(`Port ${port} is taken.`);
   });
 
-  it("knows --help and --version, and refuses what it does not know", async () => {
+  it("has --help and --version, and refuses unknown options", async () => {
     const [help, version, wrong, senseless] = await Promise.all([
       run("--help").exited,
       run("--version").exited,
@@ -160,12 +160,12 @@ describe("the request log on a terminal", () => {
   const request = { method: "GET", path: "/Item", query: { page: "2" }, body: undefined, clientId: "c", at: 0 };
 
   it("has colour, and none in a pipe", () => {
-    const answered = { ...request, status: 200, remaining: null, fault: undefined };
-    expect(requestLine(answered, false)).toBe("00:00:00.000  GET     200  /Item?page=2  no limit");
-    expect(requestLine(answered, true)).toContain("\u001b[32m200\u001b[0m");
+    const completed = { ...request, status: 200, remaining: null, fault: undefined };
+    expect(requestLine(completed, false)).toBe("00:00:00.000  GET     200  /Item?page=2  no limit");
+    expect(requestLine(completed, true)).toContain("\u001b[32m200\u001b[0m");
   });
 
-  it("says when there was no answer, and why", () => {
+  it("shows that there was no response, and why", () => {
     const dropped = { ...request, status: null, remaining: 3, fault: "drop" };
     expect(requestLine(dropped, false)).toBe("00:00:00.000  GET     ---  /Item?page=2  3 left  fault: drop");
     expect(requestLine({ ...dropped, status: 404 }, true)).toContain("\u001b[33m404");

@@ -35,7 +35,7 @@ describe("sandbox.fetch", () => {
     expect((await fetch(url, { method: "POST", body: stream, headers })).status).toBe(200);
   });
 
-  it("answers only below its base path", async () => {
+  it("responds only below its base path", async () => {
     const { fetch } = createSandbox();
     for (const url of ["https://x.test/", "https://x.test/api/v2/Item", "https://x.test/api/v1x/Item"]) {
       expect((await fetch(url)).status).toBe(404);
@@ -62,7 +62,7 @@ describe("sandbox.fetch", () => {
     }
   });
 
-  it("answers HEAD as GET, without the body", async () => {
+  it("responds to HEAD as GET, without the body", async () => {
     const sandbox = createSandbox({ items: [{ shortID: "A" }, { shortID: "B" }] });
     const headers = await callerOf(sandbox).authorization();
     const response = await sandbox.fetch(`${sandbox.baseUrl}/Item?pageSize=1`, { method: "HEAD", headers });
@@ -100,9 +100,9 @@ describe("time", () => {
     const durations: number[] = [];
     for (let call = 0; call < 20; call += 1) {
       const began = Date.now();
-      const answer = fetch(baseUrl).then(() => durations.push(Date.now() - began));
+      const response = fetch(baseUrl).then(() => durations.push(Date.now() - began));
       await vi.runAllTimersAsync();
-      await answer;
+      await response;
     }
     expect(Math.min(...durations)).toBeGreaterThanOrEqual(99);
     expect(Math.max(...durations)).toBeLessThanOrEqual(201);
@@ -147,7 +147,7 @@ describe("faults over fetch", () => {
   it.each([
     ["hang", false],
     ["hang-after", true],
-  ] as const)("%s never answers, applied: %s", async (fault, expected) => {
+  ] as const)("%s never responds, applied: %s", async (fault, expected) => {
     const { receive, applied } = await faulty(fault);
     await expect(receive(AbortSignal.timeout(30))).rejects.toThrow("timeout");
     expect(await applied()).toBe(expected);
@@ -178,19 +178,19 @@ describe("faults over fetch", () => {
     expect(await (await receive()).json()).toEqual({ statusCode: status, message: expect.any(String) });
   });
 
-  it("answers with a status, the error object that fits, or what the rule says", async () => {
-    const answer = async (fault: Fault | FaultShorthand) => {
+  it("responds with a status, the error object that fits, or what the rule says", async () => {
+    const respondedWith = async (fault: Fault | FaultShorthand) => {
       const response = await (await faulty(fault)).receive();
       return [response.status, await response.text(), response.headers] as const;
     };
-    const [status, body] = await answer(501);
+    const [status, body] = await respondedWith(501);
     expect([status, JSON.parse(body)]).toMatchObject([501, { statusCode: 501, error: "not_implemented" }]);
-    expect(JSON.parse((await answer(429))[1])).toEqual({ message: "Rate Limit Exceeded. 100 per Minute" });
-    expect((await answer({ type: "status", status: 502, body: "Bad gateway" }))[1]).toBe("Bad gateway");
-    const own = await answer({ type: "status", status: 503, body: { a: 1 }, headers: { "Retry-After": "7" } });
+    expect(JSON.parse((await respondedWith(429))[1])).toEqual({ message: "Rate Limit Exceeded. 100 per Minute" });
+    expect((await respondedWith({ type: "status", status: 502, body: "Bad gateway" }))[1]).toBe("Bad gateway");
+    const own = await respondedWith({ type: "status", status: 503, body: { a: 1 }, headers: { "Retry-After": "7" } });
     expect([own[1], own[2].get("retry-after")]).toEqual(['{"a":1}', "7"]);
-    expect((await answer({ type: "status", status: 204 }))[1]).toBe("");
-    const page = await answer("html");
+    expect((await respondedWith({ type: "status", status: 204 }))[1]).toBe("");
+    const page = await respondedWith("html");
     expect([page[0], page[2].get("content-type")]).toEqual([502, "text/html; charset=utf-8"]);
     expect(page[1]).toContain("<!DOCTYPE html>");
   });

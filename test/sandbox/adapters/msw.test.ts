@@ -15,7 +15,7 @@ afterAll(() => server.close());
 const api = () => new Caller(BASE_URL, sandbox.credentials);
 
 describe("sandboxHandlers", () => {
-  it("answer the global fetch from the sandbox, under whatever base URL", async () => {
+  it("respond to the global fetch from the sandbox, under whatever base URL", async () => {
     const caller = api();
     expect((await caller.post("/Inventory/Receive", { itemID: "A", units: 2, wid: 1, reasonCode: 1 })).status).toBe(
       201,

@@ -59,7 +59,7 @@ describe("sandbox.listen", () => {
     expect(sandbox.requests.map(({ status }) => status)).toEqual([200, 200, 201, 200, 401]);
   });
 
-  it("keeps connections alive, and dates its answers by the sandbox's clock", async () => {
+  it("keeps connections alive, and dates its responses by the sandbox's clock", async () => {
     const { api, server } = await serve({ now: () => Date.UTC(2031, 1, 2, 3, 4, 5) });
     const headers = await api.authorization();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -70,7 +70,7 @@ describe("sandbox.listen", () => {
     agent.destroy();
   });
 
-  it("compresses a page of lots for clients that take gzip, and leaves small answers alone", async () => {
+  it("compresses a page of lots for clients that take gzip, and leaves small responses alone", async () => {
     const { api, server } = await serve();
     const headers = await api.authorization();
     const zipped = { ...headers, "accept-encoding": "gzip, deflate" };
@@ -93,7 +93,7 @@ describe("sandbox.listen", () => {
     expect(same.response.headers["content-encoding"]).toBeUndefined();
   });
 
-  it("answers HEAD as GET, without the body", async () => {
+  it("responds to HEAD as GET, without the body", async () => {
     const { api, server } = await serve();
     const headers = await api.authorization();
     const full = await fetch(`${server.url}/Item`, { headers: { ...headers, "accept-encoding": "identity" } });
@@ -125,7 +125,7 @@ describe("sandbox.listen", () => {
 
   it("reads the path as sent, also in absolute form", async () => {
     const { server } = await serve();
-    const answer = await new Promise<string>((resolve, reject) => {
+    const response = await new Promise<string>((resolve, reject) => {
       const socket = connect(server.port, "127.0.0.1", () => {
         socket.end("GET http://elsewhere/api/v1/Item HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n");
       });
@@ -135,10 +135,10 @@ describe("sandbox.listen", () => {
       });
       socket.on("end", () => resolve(text)).on("error", reject);
     });
-    expect(answer).toMatch(/^HTTP\/1.1 401 /);
+    expect(response).toMatch(/^HTTP\/1.1 401 /);
   });
 
-  it("has no page unless asked for one", async () => {
+  it("has no page by default", async () => {
     const { server } = await serve();
     expect((await fetch(new URL("/", server.url))).status).toBe(404);
   });

@@ -77,10 +77,10 @@ describe.skipIf(whyNoBrowser("The tests of the sandbox's page"))("the page of th
     const { page } = await open();
     const link = page.getByRole("link", { name: "OpenAPI document" });
     const { url } = server;
-    const answer = await fetch(new URL((await link.getAttribute("href")) ?? "", url));
-    expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    const response = await fetch(new URL((await link.getAttribute("href")) ?? "", url));
+    expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");
     const base = new URL(url).pathname;
-    expect(await answer.json()).toEqual({ ...document, servers: [{ url: base, description: expect.any(String) }] });
+    expect(await response.json()).toEqual({ ...document, servers: [{ url: base, description: expect.any(String) }] });
     await link.click();
     await page.getByText("Inventory and Item Catalog Service").first().waitFor();
     expect(sandbox.requests).toHaveLength(0);

@@ -5,13 +5,13 @@ import { callerOf } from "../support/caller.js";
 const UNAUTHORIZED = { statusCode: 401, error: "unauthorized", message: expect.any(String) };
 
 describe("tokens", () => {
-  it("are given for client credentials, with their lifetime in seconds", async () => {
+  it("are issued for client credentials, with their lifetime in seconds", async () => {
     const { status, body } = await callerOf(createSandbox({ tokenTtlSeconds: 120 })).requestToken();
     expect(status).toBe(200);
     expect(body).toEqual({ access_token: expect.stringMatching(/^\S{20,}$/), token_type: "bearer", expires_in: 120 });
   });
 
-  it("are asked for as a form, with the right grant", async () => {
+  it("are requested as a form, with the right grant", async () => {
     const api = callerOf(createSandbox());
     expect(await api.requestToken({ grant_type: "password" })).toMatchObject({
       status: 400,
@@ -34,7 +34,7 @@ describe("tokens", () => {
     });
   });
 
-  it("may come with a lifetime as text, or with none", async () => {
+  it("may have a lifetime as a string, or none", async () => {
     expect((await callerOf(createSandbox({ expiresInForm: "text" })).requestToken()).body.expires_in).toBe("3600");
     const silent = await callerOf(createSandbox({ expiresInForm: "missing" })).requestToken();
     expect(silent.body).not.toHaveProperty("expires_in");
@@ -58,7 +58,7 @@ describe("tokens", () => {
     expect((await api.get("/Item")).status).toBe(401);
   });
 
-  it("are asked for with POST only; any other method is unknown there", async () => {
+  it("are requested with POST only; any other method is unknown there", async () => {
     const api = callerOf(createSandbox());
     const headers = await api.authorization();
     for (const method of ["GET", "PUT", "DELETE", "HEAD"]) {
@@ -67,7 +67,7 @@ describe("tokens", () => {
     }
   });
 
-  it("are wanted everywhere but at /Token, also where nothing is", async () => {
+  it("are required everywhere but at /Token, even for unknown paths", async () => {
     const api = callerOf(createSandbox());
     for (const path of ["/Item", "/Item/All", "/Item/1", "/Inventory", "/Inventory/StockLevels/1", "/Nowhere"]) {
       expect(await api.raw(path), path).toMatchObject({ status: 401, body: UNAUTHORIZED });

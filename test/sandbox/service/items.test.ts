@@ -28,7 +28,7 @@ describe("reading items", () => {
     expect(skus((await api.get("/Item/All")).body.value)).toEqual(["BOLT-8", "NUT-8", "OLD-1", "PIPE-2"]);
   });
 
-  it("gives every field of the document and no other", async () => {
+  it("returns every field of the document and no other", async () => {
     expect((await api.get("/Item/7")).body).toEqual({
       partNo: 7,
       shortID: "BOLT-8",
@@ -57,16 +57,16 @@ describe("reading items", () => {
     "/Item?key=BOLT-8&type=alias",
     "/Item/99",
     "/Item/x",
-  ])("answers 404 to %s", async (path) => {
+  ])("responds with 404 to %s", async (path) => {
     const { status, body } = await api.get(path);
     expect([status, body]).toEqual([404, { statusCode: 404, error: "not_found", message: expect.any(String) }]);
   });
 
-  it("answers 404 to an alias that points nowhere", async () => {
+  it("responds with 404 to an alias that points nowhere", async () => {
     expect((await api.get("/Item?key=gone&type=alias")).status).toBe(404);
   });
 
-  it("answers 400 to a key without a type, a type without a key and a category that is no number", async () => {
+  it("responds with 400 to a key without a type, a type without a key and a category that is no number", async () => {
     for (const path of ["/Item?key=A", "/Item?type=id", "/Item?key=A&type=sku", "/Item?Category=tools"]) {
       expect(await api.get(path), path).toMatchObject({ status: 400, body: { error: "bad_request" } });
     }
@@ -81,7 +81,7 @@ describe("reading items", () => {
 });
 
 describe("creating items", () => {
-  it("answers with a reference, or with the full item and `active`", async () => {
+  it("responds with a reference, or with the full item and `active`", async () => {
     const created = await api.post("/Item", { shortID: "NEW", description: "New", uOM: "KG", category: 3 });
     expect([created.status, created.body]).toEqual([201, { shortID: "NEW", status: "created" }]);
 
@@ -100,7 +100,7 @@ describe("creating items", () => {
     expect(b?.body.partNo).toBe(a?.body.partNo + 1);
   });
 
-  it("takes the names of the quick start as well, unless told otherwise", async () => {
+  it("accepts the names of the quick start, unless the options say otherwise", async () => {
     const quick = { shortID: "Q", unit: "M", categoryID: 9 };
     await api.post("/Item", quick);
     expect((await api.get("/Item?key=Q&type=id")).body).toMatchObject({ uOM: "M", category: 9 });
@@ -179,7 +179,7 @@ describe("updating items", () => {
     expect((await both.get("/Inventory?sort=shortID")).body.value[0].description).toBe("Zinc bolt");
   });
 
-  it("answers 404 for an unknown SKU and 400 for a body without one or that is not JSON", async () => {
+  it("responds with 404 for an unknown SKU and 400 for a body without one or that is not JSON", async () => {
     expect((await api.put("/Item", { shortID: "NOBODY" })).status).toBe(404);
     expect(await api.put("/Item", { description: "x" })).toMatchObject({ body: { error: "validation_error" } });
     const headers = await api.authorization();
@@ -212,7 +212,7 @@ describe("discontinuing items", () => {
     expect((await api.delete("/Item/NUT-8")).status).toBe(200);
   });
 
-  it("answers 404 for an unknown SKU", async () => {
+  it("responds with 404 for an unknown SKU", async () => {
     expect((await api.delete("/Item/NOBODY")).status).toBe(404);
   });
 });

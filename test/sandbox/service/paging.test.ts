@@ -8,7 +8,7 @@ const skus = (records: { shortID: string }[]) => records.map(({ shortID }) => sh
 describe("the paged envelope", () => {
   const api = callerOf(createSandbox({ items: names(60), rateLimit: false }));
 
-  it("holds 25 records unless asked otherwise, and says where it stands", async () => {
+  it("holds 25 records unless the request says otherwise, and reports its position", async () => {
     const { body, headers } = await api.get("/Item?page=2");
     const { value, ...rest } = body;
     expect(skus(value)).toEqual(skus(names(60).slice(25, 50)));
@@ -84,7 +84,7 @@ describe("sorting", () => {
     ["sort=nonsense", "ABC"],
     ["sort=nonsense&direction=DESC", "ABC"],
     ["sort=units&direction=sideways", "ACB"],
-  ])("with %s gives %s", async (query, expected) => {
+  ])("with %s returns %s", async (query, expected) => {
     expect(skus((await api.get(`/Item?${query}`)).body.value).join("")).toBe(expected);
   });
 

@@ -21,7 +21,7 @@ function limited(rateLimit: SandboxRateLimit) {
   };
 }
 
-it("is 100 requests a minute by default, token requests included, and answers with a message and nothing else", async () => {
+it("is 100 requests a minute by default, token requests included, and responds with a message and nothing else", async () => {
   const api = callerOf(createSandbox());
   for (let request = 2; request <= 100; request += 1) expect((await api.get("/Item?pageSize=1")).status).toBe(200);
   const { status, body, headers } = await api.get("/Item");

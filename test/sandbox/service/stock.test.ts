@@ -18,7 +18,7 @@ const lotsBy = async (api: Caller, column = "recNo") => (await api.get(`/Invento
 const level = async (api: Caller, wid = "") => (await api.get(`/Inventory/StockLevels${wid}`)).body.value[0];
 
 describe("receiving", () => {
-  it("makes a lot with what was sent, most recent first in the list", async () => {
+  it("creates a lot with what was sent, most recent first in the list", async () => {
     const api = open({ lots: [{ shortID: "A", received: "2025-01-01T00:00:00Z" }] });
     const sent = receipt(2.5, { spot: "B-1", serial: "L1", serial2: "x", rfidTag: "E1", remark: "r", jobid: 5001 });
     const { status, body } = await api.post("/Inventory/Receive", sent);
@@ -52,10 +52,10 @@ describe("receiving", () => {
     ["nested", { data: { recNo: 100_001 } }, '{"data":{"recNo":100001}}'],
     ["empty", "", ""],
     [(recNo: number) => ({ Result: [recNo] }), { Result: [100_001] }, '{"Result":[100001]}'],
-  ] as const)("answers in the form %s", async (receiveForm, body, text) => {
-    const answer = await open({ receiveForm, receiveStatus: 200 }).post("/Inventory/Receive", receipt(1));
-    expect([answer.status, answer.body, answer.text]).toEqual([200, body, text]);
-    expect(answer.headers.get("content-type") ?? "none").toMatch(
+  ] as const)("responds in the form %s", async (receiveForm, body, text) => {
+    const response = await open({ receiveForm, receiveStatus: 200 }).post("/Inventory/Receive", receipt(1));
+    expect([response.status, response.body, response.text]).toEqual([200, body, text]);
+    expect(response.headers.get("content-type") ?? "none").toMatch(
       receiveForm === "text" ? /^text\/plain/ : receiveForm === "empty" ? /none/ : /^application\/json/,
     );
   });
@@ -102,7 +102,7 @@ describe("issuing", () => {
   ];
   const units = async (api: Caller) => (await lotsBy(api)).map((lot: { units: number }) => lot.units);
 
-  it("takes from the oldest lots first and ships those that are used up", async () => {
+  it("issues from the oldest lots first and ships those that are used up", async () => {
     const api = open({ lots });
     const { status, body } = await api.post("/Inventory/Issue", receipt(6));
     expect([status, body]).toEqual([200, { recNo: 2, status: "issued" }]);
@@ -287,8 +287,8 @@ describe("the message about a shortage", () => {
   });
 
   it("says when a hold leaves too little", async () => {
-    const answer = await open({ lots, heldLots: "refuse" }).post("/Inventory/Issue", receipt(4));
-    expect(answer.body.message).toBe("Only 3 of 4 units match.");
+    const response = await open({ lots, heldLots: "refuse" }).post("/Inventory/Issue", receipt(4));
+    expect(response.body.message).toBe("Only 3 of 4 units match.");
   });
 });
 

@@ -1,7 +1,7 @@
 import type { Sandbox, SandboxFetch } from "stocklot/sandbox";
 
-/** An answer with its body read: `body` is the parsed JSON, or the text when it is not JSON. */
-export interface Answer {
+/** A response with its body read: `body` is the parsed JSON, or the string if it is not JSON. */
+export interface ApiResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -9,7 +9,7 @@ export interface Answer {
   readonly body: any;
 }
 
-/** Calls a sandbox through one of its doors, as bare as can be: no client in between. */
+/** Calls a sandbox through one of its adapters, without the client. */
 export class Caller {
   private token: string | undefined;
 
@@ -24,14 +24,14 @@ export class Caller {
   put = (path: string, body: unknown) => this.call("PUT", path, body);
   delete = (path: string) => this.call("DELETE", path);
 
-  async requestToken(fields: Record<string, string> = {}): Promise<Answer> {
+  async requestToken(fields: Record<string, string> = {}): Promise<ApiResponse> {
     const { clientId, clientSecret } = this.credentials;
     const form = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret, ...fields };
     return this.raw("/Token", { method: "POST", body: new URLSearchParams(form) });
   }
 
   /** Without a token unless the headers bring one. */
-  async raw(path: string, init: RequestInit = {}): Promise<Answer> {
+  async raw(path: string, init: RequestInit = {}): Promise<ApiResponse> {
     const response = await this.send(this.baseUrl + path, init);
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, body: parsed(text) };
@@ -43,7 +43,7 @@ export class Caller {
     return { authorization: `Bearer ${this.token}` };
   }
 
-  private async call(method: string, path: string, body?: unknown): Promise<Answer> {
+  private async call(method: string, path: string, body?: unknown): Promise<ApiResponse> {
     const headers = await this.authorization();
     if (body === undefined) return this.raw(path, { method, headers });
     return this.raw(path, {
