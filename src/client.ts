@@ -4,19 +4,19 @@ import { debugReport } from "./core/debug-report.js";
 import { fetchTransport } from "./core/fetch-transport.js";
 import { callersDispatcher, ownDispatcher } from "./core/own-dispatcher.js";
 import { createPipeline, type Pipeline } from "./core/pipeline.js";
-import { Reporter } from "./core/reporter.js";
+import { Telemetry } from "./core/reporter.js";
 import type { RequestOptions } from "./core/request-options.js";
 import { tokenRequest } from "./core/request-token.js";
 import { DEFAULT_RETRY, mergeRetry } from "./core/retry-policy.js";
 import type { Transport } from "./core/transport.js";
 import { undiciTransport } from "./core/undici-transport.js";
 import { Secrets } from "./errors/secrets.js";
-import { createPauseOnly, createRateLimiter } from "./limiter/create-rate-limiter.js";
+import { createRateLimiter, createUnlimited } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
-import { type ClientOptions, checkOptions, checkRuntime, connectionOf } from "./options.js";
+import { type ClientOptions, checkClientOptions, checkRuntime, resolveConnection } from "./options.js";
 import type { ListOptions } from "./paging/list-options.js";
 import type { Paginator } from "./paging/paginator.js";
-import { type AnyList, type AnyRequest, paginate, request } from "./resources/any-endpoint.js";
+import { type CustomList, type CustomRequest, paginate, request } from "./resources/any-endpoint.js";
 import { bindMethods } from "./resources/bind-methods.js";
 import { Inventory } from "./resources/inventory.js";
 import { Items } from "./resources/items.js";
@@ -46,21 +46,21 @@ export class InventoryClient {
 
   /** @throws ConfigurationError if options are wrong, exclude each other or are missing, or the runtime is not supported. */
   constructor(options: ClientOptions = {}) {
-    checkOptions(options);
+    checkClientOptions(options);
     checkRuntime(options);
-    const { baseUrl, ...credentials } = connectionOf(options);
+    const { baseUrl, ...credentials } = resolveConnection(options);
     this.#secrets.addCredentials(credentials);
     const secrets = this.#secrets;
-    const reporter = new Reporter(options.logger, options.hooks);
-    const warn = (message: string) => reporter.log("warn", message);
+    const telemetry = new Telemetry(options.logger, options.hooks);
+    const warn = (message: string) => telemetry.log("warn", message);
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
-    this.#limiter = options.rateLimiter ?? (rateLimit === false ? createPauseOnly() : createRateLimiter(rateLimit));
-    this.#report = () => debugReport(VERSION, options, this.rateLimit, reporter.ended);
+    this.#limiter = options.rateLimiter ?? (rateLimit === false ? createUnlimited() : createRateLimiter(rateLimit));
+    this.#report = () => debugReport(VERSION, options, this.rateLimit, telemetry.recentCalls);
     this.#pipeline = createPipeline({
       baseUrl: baseUrl.href.replace(/\/+$/, ""),
       transport: transportFor(baseUrl, options),
       limiter: this.#limiter,
-      reporter,
+      telemetry,
       check: { mode, warn },
       maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
       timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
@@ -72,9 +72,9 @@ export class InventoryClient {
           store,
           secrets,
           warn,
-          async request(lifetime) {
-            const token = await sendOwn(tokenRequest(credentials, secrets), lifetime);
-            reporter.emit("token", () => ({ expiresAt: token.expiresAt }));
+          async request(cancellation) {
+            const token = await sendOwn(tokenRequest(credentials, secrets), cancellation);
+            telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
             return token;
           },
         }),
@@ -102,12 +102,12 @@ export class InventoryClient {
    * Sends a request to an endpoint that has no method of its own, with the same token, limit, retries and errors. `GET`,
    * `PUT` and `DELETE` are repeated after failures; `POST` and `PATCH` only where the service surely did not apply them.
    */
-  request<T = unknown>(wanted: AnyRequest<T>, options?: RequestOptions): Promise<T> {
+  request<T = unknown>(wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
     return request(this.#pipeline.send, wanted, options);
   }
 
   /** The records of a list that has no method of its own, such as orders (50 a page) or reports (1000). */
-  paginate<T = unknown>(wanted: AnyList<T>, options?: ListOptions): Paginator<T> {
+  paginate<T = unknown>(wanted: CustomList<T>, options?: ListOptions): Paginator<T> {
     return paginate(this.#pipeline.send, wanted, options);
   }
 

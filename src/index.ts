@@ -60,7 +60,7 @@ export type { Checkpoint } from "./paging/checkpoint.js";
 export type { ListOptions } from "./paging/list-options.js";
 export type { Estimate, Page, PagingOptions, PagingProgress } from "./paging/page.js";
 export type { Paginator } from "./paging/paginator.js";
-export type { AnyList, AnyRequest } from "./resources/any-endpoint.js";
+export type { CustomList, CustomRequest } from "./resources/any-endpoint.js";
 export type { FoundItem } from "./resources/find-created.js";
 export type { FoundReceipt } from "./resources/find-receipt.js";
 export type { Inventory, TransactionResult } from "./resources/inventory.js";

@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import * as z from "zod";
 import type { TokenStore } from "./auth/token-store.js";
-import { inputIssues, plainWords } from "./core/check-input.js";
+import { inputErrorMessages, inputIssues } from "./core/check-input.js";
 import type { Hooks, Logger } from "./core/events.js";
 import type { FetchLike } from "./core/fetch-transport.js";
 import { isLoopback } from "./core/own-dispatcher.js";
@@ -141,8 +141,8 @@ const EXCLUSIVE = [
 ] as const;
 
 /** Throws a `ConfigurationError` that names each option that is wrong. */
-export function checkOptions(options: ClientOptions): void {
-  const { error } = optionsSchema().safeParse(options, { error: plainWords, reportInput: true });
+export function checkClientOptions(options: ClientOptions): void {
+  const { error } = optionsSchema().safeParse(options, { error: inputErrorMessages, reportInput: true });
   const problems = [
     ...inputIssues(error?.issues ?? []).map(describeIssue),
     ...EXCLUSIVE.filter((names) => names.every((name) => options?.[name] !== undefined)).map(
@@ -185,7 +185,7 @@ const ENVIRONMENT = {
 };
 
 /** Address and credentials, from the options or the environment. */
-export function connectionOf(options: ClientOptions): Connection {
+export function resolveConnection(options: ClientOptions): Connection {
   const missing: string[] = [];
   const given = (name: keyof typeof ENVIRONMENT) => {
     const variable = ENVIRONMENT[name];

@@ -2,21 +2,21 @@ import { AuthenticationError } from "../errors/index.js";
 import { messageOf } from "../errors/message-of.js";
 import type { Secrets } from "../errors/secrets.js";
 import { isAccessToken } from "../schemas/token.js";
-import { Lifetime } from "../time/lifetime.js";
-import { refreshTime } from "./token-life.js";
+import { Cancellation } from "../time/cancellation.js";
+import { refreshTime } from "./token-lifetime.js";
 import type { StoredToken, TokenStore } from "./token-store.js";
 
 interface Refresh {
-  done: Promise<void>;
-  lifetime: RefreshLifetime;
+  result: Promise<void>;
+  cancellation: RefreshLifetime;
 }
 
 /** Lasts as long as a call waits for the token. A call that the token would reach too late ends with it. */
-class RefreshLifetime extends Lifetime {
-  readonly waiting = new Set<Lifetime>();
+class RefreshLifetime extends Cancellation {
+  readonly waiting = new Set<Cancellation>();
 
-  override endIfShorterThan(delayMs: number): void {
-    for (const lifetime of this.waiting) lifetime.endIfShorterThan(delayMs);
+  override cancelIfDeadlineBefore(delayMs: number): void {
+    for (const cancellation of this.waiting) cancellation.cancelIfDeadlineBefore(delayMs);
   }
 }
 
@@ -27,7 +27,7 @@ export interface TokenManagerOptions {
   store: TokenStore;
   secrets: Secrets;
   /** Asks the service for a token. Rejects with what each waiting call makes an error of its own from; its cause is one. */
-  request(lifetime: Lifetime): Promise<StoredToken>;
+  request(cancellation: Cancellation): Promise<StoredToken>;
   /** Told when the store fails, or a renewal: the client goes on without. */
   warn(message: string): void;
 }
@@ -39,7 +39,7 @@ export interface TokenManager {
   /** The last token, though it may have expired: for a call whose every slot came later than its token lived. */
   readonly latest: string | undefined;
   /** Waits until there is a token. The refresh is called off when nobody waits for it any more. */
-  ready(lifetime: Lifetime): Promise<void>;
+  ensureToken(cancellation: Cancellation): Promise<void>;
   /** The service refused this token. Only the first call to say so has an effect. */
   invalidate(stale: string): void;
 }
@@ -59,20 +59,20 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     get latest() {
       return token?.accessToken;
     },
-    async ready(lifetime) {
+    async ensureToken(cancellation) {
       if (this.current !== undefined) return;
       refresh ??= startRefresh();
       const mine = refresh;
-      mine.lifetime.waiting.add(lifetime);
+      mine.cancellation.waiting.add(cancellation);
       try {
-        await lifetime.until(mine.done);
+        await cancellation.race(mine.result);
       } catch (error) {
-        if (lifetime.ending || this.current === undefined) throw error;
+        if (cancellation.reason || this.current === undefined) throw error;
       } finally {
-        mine.lifetime.waiting.delete(lifetime);
-        if (mine.lifetime.waiting.size === 0 && refresh === mine) {
+        mine.cancellation.waiting.delete(cancellation);
+        if (mine.cancellation.waiting.size === 0 && refresh === mine) {
           refresh = undefined;
-          mine.lifetime.end({ kind: "closed" });
+          mine.cancellation.cancel({ kind: "closed" });
         }
       }
     },
@@ -84,17 +84,17 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   };
 
   function startRefresh(): Refresh {
-    const lifetime = new RefreshLifetime();
+    const cancellation = new RefreshLifetime();
     const started: Refresh = {
-      lifetime,
-      done: obtain(lifetime).then((obtained) => {
+      cancellation,
+      result: obtain(cancellation).then((obtained) => {
         // One that was called off meanwhile must not overwrite what came after it.
         if (refresh !== started) return;
         token = { ...obtained, refreshAt: refreshTime(obtained.expiresAt, Date.now()) };
         refresh = refused = undefined;
       }),
     };
-    started.done.catch((error) => {
+    started.result.catch((error) => {
       if (refresh !== started) return;
       refresh = undefined;
       const now = Date.now();
@@ -107,34 +107,34 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     return started;
   }
 
-  async function obtain(lifetime: Lifetime): Promise<StoredToken> {
-    await lifetime.until(saved);
+  async function obtain(cancellation: Cancellation): Promise<StoredToken> {
+    await cancellation.race(saved);
     // The token that is about to expire may still be in the store.
     const useless = [refused, token?.accessToken];
     const [stale] = useless;
-    if (stale !== undefined) await inTime("delete", () => store.delete(stale), lifetime);
-    const stored = await usableOf(lifetime, useless);
+    if (stale !== undefined) await inTime("delete", () => store.delete(stale), cancellation);
+    const stored = await readUsable(cancellation, useless);
     if (stored) return stored;
-    const unlock = await lock(lifetime);
+    const unlock = await lock(cancellation);
     try {
       // Whoever had the lock before may have got one for all.
-      const meanwhile = unlock && (await usableOf(lifetime, useless));
+      const meanwhile = unlock && (await readUsable(cancellation, useless));
       if (meanwhile) return meanwhile;
-      const obtained = await request(lifetime);
+      const obtained = await request(cancellation);
       // Calls need not wait for the store.
       saved = inTime("set", () => store.set({ ...obtained }));
       return obtained;
     } finally {
-      if (unlock) void saved.then(() => attempt("unlock", unlock));
+      if (unlock) void saved.then(() => tryStore("unlock", unlock));
     }
   }
 
   /** The token of the store, if there is one that may be used. */
-  async function usableOf(
-    lifetime: Lifetime,
+  async function readUsable(
+    cancellation: Cancellation,
     useless: readonly (string | undefined)[],
   ): Promise<StoredToken | undefined> {
-    const stored = await inTime("get", () => store.get(), lifetime);
+    const stored = await inTime("get", () => store.get(), cancellation);
     // One may have been refused while we asked.
     if (!isUsable(stored) || [...useless, refused].includes(stored.accessToken)) return undefined;
     secrets.addToken(stored.accessToken);
@@ -142,15 +142,15 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   }
 
   /** Waits for the other processes that share the store; a store of one process needs no lock. */
-  async function lock(lifetime: Lifetime): Promise<(() => Promise<void>) | undefined> {
+  async function lock(cancellation: Cancellation): Promise<(() => Promise<void>) | undefined> {
     if (!store.lock) return undefined;
-    lifetime.throwIfEnded();
+    cancellation.throwIfCancelled();
     const calledOff = new AbortController();
-    const forget = lifetime.onEnd(() => calledOff.abort());
-    const unlock = await attempt("lock", () => store.lock?.(calledOff.signal), calledOff.signal);
+    const forget = cancellation.onCancel(() => calledOff.abort());
+    const unlock = await tryStore("lock", () => store.lock?.(calledOff.signal), calledOff.signal);
     forget();
-    if (lifetime.ending && unlock) void attempt("unlock", unlock);
-    lifetime.throwIfEnded();
+    if (cancellation.reason && unlock) void tryStore("unlock", unlock);
+    cancellation.throwIfCancelled();
     return unlock;
   }
 
@@ -158,16 +158,16 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   async function inTime<T>(
     action: string,
     run: () => Promise<T> | undefined,
-    lifetime = new Lifetime(),
+    cancellation = new Cancellation(),
   ): Promise<T | undefined> {
-    lifetime.throwIfEnded();
-    const limit = new Lifetime([], STORE_TIMEOUT_MS);
-    const forget = lifetime.onEnd(() => limit.end({ kind: "closed" }));
+    cancellation.throwIfCancelled();
+    const limit = new Cancellation([], STORE_TIMEOUT_MS);
+    const forget = cancellation.onCancel(() => limit.cancel({ kind: "closed" }));
     try {
-      return await limit.until(Promise.resolve(run()));
+      return await limit.race(Promise.resolve(run()));
     } catch (error) {
-      lifetime.throwIfEnded();
-      warnOf(action, limit.ending ? `it took longer than ${STORE_TIMEOUT_MS} ms` : messageOf(error));
+      cancellation.throwIfCancelled();
+      warnOf(action, limit.reason ? `it took longer than ${STORE_TIMEOUT_MS} ms` : messageOf(error));
       return undefined;
     } finally {
       forget();
@@ -176,7 +176,7 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   }
 
   /** Does something with the store, which may fail. */
-  async function attempt<T>(
+  async function tryStore<T>(
     action: string,
     run: () => Promise<T> | undefined,
     calledOff?: AbortSignal,

@@ -1,9 +1,9 @@
 import type Bottleneck from "bottleneck";
 import { ConnectionError } from "../errors/index.js";
 import { messageOf } from "../errors/message-of.js";
-import type { Clock } from "../limiter/clock.js";
-import { guardMs } from "../limiter/guard.js";
-import type { Crowd, SlotListener, SlotSource, TakenSlot } from "../limiter/slot-source.js";
+import { safetyMarginMs } from "../limiter/guard.js";
+import type { MonotonicClock } from "../limiter/monotonic-clock.js";
+import type { GrantedSlot, QueueCounts, SlotListener, SlotSource } from "../limiter/slot-source.js";
 
 /** Bottleneck's priorities range from 0 to 9; pages are its least urgent jobs, so that jobs of other code go first. */
 const PRIORITY = { singles: 5, pages: 9 };
@@ -21,7 +21,7 @@ export interface BottleneckSlotsOptions {
   bottlenecks: Record<Kind, Bottleneck>;
   /** An exact window: that many jobs at once, each held for this long after its request has ended. */
   window?: { requests: number; intervalMs: number };
-  clock: Clock;
+  clock: MonotonicClock;
   listener: SlotListener;
 }
 
@@ -29,7 +29,7 @@ export interface BottleneckSlotsOptions {
 export class BottleneckSlots implements SlotSource {
   readonly #bottlenecks: Record<Kind, Bottleneck>;
   readonly #window: BottleneckSlotsOptions["window"];
-  readonly #clock: Clock;
+  readonly #clock: MonotonicClock;
   readonly #listener: SlotListener;
   /** Jobs that wait in the Bottleneck. */
   readonly #queued = { singles: 0, pages: 0 };
@@ -38,7 +38,7 @@ export class BottleneckSlots implements SlotSource {
   #inFlight = 0;
   /** Jobs of ended requests, in the order in which they end. */
   #held: { endsAt: number; job: Job }[] = [];
-  #waiting: Crowd = { all: 0, pages: 0 };
+  #waiting: QueueCounts = { all: 0, pages: 0 };
   #alarm: { time: number; stop: () => void } | undefined;
 
   constructor({ bottlenecks, window, clock, listener }: BottleneckSlotsOptions) {
@@ -54,7 +54,7 @@ export class BottleneckSlots implements SlotSource {
     return Math.max(0, this.#window.requests - this.#inFlight - this.#held.length);
   }
 
-  take(bulk: boolean): TakenSlot | undefined {
+  take(bulk: boolean): GrantedSlot | undefined {
     const indexOf = (kind: Kind) => this.#started.findIndex((job) => job.kind === kind);
     // A single call may use the job of a page, which so never goes before it; not the other way round.
     const index = bulk || indexOf("singles") < 0 ? indexOf("pages") : indexOf("singles");
@@ -66,14 +66,14 @@ export class BottleneckSlots implements SlotSource {
         this.#inFlight -= 1;
         this.#hold(job);
       },
-      giveBack: () => {
+      returnUnused: () => {
         this.#inFlight -= 1;
         this.#offer(job);
       },
     };
   }
 
-  earliest(_bulk: boolean, ahead: Crowd): number {
+  earliestStart(_bulk: boolean, ahead: QueueCounts): number {
     // A Bottleneck of the caller's does not report when it will have a slot.
     if (!this.#window) return 0;
     const { requests, intervalMs } = this.#window;
@@ -84,7 +84,7 @@ export class BottleneckSlots implements SlotSource {
     return (this.#held[missing % requests]?.endsAt ?? now + intervalMs) + rounds * intervalMs;
   }
 
-  expect(waiting: Crowd): void {
+  setDemand(waiting: QueueCounts): void {
     this.#waiting = waiting;
     this.#endHeldJobs();
     for (const kind of ["singles", "pages"] as const) {
@@ -93,7 +93,7 @@ export class BottleneckSlots implements SlotSource {
     this.#setAlarm();
   }
 
-  pauseBegan(): void {}
+  pauseStarted(): void {}
 
   /** Calls of this kind for which there is no job yet. */
   #missing(kind: Kind): number {
@@ -140,7 +140,7 @@ export class BottleneckSlots implements SlotSource {
       return;
     }
     const { intervalMs } = this.#window;
-    this.#held.push({ endsAt: this.#clock.now() + intervalMs + guardMs(intervalMs), job });
+    this.#held.push({ endsAt: this.#clock.now() + intervalMs + safetyMarginMs(intervalMs), job });
     this.#setAlarm();
   }
 

@@ -5,7 +5,7 @@
  */
 import Bottleneck from "bottleneck";
 import { ConfigurationError } from "../errors/index.js";
-import { Clock } from "../limiter/clock.js";
+import { MonotonicClock } from "../limiter/monotonic-clock.js";
 import { queueingLimiter } from "../limiter/queueing-limiter.js";
 import { NO_LIMIT, type RateLimitOptions, rateLimitSettings } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
@@ -42,7 +42,7 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
  */
 export function createBottleneckRateLimiter(bottleneck: Bottleneck | BottleneckRateLimiterOptions): RateLimiter {
   if (isBottleneck(bottleneck)) {
-    const clock = new Clock();
+    const clock = new MonotonicClock();
     const bottlenecks = { singles: bottleneck, pages: bottleneck };
     return queueingLimiter(NO_LIMIT, clock, (listener) => new BottleneckSlots({ bottlenecks, clock, listener }));
   }
@@ -61,7 +61,7 @@ function createOwn(options: BottleneckRateLimiterOptions): RateLimiter {
   // No `expiration`: Bottleneck's timer would keep the process alive, and free the slot of a request still under way.
   const singles = new Bottleneck({ maxConcurrent: requests });
   const pages = new Bottleneck({ maxConcurrent: requests - reserved }).chain(singles);
-  const clock = new Clock();
+  const clock = new MonotonicClock();
   const window = { requests, intervalMs };
   return queueingLimiter(
     settings,

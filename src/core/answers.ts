@@ -3,7 +3,7 @@ import { fieldOf } from "../errors/field-of.js";
 import type { Issue } from "../errors/index.js";
 import type { LazySchema } from "../schemas/field.js";
 import type { StandardSchema } from "../schemas/standard-schema.js";
-import type { Answer, Call, ResponseCheck } from "./call.js";
+import type { Call, ResponseReader, ValidationMode } from "./call.js";
 import { readJson } from "./read-json.js";
 import { reportIssues } from "./report-issues.js";
 import { toIssues } from "./to-issues.js";
@@ -11,21 +11,21 @@ import type { WireResponse } from "./transport.js";
 
 /** A JSON body that follows a schema of ours. It is given as it came, with the fields that the schema does not know. */
 /* @__NO_SIDE_EFFECTS__ */
-export function json<T>(schema: LazySchema<z.ZodType<T>>): Answer<T> {
+export function jsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<T> {
   return (response, call, check) => {
     const data = readJson(response, call, check);
-    conforms(schema, data, response, call, check);
+    assertSchema(schema, data, response, call, check);
     return data;
   };
 }
 
 /** Holds data against a schema, as strictly as the client is set to. When it returns, the data counts as checked. */
-export function conforms<T>(
+export function assertSchema<T>(
   schema: LazySchema<z.ZodType<T>>,
   data: unknown,
   response: WireResponse,
   call: Call,
-  check: ResponseCheck,
+  check: ValidationMode,
 ): asserts data is T {
   if (check.mode === "off") return;
   const issues = issuesOf(schema(), data);
@@ -55,7 +55,7 @@ const movedBy = (start: number, path: Issue["path"], depth: number): Issue["path
   path.map((step, index) => (index === depth && typeof step === "number" ? step + start : step));
 
 /** A JSON body that follows a schema of the caller's; what the schema makes of it is given. */
-export function standardJson<T>(schema: StandardSchema<T>): Answer<T> {
+export function standardJsonReader<T>(schema: StandardSchema<T>): ResponseReader<T> {
   return async (response, call, check) => validate(schema, readJson(response, call, check), [], response, call, check);
 }
 
@@ -66,15 +66,15 @@ export async function validate<T>(
   at: Issue["path"],
   response: WireResponse,
   call: Call,
-  check: ResponseCheck,
+  check: ValidationMode,
 ): Promise<T> {
-  if (check.mode === "off") return trusted(data);
+  if (check.mode === "off") return unchecked(data);
   const validation = schema["~standard"].validate(data);
   const result = "then" in validation ? await call.validated(validation) : validation;
   if (!result.issues) return result.value;
   reportIssues(toIssues(result.issues, at), response, call, check);
-  return trusted(data);
+  return unchecked(data);
 }
 
 /** The caller has asked for data that is not checked. */
-export const trusted = <T>(data: unknown) => data as T;
+export const unchecked = <T>(data: unknown) => data as T;

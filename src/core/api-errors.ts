@@ -13,7 +13,7 @@ import {
 } from "../errors/index.js";
 import type { Call } from "./call.js";
 import { readErrorBody } from "./error-body.js";
-import type { Refusal } from "./failure.js";
+import type { ErrorResponse } from "./failure.js";
 
 const CLASSES: Record<number, new (init: ApiErrorInit) => ApiError> = {
   400: BadRequestError,
@@ -29,7 +29,7 @@ const BASE_URL_HINT = 'baseUrl may lack the version segment, for example "/api/v
 /** The error that stands for a response with an error status. */
 export function apiError(
   { request, attempts }: Pick<Call, "request" | "attempts">,
-  { response, waitMs }: Refusal,
+  { response, waitMs }: ErrorResponse,
 ): ApiError {
   const { status, headers } = response;
   const { method, path, isTokenRequest } = request;

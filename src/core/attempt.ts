@@ -1,23 +1,23 @@
 import { redact, redactData } from "../errors/redact.js";
 import { now } from "../time/timer.js";
-import type { Admission, Gate } from "./admit.js";
+import type { AcquireDeps, Grant } from "./acquire-slot.js";
 import { apiError } from "./api-errors.js";
 import type { Call } from "./call.js";
-import { isSuccess, Refusal } from "./failure.js";
-import type { Reporter } from "./reporter.js";
+import { ErrorResponse, isSuccess } from "./failure.js";
+import type { Telemetry } from "./reporter.js";
 import { retryAfterMs } from "./retry-after.js";
 import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs } from "./retry-policy.js";
-import { type Trace, type Transport, TransportFailure, type WireResponse } from "./transport.js";
+import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport.js";
 
 /** What an attempt works with. */
-export interface AttemptTools extends Gate {
+export interface AttemptDeps extends AcquireDeps {
   readonly transport: Transport;
-  readonly reporter: Reporter;
+  readonly telemetry: Telemetry;
   readonly maxResponseBytes: number;
 }
 
 /** Sends the request of a call once; it is its turn. Rejects unless the answer is a success. */
-export async function attempt(tools: AttemptTools, call: Call, { slot, token }: Admission): Promise<WireResponse> {
+export async function attempt(tools: AttemptDeps, call: Call, { slot, token }: Grant): Promise<WireResponse> {
   const trace = call.beginExchange();
   call.inFlight = true;
   try {
@@ -26,68 +26,69 @@ export async function attempt(tools: AttemptTools, call: Call, { slot, token }: 
       response = await send(tools, call, token, trace);
       const { status } = response;
       const durationMs = now() - trace.startedAt;
-      tools.reporter.emit("response", () => ({ ...call.identity, attempt: call.attempts, status, durationMs }));
+      tools.telemetry.emit("response", () => ({ ...call.identity, attempt: call.attempts, status, durationMs }));
     } catch (failure) {
-      response = answeredAnyway(trace, failure);
+      response = errorResponseDespite(trace, failure);
     } finally {
       call.endExchange(trace);
     }
     if (isSuccess(response.status)) return response;
     if (response.status === 401 && token !== undefined) tools.tokens.invalidate(token);
-    throw response.status === 429 ? pause(tools, call, response) : new Refusal(response);
+    throw response.status === 429 ? pauseAfter429(tools, call, response) : new ErrorResponse(response);
   } catch (failure) {
     call.inFlight = false;
     throw failure;
   } finally {
     if (trace.sent) slot.release();
-    else slot.giveBack();
+    else slot.returnUnused();
   }
 }
 
 function send(
-  { reporter, transport, maxResponseBytes }: AttemptTools,
+  { telemetry, transport, maxResponseBytes }: AttemptDeps,
   call: Call,
   token: string | undefined,
-  trace: Trace,
+  trace: AttemptTrace,
 ): Promise<WireResponse> {
   const { method } = call.request;
   const { target, contentType, body } = call.payload;
   const { timeoutMs } = call.settings;
-  reporter.emit("request", () => ({ ...call.identity, attempt: call.attempts }));
+  telemetry.emit("request", () => ({ ...call.identity, attempt: call.attempts }));
   const headers = { ...call.settings.headers };
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
-  const { lifetime } = call;
-  return transport.send({ method, target, headers, body, timeoutMs, maxResponseBytes, lifetime, trace });
+  const { cancellation } = call;
+  return transport.send({ method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace });
 }
 
 /**
  * An error answer whose body was cut, came too slowly, or cannot be read still is that answer: its status says all that
  * the policy needs.
  */
-function answeredAnyway({ head }: Trace, failure: unknown): WireResponse {
+function errorResponseDespite({ head }: AttemptTrace, failure: unknown): WireResponse {
   const isCutOff = failure instanceof TransportFailure && failure.kind !== "ended";
   if (isCutOff && head && !isSuccess(head.status)) return { ...head, body: Buffer.alloc(0) };
   throw failure;
 }
 
 /** Makes all calls of the limiter wait after a 429, and returns the failure of this attempt. During a pause it changes nothing. */
-function pause({ limiter, reporter }: AttemptTools, call: Call, response: WireResponse): Refusal {
+function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response: WireResponse): ErrorResponse {
   const asked = retryAfterMs(response.headers, Date.now());
   const { retry } = call.settings;
   const delayMs = pauseMs(asked, retry);
   const { pausedUntil } = limiter.snapshot();
-  if (pausedUntil !== null) return new Refusal(response, asked === undefined ? pausedUntil - Date.now() : delayMs);
+  if (pausedUntil !== null)
+    return new ErrorResponse(response, asked === undefined ? pausedUntil - Date.now() : delayMs);
   if (isPauseCapped(asked, retry)) {
     const source =
       asked === undefined
         ? `rateLimitDelayMs: ${retry.rateLimitDelayMs}`
         : `Retry-After: ${response.headers["retry-after"]}`;
-    reporter.log("warn", `${call.title}: the pause is limited to ${LONGEST_PAUSE_MS / 1_000} s (${source})`);
+    telemetry.log("warn", `${call.title}: the pause is limited to ${LONGEST_PAUSE_MS / 1_000} s (${source})`);
   }
-  reporter.emit("rateLimited", () => ({ ...call.identity, delayMs, pausedUntil: Date.now() + delayMs }));
+  telemetry.emit("rateLimited", () => ({ ...call.identity, delayMs, pausedUntil: Date.now() + delayMs }));
   limiter.pause(delayMs, pauseError(call, response, delayMs));
-  return new Refusal(response, delayMs);
+  return new ErrorResponse(response, delayMs);
 }
 
 /**
@@ -99,5 +100,5 @@ function pauseError({ request, attempts }: Call, response: WireResponse, delayMs
   const sent = { request: { method, path: redact(path), isTokenRequest }, attempts };
   const { status, headers, body } = response;
   const shown = { status, headers: redactData(headers), body: Buffer.from(redact(body.toString())) };
-  return () => apiError(sent, new Refusal(shown, delayMs));
+  return () => apiError(sent, new ErrorResponse(shown, delayMs));
 }

@@ -1,13 +1,13 @@
 import type { TimeSpent } from "../errors/index.js";
 import type { SlotRequest, WaitEstimate } from "../limiter/rate-limiter.js";
-import type { Lifetime } from "../time/lifetime.js";
+import type { Cancellation } from "../time/cancellation.js";
 import { now } from "../time/timer.js";
 import type { CallIdentity } from "./events.js";
 import type { Payload } from "./payload.js";
 import type { Query } from "./query.js";
 import type { RequestOptions } from "./request-options.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
-import type { Trace, WireResponse } from "./transport.js";
+import type { AttemptTrace, WireResponse } from "./transport.js";
 
 /** A request as the resources describe it. */
 export interface CallRequest<T> {
@@ -18,24 +18,24 @@ export interface CallRequest<T> {
   /** Sent as JSON, or as a form where it is one. */
   body?: unknown;
   /** What an answer with a success status gives. */
-  answer: Answer<T>;
+  read: ResponseReader<T>;
   /** How urgent the call is, if not as usual: writes before reads. */
   priority?: SlotRequest["priority"] | undefined;
   /** A further page of an iteration. */
   bulk?: boolean | undefined;
   /** A success status alone tells that the write was applied, also when the connection breaks within the body. */
-  successByStatus?: boolean | undefined;
+  appliedByStatus?: boolean | undefined;
   /** What the caller can do to learn whether a write of unknown outcome was applied: a sentence for its error. */
-  afterwards?: string | undefined;
+  recoveryHint?: string | undefined;
   /** The request for a token: needs none itself. */
   isTokenRequest?: boolean | undefined;
 }
 
 /** Reads the answer to a call. */
-export type Answer<T> = (response: WireResponse, call: Call, check: ResponseCheck) => T | Promise<T>;
+export type ResponseReader<T> = (response: WireResponse, call: Call, check: ValidationMode) => T | Promise<T>;
 
 /** How strictly answers are checked, and who hears of it. */
-export interface ResponseCheck {
+export interface ValidationMode {
   mode: "error" | "warn" | "off";
   warn(message: string): void;
 }
@@ -49,7 +49,7 @@ export interface CallSettings {
   onResponse?: RequestOptions["onResponse"];
 }
 
-const REPEATABLE = new Set(["PUT", "DELETE"]);
+const IDEMPOTENT_METHODS = new Set(["PUT", "DELETE"]);
 
 /** The ES module and the CommonJS copy of the package share the channels of a process, so each counts from elsewhere. */
 let calls = Math.floor(Math.random() * 1e6) * 1e9;
@@ -59,27 +59,27 @@ export class Call implements RetryState {
   readonly id: number;
   readonly startedAt = now();
   /** The same in ms since the epoch. */
-  readonly begunAt = Date.now();
+  readonly startedAtEpoch = Date.now();
   readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
   /** How often the request was sent. */
   attempts = 0;
   retries = 0;
   rateLimitRetries = 0;
-  replays: number;
+  authRetries: number;
   /** When the request was last sent, in ms since the epoch. */
   sentAt = 0;
   /** An attempt was sent whose effect is not known. */
-  outcomeOpen = false;
+  mayHaveBeenApplied = false;
   /** The request is on its way, or its response is being read: closing the client lets it end. */
   inFlight = false;
   /** The caller's code that checks the response. */
   validation: Promise<unknown> | undefined;
   /** The exchange that was begun last. */
-  trace: Trace | undefined;
+  trace: AttemptTrace | undefined;
   /** The failure of the attempt before, as an error for the caller. */
   failure: unknown;
   /** The place in the queue that the call had first. */
-  order: number | undefined;
+  arrival: number | undefined;
   /** What the call waits for, or waited for last, before it is sent. */
   awaited: "token" | "slot" = "slot";
   /** Since when it waits for that, by the clock of the long waits. */
@@ -90,15 +90,15 @@ export class Call implements RetryState {
   missed: WaitEstimate | undefined;
 
   constructor(
-    readonly request: Omit<CallRequest<unknown>, "answer">,
+    readonly request: Omit<CallRequest<unknown>, "read">,
     readonly payload: Payload,
     readonly settings: CallSettings,
-    readonly lifetime: Lifetime,
+    readonly cancellation: Cancellation,
   ) {
     calls += 1;
     this.id = calls;
     // A fresh token cannot help where one is asked for.
-    this.replays = request.isTokenRequest ? 1 : 0;
+    this.authRetries = request.isTokenRequest ? 1 : 0;
   }
 
   /** What all its events tell. */
@@ -107,8 +107,8 @@ export class Call implements RetryState {
   }
 
   /** Whether the service ends in the same state when it gets the request twice, by the semantics of HTTP. */
-  get repeatable(): boolean {
-    return !this.isWrite || REPEATABLE.has(this.request.method);
+  get isIdempotent(): boolean {
+    return !this.isWrite || IDEMPOTENT_METHODS.has(this.request.method);
   }
 
   get priority(): SlotRequest["priority"] {
@@ -126,7 +126,7 @@ export class Call implements RetryState {
   }
 
   /** A request is sent now. */
-  beginExchange(): Trace {
+  beginExchange(): AttemptTrace {
     this.attempts += 1;
     this.sentAt = Date.now();
     this.trace = { startedAt: now(), sent: false, headAt: undefined, head: undefined };
@@ -137,13 +137,13 @@ export class Call implements RetryState {
   async validated<T>(validation: Promise<T>): Promise<T> {
     this.validation = validation;
     try {
-      return await this.lifetime.until(validation);
+      return await this.cancellation.race(validation);
     } finally {
       this.validation = undefined;
     }
   }
 
-  endExchange({ startedAt, headAt = now() }: Trace): void {
+  endExchange({ startedAt, headAt = now() }: AttemptTrace): void {
     this.spent.sendingMs += headAt - startedAt;
     this.spent.readingMs += now() - headAt;
   }

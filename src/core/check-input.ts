@@ -92,7 +92,7 @@ const NOUNS: Record<string, string> = {
 };
 
 /** What is wrong with an option, in the words that the rest of the package uses; zod's own for the rare rest. */
-export const plainWords = messagesWith({ noun: "option" });
+export const inputErrorMessages = messagesWith({ noun: "option" });
 
 function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => string | undefined {
   return (issue) => {

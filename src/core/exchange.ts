@@ -25,7 +25,7 @@ export interface Exchange {
  * trace of the exchange, and settles it once. What `send` rejects with ends it.
  */
 export function exchange(
-  { timeoutMs, maxResponseBytes, lifetime, trace }: WireRequest,
+  { timeoutMs, maxResponseBytes, cancellation, trace }: WireRequest,
   send: (exchange: Exchange) => Promise<void>,
 ): Promise<WireResponse> {
   const chunks: Uint8Array[] = [];
@@ -68,8 +68,8 @@ export function exchange(
     fail,
     failWith: (cause) => fail(networkFailure(cause) ? "connection" : "exception", cause),
   };
-  const stops = [startTimer(timeoutMs, () => fail("timeout")), lifetime.onEnd(() => fail("ended"))];
-  if (lifetime.ending) fail("ended");
+  const stops = [startTimer(timeoutMs, () => fail("timeout")), cancellation.onCancel(() => fail("ended"))];
+  if (cancellation.reason) fail("ended");
   else send(exchange).catch(exchange.failWith);
   return answer;
 

@@ -2,11 +2,11 @@ import { messageOf } from "../errors/message-of.js";
 import type { Call } from "./call.js";
 import { oneLine } from "./network-failure.js";
 import { retryAfterMs } from "./retry-after.js";
-import type { Outcome } from "./retry-policy.js";
+import type { AttemptOutcome } from "./retry-policy.js";
 import { TransportFailure, type WireResponse } from "./transport.js";
 
 /** Thrown where the service answered with a status that is no success. */
-export class Refusal extends Error {
+export class ErrorResponse extends Error {
   constructor(
     readonly response: WireResponse,
     /** For a 429: the wait that the service asked for, or the pause that was begun. */
@@ -31,8 +31,8 @@ export class FailedCall extends Error {
 }
 
 /** The failure of a call's last attempt as the retry policy sees it; `undefined` for one that no retry can mend. */
-export function outcomeOf(call: Call, failure: unknown): Outcome | undefined {
-  if (failure instanceof Refusal) {
+export function attemptOutcome(call: Call, failure: unknown): AttemptOutcome | undefined {
+  if (failure instanceof ErrorResponse) {
     const { status, headers } = failure.response;
     return { sent: true, status, retryAfterMs: retryAfterMs(headers, Date.now()) };
   }

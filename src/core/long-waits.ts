@@ -1,4 +1,4 @@
-import { Clock } from "../limiter/clock.js";
+import { MonotonicClock } from "../limiter/monotonic-clock.js";
 import type { Call } from "./call.js";
 
 /** A shorter wait is not reported. */
@@ -9,7 +9,7 @@ type Report = (call: Call, waitedMs: number, expectedMs: number) => void;
 /** Reports each wait that lasts, once. One timer serves all of them: it is set for the wait that began first. */
 export class LongWaits {
   readonly #report: Report;
-  readonly #clock = new Clock();
+  readonly #clock = new MonotonicClock();
   /** Calls whose wait is not reported yet, in the order in which they began to wait. */
   readonly #calls = new Set<Call>();
   #stopTimer: (() => void) | undefined;

@@ -2,32 +2,32 @@ import type { TokenManager } from "../auth/token-manager.js";
 import { fieldOf } from "../errors/field-of.js";
 import { redactData } from "../errors/redact.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
-import { Lifetime } from "../time/lifetime.js";
+import { Cancellation } from "../time/cancellation.js";
 import { now, startTimer } from "../time/timer.js";
-import { admit } from "./admit.js";
-import { type AttemptTools, attempt } from "./attempt.js";
-import { Call, type CallRequest, type CallSettings, type ResponseCheck } from "./call.js";
+import { acquireSlot } from "./acquire-slot.js";
+import { type AttemptDeps, attempt } from "./attempt.js";
+import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import { FailedCall } from "./failure.js";
 import { LongWaits } from "./long-waits.js";
 import { encodePayload } from "./payload.js";
-import { publicError } from "./public-error.js";
-import type { Reporter } from "./reporter.js";
+import { callerError } from "./public-error.js";
+import type { Telemetry } from "./reporter.js";
 import { checkRequestOptions, type RequestOptions } from "./request-options.js";
 import { retry } from "./retry.js";
 import { mergeRetry } from "./retry-policy.js";
 import type { Transport, WireResponse } from "./transport.js";
 
-export interface PipelineOptions extends CallSettings {
+export interface PipelineConfig extends CallSettings {
   /** Without a slash at its end. */
   baseUrl: string;
   transport: Transport;
   limiter: RateLimiter;
-  reporter: Reporter;
-  check: ResponseCheck;
+  telemetry: Telemetry;
+  check: ValidationMode;
   maxResponseBytes: number;
   totalTimeoutMs: number;
   /** Makes the token manager, which sends its own requests through this pipeline. */
-  tokens(sendOwn: <T>(request: CallRequest<T>, lifetime: Lifetime) => Promise<T>): TokenManager;
+  tokens(sendOwn: <T>(request: CallRequest<T>, cancellation: Cancellation) => Promise<T>): TokenManager;
 }
 
 /** Sends a request and gives what its answer holds; rejects also with what describing it throws. All that resources and paging know of the core. */
@@ -62,16 +62,16 @@ const NO_OPTIONS: RequestOptions = {};
  * The way of every request: a lifetime, attempts until the retry policy is content (each one: token, slot, transport),
  * then the answer is read, or the failure becomes an error for the caller.
  */
-export function createPipeline(own: PipelineOptions): Pipeline {
+export function createPipeline(config: PipelineConfig): Pipeline {
   const calls = new Set<Call>();
   let whenIdle: (() => void) | undefined;
   let closing: Promise<void> | undefined;
   const closed = new AbortController();
-  const tools: AttemptTools = {
-    ...own,
+  const deps: AttemptDeps = {
+    ...config,
     waits: new LongWaits(reportWait),
-    tokens: own.tokens((request, lifetime) =>
-      run(request, new Call(request, encodePayload(request), own, lifetime), true),
+    tokens: config.tokens((request, cancellation) =>
+      run(request, new Call(request, encodePayload(request), config, cancellation), true),
     ),
     get closed() {
       return closing !== undefined;
@@ -92,8 +92,8 @@ export function createPipeline(own: PipelineOptions): Pipeline {
       {
         page: <T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal) =>
           run(request, callOf(request, options, signal), true),
-        guard: (what: string, callback: () => unknown) => own.reporter.guard(what, callback),
-        limiter: () => own.limiter,
+        guard: (what: string, callback: () => unknown) => config.telemetry.guard(what, callback),
+        limiter: () => config.limiter,
         closed: closed.signal,
       },
     ),
@@ -106,51 +106,51 @@ export function createPipeline(own: PipelineOptions): Pipeline {
 
   function callOf(request: CallRequest<unknown>, options = NO_OPTIONS, leave?: AbortSignal): Call {
     const payload = encodePayload(request);
-    const { signal, totalTimeoutMs = own.totalTimeoutMs, priority } = options;
-    const lifetime = new Lifetime([signal, leave], totalTimeoutMs);
+    const { signal, totalTimeoutMs = config.totalTimeoutMs, priority } = options;
+    const cancellation = new Cancellation([signal, leave], totalTimeoutMs);
     const wanted = priority === undefined ? request : { ...request, priority };
-    return new Call(wanted, payload, options === NO_OPTIONS ? own : settingsOf(options), lifetime);
+    return new Call(wanted, payload, options === NO_OPTIONS ? config : settingsOf(options), cancellation);
   }
 
-  function settingsOf({ timeoutMs = own.timeoutMs, retry, headers, onResponse }: RequestOptions): CallSettings {
+  function settingsOf({ timeoutMs = config.timeoutMs, retry, headers, onResponse }: RequestOptions): CallSettings {
     return {
       timeoutMs,
-      retry: mergeRetry(own.retry, retry),
-      headers: headers ? { ...own.headers, ...lowerCase(headers) } : own.headers,
+      retry: mergeRetry(config.retry, retry),
+      headers: headers ? { ...config.headers, ...lowerCase(headers) } : config.headers,
       onResponse,
     };
   }
 
   /** A call that others wait for rejects with a `FailedCall`, its own caller's with the error for that caller. */
-  async function run<T>({ answer }: CallRequest<T>, call: Call, isShared = false): Promise<T> {
+  async function run<T>({ read: answer }: CallRequest<T>, call: Call, isShared = false): Promise<T> {
     calls.add(call);
-    own.reporter.emit("start", () => ({ ...call.identity, url: own.baseUrl + call.request.path }));
+    config.telemetry.emit("start", () => ({ ...call.identity, url: config.baseUrl + call.request.path }));
     let failed: string | undefined;
     try {
-      const admission = await admit(tools, call);
+      const admission = await acquireSlot(deps, call);
       // A frame each would take memory in every call that waits, and time in all.
       let response: WireResponse;
       try {
-        response = await attempt(tools, call, admission);
+        response = await attempt(deps, call, admission);
       } catch (failure) {
-        response = await retry(tools, call, failure);
+        response = await retry(deps, call, failure);
       }
-      return await answer(response, call, own.check);
+      return await answer(response, call, config.check);
     } catch (failure) {
-      const error = publicError(call, failure);
+      const error = callerError(call, failure);
       failed = String(fieldOf(error, "name") || typeof error);
       throw isShared ? new FailedCall(call, failure, error) : error;
     } finally {
-      call.lifetime.dispose();
+      call.cancellation.dispose();
       calls.delete(call);
       if (calls.size === 0) whenIdle?.();
-      tellEnd(call, failed);
+      reportEnd(call, failed);
     }
   }
 
   function reportWait(call: Call, waitedMs: number, expectedMs: number): void {
-    own.reporter.emit("waiting", () => {
-      const { pausedUntil } = own.limiter.snapshot();
+    config.telemetry.emit("waiting", () => {
+      const { pausedUntil } = config.limiter.snapshot();
       const restMs = Math.max(expectedMs, pausedUntil === null ? 0 : pausedUntil - Date.now());
       const isExpected = call.awaited === "slot" && restMs > 0 && restMs < Infinity;
       const reason = call.awaited === "token" ? "token" : pausedUntil === null ? "limit" : "pause";
@@ -158,22 +158,25 @@ export function createPipeline(own: PipelineOptions): Pipeline {
     });
   }
 
-  function tellEnd({ identity, trace, attempts, settings, startedAt, begunAt }: Call, error: string | undefined): void {
+  function reportEnd(
+    { identity, trace, attempts, settings, startedAt, startedAtEpoch: begunAt }: Call,
+    error: string | undefined,
+  ): void {
     const { onResponse } = settings;
     const head = trace?.head;
     const durationMs = now() - startedAt;
     const { call, method, path } = identity;
-    own.reporter.end({ call, method, path, startedAt: begunAt, durationMs, attempts, status: head?.status, error });
+    config.telemetry.end({ call, method, path, startedAt: begunAt, durationMs, attempts, status: head?.status, error });
     if (!onResponse || !head) return;
-    own.reporter.guard("onResponse", () => onResponse(redactData({ ...head, method, path, attempts, durationMs })));
+    config.telemetry.guard("onResponse", () => onResponse(redactData({ ...head, method, path, attempts, durationMs })));
   }
 
   async function close(): Promise<void> {
-    for (const call of calls) if (!call.inFlight) call.lifetime.end({ kind: "closed" });
+    for (const call of calls) if (!call.inFlight) call.cancellation.cancel({ kind: "closed" });
     const stop = endEndlessValidations();
     if (calls.size > 0) await new Promise<void>((resolve) => (whenIdle = resolve));
     stop();
-    await own.transport.close();
+    await config.transport.close();
   }
 
   /** A schema of the caller's may never settle: the client does not wait for one that takes a whole interval. */
@@ -181,7 +184,8 @@ export function createPipeline(own: PipelineOptions): Pipeline {
     let before = new Set<unknown>();
     let stop = () => {};
     const check = () => {
-      for (const { validation, lifetime } of calls) if (before.has(validation)) lifetime.end({ kind: "closed" });
+      for (const { validation, cancellation } of calls)
+        if (before.has(validation)) cancellation.cancel({ kind: "closed" });
       before = new Set([...calls].flatMap(({ validation }) => validation ?? []));
       stop = startTimer(VALIDATION_INTERVAL_MS, check);
     };

@@ -12,37 +12,37 @@ import { describeIssue } from "../errors/input-validation-error.js";
 import { messageOf } from "../errors/message-of.js";
 import { redactCause } from "../errors/redact-cause.js";
 import type { WaitEstimate } from "../limiter/rate-limiter.js";
-import { Ended, type Ending } from "../time/lifetime.js";
+import { Cancelled, type CancelReason } from "../time/cancellation.js";
 import { apiError } from "./api-errors.js";
 import type { Call } from "./call.js";
-import { FailedCall, isSuccess, Refusal } from "./failure.js";
+import { ErrorResponse, FailedCall, isSuccess } from "./failure.js";
 import { oneLine } from "./network-failure.js";
 import { JSON_TYPE } from "./payload.js";
-import { isOutcomeOpen } from "./retry-policy.js";
+import { mayHaveBeenApplied } from "./retry-policy.js";
 import { MAX_ISSUES } from "./to-issues.js";
 import { TransportFailure } from "./transport.js";
 
 /** What the caller gets for a call that failed: the error itself, or that its outcome is unknown because of it. */
-export function publicError(call: Call, failure: unknown): unknown {
+export function callerError(call: Call, failure: unknown): unknown {
   // A loop, since each frame pushes the caller's own out of the stack trace.
   while (failure instanceof FailedCall) ({ call, failure } = failure);
-  const cause = errorFor(call, failure);
+  const cause = failureError(call, failure);
   const error = leavesOutcomeUnknown(call, failure) ? outcomeUnknown(call, cause) : cause;
   // V8 keeps ten frames: without those of this package's own functions, the caller's line is among them.
-  if (error instanceof StocklotError) Error.captureStackTrace?.(error, publicError);
+  if (error instanceof StocklotError) Error.captureStackTrace?.(error, callerError);
   return error;
 }
 
 /** The error for a caller who waits for a call that is not the caller's own; a new one each time. */
-export function callerError(failure: unknown): unknown {
-  return failure instanceof FailedCall ? publicError(failure.call, failure.failure) : failure;
+export function errorForWaiter(failure: unknown): unknown {
+  return failure instanceof FailedCall ? callerError(failure.call, failure.failure) : failure;
 }
 
 /** The failure of an attempt as the error that tells of it. */
-export function errorFor(call: Call, failure: unknown): unknown {
+export function failureError(call: Call, failure: unknown): unknown {
   if (failure instanceof ResponseValidationError) return new ResponseValidationError(failure.message, failure);
-  if (failure instanceof Refusal) return apiError(call, failure);
-  if (failure instanceof Ended) return endingError(call, failure.ending);
+  if (failure instanceof ErrorResponse) return apiError(call, failure);
+  if (failure instanceof Cancelled) return cancelledError(call, failure.reason);
   return failure instanceof TransportFailure ? transportError(call, failure) : failure;
 }
 
@@ -50,19 +50,21 @@ function transportError(call: Call, failure: TransportFailure): unknown {
   const { kind, cause } = failure;
   switch (kind) {
     case "ended":
-      return endingError(call, call.lifetime.ending);
+      return cancelledError(call, call.cancellation.reason);
     case "timeout":
       return timeoutError(call, "timeoutMs", `no complete answer within timeoutMs (${call.settings.timeoutMs} ms)`);
     case "too large":
-      return unreadable(call, "the response is larger than maxResponseBytes");
+      return unreadableResponse(call, "the response is larger than maxResponseBytes");
     case "undecodable":
-      return unreadable(call, "the response cannot be decompressed", cause);
+      return unreadableResponse(call, "the response cannot be decompressed", cause);
     case "exception":
       // As it is, unless it shows a secret: a fetch function may put the request into its errors.
-      return isAppliedByStatus(call) ? unreadable(call, "the response could not be read", cause) : redactCause(cause);
+      return isAppliedByStatus(call)
+        ? unreadableResponse(call, "the response could not be read", cause)
+        : redactCause(cause);
     case "connection":
       return isAppliedByStatus(call)
-        ? unreadable(call, "the connection broke within the response", cause)
+        ? unreadableResponse(call, "the connection broke within the response", cause)
         : new ConnectionError(connectionMessage(call, failure), { cause });
   }
 }
@@ -73,13 +75,13 @@ function connectionMessage(call: Call, { cause, network }: TransportFailure): st
   return `${call.title}: ${problem}${sent}${attemptsText(call)} (${detail}). ${advice}`.trim();
 }
 
-function endingError(call: Call, ending: Ending = { kind: "closed" }): unknown {
+function cancelledError(call: Call, ending: CancelReason = { kind: "closed" }): unknown {
   if (ending.kind === "aborted") return ending.reason;
   if (ending.kind === "closed") return new ClientClosedError(`${call.title}: the client is closed`);
-  const { awaited, missed, lifetime } = call;
-  const limit = `totalTimeoutMs (${lifetime.totalTimeoutMs} ms)`;
+  const { awaited, missed, cancellation } = call;
+  const limit = `totalTimeoutMs (${cancellation.totalTimeoutMs} ms)`;
   if (missed) return timeoutError(call, "totalTimeoutMs", `no ${awaited} within ${limit}`, whenToRetry(missed));
-  const isEarly = call.attempts > 0 && lifetime.remainingMs > 0;
+  const isEarly = call.attempts > 0 && cancellation.remainingMs > 0;
   const problem = isEarly ? `the next attempt would come later than ${limit}` : `not finished within ${limit}`;
   return timeoutError(call, "totalTimeoutMs", problem);
 }
@@ -110,16 +112,18 @@ function timeoutError(call: Call, clock: TimeoutError["clock"], problem: string,
 function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (!call.isWrite) return false;
   const isOpen = attemptIsOpen(call, failure);
-  const isEnd = failure instanceof Ended || (failure instanceof TransportFailure && failure.kind === "ended");
+  const isEnd = failure instanceof Cancelled || (failure instanceof TransportFailure && failure.kind === "ended");
   // Writes that may be repeated fail as reads do, unless the caller has called one off.
-  return isEnd && call.lifetime.ending?.kind === "aborted" ? isOpen || call.outcomeOpen : isOpen && !call.repeatable;
+  return isEnd && call.cancellation.reason?.kind === "aborted"
+    ? isOpen || call.mayHaveBeenApplied
+    : isOpen && !call.isIdempotent;
 }
 
 /** Whether the attempt that failed so leaves open what the service did. */
 function attemptIsOpen(call: Call, failure: unknown): boolean {
-  if (failure instanceof Refusal) return isOutcomeOpen({ sent: true, status: failure.response.status });
+  if (failure instanceof ErrorResponse) return mayHaveBeenApplied({ sent: true, status: failure.response.status });
   // The caller's schema was not done with the response to a write that was applied.
-  if (failure instanceof Ended) return isSuccess(statusOf(call));
+  if (failure instanceof Cancelled) return isSuccess(statusOf(call));
   if (!(failure instanceof TransportFailure) || !call.trace?.sent) return false;
   if (failure.kind === "connection" || failure.kind === "exception") return !isAppliedByStatus(call);
   return failure.kind === "ended" || failure.kind === "timeout";
@@ -127,14 +131,14 @@ function attemptIsOpen(call: Call, failure: unknown): boolean {
 
 /** The head of the answer has told that the write was applied. */
 function isAppliedByStatus(call: Call): boolean {
-  return call.request.successByStatus === true && isSuccess(statusOf(call));
+  return call.request.appliedByStatus === true && isSuccess(statusOf(call));
 }
 
 const LOOK_FIRST = "Look before you send it again.";
 
 function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
   const { title, sentAt } = call;
-  const { method, path, afterwards = LOOK_FIRST } = call.request;
+  const { method, path, recoveryHint: afterwards = LOOK_FIRST } = call.request;
   const { query, contentType, body } = call.payload;
   // An ApiError begins with method and path too.
   const reason = withReason(cause).replace(`${title}: `, "").replace(/\.$/, "");
@@ -152,7 +156,7 @@ function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
 }
 
 /** The error for a success whose body cannot be used. */
-export function unreadable(call: Call, problem: string, cause?: unknown): ResponseValidationError {
+export function unreadableResponse(call: Call, problem: string, cause?: unknown): ResponseValidationError {
   return new ResponseValidationError(`${call.title}: ${problem}${applied(call)}`, {
     status: statusOf(call),
     issues: [{ path: [], message: problem }],
@@ -163,7 +167,7 @@ export function unreadable(call: Call, problem: string, cause?: unknown): Respon
 const ISSUES_SHOWN = 3;
 
 /** The error for a success whose body is not what the service documents. */
-export function answerIssues(call: Call, status: number, issues: Issue[], advice = ""): ResponseValidationError {
+export function invalidResponse(call: Call, status: number, issues: Issue[], advice = ""): ResponseValidationError {
   const shown = issues.slice(0, ISSUES_SHOWN).map(describeIssue).join("; ");
   const unseen = issues.length < MAX_ISSUES ? issues.length - ISSUES_SHOWN : "many";
   const more = issues.length > ISSUES_SHOWN ? ` and ${unseen} more` : "";

@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import { redact } from "../errors/redact.js";
-import type { Call, ResponseCheck } from "./call.js";
+import type { Call, ValidationMode } from "./call.js";
 import { inexactNumbers } from "./inexact-numbers.js";
 import { isTextTooDeep, MAX_NESTING, parseJson } from "./parse-json.js";
-import { unreadable } from "./public-error.js";
+import { unreadableResponse } from "./public-error.js";
 import { reportIssues } from "./report-issues.js";
 import type { WireResponse } from "./transport.js";
 
@@ -17,13 +17,13 @@ export const readText = ({ body }: WireResponse) => body.toString("utf8").replac
  * The body as JSON; a `ResponseValidationError` if it is something else, is not UTF-8, or is nested too deeply. A number
  * that a double cannot hold is an issue like any other.
  */
-export function readJson(response: WireResponse, call: Call, check: ResponseCheck): unknown {
+export function readJson(response: WireResponse, call: Call, check: ValidationMode): unknown {
   // A replacement character in a SKU would pass all checks.
-  if (!isUtf8(response.body)) throw unreadable(call, "the response is not valid UTF-8");
+  if (!isUtf8(response.body)) throw unreadableResponse(call, "the response is not valid UTF-8");
   const text = readText(response);
   const data = parseJson(text);
   // The parser's error quotes the text, and may cut a secret in two so that it cannot be recognised any more: not shown.
-  if (data === undefined) throw unreadable(call, `the response is ${describe(text, call)}`);
+  if (data === undefined) throw unreadableResponse(call, `the response is ${describe(text, call)}`);
   const inexact = check.mode === "off" ? [] : inexactNumbers(text);
   if (inexact.length > 0) reportIssues(inexact, response, call, check);
   return data;

@@ -52,9 +52,9 @@ const CHANNELS: { [Name in keyof Events]: ReturnType<typeof channel> } = {
 const CALLS_REMEMBERED = 50;
 
 /** Tells the caller's logger and hooks, and the channels of the process, what happens. Whatever they do, calls go on. */
-export class Reporter {
+export class Telemetry {
   /** The calls that ended last, the oldest first. */
-  readonly ended: EndEvent[] = [];
+  readonly recentCalls: EndEvent[] = [];
   readonly #logger: Logger | undefined;
   readonly #hooks: { [Name in keyof Events]?: ((event: Events[Name]) => void) | undefined };
 
@@ -86,8 +86,8 @@ export class Reporter {
 
   /** The same for the end of a call, which is remembered. */
   end(event: EndEvent): void {
-    this.ended.push(event);
-    if (this.ended.length > CALLS_REMEMBERED) this.ended.shift();
+    this.recentCalls.push(event);
+    if (this.recentCalls.length > CALLS_REMEMBERED) this.recentCalls.shift();
     this.emit("end", () => event);
   }
 

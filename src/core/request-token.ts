@@ -1,8 +1,8 @@
-import { tokenLifeMs } from "../auth/token-life.js";
+import { tokenLifetimeMs } from "../auth/token-lifetime.js";
 import type { StoredToken } from "../auth/token-store.js";
 import type { Secrets } from "../errors/secrets.js";
 import { tokenSchema } from "../schemas/token.js";
-import { conforms } from "./answers.js";
+import { assertSchema } from "./answers.js";
 import type { Call, CallRequest } from "./call.js";
 import { readJson } from "./read-json.js";
 
@@ -23,13 +23,13 @@ export function tokenRequest({ clientId, clientSecret }: Credentials, secrets: S
     }),
     priority: "token",
     isTokenRequest: true,
-    answer: (response, call: Call, { warn }) => {
+    read: (response, call: Call, { warn }) => {
       const data = readJson(response, call, { mode: "off", warn });
       // Without a token nothing works, so this answer is checked whatever the client's setting is.
-      conforms(tokenSchema, data, response, call, { mode: "error", warn });
+      assertSchema(tokenSchema, data, response, call, { mode: "error", warn });
       secrets.addToken(data.access_token);
       // Counted from the sending: the service may have counted from any moment after it.
-      return { accessToken: data.access_token, expiresAt: call.sentAt + tokenLifeMs(data.expires_in) };
+      return { accessToken: data.access_token, expiresAt: call.sentAt + tokenLifetimeMs(data.expires_in) };
     },
   };
 }

@@ -50,7 +50,7 @@ export function mergeRetry(settings: RetrySettings, given: RetryOptions | false 
 }
 
 /** What a failed attempt came to, as far as repeating it goes. */
-export interface Outcome {
+export interface AttemptOutcome {
   /** Whether the request may have left. */
   sent: boolean;
   /** The status of the answer, if there was one. */
@@ -62,44 +62,44 @@ export interface Outcome {
 /** What has happened to the call before. */
 export interface RetryState {
   /** Whether the service may get the request twice. */
-  repeatable: boolean;
+  isIdempotent: boolean;
   retries: number;
   rateLimitRetries: number;
   /** 1 when the one replay after a 401 has been made, or a fresh token cannot help. */
-  replays: number;
+  authRetries: number;
 }
 
-export interface Decision {
+export interface RetryDecision {
   delayMs: number;
   /** What the retry counts as. */
-  counts: "retries" | "rateLimitRetries" | "replays";
+  budget: "retries" | "rateLimitRetries" | "authRetries";
 }
 
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /** Whether an attempt that came to this leaves open what the service did. */
-export function isOutcomeOpen({ sent, status }: Outcome): boolean {
+export function mayHaveBeenApplied({ sent, status }: AttemptOutcome): boolean {
   return status === undefined ? sent : status === 408 || (status >= 500 && status !== 501);
 }
 
 /** Whether to repeat a call, and after how long; `undefined` for not at all. */
-export function decide(
-  outcome: Outcome,
+export function decideRetry(
+  outcome: AttemptOutcome,
   state: RetryState,
   settings: RetrySettings,
   random = Math.random(),
-): Decision | undefined {
+): RetryDecision | undefined {
   const { sent, status, retryAfterMs } = outcome;
   // After a 429 the limiter does the waiting, for all calls together.
   if (status === 429) return within(settings.maxRateLimitRetries, "rateLimitRetries", 0);
-  if (status === 401) return within(1, "replays", 0);
-  if (sent && !(state.repeatable && isOutcomeOpen(outcome))) return undefined;
+  if (status === 401) return within(1, "authRetries", 0);
+  if (sent && !(state.isIdempotent && mayHaveBeenApplied(outcome))) return undefined;
   const bound = Math.min(settings.maxDelayMs, settings.minDelayMs * 2 ** state.retries);
   const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS);
   return within(settings.maxRetries, "retries", backOffMs);
 
-  function within(most: number, counts: Decision["counts"], delayMs: number): Decision | undefined {
-    return state[counts] < most ? { delayMs, counts } : undefined;
+  function within(most: number, counts: RetryDecision["budget"], delayMs: number): RetryDecision | undefined {
+    return state[counts] < most ? { delayMs, budget: counts } : undefined;
   }
 }
 

@@ -1,21 +1,21 @@
-import type { Lifetime } from "../time/lifetime.js";
+import type { Cancellation } from "../time/cancellation.js";
 import { type NetworkFailure, networkFailure } from "./network-failure.js";
 
 /** Status and headers of an answer. */
-export interface Head {
+export interface ResponseHead {
   status: number;
   /** Names in lower case. */
   headers: Record<string, string>;
 }
 
 /** What is known of an exchange with the service; filled in as it goes. Times are on the clock of `performance.now()`. */
-export interface Trace {
+export interface AttemptTrace {
   readonly startedAt: number;
   /** Whether any of the request may have left. */
   sent: boolean;
   /** When the head of the answer came. */
   headAt: number | undefined;
-  head: Head | undefined;
+  head: ResponseHead | undefined;
 }
 
 /** A request, ready to be sent. */
@@ -28,12 +28,12 @@ export interface WireRequest {
   /** One attempt, from sending to the last byte of the body. */
   timeoutMs: number;
   maxResponseBytes: number;
-  lifetime: Lifetime;
-  trace: Trace;
+  cancellation: Cancellation;
+  trace: AttemptTrace;
 }
 
 /** An answer, read to its end. */
-export interface WireResponse extends Head {
+export interface WireResponse extends ResponseHead {
   /** The body, decompressed. */
   body: Buffer;
 }

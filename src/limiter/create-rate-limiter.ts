@@ -1,5 +1,5 @@
-import { Clock } from "./clock.js";
 import { localSlots } from "./local-slots.js";
+import { MonotonicClock } from "./monotonic-clock.js";
 import { queueingLimiter } from "./queueing-limiter.js";
 import { NO_LIMIT, type RateLimitOptions, type RateLimitSettings, rateLimitSettings } from "./rate-limit-options.js";
 import type { RateLimiter } from "./rate-limiter.js";
@@ -14,11 +14,11 @@ export function createRateLimiter(options: RateLimitOptions = {}): RateLimiter {
 }
 
 /** Lets everything through, but for the pause after a 429. */
-export function createPauseOnly(): RateLimiter {
+export function createUnlimited(): RateLimiter {
   return localLimiter(NO_LIMIT);
 }
 
 function localLimiter(settings: RateLimitSettings): RateLimiter {
-  const clock = new Clock();
+  const clock = new MonotonicClock();
   return queueingLimiter(settings, clock, (listener) => localSlots(settings, clock, listener));
 }

@@ -1,27 +1,27 @@
-import type { Clock } from "./clock.js";
-import { guardMs } from "./guard.js";
+import { safetyMarginMs } from "./guard.js";
+import type { MonotonicClock } from "./monotonic-clock.js";
 import { createQuota } from "./quota.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
-import type { Crowd, SlotListener, SlotSource } from "./slot-source.js";
+import type { QueueCounts, SlotListener, SlotSource } from "./slot-source.js";
 
 /** The slots of one process that has the whole limit for itself. */
 export function localSlots(
   { requests, reserved, intervalMs }: RateLimitSettings,
-  clock: Clock,
+  clock: MonotonicClock,
   listener: SlotListener,
 ): SlotSource {
   const all = createQuota(requests);
   const pages = createQuota(requests - reserved);
   let alarm: { time: number; stop: () => void } | undefined;
 
-  const settle = () => {
+  const reclaim = () => {
     const now = clock.now();
-    all.settle(now);
-    pages.settle(now);
+    all.reclaim(now);
+    pages.reclaim(now);
     return now;
   };
 
-  const nextChance = (waiting: Crowd) => {
+  const nextGrantTime = (waiting: QueueCounts) => {
     if (waiting.all === 0) return undefined;
     if (all.free === 0) return all.nextReturn;
     // Slots that came back while somebody read the state, and nobody was let through.
@@ -30,39 +30,39 @@ export function localSlots(
 
   return {
     get available() {
-      settle();
+      reclaim();
       return all.free;
     },
     take(bulk) {
-      settle();
+      reclaim();
       const quotas = bulk ? [all, pages] : [all];
       if (quotas.some(({ free }) => free === 0)) return undefined;
       for (const quota of quotas) quota.take();
       return {
         release() {
-          const time = clock.now() + intervalMs + guardMs(intervalMs);
+          const time = clock.now() + intervalMs + safetyMarginMs(intervalMs);
           for (const quota of quotas) quota.returnAt(time);
         },
-        giveBack() {
-          for (const quota of quotas) quota.giveBack();
+        returnUnused() {
+          for (const quota of quotas) quota.returnUnused();
         },
       };
     },
-    earliest(bulk, ahead) {
-      const now = settle();
-      const anySlot = all.earliest(ahead.all, now, intervalMs);
-      return bulk ? Math.max(anySlot, pages.earliest(ahead.pages, now, intervalMs)) : anySlot;
+    earliestStart(bulk, ahead) {
+      const now = reclaim();
+      const anySlot = all.earliestStart(ahead.all, now, intervalMs);
+      return bulk ? Math.max(anySlot, pages.earliestStart(ahead.pages, now, intervalMs)) : anySlot;
     },
-    expect(waiting) {
-      const time = nextChance(waiting);
+    setDemand(waiting) {
+      const time = nextGrantTime(waiting);
       if (time === alarm?.time) return;
       alarm?.stop();
-      alarm = time === undefined ? undefined : { time, stop: clock.at(time, ring) };
+      alarm = time === undefined ? undefined : { time, stop: clock.at(time, wakeUp) };
     },
-    pauseBegan() {},
+    pauseStarted() {},
   };
 
-  function ring() {
+  function wakeUp() {
     alarm = undefined;
     listener.slotsChanged();
   }

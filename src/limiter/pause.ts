@@ -1,7 +1,7 @@
-import type { Clock } from "./clock.js";
+import type { MonotonicClock } from "./monotonic-clock.js";
 
 /** Ends the one request that goes first after a pause. One that was not sent at all has tried nothing. */
-export type Probe = (sent: boolean) => void;
+export type EndProbe = (sent: boolean) => void;
 
 /** The pause after a 429, and the probe after it: one request goes first, the rest follow when it has ended. */
 export interface Pause {
@@ -16,18 +16,18 @@ export interface Pause {
   /** Begins a pause, unless there is one: the first 429 decides. */
   begin(delayMs: number, error?: () => unknown): boolean;
   /** A request starts; the first after a pause is the probe. */
-  start(): Probe | undefined;
+  start(): EndProbe | undefined;
   /** Sees to it that the end of the pause is noticed, as long as somebody waits for it. */
-  watch(wanted: boolean): void;
+  setWatched(wanted: boolean): void;
 }
 
 /** `over` is called when a pause ends while it is watched. */
-export function createPause(clock: Clock, over: () => void): Pause {
+export function createPause(clock: MonotonicClock, over: () => void): Pause {
   let current:
     | { from: number; until: number; error: (() => unknown) | undefined; stop?: (() => void) | undefined }
     | undefined;
   let earlierMs = 0;
-  let probe: Probe | "due" | undefined;
+  let probe: EndProbe | "due" | undefined;
 
   /** The pause, if it is not over by now. */
   const underWay = () => {
@@ -69,7 +69,7 @@ export function createPause(clock: Clock, over: () => void): Pause {
       probe = end;
       return end;
     },
-    watch(wanted) {
+    setWatched(wanted) {
       if (!current) return;
       if (wanted) current.stop ??= clock.at(current.until, over);
       else {

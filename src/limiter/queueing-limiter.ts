@@ -1,11 +1,11 @@
-import type { Clock } from "./clock.js";
-import { Lanes } from "./lanes.js";
+import type { MonotonicClock } from "./monotonic-clock.js";
 import { createPause } from "./pause.js";
+import { PriorityQueue } from "./priority-queue.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
 import type { RateLimiter, Slot, SlotRequest } from "./rate-limiter.js";
 import type { SlotListener, SlotSource } from "./slot-source.js";
 
-interface Waiting {
+interface WaitingCall {
   readonly request: SlotRequest;
   readonly order: number;
   /** Leaves the queue, with a slot or with an error. */
@@ -15,34 +15,34 @@ interface Waiting {
 /** The queue, the pause and the bound on concurrency of a limiter, whoever keeps the slots. */
 export function queueingLimiter(
   { requests, intervalMs, reserved, maxConcurrent }: RateLimitSettings,
-  clock: Clock,
+  clock: MonotonicClock,
   sourceFor: (listener: SlotListener) => SlotSource,
 ): RateLimiter {
-  const lanes = new Lanes<Waiting>();
-  const pause = createPause(clock, serve);
+  const queue = new PriorityQueue<WaitingCall>();
+  const pause = createPause(clock, grantSlots);
   let arrivals = 0;
   let inFlight = 0;
   const source = sourceFor({
-    slotsChanged: serve,
-    slotsDelayed: callOffWhoeverIsTooLate,
-    pauseLearned(delayMs) {
-      if (pause.begin(delayMs)) callOffWhoeverIsTooLate(delayMs);
+    slotsChanged: grantSlots,
+    slotsDelayed: cancelPastDeadline,
+    pausedElsewhere(delayMs) {
+      if (pause.begin(delayMs)) cancelPastDeadline(delayMs);
     },
     slotRefused(bulk, error) {
-      let last: Waiting | undefined;
-      for (const waiting of lanes) if (waiting.request.bulk === bulk) last = waiting;
+      let last: WaitingCall | undefined;
+      for (const waiting of queue) if (waiting.request.bulk === bulk) last = waiting;
       last?.leave(undefined, error);
-      tellWhoWaits();
+      publishDemand();
     },
     slotsFailed(error) {
-      for (const waiting of lanes) waiting.leave(undefined, error);
-      tellWhoWaits();
+      for (const waiting of queue) waiting.leave(undefined, error);
+      publishDemand();
     },
   });
 
   const tryAcquire = (request: SlotRequest) => {
-    if (lanes.crowd.all > 0) return undefined;
-    const order = request.order ?? arrivals + 1;
+    if (queue.counts.all > 0) return undefined;
+    const order = request.arrival ?? arrivals + 1;
     const slot = take(request, order);
     if (slot) arrivals = Math.max(arrivals, order);
     return slot;
@@ -53,12 +53,12 @@ export function queueingLimiter(
     acquire(request) {
       // Not an async function: that would be one more promise for each call that waits.
       try {
-        request.lifetime.throwIfEnded();
+        request.cancellation.throwIfCancelled();
         const slot = tryAcquire(request);
         if (slot) return Promise.resolve(slot);
-        const order = request.order ?? ++arrivals;
-        request.lifetime.reserve(earliest(request) - clock.now());
-        return wait(request, order);
+        const order = request.arrival ?? ++arrivals;
+        request.cancellation.ensureTimeFor(earliest(request) - clock.now());
+        return enqueue(request, order);
       } catch (error) {
         return Promise.reject(error);
       }
@@ -72,8 +72,8 @@ export function queueingLimiter(
     },
     pause(delayMs, error) {
       if (!pause.begin(delayMs, error)) return;
-      source.pauseBegan(delayMs);
-      callOffWhoeverIsTooLate(delayMs);
+      source.pauseStarted(delayMs);
+      cancelPastDeadline(delayMs);
     },
     pausedMs: () => pause.totalMs,
     reserved,
@@ -82,37 +82,37 @@ export function queueingLimiter(
         limit: requests,
         intervalMs,
         available: pause.until === undefined ? source.available : 0,
-        queued: lanes.crowd.all,
+        queued: queue.counts.all,
         inFlight,
         pausedUntil: pausedUntil(),
       };
     },
   };
 
-  function wait(request: SlotRequest, order: number): Promise<Slot> {
+  function enqueue(request: SlotRequest, order: number): Promise<Slot> {
     return new Promise((resolve, reject) => {
-      const leave: Waiting["leave"] = (slot, error) => {
+      const leave: WaitingCall["leave"] = (slot, error) => {
         forget();
         takeOut();
         if (slot) resolve(slot);
         else reject(error);
       };
-      const takeOut = lanes.add({ request, order, leave }, request, order);
-      const forget = request.lifetime.onEnd(() => {
-        leave(undefined, request.lifetime.endedError());
-        tellWhoWaits();
+      const takeOut = queue.add({ request, order, leave }, request, order);
+      const forget = request.cancellation.onCancel(() => {
+        leave(undefined, request.cancellation.toError());
+        publishDemand();
       });
-      serve();
+      grantSlots();
     });
   }
 
   /** Lets pass whoever may, the most urgent first. */
-  function serve(): void {
-    for (const { request, order, leave } of lanes.fronts()) {
+  function grantSlots(): void {
+    for (const { request, order, leave } of queue.heads()) {
       const slot = take(request, order);
       if (slot) leave(slot);
     }
-    tellWhoWaits();
+    publishDemand();
   }
 
   function take({ bulk }: SlotRequest, order: number): Slot | undefined {
@@ -127,10 +127,10 @@ export function queueingLimiter(
       inFlight -= 1;
       endProbe?.(sent);
       if (sent) taken.release();
-      else taken.giveBack();
-      serve();
+      else taken.returnUnused();
+      grantSlots();
     };
-    return { order, release: () => end(true), giveBack: () => end(false) };
+    return { arrival: order, release: () => end(true), returnUnused: () => end(false) };
   }
 
   /** How many may start now if there are slots for them. */
@@ -146,20 +146,20 @@ export function queueingLimiter(
 
   /** No slot for this request can come before this time, as far as is known now. */
   function earliest(request: SlotRequest): number {
-    const slot = source.earliest(request.bulk, lanes.ahead(request));
+    const slot = source.earliestStart(request.bulk, queue.countsAhead(request));
     return Math.max(slot, pause.until ?? slot);
   }
 
-  function callOffWhoeverIsTooLate(delayMs: number): void {
-    for (const { request } of lanes) request.lifetime.endIfShorterThan(delayMs);
-    tellWhoWaits();
+  function cancelPastDeadline(delayMs: number): void {
+    for (const { request } of queue) request.cancellation.cancelIfDeadlineBefore(delayMs);
+    publishDemand();
   }
 
   /** Tells the source how many of the queue may start if there are slots for them, single calls first. */
-  function tellWhoWaits(): void {
-    const { all, pages } = lanes.crowd;
+  function publishDemand(): void {
+    const { all, pages } = queue.counts;
     const count = allowance();
-    pause.watch(all > 0);
-    source.expect({ all: Math.min(all, count), pages: Math.min(pages, Math.max(0, count - all + pages)) });
+    pause.setWatched(all > 0);
+    source.setDemand({ all: Math.min(all, count), pages: Math.min(pages, Math.max(0, count - all + pages)) });
   }
 }

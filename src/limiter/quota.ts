@@ -9,13 +9,13 @@ export interface Quota {
   readonly nextReturn: number | undefined;
   take(): void;
   /** Gives back a slot that was not used. */
-  giveBack(): void;
+  returnUnused(): void;
   /** The request of a slot has ended; the slot comes back at a time that is no earlier than that of any before it. */
   returnAt(time: number): void;
   /** Takes back what has come due. */
-  settle(now: number): void;
+  reclaim(now: number): void;
   /** The earliest time at which a request with so many others ahead of it can have a slot, as far as is known now. */
-  earliest(ahead: number, now: number, intervalMs: number): number;
+  earliestStart(ahead: number, now: number, intervalMs: number): number;
 }
 
 export function createQuota(capacity: number): Quota {
@@ -33,14 +33,14 @@ export function createQuota(capacity: number): Quota {
     take() {
       free -= 1;
     },
-    giveBack() {
+    returnUnused() {
       free += 1;
     },
     returnAt(time) {
       // Without a limit there is nothing to come back.
       if (capacity !== Infinity) returns.push(time);
     },
-    settle(now) {
+    reclaim(now) {
       while ((returns[head] ?? Infinity) <= now) {
         head += 1;
         free += 1;
@@ -50,7 +50,7 @@ export function createQuota(capacity: number): Quota {
         head = 0;
       }
     },
-    earliest(ahead, now, intervalMs) {
+    earliestStart(ahead, now, intervalMs) {
       if (ahead < free) return now;
       const rounds = Math.floor(ahead / capacity);
       const turn = (ahead % capacity) - free;

@@ -1,4 +1,4 @@
-import type { Lifetime } from "../time/lifetime.js";
+import type { Cancellation } from "../time/cancellation.js";
 
 /** How urgent a call is. Writes are `high`, single reads `normal`, further pages of an iteration `low`. */
 export type Priority = "high" | "normal" | "low";
@@ -26,18 +26,18 @@ export interface SlotRequest {
   /** A further page of an iteration: it may not use the reserved slots. */
   bulk: boolean;
   /** Arrival of the call in the limiter; given when it comes back for another attempt, so that it keeps its place. */
-  order?: number | undefined;
+  arrival?: number | undefined;
   /** Ends the wait. */
-  lifetime: Lifetime;
+  cancellation: Cancellation;
 }
 
 /** The right to send one request. */
 export interface Slot {
-  readonly order: number;
+  readonly arrival: number;
   /** The request has ended, however it did; its slot comes back one interval later. */
   release(): void;
   /** Nothing was sent; the slot comes back at once. */
-  giveBack(): void;
+  returnUnused(): void;
 }
 
 /** What a request that joined the queue now would wait for. */

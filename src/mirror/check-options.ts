@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { checkInput, inputIssues, plainWords } from "../core/check-input.js";
+import { checkInput, inputErrorMessages, inputIssues } from "../core/check-input.js";
 import { isObject } from "../errors/field-of.js";
 import { ConfigurationError, type Issue } from "../errors/index.js";
 import { describeIssue } from "../errors/input-validation-error.js";
@@ -7,7 +7,7 @@ import type { LazySchema } from "../schemas/field.js";
 
 /** Throws a `ConfigurationError` that names each option of `functionName` which the schema does not allow. */
 export function checkConfiguration(functionName: string, schema: z.ZodType, options: unknown = {}): void {
-  const result = schema.safeParse(options, { error: plainWords });
+  const result = schema.safeParse(options, { error: inputErrorMessages });
   if (result.success) return;
   const issues = inputIssues(result.error.issues, pathOf(options));
   throw new ConfigurationError(`${functionName}: ${issues.map(describeIssue).join("; ")}`);

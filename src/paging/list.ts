@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Answer, CallRequest } from "../core/call.js";
+import type { CallRequest, ResponseReader } from "../core/call.js";
 import { checkInput } from "../core/check-input.js";
 import { readNow } from "../core/copy-of.js";
 import { encodePayload } from "../core/payload.js";
@@ -35,7 +35,7 @@ export interface List<T, Params> {
   /** The request that checked arguments ask for, without its page; throws an `InputValidationError`. */
   request(params: Params, options: ListOptions): { path: string; query: Query & PageQuery };
   options: ListOptions;
-  answer(request: PageRequest): Answer<Page<T>>;
+  answer(request: PageRequest): ResponseReader<Page<T>>;
   maxPageSize: number;
   keyOf: ((record: T) => RecordKey | undefined) | undefined;
   /** A column with unique values that never change, asked for with `gapless` where the caller does not sort. */
@@ -97,7 +97,7 @@ function openSession<T>(
         method: "GET",
         path,
         query: { ...query, ...request },
-        answer: (response, call, check) => {
+        read: (response, call, check) => {
           const { sendingMs, readingMs } = call.spent;
           const tookMs = (sendingMs + readingMs) / call.attempts;
           latencyMs = Number.isNaN(latencyMs) ? tookMs : latencyMs + (tookMs - latencyMs) / SMOOTHED_OVER;

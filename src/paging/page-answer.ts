@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { conforms, trusted, validate } from "../core/answers.js";
-import type { Answer, Call, ResponseCheck } from "../core/call.js";
-import { answerIssues } from "../core/public-error.js";
+import { assertSchema, unchecked, validate } from "../core/answers.js";
+import type { Call, ResponseReader, ValidationMode } from "../core/call.js";
+import { invalidResponse } from "../core/public-error.js";
 import { readJson } from "../core/read-json.js";
 import type { WireResponse } from "../core/transport.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
@@ -23,33 +23,35 @@ const anyPage = /* @__PURE__ */ lazy(() => envelope(z.unknown()));
 
 /** A page of records that follow a schema of ours. */
 /* @__NO_SIDE_EFFECTS__ */
-export function pageOf<T>(record: LazySchema<z.ZodType<T>>): (request: PageRequest) => Answer<Page<T>> {
+export function pageOf<T>(record: LazySchema<z.ZodType<T>>): (request: PageRequest) => ResponseReader<Page<T>> {
   const schema: LazySchema<z.ZodType<Page<T>>> = /* @__PURE__ */ lazy(() => envelope(record()));
   return (request) => (response, call, check) => {
     const data = readPage(response, call, check);
-    conforms(schema, data, response, call, check);
+    assertSchema(schema, data, response, call, check);
     return check.mode === "error" ? data : complete(data, request);
   };
 }
 
 /** A page of records that follow a schema of the caller's, or none. */
-export function pageOfStandard<T>(record: StandardSchema<T> | undefined): (request: PageRequest) => Answer<Page<T>> {
+export function pageOfStandard<T>(
+  record: StandardSchema<T> | undefined,
+): (request: PageRequest) => ResponseReader<Page<T>> {
   return (request) => async (response, call, check) => {
     const data = readPage(response, call, check);
-    conforms<Page<unknown>>(anyPage, data, response, call, check);
+    assertSchema<Page<unknown>>(anyPage, data, response, call, check);
     const value: T[] = [];
     for (const [index, entry] of data.value.entries()) {
-      value.push(record ? await validate(record, entry, ["value", index], response, call, check) : trusted(entry));
+      value.push(record ? await validate(record, entry, ["value", index], response, call, check) : unchecked(entry));
     }
     return complete({ ...data, value }, request);
   };
 }
 
 /** The envelope as JSON. Paging cannot do without an array of records, however lenient the client is set. */
-function readPage(response: WireResponse, call: Call, check: ResponseCheck): unknown {
+function readPage(response: WireResponse, call: Call, check: ValidationMode): unknown {
   const data = readJson(response, call, check);
   if (typeof data !== "object" || data === null || !("value" in data) || !Array.isArray(data.value)) {
-    throw answerIssues(call, response.status, [{ path: ["value"], message: "expected an array of records" }]);
+    throw invalidResponse(call, response.status, [{ path: ["value"], message: "expected an array of records" }]);
   }
   return data;
 }

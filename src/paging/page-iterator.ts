@@ -1,4 +1,4 @@
-import { callerError } from "../core/public-error.js";
+import { errorForWaiter } from "../core/public-error.js";
 import type { Checkpoint } from "./checkpoint.js";
 import { createDelivery, type Given } from "./delivery.js";
 import { createEta, type Eta } from "./eta.js";
@@ -62,7 +62,7 @@ export function iteratePages<T>(
         // What fails because the iteration was ended has no one to tell.
         if (closed) return DONE;
         close();
-        throw callerError(error);
+        throw errorForWaiter(error);
       }
     },
     async return() {

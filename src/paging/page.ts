@@ -115,7 +115,7 @@ export interface PageSource<T> {
 export interface PageSession<T> extends PagingSettings<T> {
   /**
    * Fetches one page. `further` is false for the first page of an iteration, which is as urgent as any other call. What it
-   * rejects with becomes the caller's error by `callerError`.
+   * rejects with becomes the caller's error by `errorForWaiter`.
    */
   fetch(request: PageRequest, context: { further: boolean; signal?: AbortSignal | undefined }): Promise<Page<T>>;
   /** How long a request takes, in ms, by the last ones, without waiting for its turn; and what the limiter allows. */

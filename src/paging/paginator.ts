@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { checkInput } from "../core/check-input.js";
-import { callerError } from "../core/public-error.js";
+import { errorForWaiter } from "../core/public-error.js";
 import { integer, lazy } from "../schemas/field.js";
 import type { Checkpoint } from "./checkpoint.js";
 import { effortOf, estimateOf, type Forecast } from "./forecast.js";
@@ -116,6 +116,6 @@ async function fetchAlone<T>(session: PageSession<T>, request: PageRequest): Pro
   try {
     return await session.fetch(request, { further: false });
   } catch (error) {
-    throw callerError(error);
+    throw errorForWaiter(error);
   }
 }

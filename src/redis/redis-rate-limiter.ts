@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors/index.js";
-import { Clock } from "../limiter/clock.js";
+import { MonotonicClock } from "../limiter/monotonic-clock.js";
 import { queueingLimiter } from "../limiter/queueing-limiter.js";
 import { type RateLimitOptions, rateLimitSettings } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
@@ -73,7 +73,7 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
   if (!Number.isFinite(settings.requests) || !Number.isFinite(settings.intervalMs)) {
     throw new ConfigurationError(`${TITLE}: requests and intervalMs must be finite, or there is nothing to share`);
   }
-  const clock = new Clock();
+  const clock = new MonotonicClock();
   const timings = leaseTimings(settings);
   const ledger = new Ledger(redis, key, settings, timings);
   const shared = { ledger, settings, timings, clock, onStoreError, warn: onWarning };

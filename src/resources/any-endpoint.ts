@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { standardJson, trusted } from "../core/answers.js";
-import type { Answer } from "../core/call.js";
+import { standardJsonReader, unchecked } from "../core/answers.js";
+import type { ResponseReader } from "../core/call.js";
 import { checkInput } from "../core/check-input.js";
 import { pathProblem } from "../core/path.js";
 import type { Send } from "../core/pipeline.js";
@@ -16,7 +16,7 @@ import { flag, integer, lazy, optional, refined, text } from "../schemas/field.j
 import { isStandardSchema, type StandardSchema } from "../schemas/standard-schema.js";
 
 /** A request to an endpoint that has no method of its own. */
-export interface AnyRequest<T = unknown> {
+export interface CustomRequest<T = unknown> {
   /** HTTP method. `POST` and `PATCH` are not sent again where they may have been applied. */
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Relative to `baseUrl`: starts with `/`, is already encoded, and has no query, fragment or dot segment. */
@@ -33,8 +33,8 @@ export interface AnyRequest<T = unknown> {
 }
 
 /** A list that has no method of its own. */
-export interface AnyList<T = unknown> {
-  /** As in {@link AnyRequest}. */
+export interface CustomList<T = unknown> {
+  /** As in {@link CustomRequest}. */
   path: string;
   /** Parameters; `page` and `pageSize` among them say where to begin and how large a page is. */
   query?: Query | undefined;
@@ -94,22 +94,22 @@ const pageQuerySchema = /* @__PURE__ */ lazy(() =>
 );
 
 /** JSON as it came; a DELETE or a PUT may also be answered with no body at all. */
-function anyAnswer<T>(): Answer<T> {
-  return (response, call, check) => trusted(response.body.length === 0 ? undefined : readJson(response, call, check));
+function anyAnswer<T>(): ResponseReader<T> {
+  return (response, call, check) => unchecked(response.body.length === 0 ? undefined : readJson(response, call, check));
 }
 
 /** What `client.request` does. */
-export function request<T>(send: Send, wanted: AnyRequest<T>, options?: RequestOptions): Promise<T> {
+export function request<T>(send: Send, wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
   return send(() => {
     checkInput("request", requestSchema, wanted);
     const { method, path, query, body, schema } = wanted;
-    return { method, path, query, body, answer: schema ? standardJson(schema) : anyAnswer<T>() };
+    return { method, path, query, body, read: schema ? standardJsonReader(schema) : anyAnswer<T>() };
   }, options);
 }
 
 /** What `client.paginate` does. */
-export function paginate<T>(send: Send, wanted: AnyList<T>, options: ListOptions = {}): Paginator<T> {
-  return paginatorOf<T, AnyList<T>>(send, {
+export function paginate<T>(send: Send, wanted: CustomList<T>, options: ListOptions = {}): Paginator<T> {
+  return paginatorOf<T, CustomList<T>>(send, {
     name: "paginate",
     params: wanted,
     schema: listSchema,

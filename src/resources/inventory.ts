@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Answer } from "../core/call.js";
+import type { ResponseReader } from "../core/call.js";
 import { checkInput } from "../core/check-input.js";
 import { inexactNumbers } from "../core/inexact-numbers.js";
 import { parseJson } from "../core/parse-json.js";
@@ -179,7 +179,7 @@ export class Inventory {
     return this.#send(() => {
       checkInput(`inventory.${kind.toLowerCase()}`, schema, body);
       const path = `/Inventory/${kind}`;
-      return { method: "POST", path, body, answer: transactionResult, afterwards: AFTERWARDS[kind] };
+      return { method: "POST", path, body, read: transactionResult, recoveryHint: AFTERWARDS[kind] };
     }, options);
   }
 }
@@ -189,7 +189,7 @@ function listRequest(base: string, { wid, ...query }: InventoryListParams) {
 }
 
 /** A success whatever its body, so what is wrong with it is logged at most. */
-const transactionResult: Answer<TransactionResult> = (response, call, check) => {
+const transactionResult: ResponseReader<TransactionResult> = (response, call, check) => {
   const text = readText(response);
   const parsed = parseJson(text);
   const body = parsed === undefined ? text || undefined : parsed;

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { conforms, json } from "../core/answers.js";
-import type { Answer } from "../core/call.js";
+import { assertSchema, jsonReader } from "../core/answers.js";
+import type { ResponseReader } from "../core/call.js";
 import { readJson } from "../core/read-json.js";
 import { lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";
@@ -37,15 +37,15 @@ const referenceSchema = /* @__PURE__ */ lazy(() => z.object({ shortID: z.string(
 const createdItemSchema = /* @__PURE__ */ lazy(() => itemSchema().partial().required({ partNo: true, shortID: true }));
 
 /** Either documented form of the answer to a create: a reference, or the whole item. */
-export function created(shortID: string): Answer<CreatedItem> {
+export function created(shortID: string): ResponseReader<CreatedItem> {
   return (response, call, check) => {
     const body = readJson(response, call, check);
     const isItem = typeof body === "object" && body !== null && "partNo" in body;
     if (!isItem) {
-      conforms(referenceSchema, body, response, call, check);
+      assertSchema(referenceSchema, body, response, call, check);
       return { shortID: body?.shortID ?? shortID, status: "created" };
     }
-    conforms(createdItemSchema, body, response, call, check);
+    assertSchema(createdItemSchema, body, response, call, check);
     return { shortID: body.shortID, status: "created", ...(isComplete(body) ? { item: body } : {}) };
   };
 }
@@ -53,7 +53,7 @@ export function created(shortID: string): Answer<CreatedItem> {
 const isComplete = (body: unknown): body is Item => itemSchema().safeParse(body).success;
 
 /** The item reference that answers an update and a discontinue. */
-export function itemStatus<S extends string>(status: S): Answer<{ shortID: string; status: S }> {
-  const reference = /* @__PURE__ */ json(referenceSchema);
+export function itemStatus<S extends string>(status: S): ResponseReader<{ shortID: string; status: S }> {
+  const reference = /* @__PURE__ */ jsonReader(referenceSchema);
   return async (response, call, check) => ({ ...(await reference(response, call, check)), status });
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { json } from "../core/answers.js";
+import { jsonReader } from "../core/answers.js";
 import { checkInput } from "../core/check-input.js";
 import { path } from "../core/path.js";
 import type { Send } from "../core/pipeline.js";
@@ -25,8 +25,8 @@ const SEND_AGAIN = "Sent again, it ends the same.";
 const MAX_PAGE_SIZE = 250;
 
 const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
-const anItem = /* @__PURE__ */ json(itemSchema);
-const itemArray = /* @__PURE__ */ json(itemArraySchema);
+const anItem = /* @__PURE__ */ jsonReader(itemSchema);
+const itemArray = /* @__PURE__ */ jsonReader(itemArraySchema);
 const itemPage = /* @__PURE__ */ pageOf(itemSchema);
 
 /** The item catalogue. Source: service interface, "GET /Item" to "DELETE /Item/{shortID}". */
@@ -66,7 +66,7 @@ export class Items {
   listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
     return this.#send(() => {
       checkInput("items.listByCategory", integerSchema, categoryID, ["categoryID"]);
-      return { method: "GET", path: "/Item", query: { Category: categoryID }, answer: itemArray };
+      return { method: "GET", path: "/Item", query: { Category: categoryID }, read: itemArray };
     }, options);
   }
 
@@ -99,7 +99,7 @@ export class Items {
   getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
     return this.#send(() => {
       checkInput("items.getByPartNo", integerSchema, partNo, ["partNo"]);
-      return { method: "GET", path: path`/Item/${partNo}`, answer: anItem };
+      return { method: "GET", path: path`/Item/${partNo}`, read: anItem };
     }, options);
   }
 
@@ -118,10 +118,10 @@ export class Items {
         method: "POST",
         path: "/Item",
         body: input,
-        answer: created(input.shortID),
-        afterwards:
+        read: created(input.shortID),
+        recoveryHint:
           'Resend it only if client.items.findCreated(error) reports "not-applied", which takes up to a minute.',
-        successByStatus: true,
+        appliedByStatus: true,
       };
     }, options);
   }
@@ -162,8 +162,8 @@ export class Items {
         method: "PUT",
         path: "/Item",
         body: { ...changes, shortID },
-        answer: itemStatus("updated"),
-        afterwards: SEND_AGAIN,
+        read: itemStatus("updated"),
+        recoveryHint: SEND_AGAIN,
       };
     }, options);
   }
@@ -180,8 +180,8 @@ export class Items {
       return {
         method: "DELETE",
         path: path`/Item/${shortID}`,
-        answer: itemStatus("discontinued"),
-        afterwards: SEND_AGAIN,
+        read: itemStatus("discontinued"),
+        recoveryHint: SEND_AGAIN,
       };
     }, options);
   }
@@ -195,7 +195,7 @@ export class Items {
   ): Promise<Item> {
     return this.#send(() => {
       checkInput(`items.${method}`, skuSchema, key, [argument]);
-      return { method: "GET", path: "/Item", query: { key, type }, answer: anItem };
+      return { method: "GET", path: "/Item", query: { key, type }, read: anItem };
     }, options);
   }
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { checkInput } from "../core/check-input.js";
 import { type RequestOptions, requestOptionsShape } from "../core/request-options.js";
 import { TimeoutError } from "../errors/index.js";
-import { Clock } from "../limiter/clock.js";
+import { MonotonicClock } from "../limiter/monotonic-clock.js";
 import { lazy, optional } from "../schemas/field.js";
 import { onAbort } from "../time/abort.js";
 import { startTimer } from "../time/timer.js";
@@ -57,7 +57,7 @@ export async function lookUntilSettled<Found>(
   look: (options: RequestOptions) => Promise<Look<Found>>,
 ): Promise<Found> {
   if (signal?.aborted) throw signal.reason;
-  const clock = new Clock();
+  const clock = new MonotonicClock();
   const startedAt = clock.now();
   // A sending time still to come is wrong; whatever the right one is, the request has settled after the whole time.
   const settledAt = startedAt + Math.min(settleMs, Math.max(0, sentAt + settleMs - Date.now()));
@@ -93,7 +93,7 @@ export async function lookUntilSettled<Found>(
 }
 
 /** Waits for a time on the clock, or until one of the signals aborts. */
-function waitUntil(clock: Clock, time: number, signals: readonly AbortSignal[]): Promise<void> {
+function waitUntil(clock: MonotonicClock, time: number, signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {
     if (clock.now() >= time || signals.some(({ aborted }) => aborted)) return resolve();
     const end = () => {

@@ -1,7 +1,7 @@
 import { type ClientOptions, ConfigurationError, type RateLimiter } from "stocklot";
 import { createRedisRateLimiter } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
-import { Ended, Lifetime } from "../../src/time/lifetime.js";
+import { Cancellation, Cancelled } from "../../src/time/cancellation.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, isSettled, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findRedis } from "./support/redis-server.js";
@@ -25,7 +25,7 @@ const onWarning = () => {};
 const endingOf = (promise: Promise<unknown>) =>
   promise.then(
     () => "a slot",
-    (error: unknown) => (error instanceof Ended ? error.ending.kind : error),
+    (error: unknown) => (error instanceof Cancelled ? error.reason.kind : error),
   );
 
 describe.skipIf(!server).concurrent("limiters that share a key", () => {
@@ -52,15 +52,15 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     const counted: { time: number; bulk: boolean }[] = [];
     const call = async (limiter: (typeof limiters)[0]) => {
       await sleep(Math.random() * 2_000);
-      const lifetime = new Lifetime([], Math.random() < 0.2 ? Math.random() * 1_000 : 60_000);
+      const cancellation = new Cancellation([], Math.random() < 0.2 ? Math.random() * 1_000 : 60_000);
       const bulk = Math.random() < 0.4;
-      const slot = await ask(limiter, { bulk, priority: bulk ? "low" : "normal", lifetime }).catch(() => undefined);
+      const slot = await ask(limiter, { bulk, priority: bulk ? "low" : "normal", cancellation }).catch(() => undefined);
       if (!slot) return;
-      lifetime.dispose();
+      cancellation.dispose();
       const startedAt = performance.now();
       await sleep(Math.random() < 0.8 ? Math.random() * 20 : Math.random() * 500);
       const endedAt = performance.now();
-      if (Math.random() < 0.1) return slot.giveBack();
+      if (Math.random() < 0.1) return slot.returnUnused();
       counted.push({ time: startedAt + Math.random() * (endedAt - startedAt), bulk });
       slot.release();
     };
@@ -88,13 +88,13 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
   test("divide it evenly when all of them want more", async () => {
     const limiters = limitersOf(3, { requests: 12, intervalMs: 400, maxConcurrent: 100 });
     const served = [0, 0, 0];
-    const lifetimes: Lifetime[] = [];
+    const lifetimes: Cancellation[] = [];
     let isOver = false;
     const caller = async (index: number) => {
-      const lifetime = new Lifetime();
-      lifetimes.push(lifetime);
+      const cancellation = new Cancellation();
+      lifetimes.push(cancellation);
       while (!isOver) {
-        const slot = await ask(limiters[index] as (typeof limiters)[0], { lifetime });
+        const slot = await ask(limiters[index] as (typeof limiters)[0], { cancellation });
         served[index] = (served[index] ?? 0) + 1;
         await sleep(10);
         slot.release();
@@ -104,7 +104,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     const callers = [100, 10, 10].flatMap((count, index) => Array.from({ length: count }, () => caller(index)));
     await sleep(3_000);
     isOver = true;
-    for (const lifetime of lifetimes) lifetime.end({ kind: "closed" });
+    for (const cancellation of lifetimes) cancellation.cancel({ kind: "closed" });
     await Promise.allSettled(callers);
     const fair = served.reduce((sum, count) => sum + count, 0) / 3;
     for (const count of served) expect(count).toBeGreaterThan(fair * 0.6);
@@ -116,7 +116,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     first.pause(1_500);
     await sleep(100);
     const startedAt = performance.now();
-    const short = ask(second, { lifetime: new Lifetime([], 1_000) });
+    const short = ask(second, { cancellation: new Cancellation([], 1_000) });
     const long = ask(second);
     expect(await endingOf(short)).toBe("out-of-time");
     expect(performance.now() - startedAt).toBeLessThan(600);
@@ -150,12 +150,12 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
   test("get back at once what was not used, and nothing is kept by a call that was given up", async () => {
     const [first, second] = limitersOf(2, { requests: 1, intervalMs: 5_000 });
     const slot = await ask(first);
-    const lifetime = new Lifetime();
-    const givenUp = ask(second, { lifetime });
+    const cancellation = new Cancellation();
+    const givenUp = ask(second, { cancellation });
     await sleep(100);
-    lifetime.end({ kind: "aborted", reason: "enough" });
+    cancellation.cancel({ kind: "aborted", reason: "enough" });
     expect(await endingOf(givenUp)).toBe("aborted");
-    slot.giveBack();
+    slot.returnUnused();
     expect(await duration(ask(second))).toBeLessThan(2_000);
   });
 
@@ -192,22 +192,22 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     const [first, second] = limitersOf(2, { requests: 2, intervalMs: 5_000 });
     for (const slot of await Promise.all([ask(first), ask(first)])) slot.release();
     await sleep(100);
-    const short = ask(second, { lifetime: new Lifetime([], 3_000) });
+    const short = ask(second, { cancellation: new Cancellation([], 3_000) });
     expect(await duration(short)).toBeLessThan(1_500);
     expect(await endingOf(short)).toBe("out-of-time");
-    expect(await isSettled(ask(second, { lifetime: new Lifetime([], 8_000) }))).toBe(false);
+    expect(await isSettled(ask(second, { cancellation: new Cancellation([], 8_000) }))).toBe(false);
   });
 
   test("show in their snapshots what all of them used at the last exchange", async () => {
     const [first, second] = limitersOf(2, { requests: 10, intervalMs: 5_000 });
     const slots = await Promise.all([ask(first), ask(first), ask(first)]);
-    (await ask(second)).giveBack();
+    (await ask(second)).returnUnused();
     await expect
       .poll(() => second.snapshot())
       .toEqual({ limit: 10, intervalMs: 5_000, available: 7, queued: 0, inFlight: 0, pausedUntil: null });
-    slots[0]?.giveBack();
+    slots[0]?.returnUnused();
     await sleep(100);
-    (await ask(second)).giveBack();
+    (await ask(second)).returnUnused();
     await expect.poll(() => second.snapshot().available).toBe(8);
     expect(first.snapshot().inFlight).toBe(2);
   });

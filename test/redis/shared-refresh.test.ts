@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createTokenManager } from "../../src/auth/token-manager.js";
 import type { StoredToken, TokenStore } from "../../src/auth/token-store.js";
 import { Secrets } from "../../src/errors/secrets.js";
-import { Lifetime } from "../../src/time/lifetime.js";
+import { Cancellation } from "../../src/time/cancellation.js";
 
 const token = (accessToken: string): StoredToken => ({ accessToken, expiresAt: Date.now() + 3_600_000 });
 
@@ -34,7 +34,7 @@ describe("a token that several processes share", () => {
       lock: async () => async () => void order.push("unlocked"),
       set: async () => void order.push("set"),
     });
-    await manager.ready(new Lifetime());
+    await manager.ensureToken(new Cancellation());
     expect(log).toEqual(["get", "lock", "get", "request", "set"]);
     expect(order).toEqual(["set", "unlocked"]);
   });
@@ -48,7 +48,7 @@ describe("a token that several processes share", () => {
         unlocked = true;
       },
     });
-    await manager.ready(new Lifetime());
+    await manager.ensureToken(new Cancellation());
     expect(log).toEqual(["get", "lock", "get"]);
     expect(manager.current).toBe("of-another");
     expect(unlocked).toBe(true);
@@ -56,13 +56,13 @@ describe("a token that several processes share", () => {
 
   test("is asked for without a lock where the store has none", async () => {
     const { manager, log } = managerWith({});
-    await manager.ready(new Lifetime());
+    await manager.ensureToken(new Cancellation());
     expect(log).toEqual(["get", "request", "set"]);
   });
 
   test("is asked for without the lock, with a warning, where the lock fails", async () => {
     const { manager, log } = managerWith({ lock: () => Promise.reject(new Error("Redis is away")) });
-    await manager.ready(new Lifetime());
+    await manager.ensureToken(new Cancellation());
     expect(log).toEqual(["get", "lock", "warning: the token store failed to lock: Redis is away", "request", "set"]);
   });
 
@@ -72,7 +72,7 @@ describe("a token that several processes share", () => {
       unlocked = true;
     };
     const { manager } = managerWith({ lock }, () => Promise.reject(new Error("refused")));
-    await expect(manager.ready(new Lifetime())).rejects.toThrow("refused");
+    await expect(manager.ensureToken(new Cancellation())).rejects.toThrow("refused");
     expect(unlocked).toBe(true);
   });
 
@@ -84,10 +84,10 @@ describe("a token that several processes share", () => {
         return new Promise((_, reject) => given.addEventListener("abort", () => reject(given.reason)));
       },
     });
-    const lifetime = new Lifetime();
-    const waiting = manager.ready(lifetime).catch(() => "ended");
+    const cancellation = new Cancellation();
+    const waiting = manager.ensureToken(cancellation).catch(() => "ended");
     await new Promise((resolve) => setTimeout(resolve, 10));
-    lifetime.end({ kind: "aborted", reason: "enough" });
+    cancellation.cancel({ kind: "aborted", reason: "enough" });
     expect(await waiting).toBe("ended");
     expect(signal?.aborted).toBe(true);
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -98,10 +98,10 @@ describe("a token that several processes share", () => {
     let unlocked = false;
     let give = (_unlock: () => Promise<void>) => {};
     const { manager, log } = managerWith({ lock: () => new Promise((resolve) => (give = resolve)) });
-    const lifetime = new Lifetime();
-    const waiting = manager.ready(lifetime).catch(() => "ended");
+    const cancellation = new Cancellation();
+    const waiting = manager.ensureToken(cancellation).catch(() => "ended");
     await new Promise((resolve) => setTimeout(resolve, 10));
-    lifetime.end({ kind: "aborted", reason: "enough" });
+    cancellation.cancel({ kind: "aborted", reason: "enough" });
     await waiting;
     give(async () => {
       unlocked = true;

@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { ConnectionError } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
-import { Lifetime } from "../../src/time/lifetime.js";
+import { Cancellation } from "../../src/time/cancellation.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findOwnRedis } from "./support/redis-server.js";
@@ -18,11 +18,15 @@ const [restarted, hanging, freed, pausing, lasting, crowded] = servers;
 const NOBODY_LISTENS = "redis://127.0.0.1:1";
 
 /** A call that sends something and takes no time. */
-async function call(limiter: ReturnType<typeof limiterAt>, times: number[], lifetime = new Lifetime([], 20_000)) {
-  const slot = await ask(limiter, { lifetime });
+async function call(
+  limiter: ReturnType<typeof limiterAt>,
+  times: number[],
+  cancellation = new Cancellation([], 20_000),
+) {
+  const slot = await ask(limiter, { cancellation });
   times.push(performance.now());
   slot.release();
-  lifetime.dispose();
+  cancellation.dispose();
 }
 
 /** A client that fails all commands while it is down. */
@@ -242,8 +246,8 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     await call(first, times);
     await Promise.all(Array.from({ length: 7 }, () => call(second, times)));
     setDown(true);
-    const lifetimes = Array.from({ length: 8 }, () => new Lifetime([], 1_500));
-    await Promise.allSettled(lifetimes.map((lifetime) => call(first, times, lifetime)));
+    const lifetimes = Array.from({ length: 8 }, () => new Cancellation([], 1_500));
+    await Promise.allSettled(lifetimes.map((cancellation) => call(first, times, cancellation)));
     expect(times.length).toBeLessThanOrEqual(8 + 2);
   });
 
@@ -320,7 +324,7 @@ describe.skipIf(isMissing)("when the process itself stands still", () => {
     const warnings: string[] = [];
     const onWarning = (message: string) => void warnings.push(message);
     const limiter = limiterAt(lasting?.url ?? "", { key: newKey(), requests: 5, intervalMs: 1_000, onWarning });
-    (await ask(limiter)).giveBack();
+    (await ask(limiter)).returnUnused();
     const next = ask(limiter);
     await Promise.resolve();
     const until = performance.now() + 1_300;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createRateLimiter } from "../../src/index.js";
-import { Lifetime } from "../../src/time/lifetime.js";
+import { Cancellation } from "../../src/time/cancellation.js";
 import { sleep } from "../support/with-server.js";
 
 /** Keeps the process busy, so that no timer fires when it is due. */
@@ -9,7 +9,7 @@ function block(ms: number): void {
   while (performance.now() < end);
 }
 
-const request = (lifetime = new Lifetime()) => ({ priority: "normal", bulk: false, lifetime }) as const;
+const request = (cancellation = new Cancellation()) => ({ priority: "normal", bulk: false, cancellation }) as const;
 
 /** Whether a promise is fulfilled within a time that is long for all that is meant to happen at once. */
 const comesSoon = (promise: Promise<unknown>) =>
@@ -29,13 +29,13 @@ describe("a call that waits for the limiter is let through in a busy process, to
   it("when a slot's return is noticed by somebody who reads the state, and another call then leaves", async () => {
     const limiter = createRateLimiter({ requests: 1, reserved: 0, intervalMs: 30 });
     (await limiter.acquire(request())).release();
-    const leaving = new Lifetime();
+    const leaving = new Cancellation();
     const left = limiter.acquire(request(leaving)).catch(() => {});
     const waiting = limiter.acquire(request());
     await sleep(1);
     block(60);
     expect(limiter.snapshot().available).toBe(1);
-    leaving.end({ kind: "closed" });
+    leaving.cancel({ kind: "closed" });
     await left;
     expect(await comesSoon(waiting)).toBe(true);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { refreshTime, tokenLifeMs } from "../../src/auth/token-life.js";
+import { refreshTime, tokenLifetimeMs } from "../../src/auth/token-lifetime.js";
 import { readErrorBody } from "../../src/core/error-body.js";
 import { queryString, queryText } from "../../src/core/query.js";
 import { retryAfterMs } from "../../src/core/retry-after.js";
@@ -48,7 +48,7 @@ describe("the life of a token", () => {
     [31_536_000, DAY_MS],
     [1e300, DAY_MS],
   ])("with expires_in %j is %i ms", (expiresIn, expected) => {
-    expect(tokenLifeMs(expiresIn)).toBe(expected);
+    expect(tokenLifetimeMs(expiresIn)).toBe(expected);
   });
 
   it("ends a minute early, or a tenth of it", () => {

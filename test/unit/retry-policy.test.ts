@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
 import {
+  type AttemptOutcome,
   DEFAULT_RETRY,
-  decide,
-  isOutcomeOpen,
-  type Outcome,
+  decideRetry,
+  mayHaveBeenApplied,
   pauseMs,
   type RetryState,
 } from "../../src/core/retry-policy.js";
 
-const first: RetryState = { repeatable: true, retries: 0, rateLimitRetries: 0, replays: 0 };
-const status = (code: number, retryAfterMs?: number): Outcome => ({ sent: true, status: code, retryAfterMs });
-const notSent: Outcome = { sent: false };
-const lost: Outcome = { sent: true };
+const first: RetryState = { isIdempotent: true, retries: 0, rateLimitRetries: 0, authRetries: 0 };
+const status = (code: number, retryAfterMs?: number): AttemptOutcome => ({ sent: true, status: code, retryAfterMs });
+const notSent: AttemptOutcome = { sent: false };
+const lost: AttemptOutcome = { sent: true };
 
 describe("whether a call is repeated", () => {
-  const rows: [what: string, outcome: Outcome, state: Partial<RetryState>, retried: boolean][] = [
+  const rows: [what: string, outcome: AttemptOutcome, state: Partial<RetryState>, retried: boolean][] = [
     ["a read after a lost answer", lost, {}, true],
     ["a read after 408", status(408), {}, true],
     ["a read after 500", status(500), {}, true],
@@ -28,23 +28,23 @@ describe("whether a call is repeated", () => {
     ["a read after 429, however many other retries it had", status(429), { retries: 3 }, true],
     ["a read after the sixth 429", status(429), { rateLimitRetries: 5 }, false],
     ["a read after the first 401", status(401), {}, true],
-    ["a read after the second 401", status(401), { replays: 1 }, false],
-    ["a write that was not sent", notSent, { repeatable: false }, true],
-    ["a write after 401", status(401), { repeatable: false }, true],
-    ["a write after 429", status(429), { repeatable: false }, true],
-    ["a write after a lost answer", lost, { repeatable: false }, false],
-    ["a write after 408", status(408), { repeatable: false }, false],
-    ["a write after 500", status(500), { repeatable: false }, false],
-    ["a write after 503 with Retry-After", status(503, 1_000), { repeatable: false }, false],
+    ["a read after the second 401", status(401), { authRetries: 1 }, false],
+    ["a write that was not sent", notSent, { isIdempotent: false }, true],
+    ["a write after 401", status(401), { isIdempotent: false }, true],
+    ["a write after 429", status(429), { isIdempotent: false }, true],
+    ["a write after a lost answer", lost, { isIdempotent: false }, false],
+    ["a write after 408", status(408), { isIdempotent: false }, false],
+    ["a write after 500", status(500), { isIdempotent: false }, false],
+    ["a write after 503 with Retry-After", status(503, 1_000), { isIdempotent: false }, false],
   ];
   it.each(rows)("%s", (_, outcome, state, retried) => {
-    expect(decide(outcome, { ...first, ...state }, DEFAULT_RETRY) !== undefined).toBe(retried);
+    expect(decideRetry(outcome, { ...first, ...state }, DEFAULT_RETRY) !== undefined).toBe(retried);
   });
 
   it("counts 401, 429 and other failures apart", () => {
-    const counts = (outcome: Outcome) => decide(outcome, first, DEFAULT_RETRY)?.counts;
+    const counts = (outcome: AttemptOutcome) => decideRetry(outcome, first, DEFAULT_RETRY)?.budget;
     expect([counts(status(401)), counts(status(429)), counts(lost)]).toEqual([
-      "replays",
+      "authRetries",
       "rateLimitRetries",
       "retries",
     ]);
@@ -52,8 +52,8 @@ describe("whether a call is repeated", () => {
 });
 
 describe("the back-off", () => {
-  const delay = (outcome: Outcome, retries: number, random: number) =>
-    decide(outcome, { ...first, retries }, { ...DEFAULT_RETRY, maxRetries: 9 }, random)?.delayMs;
+  const delay = (outcome: AttemptOutcome, retries: number, random: number) =>
+    decideRetry(outcome, { ...first, retries }, { ...DEFAULT_RETRY, maxRetries: 9 }, random)?.delayMs;
 
   it.each([
     [0, 0, 0],
@@ -105,6 +105,6 @@ describe("the pause after a 429", () => {
 it("leaves open what the service did after a lost answer, 408 and 5xx other than 501", () => {
   const open = [lost, status(408), status(500), status(502), status(503), status(504)];
   const settled = [notSent, status(400), status(401), status(404), status(429), status(501), status(302)];
-  expect(open.map(isOutcomeOpen)).toEqual(open.map(() => true));
-  expect(settled.map(isOutcomeOpen)).toEqual(settled.map(() => false));
+  expect(open.map(mayHaveBeenApplied)).toEqual(open.map(() => true));
+  expect(settled.map(mayHaveBeenApplied)).toEqual(settled.map(() => false));
 });

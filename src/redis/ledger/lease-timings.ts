@@ -1,4 +1,4 @@
-import { guardMs } from "../../limiter/guard.js";
+import { safetyMarginMs } from "../../limiter/guard.js";
 import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
 
 const SHORTEST_GRACE_MS = 1_000;
@@ -21,7 +21,7 @@ export interface LeaseTimings {
 }
 
 export function leaseTimings({ intervalMs }: Pick<RateLimitSettings, "intervalMs">): LeaseTimings {
-  const returnMs = Math.ceil(intervalMs + guardMs(intervalMs));
+  const returnMs = Math.ceil(intervalMs + safetyMarginMs(intervalMs));
   const graceMs = Math.ceil(Math.min(LONGEST_GRACE_MS, Math.max(SHORTEST_GRACE_MS, intervalMs / 2)));
   return {
     returnMs,

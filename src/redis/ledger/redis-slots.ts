@@ -1,6 +1,6 @@
 import { ConnectionError } from "../../errors/index.js";
-import type { Clock } from "../../limiter/clock.js";
-import type { Crowd, SlotListener, SlotSource, TakenSlot } from "../../limiter/slot-source.js";
+import type { MonotonicClock } from "../../limiter/monotonic-clock.js";
+import type { GrantedSlot, QueueCounts, SlotListener, SlotSource } from "../../limiter/slot-source.js";
 import { startReplyTimeout } from "../reply-timeout.js";
 import type { LastKnownState } from "./fallback-quota.js";
 import { HeldSlots, type SlotKind } from "./held-slots.js";
@@ -11,7 +11,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 
 export interface RedisSlotsOptions extends OutageOptions {
   ledger: Ledger;
-  clock: Clock;
+  clock: MonotonicClock;
   listener: SlotListener;
 }
 
@@ -28,12 +28,12 @@ interface Exchange {
  */
 export class RedisSlots implements SlotSource {
   readonly #options: RedisSlotsOptions;
-  readonly #clock: Clock;
+  readonly #clock: MonotonicClock;
   readonly #held = new HeldSlots();
   readonly #outage: Outage;
   /** Granted by the last exchange, and not taken yet. */
   #granted = { singles: 0, pages: 0 };
-  #waiting: Crowd = { all: 0, pages: 0 };
+  #waiting: QueueCounts = { all: 0, pages: 0 };
   #exchange: Exchange | "queued" | undefined;
   #last: (Exchange & { reply: LedgerReply; held: number }) | undefined;
   /** When the first exchange began that succeeded. */
@@ -67,7 +67,7 @@ export class RedisSlots implements SlotSource {
     return Math.min(settings.requests, this.#last.reply.free + Math.max(0, this.#last.held - held));
   }
 
-  take(bulk: boolean): TakenSlot | undefined {
+  take(bulk: boolean): GrantedSlot | undefined {
     if (!this.#takeGranted(bulk) && !this.#hasFallbackSlot(bulk)) return undefined;
     const kind = bulk ? "pages" : "singles";
     this.#held.take(kind);
@@ -78,14 +78,14 @@ export class RedisSlots implements SlotSource {
         this.#held.release(kind, now + returnMs);
         this.#report(this.#options.timings.batchMs);
       },
-      giveBack: () => {
+      returnUnused: () => {
         this.#held.returnUnused(kind);
         this.#report(0);
       },
     };
   }
 
-  earliest(_bulk: boolean, ahead: Crowd): number {
+  earliestStart(_bulk: boolean, ahead: QueueCounts): number {
     const { requests, intervalMs } = this.#options.settings;
     const now = this.#clock.now();
     const quota = this.#outage.quota(now);
@@ -100,7 +100,7 @@ export class RedisSlots implements SlotSource {
     return rounds === 0 ? first : first + rounds * intervalMs;
   }
 
-  expect(waiting: Crowd): void {
+  setDemand(waiting: QueueCounts): void {
     const { onStoreError, listener, timings } = this.#options;
     this.#waiting = waiting;
     if (waiting.all > 0 && onStoreError === "fail" && this.#isOverdue) {
@@ -111,7 +111,7 @@ export class RedisSlots implements SlotSource {
     else this.#schedule();
   }
 
-  pauseBegan(delayMs: number): void {
+  pauseStarted(delayMs: number): void {
     this.#pauseUntil = this.#clock.now() + delayMs;
     this.#report(0);
   }
@@ -241,7 +241,7 @@ export class RedisSlots implements SlotSource {
     // While the ledger is settling, it only grants again what this process held.
     const nextMs = reply.settlingMs > 0 ? Math.min(reply.settlingMs, this.#held.nextReturn - now) : reply.nextMs;
     this.#retryAt = now + (isUsable ? Math.max(nextMs + 1, timings.batchMs) : 0);
-    if (reply.pauseMs > 0) listener.pauseLearned(reply.pauseMs);
+    if (reply.pauseMs > 0) listener.pausedElsewhere(reply.pauseMs);
     listener.slotsChanged();
     const isShort = isUsable && (this.#wasRefused("singles") || this.#wasRefused("pages"));
     if (isShort && reply.free === 0 && reply.settlingMs === 0) {

@@ -4,7 +4,7 @@ import type { RateLimiter } from "stocklot";
 import { createRedisRateLimiter, type RedisRateLimiterOptions } from "stocklot/redis";
 import { afterAll } from "vitest";
 import type { Slot, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { Lifetime } from "../../../src/time/lifetime.js";
+import { Cancellation } from "../../../src/time/cancellation.js";
 
 const clients: Redis[] = [];
 
@@ -28,10 +28,12 @@ export function limiterAt(url: string, options: Omit<RedisRateLimiterOptions, "r
   return createRedisRateLimiter({ redis: connect(url), reserved: 0, onWarning: () => {}, ...options });
 }
 
-export type Asked = Partial<Omit<SlotRequest, "lifetime">> & { lifetime?: Lifetime };
+export type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: Cancellation };
 
-export const ask = (limiter: RateLimiter, { lifetime = new Lifetime(), ...request }: Asked = {}): Promise<Slot> =>
-  limiter.acquire({ priority: "normal", bulk: false, ...request, lifetime });
+export const ask = (
+  limiter: RateLimiter,
+  { cancellation = new Cancellation(), ...request }: Asked = {},
+): Promise<Slot> => limiter.acquire({ priority: "normal", bulk: false, ...request, cancellation });
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Clock } from "../../../src/limiter/clock.js";
+import { MonotonicClock } from "../../../src/limiter/monotonic-clock.js";
 import { VirtualTime } from "./virtual-time.js";
 
 afterEach(() => {
@@ -10,7 +10,7 @@ afterEach(() => {
 describe("the limiter's clock", () => {
   test("wakes at the time, not before, though a timer fires up to a millisecond early", async () => {
     const time = new VirtualTime(() => -0.9).install();
-    const clock = new Clock();
+    const clock = new MonotonicClock();
     const woken: number[] = [];
     for (const at of [1_000.5, 1_001.2, 1_250, 4_000.7]) clock.at(at, () => woken.push(time.now()));
     await time.run();
@@ -23,7 +23,7 @@ describe("the limiter's clock", () => {
 
   test("goes on with the timers where only they are mocked", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const clock = new Clock();
+    const clock = new MonotonicClock();
     const startedAt = clock.now();
     let woken = false;
     clock.at(startedAt + 60_000, () => {
@@ -41,14 +41,14 @@ describe("the limiter's clock", () => {
     1, 2, 40,
   ])("goes on with the timers where only the clock is mocked and stands still (%i ms)", async (ms) => {
     vi.useFakeTimers({ toFake: ["performance", "Date"] });
-    const clock = new Clock();
+    const clock = new MonotonicClock();
     const startedAt = clock.now();
     await new Promise<void>((resolve) => clock.at(startedAt + ms, resolve));
     expect(clock.now()).toBeGreaterThanOrEqual(startedAt + ms);
   });
 
   test("never goes back, also when a test replaces the clock or takes its own away", () => {
-    const clock = new Clock();
+    const clock = new MonotonicClock();
     const before = clock.now();
     vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
     const mocked = clock.now();
@@ -62,7 +62,7 @@ describe("the limiter's clock", () => {
 
   test("does not call back when it was told not to", async () => {
     const time = new VirtualTime().install();
-    const clock = new Clock();
+    const clock = new MonotonicClock();
     const stop = clock.at(5_000, () => expect.unreachable());
     stop();
     expect(time.pendingTimers).toBe(0);
@@ -71,7 +71,7 @@ describe("the limiter's clock", () => {
 
   test("sets no timer for a time that never comes", () => {
     const time = new VirtualTime().install();
-    new Clock().at(Number.POSITIVE_INFINITY, () => expect.unreachable())();
+    new MonotonicClock().at(Number.POSITIVE_INFINITY, () => expect.unreachable())();
     expect(time.pendingTimers).toBe(0);
   });
 });

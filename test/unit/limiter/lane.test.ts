@@ -1,21 +1,21 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Lane, type Place } from "../../../src/limiter/lane.js";
-import { Lanes } from "../../../src/limiter/lanes.js";
+import { LinkedQueue, type QueueEntry } from "../../../src/limiter/linked-queue.js";
+import { PriorityQueue } from "../../../src/limiter/priority-queue.js";
 import type { SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { Lifetime } from "../../../src/time/lifetime.js";
+import { Cancellation } from "../../../src/time/cancellation.js";
 
-const lifetime = new Lifetime();
+const cancellation = new Cancellation();
 const asks = (priority: SlotRequest["priority"], bulk = false, order?: number): SlotRequest => ({
   priority,
   bulk,
-  lifetime,
-  ...(order === undefined ? {} : { order }),
+  cancellation,
+  ...(order === undefined ? {} : { arrival: order }),
 });
 
 describe("a lane", () => {
   test("is left in the order of arrival, by whoever comes back in the order it had first", () => {
-    const lane = new Lane<string>();
+    const lane = new LinkedQueue<string>();
     lane.add("third", 3);
     lane.add("fifth", 5);
     lane.add("first", 1);
@@ -29,17 +29,17 @@ describe("a lane", () => {
     const steps = fc.array(fc.record({ order: fc.nat(50), leaves: fc.boolean(), which: fc.nat() }), { maxLength: 60 });
     fc.assert(
       fc.property(steps, (all) => {
-        const lane = new Lane<number>();
-        const model: Place<number>[] = [];
+        const lane = new LinkedQueue<number>();
+        const model: QueueEntry<number>[] = [];
         for (const { order, leaves, which } of all) {
           const leaving = leaves ? model.splice(which % Math.max(1, model.length), 1)[0] : undefined;
           if (leaving) lane.remove(leaving);
           else {
-            const behind = model.findIndex((place) => place.order > order);
+            const behind = model.findIndex((place) => place.arrival > order);
             model.splice(behind < 0 ? model.length : behind, 0, lane.add(order, order));
           }
           // Whoever comes back with an order that is taken is not told apart from the other.
-          expect([...lane]).toEqual(model.map((place) => place.order));
+          expect([...lane]).toEqual(model.map((place) => place.arrival));
           expect(lane.size).toBe(model.length);
         }
       }),
@@ -49,7 +49,7 @@ describe("a lane", () => {
 
 describe("the lanes of a limiter", () => {
   test("let the most urgent go first, and pages behind the other calls of their urgency", () => {
-    const lanes = new Lanes<string>();
+    const lanes = new PriorityQueue<string>();
     const add = (name: string, request: SlotRequest, order: number) => lanes.add(name, request, order);
     add("low page", asks("low", true), 1);
     add("low", asks("low"), 2);
@@ -60,12 +60,12 @@ describe("the lanes of a limiter", () => {
     add("token", asks("token"), 7);
     const inOrder = ["token", "high", "high page", "normal", "normal page", "low", "low page"];
     expect([...lanes]).toEqual(inOrder);
-    expect([...lanes.fronts()]).toEqual(inOrder);
-    expect(lanes.crowd).toEqual({ all: 7, pages: 3 });
+    expect([...lanes.heads()]).toEqual(inOrder);
+    expect(lanes.counts).toEqual({ all: 7, pages: 3 });
   });
 
   test("offer the next of a lane when its first has left, and pass over a lane whose first stays", () => {
-    const lanes = new Lanes<string>();
+    const lanes = new PriorityQueue<string>();
     const takeOut = new Map<string, () => void>();
     for (const [index, name] of ["write 1", "write 2"].entries()) {
       takeOut.set(name, lanes.add(name, asks("high"), index));
@@ -74,12 +74,12 @@ describe("the lanes of a limiter", () => {
     lanes.add("page 2", asks("high", true), 3);
     takeOut.set("read", lanes.add("read", asks("normal"), 4));
     const offered: string[] = [];
-    for (const name of lanes.fronts()) {
+    for (const name of lanes.heads()) {
       offered.push(name);
       takeOut.get(name)?.();
     }
     expect(offered).toEqual(["write 1", "write 2", "page 1", "read"]);
-    expect(lanes.crowd).toEqual({ all: 2, pages: 2 });
+    expect(lanes.counts).toEqual({ all: 2, pages: 2 });
   });
 
   const ahead: [name: string, request: SlotRequest, all: number, pages: number][] = [
@@ -91,13 +91,13 @@ describe("the lanes of a limiter", () => {
     ["one that comes back may be the first of its lane", asks("normal", false, 1), 2, 0],
   ];
   test.each(ahead)("count who goes first for sure: %s", (_, request, all, pages) => {
-    const lanes = new Lanes<string>();
+    const lanes = new PriorityQueue<string>();
     lanes.add("token", asks("token"), 1);
     lanes.add("write", asks("high"), 2);
     lanes.add("urgent page", asks("high", true), 3);
     lanes.add("read", asks("normal"), 4);
     lanes.add("low", asks("low"), 5);
     lanes.add("page", asks("low", true), 6);
-    expect(lanes.ahead(request)).toEqual({ all, pages });
+    expect(lanes.countsAhead(request)).toEqual({ all, pages });
   });
 });

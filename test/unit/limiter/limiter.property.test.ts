@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createRateLimiter } from "../../../src/limiter/create-rate-limiter.js";
-import { guardMs } from "../../../src/limiter/guard.js";
+import { safetyMarginMs } from "../../../src/limiter/guard.js";
 import { fixedWindow, mostInAnyWindow, type ServiceWindow, slidingWindow, tokenBucket } from "./service-windows.js";
 import { anyCalls, anyLimits, type SimulatedCall, Simulation } from "./simulation.js";
 import { VirtualTime } from "./virtual-time.js";
@@ -87,7 +87,7 @@ describe("whatever comes, and however the service counts", () => {
           if (end === "out-of-time") expect(call.totalTimeoutMs).toBeDefined();
         }
         expect(time.pendingTimers).toBe(0);
-        await time.run(time.now() + 1_000 + options.intervalMs + guardMs(options.intervalMs));
+        await time.run(time.now() + 1_000 + options.intervalMs + safetyMarginMs(options.intervalMs));
         const { limit, intervalMs, queued, inFlight, pausedUntil } = limiter.snapshot();
         expect({ limit, intervalMs, queued, inFlight, pausedUntil }).toEqual({
           limit: options.requests,

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ConfigurationError } from "../../../src/errors/index.js";
-import { createPauseOnly, createRateLimiter } from "../../../src/limiter/create-rate-limiter.js";
+import { createRateLimiter, createUnlimited } from "../../../src/limiter/create-rate-limiter.js";
 import type { RateLimitOptions } from "../../../src/limiter/rate-limit-options.js";
 import type { RateLimiter, Slot, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { Ended, Lifetime } from "../../../src/time/lifetime.js";
+import { Cancellation, Cancelled } from "../../../src/time/cancellation.js";
 import { VirtualTime } from "./virtual-time.js";
 
-type Asked = Partial<Omit<SlotRequest, "lifetime">> & { lifetime?: Lifetime };
+type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: Cancellation };
 
-const ask = (limiter: RateLimiter, { lifetime = new Lifetime(), ...request }: Asked = {}) =>
-  limiter.acquire({ priority: "normal", bulk: false, ...request, lifetime });
+const ask = (limiter: RateLimiter, { cancellation = new Cancellation(), ...request }: Asked = {}) =>
+  limiter.acquire({ priority: "normal", bulk: false, ...request, cancellation });
 
 /** Whether the promise has a result once everything that needs no time is done. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
@@ -25,7 +25,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 const endingOf = (promise: Promise<unknown>) =>
   promise.then(
     () => "a slot",
-    (error: unknown) => (error instanceof Ended ? error.ending.kind : error),
+    (error: unknown) => (error instanceof Cancelled ? error.reason.kind : error),
   );
 
 const limiterOf = (options: RateLimitOptions) => createRateLimiter({ intervalMs: 1_000, reserved: 0, ...options });
@@ -60,15 +60,15 @@ describe("a slot", () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
     const next = ask(limiter);
-    slot.giveBack();
+    slot.returnUnused();
     expect(await isSettled(next)).toBe(true);
   });
 
   test("comes back once, however often it is let go", async () => {
     const limiter = limiterOf({ requests: 2 });
     const slot = await ask(limiter);
-    slot.giveBack();
-    slot.giveBack();
+    slot.returnUnused();
+    slot.returnUnused();
     slot.release();
     expect(limiter.snapshot()).toMatchObject({ available: 2, inFlight: 0 });
   });
@@ -76,21 +76,21 @@ describe("a slot", () => {
   test("is kept by no call that was aborted while it waited", async () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
-    const lifetime = new Lifetime();
-    const aborted = ask(limiter, { lifetime });
+    const cancellation = new Cancellation();
+    const aborted = ask(limiter, { cancellation });
     const next = ask(limiter);
-    lifetime.end({ kind: "aborted", reason: "enough" });
+    cancellation.cancel({ kind: "aborted", reason: "enough" });
     expect(await endingOf(aborted)).toBe("aborted");
     expect(limiter.snapshot().queued).toBe(1);
-    slot.giveBack();
+    slot.returnUnused();
     expect(await isSettled(next)).toBe(true);
   });
 
   test("is not given to a call that had ended before it asked", async () => {
     const limiter = limiterOf({ requests: 1 });
-    const lifetime = new Lifetime();
-    lifetime.end({ kind: "closed" });
-    expect(await endingOf(ask(limiter, { lifetime }))).toBe("closed");
+    const cancellation = new Cancellation();
+    cancellation.cancel({ kind: "closed" });
+    expect(await endingOf(ask(limiter, { cancellation }))).toBe("closed");
     expect(limiter.snapshot()).toMatchObject({ available: 1, inFlight: 0 });
   });
 
@@ -101,7 +101,7 @@ describe("a slot", () => {
     const take = (name: string, request: Asked) =>
       ask(limiter, request).then((slot) => {
         order.push(name);
-        slot.giveBack();
+        slot.returnUnused();
       });
     const all = [
       take("page", { priority: "low", bulk: true }),
@@ -111,7 +111,7 @@ describe("a slot", () => {
       take("write", { priority: "high" }),
       take("token", { priority: "token" }),
     ];
-    first.giveBack();
+    first.returnUnused();
     await Promise.all(all);
     expect(order).toEqual(["token", "write", "read 1", "read 2", "low", "page"]);
   });
@@ -120,10 +120,10 @@ describe("a slot", () => {
     const limiter = limiterOf({ requests: 1 });
     const first = await ask(limiter);
     const later = ask(limiter);
-    const again = ask(limiter, { order: first.order });
-    first.giveBack();
+    const again = ask(limiter, { arrival: first.arrival });
+    first.returnUnused();
     expect(await isSettled(again)).toBe(true);
-    expect((await again).order).toBe(first.order);
+    expect((await again).arrival).toBe(first.arrival);
     expect(await isSettled(later)).toBe(false);
   });
 
@@ -163,7 +163,7 @@ describe("a slot", () => {
   test("never comes back where the interval is Infinity", async () => {
     const limiter = limiterOf({ requests: 1, intervalMs: Number.POSITIVE_INFINITY });
     (await ask(limiter)).release();
-    expect(await endingOf(ask(limiter, { lifetime: new Lifetime([], 1e9) }))).toBe("out-of-time");
+    expect(await endingOf(ask(limiter, { cancellation: new Cancellation([], 1e9) }))).toBe("out-of-time");
   });
 });
 
@@ -171,16 +171,16 @@ describe("a call whose time is too short for the queue", () => {
   test("fails at once when the slot that comes next comes too late", async () => {
     const limiter = limiterOf({ requests: 1 });
     (await ask(limiter)).release();
-    expect(await isSettled(ask(limiter, { lifetime: new Lifetime([], 1_050) }))).toBe(false);
-    expect(await endingOf(ask(limiter, { lifetime: new Lifetime([], 950) }))).toBe("out-of-time");
+    expect(await isSettled(ask(limiter, { cancellation: new Cancellation([], 1_050) }))).toBe(false);
+    expect(await endingOf(ask(limiter, { cancellation: new Cancellation([], 950) }))).toBe("out-of-time");
   });
 
   test("fails at once when others are ahead of it for longer, unless it is more urgent than they are", async () => {
     const limiter = limiterOf({ requests: 2 });
     for (const slot of await Promise.all([ask(limiter), ask(limiter)])) slot.release();
     const ahead = Array.from({ length: 4 }, () => ask(limiter));
-    expect(await endingOf(ask(limiter, { lifetime: new Lifetime([], 2_500) }))).toBe("out-of-time");
-    const urgent = ask(limiter, { priority: "high", lifetime: new Lifetime([], 2_500) });
+    expect(await endingOf(ask(limiter, { cancellation: new Cancellation([], 2_500) }))).toBe("out-of-time");
+    const urgent = ask(limiter, { priority: "high", cancellation: new Cancellation([], 2_500) });
     expect(await isSettled(urgent)).toBe(false);
     expect(limiter.snapshot().queued).toBe(5);
     await vi.advanceTimersByTimeAsync(1_010);
@@ -191,8 +191,8 @@ describe("a call whose time is too short for the queue", () => {
   test("fails at once when a pause begins that lasts longer; the others wait on", async () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
-    const short = ask(limiter, { lifetime: new Lifetime([], 20_000) });
-    const long = ask(limiter, { lifetime: new Lifetime([], 40_000) });
+    const short = ask(limiter, { cancellation: new Cancellation([], 20_000) });
+    const long = ask(limiter, { cancellation: new Cancellation([], 40_000) });
     limiter.pause(30_000);
     expect(await endingOf(short)).toBe("out-of-time");
     slot.release();
@@ -204,7 +204,7 @@ describe("a call whose time is too short for the queue", () => {
   test("fails at once when it comes during such a pause", async () => {
     const limiter = limiterOf({ requests: 5 });
     limiter.pause(30_000);
-    expect(await endingOf(ask(limiter, { lifetime: new Lifetime([], 29_000) }))).toBe("out-of-time");
+    expect(await endingOf(ask(limiter, { cancellation: new Cancellation([], 29_000) }))).toBe("out-of-time");
   });
 });
 
@@ -253,7 +253,7 @@ describe("a pause", () => {
     limiter.pause(1_000);
     const waiting = Array.from({ length: 3 }, () => ask(limiter));
     await vi.advanceTimersByTimeAsync(1_010);
-    (await waiting[0])?.giveBack();
+    (await waiting[0])?.returnUnused();
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
   });
 
@@ -279,7 +279,7 @@ describe("a pause", () => {
   });
 
   test("is all that holds back calls without a limit", async () => {
-    const limiter = createPauseOnly();
+    const limiter = createUnlimited();
     expect(limiter.snapshot()).toMatchObject({ limit: Number.POSITIVE_INFINITY, available: Number.POSITIVE_INFINITY });
     await Promise.all(Array.from({ length: 1_000 }, () => ask(limiter, { bulk: true })));
     limiter.pause(1_000);
@@ -323,7 +323,7 @@ describe("the snapshot", () => {
 });
 
 describe("the estimate of a wait", () => {
-  const request = { priority: "normal", bulk: false, lifetime: new Lifetime() } as const;
+  const request = { priority: "normal", bulk: false, cancellation: new Cancellation() } as const;
   const estimate = (limiter: RateLimiter, more: Partial<SlotRequest> = {}) =>
     limiter.estimateWait({ ...request, ...more });
 
@@ -366,13 +366,13 @@ describe("the estimate of a wait", () => {
 
 test("a slot can be taken without waiting, unless there is none or others wait", async () => {
   const limiter = limiterOf({ requests: 2 });
-  const request = () => ({ priority: "high", bulk: false, lifetime: new Lifetime() }) as const;
+  const request = () => ({ priority: "high", bulk: false, cancellation: new Cancellation() }) as const;
   const slot = limiter.tryAcquire(request());
   expect(limiter.snapshot()).toMatchObject({ available: 1, inFlight: 1 });
   const pages = [1, 2].map(() => ask(limiter, { bulk: true }));
   expect(limiter.snapshot().queued).toBe(1);
   expect(limiter.tryAcquire(request())).toBeUndefined();
-  slot?.giveBack();
+  slot?.returnUnused();
   expect(await Promise.all(pages.map(isSettled))).toEqual([true, true]);
 });
 
@@ -383,10 +383,10 @@ describe("timers", () => {
     slot.release();
     limiter.pause(5_000);
     expect(vi.getTimerCount()).toBe(0);
-    const lifetime = new Lifetime();
-    const waiting = ask(limiter, { lifetime });
+    const cancellation = new Cancellation();
+    const waiting = ask(limiter, { cancellation });
     expect(vi.getTimerCount()).toBe(1);
-    lifetime.end({ kind: "aborted", reason: "enough" });
+    cancellation.cancel({ kind: "aborted", reason: "enough" });
     await endingOf(waiting);
     expect(vi.getTimerCount()).toBe(0);
   });

@@ -13,19 +13,19 @@ describe("a quota", () => {
     quota.returnAt(100);
     quota.returnAt(200);
     expect(quota.nextReturn).toBe(100);
-    quota.settle(99.9);
+    quota.reclaim(99.9);
     expect(quota.free).toBe(0);
-    quota.settle(100);
+    quota.reclaim(100);
     expect(quota.free).toBe(1);
     expect(quota.nextReturn).toBe(200);
-    quota.settle(10_000);
+    quota.reclaim(10_000);
     expect(quota.free).toBe(2);
   });
 
   test("has a slot again at once when it was given back unused", () => {
     const quota = createQuota(1);
     quota.take();
-    quota.giveBack();
+    quota.returnUnused();
     expect(quota.free).toBe(1);
     expect(quota.nextReturn).toBeUndefined();
   });
@@ -38,20 +38,20 @@ describe("a quota", () => {
     }
     expect(quota.free).toBe(Number.POSITIVE_INFINITY);
     expect(quota.nextReturn).toBeUndefined();
-    expect(quota.earliest(1_000_000, 5, INTERVAL_MS)).toBe(5);
+    expect(quota.earliestStart(1_000_000, 5, INTERVAL_MS)).toBe(5);
   });
 
   test("keeps its order and its count through thousands of requests", () => {
     const quota = createQuota(50);
     for (let time = 0; time < 20_000; time += 10) {
-      quota.settle(time);
+      quota.reclaim(time);
       if (quota.free === 0) continue;
       quota.take();
       quota.returnAt(time + 300);
       expect(quota.nextReturn).toBeGreaterThan(time);
       expect(50 - quota.free).toBeLessThanOrEqual(31);
     }
-    quota.settle(100_000);
+    quota.reclaim(100_000);
     expect(quota.free).toBe(50);
   });
 
@@ -59,9 +59,9 @@ describe("a quota", () => {
     const quota = createQuota(1);
     quota.take();
     quota.returnAt(Number.POSITIVE_INFINITY);
-    quota.settle(1e12);
+    quota.reclaim(1e12);
     expect(quota.free).toBe(0);
-    expect(quota.earliest(0, 5, Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY);
+    expect(quota.earliestStart(0, 5, Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY);
   });
 
   describe("knows the earliest time for a request with others ahead", () => {
@@ -82,7 +82,7 @@ describe("a quota", () => {
       for (let taken = 0; taken < 4; taken += 1) quota.take();
       quota.returnAt(300);
       quota.returnAt(400);
-      expect(quota.earliest(ahead, 100, INTERVAL_MS)).toBe(time);
+      expect(quota.earliestStart(ahead, 100, INTERVAL_MS)).toBe(time);
     });
   });
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { type RateLimitOptions, rateLimitSettings } from "../../../src/limiter/rate-limit-options.js";
 import type { RateLimiter, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { Ended, Lifetime } from "../../../src/time/lifetime.js";
+import { Cancellation, Cancelled } from "../../../src/time/cancellation.js";
 import type { VirtualTime } from "./virtual-time.js";
 
 /** One call as it comes, and what becomes of its request. */
@@ -45,7 +45,7 @@ export class Simulation {
   readonly results: SimulatedResult[] = [];
   /** Promises that were broken. */
   readonly broken: string[] = [];
-  readonly #waiting = new Map<number, { call: SimulatedCall; lifetime: Lifetime; order: number }>();
+  readonly #waiting = new Map<number, { call: SimulatedCall; cancellation: Cancellation; order: number }>();
   #inFlight = 0;
   #pausedUntil = Number.NEGATIVE_INFINITY;
   /** The request that goes before the rest after a pause. */
@@ -80,7 +80,7 @@ export class Simulation {
     if (!(available >= 0 && available <= (this.options.requests ?? 100)))
       this.broken.push(`${available} slots are free`);
     this.limiter.pausedMs();
-    const { waitMs } = this.limiter.estimateWait({ priority: "normal", bulk: false, lifetime: new Lifetime() });
+    const { waitMs } = this.limiter.estimateWait({ priority: "normal", bulk: false, cancellation: new Cancellation() });
     if (!(waitMs >= 0)) this.broken.push(`a wait of ${waitMs} ms is expected`);
   }
 
@@ -90,43 +90,45 @@ export class Simulation {
 
   async #run(call: SimulatedCall): Promise<void> {
     const result: SimulatedResult = { call, arrivedAt: this.time.now(), sentAt: [], endedAt: 0, end: "answered" };
-    const lifetime = new Lifetime([], call.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
+    const cancellation = new Cancellation([], call.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
     if (call.abortedAfterMs !== undefined) {
-      this.time.at(this.time.now() + call.abortedAfterMs, () => lifetime.end({ kind: "aborted", reason: "test" }));
+      this.time.at(this.time.now() + call.abortedAfterMs, () =>
+        cancellation.cancel({ kind: "aborted", reason: "test" }),
+      );
     }
     try {
-      const order = await this.#attempt(call, lifetime, undefined, result);
-      if (order !== undefined) await this.#attempt({ ...call, outcome: "answered" }, lifetime, order, result);
+      const order = await this.#attempt(call, cancellation, undefined, result);
+      if (order !== undefined) await this.#attempt({ ...call, outcome: "answered" }, cancellation, order, result);
     } catch (error) {
-      if (!(error instanceof Ended) || error.ending.kind === "closed") throw error;
-      result.end = error.ending.kind;
+      if (!(error instanceof Cancelled) || error.reason.kind === "closed") throw error;
+      result.end = error.reason.kind;
     } finally {
-      lifetime.dispose();
+      cancellation.dispose();
       result.endedAt = this.time.now();
       this.results.push(result);
     }
   }
 
   /** One attempt; gives the call's order when it has to come back. */
-  async #attempt(call: SimulatedCall, lifetime: Lifetime, order: number | undefined, result: SimulatedResult) {
-    const slot = await this.#slot(call, lifetime, order);
+  async #attempt(call: SimulatedCall, cancellation: Cancellation, order: number | undefined, result: SimulatedResult) {
+    const slot = await this.#slot(call, cancellation, order);
     this.#noteStart(call);
     const startedAt = this.time.now();
     await Promise.race([
       this.time.sleep(call.latencyMs),
-      new Promise<void>((resolve) => (lifetime.ending ? resolve() : lifetime.onEnd(() => resolve()))),
+      new Promise<void>((resolve) => (cancellation.reason ? resolve() : cancellation.onCancel(() => resolve()))),
     ]);
     const now = this.time.now();
     this.#inFlight -= 1;
     if (this.#probe === call) this.#probe = call.outcome === "unsent" ? "due" : undefined;
     if (call.outcome === "unsent") {
       result.end = "unsent";
-      slot.giveBack();
+      slot.returnUnused();
       return undefined;
     }
     result.sentAt.push(startedAt);
     this.counted.push({ time: startedAt + call.countedAt * (now - startedAt), bulk: call.bulk });
-    const comesBack = call.outcome === "refused" && !lifetime.ending;
+    const comesBack = call.outcome === "refused" && !cancellation.reason;
     if (comesBack) {
       this.limiter.pause(call.pauseMs);
       if (now >= this.#pausedUntil) {
@@ -137,18 +139,18 @@ export class Simulation {
     slot.release();
     // Twice is once: a slot must not come back two times.
     slot.release();
-    slot.giveBack();
-    lifetime.throwIfEnded();
-    return comesBack ? slot.order : undefined;
+    slot.returnUnused();
+    cancellation.throwIfCancelled();
+    return comesBack ? slot.arrival : undefined;
   }
 
-  async #slot(call: SimulatedCall, lifetime: Lifetime, order: number | undefined) {
+  async #slot(call: SimulatedCall, cancellation: Cancellation, order: number | undefined) {
     const id = ++this.#ids;
     const place = order ?? ++this.#arrivals;
-    this.#waiting.set(id, { call, lifetime, order: place });
+    this.#waiting.set(id, { call, cancellation, order: place });
     try {
-      const request = { priority: call.priority, bulk: call.bulk, lifetime };
-      const slot = await this.limiter.acquire(order === undefined ? request : { ...request, order });
+      const request = { priority: call.priority, bulk: call.bulk, cancellation };
+      const slot = await this.limiter.acquire(order === undefined ? request : { ...request, arrival: order });
       this.#waiting.delete(id);
       this.#noteGrant(call, place);
       return slot;
@@ -159,8 +161,8 @@ export class Simulation {
 
   #noteGrant(call: SimulatedCall, order: number): void {
     const rank = URGENCY.indexOf(call.priority);
-    for (const { call: other, lifetime, order: otherOrder } of this.#waiting.values()) {
-      if (lifetime.ending) continue;
+    for (const { call: other, cancellation, order: otherOrder } of this.#waiting.values()) {
+      if (cancellation.reason) continue;
       const otherRank = URGENCY.indexOf(other.priority);
       const isPassed = otherRank < rank || (otherRank === rank && !other.bulk && call.bulk);
       if (isPassed && !other.bulk) this.broken.push(`a ${other.priority} call was passed by a ${call.priority} one`);

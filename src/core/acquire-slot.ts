@@ -5,16 +5,16 @@ import type { Call } from "./call.js";
 import type { LongWaits } from "./long-waits.js";
 
 /** After so many tokens that expired in the queue, the last one is tried, whatever its age. */
-const TOKENS_TO_WAIT_FOR = 3;
+const MAX_TOKEN_ROUNDS = 3;
 
-export interface Admission {
+export interface Grant {
   slot: Slot;
   /** The access token; the request for a token has none. */
   token: string | undefined;
 }
 
 /** What a call needs to be admitted. */
-export interface Gate {
+export interface AcquireDeps {
   readonly limiter: RateLimiter;
   readonly tokens: TokenManager;
   readonly waits: LongWaits;
@@ -25,41 +25,41 @@ export interface Gate {
  * Waits for a token, then for a slot. In this order, since the request for a token needs a slot too and must find one
  * when there is only one. A token that expired in the queue is replaced, and the slot is returned for that.
  */
-export async function admit(gate: Gate, call: Call): Promise<Admission> {
+export async function acquireSlot(gate: AcquireDeps, call: Call): Promise<Grant> {
   const startedAt = now();
   const { limiter, tokens, waits } = gate;
-  const { request, lifetime } = call;
+  const { request, cancellation } = call;
   const needsToken = !request.isTokenRequest;
   const pausedBefore = limiter.pausedMs();
   try {
     for (let round = 1; ; round += 1) {
-      if (gate.closed) lifetime.end({ kind: "closed" });
+      if (gate.closed) cancellation.cancel({ kind: "closed" });
       // Before a token is requested in vain.
-      lifetime.throwIfEnded();
+      cancellation.throwIfCancelled();
       call.awaited = "slot";
       const wanted = slotRequest(call);
       if (needsToken && tokens.current === undefined) {
         // Without a slot in time, a token is of no use.
-        lifetime.reserve(limiter.estimateWait(wanted).waitMs);
+        cancellation.ensureTimeFor(limiter.estimateWait(wanted).waitMs);
         waits.begin(call, "token", 0);
-        await tokens.ready(lifetime);
+        await tokens.ensureToken(cancellation);
       }
       let slot = limiter.tryAcquire(wanted);
       if (!slot) {
         waits.begin(call, "slot", limiter.estimateWait(wanted).waitMs);
         slot = await limiter.acquire(wanted);
       }
-      call.order = slot.order;
-      const token = round < TOKENS_TO_WAIT_FOR ? tokens.current : tokens.latest;
-      if (!lifetime.ending && (token !== undefined || !needsToken)) {
+      call.arrival = slot.arrival;
+      const token = round < MAX_TOKEN_ROUNDS ? tokens.current : tokens.latest;
+      if (!cancellation.reason && (token !== undefined || !needsToken)) {
         return { slot, token: needsToken ? token : undefined };
       }
-      slot.giveBack();
+      slot.returnUnused();
     }
   } catch (failure) {
     // What a new call would wait for: this one has left the queue.
-    if (lifetime.ending?.kind === "out-of-time") {
-      call.missed = limiter.estimateWait({ ...slotRequest(call), order: undefined });
+    if (cancellation.reason?.kind === "out-of-time") {
+      call.missed = limiter.estimateWait({ ...slotRequest(call), arrival: undefined });
     }
     throw failure;
   } finally {
@@ -70,9 +70,9 @@ export async function admit(gate: Gate, call: Call): Promise<Admission> {
   }
 }
 
-const slotRequest = ({ request, priority, order, lifetime }: Call): SlotRequest => ({
+const slotRequest = ({ request, priority, arrival: order, cancellation }: Call): SlotRequest => ({
   priority,
   bulk: request.bulk === true,
-  order,
-  lifetime,
+  arrival: order,
+  cancellation,
 });

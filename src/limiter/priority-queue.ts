@@ -1,34 +1,34 @@
-import { Lane } from "./lane.js";
+import { LinkedQueue } from "./linked-queue.js";
 import type { SlotRequest } from "./rate-limiter.js";
-import type { Crowd } from "./slot-source.js";
+import type { QueueCounts } from "./slot-source.js";
 
 /** From the most urgent to the least. */
-const URGENCY = ["token", "high", "normal", "low"] as const;
+const PRIORITIES = ["token", "high", "normal", "low"] as const;
 
 /**
  * The queue of a limiter: the most urgent first, and among the equally urgent those that came first. Pages have lanes of
  * their own, behind the other calls of their urgency, since they may have to wait while others need not.
  */
-export class Lanes<T> {
+export class PriorityQueue<T> {
   /** Two for each urgency: single calls, then pages. */
-  readonly #lanes = URGENCY.flatMap(() => [new Lane<T>(), new Lane<T>()]);
+  readonly #queues = PRIORITIES.flatMap(() => [new LinkedQueue<T>(), new LinkedQueue<T>()]);
 
   /** How many wait, in all lanes. */
-  get crowd(): Crowd {
-    return this.#crowdOf(this.#lanes.length);
+  get counts(): QueueCounts {
+    return this.#countsOf(this.#queues.length);
   }
 
   /** Queues at the end of the lane, or where `order` belongs; returns what takes it out again. */
   add(value: T, request: SlotRequest, order: number): () => void {
-    const lane = this.#lanes[indexOf(request)];
+    const lane = this.#queues[indexOf(request)];
     if (!lane) throw new RangeError(`no lane for ${request.priority}`);
     const place = lane.add(value, order);
     return () => lane.remove(place);
   }
 
   /** The first of each lane, the most urgent lane first. A lane is left when its first does not leave it. */
-  *fronts(): Generator<T> {
-    for (const lane of this.#lanes) {
+  *heads(): Generator<T> {
+    for (const lane of this.#queues) {
       for (let last: unknown, place = lane.first; place && place !== last; place = lane.first) {
         last = place;
         yield place.value;
@@ -37,22 +37,22 @@ export class Lanes<T> {
   }
 
   /** How many go for sure before a request that joins the queue now. */
-  ahead(request: SlotRequest): Crowd {
+  countsAhead(request: SlotRequest): QueueCounts {
     // One that comes back for another attempt may go before all of its lane.
-    const { all, pages } = this.#crowdOf(indexOf(request) + (request.order === undefined ? 1 : 0));
+    const { all, pages } = this.#countsOf(indexOf(request) + (request.arrival === undefined ? 1 : 0));
     // Pages may be held up by their own quota, so a single call does not wait for them for sure.
     return request.bulk ? { all, pages } : { all: all - pages, pages: 0 };
   }
 
   *[Symbol.iterator](): Generator<T> {
-    for (const lane of this.#lanes) yield* lane;
+    for (const lane of this.#queues) yield* lane;
   }
 
   /** How many wait in the first lanes. */
-  #crowdOf(count: number): Crowd {
+  #countsOf(count: number): QueueCounts {
     const crowd = { all: 0, pages: 0 };
     for (let index = 0; index < count; index += 1) {
-      const { size } = this.#lanes[index] ?? { size: 0 };
+      const { size } = this.#queues[index] ?? { size: 0 };
       crowd.all += size;
       if (index % 2 === 1) crowd.pages += size;
     }
@@ -60,4 +60,4 @@ export class Lanes<T> {
   }
 }
 
-const indexOf = ({ priority, bulk }: SlotRequest) => URGENCY.indexOf(priority) * 2 + (bulk ? 1 : 0);
+const indexOf = ({ priority, bulk }: SlotRequest) => PRIORITIES.indexOf(priority) * 2 + (bulk ? 1 : 0);

@@ -8,7 +8,7 @@ const TIMER_PRECISION_MS = 3;
  * moves this clock forward. So waiting ends when the timers say so, with a mocked clock or without; and where a test puts
  * a clock of its own in the place of the real one, or takes it away, this one goes on from where it was.
  */
-export class Clock {
+export class MonotonicClock {
   #aheadMs = 0;
   #last = -Infinity;
 
