@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { envelope } from "../src/paging/page-answer.js";
+import { envelope } from "../src/paging/decode-page.js";
 import { itemSchema } from "../src/schemas/item.js";
 import { createItemSchema, itemChangesSchema } from "../src/schemas/item-input.js";
 import { lotSchema } from "../src/schemas/lot.js";

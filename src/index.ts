@@ -6,6 +6,9 @@
 // What is not listed here is private: the pipeline, the transports, the schemas, and the way pages are put together.
 export type { StoredToken, TokenStore } from "./auth/token-store.js";
 export { InventoryClient } from "./client.js";
+export type { RequestOptions, ResponseInfo } from "./core/request/options.js";
+export type { Query } from "./core/request/payload.js";
+export type { RetryOptions } from "./core/retry-policy.js";
 export type {
   CallIdentity,
   DiagnosticsMessages,
@@ -20,11 +23,8 @@ export type {
   StartEvent,
   TokenEvent,
   WaitingEvent,
-} from "./core/events.js";
-export type { FetchLike } from "./core/fetch-transport.js";
-export type { Query } from "./core/query.js";
-export type { RequestOptions, ResponseInfo } from "./core/request-options.js";
-export type { RetryOptions } from "./core/retry-policy.js";
+} from "./core/telemetry/events.js";
+export type { FetchLike } from "./core/transport/fetch.js";
 export { type AnyStocklotError, isStocklotError, type StocklotErrorName } from "./errors/any-error.js";
 export {
   ApiError,
@@ -57,16 +57,16 @@ export type { RateLimitOptions } from "./limiter/rate-limit-options.js";
 export type { Priority, RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
 export type { ClientOptions } from "./options.js";
 export type { Checkpoint } from "./paging/checkpoint.js";
-export type { ListOptions } from "./paging/list-options.js";
+export type { ListOptions } from "./paging/list.js";
 export type { Estimate, Page, PagingOptions, PagingProgress } from "./paging/page.js";
 export type { Paginator } from "./paging/paginator.js";
-export type { CustomList, CustomRequest } from "./resources/any-endpoint.js";
-export type { FoundItem } from "./resources/find-created.js";
-export type { FoundReceipt } from "./resources/find-receipt.js";
+export type { CustomList, CustomRequest } from "./resources/custom-endpoint.js";
+export type { FoundItem } from "./resources/find/find-created.js";
+export type { FoundReceipt } from "./resources/find/find-receipt.js";
+export type { FindOptions } from "./resources/find/look-until-settled.js";
 export type { Inventory, TransactionResult } from "./resources/inventory.js";
 export type { CreatedItem, DiscontinuedItem, UpdatedItem } from "./resources/item-status.js";
 export type { Items } from "./resources/items.js";
-export type { FindOptions } from "./resources/look-until-settled.js";
 export { parseServiceDate } from "./schemas/date.js";
 export type { Item } from "./schemas/item.js";
 export type { CreateItemInput, ItemChanges } from "./schemas/item-input.js";

@@ -1,12 +1,12 @@
 import type { Dispatcher } from "undici";
 import * as z from "zod";
 import type { TokenStore } from "./auth/token-store.js";
-import { inputErrorMessages, inputIssues } from "./core/check-input.js";
-import type { Hooks, Logger } from "./core/events.js";
-import type { FetchLike } from "./core/fetch-transport.js";
-import { isLoopback } from "./core/own-dispatcher.js";
-import { callback, durationMs, having, retrySchema } from "./core/request-options.js";
+import { inputErrorMessages, inputIssues } from "./core/request/check-input.js";
+import { callback, durationMs, having, retrySchema } from "./core/request/options.js";
 import type { RetryOptions } from "./core/retry-policy.js";
+import type { Hooks, Logger } from "./core/telemetry/events.js";
+import type { FetchLike } from "./core/transport/fetch.js";
+import { isLoopback } from "./core/transport/own-dispatcher.js";
 import { ConfigurationError } from "./errors/index.js";
 import { describeIssue } from "./errors/input-validation-error.js";
 import type { RateLimitOptions } from "./limiter/rate-limit-options.js";

@@ -1,8 +1,8 @@
 import type Bottleneck from "bottleneck";
 import { ConnectionError } from "../errors/index.js";
 import { messageOf } from "../errors/message-of.js";
-import { safetyMarginMs } from "../limiter/guard.js";
 import type { MonotonicClock } from "../limiter/monotonic-clock.js";
+import { safetyMarginMs } from "../limiter/quota.js";
 import type { GrantedSlot, QueueCounts, SlotListener, SlotSource } from "../limiter/slot-source.js";
 
 /** Bottleneck's priorities range from 0 to 9; pages are its least urgent jobs, so that jobs of other code go first. */

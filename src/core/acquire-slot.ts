@@ -2,7 +2,7 @@ import type { TokenManager } from "../auth/token-manager.js";
 import type { RateLimiter, Slot, SlotRequest } from "../limiter/rate-limiter.js";
 import { now } from "../time/timer.js";
 import type { Call } from "./call.js";
-import type { LongWaits } from "./long-waits.js";
+import type { LongWaits } from "./telemetry/long-waits.js";
 
 /** After so many tokens that expired in the queue, the last one is tried, whatever its age. */
 const MAX_TOKEN_ROUNDS = 3;

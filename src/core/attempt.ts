@@ -1,13 +1,12 @@
 import { redact, redactData } from "../errors/redact.js";
 import { now } from "../time/timer.js";
 import type { AcquireDeps, Grant } from "./acquire-slot.js";
-import { apiError } from "./api-errors.js";
 import type { Call } from "./call.js";
 import { ErrorResponse, isSuccess } from "./failure.js";
-import type { Telemetry } from "./reporter.js";
-import { retryAfterMs } from "./retry-after.js";
-import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs } from "./retry-policy.js";
-import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport.js";
+import { apiError } from "./response/api-error.js";
+import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs, retryAfterMs } from "./retry-policy.js";
+import type { Telemetry } from "./telemetry/telemetry.js";
+import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** What an attempt works with. */
 export interface AttemptDeps extends AcquireDeps {

@@ -2,12 +2,11 @@ import type { TimeSpent } from "../errors/index.js";
 import type { SlotRequest, WaitEstimate } from "../limiter/rate-limiter.js";
 import type { Cancellation } from "../time/cancellation.js";
 import { now } from "../time/timer.js";
-import type { CallIdentity } from "./events.js";
-import type { Payload } from "./payload.js";
-import type { Query } from "./query.js";
-import type { RequestOptions } from "./request-options.js";
+import type { RequestOptions } from "./request/options.js";
+import type { Payload, Query } from "./request/payload.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
-import type { AttemptTrace, WireResponse } from "./transport.js";
+import type { CallIdentity } from "./telemetry/events.js";
+import type { AttemptTrace, WireResponse } from "./transport/transport.js";
 
 /** A request as the resources describe it. */
 export interface CallRequest<T> {

@@ -1,9 +1,8 @@
 import { messageOf } from "../errors/message-of.js";
 import type { Call } from "./call.js";
-import { oneLine } from "./network-failure.js";
-import { retryAfterMs } from "./retry-after.js";
-import type { AttemptOutcome } from "./retry-policy.js";
-import { TransportFailure, type WireResponse } from "./transport.js";
+import { type AttemptOutcome, retryAfterMs } from "./retry-policy.js";
+import { oneLine } from "./transport/network-failure.js";
+import { TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** Thrown where the service answered with a status that is no success. */
 export class ErrorResponse extends Error {

@@ -8,14 +8,14 @@ import { acquireSlot } from "./acquire-slot.js";
 import { type AttemptDeps, attempt } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import { FailedCall } from "./failure.js";
-import { LongWaits } from "./long-waits.js";
-import { encodePayload } from "./payload.js";
-import { callerError } from "./public-error.js";
-import type { Telemetry } from "./reporter.js";
-import { checkRequestOptions, type RequestOptions } from "./request-options.js";
-import { retry } from "./retry.js";
+import { checkRequestOptions, type RequestOptions } from "./request/options.js";
+import { encodePayload } from "./request/payload.js";
+import { callerError } from "./response/caller-error.js";
 import { mergeRetry } from "./retry-policy.js";
-import type { Transport, WireResponse } from "./transport.js";
+import { LongWaits } from "./telemetry/long-waits.js";
+import type { Telemetry } from "./telemetry/telemetry.js";
+import type { Transport, WireResponse } from "./transport/transport.js";
+import { withRetries } from "./with-retries.js";
 
 export interface PipelineConfig extends CallSettings {
   /** Without a slash at its end. */
@@ -133,7 +133,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       try {
         response = await attempt(deps, call, admission);
       } catch (failure) {
-        response = await retry(deps, call, failure);
+        response = await withRetries(deps, call, failure);
       }
       return await answer(response, call, config.check);
     } catch (failure) {

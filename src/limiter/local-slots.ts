@@ -1,6 +1,5 @@
-import { safetyMarginMs } from "./guard.js";
 import type { MonotonicClock } from "./monotonic-clock.js";
-import { createQuota } from "./quota.js";
+import { createQuota, safetyMarginMs } from "./quota.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
 import type { QueueCounts, SlotListener, SlotSource } from "./slot-source.js";
 

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { checkInput, inputErrorMessages, inputIssues } from "../core/check-input.js";
+import { checkInput, inputErrorMessages, inputIssues } from "../core/request/check-input.js";
 import { isObject } from "../errors/field-of.js";
 import { ConfigurationError, type Issue } from "../errors/index.js";
 import { describeIssue } from "../errors/input-validation-error.js";

@@ -1,4 +1,4 @@
-import { estimateOf, type Forecast } from "../paging/forecast.js";
+import { estimateOf, type Forecast } from "../paging/estimate.js";
 import type { Estimate } from "../paging/page.js";
 import type { MirrorReading } from "./report.js";
 import type { MirrorResource } from "./tables.js";

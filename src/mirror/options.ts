@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { callback, durationMs, having, signal } from "../core/request-options.js";
+import { callback, durationMs, having, signal } from "../core/request/options.js";
 import { integer, lazy } from "../schemas/field.js";
 import { checkConfiguration, checkMethodOptions } from "./check-options.js";
 import type { MirrorEvent } from "./events.js";

@@ -1,16 +1,15 @@
-import type { z } from "zod";
+import * as z from "zod";
 import type { CallRequest, ResponseReader } from "../core/call.js";
-import { checkInput } from "../core/check-input.js";
-import { readNow } from "../core/copy-of.js";
-import { encodePayload } from "../core/payload.js";
 import type { Send } from "../core/pipeline.js";
-import type { Query } from "../core/query.js";
-import type { RequestOptions } from "../core/request-options.js";
+import { checkInput } from "../core/request/check-input.js";
+import { readNow } from "../core/request/copy-of.js";
+import { callback, type RequestOptions, requestOptionsShape } from "../core/request/options.js";
+import { encodePayload, type Query } from "../core/request/payload.js";
 import { InputValidationError } from "../errors/index.js";
-import type { LazySchema } from "../schemas/field.js";
-import { allowanceOf } from "./forecast.js";
-import { type ListOptions, listOptionsSchema } from "./list-options.js";
-import type { Page, PageRequest, PageSession } from "./page.js";
+import { integer, type LazySchema, lazy } from "../schemas/field.js";
+import { checkpointSchema } from "./checkpoint.js";
+import { allowanceOf } from "./estimate.js";
+import type { Page, PageRequest, PageSession, PagingOptions } from "./page.js";
 import { Paginator } from "./paginator.js";
 import type { RecordKey } from "./seen-keys.js";
 
@@ -128,3 +127,17 @@ export function keyField(name: string): (record: unknown) => RecordKey | undefin
 
 /** `undefined` where there is nothing to check or to apply. */
 const definedOf = (options: RequestOptions) => (Object.keys(options).length === 0 ? undefined : options);
+
+/** The last argument of a method that lists: settings of each request, and how the list is read. */
+export interface ListOptions extends RequestOptions, PagingOptions {}
+
+export const listOptionsSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({
+    ...requestOptionsShape(),
+    readAhead: integer().min(0).optional(),
+    concurrency: integer().min(1).optional(),
+    gapless: z.boolean().optional(),
+    from: checkpointSchema().optional(),
+    onProgress: callback().optional(),
+  }),
+);

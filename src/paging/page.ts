@@ -1,5 +1,4 @@
 import type { Checkpoint } from "./checkpoint.js";
-import type { Allowance } from "./forecast.js";
 import type { RecordKey } from "./seen-keys.js";
 
 /**
@@ -99,6 +98,17 @@ export interface PagingOptions {
   onProgress?: ((progress: PagingProgress) => void) | undefined;
 }
 
+/** What the limiter lets further pages have. */
+export interface Allowance {
+  /** Pages that may be requested now. */
+  available: number;
+  /** Pages that may be requested in each interval; `Infinity` without a limit. */
+  share: number;
+  intervalMs: number;
+  /** What is left of the pause after a 429, in ms. */
+  pausedMs: number;
+}
+
 /** One request for a page. */
 export interface PageRequest {
   page: number;
@@ -139,3 +149,27 @@ export interface PagingSettings<T> {
   /** Tells two records apart. Without it nothing is de-duplicated, nor is a record for which it gives `undefined`. */
   keyOf: ((record: T) => RecordKey | undefined) | undefined;
 }
+
+/** A page as it was read: what was asked, what came, and when. */
+export interface PageRead<T> {
+  request: PageRequest;
+  page: Page<T>;
+  /** How many answers the iteration had when this page was asked for. */
+  sentAt: number;
+  /** Which of the answers this one is, from 1. */
+  arrivedAt: number;
+}
+
+/** Position of the first record of a page, from 0. By the applied page size, since the one asked for may have been capped. */
+export const offsetOf = (page: Page<unknown>) => (page.page - 1) * page.pageSize;
+
+/** True if nothing is left of the list. Where there are records, or more pages, a count of 0 is wrong. */
+export const isListEmpty = ({ totalCount, value, hasMore }: Page<unknown>) =>
+  totalCount === 0 && value.length === 0 && !hasMore;
+
+/** Below this size pages can hardly overlap, so a smaller size that the caller asks for is not kept to. */
+const MIN_OVERLAPPING_SIZE = 25;
+
+/** The largest page size that gapless reading asks for. */
+export const sizeThatOverlaps = (pageSize: number, maxPageSize: number) =>
+  Math.min(maxPageSize, Math.max(pageSize, MIN_OVERLAPPING_SIZE));

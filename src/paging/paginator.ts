@@ -1,13 +1,19 @@
 import * as z from "zod";
-import { checkInput } from "../core/check-input.js";
-import { errorForWaiter } from "../core/public-error.js";
+import { checkInput } from "../core/request/check-input.js";
+import { errorForWaiter } from "../core/response/caller-error.js";
 import { integer, lazy } from "../schemas/field.js";
 import type { Checkpoint } from "./checkpoint.js";
-import { effortOf, estimateOf, type Forecast } from "./forecast.js";
-import type { Estimate, Page, PageRequest, PageSession, PageSource } from "./page.js";
-import { iteratePages, type PageIterator } from "./page-iterator.js";
-import { sizeThatOverlaps } from "./position.js";
-import { iterateRecords } from "./record-iterator.js";
+import { effortOf, estimateOf, type Forecast } from "./estimate.js";
+import { iteratePages, type PageIterator } from "./iterate-pages.js";
+import { iterateRecords } from "./iterate-records.js";
+import {
+  type Estimate,
+  type Page,
+  type PageRequest,
+  type PageSession,
+  type PageSource,
+  sizeThatOverlaps,
+} from "./page.js";
 
 const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
 

@@ -1,17 +1,15 @@
 import type { z } from "zod";
 import type { ResponseReader } from "../core/call.js";
-import { checkInput } from "../core/check-input.js";
-import { inexactNumbers } from "../core/inexact-numbers.js";
-import { parseJson } from "../core/parse-json.js";
-import { path } from "../core/path.js";
 import type { Send } from "../core/pipeline.js";
-import { readText } from "../core/read-json.js";
-import { reportIssues } from "../core/report-issues.js";
-import type { RequestOptions } from "../core/request-options.js";
+import { checkInput } from "../core/request/check-input.js";
+import type { RequestOptions } from "../core/request/options.js";
+import { path } from "../core/request/path.js";
+import { readText, reportIssues } from "../core/response/decode.js";
+import { inexactNumbers } from "../core/response/inexact-numbers.js";
+import { parseJson } from "../core/response/parse-json.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
-import { keyField, type List, paginatorOf } from "../paging/list.js";
-import type { ListOptions } from "../paging/list-options.js";
-import { pageOf } from "../paging/page-answer.js";
+import { pageReader } from "../paging/decode-page.js";
+import { keyField, type List, type ListOptions, paginatorOf } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
 import type { LazySchema } from "../schemas/field.js";
 import { type InventoryListParams, inventoryListSchema } from "../schemas/list-params.js";
@@ -26,10 +24,10 @@ import {
   receiveSchema,
 } from "../schemas/transaction.js";
 import { bindMethods } from "./bind-methods.js";
-import { type FoundReceipt, findReceipt } from "./find-receipt.js";
-import { type FindOptions, readFindOptions } from "./look-until-settled.js";
+import { type FoundReceipt, findReceipt } from "./find/find-receipt.js";
+import { type FindOptions, readFindOptions } from "./find/look-until-settled.js";
+import { sentReceipt } from "./find/sent-request.js";
 import { recordNumber } from "./record-number.js";
-import { sentReceipt } from "./sent-request.js";
 
 /** What `receive`, `move` and `issue` give. */
 export interface TransactionResult {
@@ -52,8 +50,8 @@ const AFTERWARDS = {
   Issue: COMPARE_LOTS,
 };
 
-const lotPage = /* @__PURE__ */ pageOf(lotSchema);
-const stockLevelPage = /* @__PURE__ */ pageOf(stockLevelSchema);
+const lotPage = /* @__PURE__ */ pageReader(lotSchema);
+const stockLevelPage = /* @__PURE__ */ pageReader(stockLevelSchema);
 
 /** Lots, stock levels, and the three stock transactions. Source: service interface, "GET /Inventory" and following. */
 export class Inventory {

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { assertSchema, jsonReader } from "../core/answers.js";
 import type { ResponseReader } from "../core/call.js";
-import { readJson } from "../core/read-json.js";
+import { assertSchema, jsonReader, readJson } from "../core/response/decode.js";
 import { lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";
 

@@ -1,13 +1,12 @@
 import * as z from "zod";
-import { jsonReader } from "../core/answers.js";
-import { checkInput } from "../core/check-input.js";
-import { path } from "../core/path.js";
 import type { Send } from "../core/pipeline.js";
-import type { RequestOptions } from "../core/request-options.js";
+import { checkInput } from "../core/request/check-input.js";
+import type { RequestOptions } from "../core/request/options.js";
+import { path } from "../core/request/path.js";
+import { jsonReader } from "../core/response/decode.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
-import { keyField, type List, paginatorOf } from "../paging/list.js";
-import type { ListOptions } from "../paging/list-options.js";
-import { pageOf } from "../paging/page-answer.js";
+import { pageReader } from "../paging/decode-page.js";
+import { keyField, type List, type ListOptions, paginatorOf } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
 import { lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";
@@ -15,10 +14,10 @@ import { type CreateItemInput, createItemSchema, type ItemChanges, itemChangesSc
 import { integerSchema, skuSchema } from "../schemas/key.js";
 import { type ItemListParams, itemListSchema } from "../schemas/list-params.js";
 import { bindMethods } from "./bind-methods.js";
-import { type FoundItem, findCreated } from "./find-created.js";
+import { type FoundItem, findCreated } from "./find/find-created.js";
+import { type FindOptions, readFindOptions } from "./find/look-until-settled.js";
+import { sentCreation } from "./find/sent-request.js";
 import { type CreatedItem, created, type DiscontinuedItem, itemStatus, type UpdatedItem } from "./item-status.js";
-import { type FindOptions, readFindOptions } from "./look-until-settled.js";
-import { sentCreation } from "./sent-request.js";
 
 const SEND_AGAIN = "Sent again, it ends the same.";
 
@@ -27,7 +26,7 @@ const MAX_PAGE_SIZE = 250;
 const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
 const anItem = /* @__PURE__ */ jsonReader(itemSchema);
 const itemArray = /* @__PURE__ */ jsonReader(itemArraySchema);
-const itemPage = /* @__PURE__ */ pageOf(itemSchema);
+const itemPage = /* @__PURE__ */ pageReader(itemSchema);
 
 /** The item catalogue. Source: service interface, "GET /Item" to "DELETE /Item/{shortID}". */
 export class Items {

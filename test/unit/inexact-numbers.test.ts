@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inexactNumbers, isHeldExactly } from "../../src/core/inexact-numbers.js";
+import { inexactNumbers, isHeldExactly } from "../../src/core/response/inexact-numbers.js";
 
 describe("a number", () => {
   it.each([

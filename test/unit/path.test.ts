@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { path, pathProblem } from "../../src/core/path.js";
+import { path, pathProblem } from "../../src/core/request/path.js";
 import { InputValidationError } from "../../src/index.js";
 
 describe("a path parameter", () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { refreshTime, tokenLifetimeMs } from "../../src/auth/token-lifetime.js";
-import { readErrorBody } from "../../src/core/error-body.js";
-import { queryString, queryText } from "../../src/core/query.js";
-import { retryAfterMs } from "../../src/core/retry-after.js";
+import { refreshTime, tokenLifetimeMs } from "../../src/auth/token-manager.js";
+import { queryString, queryText } from "../../src/core/request/payload.js";
+import { readErrorBody } from "../../src/core/response/error-body.js";
+import { retryAfterMs } from "../../src/core/retry-policy.js";
 import { InputValidationError, parseServiceDate } from "../../src/index.js";
 import { recordNumber } from "../../src/resources/record-number.js";
 

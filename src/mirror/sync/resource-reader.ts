@@ -1,8 +1,8 @@
 import type { InventoryClient } from "../../client.js";
-import type { RequestOptions, ResponseInfo } from "../../core/request-options.js";
+import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
-import type { Forecast } from "../../paging/forecast.js";
-import type { ListOptions } from "../../paging/list-options.js";
+import type { Forecast } from "../../paging/estimate.js";
+import type { ListOptions } from "../../paging/list.js";
 import type { Page, PagingProgress } from "../../paging/page.js";
 import type { Paginator } from "../../paging/paginator.js";
 import type { MirrorRecords, MirrorResource } from "../tables.js";

@@ -1,4 +1,4 @@
-import { safetyMarginMs } from "../../limiter/guard.js";
+import { safetyMarginMs } from "../../limiter/quota.js";
 import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
 
 const SHORTEST_GRACE_MS = 1_000;

@@ -1,5 +1,4 @@
-import type { ClientOptions, Item, Lot, StockLevel } from "../../../src/index.js";
-import { InventoryClient } from "../../../src/index.js";
+import { type ClientOptions, InventoryClient, type Item, type Lot, type StockLevel } from "../../../src/index.js";
 import type { MirrorRecords, MirrorResource } from "../../../src/mirror/index.js";
 import type { Random } from "../../unit/paging/changing-list.js";
 

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LinkedQueue, type QueueEntry } from "../../../src/limiter/linked-queue.js";
-import { PriorityQueue } from "../../../src/limiter/priority-queue.js";
+import { LinkedQueue, PriorityQueue, type QueueEntry } from "../../../src/limiter/priority-queue.js";
 import type { SlotRequest } from "../../../src/limiter/rate-limiter.js";
 import { Cancellation } from "../../../src/time/cancellation.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { unreadRange } from "../../../src/paging/fall.js";
+import { missedRange } from "../../../src/paging/sequential.js";
 
 /** The page of 100 that begins at `start`, asked for once `sentAt` answers had come. */
 const read = (start: number, totalCount: number, sentAt = 5) => ({
@@ -25,6 +25,6 @@ describe("where records may have moved unread", () => {
       expected: { from: 293, to: 307 },
     },
   ])("$name", ({ next, expected }) => {
-    expect(unreadRange(frontier, next)).toEqual(expected);
+    expect(missedRange(frontier, next)).toEqual(expected);
   });
 });

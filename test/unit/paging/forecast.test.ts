@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createEta } from "../../../src/paging/eta.js";
-import { allowanceOf, effortOf, estimateOf, forecastMs } from "../../../src/paging/forecast.js";
+import { allowanceOf, createEta, effortOf, estimateOf, forecastMs } from "../../../src/paging/estimate.js";
 import { NO_LIMIT } from "./changing-list.js";
 
 const FREE = { available: 90, share: 90, intervalMs: 60_000, pausedMs: 0 };
@@ -99,9 +98,9 @@ describe("the end of an iteration", () => {
     most,
   }) => {
     const slow = eta({ readAhead }, { latencyMs: readAhead === 0 ? 100 : 1 });
-    slow.given();
+    slow.pageEmitted();
     await new Promise((resolve) => setTimeout(resolve, 8));
-    slow.asked();
+    slow.pageRequested();
     const ms = slow.ms(2_500, 250);
     expect(ms).toBeGreaterThanOrEqual(least);
     expect(ms).toBeLessThanOrEqual(most);

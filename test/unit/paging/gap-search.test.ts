@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { foundBefore, type Gap, notFound, searchRequest } from "../../../src/paging/gap-search.js";
+import { foundBefore, type Gap, notFound, searchRequest } from "../../../src/paging/gapless/fill-gap.js";
 
 const CAP = 250;
 const gap = (known: Partial<Gap>): Gap => ({

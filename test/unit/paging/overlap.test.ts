@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { overlappingRequest, requestReaching } from "../../../src/paging/overlap.js";
+import { overlappingRequest, requestReaching } from "../../../src/paging/gapless/plan.js";
 import type { PageRequest } from "../../../src/paging/page.js";
 
 const offset = ({ page, pageSize }: PageRequest) => (page - 1) * pageSize;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { keysAfter } from "../../../src/paging/checkpoint.js";
+import { sideOf } from "../../../src/paging/gapless/resume.js";
 import { Paginator } from "../../../src/paging/index.js";
-import { sideOf } from "../../../src/paging/rejoin.js";
 import { ChangingList, type Lot } from "./changing-list.js";
 
 describe("the side on which a record probably stands", () => {

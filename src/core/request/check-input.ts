@@ -1,0 +1,162 @@
+import type { z } from "zod";
+import { fieldOf, isObject } from "../../errors/field-of.js";
+import { InputValidationError, type Issue } from "../../errors/index.js";
+import { redact } from "../../errors/redact.js";
+import { unknownName } from "../../errors/unknown-name.js";
+import type { LazySchema } from "../../schemas/field.js";
+import type { StandardIssue } from "../../schemas/standard-schema.js";
+
+/** How an unknown name is explained. */
+interface Naming {
+  /** What the names stand for. */
+  noun: "field" | "option" | "parameter";
+  /** Another argument of the method: a name that it knows was given in the wrong one. */
+  other?: { schema: LazySchema<z.ZodObject>; place: string };
+}
+
+/** Rejects an argument that its schema does not allow, with one issue per field. `at` is the argument's name, if it has one. */
+export function checkInput(
+  method: string,
+  schema: LazySchema<z.ZodType>,
+  value: unknown,
+  at: Issue["path"] = [],
+  naming: Naming = { noun: "field" },
+): void {
+  const result = schema().safeParse(value, { error: messagesWith(naming), reportInput: true });
+  if (!result.success) throw new InputValidationError(method, inputIssues(result.error.issues, at, quoted));
+}
+
+/** One issue per field. `show` describes the value that was given; by default it never quotes what may be a secret. */
+export function inputIssues(
+  found: readonly z.core.$ZodIssue[],
+  at: Issue["path"] = [],
+  show: (value: unknown, issue: Issue) => string = unquoted,
+): Issue[] {
+  const issues = found
+    .slice(0, MAX_ISSUES)
+    .flatMap(withoutUnions)
+    .flatMap((issue) => {
+      if (issue.code !== "unrecognized_keys") return [withValue(issue, toIssue(issue, at), show)];
+      const messages = issue.message.split("\n");
+      return messages.map((message, index) => toIssue({ path: [...issue.path, issue.keys[index] ?? ""], message }, at));
+    });
+  const fields = issues.map(({ path }) => JSON.stringify(path));
+  return issues.filter((_, index) => fields.indexOf(fields[index] ?? "") === index);
+}
+
+/** Of a union, what is wrong with an object that was given for it. */
+function withoutUnions(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  if (issue.code !== "invalid_union" || !isObject(issue.input)) return [issue];
+  const branch = issue.errors.find((inner) =>
+    inner.every(({ code, path }) => code === "unrecognized_keys" || path.length > 0),
+  );
+  return branch?.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue];
+}
+
+/** The issue with the value that was given, where zod reports it. */
+function withValue(found: z.core.$ZodIssue, issue: Issue, show: (value: unknown, issue: Issue) => string): Issue {
+  if (!("input" in found)) return issue;
+  if (found.input === undefined) {
+    return { path: issue.path, message: issue.path.length === 0 ? "the argument is required" : "is required" };
+  }
+  if (!issue.message.startsWith("must be ")) return issue;
+  return { path: issue.path, message: `${issue.message}, not ${show(found.input, issue)}` };
+}
+
+const MAX_SHOWN = 40;
+
+/** A value as it was given; text is redacted before it is cut, or a part of a secret could remain. Headers may be secrets. */
+function quoted(value: unknown, issue: Issue): string {
+  if (issue.path.includes("headers")) return unquoted(value, issue);
+  if (typeof value === "string") return JSON.stringify(shortened(redact(value), MAX_SHOWN));
+  return typeof value === "number" ? String(value) : unquoted(value, issue);
+}
+
+/** A value without its text: the secret may have been given in the wrong option. */
+function unquoted(value: unknown, { message }: Issue): string {
+  if (value === null) return "null";
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "an invalid Date" : "a Date";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "boolean") return String(value);
+  if (typeof value === "number" && !message.startsWith("must be a string")) return String(value);
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+const NOUNS: Record<string, string> = {
+  string: "a string",
+  number: "a number",
+  boolean: "a boolean",
+  object: "an object",
+  record: "an object",
+  array: "an array",
+};
+
+/** What is wrong with an option, in the words that the rest of the package uses; zod's own for the rare rest. */
+export const inputErrorMessages = messagesWith({ noun: "option" });
+
+function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => string | undefined {
+  return (issue) => {
+    switch (issue.code) {
+      case "invalid_type":
+        if (issue.input === undefined) return "is required";
+        if (fieldOf(issue.inst, "isInt") === true) return "must be an integer";
+        if (issue.input === Infinity || issue.input === -Infinity) return "must be a finite number";
+        return `must be ${NOUNS[issue.expected] ?? issue.expected}`;
+      case "too_small":
+        if (issue.origin === "string" || issue.origin === "array") return "must not be empty";
+        return `must be ${issue.inclusive ? "at least" : "greater than"} ${issue.minimum}`;
+      case "too_big":
+        return `must be at most ${issue.maximum}`;
+      case "invalid_value":
+        return `must be ${alternatives(issue.values.map((value) => JSON.stringify(value)))}`;
+      case "unrecognized_keys": {
+        const known = Object.keys(Object(fieldOf(issue.inst, "shape")));
+        // One line for each key; inputIssues makes an issue of each.
+        return issue.keys
+          .slice(0, MAX_ISSUES)
+          .map((key) =>
+            other && Object.hasOwn(other.schema().shape, key)
+              ? `unknown ${noun} ${JSON.stringify(key)}: it belongs in ${other.place}`
+              : unknownName(noun, key, known),
+          )
+          .join("\n");
+      }
+      default:
+        return undefined;
+    }
+  };
+}
+
+const alternatives = (values: string[]) =>
+  values.length > 1 ? `${values.slice(0, -1).join(", ")} or ${values.at(-1)}` : values.join();
+
+/** A hostile response can hold millions of them. */
+export const MAX_ISSUES = 100;
+const MAX_STEPS = 20;
+const MAX_STEP_LENGTH = 100;
+const MAX_MESSAGE_LENGTH = 500;
+
+/** The first issues that zod or any Standard Schema found, each of a bounded size. */
+export const toIssues = (issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] =>
+  issues.slice(0, MAX_ISSUES).map((issue) => toIssue(issue, at));
+
+/** One of them. */
+export function toIssue({ message, path = [] }: StandardIssue, at: Issue["path"] = []): Issue {
+  const steps = path.slice(0, MAX_STEPS + 1).map((step) => {
+    const key = typeof step === "object" ? step.key : step;
+    return typeof key === "number" ? key : String(key);
+  });
+  return issueAt([...at, ...steps], message);
+}
+
+/** An issue whose path and message are shortened if they are long. */
+export function issueAt(path: Issue["path"], message: string): Issue {
+  const steps: Issue["path"] = path.length > MAX_STEPS ? [...path.slice(0, MAX_STEPS), "…"] : path;
+  return {
+    path: steps.map((step) => (typeof step === "number" ? step : shortened(step, MAX_STEP_LENGTH))),
+    message: shortened(message, MAX_MESSAGE_LENGTH),
+  };
+}
+
+/** The beginning of a long text. */
+export const shortened = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}…` : text);

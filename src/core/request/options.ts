@@ -1,0 +1,137 @@
+import * as z from "zod";
+import { fieldOf, isObject } from "../../errors/field-of.js";
+import type { Priority } from "../../limiter/rate-limiter.js";
+import { lazy, optional, text } from "../../schemas/field.js";
+import type { RetryOptions } from "../retry-policy.js";
+import { checkInput } from "./check-input.js";
+
+/** The raw data of a final answer. */
+export interface ResponseInfo {
+  /** HTTP status. */
+  status: number;
+  /** Names in lower case; several values of one name are joined by a comma. */
+  headers: Record<string, string>;
+  /** HTTP method. */
+  method: string;
+  /** Relative to `baseUrl`, encoded, without the query. */
+  path: string;
+  /** How often the request was sent. */
+  attempts: number;
+  /** The whole call, in ms: waiting, attempts and back-offs. */
+  durationMs: number;
+}
+
+/** Settings of one call; the last argument of every method. */
+export interface RequestOptions {
+  /**
+   * Ends the call, which then rejects with the signal's reason (or with an `OutcomeUnknownError` that has it as its
+   * cause, when a write was already sent).
+   * @default none
+   */
+  signal?: AbortSignal | undefined;
+  /**
+   * One attempt, from sending to the last byte of the body, in ms. `Infinity` for no limit.
+   * @default the client's, 30_000
+   */
+  timeoutMs?: number | undefined;
+  /**
+   * The whole call, in ms: waiting for a slot, attempts, back-offs. Applies to each page of an iteration. `Infinity` for
+   * no limit.
+   * @default the client's, none
+   */
+  totalTimeoutMs?: number | undefined;
+  /**
+   * When the call is repeated; what is left out is as in the client's options. `false` for never.
+   * @default the client's
+   */
+  retry?: RetryOptions | false | undefined;
+  /**
+   * How urgent the call is among those that wait for a slot.
+   * @default "high" for writes, "normal" for reads, "low" for further pages of an iteration
+   */
+  priority?: Priority | undefined;
+  /**
+   * Further headers. `authorization`, `host` and those that frame the message cannot be set.
+   * @default none
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Called with the raw data of the final answer, that of an error included; not called when there was none.
+   * @default none
+   */
+  onResponse?: ((response: ResponseInfo) => void) | undefined;
+}
+
+const OWN_HEADERS =
+  /^(authorization|connection|content-length|expect|host|keep-alive|proxy-(authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
+
+/** A time in ms. */
+export const durationMs = () =>
+  z.custom<number>((value) => typeof value === "number" && value > 0, "must be a number of ms greater than 0");
+
+const count = () =>
+  z.custom<number>(
+    (value) => (Number.isSafeInteger(value) && Number(value) >= 0) || value === Infinity,
+    "must be an integer of at least 0, or Infinity",
+  );
+
+export const retrySchema = /* @__PURE__ */ lazy(() => {
+  const options = {
+    maxRetries: count(),
+    minDelayMs: durationMs(),
+    maxDelayMs: durationMs(),
+    maxRateLimitRetries: count(),
+    rateLimitDelayMs: z
+      .tuple([durationMs(), durationMs()])
+      .refine(([shortest, longest]) => shortest <= longest, "must be [shortest, longest]"),
+  };
+  return z.union([z.literal(false), z.strictObject(options).partial()], {
+    error: `must be false or an object of ${Object.keys(options).join(", ")}`,
+  });
+});
+
+/** A value that has these methods. */
+export const having = <T>(methods: string[], message: string) =>
+  z.custom<T>((value) => methods.every((name) => typeof fieldOf(value, name) === "function"), message);
+
+export const callback = () => z.custom<() => void>((value) => typeof value === "function", "must be a function");
+
+/** Any `AbortSignal`, whichever realm or polyfill it is from. */
+export const signal = () =>
+  z.custom<AbortSignal>(
+    (value) => isObject(value) && "aborted" in value && "addEventListener" in value,
+    "must be an AbortSignal",
+  );
+
+const headers = () =>
+  z.record(text(), text()).superRefine((given, { addIssue }) => {
+    for (const [name, value] of Object.entries(given)) {
+      const message = headerProblem(name, value);
+      if (message) addIssue({ code: "custom", path: [name], message });
+    }
+  });
+
+export const requestOptionsShape = () =>
+  optional({
+    signal: signal(),
+    timeoutMs: durationMs(),
+    totalTimeoutMs: durationMs(),
+    retry: retrySchema(),
+    priority: z.enum(["high", "normal", "low"]),
+    headers: headers(),
+    onResponse: callback(),
+  });
+
+const requestOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(requestOptionsShape()));
+
+/** Rejects options that are wrong, with an `InputValidationError`. */
+export function checkRequestOptions(method: string, options: RequestOptions): void {
+  checkInput(method, requestOptionsSchema, options, [], { noun: "option" });
+}
+
+function headerProblem(name: string, value: string): string | undefined {
+  if (OWN_HEADERS.test(name)) return "is set by the client";
+  if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)) return "is not a header name";
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return "has characters that a header cannot have";
+  return undefined;
+}

@@ -1,0 +1,24 @@
+import { InputValidationError } from "../../errors/index.js";
+import { keyProblem } from "../../schemas/key.js";
+
+/**
+ * Makes a path of a template and its parameters. Each parameter is one segment, whatever it holds: it is encoded, and
+ * refused where a URL would lose it.
+ */
+export function path(segments: TemplateStringsArray, ...parameters: (string | number)[]): string {
+  return String.raw(
+    { raw: segments },
+    ...parameters.map((parameter) => {
+      const message = keyProblem(String(parameter));
+      if (message) throw new InputValidationError("path", [{ path: [], message }]);
+      return encodeURIComponent(parameter);
+    }),
+  );
+}
+
+/** Tells what is wrong with a path that the caller has encoded, or `undefined`. */
+export function pathProblem(given: unknown): string | undefined {
+  if (typeof given !== "string" || !given.startsWith("/")) return 'must start with "/"';
+  if (!/^[!$%&'()*+,\-./\w:;=@~]*$/.test(given)) return "must be encoded, without a query or a fragment";
+  return /\/(\.|%2e){1,2}(\/|$)/i.test(given) ? "must not have dot segments" : undefined;
+}

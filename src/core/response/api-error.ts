@@ -1,0 +1,47 @@
+import {
+  ApiError,
+  type ApiErrorInit,
+  AuthenticationError,
+  BadRequestError,
+  ConflictError,
+  NotFoundError,
+  NotImplementedError,
+  PermissionError,
+  RateLimitError,
+  ServerError,
+  ValidationError,
+} from "../../errors/index.js";
+import type { Call } from "../call.js";
+import type { ErrorResponse } from "../failure.js";
+import { readErrorBody } from "./error-body.js";
+
+const CLASSES: Record<number, new (init: ApiErrorInit) => ApiError> = {
+  400: BadRequestError,
+  401: AuthenticationError,
+  403: PermissionError,
+  404: NotFoundError,
+  409: ConflictError,
+  501: NotImplementedError,
+};
+
+const BASE_URL_HINT = 'baseUrl may lack the version segment, for example "/api/v1".';
+
+/** The error that stands for a response with an error status. */
+export function apiError(
+  { request, attempts }: Pick<Call, "request" | "attempts">,
+  { response, waitMs }: ErrorResponse,
+): ApiError {
+  const { status, headers } = response;
+  const { method, path, isTokenRequest } = request;
+  const init: ApiErrorInit = { status, headers, ...readErrorBody(response), method, path, attempts };
+  // Without a token nothing works, so no status of the token endpoint may pass for a missing item.
+  if (isTokenRequest && status >= 400 && status < 500 && status !== 429) {
+    const hint = status === 404 || status === 405 ? BASE_URL_HINT : undefined;
+    return new AuthenticationError({ ...init, hint });
+  }
+  if (status === 400 && init.code === "validation_error") return new ValidationError(init);
+  if (status === 429) return new RateLimitError({ ...init, retryAfterMs: waitMs });
+  const ErrorClass = CLASSES[status] ?? (status >= 500 ? ServerError : ApiError);
+  // Details belong to validation errors alone.
+  return new ErrorClass({ ...init, details: undefined });
+}

@@ -1,0 +1,69 @@
+import type { Issue } from "../../errors/index.js";
+import { issueAt, MAX_ISSUES, shortened } from "../request/check-input.js";
+
+/**
+ * What every number of more than 15 significant digits holds, wherever its point is: three digits and eleven more characters
+ * behind them. Sought first, since V8 finds it missing in a third of the time.
+ */
+const HINT = /\d{3}[\d.]{11}|\d[eE][+-]?\d{3}/;
+
+/**
+ * What a double may fail to hold: more than 15 significant digits, or an exponent of three digits. Anything else is read
+ * and written again without a change, so most answers need no closer look. A text that begins with digits, such as an RFID
+ * tag, is none of it; one that has so many of them behind a space is looked at in vain.
+ */
+const SUSPECT = /(?:^|[^"\w.])\d(?:[\d.]{15}|[\d.]*[eE][+-]?\d{3})/;
+
+const TOKEN = /[{}[\],:"]|-?\d[\d.eE+-]*/g;
+const NUMBER = /^-?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
+
+/** The numbers of a JSON text that would be rounded silently: for each, where it stands and what it is. */
+export function inexactNumbers(text: string): Issue[] {
+  if (!HINT.test(text) || !SUSPECT.test(text)) return [];
+  const issues: Issue[] = [];
+  const path: Issue["path"] = [];
+  let string = "";
+  TOKEN.lastIndex = 0;
+  for (let match = TOKEN.exec(text); match && issues.length < MAX_ISSUES; match = TOKEN.exec(text)) {
+    const [token] = match;
+    const last = path.length - 1;
+    const step = path[last];
+    if (token === "{") path.push("");
+    else if (token === "[") path.push(0);
+    else if (token === "}" || token === "]") path.pop();
+    else if (token === ",") path[last] = typeof step === "number" ? step + 1 : "";
+    else if (token === ":") path[last] = JSON.parse(string);
+    else if (token === '"') {
+      TOKEN.lastIndex = endOfString(text, match.index) + 1;
+      string = text.slice(match.index, TOKEN.lastIndex);
+    } else if (!isHeldExactly(token)) {
+      issues.push(issueAt(path, `${shortened(token, 40)} cannot be held exactly by a number`));
+    }
+  }
+  return issues;
+}
+
+/** Whether a number is the same after it was read as a double and written again. */
+export function isHeldExactly(number: string): boolean {
+  return significant(number) === significant(String(Number(number)));
+}
+
+/** Digits without zeros at either end, and the power of ten that they are to be taken times. The sign is never lost. */
+function significant(number: string): string | undefined {
+  const [, whole, fraction = "", exponent = "0"] = NUMBER.exec(number) ?? [];
+  if (whole === undefined) return undefined;
+  const digits = (whole + fraction).replace(/^0+/, "");
+  let end = digits.length;
+  while (digits[end - 1] === "0") end -= 1;
+  return end === 0 ? "0" : `${digits.slice(0, end)}e${Number(exponent) - fraction.length + digits.length - end}`;
+}
+
+/** The position of the quotation mark that ends a string: one with an even number of backslashes before it. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text[end - 1 - backslashes] === "\\") backslashes += 1;
+    if (backslashes % 2 === 0) return end;
+  }
+  return text.length;
+}

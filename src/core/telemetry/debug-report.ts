@@ -1,0 +1,35 @@
+import { redact } from "../../errors/redact.js";
+import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
+import type { EndEvent } from "./events.js";
+
+/** Options whose values tell nothing of the caller; of all others only that they were given. */
+const SHOWN = /^(timeoutMs|totalTimeoutMs|rateLimit|retry|responseValidation|maxResponseBytes|allowInsecureHttp)$/;
+
+/** A text for a bug report: versions, options, the state of the rate limit, and the calls that ended last. */
+export function debugReport(
+  version: string,
+  options: object,
+  rateLimit: RateLimitSnapshot,
+  ended: readonly EndEvent[],
+): string {
+  const given = Object.entries(options).map(
+    ([name, value]) => `  ${name}: ${SHOWN.test(name) ? textOf(value) : "(given)"}`,
+  );
+  const calls = ended.map(({ startedAt, method, path, status, error, attempts, durationMs }) => {
+    const outcome = [status ?? "no answer", error].filter(Boolean).join(" ");
+    const time = new Date(startedAt).toISOString();
+    return `  ${time} ${method} ${path}: ${outcome}; attempts: ${attempts}, ${Math.round(durationMs)} ms`;
+  });
+  return redact(
+    [
+      `stocklot ${version}, Node.js ${process.version}, ${process.platform} ${process.arch}`,
+      "options:",
+      ...given,
+      `rate limit: ${textOf(rateLimit)}`,
+      `calls that ended last: ${ended.length}`,
+      ...calls,
+    ].join("\n"),
+  );
+}
+
+const textOf = (value: unknown) => JSON.stringify(value, (_, part) => (part === Infinity ? String(part) : part));

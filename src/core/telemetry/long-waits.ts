@@ -1,0 +1,56 @@
+import { MonotonicClock } from "../../limiter/monotonic-clock.js";
+import type { Call } from "../call.js";
+
+/** A shorter wait is not reported. */
+const LONG_WAIT_MS = 1_500;
+
+type Report = (call: Call, waitedMs: number, expectedMs: number) => void;
+
+/** Reports each wait that lasts, once. One timer serves all of them: it is set for the wait that began first. */
+export class LongWaits {
+  readonly #report: Report;
+  readonly #clock = new MonotonicClock();
+  /** Calls whose wait is not reported yet, in the order in which they began to wait. */
+  readonly #calls = new Set<Call>();
+  #stopTimer: (() => void) | undefined;
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  /** A call begins to wait, for `expectedMs` at least as far as is known. A wait before that has ended. */
+  begin(call: Call, awaited: Call["awaited"], expectedMs: number): void {
+    this.#calls.delete(call);
+    call.awaited = awaited;
+    call.waitsSince = this.#clock.now();
+    call.expectedAt = call.waitsSince + expectedMs;
+    this.#calls.add(call);
+    this.#setTimer();
+  }
+
+  /** A call waits no longer. */
+  end(call: Call): void {
+    if (this.#calls.delete(call)) this.#setTimer();
+  }
+
+  #setTimer(): void {
+    if (this.#calls.size === 0) {
+      this.#stopTimer?.();
+      this.#stopTimer = undefined;
+    } else if (!this.#stopTimer) {
+      const [first] = this.#calls;
+      if (first) this.#stopTimer = this.#clock.at(first.waitsSince + LONG_WAIT_MS, () => this.#reportLong());
+    }
+  }
+
+  #reportLong(): void {
+    this.#stopTimer = undefined;
+    const now = this.#clock.now();
+    for (const call of this.#calls) {
+      if (call.waitsSince + LONG_WAIT_MS > now) break;
+      this.#calls.delete(call);
+      this.#report(call, now - call.waitsSince, call.expectedAt - now);
+    }
+    this.#setTimer();
+  }
+}

@@ -1,0 +1,108 @@
+import { channel } from "node:diagnostics_channel";
+import { messageOf } from "../../errors/message-of.js";
+import { redact, redactData } from "../../errors/redact.js";
+import type { DiagnosticsMessages, EndEvent, Events, Hooks, Logger, WaitingEvent } from "./events.js";
+
+type Level = keyof Logger;
+
+const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
+
+/** How an event is logged; the beginning and end of a call are not. */
+const LINES: { [Name in keyof Events]?: (event: Events[Name]) => [Level, string] } = {
+  request: (event) => ["debug", `${titleOf(event)} (attempt ${event.attempt})`],
+  response: (event) => ["debug", `${titleOf(event)}: ${event.status} after ${Math.round(event.durationMs)} ms`],
+  retry: (event) => [
+    "info",
+    `${titleOf(event)}: attempt ${event.attempt - 1} failed (${event.reason}); again in ${Math.round(event.delayMs)} ms`,
+  ],
+  rateLimited: (event) => [
+    "warn",
+    `${titleOf(event)}: 429, all requests pause for ${Math.round(event.delayMs / 1_000)} s`,
+  ],
+  waiting: ({ reason, waitedMs, expectedMs, ...call }) => [
+    "info",
+    `${titleOf(call)}: has waited ${inSeconds(waitedMs)} for ${AWAITED[reason]}` +
+      (expectedMs === undefined ? "" : `; expected in ${inSeconds(expectedMs)}`),
+  ],
+  token: ({ expiresAt }) => ["debug", `a new token, good until ${new Date(expiresAt).toISOString()}`],
+};
+
+const AWAITED: Record<WaitingEvent["reason"], string> = {
+  limit: "a slot, all that rateLimit allows are in use",
+  pause: "the end of the pause after a 429",
+  token: "a token",
+};
+
+const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
+
+const named = (name: keyof DiagnosticsMessages) => channel(name);
+const requests = named("stocklot:request");
+const CHANNELS: { [Name in keyof Events]: ReturnType<typeof channel> } = {
+  start: requests,
+  request: requests,
+  response: requests,
+  end: requests,
+  retry: named("stocklot:retry"),
+  rateLimited: named("stocklot:rate-limit"),
+  token: named("stocklot:token"),
+  waiting: named("stocklot:waiting"),
+};
+
+/** So many calls are remembered for a bug report. */
+const CALLS_REMEMBERED = 50;
+
+/** Tells the caller's logger and hooks, and the channels of the process, what happens. Whatever they do, calls go on. */
+export class Telemetry {
+  /** The calls that ended last, the oldest first. */
+  readonly recentCalls: EndEvent[] = [];
+  readonly #logger: Logger | undefined;
+  readonly #hooks: { [Name in keyof Events]?: ((event: Events[Name]) => void) | undefined };
+
+  constructor(logger: Logger | undefined, hooks: Hooks = {}) {
+    this.#logger = logger;
+    this.#hooks = hooks;
+  }
+
+  log(level: Level, message: string): void {
+    const logger = this.#logger;
+    // There is nowhere left to report that the logger itself fails.
+    if (logger)
+      callSafely(
+        () => logger[level](redact(`stocklot: ${message}`)),
+        () => {},
+      );
+  }
+
+  /** Calls the hook of an event, publishes it, and logs it. It is made only where somebody listens. */
+  emit<Name extends keyof Events>(name: Name, make: () => Events[Name]): void {
+    const hook = this.#hooks[name];
+    const line = this.#logger && LINES[name];
+    if (!hook && !line && !CHANNELS[name].hasSubscribers) return;
+    const event = make();
+    if (hook) this.guard(`the ${name} hook`, () => hook(redactData(event)));
+    if (CHANNELS[name].hasSubscribers) CHANNELS[name].publish({ type: name, ...redactData(event) });
+    if (line) this.log(...line(event));
+  }
+
+  /** The same for the end of a call, which is remembered. */
+  end(event: EndEvent): void {
+    this.recentCalls.push(event);
+    if (this.recentCalls.length > CALLS_REMEMBERED) this.recentCalls.shift();
+    this.emit("end", () => event);
+  }
+
+  /** Calls a callback of the caller's. An error or a rejection of it is logged. */
+  guard(what: string, run: () => unknown): void {
+    callSafely(run, (error) => this.log("error", `${what} threw: ${messageOf(error)}`));
+  }
+}
+
+function callSafely(run: () => unknown, onError: (error: unknown) => void): void {
+  try {
+    const result = run();
+    // Any object may be a thenable.
+    if (Object(result) === result) Promise.resolve(result).catch(onError);
+  } catch (error) {
+    onError(error);
+  }
+}

@@ -1,0 +1,34 @@
+import { tokenLifetimeMs } from "../auth/token-manager.js";
+import type { StoredToken } from "../auth/token-store.js";
+import type { Secrets } from "../errors/secrets.js";
+import { tokenSchema } from "../schemas/token.js";
+import type { Call, CallRequest } from "./call.js";
+import { assertSchema, readJson } from "./response/decode.js";
+
+export interface Credentials {
+  clientId: string;
+  clientSecret: string;
+}
+
+/** `POST /Token`, the client-credentials grant. Source: service interface, "POST /Token". */
+export function tokenRequest({ clientId, clientSecret }: Credentials, secrets: Secrets): CallRequest<StoredToken> {
+  return {
+    method: "POST",
+    path: "/Token",
+    body: new URLSearchParams({
+      grant_type: "client_credentials",
+      client_id: clientId,
+      client_secret: clientSecret,
+    }),
+    priority: "token",
+    isTokenRequest: true,
+    read: (response, call: Call, { warn }) => {
+      const data = readJson(response, call, { mode: "off", warn });
+      // Without a token nothing works, so this answer is checked whatever the client's setting is.
+      assertSchema(tokenSchema, data, response, call, { mode: "error", warn });
+      secrets.addToken(data.access_token);
+      // Counted from the sending: the service may have counted from any moment after it.
+      return { accessToken: data.access_token, expiresAt: call.sentAt + tokenLifetimeMs(data.expires_in) };
+    },
+  };
+}

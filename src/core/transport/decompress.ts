@@ -1,0 +1,30 @@
+import { constants } from "node:buffer";
+import { promisify } from "node:util";
+import { brotliDecompress, gunzip, inflate } from "node:zlib";
+import { fieldOf } from "../../errors/field-of.js";
+
+const DECODERS = new Map([
+  ["gzip", gunzip],
+  ["x-gzip", gunzip],
+  ["br", brotliDecompress],
+  ["deflate", inflate],
+]);
+
+/** The codings to ask for, best first. */
+export const ACCEPTED_ENCODINGS = "gzip, br";
+
+/** The body without its codings. Rejects when it is not what its codings say, or grows beyond the limit. */
+export async function decompress(body: Buffer, encoding: string, maxBytes: number): Promise<Buffer> {
+  let decoded = body;
+  for (const coding of encoding.toLowerCase().split(",").reverse()) {
+    const name = coding.trim();
+    if (decoded.length === 0 || name === "identity" || name === "") continue;
+    const decode = DECODERS.get(name);
+    if (!decode) throw new Error(`unknown content coding ${name}`);
+    decoded = await promisify(decode)(decoded, { maxOutputLength: Math.min(maxBytes, constants.MAX_LENGTH) });
+  }
+  return decoded;
+}
+
+/** Whether decoding stopped because the body would have been too large. */
+export const isTooLarge = (error: unknown) => fieldOf(error, "code") === "ERR_BUFFER_TOO_LARGE";

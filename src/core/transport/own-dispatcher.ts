@@ -1,0 +1,131 @@
+import type { buildConnector, Dispatcher } from "undici";
+import { fieldOf } from "../../errors/field-of.js";
+import { ConfigurationError } from "../../errors/index.js";
+import { skipInterim } from "../skip-interim.js";
+import { networkFailure, ProxyFailure } from "./network-failure.js";
+import type { DispatcherSource } from "./undici.js";
+
+/** Idle connections are closed before usual servers close them, so that a write seldom meets one that is closing. */
+const KEEP_ALIVE_MS = 4_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+
+const LOOPBACK = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/** Whether a host name of a URL means this machine. */
+export const isLoopback = (hostname: string) => LOOPBACK.test(hostname);
+
+/**
+ * The client's own agent, created at the first request; it goes through the proxy that the environment names for the
+ * service, if any.
+ */
+export function ownDispatcher(base: URL): DispatcherSource {
+  let agent: Promise<Dispatcher> | undefined;
+  return {
+    get() {
+      // A failure is not kept: the variable may be corrected.
+      agent ??= createAgent(base).catch((error: unknown) => {
+        agent = undefined;
+        throw error;
+      });
+      return agent;
+    },
+    // All calls have ended by now; what is left are idle connections, and one that an aborted call was waiting for.
+    close: async () => {
+      const created = await agent?.catch(() => undefined);
+      await created?.destroy();
+    },
+  };
+}
+
+/** The caller's dispatcher, which stays open when the client closes. */
+export function callersDispatcher(dispatcher: Dispatcher): DispatcherSource {
+  return { get: async () => dispatcher, close: async () => {} };
+}
+
+async function createAgent(base: URL): Promise<Dispatcher> {
+  const proxy = proxyFor(base);
+  const { Agent, buildConnector, EnvHttpProxyAgent, errors, Pool } = await import("undici");
+  const tls = { timeout: CONNECT_TIMEOUT_MS };
+  const connectSocket = buildConnector(tls);
+  const connect: buildConnector.connector = (target, callback) =>
+    connectSocket(target, (error, socket) => (error ? callback(error, null) : callback(null, skipInterim(socket))));
+  const options = { keepAliveTimeout: KEEP_ALIVE_MS, connect };
+  if (!proxy) return new Agent(options);
+  const { url, variable } = proxy;
+  return new EnvHttpProxyAgent({
+    ...options,
+    proxyTls: tls,
+    requestTls: tls,
+    httpProxy: url.href,
+    httpsProxy: url.href,
+    factory(origin, poolOptions) {
+      const tunnel = fieldOf(poolOptions, "connect");
+      // For a host that NO_PROXY names it is the connector from above.
+      return new Pool(
+        new URL(origin),
+        isConnector(tunnel) && tunnel !== connect ? { ...poolOptions, connect: throughProxy(tunnel) } : poolOptions,
+      );
+    },
+  });
+
+  /**
+   * Connects through the proxy. undici would wait 300 s for its response, and would connect again and again, for requests
+   * that have ended too, when the proxy closes the connection: https://github.com/nodejs/undici/issues/3897
+   */
+  function throughProxy(tunnel: buildConnector.connector): buildConnector.connector {
+    return (target, callback) => {
+      const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+      tunnel(Object.assign({ signal }, target), (error, socket) => {
+        if (!error) return callback(null, skipInterim(socket));
+        const cause = signal.aborted
+          ? new errors.ConnectTimeoutError(`no response to CONNECT within ${CONNECT_TIMEOUT_MS / 1_000} s`)
+          : error;
+        callback(networkFailure(cause) ? new ProxyFailure(url.origin, variable, cause) : cause, null);
+      });
+    };
+  }
+}
+
+const isConnector = (value: unknown): value is buildConnector.connector => typeof value === "function";
+
+interface Proxy {
+  url: URL;
+  variable: string;
+}
+
+/** The lower-case name takes precedence, and what is there for `http:` is used for `https:` too, as in undici. */
+const PROXY_VARIABLES = [
+  ["https_proxy", "HTTPS_PROXY"],
+  ["http_proxy", "HTTP_PROXY"],
+];
+const PROXY_PROTOCOLS = ["http:", "https:", "socks5:", "socks:"];
+
+/** The proxy that the environment names. Plain http to this machine never leaves it: it would carry the secret. */
+function proxyFor({ protocol, hostname }: URL): Proxy | undefined {
+  if (protocol === "http:" && isLoopback(hostname)) return undefined;
+  for (const names of protocol === "https:" ? PROXY_VARIABLES : PROXY_VARIABLES.slice(1)) {
+    const variable = names.find((name) => process.env[name] !== undefined);
+    const address = variable && process.env[variable]?.trim();
+    if (address) return { url: proxyUrl(variable, address), variable };
+  }
+  return undefined;
+}
+
+/** Without a scheme it is `http:`, as in curl. The address is not quoted, since it may hold a password. */
+function proxyUrl(variable: string, address: string): URL {
+  const text = address.includes("://") ? address : `http://${address}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.hostname && PROXY_PROTOCOLS.includes(url.protocol) && isDecodable(url)) return url;
+  throw new ConfigurationError(
+    `environment variable ${variable}: not the address of a proxy. Use the form http://user:password@host:port, with special characters percent-encoded.`,
+  );
+}
+
+function isDecodable({ username, password }: URL): boolean {
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}

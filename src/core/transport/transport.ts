@@ -1,0 +1,60 @@
+import type { Cancellation } from "../../time/cancellation.js";
+import { type NetworkFailure, networkFailure } from "./network-failure.js";
+
+/** Status and headers of an answer. */
+export interface ResponseHead {
+  status: number;
+  /** Names in lower case. */
+  headers: Record<string, string>;
+}
+
+/** What is known of an exchange with the service; filled in as it goes. Times are on the clock of `performance.now()`. */
+export interface AttemptTrace {
+  readonly startedAt: number;
+  /** Whether any of the request may have left. */
+  sent: boolean;
+  /** When the head of the answer came. */
+  headAt: number | undefined;
+  head: ResponseHead | undefined;
+}
+
+/** A request, ready to be sent. */
+export interface WireRequest {
+  method: string;
+  /** Path and query behind the base URL. */
+  target: string;
+  headers: Record<string, string>;
+  body: string | undefined;
+  /** One attempt, from sending to the last byte of the body. */
+  timeoutMs: number;
+  maxResponseBytes: number;
+  cancellation: Cancellation;
+  trace: AttemptTrace;
+}
+
+/** An answer, read to its end. */
+export interface WireResponse extends ResponseHead {
+  /** The body, decompressed. */
+  body: Buffer;
+}
+
+/** Thrown by a transport if there is no response. An exception of code is one that is not known to be of the network. */
+export class TransportFailure extends Error {
+  /** What a failed connection means, if its cause is known. */
+  readonly network: NetworkFailure | undefined;
+
+  constructor(
+    readonly kind: "connection" | "exception" | "timeout" | "ended" | "too large" | "undecodable",
+    cause?: unknown,
+  ) {
+    super(kind, { cause });
+    this.network = kind === "connection" ? networkFailure(cause) : undefined;
+  }
+}
+
+/** Sends one request, once. */
+export interface Transport {
+  send(request: WireRequest): Promise<WireResponse>;
+  /** Closes connections of its own. */
+  close(): Promise<void>;
+}

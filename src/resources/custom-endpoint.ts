@@ -1,0 +1,127 @@
+import * as z from "zod";
+import type { ResponseReader } from "../core/call.js";
+import type { Send } from "../core/pipeline.js";
+import { checkInput } from "../core/request/check-input.js";
+import type { RequestOptions } from "../core/request/options.js";
+import { pathProblem } from "../core/request/path.js";
+import type { Query } from "../core/request/payload.js";
+import { readJson, standardJsonReader, unchecked } from "../core/response/decode.js";
+import { InputValidationError } from "../errors/index.js";
+import { standardPageReader } from "../paging/decode-page.js";
+import { keyField, type ListOptions, paginatorOf } from "../paging/list.js";
+import type { Paginator } from "../paging/paginator.js";
+import { flag, integer, lazy, optional, refined, text } from "../schemas/field.js";
+import { isStandardSchema, type StandardSchema } from "../schemas/standard-schema.js";
+
+/** A request to an endpoint that has no method of its own. */
+export interface CustomRequest<T = unknown> {
+  /** HTTP method. `POST` and `PATCH` are not sent again where they may have been applied. */
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Relative to `baseUrl`: starts with `/`, is already encoded, and has no query, fragment or dot segment. */
+  path: string;
+  /** Parameters; those that are `undefined` are left out. */
+  query?: Query | undefined;
+  /** Sent as JSON. */
+  body?: unknown;
+  /**
+   * Any Standard Schema (zod, valibot, arktype) for the body of the answer. The result is what it makes of the body.
+   * @default none: the body as it came
+   */
+  schema?: StandardSchema<T> | undefined;
+}
+
+/** A list that has no method of its own. */
+export interface CustomList<T = unknown> {
+  /** As in {@link CustomRequest}. */
+  path: string;
+  /** Parameters; `page` and `pageSize` among them say where to begin and how large a page is. */
+  query?: Query | undefined;
+  /**
+   * Any Standard Schema for one record.
+   * @default none: records as they came
+   */
+  schema?: StandardSchema<T> | undefined;
+  /**
+   * The largest page that the service gives, which is also the default page size: 50 for order resources, 1000 for
+   * reports.
+   * @default 250
+   */
+  maxPageSize?: number | undefined;
+  /**
+   * Tells two records apart: a field or a function. Needed for `gapless`; without it nothing is de-duplicated.
+   * @default none
+   */
+  key?: (keyof T & string) | ((record: T) => string | number) | undefined;
+}
+
+const DEFAULT_MAX_PAGE_SIZE = 250;
+
+/** What requests and lists have in common. */
+const shape = () => ({
+  path: refined(z.unknown(), pathProblem),
+  ...optional({
+    query: z.record(
+      text(),
+      z.union([text(), z.number(), flag(), z.date(), z.undefined()], {
+        error: "must be a string, number, boolean or Date",
+      }),
+    ),
+    schema: z.custom(isStandardSchema, "must be a Standard Schema"),
+  }),
+});
+
+const requestSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({
+    method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    ...shape(),
+    body: z.unknown().optional(),
+  }),
+);
+
+const isKey = (key: unknown) => typeof key === "function" || (typeof key === "string" && key !== "");
+
+const listSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({
+    ...shape(),
+    ...optional({ maxPageSize: integer().min(1), key: z.custom(isKey, "must be a field name or a function") }),
+  }),
+);
+
+const pageQuerySchema = /* @__PURE__ */ lazy(() =>
+  z.object({ page: integer().min(1), pageSize: integer().min(1), sort: text() }).partial(),
+);
+
+/** JSON as it came; a DELETE or a PUT may also be answered with no body at all. */
+function anyAnswer<T>(): ResponseReader<T> {
+  return (response, call, check) => unchecked(response.body.length === 0 ? undefined : readJson(response, call, check));
+}
+
+/** What `client.request` does. */
+export function request<T>(send: Send, wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
+  return send(() => {
+    checkInput("request", requestSchema, wanted);
+    const { method, path, query, body, schema } = wanted;
+    return { method, path, query, body, read: schema ? standardJsonReader(schema) : anyAnswer<T>() };
+  }, options);
+}
+
+/** What `client.paginate` does. */
+export function paginate<T>(send: Send, wanted: CustomList<T>, options: ListOptions = {}): Paginator<T> {
+  return paginatorOf<T, CustomList<T>>(send, {
+    name: "paginate",
+    params: wanted,
+    schema: listSchema,
+    request: ({ path, query = {}, key, maxPageSize }, { gapless }) => {
+      checkInput("paginate", pageQuerySchema, query, ["query"]);
+      if (gapless && key === undefined) {
+        throw new InputValidationError("paginate", [{ path: ["key"], message: "is required for gapless" }]);
+      }
+      const paging = pageQuerySchema().parse(query);
+      return { path, query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize } };
+    },
+    options,
+    answer: standardPageReader<T>(wanted?.schema),
+    maxPageSize: wanted?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
+    keyOf: typeof wanted?.key === "string" ? keyField(wanted.key) : wanted?.key,
+  });
+}

@@ -1,0 +1,53 @@
+import * as z from "zod";
+import { checkInput } from "../../core/request/check-input.js";
+import { isObject } from "../../errors/field-of.js";
+import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../errors/index.js";
+import { decimal, integer, type LazySchema, lazy, optional, text } from "../../schemas/field.js";
+
+/** The fields of a receipt that its lot shows as well. */
+const receiptSchema = /* @__PURE__ */ lazy(() =>
+  z.object({
+    itemID: text(),
+    units: decimal(),
+    wid: integer(),
+    ...optional({ spot: text(), serial: text(), serial2: text(), rfidTag: text(), remark: text(), jobid: integer() }),
+  }),
+);
+
+const creationSchema = /* @__PURE__ */ lazy(() => z.looseObject({ shortID: text() }));
+
+/** A write as it was sent: a copy, which changes to the caller's object do not reach. */
+interface Sent<Body> {
+  body: Body;
+  /** In ms since the epoch, by the clock of this machine. */
+  sentAt: number;
+}
+
+export type SentReceipt = Sent<z.infer<ReturnType<typeof receiptSchema>>>;
+export type SentCreation = Sent<z.infer<ReturnType<typeof creationSchema>>>;
+
+export const sentReceipt = (sent: OutcomeUnknownError | SentRequest): SentReceipt =>
+  readSent("inventory.findReceipt", sent, { path: "/Inventory/Receive", write: "receive", body: receiptSchema });
+
+export const sentCreation = (sent: OutcomeUnknownError | SentRequest): SentCreation =>
+  readSent("items.findCreated", sent, { path: "/Item", write: "create", body: creationSchema });
+
+/** What was sent, from the error of a lost response or from its `request`; rejects anything else. */
+function readSent<Body>(
+  method: string,
+  sent: unknown,
+  { path, write, body }: { path: string; write: string; body: LazySchema<z.ZodType<Body>> },
+): Sent<Body> {
+  const request: unknown = sent instanceof OutcomeUnknownError ? sent.request : sent;
+  if (
+    !isObject(request) ||
+    !("path" in request && request.path === path && "method" in request) ||
+    request.method !== "POST"
+  ) {
+    const message = `must be the OutcomeUnknownError of a ${write}, or its request`;
+    throw new InputValidationError(method, [{ path: ["sent"], message }]);
+  }
+  const schema = () => z.object({ body: body(), sentAt: z.number() });
+  checkInput(method, schema, request, ["sent"]);
+  return schema().parse(request);
+}
