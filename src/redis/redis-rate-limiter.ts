@@ -76,7 +76,12 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
   const clock = new MonotonicClock();
   const timings = leaseTimings(settings);
   const ledger = new Ledger(redis, key, settings, timings);
-  const shared = { ledger, settings, timings, clock, onStoreError, warn: onWarning };
+  // A callback that throws or rejects changes nothing.
+  const warn = (message: string) =>
+    void Promise.resolve(message)
+      .then(onWarning)
+      .catch(() => {});
+  const shared = { ledger, settings, timings, clock, onStoreError, warn };
   return queueingLimiter(settings, clock, (listener) => new RedisSlots({ ...shared, listener }));
 }
 

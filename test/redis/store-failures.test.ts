@@ -80,6 +80,21 @@ describe.concurrent("when Redis was never there", () => {
     expect(await duration(ask(limiter))).toBeLessThan(2_500);
   });
 
+  test.each<[string, () => unknown]>([
+    ["throws", () => Reflect.apply(JSON.parse, undefined, ["no JSON"])],
+    ["rejects", () => Promise.reject(new Error("a warning that fails"))],
+  ])("an onWarning that %s changes nothing", async (_, fail) => {
+    const redis = { eval: async () => null, evalsha: async () => null };
+    let warnings = 0;
+    const onWarning = () => {
+      warnings += 1;
+      return fail() as undefined;
+    };
+    (await ask(createRedisRateLimiter({ redis, onWarning }))).release();
+    await sleep(50);
+    expect(warnings).toBe(1);
+  });
+
   test("an error of Redis' own is taken for the same", async () => {
     const denied = {
       status: "ready",
@@ -288,6 +303,59 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       options,
     );
     expect((await run).stdout).toBe("done\n");
+  });
+
+  test("messages that are lost, late or sent twice never break the limit", { timeout: 30_000 }, async () => {
+    const real = connect(lasting?.url ?? "");
+    const unreliable =
+      (name: "eval" | "evalsha") =>
+      async (script: string, keyCount: number, ...rest: string[]) => {
+        const fate = Math.random();
+        if (fate < 0.1) throw new Error("lost on its way there");
+        const reply = await real[name](script, keyCount, ...rest);
+        if (fate < 0.2) throw new Error("lost on its way back");
+        if (fate < 0.3) await sleep(Math.random() * 1_500);
+        return fate < 0.4 ? real[name](script, keyCount, ...rest) : reply;
+      };
+    const redis = { eval: unreliable("eval"), evalsha: unreliable("evalsha") };
+    const [requests, intervalMs, reserved] = [6, 300, 2];
+    const options = { redis, key: newKey(), requests, intervalMs, reserved, onWarning: () => {} };
+    const limiters = Array.from({ length: 4 }, () => createRedisRateLimiter({ ...options, onStoreError: "fail" }));
+    const times: { time: number; bulk: boolean }[] = [];
+    let isOver = false;
+    const callers = limiters.flatMap((limiter) =>
+      Array.from({ length: 4 }, async (_, index) => {
+        const bulk = index % 2 === 0;
+        while (!isOver) {
+          const lifetime = new Lifetime([], Math.random() < 0.2 ? 200 : 10_000);
+          const slot = await ask(limiter, { bulk, priority: bulk ? "low" : "normal", lifetime }).catch(() => sleep(20));
+          lifetime.dispose();
+          if (!slot) continue;
+          await sleep(Math.random() * 60);
+          if (Math.random() < 0.1) slot.giveBack();
+          else times.push({ time: performance.now(), bulk });
+          slot.release();
+        }
+      }),
+    );
+    await sleep(8_000);
+    isOver = true;
+    await Promise.all(callers);
+    const all = times.map(({ time }) => time);
+    expect(all.length).toBeGreaterThan(2 * requests);
+    expect(mostInAnyWindow(all, intervalMs)).toBeLessThanOrEqual(requests);
+    const pages = times.filter(({ bulk }) => bulk).map(({ time }) => time);
+    expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - reserved);
+  });
+
+  test("replies that are none of the script's fail the store and never a process", async () => {
+    for (const reply of [null, 5, "nonsense", [], '{"epoch":1}', "[]", undefined]) {
+      const nonsense = async () => reply;
+      const options = { redis: { eval: nonsense, evalsha: nonsense }, onWarning: () => {} };
+      const limiter = createRedisRateLimiter({ ...options, onStoreError: "fail" });
+      await expect(ask(limiter)).rejects.toThrow(/the reply of Redis is not one of the rate limiter's script/);
+      (await ask(createRedisRateLimiter(options))).release();
+    }
   });
 
   test("a client that its owner has closed is an error and no hang", async () => {

@@ -6,7 +6,7 @@ const ASSUMED_PROCESSES = 10;
 
 /** What a process knew when it was cut off from Redis. */
 export interface LastKnownState {
-  /** Processes that shared the limit, itself included; `undefined` if its last exchange is too old, or there was none. */
+  /** Processes that shared the limit, itself included; `undefined` if it cannot know: see `RedisSlots`. */
   members: number | undefined;
   /** Whether it ever reached Redis. */
   wasConnected: boolean;
