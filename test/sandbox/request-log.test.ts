@@ -82,7 +82,7 @@ it.each([
   ["throws", () => fail()],
   ["rejects", async () => fail()],
   ["rejects later", async () => Promise.resolve().then(fail)],
-])("a listener that %s breaks no response, stops no other listener, and is warned about", async (_name, listener) => {
+])("a listener that %s breaks no response, stops no other listener, and is warned about once", async (_name, listener) => {
   const unhandled = vi.fn();
   const warnings = vi.fn();
   process.on("unhandledRejection", unhandled);
@@ -97,9 +97,8 @@ it.each([
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(seen).toEqual(["/Item", "/Item"]);
   expect(unhandled).not.toHaveBeenCalled();
-  expect(warnings).toHaveBeenCalledWith(
-    expect.objectContaining({ message: "A listener of the sandbox failed: no such column" }),
-  );
+  const ours = warnings.mock.calls.filter(([{ message }]) => message.startsWith("A listener of the sandbox failed"));
+  expect(ours).toEqual([[expect.objectContaining({ message: "A listener of the sandbox failed: no such column" })]]);
   await server.close();
   process.off("unhandledRejection", unhandled);
   process.off("warning", warnings);

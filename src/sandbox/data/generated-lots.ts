@@ -2,7 +2,6 @@ import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
 import { isoTime } from "../dates.js";
 import type { SandboxWarehouse } from "../options/options.js";
-import { EMPTY_LOT } from "./empty-records.js";
 import { HISTORY_END_MS, HISTORY_START_MS } from "./generated-items.js";
 import { chance, deriveSeed, integerBetween, mulberry32, pickOne, type Random } from "./random.js";
 import { JOBS, OWNERS, REMARKS } from "./sample-names.js";
@@ -117,7 +116,6 @@ function toLot(recNo: number, generated: GeneratedLot, random: Random): Lot {
   const owner =
     item.dfltOwner === 0 && chance(random, 0.05) ? OWNERS[integerBetween(random, 1, OWNERS.length - 1)] : undefined;
   return {
-    ...EMPTY_LOT,
     recNo,
     partNo: item.partNo,
     shortID: item.shortID,
