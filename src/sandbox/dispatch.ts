@@ -8,7 +8,7 @@ import { rawJsonResponse, type SandboxResponse } from "./http/response.js";
 import { errorBody, notFound, ServiceError } from "./http/service-error.js";
 import type { EmitTransaction } from "./listeners.js";
 import type { Settings } from "./options/settings.js";
-import type { State } from "./store/state.js";
+import type { State } from "./state.js";
 
 /** A request that the rate limit has admitted, and everything that is needed to respond. */
 export interface DispatchInput {

@@ -1,17 +1,16 @@
 import { AccessControl } from "./access/access-control.js";
-import { HangingRequests } from "./adapters/hanging-requests.js";
-import { createSandboxClock, type SandboxClock, sleep } from "./clock.js";
 import { mulberry32, type Random } from "./data/random.js";
-import { httpDate } from "./dates.js";
 import { dispatch } from "./dispatch.js";
 import { applyFault, takesEffect } from "./faults/apply-fault.js";
 import { FaultRules } from "./faults/fault-rules.js";
+import { HangingRequests } from "./hanging-requests.js";
 import { relativePath, type SandboxRequest, splitTarget } from "./http/request.js";
 import { emptyResponse, type SandboxResponse } from "./http/response.js";
 import { SandboxListeners } from "./listeners.js";
 import type { Settings } from "./options/settings.js";
 import { type LoggedRequest, loggableBody, loggableQuery, RequestLog } from "./request-log.js";
-import { createState, type State } from "./store/state.js";
+import { createState, type State } from "./state.js";
+import { createSandboxClock, httpDate, type SandboxClock, sleep } from "./time.js";
 
 const CLIENT_DISCONNECTED: SandboxResponse = { ...emptyResponse(0), delivery: { kind: "drop" } };
 

@@ -1,8 +1,8 @@
-import { sleep } from "../clock.js";
+import type { HangingRequests } from "../hanging-requests.js";
 import type { SandboxRequest } from "../http/request.js";
 import { type SandboxResponse, toBytes, truncatedLength } from "../http/response.js";
 import type { Service } from "../service.js";
-import type { HangingRequests } from "./hanging-requests.js";
+import { sleep } from "../time.js";
 
 /** Called like the global `fetch`; responds without a network. */
 export type SandboxFetch = (input: FetchInput, init?: RequestInit) => Promise<Response>;

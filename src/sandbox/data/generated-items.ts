@@ -1,5 +1,5 @@
 import type { Item } from "../../schemas/item.js";
-import { isoTime } from "../dates.js";
+import { isoTime } from "../time.js";
 import { chance, deriveSeed, integerBetween, mulberry32, pickOne, type Random } from "./random.js";
 import { FAMILIES, OWNERS } from "./sample-names.js";
 

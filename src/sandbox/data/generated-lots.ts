@@ -1,43 +1,11 @@
 import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
-import { isoTime } from "../dates.js";
 import type { SandboxWarehouse } from "../options/options.js";
+import type { LotGenerator, LotSummary } from "../store/lot-store.js";
+import { isoTime } from "../time.js";
 import { HISTORY_END_MS, HISTORY_START_MS } from "./generated-items.js";
 import { chance, deriveSeed, integerBetween, mulberry32, pickOne, type Random } from "./random.js";
 import { JOBS, OWNERS, REMARKS } from "./sample-names.js";
-
-/** The fields of a lot that sorting, filtering and totals need: cheap to generate for a million lots. */
-export interface LotSummary {
-  readonly partNo: number;
-  readonly wID: number;
-  readonly units: number;
-  readonly hold: boolean;
-  /** In stock: active and not shipped. */
-  readonly open: boolean;
-  /** Milliseconds since the epoch; never less than that of the lot before. */
-  readonly receivedAt: number;
-  readonly modifiedAt: number;
-}
-
-/** Lots that are generated when they are read. */
-export interface LotGenerator {
-  readonly firstRecNo: number;
-  readonly count: number;
-  summary(recNo: number): LotSummary;
-  lot(recNo: number): Lot;
-}
-
-/** For when there are no generated lots. */
-export const NO_GENERATED_LOTS: LotGenerator = {
-  firstRecNo: 100_001,
-  count: 0,
-  summary: () => {
-    throw new RangeError("There are no generated lots.");
-  },
-  lot: () => {
-    throw new RangeError("There are no generated lots.");
-  },
-};
 
 const FIRST_REC_NO = 100_001;
 const LOT_STREAM = 0x107;

@@ -1,6 +1,6 @@
 import { mulberry32, type Random } from "../data/random.js";
-import { assertOptions } from "../options/assert-options.js";
-import { type Fault, type FaultRule, faultRuleSchema, toFault } from "./rule.js";
+import { type Fault, type FaultRule, faultRuleSchema, toFault } from "../options/fault-rule.js";
+import { assertOptions } from "../validation.js";
 
 /** The part of a request that rules match. */
 export interface FaultSubject {

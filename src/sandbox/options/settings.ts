@@ -1,5 +1,5 @@
+import { assertOptions, assertUnique } from "../validation.js";
 import { withoutUndefined } from "../without-undefined.js";
-import { assertOptions, assertUnique } from "./assert-options.js";
 import type {
   SandboxClient,
   SandboxItem,

@@ -1,5 +1,5 @@
 import { type Item, itemSchema } from "../../schemas/item.js";
-import { isoTime, parseTime } from "../dates.js";
+import { isoTime, parseTime } from "../time.js";
 import { JsonCache } from "./json-cache.js";
 import { RecordIndex, type RecordSource } from "./record-index.js";
 

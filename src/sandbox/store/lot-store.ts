@@ -1,9 +1,41 @@
 import { type Lot, lotSchema } from "../../schemas/lot.js";
-import type { LotGenerator, LotSummary } from "../data/generated-lots.js";
-import { parseTime } from "../dates.js";
+import { parseTime } from "../time.js";
 import { JsonCache } from "./json-cache.js";
 import { RecordIndex } from "./record-index.js";
 import { type Scope, ScopedIndexes } from "./scopes.js";
+
+/** The fields of a lot that sorting, filtering and totals need: cheap to generate for a million lots. */
+export interface LotSummary {
+  readonly partNo: number;
+  readonly wID: number;
+  readonly units: number;
+  readonly hold: boolean;
+  /** In stock: active and not shipped. */
+  readonly open: boolean;
+  /** Milliseconds since the epoch; never less than that of the lot before. */
+  readonly receivedAt: number;
+  readonly modifiedAt: number;
+}
+
+/** Lots that are generated when they are read. */
+export interface LotGenerator {
+  readonly firstRecNo: number;
+  readonly count: number;
+  summary(recNo: number): LotSummary;
+  lot(recNo: number): Lot;
+}
+
+/** For when there are no generated lots. */
+export const NO_GENERATED_LOTS: LotGenerator = {
+  firstRecNo: 100_001,
+  count: 0,
+  summary: () => {
+    throw new RangeError("There are no generated lots.");
+  },
+  lot: () => {
+    throw new RangeError("There are no generated lots.");
+  },
+};
 
 /** A lot of the caller's, a received one, or one that has changed since it was generated. */
 interface StoredLot {

@@ -1,13 +1,13 @@
-import type { Item } from "../../schemas/item.js";
-import { FIRST_PART_NO, generateAliases, generateItems } from "../data/generated-items.js";
-import { createLotGenerator, type LotGenerator, NO_GENERATED_LOTS } from "../data/generated-lots.js";
-import { generateOrderQuantities, userOrderQuantities } from "../data/order-quantities.js";
-import { itemsNamedBy, userAliases, userItems, userLots } from "../data/user-data.js";
-import type { Settings } from "../options/settings.js";
-import { ItemCatalog } from "./item-catalog.js";
-import { LotStore } from "./lot-store.js";
-import { ScopeRegistry } from "./scopes.js";
-import { type AddOrderQuantities, StockTotals } from "./stock-totals.js";
+import type { Item } from "../schemas/item.js";
+import { FIRST_PART_NO, generateAliases, generateItems } from "./data/generated-items.js";
+import { createLotGenerator } from "./data/generated-lots.js";
+import { generateOrderQuantities, userOrderQuantities } from "./data/order-quantities.js";
+import { itemsNamedBy, userAliases, userItems, userLots } from "./data/user-data.js";
+import type { Settings } from "./options/settings.js";
+import { ItemCatalog } from "./store/item-catalog.js";
+import { type LotGenerator, LotStore, NO_GENERATED_LOTS } from "./store/lot-store.js";
+import { ScopeRegistry } from "./store/scopes.js";
+import { type AddOrderQuantities, StockTotals } from "./store/stock-totals.js";
 
 /** Items, lots and stock. */
 export interface State {
