@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import type { LoggedRequest } from "./request-log.js";
 
 /** A change of stock that has taken effect. */
@@ -53,7 +54,7 @@ export class SandboxListeners {
       new Promise((resolve) => resolve(call(listener))).catch((error: unknown) => {
         if (this.failed.has(listener)) return;
         this.failed.add(listener);
-        const message = error instanceof Error ? error.message : String(error);
+        const message = error instanceof Error ? error.message : inspect(error, { customInspect: false });
         process.emitWarning(`A listener of the sandbox failed: ${message}`);
       });
     }

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { createSandbox } from "stocklot/sandbox";
 import { expect, it, vi } from "vitest";
 import { callerOf } from "./support/caller.js";
@@ -102,6 +103,19 @@ it.each([
   await server.close();
   process.off("unhandledRejection", unhandled);
   process.off("warning", warnings);
+});
+
+it("a listener may reject with anything", async () => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  const sandbox = createSandbox();
+  for (const reason of [undefined, null, 5, { toString: fail, [inspect.custom]: fail }]) {
+    sandbox.onRequest(() => Promise.reject(reason));
+  }
+  expect((await sandbox.fetch(`${sandbox.baseUrl}/Item`)).status).toBe(401);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(unhandled).not.toHaveBeenCalled();
+  process.off("unhandledRejection", unhandled);
 });
 
 function fail(): never {
