@@ -33,14 +33,18 @@ export function dispatch(input: DispatchInput): SandboxResponse {
   } catch (error) {
     if (error instanceof ServiceError) {
       const { status, code, message, details } = error;
-      return rawJsonResponse(status, errorBody(status, code, message, details), status === 401 ? CHALLENGE : undefined);
+      return rawJsonResponse(
+        status,
+        errorBody(status, code, message, details),
+        status === 401 ? AUTHENTICATE_HEADER : undefined,
+      );
     }
     const message = error instanceof Error ? error.message : String(error);
     return rawJsonResponse(500, errorBody(500, "internal_error", `Unexpected server error: ${message}`));
   }
 }
 
-const CHALLENGE = { "www-authenticate": "Bearer" };
+const AUTHENTICATE_HEADER = { "www-authenticate": "Bearer" };
 
 function callEndpoint({
   request,

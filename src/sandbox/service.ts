@@ -1,5 +1,5 @@
 import { AccessControl } from "./access/access-control.js";
-import { mulberry32, type Random } from "./data/random.js";
+import { createRandom, type Random } from "./data/random.js";
 import { dispatch } from "./dispatch.js";
 import { applyFault, takesEffect } from "./faults/apply-fault.js";
 import { FaultRules } from "./faults/fault-rules.js";
@@ -30,7 +30,7 @@ export class Service {
     this.clock = createSandboxClock(settings.now);
     this.log = new RequestLog(settings.requestLogSize);
     this.faults = new FaultRules(settings.seed);
-    this.random = mulberry32(settings.seed);
+    this.random = createRandom(settings.seed);
     this.access = new AccessControl(settings);
     this.state = createState(settings, this.clock.now());
     for (const rule of settings.faults) this.faults.add(rule);
@@ -38,12 +38,12 @@ export class Service {
 
   /** Restores the initial state: data, tokens, counters, clock, log, and the faults of the options. */
   reset(): void {
-    this.hanging.release();
+    this.hanging.endAll();
     this.clock.reset();
     this.log.clear();
     this.faults.clear();
     for (const rule of this.settings.faults) this.faults.add(rule);
-    this.random = mulberry32(this.settings.seed);
+    this.random = createRandom(this.settings.seed);
     this.access = new AccessControl(this.settings);
     this.state = createState(this.settings, this.clock.now());
     this.listeners.reset();

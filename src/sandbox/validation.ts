@@ -80,9 +80,9 @@ export function assertOptions(schema: z.ZodType, value: unknown, what: string): 
   if (!issue) return;
   const found = closestIssue(issue);
   if (found.code === "unrecognized_keys") {
-    throw new TypeError(`Unknown ${what} "${nameOf([...found.path, found.keys[0] ?? ""])}".`);
+    throw new TypeError(`Unknown ${what} "${formatPath([...found.path, found.keys[0] ?? ""])}".`);
   }
-  const name = found.path.length > 0 ? `${capitalized(what)} "${nameOf(found.path)}"` : `The ${what}s`;
+  const name = found.path.length > 0 ? `${capitalized(what)} "${formatPath(found.path)}"` : `The ${what}s`;
   throw new TypeError(`${name} ${found.message}.`);
 }
 
@@ -100,7 +100,7 @@ function closestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
 /** Issues that rule an alternative out. */
 const WRONG_ALTERNATIVE: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "custom"]);
 
-/** The message together with what was given instead. */
+/** The message, and the value that was passed instead. */
 function optionMessage(issue: RawIssue): string {
   const message = issueMessage(issue);
   return issue.input !== undefined && QUOTED.has(issue.code) ? `${message}, not ${describeInput(issue)}` : message;
@@ -116,7 +116,7 @@ function describeInput({ input, path }: RawIssue): string {
 }
 
 /** `lots[3].units` */
-function nameOf(path: readonly PropertyKey[]): string {
+function formatPath(path: readonly PropertyKey[]): string {
   return path
     .map((part, depth) => (typeof part === "number" ? `[${part}]` : (depth && ".") + String(part)))
     .join("")

@@ -73,7 +73,7 @@ function toFetchResponse(
     case "drop":
       return Promise.reject(connectionReset());
     case "hang":
-      return hanging.hang(signal);
+      return hanging.add(signal);
     case "whole":
       return new Response(body === "" || BODILESS.has(status) ? null : body, { status, headers });
     case "slow":

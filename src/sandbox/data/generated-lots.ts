@@ -4,7 +4,7 @@ import type { SandboxWarehouse } from "../options/options.js";
 import type { LotGenerator, LotSummary } from "../store/lot-store.js";
 import { isoTime } from "../time.js";
 import { HISTORY_END_MS, HISTORY_START_MS } from "./generated-items.js";
-import { chance, deriveSeed, integerBetween, mulberry32, pickOne, type Random } from "./random.js";
+import { chance, createRandom, deriveSeed, integerBetween, pickOne, type Random } from "./random.js";
 import { JOBS, OWNERS, REMARKS } from "./sample-names.js";
 
 const FIRST_REC_NO = 100_001;
@@ -12,7 +12,7 @@ const LOT_STREAM = 0x107;
 const DAY_MS = 86_400_000;
 
 /** Decimal places of a quantity, by unit of measure; 0 for all others. */
-const PLACES: ReadonlyMap<string, number> = new Map([
+const DECIMAL_PLACES: ReadonlyMap<string, number> = new Map([
   ["KG", 3],
   ["M", 2],
   ["L", 1],
@@ -59,16 +59,16 @@ export function createLotGenerator(
       active,
       open,
       hold: open && chance(random, 0.05) && !exampleWarehouse,
-      units: shipped ? 0 : randomQuantity(random, PLACES.get(item.uOM) ?? 0),
+      units: shipped ? 0 : randomQuantity(random, DECIMAL_PLACES.get(item.uOM) ?? 0),
     };
   };
 
   return {
     firstRecNo: FIRST_REC_NO,
     count,
-    summary: (recNo) => generate(recNo, mulberry32(deriveSeed(seed ^ LOT_STREAM, recNo))),
+    summary: (recNo) => generate(recNo, createRandom(deriveSeed(seed ^ LOT_STREAM, recNo))),
     lot: (recNo) => {
-      const random = mulberry32(deriveSeed(seed ^ LOT_STREAM, recNo));
+      const random = createRandom(deriveSeed(seed ^ LOT_STREAM, recNo));
       return toLot(recNo, generate(recNo, random), random);
     },
   };

@@ -29,7 +29,7 @@ export function userItems(given: readonly SandboxItem[], now: number): Item[] {
 }
 
 /** Items that only the caller's lots name. */
-export function itemsNamedBy(lots: readonly SandboxLot[], known: readonly SandboxItem[]): SandboxItem[] {
+export function itemsOfLots(lots: readonly SandboxLot[], known: readonly SandboxItem[]): SandboxItem[] {
   const skus = new Set(known.map(({ shortID }) => shortID));
   const named: SandboxItem[] = [];
   for (const { shortID, partNo, description } of lots) {

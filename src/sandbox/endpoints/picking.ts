@@ -54,7 +54,7 @@ export function findItem(
   { state, settings }: EndpointContext,
   itemID: string,
 ): { partNo: number; shortID: string; description: string } {
-  const entry = state.catalog.bySKU(itemID);
+  const entry = state.catalog.findBySku(itemID);
   if (entry) return entry.item;
   const message = `Item ${itemID} does not exist.`;
   throw settings.unknownItemStatus === 404 ? notFound(message) : badRequest(message);

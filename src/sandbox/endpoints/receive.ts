@@ -36,7 +36,7 @@ export function receiveStock(context: EndpointContext): SandboxResponse {
   assertReasonCode(receipt.reasonCode, settings);
   assertInScope(context, receipt.wid);
   const { partNo, shortID, description } = findItem(context, receipt.itemID);
-  const owner = state.catalog.byNumber(partNo)?.item.dfltOwner;
+  const owner = state.catalog.findByPartNo(partNo)?.item.dfltOwner;
   const job = JOBS.find(({ id }) => id === receipt.jobid);
 
   const { recNo } = state.stock.addLot(
