@@ -10,13 +10,13 @@ import type { Sandbox } from "../sandbox/index.js";
 export type HandledSandbox = Pick<Sandbox, "baseUrl" | "fetch">;
 
 /**
- * Handlers that answer every request under `baseUrl` from the sandbox, for `setupServer` or `setupWorker`.
+ * Handlers that respond to every request under `baseUrl` from the sandbox, for `setupServer` or `setupWorker`.
  *
- * msw intercepts the global `fetch`, so the client needs `fetch: globalThis.fetch`. A dropped connection becomes what
- * msw calls a network error: the caller's fetch rejects with a `TypeError`, without a `cause`.
+ * msw intercepts the global `fetch`, so the client needs `fetch: globalThis.fetch`. A dropped connection becomes
+ * msw's network error: the caller's fetch rejects with a `TypeError` without a `cause`.
  *
- * @param sandbox what `createSandbox` gave
- * @param baseUrl where the client believes the service to be, version segment included; the sandbox's own by default
+ * @param sandbox the result of `createSandbox`
+ * @param baseUrl the client's base URL, version segment included; the sandbox's own by default
  */
 export function sandboxHandlers(sandbox: HandledSandbox, baseUrl: string = sandbox.baseUrl): RequestHandler[] {
   const base = baseUrl.replace(/\/+$/, "");
@@ -27,7 +27,7 @@ export function sandboxHandlers(sandbox: HandledSandbox, baseUrl: string = sandb
       try {
         return await sandbox.fetch(new Request(target, request.clone()), { signal: request.signal });
       } catch (error) {
-        // An aborted caller has its own reason by now; msw would report a rejection as a fault of the handler.
+        // An aborted caller has its own reason already; msw would report a rejection as an error of the handler.
         if (error instanceof TypeError || request.signal.aborted) return HttpResponse.error();
         throw error;
       }

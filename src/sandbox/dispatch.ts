@@ -8,7 +8,7 @@ import { rawJsonResponse, type SandboxResponse } from "./http/response.js";
 import { errorBody, notFound, ServiceError } from "./http/service-error.js";
 import type { EmitTransaction } from "./listeners.js";
 import type { Settings } from "./options/settings.js";
-import type { State } from "./store/state.js";
+import type { State } from "./state.js";
 
 /** A request that the rate limit has admitted, and everything that is needed to respond. */
 export interface DispatchInput {
@@ -33,14 +33,18 @@ export function dispatch(input: DispatchInput): SandboxResponse {
   } catch (error) {
     if (error instanceof ServiceError) {
       const { status, code, message, details } = error;
-      return rawJsonResponse(status, errorBody(status, code, message, details), status === 401 ? CHALLENGE : undefined);
+      return rawJsonResponse(
+        status,
+        errorBody(status, code, message, details),
+        status === 401 ? AUTHENTICATE_HEADER : undefined,
+      );
     }
     const message = error instanceof Error ? error.message : String(error);
     return rawJsonResponse(500, errorBody(500, "internal_error", `Unexpected server error: ${message}`));
   }
 }
 
-const CHALLENGE = { "www-authenticate": "Bearer" };
+const AUTHENTICATE_HEADER = { "www-authenticate": "Bearer" };
 
 function callEndpoint({
   request,

@@ -6,7 +6,7 @@
 
 export type { FetchInput, SandboxFetch } from "./adapters/fetch.js";
 export type { ListenOptions, SandboxServer } from "./adapters/node-server.js";
-export type { Fault, FaultRule, FaultShorthand } from "./faults/rule.js";
+export type { Fault, FaultRule, FaultShorthand } from "./options/fault-rule.js";
 export type {
   SandboxClient,
   SandboxItem,

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import type { LoggedRequest } from "./request-log.js";
 
 /** A change of stock that has taken effect. */
@@ -27,30 +28,35 @@ export interface SandboxListener {
 
 export class SandboxListeners {
   private readonly listeners = new Set<SandboxListener>();
+  private readonly failed = new WeakSet<SandboxListener>();
 
-  /** Returns a function that removes the watcher. */
-  add(watcher: SandboxListener): () => void {
-    this.listeners.add(watcher);
-    return () => this.listeners.delete(watcher);
+  /** Returns a function that removes the listener. */
+  add(listener: SandboxListener): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
   }
 
   request(entry: LoggedRequest): void {
-    for (const watcher of this.listeners) guarded(() => watcher.request?.(entry));
+    this.notify((listener) => listener.request?.(entry));
   }
 
   transaction(transaction: Transaction): void {
-    for (const watcher of this.listeners) guarded(() => watcher.transaction?.(transaction));
+    this.notify((listener) => listener.transaction?.(transaction));
   }
 
   reset(): void {
-    for (const watcher of this.listeners) guarded(() => watcher.reset?.());
+    this.notify((listener) => listener.reset?.());
   }
-}
 
-/** A listener that throws or rejects must not change a response, but its author must learn of it. */
-function guarded(notify: () => unknown): void {
-  new Promise((resolve) => resolve(notify())).catch((error: unknown) => {
-    const message = error instanceof Error ? error.message : String(error);
-    process.emitWarning(`A listener of the sandbox failed: ${message}`);
-  });
+  /** A listener that throws or rejects changes no response. Its first failure is printed as a warning. */
+  private notify(call: (listener: SandboxListener) => unknown): void {
+    for (const listener of this.listeners) {
+      new Promise((resolve) => resolve(call(listener))).catch((error: unknown) => {
+        if (this.failed.has(listener)) return;
+        this.failed.add(listener);
+        const message = error instanceof Error ? error.message : inspect(error, { customInspect: false });
+        process.emitWarning(`A listener of the sandbox failed: ${message}`);
+      });
+    }
+  }
 }

@@ -1,8 +1,8 @@
 import { inspect } from "node:util";
 import { createFetchAdapter, type SandboxFetch } from "./adapters/fetch.js";
 import { type ListenOptions, listen, type SandboxServer } from "./adapters/node-server.js";
-import type { FaultRule } from "./faults/rule.js";
 import { BASE_PATH } from "./http/request.js";
+import type { FaultRule } from "./options/fault-rule.js";
 import type { SandboxClient, SandboxOptions } from "./options/options.js";
 import { settingsFrom } from "./options/settings.js";
 import type { LoggedRequest } from "./request-log.js";

@@ -1,17 +1,16 @@
 import { AccessControl } from "./access/access-control.js";
-import { HangingRequests } from "./adapters/hanging-requests.js";
-import { createSandboxClock, type SandboxClock, sleep } from "./clock.js";
-import { mulberry32, type Random } from "./data/random.js";
-import { httpDate } from "./dates.js";
+import { createRandom, type Random } from "./data/random.js";
 import { dispatch } from "./dispatch.js";
 import { applyFault, takesEffect } from "./faults/apply-fault.js";
 import { FaultRules } from "./faults/fault-rules.js";
+import { HangingRequests } from "./hanging-requests.js";
 import { relativePath, type SandboxRequest, splitTarget } from "./http/request.js";
 import { emptyResponse, type SandboxResponse } from "./http/response.js";
 import { SandboxListeners } from "./listeners.js";
 import type { Settings } from "./options/settings.js";
 import { type LoggedRequest, loggableBody, loggableQuery, RequestLog } from "./request-log.js";
-import { createState, type State } from "./store/state.js";
+import { createState, type State } from "./state.js";
+import { createSandboxClock, httpDate, type SandboxClock, sleep } from "./time.js";
 
 const CLIENT_DISCONNECTED: SandboxResponse = { ...emptyResponse(0), delivery: { kind: "drop" } };
 
@@ -31,7 +30,7 @@ export class Service {
     this.clock = createSandboxClock(settings.now);
     this.log = new RequestLog(settings.requestLogSize);
     this.faults = new FaultRules(settings.seed);
-    this.random = mulberry32(settings.seed);
+    this.random = createRandom(settings.seed);
     this.access = new AccessControl(settings);
     this.state = createState(settings, this.clock.now());
     for (const rule of settings.faults) this.faults.add(rule);
@@ -39,12 +38,12 @@ export class Service {
 
   /** Restores the initial state: data, tokens, counters, clock, log, and the faults of the options. */
   reset(): void {
-    this.hanging.release();
+    this.hanging.endAll();
     this.clock.reset();
     this.log.clear();
     this.faults.clear();
     for (const rule of this.settings.faults) this.faults.add(rule);
-    this.random = mulberry32(this.settings.seed);
+    this.random = createRandom(this.settings.seed);
     this.access = new AccessControl(this.settings);
     this.state = createState(this.settings, this.clock.now());
     this.listeners.reset();

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import * as z from "zod";
-import { parseTime } from "./dates.js";
+import { parseTime } from "./time.js";
 
 /** A problem as zod reports it, before it has a message. */
 export type RawIssue = Parameters<z.core.$ZodErrorMap>[0];
@@ -69,3 +69,75 @@ export const milliseconds = () =>
     .max(2 ** 31 - 1);
 
 export const callable = () => z.custom((value) => typeof value === "function", "must be a function");
+
+/**
+ * Throws a `TypeError` that names the field when the value does not match the schema.
+ *
+ * @param what what a field of the value is called in the message, for example "sandbox option"
+ */
+export function assertOptions(schema: z.ZodType, value: unknown, what: string): void {
+  const [issue] = schema.safeParse(value, { error: optionMessage }).error?.issues ?? [];
+  if (!issue) return;
+  const found = closestIssue(issue);
+  if (found.code === "unrecognized_keys") {
+    throw new TypeError(`Unknown ${what} "${formatPath([...found.path, found.keys[0] ?? ""])}".`);
+  }
+  const name = found.path.length > 0 ? `${capitalized(what)} "${formatPath(found.path)}"` : `The ${what}s`;
+  throw new TypeError(`${name} ${found.message}.`);
+}
+
+/** For a union, the issue of the alternative that matches except for a detail. */
+function closestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== "invalid_union") return issue;
+  for (const [first] of issue.errors) {
+    if (first && (first.path.length > 0 || !WRONG_ALTERNATIVE.has(first.code))) {
+      return closestIssue({ ...first, path: [...issue.path, ...first.path] });
+    }
+  }
+  return issue;
+}
+
+/** Issues that rule an alternative out. */
+const WRONG_ALTERNATIVE: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "custom"]);
+
+/** The message, and the value that was passed instead. */
+function optionMessage(issue: RawIssue): string {
+  const message = issueMessage(issue);
+  return issue.input !== undefined && QUOTED.has(issue.code) ? `${message}, not ${describeInput(issue)}` : message;
+}
+
+const QUOTED: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "too_small", "too_big"]);
+
+/** The value in short. Within `clients` only its type, since it may be a secret. */
+function describeInput({ input, path }: RawIssue): string {
+  if (input === null) return "null";
+  if (typeof input === "object") return Array.isArray(input) ? "an array" : "an object";
+  return path?.[0] === "clients" ? `a ${typeof input}` : inspect(input, { maxStringLength: 40 });
+}
+
+/** `lots[3].units` */
+function formatPath(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, depth) => (typeof part === "number" ? `[${part}]` : (depth && ".") + String(part)))
+    .join("")
+    .replace(/^0/, "");
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Throws a `TypeError` when two records have the same value in the field; records without a value are skipped. */
+export function assertUnique<Name extends string>(
+  option: string,
+  field: Name,
+  records: readonly { readonly [N in Name]?: string | number | undefined }[],
+): void {
+  const seen = new Set<string | number>();
+  for (const record of records) {
+    const value = record[field];
+    if (value === undefined) continue;
+    if (seen.has(value)) throw new TypeError(`Sandbox option "${option}" has ${field} ${value} twice.`);
+    seen.add(value);
+  }
+}

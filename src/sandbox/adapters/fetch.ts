@@ -1,8 +1,8 @@
-import { sleep } from "../clock.js";
+import type { HangingRequests } from "../hanging-requests.js";
 import type { SandboxRequest } from "../http/request.js";
 import { type SandboxResponse, toBytes, truncatedLength } from "../http/response.js";
 import type { Service } from "../service.js";
-import type { HangingRequests } from "./hanging-requests.js";
+import { sleep } from "../time.js";
 
 /** Called like the global `fetch`; responds without a network. */
 export type SandboxFetch = (input: FetchInput, init?: RequestInit) => Promise<Response>;
@@ -73,7 +73,7 @@ function toFetchResponse(
     case "drop":
       return Promise.reject(connectionReset());
     case "hang":
-      return hanging.hang(signal);
+      return hanging.add(signal);
     case "whole":
       return new Response(body === "" || BODILESS.has(status) ? null : body, { status, headers });
     case "slow":

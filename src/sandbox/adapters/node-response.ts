@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { gzip, gzipSync } from "node:zlib";
-import { sleep } from "../clock.js";
 import type { SandboxRequest } from "../http/request.js";
 import { type SandboxResponse, toBytes, truncatedLength } from "../http/response.js";
+import { sleep } from "../time.js";
 
 interface SendOptions {
   /** Whether the client accepts gzip. */

@@ -55,7 +55,7 @@ export function listen(
 }
 
 function stop(service: Service, server: Server, site: PageServer | undefined): Promise<void> {
-  service.hanging.release();
+  service.hanging.endAll();
   site?.close();
   return new Promise((closed) => {
     server.close(() => closed());

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { FAULT_NAMES, type Fault, type FaultRule, toFault } from "../faults/rule.js";
+import { FAULT_NAMES, type Fault, type FaultRule, toFault } from "../options/fault-rule.js";
 import type { SandboxOptions } from "../options/options.js";
 
 /** What the command line requests. */

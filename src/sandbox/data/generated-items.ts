@@ -1,6 +1,6 @@
 import type { Item } from "../../schemas/item.js";
-import { isoTime } from "../dates.js";
-import { chance, deriveSeed, integerBetween, mulberry32, pickOne, type Random } from "./random.js";
+import { isoTime } from "../time.js";
+import { chance, createRandom, deriveSeed, integerBetween, pickOne, type Random } from "./random.js";
 import { FAMILIES, OWNERS } from "./sample-names.js";
 
 /** When the generated history begins and ends: fixed, so that a seed generates the same data on any day. */
@@ -32,7 +32,7 @@ export function generateAliases(items: readonly Item[]): Map<string, string> {
 }
 
 function generateItem(seed: number, index: number): Item {
-  const random = mulberry32(deriveSeed(seed ^ ITEM_STREAM, index));
+  const random = createRandom(deriveSeed(seed ^ ITEM_STREAM, index));
   const family = FAMILIES[index % FAMILIES.length] ?? FAMILIES[0];
   const size = pickOne(random, family.sizes);
   const created =

@@ -1,51 +1,18 @@
 import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
-import { isoTime } from "../dates.js";
 import type { SandboxWarehouse } from "../options/options.js";
-import { EMPTY_LOT } from "./empty-records.js";
+import type { LotGenerator, LotSummary } from "../store/lot-store.js";
+import { isoTime } from "../time.js";
 import { HISTORY_END_MS, HISTORY_START_MS } from "./generated-items.js";
-import { chance, deriveSeed, integerBetween, mulberry32, pickOne, type Random } from "./random.js";
+import { chance, createRandom, deriveSeed, integerBetween, pickOne, type Random } from "./random.js";
 import { JOBS, OWNERS, REMARKS } from "./sample-names.js";
-
-/** The fields of a lot that sorting, filtering and totals need: cheap to generate for a million lots. */
-export interface LotSummary {
-  readonly partNo: number;
-  readonly wID: number;
-  readonly units: number;
-  readonly hold: boolean;
-  /** In stock: active and not shipped. */
-  readonly open: boolean;
-  /** Milliseconds since the epoch; never less than that of the lot before. */
-  readonly receivedAt: number;
-  readonly modifiedAt: number;
-}
-
-/** Lots that are generated when they are read. */
-export interface LotGenerator {
-  readonly firstRecNo: number;
-  readonly count: number;
-  summary(recNo: number): LotSummary;
-  lot(recNo: number): Lot;
-}
-
-/** For when there are no generated lots. */
-export const NO_GENERATED_LOTS: LotGenerator = {
-  firstRecNo: 100_001,
-  count: 0,
-  summary: () => {
-    throw new RangeError("There are no generated lots.");
-  },
-  lot: () => {
-    throw new RangeError("There are no generated lots.");
-  },
-};
 
 const FIRST_REC_NO = 100_001;
 const LOT_STREAM = 0x107;
 const DAY_MS = 86_400_000;
 
 /** Decimal places of a quantity, by unit of measure; 0 for all others. */
-const PLACES: ReadonlyMap<string, number> = new Map([
+const DECIMAL_PLACES: ReadonlyMap<string, number> = new Map([
   ["KG", 3],
   ["M", 2],
   ["L", 1],
@@ -92,16 +59,16 @@ export function createLotGenerator(
       active,
       open,
       hold: open && chance(random, 0.05) && !exampleWarehouse,
-      units: shipped ? 0 : randomQuantity(random, PLACES.get(item.uOM) ?? 0),
+      units: shipped ? 0 : randomQuantity(random, DECIMAL_PLACES.get(item.uOM) ?? 0),
     };
   };
 
   return {
     firstRecNo: FIRST_REC_NO,
     count,
-    summary: (recNo) => generate(recNo, mulberry32(deriveSeed(seed ^ LOT_STREAM, recNo))),
+    summary: (recNo) => generate(recNo, createRandom(deriveSeed(seed ^ LOT_STREAM, recNo))),
     lot: (recNo) => {
-      const random = mulberry32(deriveSeed(seed ^ LOT_STREAM, recNo));
+      const random = createRandom(deriveSeed(seed ^ LOT_STREAM, recNo));
       return toLot(recNo, generate(recNo, random), random);
     },
   };
@@ -117,7 +84,6 @@ function toLot(recNo: number, generated: GeneratedLot, random: Random): Lot {
   const owner =
     item.dfltOwner === 0 && chance(random, 0.05) ? OWNERS[integerBetween(random, 1, OWNERS.length - 1)] : undefined;
   return {
-    ...EMPTY_LOT,
     recNo,
     partNo: item.partNo,
     shortID: item.shortID,

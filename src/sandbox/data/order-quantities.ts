@@ -2,7 +2,7 @@ import { Big } from "big.js";
 import type { SandboxStockLevel, SandboxWarehouse } from "../options/options.js";
 import { quantitiesFor } from "../store/stock-index.js";
 import type { AddOrderQuantities } from "../store/stock-totals.js";
-import { chance, deriveSeed, integerBetween, mulberry32, type Random } from "./random.js";
+import { chance, createRandom, deriveSeed, integerBetween, type Random } from "./random.js";
 
 const ORDER_STREAM = 0xde3a;
 
@@ -11,7 +11,7 @@ export function generateOrderQuantities(seed: number): AddOrderQuantities {
   return ({ quantities }) => {
     for (const [wID, items] of quantities) {
       for (const [partNo, stock] of items) {
-        const random = mulberry32(deriveSeed(seed ^ ORDER_STREAM ^ wID, partNo));
+        const random = createRandom(deriveSeed(seed ^ ORDER_STREAM ^ wID, partNo));
         const free = stock.inStock.minus(stock.onHold).toNumber();
         stock.committed = randomShare(random, 0.35, free * 0.4);
         stock.packed = randomShare(random, 0.2, free * 0.15);

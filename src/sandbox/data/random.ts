@@ -1,8 +1,8 @@
 /** Returns the next number in [0, 1). */
 export type Random = () => number;
 
-/** mulberry32: 32 bits of state, the same numbers for the same seed on every machine. */
-export function mulberry32(seed: number): Random {
+/** A generator of random numbers (mulberry32): 32 bits of state, the same numbers for the same seed on every machine. */
+export function createRandom(seed: number): Random {
   let state = seed | 0;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

@@ -1,12 +1,12 @@
 import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
-import { isoTime } from "../dates.js";
-import { assertUnique } from "../options/assert-options.js";
 import type { SandboxItem, SandboxLot, SandboxWarehouse } from "../options/options.js";
+import { NO_GENERATED_LOTS } from "../store/lot-store.js";
+import { isoTime } from "../time.js";
+import { assertUnique } from "../validation.js";
 import { withoutUndefined } from "../without-undefined.js";
 import { EMPTY_ITEM, EMPTY_LOT } from "./empty-records.js";
 import { FIRST_PART_NO } from "./generated-items.js";
-import { NO_GENERATED_LOTS } from "./generated-lots.js";
 
 /** The caller's items, completed with defaults. Throws a `TypeError` when two share a SKU or part number. */
 export function userItems(given: readonly SandboxItem[], now: number): Item[] {
@@ -29,7 +29,7 @@ export function userItems(given: readonly SandboxItem[], now: number): Item[] {
 }
 
 /** Items that only the caller's lots name. */
-export function itemsNamedBy(lots: readonly SandboxLot[], known: readonly SandboxItem[]): SandboxItem[] {
+export function itemsOfLots(lots: readonly SandboxLot[], known: readonly SandboxItem[]): SandboxItem[] {
   const skus = new Set(known.map(({ shortID }) => shortID));
   const named: SandboxItem[] = [];
   for (const { shortID, partNo, description } of lots) {

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { isoTime } from "../dates.js";
 import type { EndpointContext } from "../http/endpoint.js";
 import { filterField, integerField, positiveField, readFields, requiredStringField } from "../http/fields.js";
 import type { SandboxResponse } from "../http/response.js";
+import { isoTime } from "../time.js";
 import { findItem, pickLots } from "./picking.js";
 import { assertReasonCode, transactionResponse } from "./transaction.js";
 import { assertInScope } from "./warehouse-scope.js";

@@ -26,7 +26,7 @@ export function readAllItems(context: EndpointContext): SandboxResponse {
 /** GET /Item/{partNo} */
 export function readByPartNo(context: EndpointContext): SandboxResponse {
   const partNo = context.params.partNo ?? "";
-  const entry = /^\d+$/.test(partNo) ? context.state.catalog.byNumber(Number(partNo)) : undefined;
+  const entry = /^\d+$/.test(partNo) ? context.state.catalog.findByPartNo(Number(partNo)) : undefined;
   if (!entry) throw notFound(`There is no item with part number ${partNo}.`);
   return jsonResponse(200, toItemBody(entry, context.settings));
 }
@@ -37,7 +37,7 @@ function readByKey({ query, state, settings }: EndpointContext): SandboxResponse
   if (key === null || (type !== "id" && type !== "alias")) {
     throw badRequest("An item is looked up by key together with type=id or type=alias.");
   }
-  const entry = type === "id" ? state.catalog.bySKU(key) : state.catalog.byAlias(key);
+  const entry = type === "id" ? state.catalog.findBySku(key) : state.catalog.findByAlias(key);
   if (!entry) throw notFound(type === "id" ? `Item ${key} was not found.` : `Alias ${key} was not found.`);
   return jsonResponse(200, toItemBody(entry, settings));
 }
@@ -48,7 +48,7 @@ function readCategory({ query, state, settings }: EndpointContext): SandboxRespo
   if (!/^-?\d+$/.test(category)) throw badRequest("Category must be an integer.");
   const items: unknown[] = [];
   for (const partNo of state.catalog.active.ascending()) {
-    const entry = state.catalog.byNumber(partNo);
+    const entry = state.catalog.findByPartNo(partNo);
     if (entry?.item.category === Number(category)) items.push(toItemBody(entry, settings));
   }
   return jsonResponse(200, items);
@@ -91,7 +91,7 @@ export function createItem(context: EndpointContext): SandboxResponse {
   const { shortID, discontinued: _ignored, unit, categoryID, ...own } = sent;
   // Where both names are sent, that of the item object counts.
   const fields = withoutUndefined({ ...own, uOM: own.uOM ?? unit, category: own.category ?? categoryID });
-  if (state.catalog.bySKU(shortID)) return duplicate(shortID, settings.duplicateStatus);
+  if (state.catalog.findBySku(shortID)) return duplicate(shortID, settings.duplicateStatus);
 
   const item = state.catalog.create({ ...EMPTY_ITEM, ...fields, shortID }, client.clientId, now);
   if (settings.createForm === "reference") return jsonResponse(201, { shortID, status: "created" });
@@ -120,7 +120,7 @@ export function discontinueItem(context: EndpointContext): SandboxResponse {
 }
 
 function findExisting({ state }: EndpointContext, shortID: string): CatalogEntry {
-  const entry = state.catalog.bySKU(shortID);
+  const entry = state.catalog.findBySku(shortID);
   if (!entry) throw notFound(`Item ${shortID} was not found.`);
   return entry;
 }

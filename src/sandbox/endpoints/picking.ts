@@ -1,8 +1,8 @@
 import { Big } from "big.js";
 import type { Lot } from "../../schemas/lot.js";
-import { matchesDateFilter } from "../dates.js";
 import type { EndpointContext } from "../http/endpoint.js";
 import { badRequest, notFound, ServiceError } from "../http/service-error.js";
+import { matchesDateFilter } from "../time.js";
 
 /** The filters of a move or an issue. */
 export interface LotSelection {
@@ -54,7 +54,7 @@ export function findItem(
   { state, settings }: EndpointContext,
   itemID: string,
 ): { partNo: number; shortID: string; description: string } {
-  const entry = state.catalog.bySKU(itemID);
+  const entry = state.catalog.findBySku(itemID);
   if (entry) return entry.item;
   const message = `Item ${itemID} does not exist.`;
   throw settings.unknownItemStatus === 404 ? notFound(message) : badRequest(message);

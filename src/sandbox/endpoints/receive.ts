@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { EMPTY_LOT } from "../data/empty-records.js";
 import { JOBS, OWNERS } from "../data/sample-names.js";
-import { isoTime } from "../dates.js";
 import type { EndpointContext } from "../http/endpoint.js";
 import { datetimeField, integerField, positiveField, readFields, requiredStringField } from "../http/fields.js";
 import type { SandboxResponse } from "../http/response.js";
+import { isoTime } from "../time.js";
 import { findItem } from "./picking.js";
 import { assertReasonCode, transactionResponse } from "./transaction.js";
 import { assertInScope } from "./warehouse-scope.js";
@@ -36,7 +36,7 @@ export function receiveStock(context: EndpointContext): SandboxResponse {
   assertReasonCode(receipt.reasonCode, settings);
   assertInScope(context, receipt.wid);
   const { partNo, shortID, description } = findItem(context, receipt.itemID);
-  const owner = state.catalog.byNumber(partNo)?.item.dfltOwner;
+  const owner = state.catalog.findByPartNo(partNo)?.item.dfltOwner;
   const job = JOBS.find(({ id }) => id === receipt.jobid);
 
   const { recNo } = state.stock.addLot(

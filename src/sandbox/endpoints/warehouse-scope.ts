@@ -4,7 +4,7 @@ import type { Scope } from "../store/scopes.js";
 
 /** The existing warehouses that the client is assigned to. */
 export function scopeOf({ client, state }: EndpointContext): Scope {
-  return state.scopes.ofClient(client);
+  return state.scopes.forClient(client);
 }
 
 /** Throws 403 for a warehouse outside the client's scope. An unknown warehouse is in no scope. */
@@ -22,5 +22,5 @@ export function warehouseInScope(context: EndpointContext): Scope {
   // A number too large for a double needs no special case: no warehouse has it, so it is in no scope.
   if (!/^-?\d+$/.test(text)) throw notFound(`There is no warehouse ${text}.`);
   assertInScope(context, Number(text));
-  return context.state.scopes.of([Number(text)]);
+  return context.state.scopes.forWarehouses([Number(text)]);
 }

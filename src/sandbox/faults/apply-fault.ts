@@ -1,6 +1,6 @@
 import { htmlResponse, jsonResponse, type SandboxResponse, textResponse } from "../http/response.js";
 import { type ErrorCode, errorBody, STATUS_OF_CODE } from "../http/service-error.js";
-import type { Fault } from "./rule.js";
+import type { Fault } from "../options/fault-rule.js";
 
 const DEFAULT_DELAY_MS = 50;
 const DEFAULT_CHUNK_BYTES = 256;

@@ -1,6 +1,6 @@
-import { mulberry32, type Random } from "../data/random.js";
-import { assertOptions } from "../options/assert-options.js";
-import { type Fault, type FaultRule, faultRuleSchema, toFault } from "./rule.js";
+import { createRandom, type Random } from "../data/random.js";
+import { type Fault, type FaultRule, faultRuleSchema, toFault } from "../options/fault-rule.js";
+import { assertOptions } from "../validation.js";
 
 /** The part of a request that rules match. */
 export interface FaultSubject {
@@ -25,7 +25,7 @@ export class FaultRules {
   private random: Random;
 
   constructor(private readonly seed: number) {
-    this.random = mulberry32(seed);
+    this.random = createRandom(seed);
   }
 
   /** Throws a `TypeError` for an invalid rule. */
@@ -37,7 +37,7 @@ export class FaultRules {
 
   clear(): void {
     this.rules = [];
-    this.random = mulberry32(this.seed);
+    this.random = createRandom(this.seed);
   }
 
   /** The fault to apply to this request, if any. */

@@ -2,7 +2,7 @@ import { TrieRouter } from "hono/router/trie-router";
 import type { EmitTransaction } from "../listeners.js";
 import type { SandboxClient } from "../options/options.js";
 import type { Settings } from "../options/settings.js";
-import type { State } from "../store/state.js";
+import type { State } from "../state.js";
 import type { JsonObject } from "./body.js";
 import type { SandboxResponse } from "./response.js";
 import { badRequest } from "./service-error.js";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isDateFilter, parseTime } from "../dates.js";
+import { isDateFilter, parseTime } from "../time.js";
 import { issueMessage, REQUIRED } from "../validation.js";
 import type { JsonObject } from "./body.js";
 import { type Details, validationError } from "./service-error.js";

@@ -1,6 +1,6 @@
-import { parseTime } from "../dates.js";
 import type { Settings } from "../options/settings.js";
 import type { RecordIndex } from "../store/record-index.js";
+import { parseTime } from "../time.js";
 import { rawJsonResponse, type SandboxResponse } from "./response.js";
 import { validationError } from "./service-error.js";
 

@@ -1,7 +1,7 @@
 import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
 import type { StockLevel } from "../../schemas/stock-level.js";
-import type { FaultRule } from "../faults/rule.js";
+import type { FaultRule } from "./fault-rule.js";
 
 /** An integration user of the service. */
 export interface SandboxClient {

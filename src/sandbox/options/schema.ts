@@ -2,7 +2,6 @@ import * as z from "zod";
 import { integer, lazy } from "../../schemas/field.js";
 import { itemSchema } from "../../schemas/item.js";
 import { lotSchema } from "../../schemas/lot.js";
-import { faultRuleSchema } from "../faults/rule.js";
 import {
   callable,
   countOrInfinity,
@@ -12,6 +11,7 @@ import {
   nonBlankString,
   quantity,
 } from "../validation.js";
+import { faultRuleSchema } from "./fault-rule.js";
 import type { SandboxOptions } from "./options.js";
 
 /** The allowed values of each option. Contradictions between options are found when the data are created. */

@@ -1,5 +1,5 @@
+import { assertOptions, assertUnique } from "../validation.js";
 import { withoutUndefined } from "../without-undefined.js";
-import { assertOptions, assertUnique } from "./assert-options.js";
 import type {
   SandboxClient,
   SandboxItem,
@@ -53,8 +53,8 @@ const DEFAULT_RATE_LIMIT: RateLimitSettings = {
 export function settingsFrom(options: SandboxOptions): Settings {
   assertOptions(optionsSchema(), options, "sandbox option");
   const { items, lots, ...rest } = options;
-  const clients = nonEmpty(options.clients ?? [], DEFAULT_CLIENT);
-  const warehouses = nonEmpty(options.warehouses ?? impliedWarehouses(options), DEFAULT_WAREHOUSES[0]);
+  const clients = withFallback(options.clients ?? [], DEFAULT_CLIENT);
+  const warehouses = withFallback(options.warehouses ?? warehousesInData(options), DEFAULT_WAREHOUSES[0]);
   assertUnique("clients", "clientId", clients);
   assertUnique("warehouses", "wID", warehouses);
   assertScopesExist(clients, warehouses);
@@ -67,7 +67,7 @@ export function settingsFrom(options: SandboxOptions): Settings {
     lots: lots ?? (Array.isArray(items) ? 0 : DEFAULT_LOTS),
     rateLimit:
       options.rateLimit === false ? false : { ...DEFAULT_RATE_LIMIT, ...withoutUndefined(options.rateLimit ?? {}) },
-    latencyMs: rangeOf(options.latencyMs ?? 0),
+    latencyMs: toRange(options.latencyMs ?? 0),
     aliases: options.aliases,
     stockLevels: options.stockLevels,
     reasonCodes: options.reasonCodes,
@@ -101,7 +101,7 @@ const DEFAULTS = {
 } as const;
 
 /** The default warehouses and those that the data name, if the caller lists none. Names in the data take precedence. */
-function impliedWarehouses({ lots, clients = [], stockLevels = [] }: SandboxOptions): SandboxWarehouse[] {
+function warehousesInData({ lots, clients = [], stockLevels = [] }: SandboxOptions): SandboxWarehouse[] {
   const names = new Map(DEFAULT_WAREHOUSES.map(({ wID, name }) => [wID, name]));
   for (const { wID, warehouse } of Array.isArray(lots) ? lots : []) {
     if (wID !== undefined) names.set(wID, warehouse ?? names.get(wID) ?? unnamedWarehouse(wID));
@@ -115,7 +115,7 @@ function impliedWarehouses({ lots, clients = [], stockLevels = [] }: SandboxOpti
 const unnamedWarehouse = (wID: number) => `Warehouse ${wID}`;
 
 /** The list, whose first entry the type then knows of; that it has one has been checked. */
-function nonEmpty<T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] {
+function withFallback<T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] {
   return first === undefined ? [fallback] : [first, ...others];
 }
 
@@ -131,6 +131,6 @@ function assertScopesExist(clients: readonly SandboxClient[], warehouses: readon
   }
 }
 
-function rangeOf(latency: number | readonly [number, number]): readonly [number, number] {
+function toRange(latency: number | readonly [number, number]): readonly [number, number] {
   return typeof latency === "number" ? [latency, latency] : latency;
 }

@@ -6,7 +6,7 @@ const BATCH_MS = 150;
 /** The rate window empties by itself, so the page is refreshed even when nothing happens. */
 const REFRESH_MS = 2000;
 
-/** Sends what the page shows to every browser that listens, as server-sent events. No timer while nobody does. */
+/** Sends what the page shows to every browser that listens, as server-sent events. Sets no timer while none listens. */
 export class EventFeed {
   private readonly listeners = new Set<ServerResponse>();
   private batchTimer: NodeJS.Timeout | undefined;

@@ -1,5 +1,5 @@
 import { type Item, itemSchema } from "../../schemas/item.js";
-import { isoTime, parseTime } from "../dates.js";
+import { isoTime, parseTime } from "../time.js";
 import { JsonCache } from "./json-cache.js";
 import { RecordIndex, type RecordSource } from "./record-index.js";
 
@@ -19,8 +19,8 @@ export class ItemCatalog {
   /** Every item. */
   readonly all: RecordIndex<keyof Item>;
 
-  private readonly bySku = new Map<string, CatalogEntry>();
-  private readonly byPartNo = new Map<number, CatalogEntry>();
+  private readonly entriesBySku = new Map<string, CatalogEntry>();
+  private readonly entriesByPartNo = new Map<number, CatalogEntry>();
   private readonly jsonCache = new JsonCache();
   private nextPartNo: number;
 
@@ -37,25 +37,25 @@ export class ItemCatalog {
     this.all = new RecordIndex(this.recordSource(() => true));
   }
 
-  bySKU(shortID: string): CatalogEntry | undefined {
-    return this.bySku.get(shortID);
+  findBySku(shortID: string): CatalogEntry | undefined {
+    return this.entriesBySku.get(shortID);
   }
 
-  byNumber(partNo: number): CatalogEntry | undefined {
-    return this.byPartNo.get(partNo);
+  findByPartNo(partNo: number): CatalogEntry | undefined {
+    return this.entriesByPartNo.get(partNo);
   }
 
   /** The item's JSON as bytes. `form` must return the same for the same entry, since the bytes are cached. */
   toJson(partNo: number, form: (entry: CatalogEntry) => Item): Buffer {
     return this.jsonCache.get(partNo, () => {
-      const entry = this.byPartNo.get(partNo);
+      const entry = this.entriesByPartNo.get(partNo);
       return entry ? form(entry) : null;
     });
   }
 
-  byAlias(alias: string): CatalogEntry | undefined {
+  findByAlias(alias: string): CatalogEntry | undefined {
     const shortID = this.aliases.get(alias);
-    return shortID === undefined ? undefined : this.bySku.get(shortID);
+    return shortID === undefined ? undefined : this.entriesBySku.get(shortID);
   }
 
   /** Adds an item under the next part number, created now and active, whatever the fields contain. */
@@ -81,8 +81,8 @@ export class ItemCatalog {
   }
 
   private store(entry: CatalogEntry): void {
-    this.bySku.set(entry.item.shortID, entry);
-    this.byPartNo.set(entry.item.partNo, entry);
+    this.entriesBySku.set(entry.item.shortID, entry);
+    this.entriesByPartNo.set(entry.item.partNo, entry);
   }
 
   private recordSource(belongs: (entry: CatalogEntry) => boolean): RecordSource<keyof Item> {
@@ -90,15 +90,15 @@ export class ItemCatalog {
       defaultColumn: "shortID",
       columns: itemSchema().keyof().options,
       ids: () =>
-        this.skusInOrder()
+        this.entriesInOrder()
           .filter(belongs)
           .map(({ item }) => item.partNo),
-      key: (partNo, column) => this.byPartNo.get(partNo)?.item[column],
-      modifiedAt: (partNo) => this.byPartNo.get(partNo)?.modifiedAt ?? 0,
+      key: (partNo, column) => this.entriesByPartNo.get(partNo)?.item[column],
+      modifiedAt: (partNo) => this.entriesByPartNo.get(partNo)?.modifiedAt ?? 0,
     };
   }
 
-  private skusInOrder(): CatalogEntry[] {
-    return [...this.byPartNo.values()].sort((a, b) => (a.item.shortID < b.item.shortID ? -1 : 1));
+  private entriesInOrder(): CatalogEntry[] {
+    return [...this.entriesByPartNo.values()].sort((a, b) => (a.item.shortID < b.item.shortID ? -1 : 1));
   }
 }

@@ -1,9 +1,41 @@
 import { type Lot, lotSchema } from "../../schemas/lot.js";
-import type { LotGenerator, LotSummary } from "../data/generated-lots.js";
-import { parseTime } from "../dates.js";
+import { parseTime } from "../time.js";
 import { JsonCache } from "./json-cache.js";
 import { RecordIndex } from "./record-index.js";
 import { type Scope, ScopedIndexes } from "./scopes.js";
+
+/** The fields of a lot that sorting, filtering and totals need: cheap to generate for a million lots. */
+export interface LotSummary {
+  readonly partNo: number;
+  readonly wID: number;
+  readonly units: number;
+  readonly hold: boolean;
+  /** In stock: active and not shipped. */
+  readonly open: boolean;
+  /** Milliseconds since the epoch; never less than that of the lot before. */
+  readonly receivedAt: number;
+  readonly modifiedAt: number;
+}
+
+/** Lots that are generated when they are read. */
+export interface LotGenerator {
+  readonly firstRecNo: number;
+  readonly count: number;
+  summary(recNo: number): LotSummary;
+  lot(recNo: number): Lot;
+}
+
+/** For when there are no generated lots. */
+export const NO_GENERATED_LOTS: LotGenerator = {
+  firstRecNo: 100_001,
+  count: 0,
+  summary: () => {
+    throw new RangeError("There are no generated lots.");
+  },
+  lot: () => {
+    throw new RangeError("There are no generated lots.");
+  },
+};
 
 /** A lot of the caller's, a received one, or one that has changed since it was generated. */
 interface StoredLot {
@@ -22,17 +54,17 @@ export class LotStore {
   private nextRecNo: number;
 
   constructor(
-    private readonly generated: LotGenerator,
+    private readonly generator: LotGenerator,
     own: readonly Lot[],
   ) {
-    this.nextRecNo = own.length > 0 ? 1 : generated.firstRecNo + generated.count;
+    this.nextRecNo = own.length > 0 ? 1 : generator.firstRecNo + generator.count;
     for (const lot of own) this.store(lot, undefined);
     this.indexes = new ScopedIndexes((scope) => this.createIndex(scope));
   }
 
   /** The lots of these warehouses. */
   index(scope: Scope): RecordIndex<keyof Lot> {
-    return this.indexes.of(scope);
+    return this.indexes.get(scope);
   }
 
   has(recNo: number): boolean {
@@ -40,7 +72,7 @@ export class LotStore {
   }
 
   get(recNo: number): Lot {
-    const lot = this.stored.get(recNo)?.lot ?? this.generated.lot(recNo);
+    const lot = this.stored.get(recNo)?.lot ?? this.generator.lot(recNo);
     const description = this.descriptions.get(lot.partNo);
     return description === undefined ? lot : { ...lot, description };
   }
@@ -53,16 +85,16 @@ export class LotStore {
   /** What sorting and totals need, without generating the whole lot. */
   summary(recNo: number): LotSummary {
     const stored = this.stored.get(recNo);
-    if (!stored) return this.generated.summary(recNo);
+    if (!stored) return this.generator.summary(recNo);
     const { lot, receivedAt, modifiedAt } = stored;
     const { partNo, wID, units, hold } = lot;
     return { partNo, wID, units, hold, open: isOpen(lot), receivedAt, modifiedAt };
   }
 
   /** Every record number, oldest receipt first. */
-  oldestFirst(): number[] {
+  recNosByAge(): number[] {
     const ids: number[] = [];
-    for (let index = 0; index < this.generated.count; index += 1) ids.push(this.generated.firstRecNo + index);
+    for (let index = 0; index < this.generator.count; index += 1) ids.push(this.generator.firstRecNo + index);
     const others = [...this.stored.keys()].filter((recNo) => !this.isGenerated(recNo));
     if (others.length === 0) return ids;
     const keyed = ids.concat(others).map((recNo) => ({ recNo, at: this.summary(recNo).receivedAt }));
@@ -102,15 +134,15 @@ export class LotStore {
   }
 
   private isGenerated(recNo: number): boolean {
-    const index = recNo - this.generated.firstRecNo;
-    return Number.isInteger(index) && index >= 0 && index < this.generated.count;
+    const index = recNo - this.generator.firstRecNo;
+    return Number.isInteger(index) && index >= 0 && index < this.generator.count;
   }
 
   private createIndex(scope: ReadonlySet<number>): RecordIndex<keyof Lot> {
     return new RecordIndex({
       defaultColumn: "received",
       columns: lotSchema().keyof().options,
-      ids: () => this.oldestFirst().filter((recNo) => scope.has(this.summary(recNo).wID)),
+      ids: () => this.recNosByAge().filter((recNo) => scope.has(this.summary(recNo).wID)),
       key: (recNo, column) => {
         if (column === "recNo") return recNo;
         if (column === "received") return this.summary(recNo).receivedAt;

@@ -12,17 +12,17 @@ export class ScopeRegistry {
   constructor(private readonly warehouses: readonly number[]) {}
 
   /** The existing warehouses that the client is assigned to. */
-  ofClient(client: SandboxClient): Scope {
+  forClient(client: SandboxClient): Scope {
     let scope = this.byClient.get(client);
     if (!scope) {
-      scope = this.of((client.warehouses ?? this.warehouses).filter((wID) => this.warehouses.includes(wID)));
+      scope = this.forWarehouses((client.warehouses ?? this.warehouses).filter((wID) => this.warehouses.includes(wID)));
       this.byClient.set(client, scope);
     }
     return scope;
   }
 
   /** The scope of these warehouses. */
-  of(warehouses: readonly number[]): Scope {
+  forWarehouses(warehouses: readonly number[]): Scope {
     const key = warehouses.join();
     let scope = this.byKey.get(key);
     if (!scope) {
@@ -42,7 +42,7 @@ export class ScopedIndexes<Column extends string> {
 
   constructor(private readonly create: (scope: ReadonlySet<number>) => RecordIndex<Column>) {}
 
-  of(scope: Scope): RecordIndex<Column> {
+  get(scope: Scope): RecordIndex<Column> {
     let known = this.indexes.get(scope);
     if (!known) {
       const warehouses = new Set(scope);

@@ -31,7 +31,7 @@ export function quantitiesFor(stockIndex: StockIndex, wID: number, partNo: numbe
 /** Adds up every lot, once. */
 export function buildStockIndex(lots: LotStore): StockIndex {
   const stockIndex: StockIndex = { quantities: new Map(), openLots: new Map() };
-  for (const recNo of lots.oldestFirst()) {
+  for (const recNo of lots.recNosByAge()) {
     const lot = lots.summary(recNo);
     const quantities = quantitiesFor(stockIndex, lot.wID, lot.partNo);
     quantities.lots += 1;

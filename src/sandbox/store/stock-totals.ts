@@ -30,7 +30,7 @@ export class StockTotals {
 
   /** Stock levels of the items that have a lot in one of these warehouses. */
   index(scope: Scope): RecordIndex<keyof StockLevel> {
-    return this.indexes.of(scope);
+    return this.indexes.get(scope);
   }
 
   level(partNo: number, scope: Iterable<number>): StockLevel {

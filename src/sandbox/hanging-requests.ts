@@ -10,7 +10,7 @@ export class HangingRequests {
   private port: MessagePort | undefined;
 
   /** Never settles. The request ends when the signal is aborted. */
-  hang(signal: AbortSignal): Promise<never> {
+  add(signal: AbortSignal): Promise<never> {
     if (!signal.aborted) {
       const end = () => {
         signal.removeEventListener("abort", end);
@@ -26,7 +26,7 @@ export class HangingRequests {
   }
 
   /** Stops keeping the process alive for what hangs now. */
-  release(): void {
+  endAll(): void {
     for (const end of [...this.ends]) end();
   }
 

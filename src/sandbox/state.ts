@@ -1,13 +1,13 @@
-import type { Item } from "../../schemas/item.js";
-import { FIRST_PART_NO, generateAliases, generateItems } from "../data/generated-items.js";
-import { createLotGenerator, type LotGenerator, NO_GENERATED_LOTS } from "../data/generated-lots.js";
-import { generateOrderQuantities, userOrderQuantities } from "../data/order-quantities.js";
-import { itemsNamedBy, userAliases, userItems, userLots } from "../data/user-data.js";
-import type { Settings } from "../options/settings.js";
-import { ItemCatalog } from "./item-catalog.js";
-import { LotStore } from "./lot-store.js";
-import { ScopeRegistry } from "./scopes.js";
-import { type AddOrderQuantities, StockTotals } from "./stock-totals.js";
+import type { Item } from "../schemas/item.js";
+import { FIRST_PART_NO, generateAliases, generateItems } from "./data/generated-items.js";
+import { createLotGenerator } from "./data/generated-lots.js";
+import { generateOrderQuantities, userOrderQuantities } from "./data/order-quantities.js";
+import { itemsOfLots, userAliases, userItems, userLots } from "./data/user-data.js";
+import type { Settings } from "./options/settings.js";
+import { ItemCatalog } from "./store/item-catalog.js";
+import { type LotGenerator, LotStore, NO_GENERATED_LOTS } from "./store/lot-store.js";
+import { ScopeRegistry } from "./store/scopes.js";
+import { type AddOrderQuantities, StockTotals } from "./store/stock-totals.js";
 
 /** Items, lots and stock. */
 export interface State {
@@ -39,9 +39,9 @@ function initialItems({ items, lots, seed }: Settings, now: number): Item[] {
   const ownLots = typeof lots === "number" ? [] : lots;
   if (typeof items === "number") {
     const generated = generateItems(seed, items);
-    return ownLots.length === 0 ? generated : userItems([...generated, ...itemsNamedBy(ownLots, generated)], now);
+    return ownLots.length === 0 ? generated : userItems([...generated, ...itemsOfLots(ownLots, generated)], now);
   }
-  return userItems([...items, ...itemsNamedBy(ownLots, items)], now);
+  return userItems([...items, ...itemsOfLots(ownLots, items)], now);
 }
 
 function initialAliases({ items }: Settings, made: readonly Item[]): Map<string, string> {
@@ -58,6 +58,6 @@ function orderQuantitiesFor(
   { stockLevels, lots, seed, warehouses }: Settings,
   catalog: ItemCatalog,
 ): AddOrderQuantities {
-  if (stockLevels) return userOrderQuantities(stockLevels, (sku) => catalog.bySKU(sku)?.item.partNo, warehouses);
+  if (stockLevels) return userOrderQuantities(stockLevels, (sku) => catalog.findBySku(sku)?.item.partNo, warehouses);
   return typeof lots === "number" ? generateOrderQuantities(seed) : () => {};
 }
