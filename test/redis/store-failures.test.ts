@@ -261,8 +261,8 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     await call(first, times);
     await Promise.all(Array.from({ length: 7 }, () => call(second, times)));
     setDown(true);
-    const lifetimes = Array.from({ length: 8 }, () => new Cancellation([], 1_500));
-    await Promise.allSettled(lifetimes.map((cancellation) => call(first, times, cancellation)));
+    const cancellations = Array.from({ length: 8 }, () => new Cancellation([], 1_500));
+    await Promise.allSettled(cancellations.map((cancellation) => call(first, times, cancellation)));
     expect(times.length).toBeLessThanOrEqual(8 + 2);
   });
 
@@ -288,10 +288,10 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const program = `
       import { Redis } from "ioredis";
       import { createRedisRateLimiter } from "stocklot/redis";
-      import { Lifetime } from "./src/time/lifetime.ts";
+      import { Cancellation } from "./src/time/cancellation.ts";
       const redis = new Redis(${JSON.stringify(lasting?.url)});
       const limiter = createRedisRateLimiter({ redis, key: "${newKey()}" });
-      const slot = await limiter.acquire({ priority: "normal", bulk: false, lifetime: new Lifetime() });
+      const slot = await limiter.acquire({ priority: "normal", bulk: false, cancellation: new Cancellation() });
       redis.disconnect();
       slot.release();
       setTimeout(() => console.log("done"), 1_500);
@@ -327,12 +327,12 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       Array.from({ length: 4 }, async (_, index) => {
         const bulk = index % 2 === 0;
         while (!isOver) {
-          const lifetime = new Lifetime([], Math.random() < 0.2 ? 200 : 10_000);
-          const slot = await ask(limiter, { bulk, priority: bulk ? "low" : "normal", lifetime }).catch(() => sleep(20));
-          lifetime.dispose();
+          const cancellation = new Cancellation([], Math.random() < 0.2 ? 200 : 10_000);
+          const slot = await ask(limiter, { bulk, priority: bulk ? "low" : "normal", cancellation }).catch(() => sleep(20));
+          cancellation.dispose();
           if (!slot) continue;
           await sleep(Math.random() * 60);
-          if (Math.random() < 0.1) slot.giveBack();
+          if (Math.random() < 0.1) slot.returnUnused();
           else times.push({ time: performance.now(), bulk });
           slot.release();
         }
