@@ -20,7 +20,7 @@ export function checkRedis(title: string, { redis, key }: { redis?: unknown; key
     ["eval", "evalsha"].every((name) => typeof Reflect.get(redis, name) === "function");
   if (!isClient) throw new ConfigurationError(`${title}: redis must be an ioredis client`);
   if (key !== undefined && (typeof key !== "string" || key === "")) {
-    throw new ConfigurationError(`${title}: key must be text that is not empty`);
+    throw new ConfigurationError(`${title}: key must be a string that is not empty`);
   }
 }
 

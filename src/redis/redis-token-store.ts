@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { TokenStore } from "../auth/token-store.js";
 import { ConfigurationError } from "../errors/index.js";
+import { unknownName } from "../errors/unknown-name.js";
 import { lazy } from "../schemas/field.js";
 import { checkRedis, keyName, type RedisClient } from "./redis-client.js";
 import { inTime } from "./reply-timeout.js";
@@ -45,9 +46,11 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
   if (typeof options !== "object" || options === null) throw new ConfigurationError(`${TITLE}: options are missing`);
   const { redis, key, secret, ...unknown } = options;
   checkRedis(TITLE, { redis, key });
-  for (const name of Object.keys(unknown)) throw new ConfigurationError(`${TITLE}: there is no option "${name}"`);
+  for (const name of Object.keys(unknown)) {
+    throw new ConfigurationError(`${TITLE}: ${unknownName("option", name, ["redis", "key", "secret"])}`);
+  }
   if (secret !== undefined && (typeof secret !== "string" || secret === "")) {
-    throw new ConfigurationError(`${TITLE}: secret must be text that is not empty`);
+    throw new ConfigurationError(`${TITLE}: secret must be a string that is not empty`);
   }
   const name = keyName(key, "token");
   const cipher = tokenCipher(secret, name);

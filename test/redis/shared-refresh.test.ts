@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createTokenManager } from "../../src/auth/token-manager.js";
 import type { StoredToken, TokenStore } from "../../src/auth/token-store.js";
 import { Secrets } from "../../src/errors/secrets.js";
@@ -36,7 +36,7 @@ describe("a token that several processes share", () => {
     });
     await manager.ensureToken(new Cancellation());
     expect(log).toEqual(["get", "lock", "get", "request", "set"]);
-    expect(order).toEqual(["set", "unlocked"]);
+    await vi.waitFor(() => expect(order).toEqual(["set", "unlocked"]));
   });
 
   test("is not asked for when another process got one meanwhile", async () => {

@@ -213,7 +213,7 @@ describe("the options of a Redis token store", () => {
     ["no client", { key: "acme" }, /redis must be/],
     ["an empty key", { redis, key: "" }, /key must be/],
     ["an empty secret", { redis, secret: "" }, /secret must be/],
-    ["an unknown name", { redis, ttl: 5 }, /no option "ttl"/],
+    ["an unknown name", { redis, ttl: 5 }, /unknown option "ttl"/],
   ];
   test.each(wrong)("that are wrong are refused by name: %s", (_, options, message) => {
     const create = () => Reflect.apply(createRedisTokenStore, undefined, [options]);
