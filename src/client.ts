@@ -61,7 +61,7 @@ export class InventoryClient {
       transport: transportFor(baseUrl, options),
       limiter: this.#limiter,
       telemetry,
-      check: { mode, warn },
+      validation: { mode, warn },
       maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
       timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
@@ -79,8 +79,8 @@ export class InventoryClient {
           },
         }),
     });
-    this.items = new Items(this.#pipeline.send);
-    this.inventory = new Inventory(this.#pipeline.send);
+    this.items = new Items(this.#pipeline);
+    this.inventory = new Inventory(this.#pipeline);
     bindMethods(this, InventoryClient);
   }
 
@@ -103,12 +103,12 @@ export class InventoryClient {
    * `PUT` and `DELETE` are repeated after failures; `POST` and `PATCH` only where the service surely did not apply them.
    */
   request<T = unknown>(wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
-    return request(this.#pipeline.send, wanted, options);
+    return request(this.#pipeline, wanted, options);
   }
 
   /** The records of a list that has no method of its own, such as orders (50 a page) or reports (1000). */
   paginate<T = unknown>(wanted: CustomList<T>, options?: ListOptions): Paginator<T> {
-    return paginate(this.#pipeline.send, wanted, options);
+    return paginate(this.#pipeline, wanted, options);
   }
 
   /**

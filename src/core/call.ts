@@ -16,7 +16,6 @@ export interface CallRequest<T> {
   query?: Query | undefined;
   /** Sent as JSON, or as a form where it is one. */
   body?: unknown;
-  /** What an answer with a success status gives. */
   read: ResponseReader<T>;
   /** How urgent the call is, if not as usual: writes before reads. */
   priority?: SlotRequest["priority"] | undefined;
@@ -30,10 +29,17 @@ export interface CallRequest<T> {
   isTokenRequest?: boolean | undefined;
 }
 
-/** Reads the answer to a call. */
-export type ResponseReader<T> = (response: WireResponse, call: Call, check: ValidationMode) => T | Promise<T>;
+/** A response with a success status, the call that it belongs to, and how strictly it is validated. */
+export interface ResponseContext {
+  readonly response: WireResponse;
+  readonly call: Call;
+  readonly validation: ValidationMode;
+}
 
-/** How strictly answers are checked, and who hears of it. */
+/** Returns what the caller of a method receives for a response with a success status. */
+export type ResponseReader<T> = (context: ResponseContext) => T | Promise<T>;
+
+/** What happens if a response is not what the service documents: an error, a warning or nothing. */
 export interface ValidationMode {
   mode: "error" | "warn" | "off";
   warn(message: string): void;
@@ -72,7 +78,7 @@ export class Call implements RetryState {
   /** The request is on its way, or its response is being read: closing the client lets it end. */
   inFlight = false;
   /** The caller's code that checks the response. */
-  validation: Promise<unknown> | undefined;
+  pendingValidation: Promise<unknown> | undefined;
   /** The exchange that was begun last. */
   trace: AttemptTrace | undefined;
   /** The failure of the attempt before, as an error for the caller. */
@@ -134,11 +140,11 @@ export class Call implements RetryState {
 
   /** Waits for the caller's code that checks the response, which may never settle. */
   async validated<T>(validation: Promise<T>): Promise<T> {
-    this.validation = validation;
+    this.pendingValidation = validation;
     try {
       return await this.cancellation.race(validation);
     } finally {
-      this.validation = undefined;
+      this.pendingValidation = undefined;
     }
   }
 

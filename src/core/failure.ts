@@ -41,8 +41,8 @@ export function attemptOutcome(call: Call, failure: unknown): AttemptOutcome | u
 }
 
 /** A failure in a few words, for log lines and the retry hook. */
-export function describeFailure(failure: Error): string {
-  if (!(failure instanceof TransportFailure) || failure.kind !== "connection") return failure.message;
+export function describeFailure(failure: unknown): string {
+  if (!(failure instanceof TransportFailure) || failure.kind !== "connection") return messageOf(failure);
   const { network, cause } = failure;
   return network ? `${network.problem}: ${network.detail}` : oneLine(messageOf(cause));
 }

@@ -4,8 +4,7 @@ import { redactData } from "../errors/redact.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { Cancellation } from "../time/cancellation.js";
 import { now, startTimer } from "../time/timer.js";
-import { acquireSlot } from "./acquire-slot.js";
-import { type AttemptDeps, attempt } from "./attempt.js";
+import type { AttemptDeps } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import { FailedCall } from "./failure.js";
 import { checkRequestOptions, type RequestOptions } from "./request/options.js";
@@ -14,7 +13,7 @@ import { callerError } from "./response/caller-error.js";
 import { mergeRetry } from "./retry-policy.js";
 import { LongWaits } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
-import type { Transport, WireResponse } from "./transport/transport.js";
+import type { Transport } from "./transport/transport.js";
 import { withRetries } from "./with-retries.js";
 
 export interface PipelineConfig extends CallSettings {
@@ -23,16 +22,17 @@ export interface PipelineConfig extends CallSettings {
   transport: Transport;
   limiter: RateLimiter;
   telemetry: Telemetry;
-  check: ValidationMode;
+  validation: ValidationMode;
   maxResponseBytes: number;
   totalTimeoutMs: number;
   /** Makes the token manager, which sends its own requests through this pipeline. */
   tokens(sendOwn: <T>(request: CallRequest<T>, cancellation: Cancellation) => Promise<T>): TokenManager;
 }
 
-/** Sends a request and gives what its answer holds; rejects also with what describing it throws. All that resources and paging know of the core. */
-export interface Send {
-  <T>(request: () => CallRequest<T>, options?: RequestOptions): Promise<T>;
+/** All that resources and paging know of the core. */
+export interface Sender {
+  /** Sends a request and returns what its reader makes of the response. Rejects with what `buildRequest` throws, too. */
+  send<T>(buildRequest: () => CallRequest<T>, options?: RequestOptions): Promise<T>;
   /**
    * Sends the request for a page, with options that were checked. Its caller may be waiting elsewhere, or not yet, so it
    * rejects with a `FailedCall`. `signal` aborts it too.
@@ -40,16 +40,14 @@ export interface Send {
   page<T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal): Promise<T>;
   /** Runs a callback of the caller's; an error in it is logged. */
   guard(what: string, run: () => unknown): void;
-  /** What tells how much the rate limit allows. */
-  limiter(): Pick<RateLimiter, "snapshot" | "reserved">;
+  /** How much the rate limit allows. */
+  readonly limiter: Pick<RateLimiter, "snapshot" | "reserved">;
   /** Aborted when the client is closed. */
   readonly closed: AbortSignal;
 }
 
-export interface Pipeline {
-  /** Sends for a caller, with the caller's options. */
-  readonly send: Send;
-  /** Calls that wait are rejected, those on their way end; then connections are closed. */
+export interface Pipeline extends Sender {
+  /** Rejects waiting calls, lets calls in flight finish, then closes the connections. */
   close(): Promise<void>;
 }
 
@@ -66,7 +64,8 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   const calls = new Set<Call>();
   let whenIdle: (() => void) | undefined;
   let closing: Promise<void> | undefined;
-  const closed = new AbortController();
+  // Created at first use: Workers forbid it at module level, where clients are created.
+  let closedController: AbortController | undefined;
   const deps: AttemptDeps = {
     ...config,
     waits: new LongWaits(reportWait),
@@ -79,27 +78,26 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   };
 
   return {
-    send: Object.assign(
-      <T>(describe: () => CallRequest<T>, options?: RequestOptions): Promise<T> => {
-        try {
-          const request = describe();
-          if (options !== undefined) checkRequestOptions(`${request.method} ${request.path}`, options);
-          return run(request, callOf(request, options));
-        } catch (error) {
-          return Promise.reject(error);
-        }
-      },
-      {
-        page: <T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal) =>
-          run(request, callOf(request, options, signal), true),
-        guard: (what: string, callback: () => unknown) => config.telemetry.guard(what, callback),
-        limiter: () => config.limiter,
-        closed: closed.signal,
-      },
-    ),
+    send(buildRequest, options) {
+      try {
+        const request = buildRequest();
+        if (options !== undefined) checkRequestOptions(`${request.method} ${request.path}`, options);
+        return run(request, callOf(request, options));
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    },
+    page: (request, options, signal) => run(request, callOf(request, options, signal), true),
+    guard: (what, callback) => config.telemetry.guard(what, callback),
+    limiter: config.limiter,
+    get closed() {
+      closedController ??= new AbortController();
+      if (closing) closedController.abort();
+      return closedController.signal;
+    },
     close() {
       closing ??= close();
-      closed.abort();
+      closedController?.abort();
       return closing;
     },
   };
@@ -122,20 +120,13 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   }
 
   /** A call that others wait for rejects with a `FailedCall`, its own caller's with the error for that caller. */
-  async function run<T>({ read: answer }: CallRequest<T>, call: Call, isShared = false): Promise<T> {
+  async function run<T>({ read }: CallRequest<T>, call: Call, isShared = false): Promise<T> {
     calls.add(call);
     config.telemetry.emit("start", () => ({ ...call.identity, url: config.baseUrl + call.request.path }));
     let failed: string | undefined;
     try {
-      const admission = await acquireSlot(deps, call);
-      // A frame each would take memory in every call that waits, and time in all.
-      let response: WireResponse;
-      try {
-        response = await attempt(deps, call, admission);
-      } catch (failure) {
-        response = await withRetries(deps, call, failure);
-      }
-      return await answer(response, call, config.check);
+      const response = await withRetries(deps, call);
+      return await read({ response, call, validation: config.validation });
     } catch (failure) {
       const error = callerError(call, failure);
       failed = String(fieldOf(error, "name") || typeof error);
@@ -184,9 +175,9 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     let before = new Set<unknown>();
     let stop = () => {};
     const check = () => {
-      for (const { validation, cancellation } of calls)
-        if (before.has(validation)) cancellation.cancel({ kind: "closed" });
-      before = new Set([...calls].flatMap(({ validation }) => validation ?? []));
+      for (const { pendingValidation, cancellation } of calls)
+        if (before.has(pendingValidation)) cancellation.cancel({ kind: "closed" });
+      before = new Set([...calls].flatMap(({ pendingValidation }) => pendingValidation ?? []));
       stop = startTimer(VALIDATION_INTERVAL_MS, check);
     };
     check();

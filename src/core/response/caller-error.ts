@@ -13,7 +13,7 @@ import { messageOf } from "../../errors/message-of.js";
 import { redactCause } from "../../errors/redact-cause.js";
 import type { WaitEstimate } from "../../limiter/rate-limiter.js";
 import { Cancelled, type CancelReason } from "../../time/cancellation.js";
-import type { Call } from "../call.js";
+import type { Call, ResponseContext } from "../call.js";
 import { ErrorResponse, FailedCall, isSuccess } from "../failure.js";
 import { MAX_ISSUES } from "../request/check-input.js";
 import { JSON_TYPE } from "../request/payload.js";
@@ -167,7 +167,11 @@ export function unreadableResponse(call: Call, problem: string, cause?: unknown)
 const ISSUES_SHOWN = 3;
 
 /** The error for a success whose body is not what the service documents. */
-export function invalidResponse(call: Call, status: number, issues: Issue[], advice = ""): ResponseValidationError {
+export function invalidResponse(
+  { call, response: { status } }: ResponseContext,
+  issues: Issue[],
+  advice = "",
+): ResponseValidationError {
   const shown = issues.slice(0, ISSUES_SHOWN).map(describeIssue).join("; ");
   const unseen = issues.length < MAX_ISSUES ? issues.length - ISSUES_SHOWN : "many";
   const more = issues.length > ISSUES_SHOWN ? ` and ${unseen} more` : "";

@@ -5,7 +5,7 @@ import type { Issue } from "../../errors/index.js";
 import { redact } from "../../errors/redact.js";
 import type { LazySchema } from "../../schemas/field.js";
 import type { StandardSchema } from "../../schemas/standard-schema.js";
-import type { Call, ResponseReader, ValidationMode } from "../call.js";
+import type { Call, ResponseContext, ResponseReader } from "../call.js";
 import { toIssues } from "../request/check-input.js";
 import type { WireResponse } from "../transport/transport.js";
 import { invalidResponse, unreadableResponse } from "./caller-error.js";
@@ -15,9 +15,9 @@ import { isTextTooDeep, MAX_NESTING, parseJson } from "./parse-json.js";
 /** A JSON body that follows a schema of ours. It is given as it came, with the fields that the schema does not know. */
 /* @__NO_SIDE_EFFECTS__ */
 export function jsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<T> {
-  return (response, call, check) => {
-    const data = readJson(response, call, check);
-    assertSchema(schema, data, response, call, check);
+  return (context) => {
+    const data = readJson(context);
+    assertSchema(schema, data, context);
     return data;
   };
 }
@@ -26,13 +26,11 @@ export function jsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<
 export function assertSchema<T>(
   schema: LazySchema<z.ZodType<T>>,
   data: unknown,
-  response: WireResponse,
-  call: Call,
-  check: ValidationMode,
+  context: ResponseContext,
 ): asserts data is T {
-  if (check.mode === "off") return;
+  if (context.validation.mode === "off") return;
   const issues = issuesOf(schema(), data);
-  if (issues.length > 0) reportIssues(issues, response, call, check);
+  if (issues.length > 0) reportIssues(issues, context);
 }
 
 /** How many records are checked together. No page of the service has more. */
@@ -59,7 +57,7 @@ const movedBy = (start: number, path: Issue["path"], depth: number): Issue["path
 
 /** A JSON body that follows a schema of the caller's; what the schema makes of it is given. */
 export function standardJsonReader<T>(schema: StandardSchema<T>): ResponseReader<T> {
-  return async (response, call, check) => validate(schema, readJson(response, call, check), [], response, call, check);
+  return async (context) => validate(schema, readJson(context), [], context);
 }
 
 /** Puts data through a schema of the caller's. */
@@ -67,15 +65,13 @@ export async function validate<T>(
   schema: StandardSchema<T>,
   data: unknown,
   at: Issue["path"],
-  response: WireResponse,
-  call: Call,
-  check: ValidationMode,
+  context: ResponseContext,
 ): Promise<T> {
-  if (check.mode === "off") return unchecked(data);
+  if (context.validation.mode === "off") return unchecked(data);
   const validation = schema["~standard"].validate(data);
-  const result = "then" in validation ? await call.validated(validation) : validation;
+  const result = "then" in validation ? await context.call.validated(validation) : validation;
   if (!result.issues) return result.value;
-  reportIssues(toIssues(result.issues, at), response, call, check);
+  reportIssues(toIssues(result.issues, at), context);
   return unchecked(data);
 }
 
@@ -92,15 +88,16 @@ export const readText = ({ body }: WireResponse) => body.toString("utf8").replac
  * The body as JSON; a `ResponseValidationError` if it is something else, is not UTF-8, or is nested too deeply. A number
  * that a double cannot hold is an issue like any other.
  */
-export function readJson(response: WireResponse, call: Call, check: ValidationMode): unknown {
+export function readJson(context: ResponseContext): unknown {
+  const { response, call, validation } = context;
   // A replacement character in a SKU would pass all checks.
   if (!isUtf8(response.body)) throw unreadableResponse(call, "the response is not valid UTF-8");
   const text = readText(response);
   const data = parseJson(text);
   // The parser's error quotes the text, and may cut a secret in two so that it cannot be recognised any more: not shown.
   if (data === undefined) throw unreadableResponse(call, `the response is ${describe(text, call)}`);
-  const inexact = check.mode === "off" ? [] : inexactNumbers(text);
-  if (inexact.length > 0) reportIssues(inexact, response, call, check);
+  const inexact = validation.mode === "off" ? [] : inexactNumbers(text);
+  if (inexact.length > 0) reportIssues(inexact, context);
   return data;
 }
 
@@ -117,8 +114,9 @@ function describe(text: string, call: Call): string {
 const RELAX = ' To take such answers all the same, set responseValidation to "warn" or "off".';
 
 /** What is wrong with an answer is an error, or is logged, as the client is set. */
-export function reportIssues(issues: Issue[], { status }: WireResponse, call: Call, check: ValidationMode): void {
-  const error = invalidResponse(call, status, issues, call.request.isTokenRequest ? "" : RELAX);
-  if (check.mode === "error") throw error;
-  check.warn(error.message);
+export function reportIssues(issues: Issue[], context: ResponseContext): void {
+  const { call, validation } = context;
+  const error = invalidResponse(context, issues, call.request.isTokenRequest ? "" : RELAX);
+  if (validation.mode === "error") throw error;
+  validation.warn(error.message);
 }
