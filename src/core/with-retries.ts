@@ -11,20 +11,19 @@ import type { WireResponse } from "./transport/transport.js";
 /**
  * Sends the request of a call, again after each failure that the retry policy allows. Each attempt first acquires a slot.
  *
- * p-retry is only set up after the first failure, since it would cost every call time and, while it is queued, memory
- * (bench: overhead, memory). It never waits itself: the back-off is ours, because it ends with the call.
+ * p-retry is only set up after the first failure, since it would cost every call time and memory (bench: overhead, memory).
+ * It never waits itself: the back-off is ours, because it ends with the call.
  */
-export async function withRetries(deps: AttemptDeps, call: Call): Promise<WireResponse> {
-  const sendOnce = async () => attempt(deps, call, await acquireSlot(deps, call));
-  try {
-    return await sendOnce();
-  } catch (failure) {
+export function withRetries(deps: AttemptDeps, call: Call): Promise<WireResponse> {
+  // No async functions: each would take 0.3 KiB in every queued call (bench: memory).
+  const sendOnce = () => acquireSlot(deps, call).then((grant) => attempt(deps, call, grant));
+  return sendOnce().catch(async (failure) => {
     await backOff(deps, call, failure);
-  }
-  return pRetry(sendOnce, {
-    retries: Infinity,
-    minTimeout: 0,
-    onFailedAttempt: ({ error }) => backOff(deps, call, error),
+    return pRetry(sendOnce, {
+      retries: Infinity,
+      minTimeout: 0,
+      onFailedAttempt: ({ error }) => backOff(deps, call, error),
+    });
   });
 }
 
