@@ -1,6 +1,6 @@
 import { AuthenticationError } from "../errors/index.js";
-import { messageOf } from "../errors/message-of.js";
-import type { Secrets } from "../errors/secrets.js";
+import type { Secrets } from "../errors/redaction/secrets.js";
+import { messageOf } from "../errors/unknown-value.js";
 import { isAccessToken } from "../schemas/token.js";
 import { Cancellation } from "../time/cancellation.js";
 import type { StoredToken, TokenStore } from "./token-store.js";

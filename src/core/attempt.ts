@@ -1,4 +1,4 @@
-import { redact, redactData } from "../errors/redact.js";
+import { redact, redactData } from "../errors/redaction/redact.js";
 import { now } from "../time/timer.js";
 import type { AcquireDeps, Grant } from "./acquire-slot.js";
 import type { Call } from "./call.js";

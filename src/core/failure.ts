@@ -1,4 +1,4 @@
-import { messageOf } from "../errors/message-of.js";
+import { messageOf } from "../errors/unknown-value.js";
 import type { Call } from "./call.js";
 import { type AttemptOutcome, retryAfterMs } from "./retry-policy.js";
 import { oneLine } from "./transport/network-failure.js";

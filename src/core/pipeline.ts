@@ -1,6 +1,6 @@
 import type { TokenManager } from "../auth/token-manager.js";
-import { fieldOf } from "../errors/field-of.js";
-import { redactData } from "../errors/redact.js";
+import { redactData } from "../errors/redaction/redact.js";
+import { fieldOf } from "../errors/unknown-value.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { Cancellation } from "../time/cancellation.js";
 import { now, startTimer } from "../time/timer.js";

@@ -1,6 +1,6 @@
 import { tokenLifetimeMs } from "../auth/token-manager.js";
 import type { StoredToken } from "../auth/token-store.js";
-import type { Secrets } from "../errors/secrets.js";
+import type { Secrets } from "../errors/redaction/secrets.js";
 import { tokenSchema } from "../schemas/token.js";
 import type { CallRequest } from "./call.js";
 import { assertSchema, readJson } from "./response/decode.js";

@@ -1,4 +1,4 @@
-import { fieldOf } from "./field-of.js";
+import { fieldOf } from "./unknown-value.js";
 
 /** The mark of a class is on its prototype, so that a user's own subclass has none of its own. */
 export function markOf(name: string): symbol {

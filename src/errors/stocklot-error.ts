@@ -1,8 +1,7 @@
 import { brand, markOf } from "./brand.js";
-import { fieldOf } from "./field-of.js";
-import { messageOf } from "./message-of.js";
-import { redact } from "./redact.js";
-import { redactCause } from "./redact-cause.js";
+import { redact } from "./redaction/redact.js";
+import { redactCause } from "./redaction/redact-cause.js";
+import { fieldOf, messageOf } from "./unknown-value.js";
 
 /** Says where in a value something is wrong, and what. */
 export interface Issue {

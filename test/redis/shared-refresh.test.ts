@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createTokenManager } from "../../src/auth/token-manager.js";
 import type { StoredToken, TokenStore } from "../../src/auth/token-store.js";
-import { Secrets } from "../../src/errors/secrets.js";
+import { Secrets } from "../../src/errors/redaction/secrets.js";
 import { Cancellation } from "../../src/time/cancellation.js";
 
 const token = (accessToken: string): StoredToken => ({ accessToken, expiresAt: Date.now() + 3_600_000 });

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { fieldOf, isObject } from "../../errors/field-of.js";
+import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { Priority } from "../../limiter/rate-limiter.js";
 import { lazy, optional, text } from "../../schemas/field.js";
 import type { RetryOptions } from "../retry-policy.js";

@@ -1,5 +1,5 @@
 import { InputValidationError } from "../../errors/index.js";
-import { messageOf } from "../../errors/message-of.js";
+import { messageOf } from "../../errors/unknown-value.js";
 
 export const JSON_TYPE = "application/json";
 const FORM_TYPE = "application/x-www-form-urlencoded";

@@ -8,9 +8,9 @@ import {
   StocklotError,
   TimeoutError,
 } from "../../errors/index.js";
-import { describeIssue } from "../../errors/input-validation-error.js";
-import { messageOf } from "../../errors/message-of.js";
-import { redactCause } from "../../errors/redact-cause.js";
+import { describeIssue } from "../../errors/input-errors.js";
+import { redactCause } from "../../errors/redaction/redact-cause.js";
+import { messageOf } from "../../errors/unknown-value.js";
 import type { WaitEstimate } from "../../limiter/rate-limiter.js";
 import { Cancelled, type CancelReason } from "../../time/cancellation.js";
 import type { Call, ResponseContext } from "../call.js";

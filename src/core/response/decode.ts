@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { z } from "zod";
-import { fieldOf } from "../../errors/field-of.js";
 import type { Issue } from "../../errors/index.js";
-import { redact } from "../../errors/redact.js";
+import { redact } from "../../errors/redaction/redact.js";
+import { fieldOf } from "../../errors/unknown-value.js";
 import type { LazySchema } from "../../schemas/field.js";
 import type { StandardSchema } from "../../schemas/standard-schema.js";
 import type { Call, ResponseContext, ResponseReader } from "../call.js";

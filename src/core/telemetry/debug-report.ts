@@ -1,4 +1,4 @@
-import { redact } from "../../errors/redact.js";
+import { redact } from "../../errors/redaction/redact.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import type { EndEvent } from "./events.js";
 

@@ -1,6 +1,6 @@
 import { channel } from "node:diagnostics_channel";
-import { messageOf } from "../../errors/message-of.js";
-import { redact, redactData } from "../../errors/redact.js";
+import { redact, redactData } from "../../errors/redaction/redact.js";
+import { messageOf } from "../../errors/unknown-value.js";
 import type { DiagnosticsMessages, EndEvent, Events, Hooks, Logger, WaitingEvent } from "./events.js";
 
 type Level = keyof Logger;

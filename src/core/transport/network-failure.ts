@@ -1,5 +1,4 @@
-import { fieldOf, isObject } from "../../errors/field-of.js";
-import { messageOf } from "../../errors/message-of.js";
+import { fieldOf, isObject, messageOf } from "../../errors/unknown-value.js";
 
 /** A failure that is known to be of the network, and not an exception of code. */
 export interface NetworkFailure {

@@ -1,4 +1,4 @@
-import { isObject } from "./field-of.js";
+import { isObject } from "../unknown-value.js";
 import { findSecrets, type Range } from "./secrets.js";
 
 export const HIDDEN = "[redacted]";

@@ -1,8 +1,8 @@
 import type { buildConnector, Dispatcher } from "undici";
-import { fieldOf } from "../../errors/field-of.js";
 import { ConfigurationError } from "../../errors/index.js";
-import { skipInterim } from "../skip-interim.js";
+import { fieldOf } from "../../errors/unknown-value.js";
 import { networkFailure, ProxyFailure } from "./network-failure.js";
+import { skipInterim } from "./skip-interim.js";
 import type { DispatcherSource } from "./undici.js";
 
 /** Idle connections are closed before usual servers close them, so that a write seldom meets one that is closing. */

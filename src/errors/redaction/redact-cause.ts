@@ -1,7 +1,6 @@
 import { inspect, types } from "node:util";
-import { isBranded } from "./brand.js";
-import { fieldOf, isObject } from "./field-of.js";
-import { messageOf } from "./message-of.js";
+import { isBranded } from "../brand.js";
+import { fieldOf, isObject, messageOf } from "../unknown-value.js";
 import { HIDDEN, redact } from "./redact.js";
 
 /** A cause that is larger or deeper than this is not searched but replaced. */
