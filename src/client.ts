@@ -6,7 +6,7 @@ import { DEFAULT_RETRY, mergeRetry } from "./core/retry-policy.js";
 import { debugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
 import { tokenRequest } from "./core/token-request.js";
-import { callersDispatcher, ownDispatcher } from "./core/transport/default-dispatcher.js";
+import { callersDispatcher, defaultDispatcher } from "./core/transport/default-dispatcher.js";
 import { fetchTransport } from "./core/transport/fetch.js";
 import type { Transport } from "./core/transport/transport.js";
 import { undiciTransport } from "./core/transport/undici.js";
@@ -67,7 +67,7 @@ export class InventoryClient {
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
       retry: mergeRetry(DEFAULT_RETRY, options.retry),
       headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}` },
-      tokens: (sendOwn) =>
+      createTokenManager: (sendOwn) =>
         createTokenManager({
           store,
           secrets,
@@ -129,5 +129,5 @@ export class InventoryClient {
 
 function transportFor(baseUrl: URL, { fetch, dispatcher }: ClientOptions): Transport {
   if (fetch) return fetchTransport(baseUrl, fetch);
-  return undiciTransport(baseUrl, dispatcher ? callersDispatcher(dispatcher) : ownDispatcher(baseUrl));
+  return undiciTransport(baseUrl, dispatcher ? callersDispatcher(dispatcher) : defaultDispatcher(baseUrl));
 }

@@ -7,11 +7,11 @@ import type { StoredToken, TokenStore } from "./token-store.js";
 
 interface Refresh {
   result: Promise<void>;
-  cancellation: RefreshLifetime;
+  cancellation: RefreshCancellation;
 }
 
 /** Lasts as long as a call waits for the token. A call that the token would reach too late ends with it. */
-class RefreshLifetime extends Cancellation {
+class RefreshCancellation extends Cancellation {
   readonly waiting = new Set<Cancellation>();
 
   override cancelIfDeadlineBefore(delayMs: number): void {
@@ -34,9 +34,9 @@ export interface TokenManagerOptions {
 /** Keeps one token for all calls. However many miss it at once, one of them gets a new one. */
 export interface TokenManager {
   /** The token, if there is one that is not about to expire. */
-  readonly current: string | undefined;
+  readonly freshToken: string | undefined;
   /** The last token, though it may have expired: for a call whose every slot came later than its token lived. */
-  readonly latest: string | undefined;
+  readonly lastToken: string | undefined;
   /** Waits until there is a token. The refresh is called off when nobody waits for it any more. */
   ensureToken(cancellation: Cancellation): Promise<void>;
   /** The service refused this token. Only the first call to say so has an effect. */
@@ -47,26 +47,26 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   let token: (StoredToken & { refreshAt: number }) | undefined;
   let refresh: Refresh | undefined;
   /** The token that the service refused last; a store that could not delete it may still give it. */
-  let refused: string | undefined;
+  let rejectedToken: string | undefined;
   /** The new token on its way into the store. The store is used for nothing else meanwhile, lest it keep the old one. */
-  let saved: Promise<unknown> = Promise.resolve();
+  let pendingSave: Promise<unknown> = Promise.resolve();
 
   return {
-    get current() {
+    get freshToken() {
       return token && Date.now() < token.refreshAt ? token.accessToken : undefined;
     },
-    get latest() {
+    get lastToken() {
       return token?.accessToken;
     },
     async ensureToken(cancellation) {
-      if (this.current !== undefined) return;
+      if (this.freshToken !== undefined) return;
       refresh ??= startRefresh();
       const mine = refresh;
       mine.cancellation.waiting.add(cancellation);
       try {
         await cancellation.race(mine.result);
       } catch (error) {
-        if (cancellation.reason || this.current === undefined) throw error;
+        if (cancellation.reason || this.freshToken === undefined) throw error;
       } finally {
         mine.cancellation.waiting.delete(cancellation);
         if (mine.cancellation.waiting.size === 0 && refresh === mine) {
@@ -78,26 +78,26 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     invalidate(stale) {
       if (token?.accessToken !== stale) return;
       token = undefined;
-      refused = stale;
+      rejectedToken = stale;
     },
   };
 
   function startRefresh(): Refresh {
-    const cancellation = new RefreshLifetime();
+    const cancellation = new RefreshCancellation();
     const started: Refresh = {
       cancellation,
-      result: obtain(cancellation).then((obtained) => {
+      result: fetchToken(cancellation).then((obtained) => {
         // One that was called off meanwhile must not overwrite what came after it.
         if (refresh !== started) return;
         token = { ...obtained, refreshAt: refreshTime(obtained.expiresAt, Date.now()) };
-        refresh = refused = undefined;
+        refresh = rejectedToken = undefined;
       }),
     };
     started.result.catch((error) => {
       if (refresh !== started) return;
       refresh = undefined;
       const now = Date.now();
-      const isRefused = error instanceof Error && isRefusal(error.cause);
+      const isRefused = error instanceof Error && isCredentialsError(error.cause);
       if (!token || token.expiresAt <= now || isRefused) return;
       // The service may be back before it expires.
       token.refreshAt = refreshTime(token.expiresAt, now);
@@ -106,12 +106,12 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     return started;
   }
 
-  async function obtain(cancellation: Cancellation): Promise<StoredToken> {
-    await cancellation.race(saved);
+  async function fetchToken(cancellation: Cancellation): Promise<StoredToken> {
+    await cancellation.race(pendingSave);
     // The token that is about to expire may still be in the store.
-    const useless = [refused, token?.accessToken];
+    const useless = [rejectedToken, token?.accessToken];
     const [stale] = useless;
-    if (stale !== undefined) await inTime("delete", () => store.delete(stale), cancellation);
+    if (stale !== undefined) await withTimeout("delete", () => store.delete(stale), cancellation);
     const stored = await readUsable(cancellation, useless);
     if (stored) return stored;
     const unlock = await lock(cancellation);
@@ -121,10 +121,10 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
       if (meanwhile) return meanwhile;
       const obtained = await request(cancellation);
       // Calls need not wait for the store.
-      saved = inTime("set", () => store.set({ ...obtained }));
+      pendingSave = withTimeout("set", () => store.set({ ...obtained }));
       return obtained;
     } finally {
-      if (unlock) void saved.then(() => tryStore("unlock", unlock));
+      if (unlock) void pendingSave.then(() => withoutTimeout("unlock", unlock));
     }
   }
 
@@ -133,9 +133,9 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     cancellation: Cancellation,
     useless: readonly (string | undefined)[],
   ): Promise<StoredToken | undefined> {
-    const stored = await inTime("get", () => store.get(), cancellation);
+    const stored = await withTimeout("get", () => store.get(), cancellation);
     // One may have been refused while we asked.
-    if (!isUsable(stored) || [...useless, refused].includes(stored.accessToken)) return undefined;
+    if (!isUsable(stored) || [...useless, rejectedToken].includes(stored.accessToken)) return undefined;
     secrets.addToken(stored.accessToken);
     return stored;
   }
@@ -146,15 +146,15 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     cancellation.throwIfCancelled();
     const calledOff = new AbortController();
     const forget = cancellation.onCancel(() => calledOff.abort());
-    const unlock = await tryStore("lock", () => store.lock?.(calledOff.signal), calledOff.signal);
+    const unlock = await withoutTimeout("lock", () => store.lock?.(calledOff.signal), calledOff.signal);
     forget();
-    if (cancellation.reason && unlock) void tryStore("unlock", unlock);
+    if (cancellation.reason && unlock) void withoutTimeout("unlock", unlock);
     cancellation.throwIfCancelled();
     return unlock;
   }
 
   /** Does something with the store, which may fail or never end. */
-  async function inTime<T>(
+  async function withTimeout<T>(
     action: string,
     run: () => Promise<T> | undefined,
     cancellation = new Cancellation(),
@@ -166,7 +166,7 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
       return await limit.race(Promise.resolve(run()));
     } catch (error) {
       cancellation.throwIfCancelled();
-      warnOf(action, limit.reason ? `it took longer than ${STORE_TIMEOUT_MS} ms` : messageOf(error));
+      warnStoreFailure(action, limit.reason ? `it took longer than ${STORE_TIMEOUT_MS} ms` : messageOf(error));
       return undefined;
     } finally {
       forget();
@@ -175,7 +175,7 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   }
 
   /** Does something with the store, which may fail. */
-  async function tryStore<T>(
+  async function withoutTimeout<T>(
     action: string,
     run: () => Promise<T> | undefined,
     calledOff?: AbortSignal,
@@ -183,20 +183,21 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     try {
       return await run();
     } catch (error) {
-      if (!calledOff?.aborted) warnOf(action, messageOf(error));
+      if (!calledOff?.aborted) warnStoreFailure(action, messageOf(error));
       return undefined;
     }
   }
 
-  function warnOf(action: string, problem: string): void {
+  function warnStoreFailure(action: string, problem: string): void {
     warn(`the token store failed to ${action}: ${problem}`);
   }
 }
 
 /** The statuses by which a token endpoint refuses credentials. */
-const REFUSALS = [400, 401, 403];
+const CREDENTIALS_STATUSES = [400, 401, 403];
 
-const isRefusal = (error: unknown) => error instanceof AuthenticationError && REFUSALS.includes(error.status);
+const isCredentialsError = (error: unknown) =>
+  error instanceof AuthenticationError && CREDENTIALS_STATUSES.includes(error.status);
 
 function isUsable(token: StoredToken | null | undefined): token is StoredToken {
   return (

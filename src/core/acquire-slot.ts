@@ -36,9 +36,9 @@ export async function acquireSlot(gate: AcquireDeps, call: Call): Promise<Grant>
       if (gate.closed) cancellation.cancel({ kind: "closed" });
       // Before a token is requested in vain.
       cancellation.throwIfCancelled();
-      call.awaited = "slot";
+      call.waitingFor = "slot";
       const wanted = slotRequest(call);
-      if (needsToken && tokens.current === undefined) {
+      if (needsToken && tokens.freshToken === undefined) {
         // Without a slot in time, a token is of no use.
         cancellation.ensureTimeFor(limiter.estimateWait(wanted).waitMs);
         waits.begin(call, "token", 0);
@@ -50,7 +50,7 @@ export async function acquireSlot(gate: AcquireDeps, call: Call): Promise<Grant>
         slot = await limiter.acquire(wanted);
       }
       call.arrival = slot.arrival;
-      const token = round < MAX_TOKEN_ROUNDS ? tokens.current : tokens.latest;
+      const token = round < MAX_TOKEN_ROUNDS ? tokens.freshToken : tokens.lastToken;
       if (!cancellation.reason && (token !== undefined || !needsToken)) {
         return { slot, token: needsToken ? token : undefined };
       }
@@ -59,7 +59,7 @@ export async function acquireSlot(gate: AcquireDeps, call: Call): Promise<Grant>
   } catch (failure) {
     // What a new call would wait for: this one has left the queue.
     if (cancellation.reason?.kind === "out-of-time") {
-      call.missed = limiter.estimateWait({ ...slotRequest(call), arrival: undefined });
+      call.unmetWait = limiter.estimateWait({ ...slotRequest(call), arrival: undefined });
     }
     throw failure;
   } finally {

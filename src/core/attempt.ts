@@ -17,7 +17,7 @@ export interface AttemptDeps extends AcquireDeps {
 
 /** Sends the request of a call once; it is its turn. Rejects unless the answer is a success. */
 export async function attempt(tools: AttemptDeps, call: Call, { slot, token }: Grant): Promise<WireResponse> {
-  const trace = call.beginExchange();
+  const trace = call.beginAttempt();
   call.inFlight = true;
   try {
     let response: WireResponse;
@@ -29,7 +29,7 @@ export async function attempt(tools: AttemptDeps, call: Call, { slot, token }: G
     } catch (failure) {
       response = errorResponseDespite(trace, failure);
     } finally {
-      call.endExchange(trace);
+      call.endAttempt(trace);
     }
     if (isSuccess(response.status)) return response;
     if (response.status === 401 && token !== undefined) tools.tokens.invalidate(token);
@@ -83,7 +83,7 @@ function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response
       asked === undefined
         ? `rateLimitDelayMs: ${retry.rateLimitDelayMs}`
         : `Retry-After: ${response.headers["retry-after"]}`;
-    telemetry.log("warn", `${call.title}: the pause is limited to ${LONGEST_PAUSE_MS / 1_000} s (${source})`);
+    telemetry.log("warn", `${call.label}: the pause is limited to ${LONGEST_PAUSE_MS / 1_000} s (${source})`);
   }
   telemetry.emit("rateLimited", () => ({ ...call.identity, delayMs, pausedUntil: Date.now() + delayMs }));
   limiter.pause(delayMs, pauseError(call, response, delayMs));

@@ -57,7 +57,7 @@ export interface CallSettings {
 const IDEMPOTENT_METHODS = new Set(["PUT", "DELETE"]);
 
 /** The ES module and the CommonJS copy of the package share the channels of a process, so each counts from elsewhere. */
-let calls = Math.floor(Math.random() * 1e6) * 1e9;
+let lastCallId = Math.floor(Math.random() * 1e6) * 1e9;
 
 /** A call under way. */
 export class Call implements RetryState {
@@ -80,19 +80,19 @@ export class Call implements RetryState {
   /** The caller's code that checks the response. */
   pendingValidation: Promise<unknown> | undefined;
   /** The exchange that was begun last. */
-  trace: AttemptTrace | undefined;
+  attemptTrace: AttemptTrace | undefined;
   /** The failure of the attempt before, as an error for the caller. */
-  failure: unknown;
+  lastError: unknown;
   /** The place in the queue that the call had first. */
   arrival: number | undefined;
   /** What the call waits for, or waited for last, before it is sent. */
-  awaited: "token" | "slot" = "slot";
+  waitingFor: "token" | "slot" = "slot";
   /** Since when it waits for that, by the clock of the long waits. */
-  waitsSince = 0;
+  waitingSince = 0;
   /** No earlier does that wait end, as far as is known. */
   expectedAt = 0;
   /** If its time was up before it was sent: what it would still have had to wait for. */
-  missed: WaitEstimate | undefined;
+  unmetWait: WaitEstimate | undefined;
 
   constructor(
     readonly request: Omit<CallRequest<unknown>, "read">,
@@ -100,8 +100,8 @@ export class Call implements RetryState {
     readonly settings: CallSettings,
     readonly cancellation: Cancellation,
   ) {
-    calls += 1;
-    this.id = calls;
+    lastCallId += 1;
+    this.id = lastCallId;
     // A fresh token cannot help where one is asked for.
     this.authRetries = request.isTokenRequest ? 1 : 0;
   }
@@ -126,20 +126,20 @@ export class Call implements RetryState {
   }
 
   /** Method and path, for messages. */
-  get title(): string {
+  get label(): string {
     return `${this.request.method} ${this.request.path}`;
   }
 
   /** A request is sent now. */
-  beginExchange(): AttemptTrace {
+  beginAttempt(): AttemptTrace {
     this.attempts += 1;
     this.sentAt = Date.now();
-    this.trace = { startedAt: now(), sent: false, headAt: undefined, head: undefined };
-    return this.trace;
+    this.attemptTrace = { startedAt: now(), sent: false, headAt: undefined, head: undefined };
+    return this.attemptTrace;
   }
 
   /** Waits for the caller's code that checks the response, which may never settle. */
-  async validated<T>(validation: Promise<T>): Promise<T> {
+  async awaitValidation<T>(validation: Promise<T>): Promise<T> {
     this.pendingValidation = validation;
     try {
       return await this.cancellation.race(validation);
@@ -148,7 +148,7 @@ export class Call implements RetryState {
     }
   }
 
-  endExchange({ startedAt, headAt = now() }: AttemptTrace): void {
+  endAttempt({ startedAt, headAt = now() }: AttemptTrace): void {
     this.spent.sendingMs += headAt - startedAt;
     this.spent.readingMs += now() - headAt;
   }

@@ -37,7 +37,7 @@ export function attemptOutcome(call: Call, failure: unknown): AttemptOutcome | u
   }
   const mayBeMended =
     failure instanceof TransportFailure && (failure.kind === "connection" || failure.kind === "timeout");
-  return mayBeMended && !failure.network?.permanent ? { sent: call.trace?.sent === true } : undefined;
+  return mayBeMended && !failure.network?.permanent ? { sent: call.attemptTrace?.sent === true } : undefined;
 }
 
 /** A failure in a few words, for log lines and the retry hook. */

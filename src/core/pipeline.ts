@@ -26,7 +26,7 @@ export interface PipelineConfig extends CallSettings {
   maxResponseBytes: number;
   totalTimeoutMs: number;
   /** Makes the token manager, which sends its own requests through this pipeline. */
-  tokens(sendOwn: <T>(request: CallRequest<T>, cancellation: Cancellation) => Promise<T>): TokenManager;
+  createTokenManager(sendOwn: <T>(request: CallRequest<T>, cancellation: Cancellation) => Promise<T>): TokenManager;
 }
 
 /** All that resources and paging know of the core. */
@@ -37,7 +37,7 @@ export interface Sender {
    * Sends the request for a page, with options that were checked. Its caller may be waiting elsewhere, or not yet, so it
    * rejects with a `FailedCall`. `signal` aborts it too.
    */
-  page<T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal): Promise<T>;
+  sendPage<T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal): Promise<T>;
   /** Runs a callback of the caller's; an error in it is logged. */
   guard(what: string, run: () => unknown): void;
   /** How much the rate limit allows. */
@@ -69,7 +69,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   const deps: AttemptDeps = {
     ...config,
     waits: new LongWaits(reportWait),
-    tokens: config.tokens((request, cancellation) =>
+    tokens: config.createTokenManager((request, cancellation) =>
       run(request, new Call(request, encodePayload(request), config, cancellation), true),
     ),
     get closed() {
@@ -82,12 +82,12 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       try {
         const request = buildRequest();
         if (options !== undefined) checkRequestOptions(`${request.method} ${request.path}`, options);
-        return run(request, callOf(request, options));
+        return run(request, createCall(request, options));
       } catch (error) {
         return Promise.reject(error);
       }
     },
-    page: (request, options, signal) => run(request, callOf(request, options, signal), true),
+    sendPage: (request, options, signal) => run(request, createCall(request, options, signal), true),
     guard: (what, callback) => config.telemetry.guard(what, callback),
     limiter: config.limiter,
     get closed() {
@@ -102,15 +102,15 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     },
   };
 
-  function callOf(request: CallRequest<unknown>, options = NO_OPTIONS, leave?: AbortSignal): Call {
+  function createCall(request: CallRequest<unknown>, options = NO_OPTIONS, leave?: AbortSignal): Call {
     const payload = encodePayload(request);
     const { signal, totalTimeoutMs = config.totalTimeoutMs, priority } = options;
     const cancellation = new Cancellation([signal, leave], totalTimeoutMs);
     const wanted = priority === undefined ? request : { ...request, priority };
-    return new Call(wanted, payload, options === NO_OPTIONS ? config : settingsOf(options), cancellation);
+    return new Call(wanted, payload, options === NO_OPTIONS ? config : mergeSettings(options), cancellation);
   }
 
-  function settingsOf({ timeoutMs = config.timeoutMs, retry, headers, onResponse }: RequestOptions): CallSettings {
+  function mergeSettings({ timeoutMs = config.timeoutMs, retry, headers, onResponse }: RequestOptions): CallSettings {
     return {
       timeoutMs,
       retry: mergeRetry(config.retry, retry),
@@ -143,14 +143,14 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     config.telemetry.emit("waiting", () => {
       const { pausedUntil } = config.limiter.snapshot();
       const restMs = Math.max(expectedMs, pausedUntil === null ? 0 : pausedUntil - Date.now());
-      const isExpected = call.awaited === "slot" && restMs > 0 && restMs < Infinity;
-      const reason = call.awaited === "token" ? "token" : pausedUntil === null ? "limit" : "pause";
+      const isExpected = call.waitingFor === "slot" && restMs > 0 && restMs < Infinity;
+      const reason = call.waitingFor === "token" ? "token" : pausedUntil === null ? "limit" : "pause";
       return { ...call.identity, reason, waitedMs, expectedMs: isExpected ? restMs : undefined };
     });
   }
 
   function reportEnd(
-    { identity, trace, attempts, settings, startedAt, startedAtEpoch: begunAt }: Call,
+    { identity, attemptTrace: trace, attempts, settings, startedAt, startedAtEpoch: begunAt }: Call,
     error: string | undefined,
   ): void {
     const { onResponse } = settings;
@@ -164,14 +164,14 @@ export function createPipeline(config: PipelineConfig): Pipeline {
 
   async function close(): Promise<void> {
     for (const call of calls) if (!call.inFlight) call.cancellation.cancel({ kind: "closed" });
-    const stop = endEndlessValidations();
+    const stop = cancelStalledValidations();
     if (calls.size > 0) await new Promise<void>((resolve) => (whenIdle = resolve));
     stop();
     await config.transport.close();
   }
 
   /** A schema of the caller's may never settle: the client does not wait for one that takes a whole interval. */
-  function endEndlessValidations(): () => void {
+  function cancelStalledValidations(): () => void {
     let before = new Set<unknown>();
     let stop = () => {};
     const check = () => {

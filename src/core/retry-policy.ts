@@ -91,14 +91,14 @@ export function decideRetry(
 ): RetryDecision | undefined {
   const { sent, status, retryAfterMs } = outcome;
   // After a 429 the limiter does the waiting, for all calls together.
-  if (status === 429) return within(settings.maxRateLimitRetries, "rateLimitRetries", 0);
-  if (status === 401) return within(1, "authRetries", 0);
+  if (status === 429) return ifBudgetLeft(settings.maxRateLimitRetries, "rateLimitRetries", 0);
+  if (status === 401) return ifBudgetLeft(1, "authRetries", 0);
   if (sent && !(state.isIdempotent && mayHaveBeenApplied(outcome))) return undefined;
   const bound = Math.min(settings.maxDelayMs, settings.minDelayMs * 2 ** state.retries);
   const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS);
-  return within(settings.maxRetries, "retries", backOffMs);
+  return ifBudgetLeft(settings.maxRetries, "retries", backOffMs);
 
-  function within(most: number, counts: RetryDecision["budget"], delayMs: number): RetryDecision | undefined {
+  function ifBudgetLeft(most: number, counts: RetryDecision["budget"], delayMs: number): RetryDecision | undefined {
     return state[counts] < most ? { delayMs, budget: counts } : undefined;
   }
 }

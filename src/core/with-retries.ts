@@ -35,7 +35,7 @@ async function backOff(deps: AttemptDeps, call: Call, failure: unknown): Promise
   const decision = decideRetry(outcome, call, call.settings.retry);
   if (!decision) throw failure;
   const { delayMs, budget } = decision;
-  call.failure = failureError(call, failure);
+  call.lastError = failureError(call, failure);
   call[budget] += 1;
   // No retry event if the total time does not allow the retry.
   call.cancellation.ensureTimeFor(delayMs);

@@ -58,7 +58,7 @@ export class ApiError extends StocklotError {
   readonly attempts: number;
 
   constructor(init: ApiErrorInit) {
-    super(describe(init), init);
+    super(formatMessage(init), init);
     this.status = init.status;
     this.serviceMessage = redact(init.message);
     this.code = redact(init.code);
@@ -70,7 +70,7 @@ export class ApiError extends StocklotError {
   }
 }
 
-function describe({ method, path, status, message, hint }: ApiErrorInit): string {
+function formatMessage({ method, path, status, message, hint }: ApiErrorInit): string {
   const problem = `${method} ${path}: ${status} ${message || "(the response has no message)"}`;
   if (!hint) return problem;
   return `${/[.!?]$/.test(problem) ? problem : `${problem}.`} ${hint}`;

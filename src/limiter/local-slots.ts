@@ -11,7 +11,7 @@ export function localSlots(
 ): SlotSource {
   const all = createQuota(requests);
   const pages = createQuota(requests - reserved);
-  let alarm: { time: number; stop: () => void } | undefined;
+  let wakeUpTimer: { time: number; stop: () => void } | undefined;
 
   const reclaim = () => {
     const now = clock.now();
@@ -22,9 +22,9 @@ export function localSlots(
 
   const nextGrantTime = (waiting: QueueCounts) => {
     if (waiting.all === 0) return undefined;
-    if (all.free === 0) return all.nextReturn;
+    if (all.free === 0) return all.nextReturnAt;
     // Slots that came back while somebody read the state, and nobody was let through.
-    return waiting.all > waiting.pages || pages.free > 0 ? clock.now() : pages.nextReturn;
+    return waiting.all > waiting.pages || pages.free > 0 ? clock.now() : pages.nextReturnAt;
   };
 
   return {
@@ -54,15 +54,15 @@ export function localSlots(
     },
     setDemand(waiting) {
       const time = nextGrantTime(waiting);
-      if (time === alarm?.time) return;
-      alarm?.stop();
-      alarm = time === undefined ? undefined : { time, stop: clock.at(time, wakeUp) };
+      if (time === wakeUpTimer?.time) return;
+      wakeUpTimer?.stop();
+      wakeUpTimer = time === undefined ? undefined : { time, stop: clock.at(time, wakeUp) };
     },
     pauseStarted() {},
   };
 
   function wakeUp() {
-    alarm = undefined;
+    wakeUpTimer = undefined;
     listener.slotsChanged();
   }
 }

@@ -9,12 +9,12 @@ const TIMER_PRECISION_MS = 3;
  * a clock of its own in the place of the real one, or takes it away, this one goes on from where it was.
  */
 export class MonotonicClock {
-  #aheadMs = 0;
+  #offsetMs = 0;
   #last = -Infinity;
 
   now(): number {
-    const time = now() + this.#aheadMs;
-    if (time < this.#last) this.#aheadMs += this.#last - time;
+    const time = now() + this.#offsetMs;
+    if (time < this.#last) this.#offsetMs += this.#last - time;
     else this.#last = time;
     return this.#last;
   }
@@ -29,7 +29,7 @@ export class MonotonicClock {
         const earlyMs = time - firedAt;
         // A clock that stands still is mocked, however short the rest is.
         if (earlyMs > 0 && earlyMs <= TIMER_PRECISION_MS && firedAt > armedAt) return arm();
-        if (earlyMs > 0) this.#aheadMs += earlyMs;
+        if (earlyMs > 0) this.#offsetMs += earlyMs;
         callback();
       });
     };

@@ -30,7 +30,7 @@ export function createPause(clock: MonotonicClock, over: () => void): Pause {
   let probe: EndProbe | "due" | undefined;
 
   /** The pause, if it is not over by now. */
-  const underWay = () => {
+  const activePause = () => {
     if (current && current.until <= clock.now()) {
       // Its timer, if there is one, goes on: whoever looked is not the one who waits.
       earlierMs += current.until - current.from;
@@ -42,20 +42,20 @@ export function createPause(clock: MonotonicClock, over: () => void): Pause {
 
   return {
     get until() {
-      return underWay()?.until;
+      return activePause()?.until;
     },
     get error() {
-      return underWay()?.error;
+      return activePause()?.error;
     },
     get allowance() {
-      return underWay() ? 0 : probe === "due" ? 1 : probe ? 0 : Infinity;
+      return activePause() ? 0 : probe === "due" ? 1 : probe ? 0 : Infinity;
     },
     get totalMs() {
-      const pause = underWay();
+      const pause = activePause();
       return earlierMs + (pause ? clock.now() - pause.from : 0);
     },
     begin(delayMs, error) {
-      if (underWay()) return false;
+      if (activePause()) return false;
       const from = clock.now();
       current = { from, until: from + delayMs, error };
       return true;

@@ -7,9 +7,9 @@ import type { SlotListener, SlotSource } from "./slot-source.js";
 
 interface WaitingCall {
   readonly request: SlotRequest;
-  readonly order: number;
+  readonly arrival: number;
   /** Leaves the queue, with a slot or with an error. */
-  leave(slot: Slot | undefined, error?: unknown): void;
+  settle(slot: Slot | undefined, error?: unknown): void;
 }
 
 /** The queue, the pause and the bound on concurrency of a limiter, whoever keeps the slots. */
@@ -31,11 +31,11 @@ export function queueingLimiter(
     slotRefused(bulk, error) {
       let last: WaitingCall | undefined;
       for (const waiting of queue) if (waiting.request.bulk === bulk) last = waiting;
-      last?.leave(undefined, error);
+      last?.settle(undefined, error);
       publishDemand();
     },
     slotsFailed(error) {
-      for (const waiting of queue) waiting.leave(undefined, error);
+      for (const waiting of queue) waiting.settle(undefined, error);
       publishDemand();
     },
   });
@@ -57,7 +57,7 @@ export function queueingLimiter(
         const slot = tryAcquire(request);
         if (slot) return Promise.resolve(slot);
         const order = request.arrival ?? ++arrivals;
-        request.cancellation.ensureTimeFor(earliest(request) - clock.now());
+        request.cancellation.ensureTimeFor(earliestStart(request) - clock.now());
         return enqueue(request, order);
       } catch (error) {
         return Promise.reject(error);
@@ -65,7 +65,7 @@ export function queueingLimiter(
     },
     estimateWait(request) {
       return {
-        waitMs: Math.max(0, earliest(request) - clock.now()),
+        waitMs: Math.max(0, earliestStart(request) - clock.now()),
         pausedUntil: pausedUntil(),
         pauseError: pause.error,
       };
@@ -91,15 +91,15 @@ export function queueingLimiter(
 
   function enqueue(request: SlotRequest, order: number): Promise<Slot> {
     return new Promise((resolve, reject) => {
-      const leave: WaitingCall["leave"] = (slot, error) => {
-        forget();
-        takeOut();
+      const settle: WaitingCall["settle"] = (slot, error) => {
+        unsubscribe();
+        removeFromQueue();
         if (slot) resolve(slot);
         else reject(error);
       };
-      const takeOut = queue.add({ request, order, leave }, request, order);
-      const forget = request.cancellation.onCancel(() => {
-        leave(undefined, request.cancellation.toError());
+      const removeFromQueue = queue.add({ request, arrival: order, settle: settle }, request, order);
+      const unsubscribe = request.cancellation.onCancel(() => {
+        settle(undefined, request.cancellation.toError());
         publishDemand();
       });
       grantSlots();
@@ -108,7 +108,7 @@ export function queueingLimiter(
 
   /** Lets pass whoever may, the most urgent first. */
   function grantSlots(): void {
-    for (const { request, order, leave } of queue.heads()) {
+    for (const { request, arrival: order, settle: leave } of queue.heads()) {
       const slot = take(request, order);
       if (slot) leave(slot);
     }
@@ -145,7 +145,7 @@ export function queueingLimiter(
   }
 
   /** No slot for this request can come before this time, as far as is known now. */
-  function earliest(request: SlotRequest): number {
+  function earliestStart(request: SlotRequest): number {
     const slot = source.earliestStart(request.bulk, queue.countsAhead(request));
     return Math.max(slot, pause.until ?? slot);
   }

@@ -6,7 +6,7 @@
 export interface Quota {
   readonly free: number;
   /** When the next slot comes back, or `undefined` while all are in use by requests under way. */
-  readonly nextReturn: number | undefined;
+  readonly nextReturnAt: number | undefined;
   take(): void;
   /** Gives back a slot that was not used. */
   returnUnused(): void;
@@ -27,7 +27,7 @@ export function createQuota(capacity: number): Quota {
     get free() {
       return free;
     },
-    get nextReturn() {
+    get nextReturnAt() {
       return returns[head];
     },
     take() {

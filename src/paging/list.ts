@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { CallRequest, ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
-import { readNow } from "../core/request/copy-of.js";
+import { snapshotOf } from "../core/request/copy-of.js";
 import { callback, type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { encodePayload, type Query } from "../core/request/payload.js";
 import { InputValidationError } from "../errors/index.js";
@@ -43,8 +43,8 @@ export interface List<T, Params> {
 
 /** The records of a list. Parameters and options are read now: what the caller does with them afterwards has no effect. */
 export function paginatorOf<T, Params>(sender: Sender, list: List<T, Params>): Paginator<T> {
-  const readParams = readNow(list.params);
-  const readOptions = readNow(list.options);
+  const readParams = snapshotOf(list.params);
+  const readOptions = snapshotOf(list.options);
   return new Paginator<T>({
     prepare: () => {
       const params = readParams();
@@ -106,7 +106,7 @@ function openSession<T>(
         priority: further ? "low" : "normal",
         bulk: further,
       };
-      return sender.page(call, definedOf(requestOptions), signal);
+      return sender.sendPage(call, definedOf(requestOptions), signal);
     },
     pace: () => ({ latencyMs, ...allowanceOf(sender.limiter) }),
   };

@@ -50,7 +50,7 @@ describe("a token that several processes share", () => {
     });
     await manager.ensureToken(new Cancellation());
     expect(log).toEqual(["get", "lock", "get"]);
-    expect(manager.current).toBe("of-another");
+    expect(manager.freshToken).toBe("of-another");
     expect(unlocked).toBe(true);
   });
 

@@ -29,7 +29,7 @@ export function assertSchema<T>(
   context: ResponseContext,
 ): asserts data is T {
   if (context.validation.mode === "off") return;
-  const issues = issuesOf(schema(), data);
+  const issues = findIssues(schema(), data);
   if (issues.length > 0) reportIssues(issues, context);
 }
 
@@ -37,22 +37,22 @@ export function assertSchema<T>(
 const MAX_BATCH = 1_000;
 
 /** What is wrong with data. zod lists everything that is; a long list of records is checked up to the first batch at fault. */
-function issuesOf(schema: z.ZodType, data: unknown): Issue[] {
+function findIssues(schema: z.ZodType, data: unknown): Issue[] {
   const records = Array.isArray(data) ? data : fieldOf(data, "value");
-  if (!Array.isArray(records) || records.length <= MAX_BATCH) return issuesIn(schema, data);
+  if (!Array.isArray(records) || records.length <= MAX_BATCH) return validateBatch(schema, data);
   for (let start = 0; start < records.length; start += MAX_BATCH) {
     const batch = records.slice(start, start + MAX_BATCH);
-    const issues = issuesIn(schema, Array.isArray(data) ? batch : { ...Object(data), value: batch });
+    const issues = validateBatch(schema, Array.isArray(data) ? batch : { ...Object(data), value: batch });
     const depth = Array.isArray(data) ? 0 : 1;
-    if (issues.length > 0) return issues.map((issue) => ({ ...issue, path: movedBy(start, issue.path, depth) }));
+    if (issues.length > 0) return issues.map((issue) => ({ ...issue, path: shiftIndex(start, issue.path, depth) }));
   }
   return [];
 }
 
-const issuesIn = (schema: z.ZodType, data: unknown) => toIssues(schema.safeParse(data).error?.issues ?? []);
+const validateBatch = (schema: z.ZodType, data: unknown) => toIssues(schema.safeParse(data).error?.issues ?? []);
 
 /** A path whose index at `depth` is that in the whole list. */
-const movedBy = (start: number, path: Issue["path"], depth: number): Issue["path"] =>
+const shiftIndex = (start: number, path: Issue["path"], depth: number): Issue["path"] =>
   path.map((step, index) => (index === depth && typeof step === "number" ? step + start : step));
 
 /** A JSON body that follows a schema of the caller's; what the schema makes of it is given. */
@@ -69,7 +69,7 @@ export async function validate<T>(
 ): Promise<T> {
   if (context.validation.mode === "off") return unchecked(data);
   const validation = schema["~standard"].validate(data);
-  const result = "then" in validation ? await context.call.validated(validation) : validation;
+  const result = "then" in validation ? await context.call.awaitValidation(validation) : validation;
   if (!result.issues) return result.value;
   reportIssues(toIssues(result.issues, at), context);
   return unchecked(data);
@@ -95,13 +95,13 @@ export function readJson(context: ResponseContext): unknown {
   const text = readText(response);
   const data = parseJson(text);
   // The parser's error quotes the text, and may cut a secret in two so that it cannot be recognised any more: not shown.
-  if (data === undefined) throw unreadableResponse(call, `the response is ${describe(text, call)}`);
+  if (data === undefined) throw unreadableResponse(call, `the response is ${describeBody(text, call)}`);
   const inexact = validation.mode === "off" ? [] : inexactNumbers(text);
   if (inexact.length > 0) reportIssues(inexact, context);
   return data;
 }
 
-function describe(text: string, call: Call): string {
+function describeBody(text: string, call: Call): string {
   if (text === "") return "empty, not JSON";
   if (/^\s*[[{]/.test(text) && isTextTooDeep(text)) return `nested deeper than ${MAX_NESTING} levels`;
   // What is left of a token in such a response could not be recognised, so none of it is shown.
@@ -111,12 +111,12 @@ function describe(text: string, call: Call): string {
   return `not JSON but ${JSON.stringify(shown.length > LONGEST_EXCERPT ? `${line}…` : line)}`;
 }
 
-const RELAX = ' To take such answers all the same, set responseValidation to "warn" or "off".';
+const RELAX_ADVICE = ' To take such answers all the same, set responseValidation to "warn" or "off".';
 
 /** What is wrong with an answer is an error, or is logged, as the client is set. */
 export function reportIssues(issues: Issue[], context: ResponseContext): void {
   const { call, validation } = context;
-  const error = invalidResponse(context, issues, call.request.isTokenRequest ? "" : RELAX);
+  const error = invalidResponse(context, issues, call.request.isTokenRequest ? "" : RELAX_ADVICE);
   if (validation.mode === "error") throw error;
   validation.warn(error.message);
 }
