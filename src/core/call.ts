@@ -14,18 +14,18 @@ export interface CallRequest<T> {
   /** Relative to the base URL, encoded. */
   path: string;
   query?: Query | undefined;
-  /** Sent as JSON, or as a form where it is one. */
+  /** Sent as JSON, `URLSearchParams` as a form. */
   body?: unknown;
   read: ResponseReader<T>;
-  /** How urgent the call is, if not as usual: writes before reads. */
+  /** By default `high` for writes, `normal` for reads. */
   priority?: SlotRequest["priority"] | undefined;
   /** A further page of an iteration. */
   bulk?: boolean | undefined;
-  /** A success status alone tells that the write was applied, also when the connection breaks within the body. */
+  /** A success status alone proves that the write was applied, even if the connection breaks within the body. */
   appliedByStatus?: boolean | undefined;
-  /** What the caller can do to learn whether a write of unknown outcome was applied: a sentence for its error. */
+  /** A sentence for the error of a write of unknown outcome: how the caller can find out whether it was applied. */
   recoveryHint?: string | undefined;
-  /** The request for a token: needs none itself. */
+  /** The token request, which needs no token itself. */
   isTokenRequest?: boolean | undefined;
 }
 
@@ -45,25 +45,25 @@ export interface ValidationMode {
   warn(message: string): void;
 }
 
-/** The settings of one call: those of the client, with those of the request over them. */
+/** The settings of one call. Those of the request take precedence over those of the client. */
 export interface CallSettings {
   timeoutMs: number;
   retry: RetrySettings;
   headers: Record<string, string>;
-  /** Told of the final answer. */
+  /** Called with the final response. */
   onResponse?: RequestOptions["onResponse"];
 }
 
 const IDEMPOTENT_METHODS = new Set(["PUT", "DELETE"]);
 
-/** The ES module and the CommonJS copy of the package share the channels of a process, so each counts from elsewhere. */
+/** Starts at random, because the ES module and the CommonJS copy of the package share the channels of a process. */
 let lastCallId = Math.floor(Math.random() * 1e6) * 1e9;
 
-/** A call under way. */
+/** The state of one call, from its start to its result or error. */
 export class Call implements RetryState {
   readonly id: number;
   readonly startedAt = now();
-  /** The same in ms since the epoch. */
+  /** In ms since the epoch. */
   readonly startedAtEpoch = Date.now();
   readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
   /** How often the request was sent. */
@@ -73,25 +73,25 @@ export class Call implements RetryState {
   authRetries: number;
   /** When the request was last sent, in ms since the epoch. */
   sentAt = 0;
-  /** An attempt was sent whose effect is not known. */
+  /** An attempt was sent and its outcome is unknown. */
   mayHaveBeenApplied = false;
-  /** The request is on its way, or its response is being read: closing the client lets it end. */
+  /** The request is being sent or its response is being read: `close()` lets it finish. */
   inFlight = false;
-  /** The caller's code that checks the response. */
+  /** The validation by a schema of the caller's, which may never settle. */
   pendingValidation: Promise<unknown> | undefined;
-  /** The exchange that was begun last. */
+  /** Of the last attempt. */
   attemptTrace: AttemptTrace | undefined;
-  /** The failure of the attempt before, as an error for the caller. */
+  /** The failure of the previous attempt, as an error for the caller. */
   lastError: unknown;
-  /** The place in the queue that the call had first. */
+  /** The arrival in the limiter of the first attempt, which later attempts keep. */
   arrival: number | undefined;
-  /** What the call waits for, or waited for last, before it is sent. */
+  /** What the call waits for, or waited for last. */
   waitingFor: "token" | "slot" = "slot";
-  /** Since when it waits for that, by the clock of the long waits. */
+  /** When that wait started, by the clock of `LongWaits`. */
   waitingSince = 0;
-  /** No earlier does that wait end, as far as is known. */
+  /** The earliest end of that wait, as far as is known. */
   expectedAt = 0;
-  /** If its time was up before it was sent: what it would still have had to wait for. */
+  /** If the total time passed before the request was sent: the wait that was left. */
   unmetWait: WaitEstimate | undefined;
 
   constructor(
@@ -102,16 +102,16 @@ export class Call implements RetryState {
   ) {
     lastCallId += 1;
     this.id = lastCallId;
-    // A fresh token cannot help where one is asked for.
+    // A fresh token cannot help the token request.
     this.authRetries = request.isTokenRequest ? 1 : 0;
   }
 
-  /** What all its events tell. */
+  /** The fields that all its events share. */
   get identity(): CallIdentity {
     return { call: this.id, method: this.request.method, path: this.request.path };
   }
 
-  /** Whether the service ends in the same state when it gets the request twice, by the semantics of HTTP. */
+  /** Whether a second, identical request leaves the service in the same state, by the semantics of HTTP. */
   get isIdempotent(): boolean {
     return !this.isWrite || IDEMPOTENT_METHODS.has(this.request.method);
   }
@@ -125,12 +125,11 @@ export class Call implements RetryState {
     return this.request.method !== "GET" && !this.request.isTokenRequest;
   }
 
-  /** Method and path, for messages. */
+  /** Method and path, the start of every message. */
   get label(): string {
     return `${this.request.method} ${this.request.path}`;
   }
 
-  /** A request is sent now. */
   beginAttempt(): AttemptTrace {
     this.attempts += 1;
     this.sentAt = Date.now();
@@ -138,7 +137,7 @@ export class Call implements RetryState {
     return this.attemptTrace;
   }
 
-  /** Waits for the caller's code that checks the response, which may never settle. */
+  /** Waits for the validation by a schema of the caller's, at most as long as the call lasts. */
   async awaitValidation<T>(validation: Promise<T>): Promise<T> {
     this.pendingValidation = validation;
     try {

@@ -25,8 +25,10 @@ export interface PipelineConfig extends CallSettings {
   validation: ValidationMode;
   maxResponseBytes: number;
   totalTimeoutMs: number;
-  /** Makes the token manager, which sends its own requests through this pipeline. */
-  createTokenManager(sendOwn: <T>(request: CallRequest<T>, cancellation: Cancellation) => Promise<T>): TokenManager;
+  /** The token manager sends its requests through this pipeline. */
+  createTokenManager(
+    sendTokenRequest: <T>(request: CallRequest<T>, cancellation: Cancellation) => Promise<T>,
+  ): TokenManager;
 }
 
 /** All that resources and paging know of the core. */
@@ -34,8 +36,8 @@ export interface Sender {
   /** Sends a request and returns what its reader makes of the response. Rejects with what `buildRequest` throws, too. */
   send<T>(buildRequest: () => CallRequest<T>, options?: RequestOptions): Promise<T>;
   /**
-   * Sends the request for a page, with options that were checked. Its caller may be waiting elsewhere, or not yet, so it
-   * rejects with a `FailedCall`. `signal` aborts it too.
+   * Sends the request for a page, with options that were validated. It may be read ahead, before a caller waits for it, so
+   * it rejects with a `FailedCall`. `signal` aborts it too.
    */
   sendPage<T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal): Promise<T>;
   /** Runs a callback of the caller's; an error in it is logged. */
@@ -51,18 +53,18 @@ export interface Pipeline extends Sender {
   close(): Promise<void>;
 }
 
-/** How often a client that is closing looks for validations that do not settle. */
+/** How often `close()` looks for validations that do not settle. */
 const VALIDATION_INTERVAL_MS = 1_000;
 
 const NO_OPTIONS: RequestOptions = {};
 
 /**
- * The way of every request: a lifetime, attempts until the retry policy is content (each one: token, slot, transport),
- * then the answer is read, or the failure becomes an error for the caller.
+ * Every request takes these steps: it is encoded, sent (each attempt: token, slot, transport) until it succeeds or the retry
+ * policy stops, then its response is read, or its failure becomes an error for the caller.
  */
 export function createPipeline(config: PipelineConfig): Pipeline {
   const calls = new Set<Call>();
-  let whenIdle: (() => void) | undefined;
+  let resolveIdle: (() => void) | undefined;
   let closing: Promise<void> | undefined;
   // Created at first use: Workers forbid it at module level, where clients are created.
   let closedController: AbortController | undefined;
@@ -102,12 +104,12 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     },
   };
 
-  function createCall(request: CallRequest<unknown>, options = NO_OPTIONS, leave?: AbortSignal): Call {
+  function createCall(request: CallRequest<unknown>, options = NO_OPTIONS, iterationSignal?: AbortSignal): Call {
     const payload = encodePayload(request);
     const { signal, totalTimeoutMs = config.totalTimeoutMs, priority } = options;
-    const cancellation = new Cancellation([signal, leave], totalTimeoutMs);
-    const wanted = priority === undefined ? request : { ...request, priority };
-    return new Call(wanted, payload, options === NO_OPTIONS ? config : mergeSettings(options), cancellation);
+    const cancellation = new Cancellation([signal, iterationSignal], totalTimeoutMs);
+    const prioritized = priority === undefined ? request : { ...request, priority };
+    return new Call(prioritized, payload, options === NO_OPTIONS ? config : mergeSettings(options), cancellation);
   }
 
   function mergeSettings({ timeoutMs = config.timeoutMs, retry, headers, onResponse }: RequestOptions): CallSettings {
@@ -119,23 +121,23 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     };
   }
 
-  /** A call that others wait for rejects with a `FailedCall`, its own caller's with the error for that caller. */
+  /** Rejects with the error for the caller, or with a `FailedCall` if several callers may wait. */
   async function run<T>({ read }: CallRequest<T>, call: Call, isShared = false): Promise<T> {
     calls.add(call);
     config.telemetry.emit("start", () => ({ ...call.identity, url: config.baseUrl + call.request.path }));
-    let failed: string | undefined;
+    let errorName: string | undefined;
     try {
       const response = await withRetries(deps, call);
       return await read({ response, call, validation: config.validation });
     } catch (failure) {
       const error = callerError(call, failure);
-      failed = String(fieldOf(error, "name") || typeof error);
+      errorName = String(fieldOf(error, "name") || typeof error);
       throw isShared ? new FailedCall(call, failure, error) : error;
     } finally {
       call.cancellation.dispose();
       calls.delete(call);
-      if (calls.size === 0) whenIdle?.();
-      reportEnd(call, failed);
+      if (calls.size === 0) resolveIdle?.();
+      reportEnd(call, errorName);
     }
   }
 
@@ -150,14 +152,23 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   }
 
   function reportEnd(
-    { identity, attemptTrace: trace, attempts, settings, startedAt, startedAtEpoch: begunAt }: Call,
+    { identity, attemptTrace: trace, attempts, settings, startedAt, startedAtEpoch: startedAtMs }: Call,
     error: string | undefined,
   ): void {
     const { onResponse } = settings;
     const head = trace?.head;
     const durationMs = now() - startedAt;
     const { call, method, path } = identity;
-    config.telemetry.end({ call, method, path, startedAt: begunAt, durationMs, attempts, status: head?.status, error });
+    config.telemetry.end({
+      call,
+      method,
+      path,
+      startedAt: startedAtMs,
+      durationMs,
+      attempts,
+      status: head?.status,
+      error,
+    });
     if (!onResponse || !head) return;
     config.telemetry.guard("onResponse", () => onResponse(redactData({ ...head, method, path, attempts, durationMs })));
   }
@@ -165,19 +176,19 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   async function close(): Promise<void> {
     for (const call of calls) if (!call.inFlight) call.cancellation.cancel({ kind: "closed" });
     const stop = cancelStalledValidations();
-    if (calls.size > 0) await new Promise<void>((resolve) => (whenIdle = resolve));
+    if (calls.size > 0) await new Promise<void>((resolve) => (resolveIdle = resolve));
     stop();
     await config.transport.close();
   }
 
-  /** A schema of the caller's may never settle: the client does not wait for one that takes a whole interval. */
+  /** A schema of the caller's may never settle: a validation that lasts a whole interval is cancelled. */
   function cancelStalledValidations(): () => void {
-    let before = new Set<unknown>();
+    let previous = new Set<unknown>();
     let stop = () => {};
     const check = () => {
       for (const { pendingValidation, cancellation } of calls)
-        if (before.has(pendingValidation)) cancellation.cancel({ kind: "closed" });
-      before = new Set([...calls].flatMap(({ pendingValidation }) => pendingValidation ?? []));
+        if (previous.has(pendingValidation)) cancellation.cancel({ kind: "closed" });
+      previous = new Set([...calls].flatMap(({ pendingValidation }) => pendingValidation ?? []));
       stop = startTimer(VALIDATION_INTERVAL_MS, check);
     };
     check();

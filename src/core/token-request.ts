@@ -27,7 +27,7 @@ export function tokenRequest({ clientId, clientSecret }: Credentials, secrets: S
       // Without a token nothing works, so this response is validated whatever the client's setting is.
       assertSchema(tokenSchema, data, { response, call, validation: { mode: "error", warn } });
       secrets.addToken(data.access_token);
-      // Counted from the sending: the service may have counted from any moment after it.
+      // From the time of sending: the service may have counted from any moment after it.
       return { accessToken: data.access_token, expiresAt: call.sentAt + tokenLifetimeMs(data.expires_in) };
     },
   };

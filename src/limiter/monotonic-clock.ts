@@ -4,9 +4,9 @@ import { now, startTimer } from "../time/timer.js";
 const TIMER_PRECISION_MS = 3;
 
 /**
- * A monotonic clock that believes its timers: where a test drives the timers but not the clock, a timer that fires early
- * moves this clock forward. So waiting ends when the timers say so, with a mocked clock or without; and where a test puts
- * a clock of its own in the place of the real one, or takes it away, this one goes on from where it was.
+ * A monotonic clock that follows its timers. If a test mocks the timers but not the clock, a timer that fires early moves
+ * this clock forward, so waiting ends when the timer fires. If a test installs or removes a mocked clock, this clock
+ * continues from its last time.
  */
 export class MonotonicClock {
   #offsetMs = 0;
@@ -19,7 +19,7 @@ export class MonotonicClock {
     return this.#last;
   }
 
-  /** Calls back when the time has come, and returns what stops it. */
+  /** Calls back at a time of this clock. Returns a function that stops the timer. */
   at(time: number, callback: () => void): () => void {
     let stop = () => {};
     const arm = () => {
@@ -27,7 +27,7 @@ export class MonotonicClock {
       stop = startTimer(Math.ceil(time - armedAt), () => {
         const firedAt = this.now();
         const earlyMs = time - firedAt;
-        // A clock that stands still is mocked, however short the rest is.
+        // A clock that did not move is mocked, however little is left.
         if (earlyMs > 0 && earlyMs <= TIMER_PRECISION_MS && firedAt > armedAt) return arm();
         if (earlyMs > 0) this.#offsetMs += earlyMs;
         callback();

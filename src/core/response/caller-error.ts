@@ -49,7 +49,7 @@ export function failureError(call: Call, failure: unknown): unknown {
 function transportError(call: Call, failure: TransportFailure): unknown {
   const { kind, cause } = failure;
   switch (kind) {
-    case "ended":
+    case "cancelled":
       return cancelledError(call, call.cancellation.reason);
     case "timeout":
       return timeoutError(call, "timeoutMs", `no complete answer within timeoutMs (${call.settings.timeoutMs} ms)`);
@@ -112,7 +112,7 @@ function timeoutError(call: Call, clock: TimeoutError["clock"], problem: string,
 function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (!call.isWrite) return false;
   const isOpen = isAttemptOutcomeUnknown(call, failure);
-  const isEnd = failure instanceof Cancelled || (failure instanceof TransportFailure && failure.kind === "ended");
+  const isEnd = failure instanceof Cancelled || (failure instanceof TransportFailure && failure.kind === "cancelled");
   // Writes that may be repeated fail as reads do, unless the caller has called one off.
   return isEnd && call.cancellation.reason?.kind === "aborted"
     ? isOpen || call.mayHaveBeenApplied
@@ -126,7 +126,7 @@ function isAttemptOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (failure instanceof Cancelled) return isSuccess(statusOf(call));
   if (!(failure instanceof TransportFailure) || !call.attemptTrace?.sent) return false;
   if (failure.kind === "connection" || failure.kind === "exception") return !isAppliedByStatus(call);
-  return failure.kind === "ended" || failure.kind === "timeout";
+  return failure.kind === "cancelled" || failure.kind === "timeout";
 }
 
 /** The head of the answer has told that the write was applied. */

@@ -68,8 +68,8 @@ export function exchange(
     fail,
     failWith: (cause) => fail(networkFailure(cause) ? "connection" : "exception", cause),
   };
-  const stops = [startTimer(timeoutMs, () => fail("timeout")), cancellation.onCancel(() => fail("ended"))];
-  if (cancellation.reason) fail("ended");
+  const stops = [startTimer(timeoutMs, () => fail("timeout")), cancellation.onCancel(() => fail("cancelled"))];
+  if (cancellation.reason) fail("cancelled");
   else send(exchange).catch(exchange.failWith);
   return answer;
 
