@@ -6,11 +6,11 @@ import { DEFAULT_RETRY, mergeRetry } from "./core/retry-policy.js";
 import { debugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
 import { tokenRequest } from "./core/token-request.js";
+import { callersDispatcher, defaultDispatcher } from "./core/transport/default-dispatcher.js";
 import { fetchTransport } from "./core/transport/fetch.js";
-import { callersDispatcher, ownDispatcher } from "./core/transport/own-dispatcher.js";
 import type { Transport } from "./core/transport/transport.js";
 import { undiciTransport } from "./core/transport/undici.js";
-import { Secrets } from "./errors/secrets.js";
+import { Secrets } from "./errors/redaction/secrets.js";
 import { createRateLimiter, createUnlimited } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
 import { type ClientOptions, checkClientOptions, checkRuntime, resolveConnection } from "./options.js";
@@ -61,13 +61,13 @@ export class InventoryClient {
       transport: transportFor(baseUrl, options),
       limiter: this.#limiter,
       telemetry,
-      check: { mode, warn },
+      validation: { mode, warn },
       maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
       timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
       retry: mergeRetry(DEFAULT_RETRY, options.retry),
       headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}` },
-      tokens: (sendOwn) =>
+      createTokenManager: (sendOwn) =>
         createTokenManager({
           store,
           secrets,
@@ -79,8 +79,8 @@ export class InventoryClient {
           },
         }),
     });
-    this.items = new Items(this.#pipeline.send);
-    this.inventory = new Inventory(this.#pipeline.send);
+    this.items = new Items(this.#pipeline);
+    this.inventory = new Inventory(this.#pipeline);
     bindMethods(this, InventoryClient);
   }
 
@@ -103,12 +103,12 @@ export class InventoryClient {
    * `PUT` and `DELETE` are repeated after failures; `POST` and `PATCH` only where the service surely did not apply them.
    */
   request<T = unknown>(wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
-    return request(this.#pipeline.send, wanted, options);
+    return request(this.#pipeline, wanted, options);
   }
 
   /** The records of a list that has no method of its own, such as orders (50 a page) or reports (1000). */
   paginate<T = unknown>(wanted: CustomList<T>, options?: ListOptions): Paginator<T> {
-    return paginate(this.#pipeline.send, wanted, options);
+    return paginate(this.#pipeline, wanted, options);
   }
 
   /**
@@ -129,5 +129,5 @@ export class InventoryClient {
 
 function transportFor(baseUrl: URL, { fetch, dispatcher }: ClientOptions): Transport {
   if (fetch) return fetchTransport(baseUrl, fetch);
-  return undiciTransport(baseUrl, dispatcher ? callersDispatcher(dispatcher) : ownDispatcher(baseUrl));
+  return undiciTransport(baseUrl, dispatcher ? callersDispatcher(dispatcher) : defaultDispatcher(baseUrl));
 }

@@ -2,13 +2,13 @@ import type { Dispatcher } from "undici";
 import * as z from "zod";
 import type { TokenStore } from "./auth/token-store.js";
 import { inputErrorMessages, inputIssues } from "./core/request/check-input.js";
-import { callback, durationMs, having, retrySchema } from "./core/request/options.js";
+import { callback, durationMs, retrySchema, withMethods } from "./core/request/options.js";
 import type { RetryOptions } from "./core/retry-policy.js";
 import type { Hooks, Logger } from "./core/telemetry/events.js";
+import { isLoopback } from "./core/transport/default-dispatcher.js";
 import type { FetchLike } from "./core/transport/fetch.js";
-import { isLoopback } from "./core/transport/own-dispatcher.js";
 import { ConfigurationError } from "./errors/index.js";
-import { describeIssue } from "./errors/input-validation-error.js";
+import { describeIssue } from "./errors/input-errors.js";
 import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
 import { flag, lazy, text } from "./schemas/field.js";
@@ -113,14 +113,14 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
       timeoutMs: durationMs(),
       totalTimeoutMs: durationMs(),
       rateLimit: z.union([z.literal(false), z.looseObject({})], { error: "must be an object or false" }),
-      rateLimiter: having(["acquire", "pause", "snapshot"], "must be made by createRateLimiter"),
+      rateLimiter: withMethods(["acquire", "pause", "snapshot"], "must be made by createRateLimiter"),
       retry: retrySchema(),
       responseValidation: z.enum(["error", "warn", "off"]),
-      tokenStore: having(["get", "set", "delete"], "must have get, set and delete"),
-      dispatcher: having(["dispatch"], "must be an undici Dispatcher"),
+      tokenStore: withMethods(["get", "set", "delete"], "must have get, set and delete"),
+      dispatcher: withMethods(["dispatch"], "must be an undici Dispatcher"),
       fetch: callback(),
       maxResponseBytes: z.custom((bytes) => typeof bytes === "number" && bytes > 0, "must be a number greater than 0"),
-      logger: having(["debug", "info", "warn", "error"], "must have debug, info, warn and error"),
+      logger: withMethods(["debug", "info", "warn", "error"], "must have debug, info, warn and error"),
       hooks: z
         .strictObject({
           request: callback(),

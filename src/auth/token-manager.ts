@@ -1,17 +1,17 @@
 import { AuthenticationError } from "../errors/index.js";
-import { messageOf } from "../errors/message-of.js";
-import type { Secrets } from "../errors/secrets.js";
+import type { Secrets } from "../errors/redaction/secrets.js";
+import { messageOf } from "../errors/unknown-value.js";
 import { isAccessToken } from "../schemas/token.js";
 import { Cancellation } from "../time/cancellation.js";
 import type { StoredToken, TokenStore } from "./token-store.js";
 
 interface Refresh {
   result: Promise<void>;
-  cancellation: RefreshLifetime;
+  cancellation: RefreshCancellation;
 }
 
-/** Lasts as long as a call waits for the token. A call that the token would reach too late ends with it. */
-class RefreshLifetime extends Cancellation {
+/** Cancelled when no call waits for the token any more. A deadline applies to the waiting calls. */
+class RefreshCancellation extends Cancellation {
   readonly waiting = new Set<Cancellation>();
 
   override cancelIfDeadlineBefore(delayMs: number): void {
@@ -19,184 +19,185 @@ class RefreshLifetime extends Cancellation {
   }
 }
 
-/** A store that takes longer is passed over, as one that fails. */
+/** A store that takes longer is ignored, like one that fails. */
 const STORE_TIMEOUT_MS = 2_000;
 
 export interface TokenManagerOptions {
   store: TokenStore;
   secrets: Secrets;
-  /** Asks the service for a token. Rejects with what each waiting call makes an error of its own from; its cause is one. */
+  /** Requests a token from the service. Rejects with a `FailedCall`, from which each waiting call creates its own error. */
   request(cancellation: Cancellation): Promise<StoredToken>;
-  /** Told when the store fails, or a renewal: the client goes on without. */
+  /** Called when the store or a renewal fails; the client continues without it. */
   warn(message: string): void;
 }
 
-/** Keeps one token for all calls. However many miss it at once, one of them gets a new one. */
+/** Keeps one token for all calls. However many calls need a new one at once, it is requested once. */
 export interface TokenManager {
-  /** The token, if there is one that is not about to expire. */
-  readonly current: string | undefined;
-  /** The last token, though it may have expired: for a call whose every slot came later than its token lived. */
-  readonly latest: string | undefined;
-  /** Waits until there is a token. The refresh is called off when nobody waits for it any more. */
+  /** The token, unless it is missing or about to expire. */
+  readonly freshToken: string | undefined;
+  /** The last token, even if it has expired: for a call whose tokens all expired in the queue. */
+  readonly lastToken: string | undefined;
+  /** Waits for a token. The refresh is cancelled when no call waits for it any more. */
   ensureToken(cancellation: Cancellation): Promise<void>;
-  /** The service refused this token. Only the first call to say so has an effect. */
+  /** The service rejected this token. Only the first report of a token has an effect. */
   invalidate(stale: string): void;
 }
 
 export function createTokenManager({ store, secrets, request, warn }: TokenManagerOptions): TokenManager {
   let token: (StoredToken & { refreshAt: number }) | undefined;
   let refresh: Refresh | undefined;
-  /** The token that the service refused last; a store that could not delete it may still give it. */
-  let refused: string | undefined;
-  /** The new token on its way into the store. The store is used for nothing else meanwhile, lest it keep the old one. */
-  let saved: Promise<unknown> = Promise.resolve();
+  /** The token that the service rejected last; a store that could not delete it may still return it. */
+  let rejectedToken: string | undefined;
+  /** The saving of the new token. The store is not used for anything else meanwhile, or it could keep the old token. */
+  let pendingSave: Promise<unknown> = Promise.resolve();
 
   return {
-    get current() {
+    get freshToken() {
       return token && Date.now() < token.refreshAt ? token.accessToken : undefined;
     },
-    get latest() {
+    get lastToken() {
       return token?.accessToken;
     },
     async ensureToken(cancellation) {
-      if (this.current !== undefined) return;
+      if (this.freshToken !== undefined) return;
       refresh ??= startRefresh();
-      const mine = refresh;
-      mine.cancellation.waiting.add(cancellation);
+      const joined = refresh;
+      joined.cancellation.waiting.add(cancellation);
       try {
-        await cancellation.race(mine.result);
+        await cancellation.race(joined.result);
       } catch (error) {
-        if (cancellation.reason || this.current === undefined) throw error;
+        if (cancellation.reason || this.freshToken === undefined) throw error;
       } finally {
-        mine.cancellation.waiting.delete(cancellation);
-        if (mine.cancellation.waiting.size === 0 && refresh === mine) {
+        joined.cancellation.waiting.delete(cancellation);
+        if (joined.cancellation.waiting.size === 0 && refresh === joined) {
           refresh = undefined;
-          mine.cancellation.cancel({ kind: "closed" });
+          joined.cancellation.cancel({ kind: "closed" });
         }
       }
     },
     invalidate(stale) {
       if (token?.accessToken !== stale) return;
       token = undefined;
-      refused = stale;
+      rejectedToken = stale;
     },
   };
 
   function startRefresh(): Refresh {
-    const cancellation = new RefreshLifetime();
+    const cancellation = new RefreshCancellation();
     const started: Refresh = {
       cancellation,
-      result: obtain(cancellation).then((obtained) => {
-        // One that was called off meanwhile must not overwrite what came after it.
+      result: fetchToken(cancellation).then((newToken) => {
+        // A cancelled refresh must not overwrite the token of a later one.
         if (refresh !== started) return;
-        token = { ...obtained, refreshAt: refreshTime(obtained.expiresAt, Date.now()) };
-        refresh = refused = undefined;
+        token = { ...newToken, refreshAt: refreshTime(newToken.expiresAt, Date.now()) };
+        refresh = rejectedToken = undefined;
       }),
     };
     started.result.catch((error) => {
       if (refresh !== started) return;
       refresh = undefined;
       const now = Date.now();
-      const isRefused = error instanceof Error && isRefusal(error.cause);
-      if (!token || token.expiresAt <= now || isRefused) return;
-      // The service may be back before it expires.
+      const isRejected = error instanceof Error && isCredentialsError(error.cause);
+      if (!token || token.expiresAt <= now || isRejected) return;
+      // The service may be available again before the token expires.
       token.refreshAt = refreshTime(token.expiresAt, now);
-      warn(`the token could not be renewed, and is used a little longer: ${messageOf(error)}`);
+      warn(`the token could not be renewed, the client continues to use the current one: ${messageOf(error)}`);
     });
     return started;
   }
 
-  async function obtain(cancellation: Cancellation): Promise<StoredToken> {
-    await cancellation.race(saved);
+  async function fetchToken(cancellation: Cancellation): Promise<StoredToken> {
+    await cancellation.race(pendingSave);
     // The token that is about to expire may still be in the store.
-    const useless = [refused, token?.accessToken];
-    const [stale] = useless;
-    if (stale !== undefined) await inTime("delete", () => store.delete(stale), cancellation);
-    const stored = await readUsable(cancellation, useless);
+    const excluded = [rejectedToken, token?.accessToken];
+    const [stale] = excluded;
+    if (stale !== undefined) await withTimeout("delete", () => store.delete(stale), cancellation);
+    const stored = await readUsable(cancellation, excluded);
     if (stored) return stored;
     const unlock = await lock(cancellation);
     try {
-      // Whoever had the lock before may have got one for all.
-      const meanwhile = unlock && (await readUsable(cancellation, useless));
-      if (meanwhile) return meanwhile;
-      const obtained = await request(cancellation);
-      // Calls need not wait for the store.
-      saved = inTime("set", () => store.set({ ...obtained }));
-      return obtained;
+      // The previous holder of the lock may have stored a new token.
+      const storedByOther = unlock && (await readUsable(cancellation, excluded));
+      if (storedByOther) return storedByOther;
+      const newToken = await request(cancellation);
+      // Calls do not wait for the store.
+      pendingSave = withTimeout("set", () => store.set({ ...newToken }));
+      return newToken;
     } finally {
-      if (unlock) void saved.then(() => tryStore("unlock", unlock));
+      if (unlock) void pendingSave.then(() => withoutTimeout("unlock", unlock));
     }
   }
 
-  /** The token of the store, if there is one that may be used. */
+  /** The token of the store, if it can be used. */
   async function readUsable(
     cancellation: Cancellation,
-    useless: readonly (string | undefined)[],
+    excluded: readonly (string | undefined)[],
   ): Promise<StoredToken | undefined> {
-    const stored = await inTime("get", () => store.get(), cancellation);
-    // One may have been refused while we asked.
-    if (!isUsable(stored) || [...useless, refused].includes(stored.accessToken)) return undefined;
+    const stored = await withTimeout("get", () => store.get(), cancellation);
+    // It may have been rejected while the store was read.
+    if (!isUsable(stored) || [...excluded, rejectedToken].includes(stored.accessToken)) return undefined;
     secrets.addToken(stored.accessToken);
     return stored;
   }
 
-  /** Waits for the other processes that share the store; a store of one process needs no lock. */
+  /** Waits for the lock of a store that several processes share; the store of one process has none. */
   async function lock(cancellation: Cancellation): Promise<(() => Promise<void>) | undefined> {
     if (!store.lock) return undefined;
     cancellation.throwIfCancelled();
-    const calledOff = new AbortController();
-    const forget = cancellation.onCancel(() => calledOff.abort());
-    const unlock = await tryStore("lock", () => store.lock?.(calledOff.signal), calledOff.signal);
-    forget();
-    if (cancellation.reason && unlock) void tryStore("unlock", unlock);
+    const abortController = new AbortController();
+    const unsubscribe = cancellation.onCancel(() => abortController.abort());
+    const unlock = await withoutTimeout("lock", () => store.lock?.(abortController.signal), abortController.signal);
+    unsubscribe();
+    if (cancellation.reason && unlock) void withoutTimeout("unlock", unlock);
     cancellation.throwIfCancelled();
     return unlock;
   }
 
-  /** Does something with the store, which may fail or never end. */
-  async function inTime<T>(
+  /** Runs an action of the store, which may fail or never settle. */
+  async function withTimeout<T>(
     action: string,
     run: () => Promise<T> | undefined,
     cancellation = new Cancellation(),
   ): Promise<T | undefined> {
     cancellation.throwIfCancelled();
     const limit = new Cancellation([], STORE_TIMEOUT_MS);
-    const forget = cancellation.onCancel(() => limit.cancel({ kind: "closed" }));
+    const unsubscribe = cancellation.onCancel(() => limit.cancel({ kind: "closed" }));
     try {
       return await limit.race(Promise.resolve(run()));
     } catch (error) {
       cancellation.throwIfCancelled();
-      warnOf(action, limit.reason ? `it took longer than ${STORE_TIMEOUT_MS} ms` : messageOf(error));
+      warnStoreFailure(action, limit.reason ? `it took longer than ${STORE_TIMEOUT_MS} ms` : messageOf(error));
       return undefined;
     } finally {
-      forget();
+      unsubscribe();
       limit.dispose();
     }
   }
 
-  /** Does something with the store, which may fail. */
-  async function tryStore<T>(
+  /** Runs an action of the store, which may fail. */
+  async function withoutTimeout<T>(
     action: string,
     run: () => Promise<T> | undefined,
-    calledOff?: AbortSignal,
+    signal?: AbortSignal,
   ): Promise<T | undefined> {
     try {
       return await run();
     } catch (error) {
-      if (!calledOff?.aborted) warnOf(action, messageOf(error));
+      if (!signal?.aborted) warnStoreFailure(action, messageOf(error));
       return undefined;
     }
   }
 
-  function warnOf(action: string, problem: string): void {
+  function warnStoreFailure(action: string, problem: string): void {
     warn(`the token store failed to ${action}: ${problem}`);
   }
 }
 
-/** The statuses by which a token endpoint refuses credentials. */
-const REFUSALS = [400, 401, 403];
+/** The statuses with which a token endpoint rejects credentials. */
+const CREDENTIALS_STATUSES = [400, 401, 403];
 
-const isRefusal = (error: unknown) => error instanceof AuthenticationError && REFUSALS.includes(error.status);
+const isCredentialsError = (error: unknown) =>
+  error instanceof AuthenticationError && CREDENTIALS_STATUSES.includes(error.status);
 
 function isUsable(token: StoredToken | null | undefined): token is StoredToken {
   return (
@@ -208,8 +209,8 @@ const DAY_MS = 86_400_000;
 const LONGEST_MARGIN_MS = 60_000;
 
 /**
- * How long a token may be used, in ms. `expires_in` is documented as "token lifetime" and taken as seconds; one that is
- * missing, zero or senseless means: until it is refused, at most a day.
+ * How long a token may be used, in ms. `expires_in` is documented as "token lifetime" and taken as seconds; if it is
+ * missing, zero or invalid, the token is used until the service rejects it, at most for a day.
  */
 export function tokenLifetimeMs(expiresIn: unknown): number {
   const seconds = typeof expiresIn === "string" && expiresIn.trim() !== "" ? Number(expiresIn) : expiresIn;
@@ -217,7 +218,7 @@ export function tokenLifetimeMs(expiresIn: unknown): number {
   return Math.min(seconds * 1_000, DAY_MS);
 }
 
-/** When to get the next token: a minute before the end, or a tenth of the time that is left. */
+/** When to request the next token: a minute before the end, or a tenth of the remaining time if that is less. */
 export function refreshTime(expiresAt: number, now: number): number {
   return expiresAt - Math.min(LONGEST_MARGIN_MS, (expiresAt - now) / 10);
 }

@@ -1,25 +1,25 @@
-/** An access token and its end. */
+/** An access token and when it expires. */
 export interface StoredToken {
-  /** What is sent as the bearer. */
+  /** Sent as the bearer token. */
   accessToken: string;
   /** When the token expires, in ms since the epoch. */
   expiresAt: number;
 }
 
 /**
- * Where the access token lives. In memory by default; a shared store lets several processes use one token.
- * A store that fails is logged and passed over: the client then gets a token of its own.
+ * Where the access token is kept. In memory by default; a shared store lets several processes use one token.
+ * If the store fails, the client logs that and requests a token of its own.
  */
 export interface TokenStore {
-  /** The token, or `undefined` (or null) when there is none. */
+  /** The token, or `undefined` (or null) if there is none. */
   get(): Promise<StoredToken | null | undefined>;
-  /** Keeps a new token in place of the one before. */
+  /** Replaces the token. */
   set(token: StoredToken): Promise<void>;
-  /** Removes the token if it still is the one that the service refused. */
+  /** Removes the token if it still is the one that the service rejected. */
   delete(staleAccessToken: string): Promise<void>;
   /**
-   * For a store that several processes share: waits until no other process is getting a token, and gives what lets the
-   * next one go on. Rejects with the signal's reason when the client needs no token any more.
+   * For a store that several processes share: waits until no other process is requesting a token, and returns a function
+   * that releases the lock. Rejects with the signal's reason if the client needs no token any more.
    */
   lock?(signal: AbortSignal): Promise<() => Promise<void>>;
 }

@@ -1,6 +1,6 @@
 import type Bottleneck from "bottleneck";
 import { ConnectionError } from "../errors/index.js";
-import { messageOf } from "../errors/message-of.js";
+import { messageOf } from "../errors/unknown-value.js";
 import type { MonotonicClock } from "../limiter/monotonic-clock.js";
 import { safetyMarginMs } from "../limiter/quota.js";
 import type { GrantedSlot, QueueCounts, SlotListener, SlotSource } from "../limiter/slot-source.js";

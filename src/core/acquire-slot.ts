@@ -4,7 +4,7 @@ import { now } from "../time/timer.js";
 import type { Call } from "./call.js";
 import type { LongWaits } from "./telemetry/long-waits.js";
 
-/** After so many tokens that expired in the queue, the last one is tried, whatever its age. */
+/** After this many tokens that expired in the queue, the last token is used, whatever its age. */
 const MAX_TOKEN_ROUNDS = 3;
 
 export interface Grant {
@@ -13,7 +13,7 @@ export interface Grant {
   token: string | undefined;
 }
 
-/** What a call needs to be admitted. */
+/** What is needed to acquire a slot. */
 export interface AcquireDeps {
   readonly limiter: RateLimiter;
   readonly tokens: TokenManager;
@@ -22,24 +22,24 @@ export interface AcquireDeps {
 }
 
 /**
- * Waits for a token, then for a slot. In this order, since the request for a token needs a slot too and must find one
- * when there is only one. A token that expired in the queue is replaced, and the slot is returned for that.
+ * Waits for a token, then for a slot. In this order, because the token request needs a slot too, and there may be only
+ * one. If the token expires in the queue, the slot is returned and a new token is requested.
  */
-export async function acquireSlot(gate: AcquireDeps, call: Call): Promise<Grant> {
+export async function acquireSlot(deps: AcquireDeps, call: Call): Promise<Grant> {
   const startedAt = now();
-  const { limiter, tokens, waits } = gate;
+  const { limiter, tokens, waits } = deps;
   const { request, cancellation } = call;
   const needsToken = !request.isTokenRequest;
   const pausedBefore = limiter.pausedMs();
   try {
     for (let round = 1; ; round += 1) {
-      if (gate.closed) cancellation.cancel({ kind: "closed" });
-      // Before a token is requested in vain.
+      if (deps.closed) cancellation.cancel({ kind: "closed" });
+      // Checked first, so that no token is requested for a cancelled call.
       cancellation.throwIfCancelled();
-      call.awaited = "slot";
+      call.waitingFor = "slot";
       const wanted = slotRequest(call);
-      if (needsToken && tokens.current === undefined) {
-        // Without a slot in time, a token is of no use.
+      if (needsToken && tokens.freshToken === undefined) {
+        // No token request if the slot would come too late.
         cancellation.ensureTimeFor(limiter.estimateWait(wanted).waitMs);
         waits.begin(call, "token", 0);
         await tokens.ensureToken(cancellation);
@@ -50,16 +50,16 @@ export async function acquireSlot(gate: AcquireDeps, call: Call): Promise<Grant>
         slot = await limiter.acquire(wanted);
       }
       call.arrival = slot.arrival;
-      const token = round < MAX_TOKEN_ROUNDS ? tokens.current : tokens.latest;
+      const token = round < MAX_TOKEN_ROUNDS ? tokens.freshToken : tokens.lastToken;
       if (!cancellation.reason && (token !== undefined || !needsToken)) {
         return { slot, token: needsToken ? token : undefined };
       }
       slot.returnUnused();
     }
   } catch (failure) {
-    // What a new call would wait for: this one has left the queue.
+    // Without the arrival: the call has left the queue, so the estimate is that of a new call.
     if (cancellation.reason?.kind === "out-of-time") {
-      call.missed = limiter.estimateWait({ ...slotRequest(call), arrival: undefined });
+      call.unmetWait = limiter.estimateWait({ ...slotRequest(call), arrival: undefined });
     }
     throw failure;
   } finally {
@@ -70,9 +70,9 @@ export async function acquireSlot(gate: AcquireDeps, call: Call): Promise<Grant>
   }
 }
 
-const slotRequest = ({ request, priority, arrival: order, cancellation }: Call): SlotRequest => ({
+const slotRequest = ({ request, priority, arrival, cancellation }: Call): SlotRequest => ({
   priority,
   bulk: request.bulk === true,
-  arrival: order,
+  arrival,
   cancellation,
 });

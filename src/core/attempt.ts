@@ -1,4 +1,4 @@
-import { redact, redactData } from "../errors/redact.js";
+import { redact, redactData } from "../errors/redaction/redact.js";
 import { now } from "../time/timer.js";
 import type { AcquireDeps, Grant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
@@ -8,32 +8,32 @@ import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs, retryAfterMs } from "./retry-
 import type { Telemetry } from "./telemetry/telemetry.js";
 import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport/transport.js";
 
-/** What an attempt works with. */
+/** What an attempt needs. */
 export interface AttemptDeps extends AcquireDeps {
   readonly transport: Transport;
   readonly telemetry: Telemetry;
   readonly maxResponseBytes: number;
 }
 
-/** Sends the request of a call once; it is its turn. Rejects unless the answer is a success. */
-export async function attempt(tools: AttemptDeps, call: Call, { slot, token }: Grant): Promise<WireResponse> {
-  const trace = call.beginExchange();
+/** Sends the request of a call once, with a slot that was granted. Rejects unless the status is a success. */
+export async function attempt(deps: AttemptDeps, call: Call, { slot, token }: Grant): Promise<WireResponse> {
+  const trace = call.beginAttempt();
   call.inFlight = true;
   try {
     let response: WireResponse;
     try {
-      response = await send(tools, call, token, trace);
+      response = await send(deps, call, token, trace);
       const { status } = response;
       const durationMs = now() - trace.startedAt;
-      tools.telemetry.emit("response", () => ({ ...call.identity, attempt: call.attempts, status, durationMs }));
+      deps.telemetry.emit("response", () => ({ ...call.identity, attempt: call.attempts, status, durationMs }));
     } catch (failure) {
-      response = errorResponseDespite(trace, failure);
+      response = headWithoutBody(trace, failure);
     } finally {
-      call.endExchange(trace);
+      call.endAttempt(trace);
     }
     if (isSuccess(response.status)) return response;
-    if (response.status === 401 && token !== undefined) tools.tokens.invalidate(token);
-    throw response.status === 429 ? pauseAfter429(tools, call, response) : new ErrorResponse(response);
+    if (response.status === 401 && token !== undefined) deps.tokens.invalidate(token);
+    throw response.status === 429 ? pauseAfter429(deps, call, response) : new ErrorResponse(response);
   } catch (failure) {
     call.inFlight = false;
     throw failure;
@@ -61,29 +61,29 @@ function send(
 }
 
 /**
- * An error answer whose body was cut, came too slowly, or cannot be read still is that answer: its status says all that
- * the policy needs.
+ * The head of an error response whose body was cut off, too slow or unreadable: the retry policy needs only the status.
+ * Rethrows the failure if there is no such head.
  */
-function errorResponseDespite({ head }: AttemptTrace, failure: unknown): WireResponse {
-  const isCutOff = failure instanceof TransportFailure && failure.kind !== "ended";
+function headWithoutBody({ head }: AttemptTrace, failure: unknown): WireResponse {
+  const isCutOff = failure instanceof TransportFailure && failure.kind !== "cancelled";
   if (isCutOff && head && !isSuccess(head.status)) return { ...head, body: Buffer.alloc(0) };
   throw failure;
 }
 
-/** Makes all calls of the limiter wait after a 429, and returns the failure of this attempt. During a pause it changes nothing. */
+/** Pauses the limiter after a 429, unless it is paused already. Returns the failure of this attempt. */
 function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response: WireResponse): ErrorResponse {
-  const asked = retryAfterMs(response.headers, Date.now());
+  const requestedMs = retryAfterMs(response.headers, Date.now());
   const { retry } = call.settings;
-  const delayMs = pauseMs(asked, retry);
+  const delayMs = pauseMs(requestedMs, retry);
   const { pausedUntil } = limiter.snapshot();
   if (pausedUntil !== null)
-    return new ErrorResponse(response, asked === undefined ? pausedUntil - Date.now() : delayMs);
-  if (isPauseCapped(asked, retry)) {
+    return new ErrorResponse(response, requestedMs === undefined ? pausedUntil - Date.now() : delayMs);
+  if (isPauseCapped(requestedMs, retry)) {
     const source =
-      asked === undefined
+      requestedMs === undefined
         ? `rateLimitDelayMs: ${retry.rateLimitDelayMs}`
         : `Retry-After: ${response.headers["retry-after"]}`;
-    telemetry.log("warn", `${call.title}: the pause is limited to ${LONGEST_PAUSE_MS / 1_000} s (${source})`);
+    telemetry.log("warn", `${call.label}: the pause is limited to ${LONGEST_PAUSE_MS / 1_000} s (${source})`);
   }
   telemetry.emit("rateLimited", () => ({ ...call.identity, delayMs, pausedUntil: Date.now() + delayMs }));
   limiter.pause(delayMs, pauseError(call, response, delayMs));
@@ -92,12 +92,12 @@ function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response
 
 /**
  * Creates the error of the 429 that began a pause, since each call that the pause fails gets an object of its own. It is
- * redacted now: other clients share the limiter, and this one forgets its secrets when it closes.
+ * redacted now: other clients may share the limiter, and this client forgets its secrets when it closes.
  */
 function pauseError({ request, attempts }: Call, response: WireResponse, delayMs: number): () => unknown {
   const { method, path, isTokenRequest } = request;
   const sent = { request: { method, path: redact(path), isTokenRequest }, attempts };
   const { status, headers, body } = response;
-  const shown = { status, headers: redactData(headers), body: Buffer.from(redact(body.toString())) };
-  return () => apiError(sent, new ErrorResponse(shown, delayMs));
+  const redacted = { status, headers: redactData(headers), body: Buffer.from(redact(body.toString())) };
+  return () => apiError(sent, new ErrorResponse(redacted, delayMs));
 }

@@ -14,50 +14,56 @@ export interface CallRequest<T> {
   /** Relative to the base URL, encoded. */
   path: string;
   query?: Query | undefined;
-  /** Sent as JSON, or as a form where it is one. */
+  /** Sent as JSON, `URLSearchParams` as a form. */
   body?: unknown;
-  /** What an answer with a success status gives. */
   read: ResponseReader<T>;
-  /** How urgent the call is, if not as usual: writes before reads. */
+  /** By default `high` for writes, `normal` for reads. */
   priority?: SlotRequest["priority"] | undefined;
   /** A further page of an iteration. */
   bulk?: boolean | undefined;
-  /** A success status alone tells that the write was applied, also when the connection breaks within the body. */
+  /** A success status alone proves that the write was applied, even if the connection breaks within the body. */
   appliedByStatus?: boolean | undefined;
-  /** What the caller can do to learn whether a write of unknown outcome was applied: a sentence for its error. */
+  /** A sentence for the error of a write of unknown outcome: how the caller can find out whether it was applied. */
   recoveryHint?: string | undefined;
-  /** The request for a token: needs none itself. */
+  /** The token request, which needs no token itself. */
   isTokenRequest?: boolean | undefined;
 }
 
-/** Reads the answer to a call. */
-export type ResponseReader<T> = (response: WireResponse, call: Call, check: ValidationMode) => T | Promise<T>;
+/** A response with a success status, the call that it belongs to, and how strictly it is validated. */
+export interface ResponseContext {
+  readonly response: WireResponse;
+  readonly call: Call;
+  readonly validation: ValidationMode;
+}
 
-/** How strictly answers are checked, and who hears of it. */
+/** Returns what the caller of a method receives for a response with a success status. */
+export type ResponseReader<T> = (context: ResponseContext) => T | Promise<T>;
+
+/** What happens if a response is not what the service documents: an error, a warning or nothing. */
 export interface ValidationMode {
   mode: "error" | "warn" | "off";
   warn(message: string): void;
 }
 
-/** The settings of one call: those of the client, with those of the request over them. */
+/** The settings of one call. Those of the request take precedence over those of the client. */
 export interface CallSettings {
   timeoutMs: number;
   retry: RetrySettings;
   headers: Record<string, string>;
-  /** Told of the final answer. */
+  /** Called with the final response. */
   onResponse?: RequestOptions["onResponse"];
 }
 
 const IDEMPOTENT_METHODS = new Set(["PUT", "DELETE"]);
 
-/** The ES module and the CommonJS copy of the package share the channels of a process, so each counts from elsewhere. */
-let calls = Math.floor(Math.random() * 1e6) * 1e9;
+/** Starts at random, because the ES module and the CommonJS copy of the package share the channels of a process. */
+let lastCallId = Math.floor(Math.random() * 1e6) * 1e9;
 
-/** A call under way. */
+/** The state of one call, from its start to its result or error. */
 export class Call implements RetryState {
   readonly id: number;
   readonly startedAt = now();
-  /** The same in ms since the epoch. */
+  /** In ms since the epoch. */
   readonly startedAtEpoch = Date.now();
   readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
   /** How often the request was sent. */
@@ -67,26 +73,26 @@ export class Call implements RetryState {
   authRetries: number;
   /** When the request was last sent, in ms since the epoch. */
   sentAt = 0;
-  /** An attempt was sent whose effect is not known. */
+  /** An attempt was sent and its outcome is unknown. */
   mayHaveBeenApplied = false;
-  /** The request is on its way, or its response is being read: closing the client lets it end. */
+  /** The request is being sent or its response is being read: `close()` lets it finish. */
   inFlight = false;
-  /** The caller's code that checks the response. */
-  validation: Promise<unknown> | undefined;
-  /** The exchange that was begun last. */
-  trace: AttemptTrace | undefined;
-  /** The failure of the attempt before, as an error for the caller. */
-  failure: unknown;
-  /** The place in the queue that the call had first. */
+  /** The validation by a schema of the caller's, which may never settle. */
+  pendingValidation: Promise<unknown> | undefined;
+  /** Of the last attempt. */
+  attemptTrace: AttemptTrace | undefined;
+  /** The failure of the previous attempt, as an error for the caller. */
+  lastError: unknown;
+  /** The arrival in the limiter of the first attempt, which later attempts keep. */
   arrival: number | undefined;
-  /** What the call waits for, or waited for last, before it is sent. */
-  awaited: "token" | "slot" = "slot";
-  /** Since when it waits for that, by the clock of the long waits. */
-  waitsSince = 0;
-  /** No earlier does that wait end, as far as is known. */
+  /** What the call waits for, or waited for last. */
+  waitingFor: "token" | "slot" = "slot";
+  /** When that wait started, by the clock of `LongWaits`. */
+  waitingSince = 0;
+  /** The earliest end of that wait, as far as is known. */
   expectedAt = 0;
-  /** If its time was up before it was sent: what it would still have had to wait for. */
-  missed: WaitEstimate | undefined;
+  /** If the total time passed before the request was sent: the wait that was left. */
+  unmetWait: WaitEstimate | undefined;
 
   constructor(
     readonly request: Omit<CallRequest<unknown>, "read">,
@@ -94,18 +100,18 @@ export class Call implements RetryState {
     readonly settings: CallSettings,
     readonly cancellation: Cancellation,
   ) {
-    calls += 1;
-    this.id = calls;
-    // A fresh token cannot help where one is asked for.
+    lastCallId += 1;
+    this.id = lastCallId;
+    // A fresh token cannot help the token request.
     this.authRetries = request.isTokenRequest ? 1 : 0;
   }
 
-  /** What all its events tell. */
+  /** The fields that all its events share. */
   get identity(): CallIdentity {
     return { call: this.id, method: this.request.method, path: this.request.path };
   }
 
-  /** Whether the service ends in the same state when it gets the request twice, by the semantics of HTTP. */
+  /** Whether a second, identical request leaves the service in the same state, by the semantics of HTTP. */
   get isIdempotent(): boolean {
     return !this.isWrite || IDEMPOTENT_METHODS.has(this.request.method);
   }
@@ -119,30 +125,29 @@ export class Call implements RetryState {
     return this.request.method !== "GET" && !this.request.isTokenRequest;
   }
 
-  /** Method and path, for messages. */
-  get title(): string {
+  /** Method and path, the start of every message. */
+  get label(): string {
     return `${this.request.method} ${this.request.path}`;
   }
 
-  /** A request is sent now. */
-  beginExchange(): AttemptTrace {
+  beginAttempt(): AttemptTrace {
     this.attempts += 1;
     this.sentAt = Date.now();
-    this.trace = { startedAt: now(), sent: false, headAt: undefined, head: undefined };
-    return this.trace;
+    this.attemptTrace = { startedAt: now(), sent: false, headAt: undefined, head: undefined };
+    return this.attemptTrace;
   }
 
-  /** Waits for the caller's code that checks the response, which may never settle. */
-  async validated<T>(validation: Promise<T>): Promise<T> {
-    this.validation = validation;
+  /** Waits for the validation by a schema of the caller's, at most as long as the call lasts. */
+  async awaitValidation<T>(validation: Promise<T>): Promise<T> {
+    this.pendingValidation = validation;
     try {
       return await this.cancellation.race(validation);
     } finally {
-      this.validation = undefined;
+      this.pendingValidation = undefined;
     }
   }
 
-  endExchange({ startedAt, headAt = now() }: AttemptTrace): void {
+  endAttempt({ startedAt, headAt = now() }: AttemptTrace): void {
     this.spent.sendingMs += headAt - startedAt;
     this.spent.readingMs += now() - headAt;
   }

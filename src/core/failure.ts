@@ -1,14 +1,14 @@
-import { messageOf } from "../errors/message-of.js";
+import { messageOf } from "../errors/unknown-value.js";
 import type { Call } from "./call.js";
 import { type AttemptOutcome, retryAfterMs } from "./retry-policy.js";
 import { oneLine } from "./transport/network-failure.js";
 import { TransportFailure, type WireResponse } from "./transport/transport.js";
 
-/** Thrown where the service answered with a status that is no success. */
+/** Thrown if the service responded with an error status. */
 export class ErrorResponse extends Error {
   constructor(
     readonly response: WireResponse,
-    /** For a 429: the wait that the service asked for, or the pause that was begun. */
+    /** For a 429: the wait that the service requested, or the rest of the pause. */
     readonly waitMs = 0,
   ) {
     super(`HTTP ${response.status}`);
@@ -16,8 +16,8 @@ export class ErrorResponse extends Error {
 }
 
 /**
- * The failure of a call that others than its own caller wait for: a token request, or a page that was read ahead. Each
- * waiting caller gets an error of its own from it, created where that caller waits, so that the stack trace leads there.
+ * The failure of a call that several callers may wait for: a token request, or a page that was read ahead. Each waiting
+ * caller receives an error of its own, created where that caller waits, so that the stack trace contains that line.
  */
 export class FailedCall extends Error {
   constructor(
@@ -29,20 +29,20 @@ export class FailedCall extends Error {
   }
 }
 
-/** The failure of a call's last attempt as the retry policy sees it; `undefined` for one that no retry can mend. */
+/** The failure of the last attempt as the retry policy needs it; `undefined` if no retry can help. */
 export function attemptOutcome(call: Call, failure: unknown): AttemptOutcome | undefined {
   if (failure instanceof ErrorResponse) {
     const { status, headers } = failure.response;
     return { sent: true, status, retryAfterMs: retryAfterMs(headers, Date.now()) };
   }
-  const mayBeMended =
+  const isRetriable =
     failure instanceof TransportFailure && (failure.kind === "connection" || failure.kind === "timeout");
-  return mayBeMended && !failure.network?.permanent ? { sent: call.trace?.sent === true } : undefined;
+  return isRetriable && !failure.network?.permanent ? { sent: call.attemptTrace?.sent === true } : undefined;
 }
 
 /** A failure in a few words, for log lines and the retry hook. */
-export function describeFailure(failure: Error): string {
-  if (!(failure instanceof TransportFailure) || failure.kind !== "connection") return failure.message;
+export function describeFailure(failure: unknown): string {
+  if (!(failure instanceof TransportFailure) || failure.kind !== "connection") return messageOf(failure);
   const { network, cause } = failure;
   return network ? `${network.problem}: ${network.detail}` : oneLine(messageOf(cause));
 }

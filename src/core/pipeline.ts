@@ -1,11 +1,10 @@
 import type { TokenManager } from "../auth/token-manager.js";
-import { fieldOf } from "../errors/field-of.js";
-import { redactData } from "../errors/redact.js";
+import { redactData } from "../errors/redaction/redact.js";
+import { fieldOf } from "../errors/unknown-value.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { Cancellation } from "../time/cancellation.js";
 import { now, startTimer } from "../time/timer.js";
-import { acquireSlot } from "./acquire-slot.js";
-import { type AttemptDeps, attempt } from "./attempt.js";
+import type { AttemptDeps } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import { FailedCall } from "./failure.js";
 import { checkRequestOptions, type RequestOptions } from "./request/options.js";
@@ -14,7 +13,7 @@ import { callerError } from "./response/caller-error.js";
 import { mergeRetry } from "./retry-policy.js";
 import { LongWaits } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
-import type { Transport, WireResponse } from "./transport/transport.js";
+import type { Transport } from "./transport/transport.js";
 import { withRetries } from "./with-retries.js";
 
 export interface PipelineConfig extends CallSettings {
@@ -23,54 +22,56 @@ export interface PipelineConfig extends CallSettings {
   transport: Transport;
   limiter: RateLimiter;
   telemetry: Telemetry;
-  check: ValidationMode;
+  validation: ValidationMode;
   maxResponseBytes: number;
   totalTimeoutMs: number;
-  /** Makes the token manager, which sends its own requests through this pipeline. */
-  tokens(sendOwn: <T>(request: CallRequest<T>, cancellation: Cancellation) => Promise<T>): TokenManager;
+  /** The token manager sends its requests through this pipeline. */
+  createTokenManager(
+    sendTokenRequest: <T>(request: CallRequest<T>, cancellation: Cancellation) => Promise<T>,
+  ): TokenManager;
 }
 
-/** Sends a request and gives what its answer holds; rejects also with what describing it throws. All that resources and paging know of the core. */
-export interface Send {
-  <T>(request: () => CallRequest<T>, options?: RequestOptions): Promise<T>;
+/** All that resources and paging know of the core. */
+export interface Sender {
+  /** Sends a request and returns what its reader makes of the response. Rejects with what `buildRequest` throws, too. */
+  send<T>(buildRequest: () => CallRequest<T>, options?: RequestOptions): Promise<T>;
   /**
-   * Sends the request for a page, with options that were checked. Its caller may be waiting elsewhere, or not yet, so it
-   * rejects with a `FailedCall`. `signal` aborts it too.
+   * Sends the request for a page, with options that were validated. It may be read ahead, before a caller waits for it, so
+   * it rejects with a `FailedCall`. `signal` aborts it too.
    */
-  page<T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal): Promise<T>;
+  sendPage<T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal): Promise<T>;
   /** Runs a callback of the caller's; an error in it is logged. */
   guard(what: string, run: () => unknown): void;
-  /** What tells how much the rate limit allows. */
-  limiter(): Pick<RateLimiter, "snapshot" | "reserved">;
+  /** How much the rate limit allows. */
+  readonly limiter: Pick<RateLimiter, "snapshot" | "reserved">;
   /** Aborted when the client is closed. */
   readonly closed: AbortSignal;
 }
 
-export interface Pipeline {
-  /** Sends for a caller, with the caller's options. */
-  readonly send: Send;
-  /** Calls that wait are rejected, those on their way end; then connections are closed. */
+export interface Pipeline extends Sender {
+  /** Rejects waiting calls, lets calls in flight finish, then closes the connections. */
   close(): Promise<void>;
 }
 
-/** How often a client that is closing looks for validations that do not settle. */
+/** How often `close()` looks for validations that do not settle. */
 const VALIDATION_INTERVAL_MS = 1_000;
 
 const NO_OPTIONS: RequestOptions = {};
 
 /**
- * The way of every request: a lifetime, attempts until the retry policy is content (each one: token, slot, transport),
- * then the answer is read, or the failure becomes an error for the caller.
+ * Every request takes these steps: it is encoded, sent (each attempt: token, slot, transport) until it succeeds or the retry
+ * policy stops, then its response is read, or its failure becomes an error for the caller.
  */
 export function createPipeline(config: PipelineConfig): Pipeline {
   const calls = new Set<Call>();
-  let whenIdle: (() => void) | undefined;
+  let resolveIdle: (() => void) | undefined;
   let closing: Promise<void> | undefined;
-  const closed = new AbortController();
+  // Created at first use: Workers forbid it at module level, where clients are created.
+  let closedController: AbortController | undefined;
   const deps: AttemptDeps = {
     ...config,
     waits: new LongWaits(reportWait),
-    tokens: config.tokens((request, cancellation) =>
+    tokens: config.createTokenManager((request, cancellation) =>
       run(request, new Call(request, encodePayload(request), config, cancellation), true),
     ),
     get closed() {
@@ -79,40 +80,39 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   };
 
   return {
-    send: Object.assign(
-      <T>(describe: () => CallRequest<T>, options?: RequestOptions): Promise<T> => {
-        try {
-          const request = describe();
-          if (options !== undefined) checkRequestOptions(`${request.method} ${request.path}`, options);
-          return run(request, callOf(request, options));
-        } catch (error) {
-          return Promise.reject(error);
-        }
-      },
-      {
-        page: <T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal) =>
-          run(request, callOf(request, options, signal), true),
-        guard: (what: string, callback: () => unknown) => config.telemetry.guard(what, callback),
-        limiter: () => config.limiter,
-        closed: closed.signal,
-      },
-    ),
+    send(buildRequest, options) {
+      try {
+        const request = buildRequest();
+        if (options !== undefined) checkRequestOptions(`${request.method} ${request.path}`, options);
+        return run(request, createCall(request, options));
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    },
+    sendPage: (request, options, signal) => run(request, createCall(request, options, signal), true),
+    guard: (what, callback) => config.telemetry.guard(what, callback),
+    limiter: config.limiter,
+    get closed() {
+      closedController ??= new AbortController();
+      if (closing) closedController.abort();
+      return closedController.signal;
+    },
     close() {
       closing ??= close();
-      closed.abort();
+      closedController?.abort();
       return closing;
     },
   };
 
-  function callOf(request: CallRequest<unknown>, options = NO_OPTIONS, leave?: AbortSignal): Call {
+  function createCall(request: CallRequest<unknown>, options = NO_OPTIONS, iterationSignal?: AbortSignal): Call {
     const payload = encodePayload(request);
     const { signal, totalTimeoutMs = config.totalTimeoutMs, priority } = options;
-    const cancellation = new Cancellation([signal, leave], totalTimeoutMs);
-    const wanted = priority === undefined ? request : { ...request, priority };
-    return new Call(wanted, payload, options === NO_OPTIONS ? config : settingsOf(options), cancellation);
+    const cancellation = new Cancellation([signal, iterationSignal], totalTimeoutMs);
+    const prioritized = priority === undefined ? request : { ...request, priority };
+    return new Call(prioritized, payload, options === NO_OPTIONS ? config : mergeSettings(options), cancellation);
   }
 
-  function settingsOf({ timeoutMs = config.timeoutMs, retry, headers, onResponse }: RequestOptions): CallSettings {
+  function mergeSettings({ timeoutMs = config.timeoutMs, retry, headers, onResponse }: RequestOptions): CallSettings {
     return {
       timeoutMs,
       retry: mergeRetry(config.retry, retry),
@@ -121,30 +121,23 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     };
   }
 
-  /** A call that others wait for rejects with a `FailedCall`, its own caller's with the error for that caller. */
-  async function run<T>({ read: answer }: CallRequest<T>, call: Call, isShared = false): Promise<T> {
+  /** Rejects with the error for the caller, or with a `FailedCall` if several callers may wait. */
+  async function run<T>({ read }: CallRequest<T>, call: Call, isShared = false): Promise<T> {
     calls.add(call);
     config.telemetry.emit("start", () => ({ ...call.identity, url: config.baseUrl + call.request.path }));
-    let failed: string | undefined;
+    let errorName: string | undefined;
     try {
-      const admission = await acquireSlot(deps, call);
-      // A frame each would take memory in every call that waits, and time in all.
-      let response: WireResponse;
-      try {
-        response = await attempt(deps, call, admission);
-      } catch (failure) {
-        response = await withRetries(deps, call, failure);
-      }
-      return await answer(response, call, config.check);
+      const response = await withRetries(deps, call);
+      return await read({ response, call, validation: config.validation });
     } catch (failure) {
       const error = callerError(call, failure);
-      failed = String(fieldOf(error, "name") || typeof error);
+      errorName = String(fieldOf(error, "name") || typeof error);
       throw isShared ? new FailedCall(call, failure, error) : error;
     } finally {
       call.cancellation.dispose();
       calls.delete(call);
-      if (calls.size === 0) whenIdle?.();
-      reportEnd(call, failed);
+      if (calls.size === 0) resolveIdle?.();
+      reportEnd(call, errorName);
     }
   }
 
@@ -152,41 +145,50 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     config.telemetry.emit("waiting", () => {
       const { pausedUntil } = config.limiter.snapshot();
       const restMs = Math.max(expectedMs, pausedUntil === null ? 0 : pausedUntil - Date.now());
-      const isExpected = call.awaited === "slot" && restMs > 0 && restMs < Infinity;
-      const reason = call.awaited === "token" ? "token" : pausedUntil === null ? "limit" : "pause";
+      const isExpected = call.waitingFor === "slot" && restMs > 0 && restMs < Infinity;
+      const reason = call.waitingFor === "token" ? "token" : pausedUntil === null ? "limit" : "pause";
       return { ...call.identity, reason, waitedMs, expectedMs: isExpected ? restMs : undefined };
     });
   }
 
   function reportEnd(
-    { identity, trace, attempts, settings, startedAt, startedAtEpoch: begunAt }: Call,
+    { identity, attemptTrace: trace, attempts, settings, startedAt, startedAtEpoch: startedAtMs }: Call,
     error: string | undefined,
   ): void {
     const { onResponse } = settings;
     const head = trace?.head;
     const durationMs = now() - startedAt;
     const { call, method, path } = identity;
-    config.telemetry.end({ call, method, path, startedAt: begunAt, durationMs, attempts, status: head?.status, error });
+    config.telemetry.end({
+      call,
+      method,
+      path,
+      startedAt: startedAtMs,
+      durationMs,
+      attempts,
+      status: head?.status,
+      error,
+    });
     if (!onResponse || !head) return;
     config.telemetry.guard("onResponse", () => onResponse(redactData({ ...head, method, path, attempts, durationMs })));
   }
 
   async function close(): Promise<void> {
     for (const call of calls) if (!call.inFlight) call.cancellation.cancel({ kind: "closed" });
-    const stop = endEndlessValidations();
-    if (calls.size > 0) await new Promise<void>((resolve) => (whenIdle = resolve));
+    const stop = cancelStalledValidations();
+    if (calls.size > 0) await new Promise<void>((resolve) => (resolveIdle = resolve));
     stop();
     await config.transport.close();
   }
 
-  /** A schema of the caller's may never settle: the client does not wait for one that takes a whole interval. */
-  function endEndlessValidations(): () => void {
-    let before = new Set<unknown>();
+  /** A schema of the caller's may never settle: a validation that lasts a whole interval is cancelled. */
+  function cancelStalledValidations(): () => void {
+    let previous = new Set<unknown>();
     let stop = () => {};
     const check = () => {
-      for (const { validation, cancellation } of calls)
-        if (before.has(validation)) cancellation.cancel({ kind: "closed" });
-      before = new Set([...calls].flatMap(({ validation }) => validation ?? []));
+      for (const { pendingValidation, cancellation } of calls)
+        if (previous.has(pendingValidation)) cancellation.cancel({ kind: "closed" });
+      previous = new Set([...calls].flatMap(({ pendingValidation }) => pendingValidation ?? []));
       stop = startTimer(VALIDATION_INTERVAL_MS, check);
     };
     check();

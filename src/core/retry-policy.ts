@@ -1,10 +1,10 @@
 import { copyOf } from "./request/copy-of.js";
 
-/** When a call is repeated. */
+/** When a call is retried. */
 export interface RetryOptions {
   /**
    * Retries after connection failures, attempt timeouts, 408 and 5xx other than 501; `0` for none. Writes that may have
-   * been applied are never repeated.
+   * been applied are never retried.
    * @default 3
    */
   maxRetries?: number | undefined;
@@ -14,7 +14,7 @@ export interface RetryOptions {
    */
   minDelayMs?: number | undefined;
   /**
-   * Upper bound of any back-off in ms. A `Retry-After` of the service goes before it, up to 60 s.
+   * Upper bound of any back-off in ms. A `Retry-After` of the service takes precedence, up to 60 s.
    * @default 8_000
    */
   maxDelayMs?: number | undefined;
@@ -24,7 +24,7 @@ export interface RetryOptions {
    */
   maxRateLimitRetries?: number | undefined;
   /**
-   * Bounds in ms of the pause after a 429 without `Retry-After`. A pause lasts one hour at most, whatever asks for it.
+   * Bounds in ms of the pause after a 429 without `Retry-After`. A pause lasts at most one hour.
    * @default [30_000, 60_000]
    */
   rateLimitDelayMs?: readonly [number, number] | undefined;
@@ -40,7 +40,7 @@ export const DEFAULT_RETRY: RetrySettings = {
   rateLimitDelayMs: [30_000, 60_000],
 };
 
-/** The settings with the caller's over them; what the caller leaves out or leaves `undefined` stays. */
+/** The settings, with those that the caller has set. */
 export function mergeRetry(settings: RetrySettings, given: RetryOptions | false = {}): RetrySettings {
   const changes =
     given === false
@@ -49,40 +49,40 @@ export function mergeRetry(settings: RetrySettings, given: RetryOptions | false 
   return { ...settings, ...changes };
 }
 
-/** What a failed attempt came to, as far as repeating it goes. */
+/** The outcome of a failed attempt, as the retry policy needs it. */
 export interface AttemptOutcome {
-  /** Whether the request may have left. */
+  /** Whether any of the request may have been sent. */
   sent: boolean;
-  /** The status of the answer, if there was one. */
+  /** The status of the response, if there was one. */
   status?: number | undefined;
-  /** The wait that the service asked for. */
+  /** The wait that the service requested. */
   retryAfterMs?: number | undefined;
 }
 
-/** What has happened to the call before. */
+/** What the retry policy needs to know of the call. */
 export interface RetryState {
-  /** Whether the service may get the request twice. */
+  /** Whether the service may receive the request twice. */
   isIdempotent: boolean;
   retries: number;
   rateLimitRetries: number;
-  /** 1 when the one replay after a 401 has been made, or a fresh token cannot help. */
+  /** 1 after the one retry after a 401, or if a fresh token cannot help. */
   authRetries: number;
 }
 
 export interface RetryDecision {
   delayMs: number;
-  /** What the retry counts as. */
+  /** The budget that the retry counts against. */
   budget: "retries" | "rateLimitRetries" | "authRetries";
 }
 
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
-/** Whether an attempt that came to this leaves open what the service did. */
+/** Whether the service may have applied the request of a failed attempt. */
 export function mayHaveBeenApplied({ sent, status }: AttemptOutcome): boolean {
   return status === undefined ? sent : status === 408 || (status >= 500 && status !== 501);
 }
 
-/** Whether to repeat a call, and after how long; `undefined` for not at all. */
+/** Whether to retry a call, and after how long; `undefined` for no retry. */
 export function decideRetry(
   outcome: AttemptOutcome,
   state: RetryState,
@@ -90,20 +90,20 @@ export function decideRetry(
   random = Math.random(),
 ): RetryDecision | undefined {
   const { sent, status, retryAfterMs } = outcome;
-  // After a 429 the limiter does the waiting, for all calls together.
-  if (status === 429) return within(settings.maxRateLimitRetries, "rateLimitRetries", 0);
-  if (status === 401) return within(1, "authRetries", 0);
+  // After a 429 the limiter pauses all calls.
+  if (status === 429) return ifBudgetLeft(settings.maxRateLimitRetries, "rateLimitRetries", 0);
+  if (status === 401) return ifBudgetLeft(1, "authRetries", 0);
   if (sent && !(state.isIdempotent && mayHaveBeenApplied(outcome))) return undefined;
   const bound = Math.min(settings.maxDelayMs, settings.minDelayMs * 2 ** state.retries);
   const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS);
-  return within(settings.maxRetries, "retries", backOffMs);
+  return ifBudgetLeft(settings.maxRetries, "retries", backOffMs);
 
-  function within(most: number, counts: RetryDecision["budget"], delayMs: number): RetryDecision | undefined {
-    return state[counts] < most ? { delayMs, budget: counts } : undefined;
+  function ifBudgetLeft(limit: number, budget: RetryDecision["budget"], delayMs: number): RetryDecision | undefined {
+    return state[budget] < limit ? { delayMs, budget } : undefined;
   }
 }
 
-/** A longer pause would stop all calls for good because of one mistaken response. */
+/** A longer pause, after one mistaken response, would stop all calls for good. */
 export const LONGEST_PAUSE_MS = 3_600_000;
 
 /** How long to pause after a 429. */
@@ -114,13 +114,13 @@ export function pauseMs(retryAfter: number | undefined, settings: RetrySettings,
   return Math.round(Math.min(retryAfter ?? from + random * (to - from), LONGEST_PAUSE_MS));
 }
 
-/** Whether {@link pauseMs} is shorter than what was asked for. */
+/** Whether {@link pauseMs} is shorter than what was requested. */
 export const isPauseCapped = (retryAfter: number | undefined, { rateLimitDelayMs: [, longest] }: RetrySettings) =>
   (retryAfter ?? longest) > LONGEST_PAUSE_MS;
 
 /**
- * Reads `Retry-After`, seconds or a date, as ms from now; `undefined` if there is none that makes sense. A date is taken
- * relative to the response's own `Date`, so that it does not matter whose clock is wrong.
+ * Reads `Retry-After`, seconds or a date, as ms from now; `undefined` if it is missing or invalid. A date is
+ * relative to the response's own `Date`, so that a wrong clock on either side does not matter.
  */
 export function retryAfterMs(headers: Record<string, string>, now: number): number | undefined {
   const value = headers["retry-after"]?.trim();
@@ -129,8 +129,8 @@ export function retryAfterMs(headers: Record<string, string>, now: number): numb
   if (/^[-+\d.]/.test(value)) return undefined;
   const date = Date.parse(value);
   if (Number.isNaN(date)) return undefined;
-  const served = Date.parse(headers.date ?? "");
-  return Math.max(0, date - (Number.isNaN(served) ? now : served));
+  const respondedAt = Date.parse(headers.date ?? "");
+  return Math.max(0, date - (Number.isNaN(respondedAt) ? now : respondedAt));
 }
 
 const finite = (delayMs: number) => (Number.isFinite(delayMs) ? delayMs : undefined);

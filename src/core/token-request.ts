@@ -1,8 +1,8 @@
 import { tokenLifetimeMs } from "../auth/token-manager.js";
 import type { StoredToken } from "../auth/token-store.js";
-import type { Secrets } from "../errors/secrets.js";
+import type { Secrets } from "../errors/redaction/secrets.js";
 import { tokenSchema } from "../schemas/token.js";
-import type { Call, CallRequest } from "./call.js";
+import type { CallRequest } from "./call.js";
 import { assertSchema, readJson } from "./response/decode.js";
 
 export interface Credentials {
@@ -22,12 +22,12 @@ export function tokenRequest({ clientId, clientSecret }: Credentials, secrets: S
     }),
     priority: "token",
     isTokenRequest: true,
-    read: (response, call: Call, { warn }) => {
-      const data = readJson(response, call, { mode: "off", warn });
-      // Without a token nothing works, so this answer is checked whatever the client's setting is.
-      assertSchema(tokenSchema, data, response, call, { mode: "error", warn });
+    read: ({ response, call, validation: { warn } }) => {
+      const data = readJson({ response, call, validation: { mode: "off", warn } });
+      // Without a token nothing works, so this response is validated whatever the client's setting is.
+      assertSchema(tokenSchema, data, { response, call, validation: { mode: "error", warn } });
       secrets.addToken(data.access_token);
-      // Counted from the sending: the service may have counted from any moment after it.
+      // From the time of sending: the service may have counted from any moment after it.
       return { accessToken: data.access_token, expiresAt: call.sentAt + tokenLifetimeMs(data.expires_in) };
     },
   };

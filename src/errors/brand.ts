@@ -1,7 +1,7 @@
-import { fieldOf } from "./field-of.js";
+import { fieldOf } from "./unknown-value.js";
 
 /** The mark of a class is on its prototype, so that a user's own subclass has none of its own. */
-export function markOf(name: string): symbol {
+export function brandSymbol(name: string): symbol {
   return Symbol.for(`stocklot.${name}`);
 }
 
@@ -10,9 +10,10 @@ export function brand(errorClass: { readonly prototype: object }, name: string):
   Object.defineProperty(errorClass, "name", { value: name, configurable: true });
   Object.defineProperties(errorClass.prototype, {
     name: { value: name, configurable: true, writable: true },
-    [markOf(name)]: { value: name },
+    [brandSymbol(name)]: { value: name },
   });
 }
 
 /** Whether a prototype is that of a class of this package. */
-export const isBranded = (prototype: object) => Object.hasOwn(prototype, markOf(String(fieldOf(prototype, "name"))));
+export const isBranded = (prototype: object) =>
+  Object.hasOwn(prototype, brandSymbol(String(fieldOf(prototype, "name"))));

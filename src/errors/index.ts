@@ -1,21 +1,19 @@
-export { ApiError, type ApiErrorInit } from "./api-error.js";
-export { ClientClosedError } from "./client-closed-error.js";
-export { ConfigurationError } from "./configuration-error.js";
-export { ConnectionError } from "./connection-error.js";
-export { InputValidationError } from "./input-validation-error.js";
-export { OutcomeUnknownError, type SentRequest } from "./outcome-unknown-error.js";
-export { PaginationError } from "./pagination-error.js";
-export { PermissionError, type PermissionReason } from "./permission-error.js";
-export { RateLimitError } from "./rate-limit-error.js";
-export { ResponseValidationError } from "./response-validation-error.js";
 export {
+  ApiError,
+  type ApiErrorInit,
   AuthenticationError,
   BadRequestError,
   ConflictError,
   NotFoundError,
   NotImplementedError,
+  PermissionError,
+  type PermissionReason,
+  RateLimitError,
   ServerError,
-} from "./status-errors.js";
+  ValidationError,
+} from "./api-errors.js";
+export { ClientClosedError, ConnectionError, TimeoutError, type TimeSpent } from "./connection-errors.js";
+export { ConfigurationError, InputValidationError } from "./input-errors.js";
+export { OutcomeUnknownError, type SentRequest } from "./outcome-unknown-error.js";
+export { PaginationError, ResponseValidationError } from "./response-errors.js";
 export { type Issue, StocklotError } from "./stocklot-error.js";
-export { TimeoutError, type TimeSpent } from "./timeout-error.js";
-export { ValidationError } from "./validation-error.js";

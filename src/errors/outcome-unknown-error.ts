@@ -1,5 +1,5 @@
 import { brand } from "./brand.js";
-import { redactData } from "./redact.js";
+import { redactData } from "./redaction/redact.js";
 import { StocklotError } from "./stocklot-error.js";
 
 /** A write as it was sent. */

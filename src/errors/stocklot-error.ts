@@ -1,8 +1,7 @@
-import { brand, markOf } from "./brand.js";
-import { fieldOf } from "./field-of.js";
-import { messageOf } from "./message-of.js";
-import { redact } from "./redact.js";
-import { redactCause } from "./redact-cause.js";
+import { brand, brandSymbol } from "./brand.js";
+import { redact } from "./redaction/redact.js";
+import { redactCause } from "./redaction/redact-cause.js";
+import { fieldOf, messageOf } from "./unknown-value.js";
 
 /** Says where in a value something is wrong, and what. */
 export interface Issue {
@@ -28,7 +27,7 @@ export abstract class StocklotError extends Error {
   /** Lets `instanceof` know the errors of the other copy of the package by their mark. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     // `this` is the class on the right of instanceof, not the root of the tree.
-    const mark = markOf(this.prototype.name);
+    const mark = brandSymbol(this.prototype.name);
     return Object.hasOwn(this.prototype, mark)
       ? mark in Object(value)
       : Function.prototype[Symbol.hasInstance].call(this, value);

@@ -13,7 +13,7 @@ export function createRateLimiter(options: RateLimitOptions = {}): RateLimiter {
   return localLimiter(rateLimitSettings(options));
 }
 
-/** Lets everything through, but for the pause after a 429. */
+/** Has no limit, but pauses after a 429. */
 export function createUnlimited(): RateLimiter {
   return localLimiter(NO_LIMIT);
 }

@@ -3,38 +3,38 @@ import { createQuota, safetyMarginMs } from "./quota.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
 import type { QueueCounts, SlotListener, SlotSource } from "./slot-source.js";
 
-/** The slots of one process that has the whole limit for itself. */
+/** The slots of one process that uses the whole limit alone. */
 export function localSlots(
   { requests, reserved, intervalMs }: RateLimitSettings,
   clock: MonotonicClock,
   listener: SlotListener,
 ): SlotSource {
-  const all = createQuota(requests);
-  const pages = createQuota(requests - reserved);
-  let alarm: { time: number; stop: () => void } | undefined;
+  const allQuota = createQuota(requests);
+  const pageQuota = createQuota(requests - reserved);
+  let wakeUpTimer: { time: number; stop: () => void } | undefined;
 
   const reclaim = () => {
     const now = clock.now();
-    all.reclaim(now);
-    pages.reclaim(now);
+    allQuota.reclaim(now);
+    pageQuota.reclaim(now);
     return now;
   };
 
   const nextGrantTime = (waiting: QueueCounts) => {
     if (waiting.all === 0) return undefined;
-    if (all.free === 0) return all.nextReturn;
-    // Slots that came back while somebody read the state, and nobody was let through.
-    return waiting.all > waiting.pages || pages.free > 0 ? clock.now() : pages.nextReturn;
+    if (allQuota.free === 0) return allQuota.nextReturnAt;
+    // A snapshot reclaims slots without granting them, so free slots may be waiting here.
+    return waiting.all > waiting.pages || pageQuota.free > 0 ? clock.now() : pageQuota.nextReturnAt;
   };
 
   return {
     get available() {
       reclaim();
-      return all.free;
+      return allQuota.free;
     },
     take(bulk) {
       reclaim();
-      const quotas = bulk ? [all, pages] : [all];
+      const quotas = bulk ? [allQuota, pageQuota] : [allQuota];
       if (quotas.some(({ free }) => free === 0)) return undefined;
       for (const quota of quotas) quota.take();
       return {
@@ -49,20 +49,20 @@ export function localSlots(
     },
     earliestStart(bulk, ahead) {
       const now = reclaim();
-      const anySlot = all.earliestStart(ahead.all, now, intervalMs);
-      return bulk ? Math.max(anySlot, pages.earliestStart(ahead.pages, now, intervalMs)) : anySlot;
+      const anySlot = allQuota.earliestStart(ahead.all, now, intervalMs);
+      return bulk ? Math.max(anySlot, pageQuota.earliestStart(ahead.pages, now, intervalMs)) : anySlot;
     },
     setDemand(waiting) {
       const time = nextGrantTime(waiting);
-      if (time === alarm?.time) return;
-      alarm?.stop();
-      alarm = time === undefined ? undefined : { time, stop: clock.at(time, wakeUp) };
+      if (time === wakeUpTimer?.time) return;
+      wakeUpTimer?.stop();
+      wakeUpTimer = time === undefined ? undefined : { time, stop: clock.at(time, wakeUp) };
     },
     pauseStarted() {},
   };
 
   function wakeUp() {
-    alarm = undefined;
+    wakeUpTimer = undefined;
     listener.slotsChanged();
   }
 }

@@ -4,22 +4,22 @@ import { now, startTimer } from "../time/timer.js";
 const TIMER_PRECISION_MS = 3;
 
 /**
- * A monotonic clock that believes its timers: where a test drives the timers but not the clock, a timer that fires early
- * moves this clock forward. So waiting ends when the timers say so, with a mocked clock or without; and where a test puts
- * a clock of its own in the place of the real one, or takes it away, this one goes on from where it was.
+ * A monotonic clock that follows its timers. If a test mocks the timers but not the clock, a timer that fires early moves
+ * this clock forward, so waiting ends when the timer fires. If a test installs or removes a mocked clock, this clock
+ * continues from its last time.
  */
 export class MonotonicClock {
-  #aheadMs = 0;
+  #offsetMs = 0;
   #last = -Infinity;
 
   now(): number {
-    const time = now() + this.#aheadMs;
-    if (time < this.#last) this.#aheadMs += this.#last - time;
+    const time = now() + this.#offsetMs;
+    if (time < this.#last) this.#offsetMs += this.#last - time;
     else this.#last = time;
     return this.#last;
   }
 
-  /** Calls back when the time has come, and returns what stops it. */
+  /** Calls back at a time of this clock. Returns a function that stops the timer. */
   at(time: number, callback: () => void): () => void {
     let stop = () => {};
     const arm = () => {
@@ -27,9 +27,9 @@ export class MonotonicClock {
       stop = startTimer(Math.ceil(time - armedAt), () => {
         const firedAt = this.now();
         const earlyMs = time - firedAt;
-        // A clock that stands still is mocked, however short the rest is.
+        // A clock that did not move is mocked, however little is left.
         if (earlyMs > 0 && earlyMs <= TIMER_PRECISION_MS && firedAt > armedAt) return arm();
-        if (earlyMs > 0) this.#aheadMs += earlyMs;
+        if (earlyMs > 0) this.#offsetMs += earlyMs;
         callback();
       });
     };

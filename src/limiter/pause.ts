@@ -1,38 +1,38 @@
 import type { MonotonicClock } from "./monotonic-clock.js";
 
-/** Ends the one request that goes first after a pause. One that was not sent at all has tried nothing. */
+/** Ends the probe. If it was not sent, the next request is the probe. */
 export type EndProbe = (sent: boolean) => void;
 
-/** The pause after a 429, and the probe after it: one request goes first, the rest follow when it has ended. */
+/** The pause after a 429, and the probe after it: one request is sent first, the others after it has ended. */
 export interface Pause {
-  /** The end of the pause by the limiter's clock; `undefined` when there is none. */
+  /** The end of the pause by the limiter's clock; `undefined` if there is none. */
   readonly until: number | undefined;
   /** Creates the error of the 429 that began the pause, if it is known here. */
   readonly error: (() => unknown) | undefined;
   /** How many requests may start now, as far as the pause goes. */
   readonly allowance: number;
-  /** All pauses up to now together, in ms. */
+  /** The total time of all pauses up to now, in ms. */
   readonly totalMs: number;
-  /** Begins a pause, unless there is one: the first 429 decides. */
+  /** Begins a pause and returns true, unless there is one already: the first 429 decides. */
   begin(delayMs: number, error?: () => unknown): boolean;
   /** A request starts; the first after a pause is the probe. */
   start(): EndProbe | undefined;
-  /** Sees to it that the end of the pause is noticed, as long as somebody waits for it. */
-  setWatched(wanted: boolean): void;
+  /** While calls wait, a timer reports the end of the pause. */
+  setWatched(isWatched: boolean): void;
 }
 
-/** `over` is called when a pause ends while it is watched. */
-export function createPause(clock: MonotonicClock, over: () => void): Pause {
+/** `onEnd` is called when a pause ends while it is watched. */
+export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
   let current:
     | { from: number; until: number; error: (() => unknown) | undefined; stop?: (() => void) | undefined }
     | undefined;
   let earlierMs = 0;
   let probe: EndProbe | "due" | undefined;
 
-  /** The pause, if it is not over by now. */
-  const underWay = () => {
+  /** The pause, if it has not ended. */
+  const activePause = () => {
     if (current && current.until <= clock.now()) {
-      // Its timer, if there is one, goes on: whoever looked is not the one who waits.
+      // Its timer still runs: the waiting calls need it, whoever reads the state first.
       earlierMs += current.until - current.from;
       current = undefined;
       probe = "due";
@@ -42,36 +42,36 @@ export function createPause(clock: MonotonicClock, over: () => void): Pause {
 
   return {
     get until() {
-      return underWay()?.until;
+      return activePause()?.until;
     },
     get error() {
-      return underWay()?.error;
+      return activePause()?.error;
     },
     get allowance() {
-      return underWay() ? 0 : probe === "due" ? 1 : probe ? 0 : Infinity;
+      return activePause() ? 0 : probe === "due" ? 1 : probe ? 0 : Infinity;
     },
     get totalMs() {
-      const pause = underWay();
+      const pause = activePause();
       return earlierMs + (pause ? clock.now() - pause.from : 0);
     },
     begin(delayMs, error) {
-      if (underWay()) return false;
+      if (activePause()) return false;
       const from = clock.now();
       current = { from, until: from + delayMs, error };
       return true;
     },
     start() {
       if (probe !== "due") return undefined;
-      // Where another pause has begun since, it is another probe's turn.
+      // If another pause has begun since, there is another probe.
       const end = (sent: boolean) => {
         if (probe === end) probe = sent ? undefined : "due";
       };
       probe = end;
       return end;
     },
-    setWatched(wanted) {
+    setWatched(isWatched) {
       if (!current) return;
-      if (wanted) current.stop ??= clock.at(current.until, over);
+      if (isWatched) current.stop ??= clock.at(current.until, onEnd);
       else {
         current.stop?.();
         current.stop = undefined;

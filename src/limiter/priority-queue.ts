@@ -5,103 +5,105 @@ import type { QueueCounts } from "./slot-source.js";
 const PRIORITIES = ["token", "high", "normal", "low"] as const;
 
 /**
- * The queue of a limiter: the most urgent first, and among the equally urgent those that came first. Pages have lanes of
- * their own, behind the other calls of their urgency, since they may have to wait while others need not.
+ * The queue of a limiter, ordered by priority, then by arrival. The pages of each priority have a queue of their own, behind
+ * its single calls, because pages may have to wait while single calls need not.
  */
 export class PriorityQueue<T> {
-  /** Two for each urgency: single calls, then pages. */
+  /** Two for each priority: single calls, then pages. */
   readonly #queues = PRIORITIES.flatMap(() => [new LinkedQueue<T>(), new LinkedQueue<T>()]);
 
-  /** How many wait, in all lanes. */
+  /** How many calls wait, in all queues. */
   get counts(): QueueCounts {
     return this.#countsOf(this.#queues.length);
   }
 
-  /** Queues at the end of the lane, or where `order` belongs; returns what takes it out again. */
-  add(value: T, request: SlotRequest, order: number): () => void {
-    const lane = this.#queues[indexOf(request)];
-    if (!lane) throw new RangeError(`no lane for ${request.priority}`);
-    const place = lane.add(value, order);
-    return () => lane.remove(place);
+  /** Adds a value by its arrival. Returns a function that removes it. */
+  add(value: T, request: SlotRequest, arrival: number): () => void {
+    const queue = this.#queues[queueIndex(request)];
+    if (!queue) throw new RangeError(`no queue for priority ${request.priority}`);
+    const entry = queue.add(value, arrival);
+    return () => queue.remove(entry);
   }
 
-  /** The first of each lane, the most urgent lane first. A lane is left when its first does not leave it. */
+  /**
+   * The first entry of each queue, by priority. While the caller removes the first entry, the next one of the same queue
+   * follows.
+   */
   *heads(): Generator<T> {
-    for (const lane of this.#queues) {
-      for (let last: unknown, place = lane.first; place && place !== last; place = lane.first) {
-        last = place;
-        yield place.value;
+    for (const queue of this.#queues) {
+      for (let last: unknown, entry = queue.first; entry && entry !== last; entry = queue.first) {
+        last = entry;
+        yield entry.value;
       }
     }
   }
 
-  /** How many go for sure before a request that joins the queue now. */
+  /** How many calls are certainly ahead of a request that joins the queue now. */
   countsAhead(request: SlotRequest): QueueCounts {
-    // One that comes back for another attempt may go before all of its lane.
-    const { all, pages } = this.#countsOf(indexOf(request) + (request.arrival === undefined ? 1 : 0));
-    // Pages may be held up by their own quota, so a single call does not wait for them for sure.
+    // A retry keeps its arrival, so it may be ahead of its whole queue.
+    const { all, pages } = this.#countsOf(queueIndex(request) + (request.arrival === undefined ? 1 : 0));
+    // Pages may wait for their own quota, so a single call may start before them.
     return request.bulk ? { all, pages } : { all: all - pages, pages: 0 };
   }
 
   *[Symbol.iterator](): Generator<T> {
-    for (const lane of this.#queues) yield* lane;
+    for (const queue of this.#queues) yield* queue;
   }
 
-  /** How many wait in the first lanes. */
-  #countsOf(count: number): QueueCounts {
-    const crowd = { all: 0, pages: 0 };
-    for (let index = 0; index < count; index += 1) {
+  /** How many calls wait in the first `length` queues. */
+  #countsOf(length: number): QueueCounts {
+    const counts = { all: 0, pages: 0 };
+    for (let index = 0; index < length; index += 1) {
       const { size } = this.#queues[index] ?? { size: 0 };
-      crowd.all += size;
-      if (index % 2 === 1) crowd.pages += size;
+      counts.all += size;
+      if (index % 2 === 1) counts.pages += size;
     }
-    return crowd;
+    return counts;
   }
 }
 
-const indexOf = ({ priority, bulk }: SlotRequest) => PRIORITIES.indexOf(priority) * 2 + (bulk ? 1 : 0);
+const queueIndex = ({ priority, bulk }: SlotRequest) => PRIORITIES.indexOf(priority) * 2 + (bulk ? 1 : 0);
 
-/** A place in a lane. */
+/** An entry of a {@link LinkedQueue}. */
 export interface QueueEntry<T> {
   readonly value: T;
-  /** Order of arrival. */
   readonly arrival: number;
   previous: QueueEntry<T> | undefined;
   next: QueueEntry<T> | undefined;
 }
 
-/** A queue that anyone in it can leave at once: a linked list, since the front of a large `Set` is slow to find. */
+/** A doubly linked list, from which any entry can be removed at once. The front of a large `Set` is slow to find. */
 export class LinkedQueue<T> {
   first: QueueEntry<T> | undefined;
   #last: QueueEntry<T> | undefined;
   size = 0;
 
-  /** Queues behind those that came before; a call that comes back after a 429 has the order that it had. */
-  add(value: T, order: number): QueueEntry<T> {
-    let ahead = this.#last;
-    if (ahead && ahead.arrival > order) {
-      ahead = undefined;
-      for (let place = this.first; place && place.arrival < order; place = place.next) ahead = place;
+  /** Adds a value by its arrival; a call that returns after a 429 keeps the arrival that it had. */
+  add(value: T, arrival: number): QueueEntry<T> {
+    let previous = this.#last;
+    if (previous && previous.arrival > arrival) {
+      previous = undefined;
+      for (let entry = this.first; entry && entry.arrival < arrival; entry = entry.next) previous = entry;
     }
-    const behind = ahead ? ahead.next : this.first;
-    const place: QueueEntry<T> = { value, arrival: order, previous: ahead, next: behind };
-    if (ahead) ahead.next = place;
-    else this.first = place;
-    if (behind) behind.previous = place;
-    else this.#last = place;
+    const next = previous ? previous.next : this.first;
+    const added: QueueEntry<T> = { value, arrival, previous, next };
+    if (previous) previous.next = added;
+    else this.first = added;
+    if (next) next.previous = added;
+    else this.#last = added;
     this.size += 1;
-    return place;
+    return added;
   }
 
-  remove({ previous: ahead, next: behind }: QueueEntry<T>): void {
-    if (ahead) ahead.next = behind;
-    else this.first = behind;
-    if (behind) behind.previous = ahead;
-    else this.#last = ahead;
+  remove({ previous, next }: QueueEntry<T>): void {
+    if (previous) previous.next = next;
+    else this.first = next;
+    if (next) next.previous = previous;
+    else this.#last = previous;
     this.size -= 1;
   }
 
   *[Symbol.iterator](): Generator<T> {
-    for (let place = this.first; place; place = place.next) yield place.value;
+    for (let entry = this.first; entry; entry = entry.next) yield entry.value;
   }
 }

@@ -7,12 +7,12 @@ import type { SlotListener, SlotSource } from "./slot-source.js";
 
 interface WaitingCall {
   readonly request: SlotRequest;
-  readonly order: number;
+  readonly arrival: number;
   /** Leaves the queue, with a slot or with an error. */
-  leave(slot: Slot | undefined, error?: unknown): void;
+  settle(slot: Slot | undefined, error?: unknown): void;
 }
 
-/** The queue, the pause and the bound on concurrency of a limiter, whoever keeps the slots. */
+/** The queue, the pause and the concurrency limit of a limiter; `sourceFor` creates the source of its slots. */
 export function queueingLimiter(
   { requests, intervalMs, reserved, maxConcurrent }: RateLimitSettings,
   clock: MonotonicClock,
@@ -31,41 +31,41 @@ export function queueingLimiter(
     slotRefused(bulk, error) {
       let last: WaitingCall | undefined;
       for (const waiting of queue) if (waiting.request.bulk === bulk) last = waiting;
-      last?.leave(undefined, error);
+      last?.settle(undefined, error);
       publishDemand();
     },
     slotsFailed(error) {
-      for (const waiting of queue) waiting.leave(undefined, error);
+      for (const waiting of queue) waiting.settle(undefined, error);
       publishDemand();
     },
   });
 
   const tryAcquire = (request: SlotRequest) => {
     if (queue.counts.all > 0) return undefined;
-    const order = request.arrival ?? arrivals + 1;
-    const slot = take(request, order);
-    if (slot) arrivals = Math.max(arrivals, order);
+    const arrival = request.arrival ?? arrivals + 1;
+    const slot = take(request, arrival);
+    if (slot) arrivals = Math.max(arrivals, arrival);
     return slot;
   };
 
   return {
     tryAcquire,
     acquire(request) {
-      // Not an async function: that would be one more promise for each call that waits.
+      // Not an async function: its promise would take memory in every queued call (bench: memory).
       try {
         request.cancellation.throwIfCancelled();
         const slot = tryAcquire(request);
         if (slot) return Promise.resolve(slot);
-        const order = request.arrival ?? ++arrivals;
-        request.cancellation.ensureTimeFor(earliest(request) - clock.now());
-        return enqueue(request, order);
+        const arrival = request.arrival ?? ++arrivals;
+        request.cancellation.ensureTimeFor(earliestStart(request) - clock.now());
+        return enqueue(request, arrival);
       } catch (error) {
         return Promise.reject(error);
       }
     },
     estimateWait(request) {
       return {
-        waitMs: Math.max(0, earliest(request) - clock.now()),
+        waitMs: Math.max(0, earliestStart(request) - clock.now()),
         pausedUntil: pausedUntil(),
         pauseError: pause.error,
       };
@@ -89,51 +89,51 @@ export function queueingLimiter(
     },
   };
 
-  function enqueue(request: SlotRequest, order: number): Promise<Slot> {
+  function enqueue(request: SlotRequest, arrival: number): Promise<Slot> {
     return new Promise((resolve, reject) => {
-      const leave: WaitingCall["leave"] = (slot, error) => {
-        forget();
-        takeOut();
+      const settle: WaitingCall["settle"] = (slot, error) => {
+        unsubscribe();
+        removeFromQueue();
         if (slot) resolve(slot);
         else reject(error);
       };
-      const takeOut = queue.add({ request, order, leave }, request, order);
-      const forget = request.cancellation.onCancel(() => {
-        leave(undefined, request.cancellation.toError());
+      const removeFromQueue = queue.add({ request, arrival, settle }, request, arrival);
+      const unsubscribe = request.cancellation.onCancel(() => {
+        settle(undefined, request.cancellation.toError());
         publishDemand();
       });
       grantSlots();
     });
   }
 
-  /** Lets pass whoever may, the most urgent first. */
+  /** Grants slots to waiting calls, by priority. */
   function grantSlots(): void {
-    for (const { request, order, leave } of queue.heads()) {
-      const slot = take(request, order);
-      if (slot) leave(slot);
+    for (const { request, arrival, settle } of queue.heads()) {
+      const slot = take(request, arrival);
+      if (slot) settle(slot);
     }
     publishDemand();
   }
 
-  function take({ bulk }: SlotRequest, order: number): Slot | undefined {
-    const taken = allowance() > 0 && source.take(bulk);
-    if (!taken) return undefined;
+  function take({ bulk }: SlotRequest, arrival: number): Slot | undefined {
+    const granted = allowance() > 0 && source.take(bulk);
+    if (!granted) return undefined;
     const endProbe = pause.start();
     inFlight += 1;
-    let over = false;
+    let ended = false;
     const end = (sent: boolean) => {
-      if (over) return;
-      over = true;
+      if (ended) return;
+      ended = true;
       inFlight -= 1;
       endProbe?.(sent);
-      if (sent) taken.release();
-      else taken.returnUnused();
+      if (sent) granted.release();
+      else granted.returnUnused();
       grantSlots();
     };
-    return { arrival: order, release: () => end(true), returnUnused: () => end(false) };
+    return { arrival, release: () => end(true), returnUnused: () => end(false) };
   }
 
-  /** How many may start now if there are slots for them. */
+  /** How many requests may start now if there are slots for them. */
   function allowance(): number {
     return Math.max(0, Math.min(maxConcurrent - inFlight, pause.allowance));
   }
@@ -144,8 +144,8 @@ export function queueingLimiter(
     return until === undefined ? null : Math.round(Date.now() + until - clock.now());
   }
 
-  /** No slot for this request can come before this time, as far as is known now. */
-  function earliest(request: SlotRequest): number {
+  /** The earliest time at which this request can have a slot, as far as is known. */
+  function earliestStart(request: SlotRequest): number {
     const slot = source.earliestStart(request.bulk, queue.countsAhead(request));
     return Math.max(slot, pause.until ?? slot);
   }
@@ -155,7 +155,7 @@ export function queueingLimiter(
     publishDemand();
   }
 
-  /** Tells the source how many of the queue may start if there are slots for them, single calls first. */
+  /** Reports to the source how many waiting calls may start if there are slots for them, single calls first. */
   function publishDemand(): void {
     const { all, pages } = queue.counts;
     const count = allowance();

@@ -1,33 +1,33 @@
 /**
- * A number of slots, each of which comes back one interval after its request has ended. The service counts a request at
- * some moment between its start and its end, so no interval ever holds more requests than there are slots, whatever
- * kind of window the service uses.
+ * A fixed number of slots, each of which is free again one interval after its request has ended. The service counts a request at
+ * some moment between its start and its end, so no interval contains more requests than there are slots, with any kind of
+ * window that the service may use.
  */
 export interface Quota {
   readonly free: number;
-  /** When the next slot comes back, or `undefined` while all are in use by requests under way. */
-  readonly nextReturn: number | undefined;
+  /** When the next slot is free again; `undefined` if no request with a slot has ended. */
+  readonly nextReturnAt: number | undefined;
   take(): void;
-  /** Gives back a slot that was not used. */
+  /** Returns a slot that was not used. */
   returnUnused(): void;
-  /** The request of a slot has ended; the slot comes back at a time that is no earlier than that of any before it. */
+  /** The request of a slot has ended. `time` must not be earlier than that of any previous call. */
   returnAt(time: number): void;
-  /** Takes back what has come due. */
+  /** Frees the slots whose time has passed. */
   reclaim(now: number): void;
-  /** The earliest time at which a request with so many others ahead of it can have a slot, as far as is known now. */
+  /** The earliest time at which a request with this many others ahead of it can have a slot, as far as is known. */
   earliestStart(ahead: number, now: number, intervalMs: number): number;
 }
 
 export function createQuota(capacity: number): Quota {
   let free = capacity;
-  /** When the slots of ended requests come back, soonest first: a ring that grows. */
+  /** When the slots of ended requests are free again, earliest first. Those before `head` are reclaimed. */
   let returns: number[] = [];
   let head = 0;
   return {
     get free() {
       return free;
     },
-    get nextReturn() {
+    get nextReturnAt() {
       return returns[head];
     },
     take() {
@@ -37,7 +37,7 @@ export function createQuota(capacity: number): Quota {
       free += 1;
     },
     returnAt(time) {
-      // Without a limit there is nothing to come back.
+      // Without a limit no slot is ever missing.
       if (capacity !== Infinity) returns.push(time);
     },
     reclaim(now) {
@@ -53,16 +53,16 @@ export function createQuota(capacity: number): Quota {
     earliestStart(ahead, now, intervalMs) {
       if (ahead < free) return now;
       const rounds = Math.floor(ahead / capacity);
-      const turn = (ahead % capacity) - free;
-      // The requests under way end now at the earliest, and their slots come back last.
-      const first = turn < 0 ? now : (returns[head + turn] ?? now + intervalMs);
+      const position = (ahead % capacity) - free;
+      // Requests in flight end now at the earliest, and their slots are free last.
+      const first = position < 0 ? now : (returns[head + position] ?? now + intervalMs);
       return rounds === 0 ? first : first + rounds * intervalMs;
     },
   };
 }
 
 /**
- * The service's clock and ours run at slightly different speeds, and it may count in whole milliseconds: a slot comes
- * back this much later than the interval says.
+ * The service's clock and ours run at slightly different speeds, and it may count in whole milliseconds: a slot is
+ * kept this much longer than the interval.
  */
 export const safetyMarginMs = (intervalMs: number) => 3 + intervalMs / 10_000;

@@ -20,7 +20,7 @@ export interface RateLimitOptions {
    */
   reserved?: number | undefined;
   /**
-   * Requests under way at the same time. `Infinity` for any number.
+   * Requests in flight at the same time. `Infinity` for any number.
    * @default 16
    */
   maxConcurrent?: number | undefined;

@@ -13,19 +13,19 @@ export interface RateLimitSnapshot {
   available: number;
   /** Calls that wait for a slot. */
   queued: number;
-  /** Requests under way. */
+  /** Requests in flight. */
   inFlight: number;
   /** End of the pause after a 429, in ms since the epoch; null when there is none. */
   pausedUntil: number | null;
 }
 
-/** What one request asks of a limiter. */
+/** The request for one slot. */
 export interface SlotRequest {
-  /** A token request goes before everything, since all calls may be waiting for it. */
+  /** A token request takes precedence, since all calls may be waiting for it. */
   priority: Priority | "token";
   /** A further page of an iteration: it may not use the reserved slots. */
   bulk: boolean;
-  /** Arrival of the call in the limiter; given when it comes back for another attempt, so that it keeps its place. */
+  /** The arrival of a previous attempt of the same call, which a retry keeps. */
   arrival?: number | undefined;
   /** Ends the wait. */
   cancellation: Cancellation;
@@ -33,41 +33,42 @@ export interface SlotRequest {
 
 /** The right to send one request. */
 export interface Slot {
+  /** Position in the order in which calls reached the limiter. */
   readonly arrival: number;
-  /** The request has ended, however it did; its slot comes back one interval later. */
+  /** The request has ended, in whatever way; its slot is free again one interval later. */
   release(): void;
-  /** Nothing was sent; the slot comes back at once. */
+  /** Nothing was sent; the slot is free again at once. */
   returnUnused(): void;
 }
 
-/** What a request that joined the queue now would wait for. */
+/** How long a request that joined the queue now would wait. */
 export interface WaitEstimate {
-  /** No slot comes earlier, as far as is known, in ms from now: 0 if one may be free. */
+  /** The least wait for a slot, as far as is known, in ms: 0 if one may be free. */
   waitMs: number;
   /** End of the pause after a 429, in ms since the epoch; null if there is none. */
   pausedUntil: number | null;
-  /** Creates the error of the 429 that began the pause. The pause of another process has none here. */
+  /** Creates the error of the 429 that began the pause. Missing if another process began the pause. */
   pauseError?: (() => unknown) | undefined;
 }
 
 /**
- * Decides when requests may be sent. Made by `createRateLimiter` or `createRedisRateLimiter`; one limiter can serve
+ * Decides when requests may be sent. Created by `createRateLimiter` or `createRedisRateLimiter`; one limiter can serve
  * several clients.
  */
 export interface RateLimiter {
-  /** Takes a slot if one is free and nobody waits. @internal */
+  /** Takes a slot if one is free and no call waits. @internal */
   tryAcquire(request: SlotRequest): Slot | undefined;
   /** @internal */
   acquire(request: SlotRequest): Promise<Slot>;
-  /** Changes nothing. @internal */
+  /** Has no side effect. @internal */
   estimateWait(request: SlotRequest): WaitEstimate;
   /**
-   * Lets nothing through for a time, then one request as a probe, then the rest. During a pause it changes nothing.
+   * Grants no slot for this time, then one to a request as a probe, then all others. Has no effect during a pause.
    * `error` creates the error of the 429.
    * @internal
    */
   pause(delayMs: number, error?: () => unknown): void;
-  /** How long this limiter has been paused up to now, all pauses together. @internal */
+  /** The total time of all pauses up to now, in ms. @internal */
   pausedMs(): number;
   /** Slots of each interval that further pages of iterations may not use. @internal */
   readonly reserved: number;

@@ -4,41 +4,41 @@ export interface QueueCounts {
   pages: number;
 }
 
-/** A slot that was taken from its source. */
+/** A slot that its source has granted. */
 export interface GrantedSlot {
-  /** Its request has ended: the slot comes back one interval later. */
+  /** Its request has ended: the slot is free again one interval later. */
   release(): void;
-  /** It was not used: it comes back at once. */
+  /** It was not used: it is free again at once. */
   returnUnused(): void;
 }
 
-/** Where the slots of a limiter come from: the books of this process, or books that several processes share. */
+/** Where the slots of a limiter come from: the quota of this process, or one that several processes share. */
 export interface SlotSource {
-  /** Takes a slot that is at hand. */
+  /** Takes a slot if one is free, as far as is known. */
   take(bulk: boolean): GrantedSlot | undefined;
-  /** Slots that are at hand, as far as is known. */
+  /** Free slots, as far as is known. */
   readonly available: number;
   /** The earliest time at which a request behind others can have a slot, as far as is known. */
   earliestStart(bulk: boolean, ahead: QueueCounts): number;
   /**
-   * So many calls could start if there were slots for them: the source calls its listener when it is worth trying again.
-   * Nobody waits when `all` is 0.
+   * How many waiting calls could start if there were slots for them. The source notifies its listener when trying again may
+   * succeed. No call waits if `all` is 0.
    */
   setDemand(waiting: QueueCounts): void;
   /** A pause has begun here. */
   pauseStarted(delayMs: number): void;
 }
 
-/** Whom a source tells that something has changed. */
+/** Receives the changes of a source. */
 export interface SlotListener {
-  /** There may be slots at hand. */
+  /** There may be free slots. */
   slotsChanged(): void;
-  /** The others who share the slots pause: so do we. */
+  /** Another process that shares the slots has begun a pause. */
   pausedElsewhere(delayMs: number): void;
-  /** No slot comes before this time is over. */
+  /** No slot is free before this time has passed. */
   slotsDelayed(delayMs: number): void;
-  /** One slot less will come: the call that would wait longest for it fails, a page only if `bulk`. */
+  /** One slot that was requested will not come: the call that would wait longest fails, a page if `bulk`. */
   slotRefused(bulk: boolean, error: unknown): void;
-  /** There will be no slots for those who wait now. */
+  /** There will be no slots for the calls that wait now. */
   slotsFailed(error: unknown): void;
 }

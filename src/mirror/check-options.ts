@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { checkInput, inputErrorMessages, inputIssues } from "../core/request/check-input.js";
-import { isObject } from "../errors/field-of.js";
 import { ConfigurationError, type Issue } from "../errors/index.js";
-import { describeIssue } from "../errors/input-validation-error.js";
+import { describeIssue } from "../errors/input-errors.js";
+import { isObject } from "../errors/unknown-value.js";
 import type { LazySchema } from "../schemas/field.js";
 
 /** Throws a `ConfigurationError` that names each option of `functionName` which the schema does not allow. */

@@ -1,5 +1,5 @@
-import { isObject } from "../errors/field-of.js";
 import { ResponseValidationError } from "../errors/index.js";
+import { isObject } from "../errors/unknown-value.js";
 import { changesBetween, changesLotsToo, changesOnlyDenormalized, type MirrorEvent } from "./events.js";
 import type { MirrorOptions } from "./options.js";
 import type { MirrorSink } from "./sink.js";

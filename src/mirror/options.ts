@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { callback, durationMs, having, signal } from "../core/request/options.js";
+import { callback, durationMs, signal, withMethods } from "../core/request/options.js";
 import { integer, lazy } from "../schemas/field.js";
 import { checkConfiguration, checkMethodOptions } from "./check-options.js";
 import type { MirrorEvent } from "./events.js";
@@ -101,8 +101,10 @@ const required = <S extends z.ZodType>(schema: S) =>
 
 const optionsSchema = lazy(() =>
   z.strictObject({
-    client: required(having(["request", "paginate"], "must be an InventoryClient")),
-    sink: required(having(["open", "keys", "read", "commit", "close"], "must have open, keys, read, commit and close")),
+    client: required(withMethods(["request", "paginate"], "must be an InventoryClient")),
+    sink: required(
+      withMethods(["open", "keys", "read", "commit", "close"], "must have open, keys, read, commit and close"),
+    ),
     resources: z
       .array(z.enum(RESOURCES))
       .min(1)

@@ -1,8 +1,7 @@
 import * as z from "zod";
-import type { Call, ResponseReader, ValidationMode } from "../core/call.js";
+import type { ResponseContext, ResponseReader } from "../core/call.js";
 import { invalidResponse } from "../core/response/caller-error.js";
 import { assertSchema, readJson, unchecked, validate } from "../core/response/decode.js";
-import type { WireResponse } from "../core/transport/transport.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import type { StandardSchema } from "../schemas/standard-schema.js";
 import type { Page, PageRequest } from "./page.js";
@@ -24,10 +23,10 @@ const anyPage = /* @__PURE__ */ lazy(() => envelope(z.unknown()));
 /* @__NO_SIDE_EFFECTS__ */
 export function pageReader<T>(record: LazySchema<z.ZodType<T>>): (request: PageRequest) => ResponseReader<Page<T>> {
   const schema: LazySchema<z.ZodType<Page<T>>> = /* @__PURE__ */ lazy(() => envelope(record()));
-  return (request) => (response, call, check) => {
-    const data = readPage(response, call, check);
-    assertSchema(schema, data, response, call, check);
-    return check.mode === "error" ? data : complete(data, request);
+  return (request) => (context) => {
+    const data = readPage(context);
+    assertSchema(schema, data, context);
+    return context.validation.mode === "error" ? data : complete(data, request);
   };
 }
 
@@ -35,22 +34,22 @@ export function pageReader<T>(record: LazySchema<z.ZodType<T>>): (request: PageR
 export function standardPageReader<T>(
   record: StandardSchema<T> | undefined,
 ): (request: PageRequest) => ResponseReader<Page<T>> {
-  return (request) => async (response, call, check) => {
-    const data = readPage(response, call, check);
-    assertSchema<Page<unknown>>(anyPage, data, response, call, check);
+  return (request) => async (context) => {
+    const data = readPage(context);
+    assertSchema<Page<unknown>>(anyPage, data, context);
     const value: T[] = [];
     for (const [index, entry] of data.value.entries()) {
-      value.push(record ? await validate(record, entry, ["value", index], response, call, check) : unchecked(entry));
+      value.push(record ? await validate(record, entry, ["value", index], context) : unchecked(entry));
     }
     return complete({ ...data, value }, request);
   };
 }
 
 /** The envelope as JSON. Paging cannot do without an array of records, however lenient the client is set. */
-function readPage(response: WireResponse, call: Call, check: ValidationMode): unknown {
-  const data = readJson(response, call, check);
+function readPage(context: ResponseContext): unknown {
+  const data = readJson(context);
   if (typeof data !== "object" || data === null || !("value" in data) || !Array.isArray(data.value)) {
-    throw invalidResponse(call, response.status, [{ path: ["value"], message: "expected an array of records" }]);
+    throw invalidResponse(context, [{ path: ["value"], message: "expected an array of records" }]);
   }
   return data;
 }

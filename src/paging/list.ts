@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { CallRequest, ResponseReader } from "../core/call.js";
-import type { Send } from "../core/pipeline.js";
+import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
-import { readNow } from "../core/request/copy-of.js";
+import { snapshotOf } from "../core/request/copy-of.js";
 import { callback, type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { encodePayload, type Query } from "../core/request/payload.js";
 import { InputValidationError } from "../errors/index.js";
@@ -42,9 +42,9 @@ export interface List<T, Params> {
 }
 
 /** The records of a list. Parameters and options are read now: what the caller does with them afterwards has no effect. */
-export function paginatorOf<T, Params>(send: Send, list: List<T, Params>): Paginator<T> {
-  const readParams = readNow(list.params);
-  const readOptions = readNow(list.options);
+export function paginatorOf<T, Params>(sender: Sender, list: List<T, Params>): Paginator<T> {
+  const readParams = snapshotOf(list.params);
+  const readOptions = snapshotOf(list.options);
   return new Paginator<T>({
     prepare: () => {
       const params = readParams();
@@ -58,14 +58,14 @@ export function paginatorOf<T, Params>(send: Send, list: List<T, Params>): Pagin
         other: { schema: listOptionsSchema, place: "the second argument" },
       });
       const { path, query } = list.request(params, options);
-      return openSession(send, list, path, query, options);
+      return openSession(sender, list, path, query, options);
     },
   });
 }
 
 /** One use of a list, with its request resolved. */
 function openSession<T>(
-  send: Send,
+  sender: Sender,
   { name, answer, maxPageSize, keyOf, stableSort }: Omit<List<T, unknown>, "request">,
   path: string,
   wanted: Query & PageQuery,
@@ -88,7 +88,7 @@ function openSession<T>(
     readAhead,
     concurrency,
     gapless,
-    onProgress: onProgress && ((progress) => send.guard("onProgress", () => onProgress(progress))),
+    onProgress: onProgress && ((progress) => sender.guard("onProgress", () => onProgress(progress))),
     keyOf,
     fetch: (request, { further, signal }) => {
       const readPage = answer(request);
@@ -96,18 +96,19 @@ function openSession<T>(
         method: "GET",
         path,
         query: { ...query, ...request },
-        read: (response, call, check) => {
+        read: (context) => {
+          const { call } = context;
           const { sendingMs, readingMs } = call.spent;
           const tookMs = (sendingMs + readingMs) / call.attempts;
           latencyMs = Number.isNaN(latencyMs) ? tookMs : latencyMs + (tookMs - latencyMs) / SMOOTHED_OVER;
-          return readPage(response, call, check);
+          return readPage(context);
         },
         priority: further ? "low" : "normal",
         bulk: further,
       };
-      return send.page(call, definedOf(requestOptions), signal);
+      return sender.sendPage(call, definedOf(requestOptions), signal);
     },
-    pace: () => ({ latencyMs, ...allowanceOf(send.limiter()) }),
+    pace: () => ({ latencyMs, ...allowanceOf(sender.limiter) }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors/index.js";
-import { messageOf } from "../errors/message-of.js";
+import { messageOf } from "../errors/unknown-value.js";
 
 /**
  * What is used of the caller's ioredis client, a `Redis` or a `Cluster`. It stays the caller's: it is never closed,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { messageOf } from "../errors/message-of.js";
+import { messageOf } from "../errors/unknown-value.js";
 import { bareError, type RedisClient } from "./redis-client.js";
 
 /** Clients whose server, proxy or user has no EVALSHA. */

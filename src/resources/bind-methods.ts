@@ -1,4 +1,4 @@
-import { fieldOf } from "../errors/field-of.js";
+import { fieldOf } from "../errors/unknown-value.js";
 
 /** Binds the methods of a class to an object of it, so that `const { receive } = client.inventory` works. */
 export function bindMethods(object: object, { prototype }: { readonly prototype: object }): void {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { ResponseReader } from "../core/call.js";
-import type { Send } from "../core/pipeline.js";
+import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { pathProblem } from "../core/request/path.js";
@@ -93,12 +93,12 @@ const pageQuerySchema = /* @__PURE__ */ lazy(() =>
 
 /** JSON as it came; a DELETE or a PUT may also be answered with no body at all. */
 function anyAnswer<T>(): ResponseReader<T> {
-  return (response, call, check) => unchecked(response.body.length === 0 ? undefined : readJson(response, call, check));
+  return (context) => unchecked(context.response.body.length === 0 ? undefined : readJson(context));
 }
 
 /** What `client.request` does. */
-export function request<T>(send: Send, wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
-  return send(() => {
+export function request<T>(sender: Sender, wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
+  return sender.send(() => {
     checkInput("request", requestSchema, wanted);
     const { method, path, query, body, schema } = wanted;
     return { method, path, query, body, read: schema ? standardJsonReader(schema) : anyAnswer<T>() };
@@ -106,8 +106,8 @@ export function request<T>(send: Send, wanted: CustomRequest<T>, options?: Reque
 }
 
 /** What `client.paginate` does. */
-export function paginate<T>(send: Send, wanted: CustomList<T>, options: ListOptions = {}): Paginator<T> {
-  return paginatorOf<T, CustomList<T>>(send, {
+export function paginate<T>(sender: Sender, wanted: CustomList<T>, options: ListOptions = {}): Paginator<T> {
+  return paginatorOf<T, CustomList<T>>(sender, {
     name: "paginate",
     params: wanted,
     schema: listSchema,

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { ResponseReader } from "../core/call.js";
-import type { Send } from "../core/pipeline.js";
+import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { path } from "../core/request/path.js";
@@ -55,13 +55,13 @@ const stockLevelPage = /* @__PURE__ */ pageReader(stockLevelSchema);
 
 /** Lots, stock levels, and the three stock transactions. Source: service interface, "GET /Inventory" and following. */
 export class Inventory {
-  readonly #send: Send;
+  readonly #sender: Sender;
   /** The lots of receipts that this client knows to have been applied: they do not belong to another one. */
   readonly #receipts = new Set<number>();
 
   /** @internal */
-  constructor(send: Send) {
-    this.#send = send;
+  constructor(sender: Sender) {
+    this.#sender = sender;
     bindMethods(this, Inventory);
   }
 
@@ -72,7 +72,7 @@ export class Inventory {
    * @throws PermissionError when the warehouse is out of the client's scope.
    */
   listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
-    return paginatorOf(this.#send, {
+    return paginatorOf(this.#sender, {
       name: "inventory.listLots",
       params,
       schema: inventoryListSchema,
@@ -92,7 +92,7 @@ export class Inventory {
    * @throws PermissionError when the warehouse is out of the client's scope.
    */
   listStockLevels(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<StockLevel> {
-    return paginatorOf(this.#send, {
+    return paginatorOf(this.#sender, {
       name: "inventory.listStockLevels",
       params,
       schema: inventoryListSchema,
@@ -142,7 +142,7 @@ export class Inventory {
     return findReceipt({
       sent: receipt,
       options: settings,
-      closed: this.#send.closed,
+      closed: this.#sender.closed,
       listLots: (...list) => this.listLots(...list),
       ofOthers: this.#receipts,
     });
@@ -174,7 +174,7 @@ export class Inventory {
     body: ReceiveInput | MoveInput | IssueInput,
     options: RequestOptions | undefined,
   ): Promise<TransactionResult> {
-    return this.#send(() => {
+    return this.#sender.send(() => {
       checkInput(`inventory.${kind.toLowerCase()}`, schema, body);
       const path = `/Inventory/${kind}`;
       return { method: "POST", path, body, read: transactionResult, recoveryHint: AFTERWARDS[kind] };
@@ -187,12 +187,13 @@ function listRequest(base: string, { wid, ...query }: InventoryListParams) {
 }
 
 /** A success whatever its body, so what is wrong with it is logged at most. */
-const transactionResult: ResponseReader<TransactionResult> = (response, call, check) => {
+const transactionResult: ResponseReader<TransactionResult> = (context) => {
+  const { response, validation } = context;
   const text = readText(response);
   const parsed = parseJson(text);
   const body = parsed === undefined ? text || undefined : parsed;
-  const inexact = check.mode === "off" || typeof body === "string" ? [] : inexactNumbers(text);
-  if (inexact.length > 0) reportIssues(inexact, response, call, { ...check, mode: "warn" });
+  const inexact = validation.mode === "off" || typeof body === "string" ? [] : inexactNumbers(text);
+  if (inexact.length > 0) reportIssues(inexact, { ...context, validation: { ...validation, mode: "warn" } });
   const recNo = recordNumber(body);
   return { ...(recNo === undefined ? {} : { recNo }), body };
 };

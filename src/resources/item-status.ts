@@ -37,14 +37,14 @@ const createdItemSchema = /* @__PURE__ */ lazy(() => itemSchema().partial().requ
 
 /** Either documented form of the answer to a create: a reference, or the whole item. */
 export function created(shortID: string): ResponseReader<CreatedItem> {
-  return (response, call, check) => {
-    const body = readJson(response, call, check);
+  return (context) => {
+    const body = readJson(context);
     const isItem = typeof body === "object" && body !== null && "partNo" in body;
     if (!isItem) {
-      assertSchema(referenceSchema, body, response, call, check);
+      assertSchema(referenceSchema, body, context);
       return { shortID: body?.shortID ?? shortID, status: "created" };
     }
-    assertSchema(createdItemSchema, body, response, call, check);
+    assertSchema(createdItemSchema, body, context);
     return { shortID: body.shortID, status: "created", ...(isComplete(body) ? { item: body } : {}) };
   };
 }
@@ -54,5 +54,5 @@ const isComplete = (body: unknown): body is Item => itemSchema().safeParse(body)
 /** The item reference that answers an update and a discontinue. */
 export function itemStatus<S extends string>(status: S): ResponseReader<{ shortID: string; status: S }> {
   const reference = /* @__PURE__ */ jsonReader(referenceSchema);
-  return async (response, call, check) => ({ ...(await reference(response, call, check)), status });
+  return async (context) => ({ ...(await reference(context)), status });
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Send } from "../core/pipeline.js";
+import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { path } from "../core/request/path.js";
@@ -30,11 +30,11 @@ const itemPage = /* @__PURE__ */ pageReader(itemSchema);
 
 /** The item catalogue. Source: service interface, "GET /Item" to "DELETE /Item/{shortID}". */
 export class Items {
-  readonly #send: Send;
+  readonly #sender: Sender;
 
   /** @internal */
-  constructor(send: Send) {
-    this.#send = send;
+  constructor(sender: Sender) {
+    this.#sender = sender;
     bindMethods(this, Items);
   }
 
@@ -44,7 +44,7 @@ export class Items {
    * Source: `GET /Item`, `GET /Item/All`.
    */
   list(params: ItemListParams = {}, options: ListOptions = {}): Paginator<Item> {
-    return paginatorOf(this.#send, {
+    return paginatorOf(this.#sender, {
       name: "items.list",
       params,
       schema: itemListSchema,
@@ -63,7 +63,7 @@ export class Items {
    * Source: `GET /Item?Category=`.
    */
   listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
-    return this.#send(() => {
+    return this.#sender.send(() => {
       checkInput("items.listByCategory", integerSchema, categoryID, ["categoryID"]);
       return { method: "GET", path: "/Item", query: { Category: categoryID }, read: itemArray };
     }, options);
@@ -96,7 +96,7 @@ export class Items {
    * @throws NotFoundError when there is no such item.
    */
   getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
-    return this.#send(() => {
+    return this.#sender.send(() => {
       checkInput("items.getByPartNo", integerSchema, partNo, ["partNo"]);
       return { method: "GET", path: path`/Item/${partNo}`, read: anItem };
     }, options);
@@ -111,7 +111,7 @@ export class Items {
    * "not-applied".
    */
   create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
-    return this.#send(() => {
+    return this.#sender.send(() => {
       checkInput("items.create", createItemSchema, input);
       return {
         method: "POST",
@@ -142,7 +142,7 @@ export class Items {
     return findCreated({
       sent: creation,
       options: settings,
-      closed: this.#send.closed,
+      closed: this.#sender.closed,
       get: (...item) => this.get(...item),
     });
   }
@@ -154,7 +154,7 @@ export class Items {
    * @throws NotFoundError when there is no such item.
    */
   update(shortID: string, changes: ItemChanges, options?: RequestOptions): Promise<UpdatedItem> {
-    return this.#send(() => {
+    return this.#sender.send(() => {
       checkInput("items.update", skuSchema, shortID, ["shortID"]);
       checkInput("items.update", itemChangesSchema, changes, ["changes"]);
       return {
@@ -174,7 +174,7 @@ export class Items {
    * @throws NotFoundError when there is no such item.
    */
   discontinue(shortID: string, options?: RequestOptions): Promise<DiscontinuedItem> {
-    return this.#send(() => {
+    return this.#sender.send(() => {
       checkInput("items.discontinue", skuSchema, shortID, ["shortID"]);
       return {
         method: "DELETE",
@@ -192,7 +192,7 @@ export class Items {
     type: string,
     options: RequestOptions | undefined,
   ): Promise<Item> {
-    return this.#send(() => {
+    return this.#sender.send(() => {
       checkInput(`items.${method}`, skuSchema, key, [argument]);
       return { method: "GET", path: "/Item", query: { key, type }, read: anItem };
     }, options);

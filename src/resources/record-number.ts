@@ -1,4 +1,4 @@
-import { isObject } from "../errors/field-of.js";
+import { isObject } from "../errors/unknown-value.js";
 
 /**
  * The record number in the answer to a transaction, whose form the document does not show: a bare number, numeric text,

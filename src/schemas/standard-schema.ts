@@ -1,4 +1,4 @@
-import { fieldOf, isObject } from "../errors/field-of.js";
+import { fieldOf, isObject } from "../errors/unknown-value.js";
 
 /**
  * A schema of any library that follows the Standard Schema specification (zod, valibot, arktype and others): the part of

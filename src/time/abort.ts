@@ -1,13 +1,13 @@
-interface Listeners {
+interface AbortListeners {
   callbacks: Set<() => void>;
   stop(): void;
 }
 
-const listenersOf = new WeakMap<AbortSignal, Listeners>();
+const listenersOf = new WeakMap<AbortSignal, AbortListeners>();
 
 /**
- * Calls back when the signal aborts, and returns what ends that. A signal carries one listener however many calls use
- * it (Node warns beyond ten) and none when no call does.
+ * Calls back when the signal aborts. Returns a function that ends that. A signal has one listener however many calls use it
+ * (Node warns beyond ten), and none while no call does.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const { callbacks, stop } = listenersOf.get(signal) ?? listenTo(signal);
@@ -17,7 +17,7 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   };
 }
 
-function listenTo(signal: AbortSignal): Listeners {
+function listenTo(signal: AbortSignal): AbortListeners {
   const callbacks = new Set<() => void>();
   const listener = () => {
     listenersOf.delete(signal);

@@ -1,23 +1,22 @@
 import { onAbort } from "./abort.js";
 import { now, startTimer } from "./timer.js";
 
-/** Why a call may not go on. */
+/** Why a call was cancelled. */
 export type CancelReason = { kind: "aborted"; reason: unknown } | { kind: "out-of-time" } | { kind: "closed" };
 
-/** Thrown inside the package where a call stops because its lifetime has ended. Never reaches the caller. */
+/** Thrown inside the package if a call was cancelled. Never reaches the caller. */
 export class Cancelled extends Error {
   constructor(readonly reason: CancelReason) {
     super(reason.kind);
   }
 }
 
-/** How long a call may live: until its signal aborts, its total time is up, or its client closes. */
+/** Cancels a call when its signal aborts, its total time has passed, or its client closes. */
 export class Cancellation {
   reason: CancelReason | undefined;
   readonly #deadline: number;
-  // Both are copied to be changed: an array that is filled by push() would keep room for 17, and a Set for 4.
-  #disposers: readonly (() => void)[] = [];
-  #callbacks: readonly (() => void)[] = [];
+  readonly #disposers: (() => void)[] = [];
+  readonly #callbacks = new Set<() => void>();
 
   constructor(
     signals: readonly (AbortSignal | undefined)[] = [],
@@ -28,10 +27,10 @@ export class Cancellation {
       if (!signal || this.reason) continue;
       const abort = () => this.cancel({ kind: "aborted", reason: signal.reason });
       if (signal.aborted) abort();
-      else this.#disposers = [...this.#disposers, onAbort(signal, abort)];
+      else this.#disposers.push(onAbort(signal, abort));
     }
     if (totalTimeoutMs !== Infinity && !this.reason)
-      this.#disposers = [...this.#disposers, startTimer(totalTimeoutMs, () => this.cancel({ kind: "out-of-time" }))];
+      this.#disposers.push(startTimer(totalTimeoutMs, () => this.cancel({ kind: "out-of-time" })));
   }
 
   /** What is left of the total time, in ms. */
@@ -39,28 +38,26 @@ export class Cancellation {
     return this.#deadline - now();
   }
 
-  cancel(ending: CancelReason): void {
+  cancel(reason: CancelReason): void {
     if (this.reason) return;
-    this.reason = ending;
+    this.reason = reason;
     this.dispose();
-    // One of them may take back another.
-    for (let [first] = this.#callbacks; first; [first] = this.#callbacks) {
-      this.#callbacks = this.#callbacks.slice(1);
-      first();
+    // A callback may remove another one, which is then not called.
+    for (const callback of this.#callbacks) {
+      this.#callbacks.delete(callback);
+      callback();
     }
   }
 
-  /** Ends the lifetime now if its total time would be up before the end of a wait. */
+  /** Cancels now if the total time would pass before the end of a wait. */
   cancelIfDeadlineBefore(delayMs: number): void {
     if (delayMs > this.remainingMs) this.cancel({ kind: "out-of-time" });
   }
 
-  /** Calls back once when the lifetime ends, and returns what takes that back. */
+  /** Calls back once when the call is cancelled. Returns a function that removes the callback. */
   onCancel(callback: () => void): () => void {
-    this.#callbacks = [...this.#callbacks, callback];
-    return () => {
-      this.#callbacks = this.#callbacks.filter((other) => other !== callback);
-    };
+    this.#callbacks.add(callback);
+    return () => this.#callbacks.delete(callback);
   }
 
   throwIfCancelled(): void {
@@ -68,20 +65,20 @@ export class Cancellation {
   }
 
   /**
-   * What a wait rejects with once the lifetime has ended. Made here, since a limiter of `stocklot/redis` has a class `Ended`
-   * of its own that the client would not know.
+   * The error of a wait that was cancelled. Created here, since the other copy of the package (ES module, CommonJS) has a
+   * class `Cancelled` of its own.
    */
   toError(): Cancelled {
     return new Cancelled(this.reason ?? { kind: "closed" });
   }
 
-  /** As {@link cancelIfDeadlineBefore}; throws if the lifetime has ended. */
+  /** As {@link cancelIfDeadlineBefore}; throws if the call was cancelled. */
   ensureTimeFor(delayMs: number): void {
     this.cancelIfDeadlineBefore(delayMs);
     this.throwIfCancelled();
   }
 
-  /** Waits; fails at once when the total time would be up before the end of it. */
+  /** Waits. Fails at once if the total time would pass before the end of the wait. */
   async sleep(delayMs: number): Promise<void> {
     this.ensureTimeFor(delayMs);
     if (delayMs <= 0) return;
@@ -93,20 +90,18 @@ export class Cancellation {
     }
   }
 
-  /** The promise's result, or an end of waiting for it when the lifetime ends. */
+  /** The promise's result, or a rejection as soon as the call is cancelled. */
   race<T>(promise: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const leave = () => reject(this.toError());
-      const forget = this.onCancel(leave);
-      if (this.reason) leave();
-      promise.then(resolve, reject).finally(forget);
+      const rejectCancelled = () => reject(this.toError());
+      const unsubscribe = this.onCancel(rejectCancelled);
+      if (this.reason) rejectCancelled();
+      promise.then(resolve, reject).finally(unsubscribe);
     });
   }
 
-  /** Lets go of the signal and the timer. To be called when the call is over. */
+  /** Releases the signals and the timer. Must be called when the call has ended. */
   dispose(): void {
-    const stops = this.#disposers;
-    this.#disposers = [];
-    for (const stop of stops) stop();
+    for (const dispose of this.#disposers.splice(0)) dispose();
   }
 }

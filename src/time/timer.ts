@@ -1,12 +1,12 @@
-/** Node fires a timer that is set for longer at once. */
+/** Node fires a longer timer at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The monotonic clock, in ms. Looked up at each call, as the timers are, so that the fake clock of a test drives it. */
 export const now = () => performance.now();
 
 /**
- * Calls back after a time of any length, `Infinity` included, and returns what stops it. The global `setTimeout` is
- * looked up at each call, so that the fake timers of a test drive it.
+ * Calls back after a time of any length, `Infinity` included. Returns a function that stops the timer. The global
+ * `setTimeout` is looked up at each call, so that the fake timers of a test drive it.
  */
 export function startTimer(delayMs: number, callback: () => void): () => void {
   if (delayMs === Infinity) return () => {};

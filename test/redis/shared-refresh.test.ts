@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { createTokenManager } from "../../src/auth/token-manager.js";
 import type { StoredToken, TokenStore } from "../../src/auth/token-store.js";
-import { Secrets } from "../../src/errors/secrets.js";
+import { Secrets } from "../../src/errors/redaction/secrets.js";
 import { Cancellation } from "../../src/time/cancellation.js";
 
 const token = (accessToken: string): StoredToken => ({ accessToken, expiresAt: Date.now() + 3_600_000 });
@@ -50,7 +50,7 @@ describe("a token that several processes share", () => {
     });
     await manager.ensureToken(new Cancellation());
     expect(log).toEqual(["get", "lock", "get"]);
-    expect(manager.current).toBe("of-another");
+    expect(manager.freshToken).toBe("of-another");
     expect(unlocked).toBe(true);
   });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inexactNumbers, isHeldExactly } from "../../src/core/response/inexact-numbers.js";
+import { inexactNumbers, isExact } from "../../src/core/response/inexact-numbers.js";
 
 describe("a number", () => {
   it.each([
@@ -29,7 +29,7 @@ describe("a number", () => {
     "0.30000000000000004",
     "1.0000000000000000000000000000",
     "0.00000000000000000000000000000000125",
-  ])("%s is held exactly", (text) => expect(isHeldExactly(text)).toBe(true));
+  ])("%s is held exactly", (text) => expect(isExact(text)).toBe(true));
 
   it.each([
     "9007199254740993",
@@ -44,7 +44,7 @@ describe("a number", () => {
     "0.1000000000000000055",
     "1e99999999999999999999",
     `1${"0".repeat(30)}1`,
-  ])("%s is not", (text) => expect(isHeldExactly(text)).toBe(false));
+  ])("%s is not", (text) => expect(isExact(text)).toBe(false));
 
   it("of up to 15 significant digits always is, in both directions", () => {
     const digits = fc.stringMatching(/^[1-9]\d{0,14}$/);
@@ -53,11 +53,11 @@ describe("a number", () => {
         const padded = text.padStart(places + 1, "0");
         const point = padded.length - places;
         const decimal = `${negative ? "-" : ""}${padded.slice(0, point)}${places > 0 ? "." : ""}${padded.slice(point)}`;
-        expect(isHeldExactly(decimal)).toBe(true);
+        expect(isExact(decimal)).toBe(true);
         expect(inexactNumbers(`{"units":${decimal}}`)).toEqual([]);
         const sent = JSON.stringify({ units: Number(decimal) }).slice('{"units":'.length, -1);
         expect(Number(sent)).toBe(Number(decimal));
-        expect(isHeldExactly(sent)).toBe(true);
+        expect(isExact(sent)).toBe(true);
       }),
       { numRuns: 2_000 },
     );
@@ -82,7 +82,7 @@ describe("the numbers of an answer that would be rounded", () => {
         const padded = text.padStart(places + 1, "0");
         const point = padded.length - places;
         const decimal = `${negative ? "-" : ""}${padded.slice(0, point)}${places > 0 ? "." : ""}${padded.slice(point)}`;
-        expect(inexactNumbers(`{"units":${decimal}}`)).toHaveLength(isHeldExactly(decimal) ? 0 : 1);
+        expect(inexactNumbers(`{"units":${decimal}}`)).toHaveLength(isExact(decimal) ? 0 : 1);
       }),
       { numRuns: 2_000 },
     );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { refreshTime, tokenLifetimeMs } from "../../src/auth/token-manager.js";
-import { queryString, queryText } from "../../src/core/request/payload.js";
+import { queryString, stringifyParameters } from "../../src/core/request/payload.js";
 import { readErrorBody } from "../../src/core/response/error-body.js";
 import { retryAfterMs } from "../../src/core/retry-policy.js";
 import { InputValidationError, parseServiceDate } from "../../src/index.js";
@@ -160,8 +160,8 @@ describe("a datetime of the service", () => {
 });
 
 it("a query keeps spaces, pluses and any Unicode", () => {
-  expect(queryString(queryText({ key: "a b+c&d=ü ✓", none: undefined, on: new Date(0) }))).toBe(
+  expect(queryString(stringifyParameters({ key: "a b+c&d=ü ✓", none: undefined, on: new Date(0) }))).toBe(
     "?key=a%20b%2Bc%26d%3D%C3%BC%20%E2%9C%93&on=1970-01-01T00%3A00%3A00.000Z",
   );
-  expect(queryString(queryText({}))).toBe("");
+  expect(queryString(stringifyParameters({}))).toBe("");
 });

@@ -1,9 +1,9 @@
 import { inspect } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { ApiError, ConnectionError, OutcomeUnknownError } from "../../src/errors/index.js";
-import { redact, redactData } from "../../src/errors/redact.js";
-import { redactCause } from "../../src/errors/redact-cause.js";
-import { Secrets } from "../../src/errors/secrets.js";
+import { redact, redactData } from "../../src/errors/redaction/redact.js";
+import { redactCause } from "../../src/errors/redaction/redact-cause.js";
+import { Secrets } from "../../src/errors/redaction/secrets.js";
 
 const SECRET = 'p@ss (\\"word"~)/+&=ü';
 const MEGABYTE = 1_000_000;

@@ -34,4 +34,16 @@ describe("a client", () => {
   it("can be created on Deno, whatever Node.js it says it is", () => {
     expect(clientOn({ node: "18.0.0", deno: "2.1.0" })).toBeInstanceOf(InventoryClient);
   });
+
+  it("can be created at module level on Workers, which allow no AbortController there", () => {
+    vi.stubGlobal(
+      "AbortController",
+      class {
+        constructor() {
+          throw new Error("not allowed in global scope");
+        }
+      },
+    );
+    expect(clientOn({ node: "22.0.0" }, { fetch: globalThis.fetch })).toBeInstanceOf(InventoryClient);
+  });
 });

@@ -1,8 +1,8 @@
 import type { z } from "zod";
-import { fieldOf, isObject } from "../../errors/field-of.js";
 import { InputValidationError, type Issue } from "../../errors/index.js";
-import { redact } from "../../errors/redact.js";
+import { redact } from "../../errors/redaction/redact.js";
 import { unknownName } from "../../errors/unknown-name.js";
+import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { LazySchema } from "../../schemas/field.js";
 import type { StandardIssue } from "../../schemas/standard-schema.js";
 

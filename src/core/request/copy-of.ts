@@ -15,7 +15,7 @@ export function copyOf(value: unknown, depth = 0): unknown {
 }
 
 /** Copies an argument now. An exception that reading it throws is thrown when the copy is used. */
-export function readNow<T>(value: T): () => T {
+export function snapshotOf<T>(value: T): () => T {
   try {
     const copy = copyOf(value);
     return () => copy;

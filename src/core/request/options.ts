@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { fieldOf, isObject } from "../../errors/field-of.js";
+import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { Priority } from "../../limiter/rate-limiter.js";
 import { lazy, optional, text } from "../../schemas/field.js";
 import type { RetryOptions } from "../retry-policy.js";
@@ -62,7 +62,7 @@ export interface RequestOptions {
   onResponse?: ((response: ResponseInfo) => void) | undefined;
 }
 
-const OWN_HEADERS =
+const CLIENT_HEADERS =
   /^(authorization|connection|content-length|expect|host|keep-alive|proxy-(authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
 
 /** A time in ms. */
@@ -91,7 +91,7 @@ export const retrySchema = /* @__PURE__ */ lazy(() => {
 });
 
 /** A value that has these methods. */
-export const having = <T>(methods: string[], message: string) =>
+export const withMethods = <T>(methods: string[], message: string) =>
   z.custom<T>((value) => methods.every((name) => typeof fieldOf(value, name) === "function"), message);
 
 export const callback = () => z.custom<() => void>((value) => typeof value === "function", "must be a function");
@@ -130,7 +130,7 @@ export function checkRequestOptions(method: string, options: RequestOptions): vo
 }
 
 function headerProblem(name: string, value: string): string | undefined {
-  if (OWN_HEADERS.test(name)) return "is set by the client";
+  if (CLIENT_HEADERS.test(name)) return "is set by the client";
   if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)) return "is not a header name";
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return "has characters that a header cannot have";
   return undefined;

@@ -1,5 +1,5 @@
 import { InputValidationError } from "../../errors/index.js";
-import { messageOf } from "../../errors/message-of.js";
+import { messageOf } from "../../errors/unknown-value.js";
 
 export const JSON_TYPE = "application/json";
 const FORM_TYPE = "application/x-www-form-urlencoded";
@@ -28,7 +28,7 @@ interface Parts {
 export function encodePayload({ method, path, query: given, body }: Parts): Payload {
   let part = "query";
   try {
-    const query = queryText(given);
+    const query = stringifyParameters(given);
     const target = path + queryString(query);
     part = "body";
     if (body === undefined) return { target, query, contentType: undefined, body };
@@ -51,7 +51,7 @@ function jsonText(value: unknown): string {
 export type Query = Readonly<Record<string, string | number | boolean | Date | undefined>>;
 
 /** The parameters that are sent, as text. */
-export function queryText(query: Query = {}): Record<string, string> {
+export function stringifyParameters(query: Query = {}): Record<string, string> {
   const text: Record<string, string> = {};
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) text[name] = value instanceof Date ? value.toISOString() : String(value);

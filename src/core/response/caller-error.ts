@@ -8,12 +8,12 @@ import {
   StocklotError,
   TimeoutError,
 } from "../../errors/index.js";
-import { describeIssue } from "../../errors/input-validation-error.js";
-import { messageOf } from "../../errors/message-of.js";
-import { redactCause } from "../../errors/redact-cause.js";
+import { describeIssue } from "../../errors/input-errors.js";
+import { redactCause } from "../../errors/redaction/redact-cause.js";
+import { messageOf } from "../../errors/unknown-value.js";
 import type { WaitEstimate } from "../../limiter/rate-limiter.js";
 import { Cancelled, type CancelReason } from "../../time/cancellation.js";
-import type { Call } from "../call.js";
+import type { Call, ResponseContext } from "../call.js";
 import { ErrorResponse, FailedCall, isSuccess } from "../failure.js";
 import { MAX_ISSUES } from "../request/check-input.js";
 import { JSON_TYPE } from "../request/payload.js";
@@ -49,7 +49,7 @@ export function failureError(call: Call, failure: unknown): unknown {
 function transportError(call: Call, failure: TransportFailure): unknown {
   const { kind, cause } = failure;
   switch (kind) {
-    case "ended":
+    case "cancelled":
       return cancelledError(call, call.cancellation.reason);
     case "timeout":
       return timeoutError(call, "timeoutMs", `no complete answer within timeoutMs (${call.settings.timeoutMs} ms)`);
@@ -70,15 +70,15 @@ function transportError(call: Call, failure: TransportFailure): unknown {
 }
 
 function connectionMessage(call: Call, { cause, network }: TransportFailure): string {
-  const { problem = "no usable response", detail = withReason(cause), advice = "" } = network ?? {};
-  const sent = call.trace?.sent ? "" : ", nothing was sent";
-  return `${call.title}: ${problem}${sent}${attemptsText(call)} (${detail}). ${advice}`.trim();
+  const { problem = "no usable response", detail = shortReason(cause), advice = "" } = network ?? {};
+  const sent = call.attemptTrace?.sent ? "" : ", nothing was sent";
+  return `${call.label}: ${problem}${sent}${attemptsText(call)} (${detail}). ${advice}`.trim();
 }
 
 function cancelledError(call: Call, ending: CancelReason = { kind: "closed" }): unknown {
   if (ending.kind === "aborted") return ending.reason;
-  if (ending.kind === "closed") return new ClientClosedError(`${call.title}: the client is closed`);
-  const { awaited, missed, cancellation } = call;
+  if (ending.kind === "closed") return new ClientClosedError(`${call.label}: the client is closed`);
+  const { waitingFor: awaited, unmetWait: missed, cancellation } = call;
   const limit = `totalTimeoutMs (${cancellation.totalTimeoutMs} ms)`;
   if (missed) return timeoutError(call, "totalTimeoutMs", `no ${awaited} within ${limit}`, whenToRetry(missed));
   const isEarly = call.attempts > 0 && cancellation.remainingMs > 0;
@@ -96,7 +96,7 @@ function whenToRetry({ waitMs, pausedUntil }: WaitEstimate): string {
 const isFiniteWait = (waitMs: number) => waitMs > 0 && waitMs < Infinity;
 
 function timeoutError(call: Call, clock: TimeoutError["clock"], problem: string, advice = ""): TimeoutError {
-  const { title, spent, attempts, failure, missed } = call;
+  const { label: title, spent, attempts, lastError: failure, unmetWait: missed } = call;
   const { waitMs = 0, pauseError } = missed ?? {};
   const sent = attempts === 0 ? ", nothing was sent" : attemptsText(call);
   return new TimeoutError(`${title}: ${problem}${sent}${advice}`, {
@@ -111,8 +111,8 @@ function timeoutError(call: Call, clock: TimeoutError["clock"], problem: string,
 /** Whether a write may have been applied though the call failed. */
 function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (!call.isWrite) return false;
-  const isOpen = attemptIsOpen(call, failure);
-  const isEnd = failure instanceof Cancelled || (failure instanceof TransportFailure && failure.kind === "ended");
+  const isOpen = isAttemptOutcomeUnknown(call, failure);
+  const isEnd = failure instanceof Cancelled || (failure instanceof TransportFailure && failure.kind === "cancelled");
   // Writes that may be repeated fail as reads do, unless the caller has called one off.
   return isEnd && call.cancellation.reason?.kind === "aborted"
     ? isOpen || call.mayHaveBeenApplied
@@ -120,13 +120,13 @@ function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
 }
 
 /** Whether the attempt that failed so leaves open what the service did. */
-function attemptIsOpen(call: Call, failure: unknown): boolean {
+function isAttemptOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (failure instanceof ErrorResponse) return mayHaveBeenApplied({ sent: true, status: failure.response.status });
   // The caller's schema was not done with the response to a write that was applied.
   if (failure instanceof Cancelled) return isSuccess(statusOf(call));
-  if (!(failure instanceof TransportFailure) || !call.trace?.sent) return false;
+  if (!(failure instanceof TransportFailure) || !call.attemptTrace?.sent) return false;
   if (failure.kind === "connection" || failure.kind === "exception") return !isAppliedByStatus(call);
-  return failure.kind === "ended" || failure.kind === "timeout";
+  return failure.kind === "cancelled" || failure.kind === "timeout";
 }
 
 /** The head of the answer has told that the write was applied. */
@@ -134,14 +134,14 @@ function isAppliedByStatus(call: Call): boolean {
   return call.request.appliedByStatus === true && isSuccess(statusOf(call));
 }
 
-const LOOK_FIRST = "Look before you send it again.";
+const DEFAULT_RECOVERY_HINT = "Look before you send it again.";
 
 function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
-  const { title, sentAt } = call;
-  const { method, path, recoveryHint: afterwards = LOOK_FIRST } = call.request;
+  const { label: title, sentAt } = call;
+  const { method, path, recoveryHint: afterwards = DEFAULT_RECOVERY_HINT } = call.request;
   const { query, contentType, body } = call.payload;
   // An ApiError begins with method and path too.
-  const reason = withReason(cause).replace(`${title}: `, "").replace(/\.$/, "");
+  const reason = shortReason(cause).replace(`${title}: `, "").replace(/\.$/, "");
   return new OutcomeUnknownError(`${title}: sent, but the outcome is unknown (${reason}). ${afterwards}`, {
     cause,
     request: {
@@ -157,7 +157,7 @@ function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
 
 /** The error for a success whose body cannot be used. */
 export function unreadableResponse(call: Call, problem: string, cause?: unknown): ResponseValidationError {
-  return new ResponseValidationError(`${call.title}: ${problem}${applied(call)}`, {
+  return new ResponseValidationError(`${call.label}: ${problem}${appliedWarning(call)}`, {
     status: statusOf(call),
     issues: [{ path: [], message: problem }],
     cause,
@@ -167,31 +167,35 @@ export function unreadableResponse(call: Call, problem: string, cause?: unknown)
 const ISSUES_SHOWN = 3;
 
 /** The error for a success whose body is not what the service documents. */
-export function invalidResponse(call: Call, status: number, issues: Issue[], advice = ""): ResponseValidationError {
+export function invalidResponse(
+  { call, response: { status } }: ResponseContext,
+  issues: Issue[],
+  advice = "",
+): ResponseValidationError {
   const shown = issues.slice(0, ISSUES_SHOWN).map(describeIssue).join("; ");
   const unseen = issues.length < MAX_ISSUES ? issues.length - ISSUES_SHOWN : "many";
   const more = issues.length > ISSUES_SHOWN ? ` and ${unseen} more` : "";
   return new ResponseValidationError(
-    `${call.title}: the answer is not what the service documents: ${shown}${more}${applied(call)}.${advice}`,
+    `${call.label}: the answer is not what the service documents: ${shown}${more}${appliedWarning(call)}.${advice}`,
     { status, issues },
   );
 }
 
 /** A warning for a write that succeeded though its answer is of no use. */
-const applied = (call: Call) =>
+const appliedWarning = (call: Call) =>
   call.isWrite ? `. The service has applied it (HTTP ${statusOf(call)}): do not send it again` : "";
 
-const statusOf = ({ trace }: Call) => trace?.head?.status ?? 0;
+const statusOf = ({ attemptTrace: trace }: Call) => trace?.head?.status ?? 0;
 
 const attemptsText = ({ attempts }: Call) =>
   attempts === 0 ? "" : attempts === 1 ? ", 1 attempt" : `, ${attempts} attempts`;
 
 /** The reason in one line, for a message that goes on after it. */
-function withReason(cause: unknown): string {
-  return oneLine(reasonOf(cause)).replace(/\.$/, "");
+function shortReason(cause: unknown): string {
+  return oneLine(fullReason(cause)).replace(/\.$/, "");
 }
 
-function reasonOf(cause: unknown): string {
+function fullReason(cause: unknown): string {
   try {
     // fetch says only "fetch failed" and puts the reason into the cause.
     const inner = cause instanceof StocklotError || !(cause instanceof Error) ? undefined : cause.cause;

@@ -1,11 +1,11 @@
 import { isUtf8 } from "node:buffer";
 import type { z } from "zod";
-import { fieldOf } from "../../errors/field-of.js";
 import type { Issue } from "../../errors/index.js";
-import { redact } from "../../errors/redact.js";
+import { redact } from "../../errors/redaction/redact.js";
+import { fieldOf } from "../../errors/unknown-value.js";
 import type { LazySchema } from "../../schemas/field.js";
 import type { StandardSchema } from "../../schemas/standard-schema.js";
-import type { Call, ResponseReader, ValidationMode } from "../call.js";
+import type { Call, ResponseContext, ResponseReader } from "../call.js";
 import { toIssues } from "../request/check-input.js";
 import type { WireResponse } from "../transport/transport.js";
 import { invalidResponse, unreadableResponse } from "./caller-error.js";
@@ -15,9 +15,9 @@ import { isTextTooDeep, MAX_NESTING, parseJson } from "./parse-json.js";
 /** A JSON body that follows a schema of ours. It is given as it came, with the fields that the schema does not know. */
 /* @__NO_SIDE_EFFECTS__ */
 export function jsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<T> {
-  return (response, call, check) => {
-    const data = readJson(response, call, check);
-    assertSchema(schema, data, response, call, check);
+  return (context) => {
+    const data = readJson(context);
+    assertSchema(schema, data, context);
     return data;
   };
 }
@@ -26,40 +26,38 @@ export function jsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<
 export function assertSchema<T>(
   schema: LazySchema<z.ZodType<T>>,
   data: unknown,
-  response: WireResponse,
-  call: Call,
-  check: ValidationMode,
+  context: ResponseContext,
 ): asserts data is T {
-  if (check.mode === "off") return;
-  const issues = issuesOf(schema(), data);
-  if (issues.length > 0) reportIssues(issues, response, call, check);
+  if (context.validation.mode === "off") return;
+  const issues = findIssues(schema(), data);
+  if (issues.length > 0) reportIssues(issues, context);
 }
 
 /** How many records are checked together. No page of the service has more. */
 const MAX_BATCH = 1_000;
 
 /** What is wrong with data. zod lists everything that is; a long list of records is checked up to the first batch at fault. */
-function issuesOf(schema: z.ZodType, data: unknown): Issue[] {
+function findIssues(schema: z.ZodType, data: unknown): Issue[] {
   const records = Array.isArray(data) ? data : fieldOf(data, "value");
-  if (!Array.isArray(records) || records.length <= MAX_BATCH) return issuesIn(schema, data);
+  if (!Array.isArray(records) || records.length <= MAX_BATCH) return validateBatch(schema, data);
   for (let start = 0; start < records.length; start += MAX_BATCH) {
     const batch = records.slice(start, start + MAX_BATCH);
-    const issues = issuesIn(schema, Array.isArray(data) ? batch : { ...Object(data), value: batch });
+    const issues = validateBatch(schema, Array.isArray(data) ? batch : { ...Object(data), value: batch });
     const depth = Array.isArray(data) ? 0 : 1;
-    if (issues.length > 0) return issues.map((issue) => ({ ...issue, path: movedBy(start, issue.path, depth) }));
+    if (issues.length > 0) return issues.map((issue) => ({ ...issue, path: shiftIndex(start, issue.path, depth) }));
   }
   return [];
 }
 
-const issuesIn = (schema: z.ZodType, data: unknown) => toIssues(schema.safeParse(data).error?.issues ?? []);
+const validateBatch = (schema: z.ZodType, data: unknown) => toIssues(schema.safeParse(data).error?.issues ?? []);
 
 /** A path whose index at `depth` is that in the whole list. */
-const movedBy = (start: number, path: Issue["path"], depth: number): Issue["path"] =>
+const shiftIndex = (start: number, path: Issue["path"], depth: number): Issue["path"] =>
   path.map((step, index) => (index === depth && typeof step === "number" ? step + start : step));
 
 /** A JSON body that follows a schema of the caller's; what the schema makes of it is given. */
 export function standardJsonReader<T>(schema: StandardSchema<T>): ResponseReader<T> {
-  return async (response, call, check) => validate(schema, readJson(response, call, check), [], response, call, check);
+  return async (context) => validate(schema, readJson(context), [], context);
 }
 
 /** Puts data through a schema of the caller's. */
@@ -67,15 +65,13 @@ export async function validate<T>(
   schema: StandardSchema<T>,
   data: unknown,
   at: Issue["path"],
-  response: WireResponse,
-  call: Call,
-  check: ValidationMode,
+  context: ResponseContext,
 ): Promise<T> {
-  if (check.mode === "off") return unchecked(data);
+  if (context.validation.mode === "off") return unchecked(data);
   const validation = schema["~standard"].validate(data);
-  const result = "then" in validation ? await call.validated(validation) : validation;
+  const result = "then" in validation ? await context.call.awaitValidation(validation) : validation;
   if (!result.issues) return result.value;
-  reportIssues(toIssues(result.issues, at), response, call, check);
+  reportIssues(toIssues(result.issues, at), context);
   return unchecked(data);
 }
 
@@ -92,19 +88,20 @@ export const readText = ({ body }: WireResponse) => body.toString("utf8").replac
  * The body as JSON; a `ResponseValidationError` if it is something else, is not UTF-8, or is nested too deeply. A number
  * that a double cannot hold is an issue like any other.
  */
-export function readJson(response: WireResponse, call: Call, check: ValidationMode): unknown {
+export function readJson(context: ResponseContext): unknown {
+  const { response, call, validation } = context;
   // A replacement character in a SKU would pass all checks.
   if (!isUtf8(response.body)) throw unreadableResponse(call, "the response is not valid UTF-8");
   const text = readText(response);
   const data = parseJson(text);
   // The parser's error quotes the text, and may cut a secret in two so that it cannot be recognised any more: not shown.
-  if (data === undefined) throw unreadableResponse(call, `the response is ${describe(text, call)}`);
-  const inexact = check.mode === "off" ? [] : inexactNumbers(text);
-  if (inexact.length > 0) reportIssues(inexact, response, call, check);
+  if (data === undefined) throw unreadableResponse(call, `the response is ${describeBody(text, call)}`);
+  const inexact = validation.mode === "off" ? [] : inexactNumbers(text);
+  if (inexact.length > 0) reportIssues(inexact, context);
   return data;
 }
 
-function describe(text: string, call: Call): string {
+function describeBody(text: string, call: Call): string {
   if (text === "") return "empty, not JSON";
   if (/^\s*[[{]/.test(text) && isTextTooDeep(text)) return `nested deeper than ${MAX_NESTING} levels`;
   // What is left of a token in such a response could not be recognised, so none of it is shown.
@@ -114,11 +111,12 @@ function describe(text: string, call: Call): string {
   return `not JSON but ${JSON.stringify(shown.length > LONGEST_EXCERPT ? `${line}…` : line)}`;
 }
 
-const RELAX = ' To take such answers all the same, set responseValidation to "warn" or "off".';
+const RELAX_ADVICE = ' To take such answers all the same, set responseValidation to "warn" or "off".';
 
 /** What is wrong with an answer is an error, or is logged, as the client is set. */
-export function reportIssues(issues: Issue[], { status }: WireResponse, call: Call, check: ValidationMode): void {
-  const error = invalidResponse(call, status, issues, call.request.isTokenRequest ? "" : RELAX);
-  if (check.mode === "error") throw error;
-  check.warn(error.message);
+export function reportIssues(issues: Issue[], context: ResponseContext): void {
+  const { call, validation } = context;
+  const error = invalidResponse(context, issues, call.request.isTokenRequest ? "" : RELAX_ADVICE);
+  if (validation.mode === "error") throw error;
+  validation.warn(error.message);
 }

@@ -1,5 +1,5 @@
-import { fieldOf, isObject } from "../../errors/field-of.js";
-import { redact } from "../../errors/redact.js";
+import { redact } from "../../errors/redaction/redact.js";
+import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { WireResponse } from "../transport/transport.js";
 import { parseJson } from "./parse-json.js";
 

@@ -1,9 +1,10 @@
-import { redact } from "../../errors/redact.js";
+import { redact } from "../../errors/redaction/redact.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import type { EndEvent } from "./events.js";
 
 /** Options whose values tell nothing of the caller; of all others only that they were given. */
-const SHOWN = /^(timeoutMs|totalTimeoutMs|rateLimit|retry|responseValidation|maxResponseBytes|allowInsecureHttp)$/;
+const SHOWN_OPTIONS =
+  /^(timeoutMs|totalTimeoutMs|rateLimit|retry|responseValidation|maxResponseBytes|allowInsecureHttp)$/;
 
 /** A text for a bug report: versions, options, the state of the rate limit, and the calls that ended last. */
 export function debugReport(
@@ -13,7 +14,7 @@ export function debugReport(
   ended: readonly EndEvent[],
 ): string {
   const given = Object.entries(options).map(
-    ([name, value]) => `  ${name}: ${SHOWN.test(name) ? textOf(value) : "(given)"}`,
+    ([name, value]) => `  ${name}: ${SHOWN_OPTIONS.test(name) ? toJson(value) : "(given)"}`,
   );
   const calls = ended.map(({ startedAt, method, path, status, error, attempts, durationMs }) => {
     const outcome = [status ?? "no answer", error].filter(Boolean).join(" ");
@@ -25,11 +26,11 @@ export function debugReport(
       `stocklot ${version}, Node.js ${process.version}, ${process.platform} ${process.arch}`,
       "options:",
       ...given,
-      `rate limit: ${textOf(rateLimit)}`,
+      `rate limit: ${toJson(rateLimit)}`,
       `calls that ended last: ${ended.length}`,
       ...calls,
     ].join("\n"),
   );
 }
 
-const textOf = (value: unknown) => JSON.stringify(value, (_, part) => (part === Infinity ? String(part) : part));
+const toJson = (value: unknown) => JSON.stringify(value, (_, part) => (part === Infinity ? String(part) : part));

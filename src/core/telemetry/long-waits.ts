@@ -19,11 +19,11 @@ export class LongWaits {
   }
 
   /** A call begins to wait, for `expectedMs` at least as far as is known. A wait before that has ended. */
-  begin(call: Call, awaited: Call["awaited"], expectedMs: number): void {
+  begin(call: Call, awaited: Call["waitingFor"], expectedMs: number): void {
     this.#calls.delete(call);
-    call.awaited = awaited;
-    call.waitsSince = this.#clock.now();
-    call.expectedAt = call.waitsSince + expectedMs;
+    call.waitingFor = awaited;
+    call.waitingSince = this.#clock.now();
+    call.expectedAt = call.waitingSince + expectedMs;
     this.#calls.add(call);
     this.#setTimer();
   }
@@ -39,7 +39,7 @@ export class LongWaits {
       this.#stopTimer = undefined;
     } else if (!this.#stopTimer) {
       const [first] = this.#calls;
-      if (first) this.#stopTimer = this.#clock.at(first.waitsSince + LONG_WAIT_MS, () => this.#reportLong());
+      if (first) this.#stopTimer = this.#clock.at(first.waitingSince + LONG_WAIT_MS, () => this.#reportLong());
     }
   }
 
@@ -47,9 +47,9 @@ export class LongWaits {
     this.#stopTimer = undefined;
     const now = this.#clock.now();
     for (const call of this.#calls) {
-      if (call.waitsSince + LONG_WAIT_MS > now) break;
+      if (call.waitingSince + LONG_WAIT_MS > now) break;
       this.#calls.delete(call);
-      this.#report(call, now - call.waitsSince, call.expectedAt - now);
+      this.#report(call, now - call.waitingSince, call.expectedAt - now);
     }
     this.#setTimer();
   }

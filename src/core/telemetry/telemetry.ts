@@ -1,6 +1,6 @@
 import { channel } from "node:diagnostics_channel";
-import { messageOf } from "../../errors/message-of.js";
-import { redact, redactData } from "../../errors/redact.js";
+import { redact, redactData } from "../../errors/redaction/redact.js";
+import { messageOf } from "../../errors/unknown-value.js";
 import type { DiagnosticsMessages, EndEvent, Events, Hooks, Logger, WaitingEvent } from "./events.js";
 
 type Level = keyof Logger;
@@ -8,7 +8,7 @@ type Level = keyof Logger;
 const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 
 /** How an event is logged; the beginning and end of a call are not. */
-const LINES: { [Name in keyof Events]?: (event: Events[Name]) => [Level, string] } = {
+const LOG_LINES: { [Name in keyof Events]?: (event: Events[Name]) => [Level, string] } = {
   request: (event) => ["debug", `${titleOf(event)} (attempt ${event.attempt})`],
   response: (event) => ["debug", `${titleOf(event)}: ${event.status} after ${Math.round(event.durationMs)} ms`],
   retry: (event) => [
@@ -21,13 +21,13 @@ const LINES: { [Name in keyof Events]?: (event: Events[Name]) => [Level, string]
   ],
   waiting: ({ reason, waitedMs, expectedMs, ...call }) => [
     "info",
-    `${titleOf(call)}: has waited ${inSeconds(waitedMs)} for ${AWAITED[reason]}` +
+    `${titleOf(call)}: has waited ${inSeconds(waitedMs)} for ${AWAITED_LABELS[reason]}` +
       (expectedMs === undefined ? "" : `; expected in ${inSeconds(expectedMs)}`),
   ],
   token: ({ expiresAt }) => ["debug", `a new token, good until ${new Date(expiresAt).toISOString()}`],
 };
 
-const AWAITED: Record<WaitingEvent["reason"], string> = {
+const AWAITED_LABELS: Record<WaitingEvent["reason"], string> = {
   limit: "a slot, all that rateLimit allows are in use",
   pause: "the end of the pause after a 429",
   token: "a token",
@@ -76,7 +76,7 @@ export class Telemetry {
   /** Calls the hook of an event, publishes it, and logs it. It is made only where somebody listens. */
   emit<Name extends keyof Events>(name: Name, make: () => Events[Name]): void {
     const hook = this.#hooks[name];
-    const line = this.#logger && LINES[name];
+    const line = this.#logger && LOG_LINES[name];
     if (!hook && !line && !CHANNELS[name].hasSubscribers) return;
     const event = make();
     if (hook) this.guard(`the ${name} hook`, () => hook(redactData(event)));

@@ -1,7 +1,7 @@
 import { constants } from "node:buffer";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate } from "node:zlib";
-import { fieldOf } from "../../errors/field-of.js";
+import { fieldOf } from "../../errors/unknown-value.js";
 
 const DECODERS = new Map([
   ["gzip", gunzip],

@@ -6,13 +6,13 @@ import { TransportFailure, type WireRequest, type WireResponse } from "./transpo
 
 /** One request and its answer, whichever way it travels. */
 export interface Exchange {
-  over: boolean;
+  settled: boolean;
   /** Stops what is under way on the wire. */
   cancel: (() => void) | undefined;
   /** The head of the answer has come. */
-  begin(status: number, headers: Record<string, string>): void;
+  receiveHead(status: number, headers: Record<string, string>): void;
   /** A piece of the body has come. */
-  add(chunk: Uint8Array): void;
+  receiveChunk(chunk: Uint8Array): void;
   /** The body is complete; `encoding` tells how it is coded. */
   complete(encoding?: string): void;
   fail(kind: TransportFailure["kind"], cause?: unknown): void;
@@ -37,15 +37,15 @@ export function exchange(
     reject = fail;
   });
   const exchange: Exchange = {
-    over: false,
+    settled: false,
     cancel: undefined,
-    begin(status, headers) {
+    receiveHead(status, headers) {
       trace.headAt = now();
       trace.head = { status, headers };
       if (Number(headers["content-length"]) > maxResponseBytes) fail("too large");
     },
-    add(chunk) {
-      if (exchange.over) return;
+    receiveChunk(chunk) {
+      if (exchange.settled) return;
       bytes += chunk.byteLength;
       // A caller's fetch function may give anything.
       if (!types.isUint8Array(chunk)) fail("undecodable", new TypeError("the body is not bytes"));
@@ -54,7 +54,7 @@ export function exchange(
     },
     complete(encoding) {
       const { head } = trace;
-      if (exchange.over || !head) return;
+      if (exchange.settled || !head) return;
       end();
       const [only] = chunks;
       const raw = chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks);
@@ -68,20 +68,20 @@ export function exchange(
     fail,
     failWith: (cause) => fail(networkFailure(cause) ? "connection" : "exception", cause),
   };
-  const stops = [startTimer(timeoutMs, () => fail("timeout")), cancellation.onCancel(() => fail("ended"))];
-  if (cancellation.reason) fail("ended");
+  const stops = [startTimer(timeoutMs, () => fail("timeout")), cancellation.onCancel(() => fail("cancelled"))];
+  if (cancellation.reason) fail("cancelled");
   else send(exchange).catch(exchange.failWith);
   return answer;
 
   function fail(kind: TransportFailure["kind"], cause?: unknown): void {
-    if (exchange.over) return;
+    if (exchange.settled) return;
     end();
     exchange.cancel?.();
     reject(new TransportFailure(kind, cause));
   }
 
   function end(): void {
-    exchange.over = true;
+    exchange.settled = true;
     for (const stop of stops) stop();
   }
 }

@@ -13,16 +13,16 @@ export function fetchTransport(base: URL, given: FetchLike): Transport {
     send(request) {
       const fetch = isGlobal ? globalThis.fetch : given;
       return exchange(request, async (exchange) => {
-        const response = await start(fetch, prefix + request.target, request, exchange);
+        const response = await sendRequest(fetch, prefix + request.target, request, exchange);
         // A response that cannot be read is a lost one, whatever its body fails with.
-        await receive(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
+        await readResponse(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
       });
     },
     close: async () => {},
   };
 }
 
-async function start(fetch: FetchLike, url: string, request: WireRequest, exchange: Exchange): Promise<Response> {
+async function sendRequest(fetch: FetchLike, url: string, request: WireRequest, exchange: Exchange): Promise<Response> {
   const { method, headers, body, trace } = request;
   const controller = new AbortController();
   exchange.cancel = () => controller.abort();
@@ -36,17 +36,17 @@ async function start(fetch: FetchLike, url: string, request: WireRequest, exchan
   }
 }
 
-async function receive(response: Response, exchange: Exchange): Promise<void> {
+async function readResponse(response: Response, exchange: Exchange): Promise<void> {
   // Response.error() stands for a failure of the network, and an opaque redirect reveals nothing either.
   if (response.status === 0) throw new Error("the fetch function returned a response with status 0");
   const reader = response.body?.getReader();
-  exchange.begin(response.status, Object.fromEntries(response.headers));
-  while (reader && !exchange.over) {
+  exchange.receiveHead(response.status, Object.fromEntries(response.headers));
+  while (reader && !exchange.settled) {
     const { done, value } = await reader.read();
     if (done) break;
-    exchange.add(value);
+    exchange.receiveChunk(value);
   }
-  if (exchange.over) reader?.cancel().catch(() => {});
+  if (exchange.settled) reader?.cancel().catch(() => {});
   // fetch has decompressed the body.
   else exchange.complete();
 }

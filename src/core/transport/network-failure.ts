@@ -1,5 +1,4 @@
-import { fieldOf, isObject } from "../../errors/field-of.js";
-import { messageOf } from "../../errors/message-of.js";
+import { fieldOf, isObject, messageOf } from "../../errors/unknown-value.js";
 
 /** A failure that is known to be of the network, and not an exception of code. */
 export interface NetworkFailure {
@@ -27,23 +26,23 @@ export class ProxyFailure extends Error {
   }
 }
 
-interface Kind extends Omit<NetworkFailure, "detail"> {
+interface FailureRule extends Omit<NetworkFailure, "detail"> {
   /** Matches `CODE message`; without a code it is the name of the error. */
   pattern: RegExp;
 }
 
-const beforeSending = (pattern: RegExp, problem: string, advice: string): Kind => ({
+const beforeSending = (pattern: RegExp, problem: string, advice: string): FailureRule => ({
   pattern,
   problem,
   advice,
   notSent: true,
   permanent: false,
 });
-const permanent = (pattern: RegExp, problem: string, advice: string): Kind => ({
+const permanent = (pattern: RegExp, problem: string, advice: string): FailureRule => ({
   ...beforeSending(pattern, problem, advice),
   permanent: true,
 });
-const perhapsSent = (pattern: RegExp, problem: string): Kind => ({
+const possiblySent = (pattern: RegExp, problem: string): FailureRule => ({
   ...beforeSending(pattern, problem, ""),
   notSent: false,
 });
@@ -56,7 +55,7 @@ const TLS_SETTINGS = "To use TLS settings of your own, pass a dispatcher.";
 const NO_CONNECTION = beforeSending(/^/, "no connection could be made", "Check the network and baseUrl.");
 
 /** The first row that matches counts. Codes of Node.js, OpenSSL and undici, and some of Bun. */
-const KINDS: readonly Kind[] = [
+const FAILURE_RULES: readonly FailureRule[] = [
   beforeSending(/^(ECONNREFUSED|ConnectionRefused) /, "the connection was refused", CHECK_ADDRESS),
   beforeSending(/^ENOTFOUND /, "the host name was not found", CHECK_ADDRESS),
   beforeSending(/^EAI_\w+ /, "the host name could not be looked up", "Check the DNS of this machine."),
@@ -90,7 +89,7 @@ const KINDS: readonly Kind[] = [
   ),
 
   // Records that cannot be decrypted: the handshake was over by then.
-  perhapsSent(/^ERR_SSL_\w*(RECORD_MAC|BAD_RECORD|DECRYPTION_FAILED|UNEXPECTED_EOF) /, "the connection broke"),
+  possiblySent(/^ERR_SSL_\w*(RECORD_MAC|BAD_RECORD|DECRYPTION_FAILED|UNEXPECTED_EOF) /, "the connection broke"),
   permanent(
     /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST) /,
     "the server does not speak https on this port",
@@ -102,13 +101,13 @@ const KINDS: readonly Kind[] = [
   { ...permanent(/^UND_ERR_DESTROYED /, "the dispatcher was closed", ""), notSent: false },
   permanent(/^(UND_MOCK_ERR_|InternalError \[MSW\] )/, "the mock that was to respond has no response for it", ""),
 
-  perhapsSent(/^(HPE_\w+|HTTPParserError) /, "the response is not HTTP"),
-  perhapsSent(/^UND_ERR_(HEADERS|BODY)_TIMEOUT /, "no response in time"),
-  perhapsSent(
+  possiblySent(/^(HPE_\w+|HTTPParserError) /, "the response is not HTTP"),
+  possiblySent(/^UND_ERR_(HEADERS|BODY)_TIMEOUT /, "no response in time"),
+  possiblySent(
     /^(ECONNRESET|ECONNABORTED|ENOTCONN|EPIPE|ETIMEDOUT|ERR_STREAM_PREMATURE_CLOSE|ConnectionClosed) /,
     "the connection broke",
   ),
-  perhapsSent(/^UND_ERR_(SOCKET|INFO|ABORTED|RES_\w+|HEADERS_OVERFLOW|REQ_RETRY) /, "the connection broke"),
+  possiblySent(/^UND_ERR_(SOCKET|INFO|ABORTED|RES_\w+|HEADERS_OVERFLOW|REQ_RETRY) /, "the connection broke"),
 ];
 
 const CONNECTING = /^(connect|getaddrinfo|query\w+)$/;
@@ -124,26 +123,26 @@ const FETCH_FAILED =
  */
 export function networkFailure(error: unknown): NetworkFailure | undefined {
   try {
-    return find(error, new Set());
+    return classify(error, new Set());
   } catch {
     // A getter of the error threw.
     return undefined;
   }
 }
 
-function find(error: unknown, seen: Set<unknown>): NetworkFailure | undefined {
+function classify(error: unknown, seen: Set<unknown>): NetworkFailure | undefined {
   if (!isObject(error) || seen.has(error)) return undefined;
   seen.add(error);
-  if (error instanceof ProxyFailure) return throughProxy(error, seen);
+  if (error instanceof ProxyFailure) return classifyProxyFailure(error, seen);
   const message = messageOf(error instanceof Error ? error : fieldOf(error, "message"));
-  const kind = proxyRefusal(message) ?? kindOf(error, message) ?? ofSeveral(error, seen);
-  if (kind) return { ...kind, detail: shortened(message) };
+  const kind = matchProxyRefusal(message) ?? matchRule(error, message) ?? classifyAggregate(error, seen);
+  if (kind) return { ...kind, detail: shortDetail(message) };
   const cause = fieldOf(error, "cause");
   // A fetch that failed because of an error of another kind is an exception of code.
-  if (isErrorLike(cause)) return find(cause, seen);
+  if (isErrorLike(cause)) return classify(cause, seen);
   if (fieldOf(error, "name") !== "TypeError" || !FETCH_FAILED.test(message)) return undefined;
   const connecting = message.includes("client error (Connect)");
-  return { ...(connecting ? NO_CONNECTION : perhapsSent(/^/, "the connection broke")), detail: shortened(message) };
+  return { ...(connecting ? NO_CONNECTION : possiblySent(/^/, "the connection broke")), detail: shortDetail(message) };
 }
 
 /** A text without line breaks, which OpenSSL puts into its messages. */
@@ -151,15 +150,15 @@ export const oneLine = (text: string) => text.replace(/\s*[\r\n]+\s*/g, " ").tri
 
 const isErrorLike = (value: unknown) => typeof fieldOf(value, "message") === "string";
 
-function kindOf(error: object, message: string): Kind | undefined {
-  const text = `${codeOf(error, message)} ${message}`;
-  const kind = KINDS.find(({ pattern }) => pattern.test(text));
+function matchRule(error: object, message: string): FailureRule | undefined {
+  const text = `${errorCode(error, message)} ${message}`;
+  const kind = FAILURE_RULES.find(({ pattern }) => pattern.test(text));
   const isConnecting = CONNECTING.test(String(fieldOf(error, "syscall")));
   return isConnecting && !kind?.notSent ? NO_CONNECTION : kind;
 }
 
 /** The code; that of OpenSSL where the error says only that a protocol failed. */
-function codeOf(error: object, message: string): string {
+function errorCode(error: object, message: string): string {
   const code = fieldOf(error, "code");
   const [, reason] = OPENSSL_REASON.exec(message) ?? [];
   if (code === "EPROTO" && reason) return `ERR_SSL_${reason.trim().toUpperCase().replace(/\W+/g, "_")}`;
@@ -169,13 +168,13 @@ function codeOf(error: object, message: string): string {
 const OPENSSL_REASON = /:SSL routines:[^:]*:([^:\n]+)/;
 const LONGEST_DETAIL = 200;
 
-function shortened(message: string): string {
+function shortDetail(message: string): string {
   const [, reason] = OPENSSL_REASON.exec(message) ?? [];
   const line = oneLine(reason ?? message);
   return line.length > LONGEST_DETAIL ? `${line.slice(0, LONGEST_DETAIL)}…` : line;
 }
 
-function proxyRefusal(message: string): Kind | undefined {
+function matchProxyRefusal(message: string): FailureRule | undefined {
   const [, refused, unauthorized] = PROXY_REFUSAL.exec(message) ?? [];
   const status = Number(refused ?? unauthorized);
   if (Number.isNaN(status)) return undefined;
@@ -188,16 +187,19 @@ function proxyRefusal(message: string): Kind | undefined {
 }
 
 /** Several addresses of one host were tried. */
-function ofSeveral(error: object, seen: Set<unknown>): Omit<NetworkFailure, "detail"> | undefined {
+function classifyAggregate(error: object, seen: Set<unknown>): Omit<NetworkFailure, "detail"> | undefined {
   const errors = fieldOf(error, "errors");
   if (!Array.isArray(errors)) return undefined;
-  const failures = errors.map((one) => find(one, seen));
+  const failures = errors.map((one) => classify(one, seen));
   const [first] = failures;
   return first && { ...first, notSent: failures.every((failure) => failure?.notSent === true) };
 }
 
-function throughProxy({ proxy, variable, cause }: ProxyFailure, seen: Set<unknown>): NetworkFailure | undefined {
-  const inner = find(cause, seen);
+function classifyProxyFailure(
+  { proxy, variable, cause }: ProxyFailure,
+  seen: Set<unknown>,
+): NetworkFailure | undefined {
+  const inner = classify(cause, seen);
   return (
     inner && {
       ...inner,

@@ -44,7 +44,7 @@ export class TransportFailure extends Error {
   readonly network: NetworkFailure | undefined;
 
   constructor(
-    readonly kind: "connection" | "exception" | "timeout" | "ended" | "too large" | "undecodable",
+    readonly kind: "connection" | "exception" | "timeout" | "cancelled" | "too large" | "undecodable",
     cause?: unknown,
   ) {
     super(kind, { cause });

@@ -38,19 +38,19 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
           onRequestStart(controller) {
             // The dispatcher lets go of the connection; the caller has had its answer by then.
             const cancel = () => controller.abort(new Error("cancelled"));
-            if (exchange.over) return cancel();
+            if (exchange.settled) return cancel();
             trace.sent = true;
             exchange.cancel = cancel;
           },
           onResponseStart(_, status, headers) {
-            if (status >= 200) exchange.begin(status, headerText(headers));
+            if (status >= 200) exchange.receiveHead(status, headerText(headers));
           },
-          onResponseData: (_, chunk) => exchange.add(chunk),
+          onResponseData: (_, chunk) => exchange.receiveChunk(chunk),
           onResponseEnd: () => exchange.complete(trace.head?.headers["content-encoding"]),
           onResponseError: (_, cause) => exchange.failWith(cause),
         };
         const dispatcher = await source.get();
-        if (!exchange.over) dispatcher.dispatch(options, handler);
+        if (!exchange.settled) dispatcher.dispatch(options, handler);
       });
     },
     close: source.close,

@@ -1,6 +1,6 @@
 import type { RequestOptions } from "../../core/request/options.js";
-import { fieldOf } from "../../errors/field-of.js";
 import { NotFoundError } from "../../errors/index.js";
+import { fieldOf } from "../../errors/unknown-value.js";
 import type { Item } from "../../schemas/item.js";
 import { type FindOptions, type Look, lookUntilSettled } from "./look-until-settled.js";
 import { isRedacted, isSameSku, isSameValue } from "./same-value.js";

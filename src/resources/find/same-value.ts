@@ -1,5 +1,5 @@
-import { isObject } from "../../errors/field-of.js";
-import { redact } from "../../errors/redact.js";
+import { redact } from "../../errors/redaction/redact.js";
+import { isObject } from "../../errors/unknown-value.js";
 
 /** What stands in place of a secret in the `request` of an error. */
 const REDACTED = "[redacted]";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { checkInput } from "../../core/request/check-input.js";
-import { isObject } from "../../errors/field-of.js";
 import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../errors/index.js";
+import { isObject } from "../../errors/unknown-value.js";
 import { decimal, integer, type LazySchema, lazy, optional, text } from "../../schemas/field.js";
 
 /** The fields of a receipt that its lot shows as well. */

@@ -9,15 +9,15 @@ describe("a quota", () => {
     quota.take();
     quota.take();
     expect(quota.free).toBe(0);
-    expect(quota.nextReturn).toBeUndefined();
+    expect(quota.nextReturnAt).toBeUndefined();
     quota.returnAt(100);
     quota.returnAt(200);
-    expect(quota.nextReturn).toBe(100);
+    expect(quota.nextReturnAt).toBe(100);
     quota.reclaim(99.9);
     expect(quota.free).toBe(0);
     quota.reclaim(100);
     expect(quota.free).toBe(1);
-    expect(quota.nextReturn).toBe(200);
+    expect(quota.nextReturnAt).toBe(200);
     quota.reclaim(10_000);
     expect(quota.free).toBe(2);
   });
@@ -27,7 +27,7 @@ describe("a quota", () => {
     quota.take();
     quota.returnUnused();
     expect(quota.free).toBe(1);
-    expect(quota.nextReturn).toBeUndefined();
+    expect(quota.nextReturnAt).toBeUndefined();
   });
 
   test("without a limit is never used up and remembers nothing", () => {
@@ -37,7 +37,7 @@ describe("a quota", () => {
       quota.returnAt(request);
     }
     expect(quota.free).toBe(Number.POSITIVE_INFINITY);
-    expect(quota.nextReturn).toBeUndefined();
+    expect(quota.nextReturnAt).toBeUndefined();
     expect(quota.earliestStart(1_000_000, 5, INTERVAL_MS)).toBe(5);
   });
 
@@ -48,7 +48,7 @@ describe("a quota", () => {
       if (quota.free === 0) continue;
       quota.take();
       quota.returnAt(time + 300);
-      expect(quota.nextReturn).toBeGreaterThan(time);
+      expect(quota.nextReturnAt).toBeGreaterThan(time);
       expect(50 - quota.free).toBeLessThanOrEqual(31);
     }
     quota.reclaim(100_000);

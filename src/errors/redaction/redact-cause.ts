@@ -1,8 +1,7 @@
 import { inspect, types } from "node:util";
-import { isBranded } from "./brand.js";
-import { fieldOf, isObject } from "./field-of.js";
-import { messageOf } from "./message-of.js";
-import { HIDDEN, redact } from "./redact.js";
+import { isBranded } from "../brand.js";
+import { fieldOf, isObject, messageOf } from "../unknown-value.js";
+import { REDACTED, redact } from "./redact.js";
 
 /** A cause that is larger or deeper than this is not searched but replaced. */
 const MAX_DEPTH = 16;
@@ -17,13 +16,13 @@ export function redactCause(cause: unknown): unknown {
   if (typeof cause === "string") return redact(cause);
   if (isHarmless(cause)) return cause;
   try {
-    return types.isNativeError(cause) || cause instanceof Error ? copyOf(cause) : new Error(HIDDEN);
+    return types.isNativeError(cause) || cause instanceof Error ? redactedCopy(cause) : new Error(REDACTED);
   } catch {
-    return new Error(HIDDEN);
+    return new Error(REDACTED);
   }
 }
 
-function copyOf(cause: Error): Error {
+function redactedCopy(cause: Error): Error {
   const copy = new Error(redact(messageOf(cause)));
   const [name, stack, code] = [textIn(cause, "name"), textIn(cause, "stack"), textIn(cause, "code")];
   if (name !== undefined) copy.name = name;

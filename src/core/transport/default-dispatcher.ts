@@ -1,8 +1,8 @@
 import type { buildConnector, Dispatcher } from "undici";
-import { fieldOf } from "../../errors/field-of.js";
 import { ConfigurationError } from "../../errors/index.js";
-import { skipInterim } from "../skip-interim.js";
+import { fieldOf } from "../../errors/unknown-value.js";
 import { networkFailure, ProxyFailure } from "./network-failure.js";
+import { skipInterim } from "./skip-interim.js";
 import type { DispatcherSource } from "./undici.js";
 
 /** Idle connections are closed before usual servers close them, so that a write seldom meets one that is closing. */
@@ -18,7 +18,7 @@ export const isLoopback = (hostname: string) => LOOPBACK.test(hostname);
  * The client's own agent, created at the first request; it goes through the proxy that the environment names for the
  * service, if any.
  */
-export function ownDispatcher(base: URL): DispatcherSource {
+export function defaultDispatcher(base: URL): DispatcherSource {
   let agent: Promise<Dispatcher> | undefined;
   return {
     get() {
@@ -63,7 +63,9 @@ async function createAgent(base: URL): Promise<Dispatcher> {
       // For a host that NO_PROXY names it is the connector from above.
       return new Pool(
         new URL(origin),
-        isConnector(tunnel) && tunnel !== connect ? { ...poolOptions, connect: throughProxy(tunnel) } : poolOptions,
+        isConnector(tunnel) && tunnel !== connect
+          ? { ...poolOptions, connect: connectThroughProxy(tunnel) }
+          : poolOptions,
       );
     },
   });
@@ -72,7 +74,7 @@ async function createAgent(base: URL): Promise<Dispatcher> {
    * Connects through the proxy. undici would wait 300 s for its response, and would connect again and again, for requests
    * that have ended too, when the proxy closes the connection: https://github.com/nodejs/undici/issues/3897
    */
-  function throughProxy(tunnel: buildConnector.connector): buildConnector.connector {
+  function connectThroughProxy(tunnel: buildConnector.connector): buildConnector.connector {
     return (target, callback) => {
       const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
       tunnel(Object.assign({ signal }, target), (error, socket) => {

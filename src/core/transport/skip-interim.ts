@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 
 /** All informational statuses but 101, which ends HTTP. */
 const INTERIM = /^HTTP\/1\.1 1(?!01)\d\d/;
-const EXAMPLE = "HTTP/1.1 100";
+const SHORTEST_STATUS_LINE = "HTTP/1.1 100";
 const END_OF_HEAD = "\r\n\r\n";
 const LONGEST_HEAD = 16_384;
 
@@ -50,7 +50,7 @@ function afterInterim(bytes: Buffer): Buffer {
 /** Whether the bytes are the beginning of an interim response, as far as they go. */
 function mayBeInterim(bytes: Buffer): boolean {
   const start = startOf(bytes);
-  return INTERIM.test(start + EXAMPLE.slice(start.length));
+  return INTERIM.test(start + SHORTEST_STATUS_LINE.slice(start.length));
 }
 
-const startOf = (bytes: Buffer) => bytes.toString("latin1", 0, EXAMPLE.length);
+const startOf = (bytes: Buffer) => bytes.toString("latin1", 0, SHORTEST_STATUS_LINE.length);

@@ -1,9 +1,9 @@
 import { decodings } from "./decode-escapes.js";
 
 /** A shorter text is not hidden: with a secret `a`, every `a` of a message would be. */
-const SHORTEST_HIDDEN = 4;
+const MIN_SECRET_LENGTH = 4;
 /** A shorter secret is only hidden where it stands alone. */
-const SHORTEST_UNMISTAKABLE = 8;
+const MIN_UNAMBIGUOUS_LENGTH = 8;
 
 /** Tokens are replaced about every hour; an old one can still appear in a late response. */
 const TOKENS_REMEMBERED = 8;
@@ -15,7 +15,7 @@ const CLOSED_CLIENTS_REMEMBERED = 100;
 const MAX_COMPARISONS = 20_000_000;
 
 /** The forms of each secret that one client has registered. */
-interface Registered {
+interface RegisteredSecrets {
   readonly lasting: Map<string, readonly string[]>;
   /** The one that was added last comes last. */
   readonly tokens: Map<string, readonly string[]>;
@@ -26,11 +26,11 @@ interface Registered {
  * that creates an error can forget to.
  */
 export class Secrets {
-  readonly #registered: Registered = { lasting: new Map(), tokens: new Map() };
+  readonly #registered: RegisteredSecrets = { lasting: new Map(), tokens: new Map() };
 
   constructor(secrets: readonly string[] = []) {
     for (const secret of secrets) this.add(secret);
-    collected.register(this, this.#registered);
+    garbageCollected.register(this, this.#registered);
   }
 
   add(secret: string): void {
@@ -62,12 +62,12 @@ export class Secrets {
   }
 }
 
-const collected = new FinalizationRegistry<Registered>(retire);
+const garbageCollected = new FinalizationRegistry<RegisteredSecrets>(retire);
 
 /** Of closed clients, the one that was closed last comes last. */
-const retired = new Set<Registered>();
+const retired = new Set<RegisteredSecrets>();
 
-function retire(registered: Registered): void {
+function retire(registered: RegisteredSecrets): void {
   retired.add(registered);
   const [oldest] = retired;
   if (!oldest || retired.size <= CLOSED_CLIENTS_REMEMBERED) return;
@@ -112,7 +112,7 @@ function formsOf(secret: string): readonly string[] {
   // Decoding may change the secret too: one with a "%41" in it, or with a backslash.
   const decoded = [...decodings(secret)].map((level) => level.bytes);
   const forms = [...decoded, base64, bytes.toString("base64url")].map(foldPlus);
-  return [...new Set(forms)].filter((form) => form.length >= SHORTEST_HIDDEN);
+  return [...new Set(forms)].filter((form) => form.length >= MIN_SECRET_LENGTH);
 }
 
 const encodeForm = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
@@ -124,7 +124,7 @@ const addToKey = (key: number, byte: number) => (key << 8) | byte;
 
 function keyOf(form: string): number {
   let key = 0;
-  for (let at = 0; at < SHORTEST_HIDDEN; at += 1) key = addToKey(key, form.charCodeAt(at));
+  for (let at = 0; at < MIN_SECRET_LENGTH; at += 1) key = addToKey(key, form.charCodeAt(at));
   return key;
 }
 
@@ -150,14 +150,14 @@ function findForms(bytes: string): Range[] {
   for (let at = 0; at < bytes.length; at += 1) {
     key = addToKey(key, bytes.charCodeAt(at));
     const bucket = formsByKey.get(key);
-    const start = at + 1 - SHORTEST_HIDDEN;
+    const start = at + 1 - MIN_SECRET_LENGTH;
     if (!bucket || start < 0) continue;
     for (const form of bucket.keys()) {
       const length = commonLength(bytes, start, form);
       comparisons += length + 1;
       if (comparisons > MAX_COMPARISONS) throw new RangeError("too many comparisons");
       const end = start + length;
-      if (length < form.length || (length < SHORTEST_UNMISTAKABLE && !standsAlone(bytes, start, end))) continue;
+      if (length < form.length || (length < MIN_UNAMBIGUOUS_LENGTH && !standsAlone(bytes, start, end))) continue;
       const last = found.at(-1);
       if (last && start <= last[1]) last[1] = Math.max(last[1], end);
       else found.push([start, end]);

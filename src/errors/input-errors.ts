@@ -1,5 +1,5 @@
 import { brand } from "./brand.js";
-import { redactData } from "./redact.js";
+import { redactData } from "./redaction/redact.js";
 import { type Issue, StocklotError } from "./stocklot-error.js";
 
 /** The arguments of a method are wrong. Nothing was sent. */
@@ -25,3 +25,12 @@ export function describeIssue({ path: whole, message }: Issue): string {
 
 const formatPath = (path: Issue["path"]) =>
   path.map((step, depth) => (typeof step === "number" ? `[${step}]` : depth === 0 ? step : `.${step}`)).join("");
+
+/**
+ * The options of a client, limiter or token store are wrong.
+ */
+export class ConfigurationError extends StocklotError {
+  static {
+    brand(ConfigurationError, "ConfigurationError");
+  }
+}

@@ -1,5 +1,5 @@
 import { brand } from "./brand.js";
-import { redactData } from "./redact.js";
+import { redactData } from "./redaction/redact.js";
 import { type Issue, StocklotError } from "./stocklot-error.js";
 
 /**
@@ -20,5 +20,15 @@ export class ResponseValidationError extends StocklotError {
     super(message, init);
     this.status = init.status;
     this.issues = redactData(init.issues);
+  }
+}
+
+/**
+ * Paging cannot go on: the service says that there is more but gives nothing new, or with `gapless` the continuity of the
+ * list cannot be shown.
+ */
+export class PaginationError extends StocklotError {
+  static {
+    brand(PaginationError, "PaginationError");
   }
 }

@@ -1,22 +1,22 @@
-import { isObject } from "./field-of.js";
+import { isObject } from "../unknown-value.js";
 import { findSecrets, type Range } from "./secrets.js";
 
-export const HIDDEN = "[redacted]";
+export const REDACTED = "[redacted]";
 
 /** Text without any secret in it. Never throws: if it cannot be searched, all of it is hidden. */
 export function redact(text: string): string {
   try {
-    return hide(text, [...findSecrets(text), ...findCredentials(text)]);
+    return replaceRanges(text, [...findSecrets(text), ...findCredentials(text)]);
   } catch {
-    return HIDDEN;
+    return REDACTED;
   }
 }
 
-function hide(text: string, ranges: Range[]): string {
+function replaceRanges(text: string, ranges: Range[]): string {
   const parts: string[] = [];
   let shownFrom = 0;
   for (const [start, end] of ranges.sort(([a], [b]) => a - b)) {
-    if (start >= shownFrom) parts.push(text.slice(shownFrom, start), HIDDEN);
+    if (start >= shownFrom) parts.push(text.slice(shownFrom, start), REDACTED);
     shownFrom = Math.max(shownFrom, end);
   }
   return parts.length === 0 ? text : parts.join("") + text.slice(shownFrom);
@@ -88,16 +88,16 @@ function redactPart(data: unknown, depth: number, copies: Map<object, unknown>):
   if (typeof data === "string") return redact(data);
   if (!isObject(data)) return data;
   if (copies.has(data)) return copies.get(data);
-  if (depth > MAX_DEPTH) return HIDDEN;
+  if (depth > MAX_DEPTH) return REDACTED;
   try {
-    return copyOf(data, depth, copies);
+    return copyRedacted(data, depth, copies);
   } catch {
     // A getter or a Proxy of the caller's.
-    return HIDDEN;
+    return REDACTED;
   }
 }
 
-function copyOf(data: object, depth: number, copies: Map<object, unknown>): unknown {
+function copyRedacted(data: object, depth: number, copies: Map<object, unknown>): unknown {
   if (Array.isArray(data)) {
     const list: unknown[] = [];
     copies.set(data, list);

@@ -1,5 +1,15 @@
 import { brand } from "./brand.js";
-import { ConnectionError } from "./connection-error.js";
+import { StocklotError } from "./stocklot-error.js";
+
+/**
+ * There is no usable response: the connection failed or broke, time ran out ({@link TimeoutError}), or the client is closed
+ * ({@link ClientClosedError}). `cause` says why.
+ */
+export class ConnectionError extends StocklotError {
+  static {
+    brand(ConnectionError, "ConnectionError");
+  }
+}
 
 /** Where the time of a call went, in ms. */
 export interface TimeSpent {
@@ -41,5 +51,12 @@ export class TimeoutError extends ConnectionError {
     this.clock = init.clock;
     this.spent = { ...init.spent };
     if (init.retryAfterMs !== undefined) this.retryAfterMs = init.retryAfterMs;
+  }
+}
+
+/** The client was closed before the call, or while the call waited. Trying again with this client cannot help. */
+export class ClientClosedError extends ConnectionError {
+  static {
+    brand(ClientClosedError, "ClientClosedError");
   }
 }

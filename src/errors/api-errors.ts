@@ -1,0 +1,182 @@
+import { brand } from "./brand.js";
+import { redact, redactData } from "./redaction/redact.js";
+import { StocklotError } from "./stocklot-error.js";
+
+/** The content of a response with an error status. */
+export interface ApiErrorInit {
+  /** The HTTP status. */
+  status: number;
+  /** The machine-readable code. */
+  code: string;
+  /** The service's own text, which becomes `serviceMessage`; empty if the response has none. */
+  message: string;
+  /** What to do, as a sentence; ends the message of the error. */
+  hint?: string | undefined;
+  /** Messages by field name. */
+  details?: Record<string, string[]> | undefined;
+  /** The method of the request. */
+  method: string;
+  /** Its path, relative to `baseUrl`, without the query. */
+  path: string;
+  /** The headers of the response, names in lower case. */
+  headers: Record<string, string>;
+  /** How often the request was sent. */
+  attempts: number;
+  /** What went wrong before. */
+  cause?: unknown;
+}
+
+/**
+ * The service responded with an error status. The subclasses stand for the documented ones; any other status is this class
+ * itself. The message reads `GET /Item: 404 Item NO-SUCH was not found.`
+ *
+ * Source: service interface, "Errors".
+ */
+export class ApiError extends StocklotError {
+  static {
+    brand(ApiError, "ApiError");
+  }
+
+  /** The HTTP status. */
+  readonly status: number;
+  /**
+   * The service's own text, for user interfaces; a short excerpt if the body is not the documented object (a proxy's HTML);
+   * empty if the response has none.
+   */
+  readonly serviceMessage: string;
+  /** The machine-readable code of the body, for example `not_found`; if there is none, the documented one of the status, else `unknown`. */
+  readonly code: string;
+  /** Messages by field name; only with the code `validation_error`. */
+  readonly details?: Record<string, string[]>;
+  /** The method of the request. */
+  readonly method: string;
+  /** The path of the request, relative to `baseUrl`, encoded, without the query. */
+  readonly path: string;
+  /** The headers of the response, names in lower case. */
+  readonly headers: Record<string, string>;
+  /** How often the request was sent. */
+  readonly attempts: number;
+
+  constructor(init: ApiErrorInit) {
+    super(formatMessage(init), init);
+    this.status = init.status;
+    this.serviceMessage = redact(init.message);
+    this.code = redact(init.code);
+    if (init.details) this.details = redactData(init.details);
+    this.method = init.method;
+    this.path = redact(init.path);
+    this.headers = redactData(init.headers);
+    this.attempts = init.attempts;
+  }
+}
+
+function formatMessage({ method, path, status, message, hint }: ApiErrorInit): string {
+  const problem = `${method} ${path}: ${status} ${message || "(the response has no message)"}`;
+  if (!hint) return problem;
+  return `${/[.!?]$/.test(problem) ? problem : `${problem}.`} ${hint}`;
+}
+
+/** 400: the request is malformed or data is missing. A duplicate SKU may come as this or as a {@link ConflictError}. */
+export class BadRequestError extends ApiError {
+  static {
+    brand(BadRequestError, "BadRequestError");
+  }
+}
+
+/**
+ * 401 even with a fresh token, or a 4xx response of `POST /Token` other than 429: the credentials are refused (400, 401,
+ * 403), or `baseUrl` is wrong (404, 405).
+ */
+export class AuthenticationError extends ApiError {
+  static {
+    brand(AuthenticationError, "AuthenticationError");
+  }
+}
+
+/** 404: there is no such item, alias or record. */
+export class NotFoundError extends ApiError {
+  static {
+    brand(NotFoundError, "NotFoundError");
+  }
+}
+
+/** 409: the request conflicts with the current state, for example a SKU that is taken. */
+export class ConflictError extends ApiError {
+  static {
+    brand(ConflictError, "ConflictError");
+  }
+}
+
+/** 501: the endpoint exists, but the operation is unavailable. Never retried. */
+export class NotImplementedError extends ApiError {
+  static {
+    brand(NotImplementedError, "NotImplementedError");
+  }
+}
+
+/** Any 5xx but 501, after the retries are used up. */
+export class ServerError extends ApiError {
+  static {
+    brand(ServerError, "ServerError");
+  }
+}
+
+/** 400 with the code `validation_error`: one or more fields failed the service's validation. */
+export class ValidationError extends BadRequestError {
+  static {
+    brand(ValidationError, "ValidationError");
+  }
+
+  /** The service's messages by field name; empty when it gave none. */
+  override readonly details: Record<string, string[]>;
+
+  constructor(init: ApiErrorInit) {
+    super(init);
+    this.details = redactData(init.details ?? {});
+  }
+}
+
+/** Why the service forbade something; `unknown` if its text is none of the documented ones. */
+export type PermissionReason =
+  | "insufficient-permissions"
+  | "read-only"
+  | "warehouse-out-of-scope"
+  | "report-access-denied"
+  | "unknown";
+
+const REASONS: readonly [RegExp, PermissionReason][] = [
+  [/insufficient permissions/i, "insufficient-permissions"],
+  [/read-only/i, "read-only"],
+  [/warehouse is outside/i, "warehouse-out-of-scope"],
+  [/report access denied/i, "report-access-denied"],
+];
+
+/** 403: the caller may not do this. Source: service interface, "Errors", rule 2. */
+export class PermissionError extends ApiError {
+  static {
+    brand(PermissionError, "PermissionError");
+  }
+
+  /** Read from the service's own text. */
+  readonly reason: PermissionReason;
+
+  constructor(init: ApiErrorInit) {
+    super(init);
+    this.reason = REASONS.find(([pattern]) => pattern.test(init.message))?.[1] ?? "unknown";
+  }
+}
+
+/** 429, after the retries are used up. The client pauses before its next request all the same. */
+export class RateLimitError extends ApiError {
+  static {
+    brand(RateLimitError, "RateLimitError");
+  }
+
+  /** How long the client pauses, in ms: what the service asked for, else 30 to 60 seconds. */
+  readonly retryAfterMs: number;
+
+  constructor(init: ApiErrorInit & { retryAfterMs: number }) {
+    super(init);
+    this.retryAfterMs = init.retryAfterMs;
+  }
+}
