@@ -28,7 +28,21 @@ const anItem = /* @__PURE__ */ jsonReader(itemSchema);
 const itemArray = /* @__PURE__ */ jsonReader(itemArraySchema);
 const itemPage = /* @__PURE__ */ pageReader(itemSchema);
 
-/** The item catalogue. Source: service interface, "GET /Item" to "DELETE /Item/{shortID}". */
+/**
+ * The item catalogue.
+ *
+ * Every method can reject with:
+ * - `InputValidationError`: an argument is wrong; nothing was sent
+ * - `AuthenticationError` (401 or refused credentials), `PermissionError` (403), `RateLimitError` (429, after the retries),
+ *   `ServerError` (5xx), or another `ApiError`
+ * - `TimeoutError`, `ClientClosedError`, or another `ConnectionError`: there is no usable response
+ * - `ResponseValidationError`: the response is not what the service documents
+ * - `PaginationError` (iterations only): the service reports more pages without end, or its list changes too fast
+ * - `OutcomeUnknownError` (writes only): the write was sent and may or may not have been applied
+ * - the reason of the `signal`, if it aborts before a write was sent, or during a read
+ *
+ * Source: service interface, "GET /Item" to "DELETE /Item/{shortID}".
+ */
 export class Items {
   readonly #send: Send;
 
@@ -39,9 +53,12 @@ export class Items {
   }
 
   /**
-   * The active items, or with `includeDiscontinued` all of them, sorted by SKU unless told otherwise.
+   * The active items, or all items with `includeDiscontinued`. Sorted by SKU unless `sort` names another column.
    *
    * Source: `GET /Item`, `GET /Item/All`.
+   *
+   * @example
+   * for await (const item of client.items.list({ includeDiscontinued: true })) console.log(item.shortID);
    */
   list(params: ItemListParams = {}, options: ListOptions = {}): Paginator<Item> {
     return paginatorOf(this.#send, {
@@ -58,7 +75,7 @@ export class Items {
   }
 
   /**
-   * The items of a category, all at once.
+   * All items of a category, in one response.
    *
    * Source: `GET /Item?Category=`.
    */
@@ -73,7 +90,10 @@ export class Items {
    * One item by its SKU.
    *
    * Source: `GET /Item?key=…&type=id`.
-   * @throws NotFoundError when there is no such item.
+   *
+   * @example
+   * const { description, uOM } = await client.items.get("BOLT-M8");
+   * @throws NotFoundError if there is no such item.
    */
   get(shortID: string, options?: RequestOptions): Promise<Item> {
     return this.#lookUp("get", "shortID", shortID, "id", options);
@@ -83,17 +103,17 @@ export class Items {
    * The item that an alias (alternate part number) points to.
    *
    * Source: `GET /Item?key=…&type=alias`.
-   * @throws NotFoundError when there is no such alias.
+   * @throws NotFoundError if there is no such alias.
    */
   getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
     return this.#lookUp("getByAlias", "alias", alias, "alias", options);
   }
 
   /**
-   * One item by the part number that the service gave it.
+   * One item by the part number that the service assigned to it.
    *
    * Source: `GET /Item/{partNo}`.
-   * @throws NotFoundError when there is no such item.
+   * @throws NotFoundError if there is no such item.
    */
   getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
     return this.#send(() => {
@@ -103,10 +123,13 @@ export class Items {
   }
 
   /**
-   * Adds an item. Never sent twice where it may have been applied.
+   * Adds an item. Not retried if it may have been applied.
    *
-   * Source: `POST /Item`. The service answers with a reference or with the whole item; `item` is there in the second case.
-   * @throws BadRequestError or ConflictError when the SKU is taken: the document names both 400 and 409.
+   * Source: `POST /Item`. The service responds with a reference or with the whole item; `item` is set in the second case.
+   *
+   * @example
+   * await client.items.create({ shortID: "BOLT-M10", description: "Bolt M10 x 40", uOM: "EA" });
+   * @throws BadRequestError or ConflictError if the SKU is taken: the document names both 400 and 409.
    * @throws OutcomeUnknownError if it was sent and no usable response came: resend it only if {@link findCreated} reports
    * "not-applied".
    */
@@ -126,12 +149,24 @@ export class Items {
   }
 
   /**
-   * Looks for the item of a `create` of unknown outcome: it must exist as it was sent, and have been created after that.
+   * Looks for the item of a `create` with unknown outcome: it must exist as it was sent, and must have been created after
+   * the request was sent.
    *
-   * The service may still be working on a request that timed out. So a missing item is reported as "not-applied" only once
-   * `settleMs` has passed since the request was sent; until then it is requested again after 1, 2, 4, 8 … s. `options` apply
-   * to each request, except `settleMs` and `totalTimeoutMs`.
+   * The service may still be working on a request that timed out. A missing item is therefore reported as "not-applied" only
+   * after `settleMs` has passed since the request was sent; until then it is requested again after 1, 2, 4, 8 … s. `options`
+   * apply to each request, except `settleMs` and `totalTimeoutMs`.
    *
+   * @example
+   * import { OutcomeUnknownError } from "stocklot";
+   *
+   * const input = { shortID: "BOLT-M10", uOM: "EA" };
+   * try {
+   *   await client.items.create(input);
+   * } catch (error) {
+   *   if (!(error instanceof OutcomeUnknownError)) throw error;
+   *   const { outcome } = await client.items.findCreated(error);
+   *   if (outcome === "not-applied") await client.items.create(input);
+   * }
    * @param sent the `OutcomeUnknownError`, or its `request` as restored from JSON
    * @throws InputValidationError if `sent` is neither the `OutcomeUnknownError` of a `create` nor its request.
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
@@ -148,10 +183,14 @@ export class Items {
   }
 
   /**
-   * Changes an item; what is left out stays as it is. Sent again after failures, since that changes nothing more.
+   * Changes an item; fields that are left out keep their values. Retried after failures, since a second update has no
+   * further effect.
    *
    * Source: `PUT /Item`.
-   * @throws NotFoundError when there is no such item.
+   *
+   * @example
+   * await client.items.update("BOLT-M8", { description: "Bolt M8 x 40, zinc plated" });
+   * @throws NotFoundError if there is no such item.
    */
   update(shortID: string, changes: ItemChanges, options?: RequestOptions): Promise<UpdatedItem> {
     return this.#send(() => {
@@ -168,10 +207,10 @@ export class Items {
   }
 
   /**
-   * Discontinues an item: it stays, with its stock, but is listed only by `includeDiscontinued`. Sent again after failures.
+   * Discontinues an item: it keeps its stock, but is listed only with `includeDiscontinued`. Retried after failures.
    *
    * Source: `DELETE /Item/{shortID}`.
-   * @throws NotFoundError when there is no such item.
+   * @throws NotFoundError if there is no such item.
    */
   discontinue(shortID: string, options?: RequestOptions): Promise<DiscontinuedItem> {
     return this.#send(() => {

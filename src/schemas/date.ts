@@ -12,9 +12,14 @@ function isIsoDate(text: string): boolean {
 }
 
 /**
- * The moment that a datetime of the service stands for. The service writes ISO 8601; a missing offset is read as UTC.
+ * Converts a datetime of the service to a `Date`. The service writes ISO 8601; a missing offset is read as UTC.
  *
- * @throws InputValidationError when the text is no ISO 8601 date or datetime.
+ * @example
+ * import { parseServiceDate } from "stocklot";
+ *
+ * const { modified } = await client.items.get("BOLT-M8");
+ * const ageMs = Date.now() - parseServiceDate(modified).getTime();
+ * @throws InputValidationError if the string is not an ISO 8601 date or datetime.
  */
 export function parseServiceDate(text: string): Date {
   if (!isIsoDate(text)) {
