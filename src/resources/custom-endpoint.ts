@@ -42,8 +42,8 @@ export interface CustomList<T = unknown> {
    */
   schema?: StandardSchema<T> | undefined;
   /**
-   * The largest page that the service gives, which is also the default page size: 50 for order resources, 1000 for
-   * reports.
+   * The largest page size of the service, in records, which is also the default page size: 50 for order resources, 1000
+   * for reports.
    * @default 250
    */
   maxPageSize?: number | undefined;

@@ -4,8 +4,8 @@ import { datetime, decimal, flag, integer, lazy, type SameShape, text } from "./
 /**
  * A receive record: stock of one item at one warehouse location.
  *
- * Source: service interface, "Lot object". Fields that the service adds later are kept in the value, though the type
- * does not know them.
+ * Source: service interface, "Lot object". Fields that the service adds later are kept in the value, but are not in the
+ * type. IDs and record numbers are integers without a unit.
  */
 export interface Lot {
   /** Unique lot record number. */
@@ -24,7 +24,7 @@ export interface Lot {
   wID: number;
   /** Bin or location within the warehouse. */
   spot: string;
-  /** Quantity in the lot, in the item's unit of measure. */
+  /** Quantity in the lot, in the item's unit of measure (`uOM`). */
   units: number;
   /** When the lot was received: ISO 8601 UTC. */
   received: string;
