@@ -17,7 +17,12 @@ import { type ClientOptions, checkClientOptions, checkRuntime, resolveConnection
 import type { ListOptions } from "./paging/list.js";
 import type { Paginator } from "./paging/paginator.js";
 import { bindMethods } from "./resources/bind-methods.js";
-import { type CustomList, type CustomRequest, paginate, request } from "./resources/custom-endpoint.js";
+import {
+  type CustomList,
+  type CustomRequest,
+  paginateCustomList,
+  sendCustomRequest,
+} from "./resources/custom-endpoint.js";
 import { Inventory } from "./resources/inventory.js";
 import { Items } from "./resources/items.js";
 import { VERSION } from "./version.js";
@@ -112,7 +117,7 @@ export class InventoryClient {
    * console.log(order.status);
    */
   request<T = unknown>(wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
-    return request(this.#pipeline.send, wanted, options);
+    return sendCustomRequest(this.#pipeline.send, wanted, options);
   }
 
   /**
@@ -126,7 +131,7 @@ export class InventoryClient {
    * for await (const order of orders) console.log(order.orderNo, order.status);
    */
   paginate<T = unknown>(wanted: CustomList<T>, options?: ListOptions): Paginator<T> {
-    return paginate(this.#pipeline.send, wanted, options);
+    return paginateCustomList(this.#pipeline.send, wanted, options);
   }
 
   /**

@@ -11,7 +11,7 @@ import { ConfigurationError } from "./errors/index.js";
 import { describeIssue } from "./errors/input-validation-error.js";
 import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
-import { flag, lazy, text } from "./schemas/field.js";
+import { boolean, lazy, string } from "./schemas/field.js";
 
 /** The options of an {@link InventoryClient}. */
 export interface ClientOptions {
@@ -106,10 +106,10 @@ export interface ClientOptions {
 const optionsSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
-      baseUrl: text(),
-      clientId: text(),
-      clientSecret: text(),
-      allowInsecureHttp: flag(),
+      baseUrl: string(),
+      clientId: string(),
+      clientSecret: string(),
+      allowInsecureHttp: boolean(),
       timeoutMs: durationMs(),
       totalTimeoutMs: durationMs(),
       rateLimit: z.union([z.literal(false), z.looseObject({})], { error: "must be an object or false" }),
@@ -135,7 +135,7 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
     .partial(),
 );
 
-const EXCLUSIVE = [
+const MUTUALLY_EXCLUSIVE = [
   ["fetch", "dispatcher"],
   ["rateLimit", "rateLimiter"],
 ] as const;
@@ -145,14 +145,14 @@ export function checkClientOptions(options: ClientOptions): void {
   const { error } = optionsSchema().safeParse(options, { error: inputErrorMessages, reportInput: true });
   const problems = [
     ...inputIssues(error?.issues ?? []).map(describeIssue),
-    ...EXCLUSIVE.filter((names) => names.every((name) => options?.[name] !== undefined)).map(
+    ...MUTUALLY_EXCLUSIVE.filter((names) => names.every((name) => options?.[name] !== undefined)).map(
       (names) => `${names.join(" and ")} exclude each other`,
     ),
   ];
-  if (problems.length > 0) throw wrong(problems.join("; "));
+  if (problems.length > 0) throw invalidOptions(problems.join("; "));
 }
 
-const wrong = (problem: string) => new ConfigurationError(`client options: ${problem}`);
+const invalidOptions = (problem: string) => new ConfigurationError(`client options: ${problem}`);
 
 const OLDEST_NODE = [20, 19] as const;
 
@@ -194,15 +194,15 @@ export function resolveConnection(options: ClientOptions): Connection {
     return value ?? "";
   };
   const [baseUrl, clientId, clientSecret] = [given("baseUrl"), given("clientId"), given("clientSecret")] as const;
-  if (missing.length > 0) throw wrong(missing.join("; "));
-  return { baseUrl: urlOf(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
+  if (missing.length > 0) throw invalidOptions(missing.join("; "));
+  return { baseUrl: parseBaseUrl(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
 }
 
-function urlOf(text: string, allowInsecureHttp: boolean): URL {
-  if (!URL.canParse(text)) throw wrong("baseUrl is not a URL");
+function parseBaseUrl(text: string, allowInsecureHttp: boolean): URL {
+  if (!URL.canParse(text)) throw invalidOptions("baseUrl is not a URL");
   const url = new URL(text);
   const problem = baseUrlProblem(url, allowInsecureHttp);
-  if (problem) throw wrong(`baseUrl ${problem}`);
+  if (problem) throw invalidOptions(`baseUrl ${problem}`);
   return url;
 }
 

@@ -10,7 +10,7 @@ import { InputValidationError } from "../errors/index.js";
 import { standardPageReader } from "../paging/decode-page.js";
 import { keyField, type ListOptions, paginatorOf } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
-import { flag, integer, lazy, optional, refined, text } from "../schemas/field.js";
+import { boolean, integer, lazy, optional, refined, string } from "../schemas/field.js";
 import { isStandardSchema, type StandardSchema } from "../schemas/standard-schema.js";
 
 /** A request to an endpoint that has no method of its own. */
@@ -57,12 +57,12 @@ export interface CustomList<T = unknown> {
 const DEFAULT_MAX_PAGE_SIZE = 250;
 
 /** What requests and lists have in common. */
-const shape = () => ({
+const sharedShape = () => ({
   path: refined(z.unknown(), pathProblem),
   ...optional({
     query: z.record(
-      text(),
-      z.union([text(), z.number(), flag(), z.date(), z.undefined()], {
+      string(),
+      z.union([string(), z.number(), boolean(), z.date(), z.undefined()], {
         error: "must be a string, number, boolean or Date",
       }),
     ),
@@ -73,7 +73,7 @@ const shape = () => ({
 const requestSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
-    ...shape(),
+    ...sharedShape(),
     body: z.unknown().optional(),
   }),
 );
@@ -82,31 +82,31 @@ const isKey = (key: unknown) => typeof key === "function" || (typeof key === "st
 
 const listSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    ...shape(),
+    ...sharedShape(),
     ...optional({ maxPageSize: integer().min(1), key: z.custom(isKey, "must be a field name or a function") }),
   }),
 );
 
 const pageQuerySchema = /* @__PURE__ */ lazy(() =>
-  z.object({ page: integer().min(1), pageSize: integer().min(1), sort: text() }).partial(),
+  z.object({ page: integer().min(1), pageSize: integer().min(1), sort: string() }).partial(),
 );
 
 /** JSON as it came; a DELETE or a PUT may also be answered with no body at all. */
-function anyAnswer<T>(): ResponseReader<T> {
+function anyJsonReader<T>(): ResponseReader<T> {
   return (response, call, check) => unchecked(response.body.length === 0 ? undefined : readJson(response, call, check));
 }
 
 /** What `client.request` does. */
-export function request<T>(send: Send, wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
+export function sendCustomRequest<T>(send: Send, wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
   return send(() => {
     checkInput("request", requestSchema, wanted);
     const { method, path, query, body, schema } = wanted;
-    return { method, path, query, body, read: schema ? standardJsonReader(schema) : anyAnswer<T>() };
+    return { method, path, query, body, read: schema ? standardJsonReader(schema) : anyJsonReader<T>() };
   }, options);
 }
 
 /** What `client.paginate` does. */
-export function paginate<T>(send: Send, wanted: CustomList<T>, options: ListOptions = {}): Paginator<T> {
+export function paginateCustomList<T>(send: Send, wanted: CustomList<T>, options: ListOptions = {}): Paginator<T> {
   return paginatorOf<T, CustomList<T>>(send, {
     name: "paginate",
     params: wanted,

@@ -25,8 +25,8 @@ import {
 } from "../schemas/transaction.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundReceipt, findReceipt } from "./find/find-receipt.js";
-import { type FindOptions, readFindOptions } from "./find/look-until-settled.js";
-import { sentReceipt } from "./find/sent-request.js";
+import { type FindOptions, readFindOptions } from "./find/search-until-settled.js";
+import { readSentReceipt } from "./find/sent-request.js";
 import { recordNumber } from "./record-number.js";
 
 /** The result of `receive`, `move` and `issue`. */
@@ -39,19 +39,19 @@ export interface TransactionResult {
 
 const MAX_PAGE_SIZE = 250;
 
-const RECEIPTS_REMEMBERED = 1_000;
+const MAX_KNOWN_RECEIPTS = 1_000;
 
 const COMPARE_LOTS =
   "It may still be under way: before you resend it, wait a minute and compare the lots of the item with what they were.";
 /** What to do after an unknown outcome. */
-const AFTERWARDS = {
+const RECOVERY_HINTS = {
   Receive: 'Resend it only if client.inventory.findReceipt(error) reports "not-applied", which takes up to a minute.',
   Move: COMPARE_LOTS,
   Issue: COMPARE_LOTS,
 };
 
-const lotPage = /* @__PURE__ */ pageReader(lotSchema);
-const stockLevelPage = /* @__PURE__ */ pageReader(stockLevelSchema);
+const lotPageReader = /* @__PURE__ */ pageReader(lotSchema);
+const stockLevelPageReader = /* @__PURE__ */ pageReader(stockLevelSchema);
 
 /**
  * Lots, stock levels, and the three stock transactions.
@@ -71,7 +71,7 @@ const stockLevelPage = /* @__PURE__ */ pageReader(stockLevelSchema);
 export class Inventory {
   readonly #send: Send;
   /** The lots of receipts that this client knows to have been applied: they do not belong to another one. */
-  readonly #receipts = new Set<number>();
+  readonly #knownReceipts = new Set<number>();
 
   /** @internal */
   constructor(send: Send) {
@@ -95,7 +95,7 @@ export class Inventory {
       schema: inventoryListSchema,
       request: (params) => listRequest("/Inventory", params),
       options,
-      answer: lotPage,
+      answer: lotPageReader,
       maxPageSize: MAX_PAGE_SIZE,
       keyOf: keyField("recNo"),
       stableSort: "recNo",
@@ -119,7 +119,7 @@ export class Inventory {
       schema: inventoryListSchema,
       request: (params) => listRequest("/Inventory/StockLevels", params),
       options,
-      answer: stockLevelPage,
+      answer: stockLevelPageReader,
       maxPageSize: MAX_PAGE_SIZE,
       keyOf: keyField("partNo"),
       stableSort: "partNo",
@@ -138,9 +138,9 @@ export class Inventory {
    */
   async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
     const result = await this.#transact("Receive", receiveSchema, input, options);
-    if (result.recNo !== undefined) this.#receipts.add(result.recNo);
-    const [oldest] = this.#receipts;
-    if (this.#receipts.size > RECEIPTS_REMEMBERED && oldest !== undefined) this.#receipts.delete(oldest);
+    if (result.recNo !== undefined) this.#knownReceipts.add(result.recNo);
+    const [oldest] = this.#knownReceipts;
+    if (this.#knownReceipts.size > MAX_KNOWN_RECEIPTS && oldest !== undefined) this.#knownReceipts.delete(oldest);
     return result;
   }
 
@@ -172,14 +172,14 @@ export class Inventory {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findReceipt(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundReceipt> {
-    const receipt = sentReceipt(sent);
+    const receipt = readSentReceipt(sent);
     const settings = readFindOptions("inventory.findReceipt", options);
     return findReceipt({
       sent: receipt,
       options: settings,
       closed: this.#send.closed,
       listLots: (...list) => this.listLots(...list),
-      ofOthers: this.#receipts,
+      knownReceipts: this.#knownReceipts,
     });
   }
 
@@ -210,7 +210,7 @@ export class Inventory {
   }
 
   #transact(
-    kind: keyof typeof AFTERWARDS,
+    kind: keyof typeof RECOVERY_HINTS,
     schema: LazySchema<z.ZodType>,
     body: ReceiveInput | MoveInput | IssueInput,
     options: RequestOptions | undefined,
@@ -218,7 +218,7 @@ export class Inventory {
     return this.#send(() => {
       checkInput(`inventory.${kind.toLowerCase()}`, schema, body);
       const path = `/Inventory/${kind}`;
-      return { method: "POST", path, body, read: transactionResult, recoveryHint: AFTERWARDS[kind] };
+      return { method: "POST", path, body, read: transactionReader, recoveryHint: RECOVERY_HINTS[kind] };
     }, options);
   }
 }
@@ -228,7 +228,7 @@ function listRequest(base: string, { wid, ...query }: InventoryListParams) {
 }
 
 /** A success whatever its body, so what is wrong with it is logged at most. */
-const transactionResult: ResponseReader<TransactionResult> = (response, call, check) => {
+const transactionReader: ResponseReader<TransactionResult> = (response, call, check) => {
   const text = readText(response);
   const parsed = parseJson(text);
   const body = parsed === undefined ? text || undefined : parsed;

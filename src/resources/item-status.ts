@@ -36,7 +36,7 @@ const referenceSchema = /* @__PURE__ */ lazy(() => z.object({ shortID: z.string(
 const createdItemSchema = /* @__PURE__ */ lazy(() => itemSchema().partial().required({ partNo: true, shortID: true }));
 
 /** Either documented form of the answer to a create: a reference, or the whole item. */
-export function created(shortID: string): ResponseReader<CreatedItem> {
+export function createdItemReader(shortID: string): ResponseReader<CreatedItem> {
   return (response, call, check) => {
     const body = readJson(response, call, check);
     const isItem = typeof body === "object" && body !== null && "partNo" in body;
@@ -52,7 +52,7 @@ export function created(shortID: string): ResponseReader<CreatedItem> {
 const isComplete = (body: unknown): body is Item => itemSchema().safeParse(body).success;
 
 /** The item reference that answers an update and a discontinue. */
-export function itemStatus<S extends string>(status: S): ResponseReader<{ shortID: string; status: S }> {
+export function itemStatusReader<S extends string>(status: S): ResponseReader<{ shortID: string; status: S }> {
   const reference = /* @__PURE__ */ jsonReader(referenceSchema);
   return async (response, call, check) => ({ ...(await reference(response, call, check)), status });
 }

@@ -15,18 +15,24 @@ import { integerSchema, skuSchema } from "../schemas/key.js";
 import { type ItemListParams, itemListSchema } from "../schemas/list-params.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundItem, findCreated } from "./find/find-created.js";
-import { type FindOptions, readFindOptions } from "./find/look-until-settled.js";
-import { sentCreation } from "./find/sent-request.js";
-import { type CreatedItem, created, type DiscontinuedItem, itemStatus, type UpdatedItem } from "./item-status.js";
+import { type FindOptions, readFindOptions } from "./find/search-until-settled.js";
+import { readSentCreation } from "./find/sent-request.js";
+import {
+  type CreatedItem,
+  createdItemReader,
+  type DiscontinuedItem,
+  itemStatusReader,
+  type UpdatedItem,
+} from "./item-status.js";
 
-const SEND_AGAIN = "Sent again, it ends the same.";
+const RESEND_HINT = "Sent again, it ends the same.";
 
 const MAX_PAGE_SIZE = 250;
 
 const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
-const anItem = /* @__PURE__ */ jsonReader(itemSchema);
-const itemArray = /* @__PURE__ */ jsonReader(itemArraySchema);
-const itemPage = /* @__PURE__ */ pageReader(itemSchema);
+const itemReader = /* @__PURE__ */ jsonReader(itemSchema);
+const itemArrayReader = /* @__PURE__ */ jsonReader(itemArraySchema);
+const itemPageReader = /* @__PURE__ */ pageReader(itemSchema);
 
 /**
  * The item catalogue.
@@ -67,7 +73,7 @@ export class Items {
       schema: itemListSchema,
       request: ({ includeDiscontinued, ...query }) => ({ path: includeDiscontinued ? "/Item/All" : "/Item", query }),
       options,
-      answer: itemPage,
+      answer: itemPageReader,
       maxPageSize: MAX_PAGE_SIZE,
       keyOf: keyField("partNo"),
       stableSort: "shortID",
@@ -82,7 +88,7 @@ export class Items {
   listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
     return this.#send(() => {
       checkInput("items.listByCategory", integerSchema, categoryID, ["categoryID"]);
-      return { method: "GET", path: "/Item", query: { Category: categoryID }, read: itemArray };
+      return { method: "GET", path: "/Item", query: { Category: categoryID }, read: itemArrayReader };
     }, options);
   }
 
@@ -96,7 +102,7 @@ export class Items {
    * @throws NotFoundError if there is no such item.
    */
   get(shortID: string, options?: RequestOptions): Promise<Item> {
-    return this.#lookUp("get", "shortID", shortID, "id", options);
+    return this.#getByKey("get", "shortID", shortID, "id", options);
   }
 
   /**
@@ -106,7 +112,7 @@ export class Items {
    * @throws NotFoundError if there is no such alias.
    */
   getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
-    return this.#lookUp("getByAlias", "alias", alias, "alias", options);
+    return this.#getByKey("getByAlias", "alias", alias, "alias", options);
   }
 
   /**
@@ -118,7 +124,7 @@ export class Items {
   getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
     return this.#send(() => {
       checkInput("items.getByPartNo", integerSchema, partNo, ["partNo"]);
-      return { method: "GET", path: path`/Item/${partNo}`, read: anItem };
+      return { method: "GET", path: path`/Item/${partNo}`, read: itemReader };
     }, options);
   }
 
@@ -140,7 +146,7 @@ export class Items {
         method: "POST",
         path: "/Item",
         body: input,
-        read: created(input.shortID),
+        read: createdItemReader(input.shortID),
         recoveryHint:
           'Resend it only if client.items.findCreated(error) reports "not-applied", which takes up to a minute.',
         appliedByStatus: true,
@@ -172,7 +178,7 @@ export class Items {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
-    const creation = sentCreation(sent);
+    const creation = readSentCreation(sent);
     const settings = readFindOptions("items.findCreated", options);
     return findCreated({
       sent: creation,
@@ -200,8 +206,8 @@ export class Items {
         method: "PUT",
         path: "/Item",
         body: { ...changes, shortID },
-        read: itemStatus("updated"),
-        recoveryHint: SEND_AGAIN,
+        read: itemStatusReader("updated"),
+        recoveryHint: RESEND_HINT,
       };
     }, options);
   }
@@ -218,13 +224,13 @@ export class Items {
       return {
         method: "DELETE",
         path: path`/Item/${shortID}`,
-        read: itemStatus("discontinued"),
-        recoveryHint: SEND_AGAIN,
+        read: itemStatusReader("discontinued"),
+        recoveryHint: RESEND_HINT,
       };
     }, options);
   }
 
-  #lookUp(
+  #getByKey(
     method: string,
     argument: string,
     key: string,
@@ -233,7 +239,7 @@ export class Items {
   ): Promise<Item> {
     return this.#send(() => {
       checkInput(`items.${method}`, skuSchema, key, [argument]);
-      return { method: "GET", path: "/Item", query: { key, type }, read: anItem };
+      return { method: "GET", path: "/Item", query: { key, type }, read: itemReader };
     }, options);
   }
 }

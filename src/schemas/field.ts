@@ -29,9 +29,9 @@ export const refined = <S extends z.ZodType>(schema: S, problem: (value: z.infer
     if (message) addIssue(message);
   });
 
-export const text = () => z.string();
+export const string = () => z.string();
 
-export const flag = () => z.boolean();
+export const boolean = () => z.boolean();
 
 /** An integer that a double holds exactly. Its check by zod takes 15 µs of a page of 250 lots, too little for a shortcut. */
 export const integer = () => z.int();
@@ -40,4 +40,4 @@ export const integer = () => z.int();
 export const decimal = () => z.number();
 
 /** A datetime of the service: an ISO 8601 string. Its form is not checked here; `parseServiceDate` checks it. */
-export const datetime = () => text().meta({ format: "date-time" });
+export const datetime = () => string().meta({ format: "date-time" });

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { decimal, flag, integer, lazy, optional, type SameShape, text } from "./field.js";
+import { boolean, decimal, integer, lazy, optional, type SameShape, string } from "./field.js";
 import { skuInput } from "./key.js";
 
 /** The fields of an item that can be changed. */
@@ -30,14 +30,14 @@ export interface CreateItemInput extends ItemChanges {
 
 const changes = () =>
   optional({
-    description: text(),
+    description: string(),
     category: integer(),
     subCategory: integer(),
-    uOM: text(),
-    putUp: text(),
+    uOM: string(),
+    putUp: string(),
     units: decimal(),
     dfltOwner: integer(),
-    discontinued: flag(),
+    discontinued: boolean(),
   });
 
 /** Unknown fields are passed on: the service accepts "any other Item object field". */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { datetime, decimal, flag, integer, lazy, type SameShape, text } from "./field.js";
+import { boolean, datetime, decimal, integer, lazy, type SameShape, string } from "./field.js";
 
 /**
  * One entry of the item catalogue (the item master).
@@ -37,17 +37,17 @@ export interface Item {
 export const itemSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     partNo: integer(),
-    shortID: text(),
-    description: text(),
+    shortID: string(),
+    description: string(),
     category: integer(),
     subCategory: integer(),
-    uOM: text(),
-    putUp: text(),
+    uOM: string(),
+    putUp: string(),
     units: decimal(),
     dfltOwner: integer(),
     created: datetime(),
     modified: datetime(),
-    discontinued: flag(),
+    discontinued: boolean(),
   }),
 );
 

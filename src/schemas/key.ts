@@ -1,4 +1,4 @@
-import { integer, lazy, refined, text } from "./field.js";
+import { integer, lazy, refined, string } from "./field.js";
 
 /** Keys that a URL would drop, or resolve as a dot segment. */
 const UNUSABLE_IN_URL = new Set(["", ".", ".."]);
@@ -11,7 +11,7 @@ export function keyProblem(key: string): string | undefined {
 }
 
 /** A SKU or alias: a string that can be part of a URL. */
-export const skuInput = () => refined(text(), keyProblem);
+export const skuInput = () => refined(string(), keyProblem);
 
 export const skuSchema = /* @__PURE__ */ lazy(skuInput);
 export const integerSchema = /* @__PURE__ */ lazy(integer);

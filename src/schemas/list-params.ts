@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { dateInput } from "./date.js";
-import { flag, integer, lazy, type SameShape, text } from "./field.js";
+import { boolean, integer, lazy, type SameShape, string } from "./field.js";
 
 /** Which records of a list, and in which order. Source: service interface, "Common paging parameters". */
 export interface ListParams {
@@ -52,13 +52,13 @@ export interface InventoryListParams extends ListParams {
 const paging = () => ({
   page: integer().min(1),
   pageSize: integer().min(1),
-  sort: text().min(1),
+  sort: string().min(1),
   direction: z.enum(["ASC", "DESC"]),
   modifiedSince: dateInput(),
 });
 
 export const itemListSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ ...paging(), includeDiscontinued: flag() }).partial(),
+  z.strictObject({ ...paging(), includeDiscontinued: boolean() }).partial(),
 );
 export const inventoryListSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({ ...paging(), wid: integer() }).partial(),

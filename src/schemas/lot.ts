@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { datetime, decimal, flag, integer, lazy, type SameShape, text } from "./field.js";
+import { boolean, datetime, decimal, integer, lazy, type SameShape, string } from "./field.js";
 
 /**
  * A receive record: stock of one item at one warehouse location.
@@ -52,23 +52,23 @@ export const lotSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     recNo: integer(),
     partNo: integer(),
-    shortID: text(),
-    description: text(),
-    associate: text(),
-    warehouse: text(),
+    shortID: string(),
+    description: string(),
+    associate: string(),
+    warehouse: string(),
     wID: integer(),
-    spot: text(),
+    spot: string(),
     units: decimal(),
     received: datetime(),
     shipped: datetime().nullable(),
-    serial: text(),
-    serial2: text().nullable(),
-    rFIDTag: text().nullable(),
-    remark: text(),
-    hold: flag(),
+    serial: string(),
+    serial2: string().nullable(),
+    rFIDTag: string().nullable(),
+    remark: string(),
+    hold: boolean(),
     jobID: integer(),
-    jobName: text().nullable(),
-    active: flag(),
+    jobName: string().nullable(),
+    active: boolean(),
   }),
 );
 

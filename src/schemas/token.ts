@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { lazy, text } from "./field.js";
+import { lazy, string } from "./field.js";
 
 const ACCESS_TOKEN = /^[\x21-\x7e]+$/;
 
@@ -12,7 +12,7 @@ export const isAccessToken = (value: unknown): value is string => typeof value =
  */
 export const tokenSchema = /* @__PURE__ */ lazy(() =>
   z.object({
-    access_token: text().regex(ACCESS_TOKEN),
+    access_token: string().regex(ACCESS_TOKEN),
     token_type: z.unknown().optional(),
     expires_in: z.unknown().optional(),
   }),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { dateFilter, dateInput } from "./date.js";
-import { decimal, integer, lazy, optional, type SameShape, text } from "./field.js";
+import { decimal, integer, lazy, optional, type SameShape, string } from "./field.js";
 
 /**
  * Stock to book in (a positive adjustment). Source: service interface, "POST /Inventory/Receive".
@@ -125,11 +125,11 @@ export interface IssueInput {
   line?: number | undefined;
 }
 
-const quantity = () => ({ itemID: text().min(1), units: decimal().positive(), wid: integer() });
+const quantity = () => ({ itemID: string().min(1), units: decimal().positive(), wid: integer() });
 
-const lotFilter = () => ({ serial: text(), serial2: text(), rfidTag: text(), reference: text() });
+const lotFilter = () => ({ serial: string(), serial2: string(), rfidTag: string(), reference: string() });
 
-const adjustment = () => ({ spot: text(), ...lotFilter(), remark: text(), netWeight: decimal() });
+const adjustment = () => ({ spot: string(), ...lotFilter(), remark: string(), netWeight: decimal() });
 
 /** Only the documented fields are allowed: the service would silently ignore a misspelt one. */
 export const receiveSchema = /* @__PURE__ */ lazy(() =>
@@ -153,10 +153,10 @@ export const moveSchema = /* @__PURE__ */ lazy(() =>
     .strictObject({
       ...quantity(),
       ...optional({
-        fromSpot: text(),
-        toSpot: text(),
+        fromSpot: string(),
+        toSpot: string(),
         shipToWid: integer(),
-        transitSlip: text(),
+        transitSlip: string(),
         ...lotFilter(),
         recno: integer(),
         received: dateFilter(),
@@ -173,7 +173,7 @@ export const issueSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...quantity(),
     reasonCode: integer(),
-    ...optional({ ...adjustment(), shipto: integer(), prodID: text(), recno: integer(), line: integer() }),
+    ...optional({ ...adjustment(), shipto: integer(), prodID: string(), recno: integer(), line: integer() }),
   }),
 );
 

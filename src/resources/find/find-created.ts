@@ -2,8 +2,8 @@ import type { RequestOptions } from "../../core/request/options.js";
 import { fieldOf } from "../../errors/field-of.js";
 import { NotFoundError } from "../../errors/index.js";
 import type { Item } from "../../schemas/item.js";
-import { type FindOptions, type Look, lookUntilSettled } from "./look-until-settled.js";
 import { isRedacted, isSameSku, isSameValue } from "./same-value.js";
+import { type FindOptions, type SearchStep, searchUntilSettled } from "./search-until-settled.js";
 import { SendingTime } from "./sending-time.js";
 import type { SentCreation } from "./sent-request.js";
 
@@ -33,20 +33,20 @@ export async function findCreated({ sent, options, closed, get }: CreationSearch
   // Its SKU is not known any more, and another one would not be found.
   if (isRedacted(creation.shortID)) return { outcome: "ambiguous" };
   const time = new SendingTime(sentAt);
-  const look = async (requestOptions: RequestOptions): Promise<Look<FoundItem>> => {
+  const look = async (requestOptions: RequestOptions): Promise<SearchStep<FoundItem>> => {
     try {
-      const item = await get(creation.shortID, time.watching(requestOptions));
-      return { found: { outcome: judge(item, creation, time), item }, isFinal: true };
+      const item = await get(creation.shortID, time.observeClock(requestOptions));
+      return { found: { outcome: outcomeOf(item, creation, time), item }, isFinal: true };
     } catch (error) {
       if (error instanceof NotFoundError) return { found: { outcome: "not-applied" }, isFinal: false };
       throw error;
     }
   };
-  return lookUntilSettled({ method: "items.findCreated", sentAt, closed }, options, look);
+  return searchUntilSettled({ method: "items.findCreated", sentAt, closed }, options, look);
 }
 
 /** A SKU is unique, so an older item with it has kept the new one out. */
-function judge(item: Item, creation: SentCreation["body"], time: SendingTime): FoundItem["outcome"] {
+function outcomeOf(item: Item, creation: SentCreation["body"], time: SendingTime): FoundItem["outcome"] {
   if (!isSameSku(item.shortID, creation.shortID)) return "ambiguous";
   const order = time.compare(item.created);
   if (order === "before" && time.isKnown) return "not-applied";

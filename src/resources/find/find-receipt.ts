@@ -4,8 +4,8 @@ import type { ListOptions } from "../../paging/list.js";
 import type { Paginator } from "../../paging/paginator.js";
 import type { InventoryListParams } from "../../schemas/list-params.js";
 import type { Lot } from "../../schemas/lot.js";
-import { type FindOptions, type Look, lookUntilSettled } from "./look-until-settled.js";
 import { isRedacted, isSameSku, isSameValue } from "./same-value.js";
+import { type FindOptions, type SearchStep, searchUntilSettled } from "./search-until-settled.js";
 import { SendingTime } from "./sending-time.js";
 import type { SentReceipt } from "./sent-request.js";
 
@@ -45,19 +45,25 @@ export interface ReceiptSearch {
   closed: AbortSignal;
   listLots(params: InventoryListParams, options: ListOptions): Paginator<Lot>;
   /** Numbers of lots that are known to belong to other receipts. */
-  ofOthers: ReadonlySet<number>;
+  knownReceipts: ReadonlySet<number>;
 }
 
 /** Looks for the lot of a receipt until it is found or the request has settled. */
-export function findReceipt({ sent, options, closed, listLots, ofOthers }: ReceiptSearch): Promise<FoundReceipt> {
+export function findReceipt({
+  sent,
+  options,
+  closed,
+  listLots,
+  knownReceipts: ofOthers,
+}: ReceiptSearch): Promise<FoundReceipt> {
   const { body: receipt, sentAt } = sent;
   const time = new SendingTime(sentAt);
-  const candidates = new Candidates(receipt, time);
+  const candidates = new LotCandidates(receipt, time);
   /** Not all warehouses could be read. */
   let isPartial = false;
 
   const readLots = async (wid: number | undefined, requestOptions: RequestOptions) => {
-    const options = time.watching(requestOptions);
+    const options = time.observeClock(requestOptions);
     const params = { ...NEWEST_FIRST, wid };
     const first = await listLots(params, options).page();
     candidates.beginList();
@@ -68,7 +74,7 @@ export function findReceipt({ sent, options, closed, listLots, ofOthers }: Recei
     for await (const { value } of lots.pages()) if (candidates.addPage(value)) return;
   };
 
-  const look = async (requestOptions: RequestOptions): Promise<Look<FoundReceipt>> => {
+  const look = async (requestOptions: RequestOptions): Promise<SearchStep<FoundReceipt>> => {
     try {
       await readLots(isPartial ? receipt.wid : undefined, requestOptions);
     } catch (error) {
@@ -77,22 +83,22 @@ export function findReceipt({ sent, options, closed, listLots, ofOthers }: Recei
       isPartial = true;
       await readLots(receipt.wid, requestOptions);
     }
-    return candidates.judge(ofOthers, isPartial);
+    return candidates.conclude(ofOthers, isPartial);
   };
 
-  return lookUntilSettled({ method: "inventory.findReceipt", sentAt, closed }, options, look);
+  return searchUntilSettled({ method: "inventory.findReceipt", sentAt, closed }, options, look);
 }
 
-interface Candidate {
+interface LotCandidate {
   lot: Lot;
   match: "certain" | "uncertain" | "none";
 }
 
 /** The lots of the item that may have been received since the receipt was sent, of all looks: one that is gone by now still counts. */
-class Candidates {
+class LotCandidates {
   readonly #receipt: SentReceipt["body"];
   readonly #time: SendingTime;
-  readonly #byRecNo = new Map<number, Candidate>();
+  readonly #byRecNo = new Map<number, LotCandidate>();
   #isNewestFirst = true;
   #last: Lot | undefined;
 
@@ -119,7 +125,7 @@ class Candidates {
     return this.#isNewestFirst && this.#last !== undefined && this.#time.compare(this.#last.received) === "before";
   }
 
-  judge(ofOthers: ReadonlySet<number>, isPartial: boolean): Look<FoundReceipt> {
+  conclude(ofOthers: ReadonlySet<number>, isPartial: boolean): SearchStep<FoundReceipt> {
     const candidates = [...this.#byRecNo.values()].filter(({ lot }) => !ofOthers.has(lot.recNo)).sort(byNewest);
     const matches = candidates.filter(({ match }) => match !== "none");
     const [match] = matches;
@@ -137,7 +143,7 @@ class Candidates {
     return isRedacted(itemID) || isSameSku(itemID, shortID);
   }
 
-  #match(lot: Lot, isAfter: boolean): Candidate["match"] {
+  #match(lot: Lot, isAfter: boolean): LotCandidate["match"] {
     const receipt = this.#receipt;
     // What the receipt left out may have been filled in by the service.
     const isMatch = SHARED_FIELDS.every(
@@ -149,5 +155,5 @@ class Candidates {
   }
 }
 
-const byNewest = ({ lot: one }: Candidate, { lot: other }: Candidate) =>
+const byNewest = ({ lot: one }: LotCandidate, { lot: other }: LotCandidate) =>
   one.received === other.received ? 0 : one.received < other.received ? 1 : -1;

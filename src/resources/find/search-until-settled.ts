@@ -24,7 +24,7 @@ export interface FindOptions extends RequestOptions {
 }
 
 /** What one look has found. */
-export interface Look<Found> {
+export interface SearchStep<Found> {
   found: Found;
   /** A later look cannot find anything else. */
   isFinal: boolean;
@@ -33,8 +33,8 @@ export interface Look<Found> {
 const DEFAULT_SETTLE_MS = 60_000;
 
 /** Each wait between two looks is twice as long as the one before. */
-const SHORTEST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 60_000;
+const MIN_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 60_000;
 
 const findOptionsSchema = /* @__PURE__ */ lazy(() => {
   const settleMs = z.custom<number>(
@@ -51,10 +51,10 @@ export function readFindOptions(method: string, options: FindOptions): FindOptio
 }
 
 /** Looks for a write until the outcome is final or one look has begun after the settling time. */
-export async function lookUntilSettled<Found>(
+export async function searchUntilSettled<Found>(
   { method, sentAt, closed }: { method: string; sentAt: number; closed: AbortSignal },
   { settleMs = DEFAULT_SETTLE_MS, signal, totalTimeoutMs = Infinity, ...requestOptions }: FindOptions,
-  look: (options: RequestOptions) => Promise<Look<Found>>,
+  look: (options: RequestOptions) => Promise<SearchStep<Found>>,
 ): Promise<Found> {
   if (signal?.aborted) throw signal.reason;
   const clock = new MonotonicClock();
@@ -67,7 +67,7 @@ export async function lookUntilSettled<Found>(
   const stopListening = signal && onAbort(signal, () => cancellation.abort(signal.reason));
   let waitedMs = 0;
   try {
-    for (let waitMs = SHORTEST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
+    for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
       const isSettled = clock.now() >= settledAt;
       const { found, isFinal } = await look({ ...requestOptions, signal: cancellation.signal });
       if (isFinal || isSettled) return found;
