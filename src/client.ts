@@ -51,7 +51,7 @@ export class InventoryClient {
   readonly #secrets = new Secrets();
   readonly #report: () => string;
 
-  /** @throws ConfigurationError if options are wrong, exclude each other or are missing, or the runtime is not supported. */
+  /** @throws ConfigurationError if options are wrong, missing or cannot be combined, or if the runtime is not supported. */
   constructor(options: ClientOptions = {}) {
     checkClientOptions(options);
     checkRuntime(options);

@@ -1,9 +1,9 @@
 /**
- * The client: `InventoryClient`, its options, what its methods take and give, and every error.
+ * The client: `InventoryClient`, its options, the inputs and results of its methods, and every error.
  *
  * @module stocklot
  */
-// What is not listed here is private: the pipeline, the transports, the schemas, and the way pages are put together.
+// Everything else is private: the pipeline, the transports, the schemas, and the reading of pages.
 export type { StoredToken, TokenStore } from "./auth/token-store.js";
 export { InventoryClient } from "./client.js";
 export type { RequestOptions, ResponseInfo } from "./core/request/options.js";

@@ -15,17 +15,17 @@ import { isStandardSchema, type StandardSchema } from "../schemas/standard-schem
 
 /** A request to an endpoint that has no method of its own. */
 export interface CustomRequest<T = unknown> {
-  /** HTTP method. `POST` and `PATCH` are not sent again where they may have been applied. */
+  /** HTTP method. `POST` and `PATCH` are not retried if they may have been applied. */
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Relative to `baseUrl`: starts with `/`, is already encoded, and has no query, fragment or dot segment. */
   path: string;
-  /** Parameters; those that are `undefined` are left out. */
+  /** Query parameters; those that are `undefined` are left out. */
   query?: Query | undefined;
   /** Sent as JSON. */
   body?: unknown;
   /**
-   * Any Standard Schema (zod, valibot, arktype) for the body of the answer. The result is what it makes of the body.
-   * @default none: the body as it came
+   * Any Standard Schema (zod, valibot, arktype) for the body of the response. The call returns the schema's output.
+   * @default none: the parsed body is returned unchecked
    */
   schema?: StandardSchema<T> | undefined;
 }
@@ -34,11 +34,11 @@ export interface CustomRequest<T = unknown> {
 export interface CustomList<T = unknown> {
   /** As in {@link CustomRequest}. */
   path: string;
-  /** Parameters; `page` and `pageSize` among them say where to begin and how large a page is. */
+  /** Query parameters. `page` is the first page to read, from 1; `pageSize` is in records. */
   query?: Query | undefined;
   /**
    * Any Standard Schema for one record.
-   * @default none: records as they came
+   * @default none: records are returned unchecked
    */
   schema?: StandardSchema<T> | undefined;
   /**
@@ -48,7 +48,7 @@ export interface CustomList<T = unknown> {
    */
   maxPageSize?: number | undefined;
   /**
-   * Tells two records apart: a field or a function. Needed for `gapless`; without it nothing is de-duplicated.
+   * Identifies a record: a field name or a function. Required for `gapless`; without it nothing is de-duplicated.
    * @default none
    */
   key?: (keyof T & string) | ((record: T) => string | number) | undefined;
@@ -56,7 +56,7 @@ export interface CustomList<T = unknown> {
 
 const DEFAULT_MAX_PAGE_SIZE = 250;
 
-/** What requests and lists have in common. */
+/** The fields that requests and lists share. */
 const sharedShape = () => ({
   path: refined(z.unknown(), pathProblem),
   ...optional({
@@ -91,12 +91,12 @@ const pageQuerySchema = /* @__PURE__ */ lazy(() =>
   z.object({ page: integer().min(1), pageSize: integer().min(1), sort: string() }).partial(),
 );
 
-/** JSON as it came; a DELETE or a PUT may also be answered with no body at all. */
+/** Reads unchecked JSON; the response to a DELETE or a PUT may also have no body. */
 function anyJsonReader<T>(): ResponseReader<T> {
   return (response, call, check) => unchecked(response.body.length === 0 ? undefined : readJson(response, call, check));
 }
 
-/** What `client.request` does. */
+/** `client.request`. */
 export function sendCustomRequest<T>(send: Send, wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
   return send(() => {
     checkInput("request", requestSchema, wanted);
@@ -105,7 +105,7 @@ export function sendCustomRequest<T>(send: Send, wanted: CustomRequest<T>, optio
   }, options);
 }
 
-/** What `client.paginate` does. */
+/** `client.paginate`. */
 export function paginateCustomList<T>(send: Send, wanted: CustomList<T>, options: ListOptions = {}): Paginator<T> {
   return paginatorOf<T, CustomList<T>>(send, {
     name: "paginate",

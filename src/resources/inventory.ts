@@ -42,7 +42,7 @@ const MAX_PAGE_SIZE = 250;
 const MAX_KNOWN_RECEIPTS = 1_000;
 
 const COMPARE_LOTS =
-  "It may still be under way: before you resend it, wait a minute and compare the lots of the item with what they were.";
+  "It may still be in progress: before you resend it, wait a minute and compare the lots of the item with their earlier state.";
 /** What to do after an unknown outcome. */
 const RECOVERY_HINTS = {
   Receive: 'Resend it only if client.inventory.findReceipt(error) reports "not-applied", which takes up to a minute.',
@@ -70,7 +70,7 @@ const stockLevelPageReader = /* @__PURE__ */ pageReader(stockLevelSchema);
  */
 export class Inventory {
   readonly #send: Send;
-  /** The lots of receipts that this client knows to have been applied: they do not belong to another one. */
+  /** Record numbers of the lots of receipts that this client has sent: they cannot belong to another receipt. */
   readonly #knownReceipts = new Set<number>();
 
   /** @internal */
@@ -227,7 +227,7 @@ function listRequest(base: string, { wid, ...query }: InventoryListParams) {
   return { path: wid === undefined ? base : base + path`/${wid}`, query };
 }
 
-/** A success whatever its body, so what is wrong with it is logged at most. */
+/** Any body is a success, so its problems are only logged. */
 const transactionReader: ResponseReader<TransactionResult> = (response, call, check) => {
   const text = readText(response);
   const parsed = parseJson(text);

@@ -25,7 +25,7 @@ import {
   type UpdatedItem,
 } from "./item-status.js";
 
-const RESEND_HINT = "Sent again, it ends the same.";
+const RESEND_HINT = "Resending it has the same result.";
 
 const MAX_PAGE_SIZE = 250;
 

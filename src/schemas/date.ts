@@ -21,11 +21,11 @@ function isIsoDate(value: string): boolean {
  * const ageMs = Date.now() - parseServiceDate(modified).getTime();
  * @throws InputValidationError if the string is not an ISO 8601 date or datetime.
  */
-export function parseServiceDate(text: string): Date {
-  if (!isIsoDate(text)) {
-    throw new InputValidationError("parseServiceDate", [{ path: [], message: `not an ISO 8601 date: "${text}"` }]);
+export function parseServiceDate(datetime: string): Date {
+  if (!isIsoDate(datetime)) {
+    throw new InputValidationError("parseServiceDate", [{ path: [], message: `not an ISO 8601 date: "${datetime}"` }]);
   }
-  return new Date(WITHOUT_OFFSET.test(text) ? `${text}Z` : text);
+  return new Date(WITHOUT_OFFSET.test(datetime) ? `${datetime}Z` : datetime);
 }
 
 const dateOrIsoString = () =>

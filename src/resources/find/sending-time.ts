@@ -1,7 +1,7 @@
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import { parseServiceDate } from "../../schemas/date.js";
 
-/** The clock of `Date` headers and that of records may belong to different machines, so smaller differences prove nothing. */
+/** `Date` headers and records may come from machines with different clocks, so smaller differences prove nothing. */
 const CLOCK_TOLERANCE_MS = 1_000;
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -13,13 +13,13 @@ const DAY_MS = 86_400_000;
 export type TimeOrder = "before" | "after" | "unclear";
 
 /**
- * The moment at which a request was sent, on the clock of the service. The `Date` headers of later responses show how far
- * that clock is ahead of ours; if both can be equal, they count as equal.
+ * The time at which a request was sent, by the clock of the service. The `Date` headers of later responses show how far that
+ * clock is ahead of the local clock; if the two can be equal, they are treated as equal.
  */
 export class SendingTime {
   readonly #sentAt: number;
   readonly #isInFuture: boolean;
-  /** Bounds of how far the service's clock is ahead, in ms. */
+  /** Bounds of how far the service's clock is ahead of the local clock, in ms. */
   #minAheadMs = Infinity;
   #maxAheadMs = Infinity;
 
@@ -28,12 +28,12 @@ export class SendingTime {
     this.#isInFuture = sentAt > Date.now();
   }
 
-  /** Whether the moment is known on the service's clock. A time in the future means that our own clock was set back. */
+  /** Whether the time is known by the service's clock. A time in the future means that the local clock was set back. */
   get isKnown(): boolean {
     return this.#minAheadMs !== Infinity && !this.#isInFuture;
   }
 
-  /** Options for calls whose responses show the clock of the service. */
+  /** Adds an `onResponse` that reads the service's clock from the `Date` header of each response. */
   observeClock(options: RequestOptions): RequestOptions {
     const onResponse = (response: ResponseInfo) => {
       this.#narrowClockBounds(response);
@@ -47,11 +47,11 @@ export class SendingTime {
     if (Number.isNaN(served)) return;
     const now = Date.now();
     this.#minAheadMs = Math.min(this.#minAheadMs, served - now);
-    // The header counts in whole seconds, and may have been written as early as the call began.
+    // The header is in whole seconds, and may have been written as early as the start of the call.
     this.#maxAheadMs = Math.min(this.#maxAheadMs, served + SECOND_MS - (now - durationMs));
   }
 
-  /** Whether a datetime of the service is before or after the moment. */
+  /** Whether a datetime of the service is before or after the request was sent. */
   compare(datetime: string): TimeOrder {
     const from = timeOf(datetime);
     if (from === undefined) return "unclear";
@@ -59,7 +59,7 @@ export class SendingTime {
     const likely = least > 0 ? least : Math.min(this.#maxAheadMs, 0);
     const earliest = Math.min(least, likely - CLOCK_TOLERANCE_MS);
     if (from + precisionMs(datetime, from) <= this.#sentAt + earliest) return "before";
-    // A time in whole seconds was cut off: it may be up to a second later.
+    // A time in whole seconds may have been truncated: the exact time is up to a second later.
     const cutOffMs = isInSeconds(datetime, from) ? SECOND_MS - 1 : 0;
     return from + cutOffMs >= this.#sentAt + likely ? "after" : "unclear";
   }
@@ -78,8 +78,8 @@ const isDay = (datetime: string) => !/T/i.test(datetime) || /T00:00(:00(\.0+)?)?
 const isInSeconds = (datetime: string, time: number) => time % SECOND_MS === 0 && !isDay(datetime);
 
 /**
- * How coarse a datetime may be, in ms: it may mean a time that much later. `T05:00:00Z` may be a day in another time zone,
- * `T05:01:00Z` a whole minute.
+ * The precision of a datetime, in ms: the exact time may be that much later. `T05:00:00Z` may stand for a day in another time
+ * zone, `T05:01:00Z` for a whole minute.
  */
 function precisionMs(datetime: string, time: number): number {
   const hasFraction = /\.\d/.test(datetime);

@@ -4,7 +4,7 @@ import { isObject } from "../../errors/field-of.js";
 import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../errors/index.js";
 import { decimal, integer, type LazySchema, lazy, optional, string } from "../../schemas/field.js";
 
-/** The fields of a receipt that its lot shows as well. */
+/** The fields that a receipt shares with its lot. */
 const receiptSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     itemID: string(),
@@ -23,7 +23,7 @@ const receiptSchema = /* @__PURE__ */ lazy(() =>
 
 const creationSchema = /* @__PURE__ */ lazy(() => z.looseObject({ shortID: string() }));
 
-/** A write as it was sent: a copy, which changes to the caller's object do not reach. */
+/** A copy of a write as it was sent: later changes to the caller's object have no effect. */
 interface Sent<Body> {
   body: Body;
   /** In ms since the epoch, by the clock of this machine. */
@@ -39,7 +39,7 @@ export const readSentReceipt = (sent: OutcomeUnknownError | SentRequest): SentRe
 export const readSentCreation = (sent: OutcomeUnknownError | SentRequest): SentCreation =>
   readSent("items.findCreated", sent, { path: "/Item", write: "create", body: creationSchema });
 
-/** What was sent, from the error of a lost response or from its `request`; rejects anything else. */
+/** Reads the write from the error of a lost response or from its `request`. Throws an `InputValidationError` for anything else. */
 function readSent<Body>(
   method: string,
   sent: unknown,
