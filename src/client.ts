@@ -17,7 +17,12 @@ import { type ClientOptions, checkClientOptions, checkRuntime, resolveConnection
 import type { ListOptions } from "./paging/list.js";
 import type { Paginator } from "./paging/paginator.js";
 import { bindMethods } from "./resources/bind-methods.js";
-import { type CustomList, type CustomRequest, paginate, request } from "./resources/custom-endpoint.js";
+import {
+  type CustomList,
+  type CustomRequest,
+  paginateCustomList,
+  sendCustomRequest,
+} from "./resources/custom-endpoint.js";
 import { Inventory } from "./resources/inventory.js";
 import { Items } from "./resources/items.js";
 import { VERSION } from "./version.js";
@@ -26,11 +31,13 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
 /**
- * The client of the Inventory and Item Catalog Service. It gets and renews its token, keeps to the rate limit, and retries
- * what may safely be retried. Make one and use it for everything.
+ * The client of the Inventory and Item Catalog Service. It requests and renews its token, stays within the rate limit, and
+ * retries calls that can be retried safely. Create one and use it for everything.
  *
  * @example
- * const client = new InventoryClient({ baseUrl, clientId, clientSecret });
+ * import { InventoryClient } from "stocklot";
+ *
+ * const client = new InventoryClient({ baseUrl: "https://inventory.example.com/api/v1", clientId: "…", clientSecret: "…" });
  * for await (const lot of client.inventory.listLots({ wid: 3 })) console.log(lot.recNo);
  * await client.close();
  */
@@ -44,7 +51,7 @@ export class InventoryClient {
   readonly #secrets = new Secrets();
   readonly #report: () => string;
 
-  /** @throws ConfigurationError if options are wrong, exclude each other or are missing, or the runtime is not supported. */
+  /** @throws ConfigurationError if options are wrong, missing or cannot be combined, or if the runtime is not supported. */
   constructor(options: ClientOptions = {}) {
     checkClientOptions(options);
     checkRuntime(options);
@@ -84,37 +91,53 @@ export class InventoryClient {
     bindMethods(this, InventoryClient);
   }
 
-  /** The state of the rate limiter at this moment. */
+  /** The state of the rate limiter at this moment. Sends nothing. */
   get rateLimit(): RateLimitSnapshot {
     return this.#limiter.snapshot();
   }
 
   /**
-   * A text to be pasted into a bug report: versions, the options that tell nothing of you, the state of the rate limit, and
-   * the last 50 calls with their paths and outcomes. It holds no secret, no address and no data; read it before you paste it
-   * all the same, since paths hold the keys that you asked for.
+   * A string to paste into a bug report: versions, the options that reveal nothing about you, the state of the rate limit,
+   * and the last 50 calls with their paths and outcomes. It contains no secret, no address and no data. Read it before you
+   * paste it anyway, since paths contain the keys that you requested.
    */
   debugReport(): string {
     return this.#report();
   }
 
   /**
-   * Sends a request to an endpoint that has no method of its own, with the same token, limit, retries and errors. `GET`,
-   * `PUT` and `DELETE` are repeated after failures; `POST` and `PATCH` only where the service surely did not apply them.
+   * Sends a request to an endpoint that has no method of its own, with the same token, rate limit, retries and errors.
+   * `GET`, `PUT` and `DELETE` are retried after failures; `POST` and `PATCH` only if they are known not to have been applied.
+   *
+   * @example
+   * import { z } from "zod";
+   *
+   * const orderSchema = z.object({ orderNo: z.number(), status: z.string() });
+   * const order = await client.request({ method: "GET", path: "/Orders/4711", schema: orderSchema });
+   * console.log(order.status);
    */
   request<T = unknown>(wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
-    return request(this.#pipeline, wanted, options);
-  }
-
-  /** The records of a list that has no method of its own, such as orders (50 a page) or reports (1000). */
-  paginate<T = unknown>(wanted: CustomList<T>, options?: ListOptions): Paginator<T> {
-    return paginate(this.#pipeline, wanted, options);
+    return sendCustomRequest(this.#pipeline, wanted, options);
   }
 
   /**
-   * Lets calls that are under way end, rejects those that wait, and later ones, with a `ClientClosedError`, and
-   * closes the client's own connections. A dispatcher or limiter that was passed in stays open. The process ends without it
-   * when nothing is under way.
+   * The records of a list that has no method of its own, such as orders (50 per page) or reports (1000 per page).
+   *
+   * @example
+   * import { z } from "zod";
+   *
+   * const orderSchema = z.object({ orderNo: z.number(), status: z.string() });
+   * const orders = client.paginate({ path: "/Orders", schema: orderSchema, maxPageSize: 50, key: "orderNo" });
+   * for await (const order of orders) console.log(order.orderNo, order.status);
+   */
+  paginate<T = unknown>(wanted: CustomList<T>, options?: ListOptions): Paginator<T> {
+    return paginateCustomList(this.#pipeline, wanted, options);
+  }
+
+  /**
+   * Lets calls in flight finish, rejects waiting and later calls with a `ClientClosedError`, and closes the client's own
+   * connections. A dispatcher or limiter that was passed in stays open. The process can also end without it: an idle client
+   * does not keep it alive.
    */
   async close(): Promise<void> {
     await this.#pipeline.close();

@@ -1,9 +1,9 @@
 /**
- * The client: `InventoryClient`, its options, what its methods take and give, and every error.
+ * The client: `InventoryClient`, its options, the inputs and results of its methods, and every error.
  *
  * @module stocklot
  */
-// What is not listed here is private: the pipeline, the transports, the schemas, and the way pages are put together.
+// Everything else is private: the pipeline, the transports, the schemas, and the reading of pages.
 export type { StoredToken, TokenStore } from "./auth/token-store.js";
 export { InventoryClient } from "./client.js";
 export type { RequestOptions, ResponseInfo } from "./core/request/options.js";
@@ -63,7 +63,7 @@ export type { Paginator } from "./paging/paginator.js";
 export type { CustomList, CustomRequest } from "./resources/custom-endpoint.js";
 export type { FoundItem } from "./resources/find/find-created.js";
 export type { FoundReceipt } from "./resources/find/find-receipt.js";
-export type { FindOptions } from "./resources/find/look-until-settled.js";
+export type { FindOptions } from "./resources/find/search-until-settled.js";
 export type { Inventory, TransactionResult } from "./resources/inventory.js";
 export type { CreatedItem, DiscontinuedItem, UpdatedItem } from "./resources/item-status.js";
 export type { Items } from "./resources/items.js";

@@ -11,7 +11,7 @@ import { ConfigurationError } from "./errors/index.js";
 import { describeIssue } from "./errors/input-errors.js";
 import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
-import { flag, lazy, text } from "./schemas/field.js";
+import { boolean, lazy, string } from "./schemas/field.js";
 
 /** The options of an {@link InventoryClient}. */
 export interface ClientOptions {
@@ -37,67 +37,68 @@ export interface ClientOptions {
    */
   allowInsecureHttp?: boolean | undefined;
   /**
-   * One attempt, from sending to the last byte of the body, in ms. `Infinity` for no limit.
+   * Time limit of one attempt in ms, from sending to the last byte of the body. `Infinity` for no limit.
    * @default 30_000
    */
   timeoutMs?: number | undefined;
   /**
-   * The whole call, in ms: waiting for a slot, attempts, back-offs. `Infinity` for no limit.
+   * Time limit of the whole call in ms: waiting for a slot, attempts, back-offs. `Infinity` for no limit.
    * @default Infinity
    */
   totalTimeoutMs?: number | undefined;
   /**
-   * How many requests may be sent, and when; `false` for no limit (a 429 still pauses the client).
+   * The rate limit; `false` for no limit (a 429 still pauses the client).
    * @default { requests: 100, intervalMs: 60_000, reserved: 10, maxConcurrent: 16 }
    */
   rateLimit?: RateLimitOptions | false | undefined;
   /**
-   * A limiter made by `createRateLimiter`, to be shared by several clients. Excludes `rateLimit`.
+   * A limiter that several clients share, created by `createRateLimiter`, `createRedisRateLimiter` or
+   * `createBottleneckRateLimiter`. Cannot be combined with `rateLimit`.
    * @default the client's own
    */
   rateLimiter?: RateLimiter | undefined;
   /**
-   * When calls are repeated; `false` for never, also not after a 429 (the one replay after a 401 stays).
+   * When calls are retried; `false` for never, not even after a 429 (the single retry after a 401 remains).
    * @default { maxRetries: 3, minDelayMs: 500, maxDelayMs: 8_000, maxRateLimitRetries: 5, rateLimitDelayMs: [30_000, 60_000] }
    */
   retry?: RetryOptions | false | undefined;
   /**
-   * What happens when an answer is not what the service documents: it is an error, or it is logged and passed through,
-   * or answers are not checked at all.
+   * What happens if a response is not what the service documents. `"error"`: the call rejects. `"warn"`: the problem is
+   * logged, and the data are passed through. `"off"`: responses are not checked.
    * @default "error"
    */
   responseValidation?: "error" | "warn" | "off" | undefined;
   /**
-   * Where the access token lives.
+   * Where the access token is stored.
    * @default in memory
    */
   tokenStore?: TokenStore | undefined;
   /**
    * An undici `Dispatcher` to send with, such as an `Agent` or `ProxyAgent`. It stays open when the client closes.
-   * Excludes `fetch`.
+   * Cannot be combined with `fetch`.
    * @default an own agent; the proxy that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`) is used, except
    * for plain `http:` to this machine
    */
   dispatcher?: Dispatcher | undefined;
   /**
-   * A fetch function to send with instead of undici. `globalThis.fetch` is looked up at each call. What it throws is a
-   * `ConnectionError` if it is known to be of the network; any other exception rejects as it is, and is not retried.
+   * A fetch function to send with instead of undici. `globalThis.fetch` is looked up at each call. A network error that it
+   * throws becomes a `ConnectionError`; any other exception is passed on unchanged, and is not retried.
    * @default none
    */
   fetch?: FetchLike | undefined;
   /**
-   * Larger answers are refused, in bytes after decompression. `Infinity` for no limit.
+   * Size limit of a response in bytes, after decompression. `Infinity` for no limit.
    * @default 16_777_216
    */
   maxResponseBytes?: number | undefined;
   /**
-   * Where log lines go: `console`, a pino logger, or the like. Each method is called with one string.
+   * Receives log lines: `console`, a pino logger, or a similar object. Each method is called with one string.
    * @default none
    */
   logger?: Logger | undefined;
   /**
-   * Callbacks that watch the client, each called with one plain object. One that throws, or whose promise rejects, is
-   * logged and changes nothing.
+   * Callbacks that observe the client, each called with one plain object. A callback that throws, or whose promise rejects,
+   * is logged and changes nothing.
    * @default none
    */
   hooks?: Hooks | undefined;
@@ -106,10 +107,10 @@ export interface ClientOptions {
 const optionsSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
-      baseUrl: text(),
-      clientId: text(),
-      clientSecret: text(),
-      allowInsecureHttp: flag(),
+      baseUrl: string(),
+      clientId: string(),
+      clientSecret: string(),
+      allowInsecureHttp: boolean(),
       timeoutMs: durationMs(),
       totalTimeoutMs: durationMs(),
       rateLimit: z.union([z.literal(false), z.looseObject({})], { error: "must be an object or false" }),
@@ -135,7 +136,7 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
     .partial(),
 );
 
-const EXCLUSIVE = [
+const MUTUALLY_EXCLUSIVE = [
   ["fetch", "dispatcher"],
   ["rateLimit", "rateLimiter"],
 ] as const;
@@ -145,14 +146,14 @@ export function checkClientOptions(options: ClientOptions): void {
   const { error } = optionsSchema().safeParse(options, { error: inputErrorMessages, reportInput: true });
   const problems = [
     ...inputIssues(error?.issues ?? []).map(describeIssue),
-    ...EXCLUSIVE.filter((names) => names.every((name) => options?.[name] !== undefined)).map(
+    ...MUTUALLY_EXCLUSIVE.filter((names) => names.every((name) => options?.[name] !== undefined)).map(
       (names) => `${names.join(" and ")} exclude each other`,
     ),
   ];
-  if (problems.length > 0) throw wrong(problems.join("; "));
+  if (problems.length > 0) throw invalidOptions(problems.join("; "));
 }
 
-const wrong = (problem: string) => new ConfigurationError(`client options: ${problem}`);
+const invalidOptions = (problem: string) => new ConfigurationError(`client options: ${problem}`);
 
 const OLDEST_NODE = [20, 19] as const;
 
@@ -184,31 +185,35 @@ const ENVIRONMENT = {
   clientSecret: "STOCKLOT_CLIENT_SECRET",
 };
 
-/** Address and credentials, from the options or the environment. */
+/** Reads address and credentials from the options or the environment. */
 export function resolveConnection(options: ClientOptions): Connection {
   const missing: string[] = [];
-  const given = (name: keyof typeof ENVIRONMENT) => {
+  const readSetting = (name: keyof typeof ENVIRONMENT) => {
     const variable = ENVIRONMENT[name];
     const value = options[name] ?? process.env[variable];
     if (!value) missing.push(`${name} is required (or the environment variable ${variable})`);
     return value ?? "";
   };
-  const [baseUrl, clientId, clientSecret] = [given("baseUrl"), given("clientId"), given("clientSecret")] as const;
-  if (missing.length > 0) throw wrong(missing.join("; "));
-  return { baseUrl: urlOf(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
+  const [baseUrl, clientId, clientSecret] = [
+    readSetting("baseUrl"),
+    readSetting("clientId"),
+    readSetting("clientSecret"),
+  ] as const;
+  if (missing.length > 0) throw invalidOptions(missing.join("; "));
+  return { baseUrl: parseBaseUrl(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
 }
 
-function urlOf(text: string, allowInsecureHttp: boolean): URL {
-  if (!URL.canParse(text)) throw wrong("baseUrl is not a URL");
-  const url = new URL(text);
+function parseBaseUrl(address: string, allowInsecureHttp: boolean): URL {
+  if (!URL.canParse(address)) throw invalidOptions("baseUrl is not a URL");
+  const url = new URL(address);
   const problem = baseUrlProblem(url, allowInsecureHttp);
-  if (problem) throw wrong(`baseUrl ${problem}`);
+  if (problem) throw invalidOptions(`baseUrl ${problem}`);
   return url;
 }
 
 function baseUrlProblem({ protocol, username, password, search, hash, hostname }: URL, allowInsecureHttp: boolean) {
   if (protocol !== "https:" && protocol !== "http:") return "must be http: or https:";
-  if (username || password) return "must not hold credentials";
+  if (username || password) return "must not contain credentials";
   if (search || hash) return "must not have a query or a fragment";
   return protocol === "http:" && !allowInsecureHttp && !isLoopback(hostname)
     ? "would send the secret unencrypted; use https:, or set allowInsecureHttp"

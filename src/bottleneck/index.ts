@@ -37,6 +37,9 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
  * Prefer `createRateLimiter` if nothing else needs a Bottleneck: it adds no latency.
  *
  * @example
+ * import { InventoryClient } from "stocklot";
+ * import { createBottleneckRateLimiter } from "stocklot/bottleneck";
+ *
  * const client = new InventoryClient({ rateLimiter: createBottleneckRateLimiter({ requests: 100, intervalMs: 60_000 }) });
  * @throws ConfigurationError if the argument is neither a Bottleneck nor valid options.
  */

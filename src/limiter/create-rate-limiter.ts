@@ -5,9 +5,15 @@ import { NO_LIMIT, type RateLimitOptions, type RateLimitSettings, rateLimitSetti
 import type { RateLimiter } from "./rate-limiter.js";
 
 /**
- * A rate limiter to be shared by several clients of one process: `new InventoryClient({ …, rateLimiter })`.
+ * A rate limiter that several clients of one process share.
  *
- * @throws ConfigurationError when an option is wrong.
+ * @example
+ * import { createRateLimiter, InventoryClient } from "stocklot";
+ *
+ * const rateLimiter = createRateLimiter({ requests: 100, intervalMs: 60_000 });
+ * const scanner = new InventoryClient({ clientId: "scanner", clientSecret: "…", rateLimiter });
+ * const reports = new InventoryClient({ clientId: "reports", clientSecret: "…", rateLimiter });
+ * @throws ConfigurationError if an option is wrong.
  */
 export function createRateLimiter(options: RateLimitOptions = {}): RateLimiter {
   return localLimiter(rateLimitSettings(options));

@@ -2,7 +2,7 @@ import type { MonotonicClock } from "./monotonic-clock.js";
 import { createPause } from "./pause.js";
 import { PriorityQueue } from "./priority-queue.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
-import type { RateLimiter, Slot, SlotRequest } from "./rate-limiter.js";
+import { RATE_LIMITER, type RateLimiter, type Slot, type SlotRequest } from "./rate-limiter.js";
 import type { SlotListener, SlotSource } from "./slot-source.js";
 
 interface WaitingCall {
@@ -49,6 +49,7 @@ export function queueingLimiter(
   };
 
   return {
+    [RATE_LIMITER]: true,
     tryAcquire,
     acquire(request) {
       // Not an async function: its promise would take memory in every queued call (bench: memory).

@@ -51,11 +51,16 @@ export interface WaitEstimate {
   pauseError?: (() => unknown) | undefined;
 }
 
+/** Not exported by the package: no other object can have this property, so the compiler refuses look-alikes. */
+export const RATE_LIMITER: unique symbol = Symbol("stocklot.RateLimiter");
+
 /**
- * Decides when requests may be sent. Created by `createRateLimiter` or `createRedisRateLimiter`; one limiter can serve
- * several clients.
+ * Decides when requests may be sent. Created by `createRateLimiter`, `createRedisRateLimiter` or
+ * `createBottleneckRateLimiter`, never by hand; one limiter can serve several clients.
  */
 export interface RateLimiter {
+  /** Marks the limiters of this package. */
+  readonly [RATE_LIMITER]: true;
   /** Takes a slot if one is free and no call waits. @internal */
   tryAcquire(request: SlotRequest): Slot | undefined;
   /** @internal */

@@ -26,6 +26,8 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
  * modified since, and full passes find what was removed.
  *
  * @example
+ * import { createMirror, sqliteSink } from "stocklot/mirror";
+ *
  * const mirror = createMirror({ client, sink: sqliteSink({ path: "stock.db" }) });
  * const report = await mirror.run();
  * console.log(`${report.added} added, ${report.changed} changed, ${report.removed} removed`);
@@ -79,7 +81,12 @@ export class Mirror {
    * Runs again and again until the signal aborts, then resolves. Keeps the process alive.
    *
    * @example
-   * await mirror.watch({ everyMs: 5 * 60_000, signal, onError: (error) => console.error(error) });
+   * import { createMirror, ndjsonSink } from "stocklot/mirror";
+   *
+   * const mirror = createMirror({ client, sink: ndjsonSink({ directory: "stock" }) });
+   * const stop = new AbortController();
+   * process.once("SIGTERM", () => stop.abort());
+   * await mirror.watch({ everyMs: 5 * 60_000, signal: stop.signal, onError: (error) => console.error(error) });
    * @throws what a run or `onReport` throws, unless `onError` is given; what `onError` throws.
    */
   async watch(options: WatchOptions): Promise<void> {

@@ -15,6 +15,13 @@ export type HandledSandbox = Pick<Sandbox, "baseUrl" | "fetch">;
  * msw intercepts the global `fetch`, so the client needs `fetch: globalThis.fetch`. A dropped connection becomes
  * msw's network error: the caller's fetch rejects with a `TypeError` without a `cause`.
  *
+ * @example
+ * import { setupServer } from "msw/node";
+ * import { sandboxHandlers } from "stocklot/msw";
+ * import { createSandbox } from "stocklot/sandbox";
+ *
+ * const server = setupServer(...sandboxHandlers(createSandbox(), "https://inventory.example.com/api/v1"));
+ * server.listen();
  * @param sandbox the result of `createSandbox`
  * @param baseUrl the client's base URL, version segment included; the sandbox's own by default
  */

@@ -9,7 +9,7 @@ import type { RecordKey } from "./seen-keys.js";
 export interface Checkpoint {
   /** True when the list was read to its end; an iteration that goes on there gives what has been added behind it since. */
   done: boolean;
-  /** Form of this object. */
+  /** Version number of the form of this object. */
   version: 1;
   /** The list that was read: path and parameters. */
   list: string;
@@ -17,7 +17,7 @@ export interface Checkpoint {
   end: number;
   /** Records in the list at that time. */
   totalCount: number;
-  /** Page size that the service applied. */
+  /** Page size that the service applied, in records. */
   pageSize: number;
   /** Keys of the records given last. */
   keys: (string | number)[];

@@ -13,7 +13,7 @@ export interface Page<T> {
   totalCount: number;
   /** Number of this page, from 1. */
   page: number;
-  /** Page size that the service applied: the one asked for, capped at its maximum. */
+  /** Page size that the service applied, in records: the requested one, capped at its maximum. */
   pageSize: number;
   /** Number of pages. */
   pageCount: number;

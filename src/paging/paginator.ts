@@ -105,7 +105,17 @@ export class Paginator<T> implements AsyncIterable<T> {
    * next round, in a loop over records after the last record of a page. So a page is given again if you leave the loop, or
    * your process ends, before you were done with it; save what you have of a page before the checkpoint behind it.
    *
-   * Give it to the same list as the option `from`, in this process or, as JSON, in another.
+   * Pass it to the same list as the option `from`, in this process or, as JSON, in another.
+   *
+   * @example
+   * import { readFile, writeFile } from "node:fs/promises";
+   *
+   * const saved = await readFile("checkpoint.json", "utf8").catch(() => undefined);
+   * const lots = client.inventory.listLots({}, { gapless: true, from: saved && JSON.parse(saved) });
+   * for await (const page of lots.pages()) {
+   *   console.log(page.value);
+   *   await writeFile("checkpoint.json", JSON.stringify(lots.checkpoint()));
+   * }
    */
   checkpoint(): Checkpoint | null {
     const checkpoint = this.#latest?.checkpoint;

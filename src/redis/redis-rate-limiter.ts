@@ -57,7 +57,11 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
  * 0.2 ms in Redis; reading the snapshot costs none.
  *
  * @example
- * const redis = new Redis(url);
+ * import { Redis } from "ioredis";
+ * import { InventoryClient } from "stocklot";
+ * import { createRedisRateLimiter } from "stocklot/redis";
+ *
+ * const redis = new Redis("redis://127.0.0.1:6379");
  * const client = new InventoryClient({ rateLimiter: createRedisRateLimiter({ redis, key: "acme", requests: 100 }) });
  * @throws ConfigurationError if an option is wrong.
  */

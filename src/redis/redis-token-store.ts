@@ -40,6 +40,13 @@ const storedSchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.number(
  * Keeps the access token in Redis until it expires. Processes that need a token at the same time make one token request
  * together. If Redis fails, or the lock is stuck, the client warns and requests a token of its own.
  *
+ * @example
+ * import { Redis } from "ioredis";
+ * import { InventoryClient } from "stocklot";
+ * import { createRedisTokenStore } from "stocklot/redis";
+ *
+ * const redis = new Redis("redis://127.0.0.1:6379");
+ * const client = new InventoryClient({ tokenStore: createRedisTokenStore({ redis, secret: process.env.TOKEN_SECRET }) });
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenStore {

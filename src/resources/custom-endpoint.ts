@@ -10,22 +10,22 @@ import { InputValidationError } from "../errors/index.js";
 import { standardPageReader } from "../paging/decode-page.js";
 import { keyField, type ListOptions, paginatorOf } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
-import { flag, integer, lazy, optional, refined, text } from "../schemas/field.js";
+import { boolean, integer, lazy, optional, refined, string } from "../schemas/field.js";
 import { isStandardSchema, type StandardSchema } from "../schemas/standard-schema.js";
 
 /** A request to an endpoint that has no method of its own. */
 export interface CustomRequest<T = unknown> {
-  /** HTTP method. `POST` and `PATCH` are not sent again where they may have been applied. */
+  /** HTTP method. `POST` and `PATCH` are not retried if they may have been applied. */
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Relative to `baseUrl`: starts with `/`, is already encoded, and has no query, fragment or dot segment. */
   path: string;
-  /** Parameters; those that are `undefined` are left out. */
+  /** Query parameters; those that are `undefined` are left out. */
   query?: Query | undefined;
   /** Sent as JSON. */
   body?: unknown;
   /**
-   * Any Standard Schema (zod, valibot, arktype) for the body of the answer. The result is what it makes of the body.
-   * @default none: the body as it came
+   * Any Standard Schema (zod, valibot, arktype) for the body of the response. The call returns the schema's output.
+   * @default none: the parsed body is returned unchecked
    */
   schema?: StandardSchema<T> | undefined;
 }
@@ -34,21 +34,21 @@ export interface CustomRequest<T = unknown> {
 export interface CustomList<T = unknown> {
   /** As in {@link CustomRequest}. */
   path: string;
-  /** Parameters; `page` and `pageSize` among them say where to begin and how large a page is. */
+  /** Query parameters. `page` is the first page to read, from 1; `pageSize` is in records. */
   query?: Query | undefined;
   /**
    * Any Standard Schema for one record.
-   * @default none: records as they came
+   * @default none: records are returned unchecked
    */
   schema?: StandardSchema<T> | undefined;
   /**
-   * The largest page that the service gives, which is also the default page size: 50 for order resources, 1000 for
-   * reports.
+   * The largest page size of the service, in records, which is also the default page size: 50 for order resources, 1000
+   * for reports.
    * @default 250
    */
   maxPageSize?: number | undefined;
   /**
-   * Tells two records apart: a field or a function. Needed for `gapless`; without it nothing is de-duplicated.
+   * Identifies a record: a field name or a function. Required for `gapless`; without it nothing is de-duplicated.
    * @default none
    */
   key?: (keyof T & string) | ((record: T) => string | number) | undefined;
@@ -56,13 +56,13 @@ export interface CustomList<T = unknown> {
 
 const DEFAULT_MAX_PAGE_SIZE = 250;
 
-/** What requests and lists have in common. */
-const shape = () => ({
+/** The fields that requests and lists share. */
+const sharedShape = () => ({
   path: refined(z.unknown(), pathProblem),
   ...optional({
     query: z.record(
-      text(),
-      z.union([text(), z.number(), flag(), z.date(), z.undefined()], {
+      string(),
+      z.union([string(), z.number(), boolean(), z.date(), z.undefined()], {
         error: "must be a string, number, boolean or Date",
       }),
     ),
@@ -73,7 +73,7 @@ const shape = () => ({
 const requestSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
-    ...shape(),
+    ...sharedShape(),
     body: z.unknown().optional(),
   }),
 );
@@ -82,31 +82,31 @@ const isKey = (key: unknown) => typeof key === "function" || (typeof key === "st
 
 const listSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    ...shape(),
+    ...sharedShape(),
     ...optional({ maxPageSize: integer().min(1), key: z.custom(isKey, "must be a field name or a function") }),
   }),
 );
 
 const pageQuerySchema = /* @__PURE__ */ lazy(() =>
-  z.object({ page: integer().min(1), pageSize: integer().min(1), sort: text() }).partial(),
+  z.object({ page: integer().min(1), pageSize: integer().min(1), sort: string() }).partial(),
 );
 
-/** JSON as it came; a DELETE or a PUT may also be answered with no body at all. */
-function anyAnswer<T>(): ResponseReader<T> {
+/** Reads unchecked JSON; the response to a DELETE or a PUT may also have no body. */
+function anyJsonReader<T>(): ResponseReader<T> {
   return (context) => unchecked(context.response.body.length === 0 ? undefined : readJson(context));
 }
 
-/** What `client.request` does. */
-export function request<T>(sender: Sender, wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
+/** `client.request`. */
+export function sendCustomRequest<T>(sender: Sender, wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
   return sender.send(() => {
     checkInput("request", requestSchema, wanted);
     const { method, path, query, body, schema } = wanted;
-    return { method, path, query, body, read: schema ? standardJsonReader(schema) : anyAnswer<T>() };
+    return { method, path, query, body, read: schema ? standardJsonReader(schema) : anyJsonReader<T>() };
   }, options);
 }
 
-/** What `client.paginate` does. */
-export function paginate<T>(sender: Sender, wanted: CustomList<T>, options: ListOptions = {}): Paginator<T> {
+/** `client.paginate`. */
+export function paginateCustomList<T>(sender: Sender, wanted: CustomList<T>, options: ListOptions = {}): Paginator<T> {
   return paginatorOf<T, CustomList<T>>(sender, {
     name: "paginate",
     params: wanted,

@@ -25,39 +25,53 @@ import {
 } from "../schemas/transaction.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundReceipt, findReceipt } from "./find/find-receipt.js";
-import { type FindOptions, readFindOptions } from "./find/look-until-settled.js";
-import { sentReceipt } from "./find/sent-request.js";
+import { type FindOptions, readFindOptions } from "./find/search-until-settled.js";
+import { readSentReceipt } from "./find/sent-request.js";
 import { recordNumber } from "./record-number.js";
 
-/** What `receive`, `move` and `issue` give. */
+/** The result of `receive`, `move` and `issue`. */
 export interface TransactionResult {
-  /** The record number, where the answer tells it. */
+  /** The lot record number, if the response contains it. */
   recNo?: number;
-  /** The body as it came: JSON, else text; `undefined` when there was none. Its form is not documented. */
+  /** The body of the response: parsed JSON, otherwise a string; `undefined` if it was empty. Its form is not documented. */
   body: unknown;
 }
 
 const MAX_PAGE_SIZE = 250;
 
-const RECEIPTS_REMEMBERED = 1_000;
+const MAX_KNOWN_RECEIPTS = 1_000;
 
 const COMPARE_LOTS =
-  "It may still be under way: before you resend it, wait a minute and compare the lots of the item with what they were.";
+  "It may still be in progress: before you resend it, wait a minute and compare the lots of the item with their earlier state.";
 /** What to do after an unknown outcome. */
-const AFTERWARDS = {
+const RECOVERY_HINTS = {
   Receive: 'Resend it only if client.inventory.findReceipt(error) reports "not-applied", which takes up to a minute.',
   Move: COMPARE_LOTS,
   Issue: COMPARE_LOTS,
 };
 
-const lotPage = /* @__PURE__ */ pageReader(lotSchema);
-const stockLevelPage = /* @__PURE__ */ pageReader(stockLevelSchema);
+const lotPageReader = /* @__PURE__ */ pageReader(lotSchema);
+const stockLevelPageReader = /* @__PURE__ */ pageReader(stockLevelSchema);
 
-/** Lots, stock levels, and the three stock transactions. Source: service interface, "GET /Inventory" and following. */
+/**
+ * Lots, stock levels, and the three stock transactions.
+ *
+ * Every method can reject with:
+ * - `InputValidationError`: an argument is wrong; nothing was sent
+ * - `AuthenticationError` (401 or refused credentials), `PermissionError` (403), `RateLimitError` (429, after the retries),
+ *   `ServerError` (5xx), or another `ApiError`
+ * - `TimeoutError`, `ClientClosedError`, or another `ConnectionError`: there is no usable response
+ * - `ResponseValidationError`: the response is not what the service documents
+ * - `PaginationError` (iterations only): the service reports more pages without end, or its list changes too fast
+ * - `OutcomeUnknownError` (writes only): the write was sent and may or may not have been applied
+ * - the reason of the `signal`, if it aborts before a write was sent, or during a read
+ *
+ * Source: service interface, "GET /Inventory" and following.
+ */
 export class Inventory {
   readonly #sender: Sender;
-  /** The lots of receipts that this client knows to have been applied: they do not belong to another one. */
-  readonly #receipts = new Set<number>();
+  /** Record numbers of the lots of receipts that this client has sent: they cannot belong to another receipt. */
+  readonly #knownReceipts = new Set<number>();
 
   /** @internal */
   constructor(sender: Sender) {
@@ -66,10 +80,13 @@ export class Inventory {
   }
 
   /**
-   * The lots, most recent first unless told otherwise.
+   * The lots, most recent first unless `sort` names a column.
    *
    * Source: `GET /Inventory`, `GET /Inventory/{wid}`.
-   * @throws PermissionError when the warehouse is out of the client's scope.
+   *
+   * @example
+   * for await (const lot of client.inventory.listLots({ wid: 3 })) console.log(lot.recNo, lot.units);
+   * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
     return paginatorOf(this.#sender, {
@@ -78,7 +95,7 @@ export class Inventory {
       schema: inventoryListSchema,
       request: (params) => listRequest("/Inventory", params),
       options,
-      answer: lotPage,
+      answer: lotPageReader,
       maxPageSize: MAX_PAGE_SIZE,
       keyOf: keyField("recNo"),
       stableSort: "recNo",
@@ -86,10 +103,14 @@ export class Inventory {
   }
 
   /**
-   * How much there is of each item, in all warehouses or in one.
+   * The stock of each item, in all warehouses or in one.
    *
    * Source: `GET /Inventory/StockLevels`, `GET /Inventory/StockLevels/{wid}`.
-   * @throws PermissionError when the warehouse is out of the client's scope.
+   *
+   * @example
+   * const levels = await client.inventory.listStockLevels({ wid: 3 }).toArray();
+   * const soldOut = levels.filter(({ available }) => available <= 0);
+   * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listStockLevels(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<StockLevel> {
     return paginatorOf(this.#sender, {
@@ -98,7 +119,7 @@ export class Inventory {
       schema: inventoryListSchema,
       request: (params) => listRequest("/Inventory/StockLevels", params),
       options,
-      answer: stockLevelPage,
+      answer: stockLevelPageReader,
       maxPageSize: MAX_PAGE_SIZE,
       keyOf: keyField("partNo"),
       stableSort: "partNo",
@@ -106,70 +127,90 @@ export class Inventory {
   }
 
   /**
-   * Books stock in. Never sent twice where it may have been applied.
+   * Books stock in. Not retried if it may have been applied.
    *
    * Source: `POST /Inventory/Receive`.
+   *
+   * @example
+   * const { recNo } = await client.inventory.receive({ itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1, spot: "A-01" });
    * @throws OutcomeUnknownError if it was sent and no usable response came: resend it only if {@link findReceipt} reports
    * "not-applied".
    */
   async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
     const result = await this.#transact("Receive", receiveSchema, input, options);
-    if (result.recNo !== undefined) this.#receipts.add(result.recNo);
-    const [oldest] = this.#receipts;
-    if (this.#receipts.size > RECEIPTS_REMEMBERED && oldest !== undefined) this.#receipts.delete(oldest);
+    if (result.recNo !== undefined) this.#knownReceipts.add(result.recNo);
+    const [oldest] = this.#knownReceipts;
+    if (this.#knownReceipts.size > MAX_KNOWN_RECEIPTS && oldest !== undefined) this.#knownReceipts.delete(oldest);
     return result;
   }
 
   /**
-   * Looks for the lot of a `receive` of unknown outcome: all fields that receipts and lots share are compared, and the lot
+   * Looks for the lot of a `receive` with unknown outcome: all fields that receipts and lots share are compared, and the lot
    * must have been received after the request was sent.
    *
-   * The service may still be working on a request that timed out. So "not-applied" is reported only once `settleMs` has
-   * passed since the request was sent; until then the newest lots are read again after 1, 2, 4, 8 … s. Each look takes one
-   * request for every 250 lots received since. `options` apply to each request, except `settleMs` and `totalTimeoutMs`.
+   * The service may still be working on a request that timed out. "not-applied" is therefore reported only after `settleMs`
+   * has passed since the request was sent; until then the newest lots are read again after 1, 2, 4, 8 … s. Each look costs
+   * one request per 250 lots received since. `options` apply to each request, except `settleMs` and `totalTimeoutMs`.
    *
-   * Other receipts of the same item make the outcome "ambiguous" unless this client knows them, and an identical one, made
-   * by somebody else at the same time, can be mistaken for this one. A `serial` or a `remark` of its own for each receipt
-   * prevents the latter.
+   * Other receipts of the same item make the outcome "ambiguous" unless this client sent them. An identical receipt that
+   * another client sent at the same time can be mistaken for this one; a unique `serial` or `remark` for each receipt
+   * prevents that.
    *
+   * @example
+   * import { OutcomeUnknownError } from "stocklot";
+   *
+   * const input = { itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1, remark: "delivery 4711" };
+   * try {
+   *   await client.inventory.receive(input);
+   * } catch (error) {
+   *   if (!(error instanceof OutcomeUnknownError)) throw error;
+   *   const { outcome } = await client.inventory.findReceipt(error);
+   *   if (outcome === "not-applied") await client.inventory.receive(input);
+   * }
    * @param sent the `OutcomeUnknownError`, or its `request` as restored from JSON
    * @throws InputValidationError if `sent` is neither the `OutcomeUnknownError` of a `receive` nor its request.
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findReceipt(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundReceipt> {
-    const receipt = sentReceipt(sent);
+    const receipt = readSentReceipt(sent);
     const settings = readFindOptions("inventory.findReceipt", options);
     return findReceipt({
       sent: receipt,
       options: settings,
       closed: this.#sender.closed,
       listLots: (...list) => this.listLots(...list),
-      ofOthers: this.#receipts,
+      knownReceipts: this.#knownReceipts,
     });
   }
 
   /**
-   * Moves stock, within a warehouse or to another. Never sent twice where it may have been applied.
+   * Moves stock, within a warehouse or to another. Not retried if it may have been applied.
    *
    * Source: `POST /Inventory/Move`.
-   * @throws OutcomeUnknownError when it was sent and no answer came.
+   *
+   * @example
+   * await client.inventory.move({ itemID: "BOLT-M8", units: 5, wid: 3, fromSpot: "A-01", toSpot: "B-07" });
+   * @throws OutcomeUnknownError if it was sent and no usable response came.
    */
   move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
     return this.#transact("Move", moveSchema, input, options);
   }
 
   /**
-   * Books stock out. Never sent twice where it may have been applied.
+   * Books stock out. Not retried if it may have been applied.
    *
    * Source: `POST /Inventory/Issue`.
-   * @throws OutcomeUnknownError when it was sent and no answer came.
+   *
+   * @example
+   * await client.inventory.issue({ itemID: "BOLT-M8", units: 5, wid: 3, reasonCode: 2, reference: "order 4711" });
+   * @throws OutcomeUnknownError if it was sent and no usable response came.
    */
   issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
     return this.#transact("Issue", issueSchema, input, options);
   }
 
   #transact(
-    kind: keyof typeof AFTERWARDS,
+    kind: keyof typeof RECOVERY_HINTS,
     schema: LazySchema<z.ZodType>,
     body: ReceiveInput | MoveInput | IssueInput,
     options: RequestOptions | undefined,
@@ -177,7 +218,7 @@ export class Inventory {
     return this.#sender.send(() => {
       checkInput(`inventory.${kind.toLowerCase()}`, schema, body);
       const path = `/Inventory/${kind}`;
-      return { method: "POST", path, body, read: transactionResult, recoveryHint: AFTERWARDS[kind] };
+      return { method: "POST", path, body, read: transactionReader, recoveryHint: RECOVERY_HINTS[kind] };
     }, options);
   }
 }
@@ -186,8 +227,8 @@ function listRequest(base: string, { wid, ...query }: InventoryListParams) {
   return { path: wid === undefined ? base : base + path`/${wid}`, query };
 }
 
-/** A success whatever its body, so what is wrong with it is logged at most. */
-const transactionResult: ResponseReader<TransactionResult> = (context) => {
+/** Any body is a success, so its problems are only logged. */
+const transactionReader: ResponseReader<TransactionResult> = (context) => {
   const { response, validation } = context;
   const text = readText(response);
   const parsed = parseJson(text);

@@ -4,39 +4,39 @@ import { assertSchema, jsonReader, readJson } from "../core/response/decode.js";
 import { lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";
 
-/** What `items.create` gives. */
+/** The result of `items.create`. */
 export interface CreatedItem {
   /** The SKU of the new item. */
   shortID: string;
-  /** What became of it. */
+  /** What was done. */
   status: "created";
-  /** The whole item, where the service answers with it. */
+  /** The whole item, if the service responds with it. */
   item?: Item;
 }
 
-/** What `items.update` gives. */
+/** The result of `items.update`. */
 export interface UpdatedItem {
   /** The SKU of the item. */
   shortID: string;
-  /** What became of it. */
+  /** What was done. */
   status: "updated";
 }
 
-/** What `items.discontinue` gives. */
+/** The result of `items.discontinue`. */
 export interface DiscontinuedItem {
   /** The SKU of the item. */
   shortID: string;
-  /** What became of it. */
+  /** What was done. */
   status: "discontinued";
 }
 
 const referenceSchema = /* @__PURE__ */ lazy(() => z.object({ shortID: z.string() }));
 
-/** The item form of the answer to a create is told by its part number; fields that it has must be right. */
+/** A response with a part number is the item form. Fields may be missing, but those present must be valid. */
 const createdItemSchema = /* @__PURE__ */ lazy(() => itemSchema().partial().required({ partNo: true, shortID: true }));
 
-/** Either documented form of the answer to a create: a reference, or the whole item. */
-export function created(shortID: string): ResponseReader<CreatedItem> {
+/** Reads both documented responses to a create: a reference, or the whole item. */
+export function createdItemReader(shortID: string): ResponseReader<CreatedItem> {
   return (context) => {
     const body = readJson(context);
     const isItem = typeof body === "object" && body !== null && "partNo" in body;
@@ -51,8 +51,8 @@ export function created(shortID: string): ResponseReader<CreatedItem> {
 
 const isComplete = (body: unknown): body is Item => itemSchema().safeParse(body).success;
 
-/** The item reference that answers an update and a discontinue. */
-export function itemStatus<S extends string>(status: S): ResponseReader<{ shortID: string; status: S }> {
+/** Reads the item reference that the service returns for an update and a discontinue. */
+export function itemStatusReader<S extends string>(status: S): ResponseReader<{ shortID: string; status: S }> {
   const reference = /* @__PURE__ */ jsonReader(referenceSchema);
   return async (context) => ({ ...(await reference(context)), status });
 }

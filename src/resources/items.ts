@@ -15,20 +15,40 @@ import { integerSchema, skuSchema } from "../schemas/key.js";
 import { type ItemListParams, itemListSchema } from "../schemas/list-params.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundItem, findCreated } from "./find/find-created.js";
-import { type FindOptions, readFindOptions } from "./find/look-until-settled.js";
-import { sentCreation } from "./find/sent-request.js";
-import { type CreatedItem, created, type DiscontinuedItem, itemStatus, type UpdatedItem } from "./item-status.js";
+import { type FindOptions, readFindOptions } from "./find/search-until-settled.js";
+import { readSentCreation } from "./find/sent-request.js";
+import {
+  type CreatedItem,
+  createdItemReader,
+  type DiscontinuedItem,
+  itemStatusReader,
+  type UpdatedItem,
+} from "./item-status.js";
 
-const SEND_AGAIN = "Sent again, it ends the same.";
+const RESEND_HINT = "Resending it has the same result.";
 
 const MAX_PAGE_SIZE = 250;
 
 const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
-const anItem = /* @__PURE__ */ jsonReader(itemSchema);
-const itemArray = /* @__PURE__ */ jsonReader(itemArraySchema);
-const itemPage = /* @__PURE__ */ pageReader(itemSchema);
+const itemReader = /* @__PURE__ */ jsonReader(itemSchema);
+const itemArrayReader = /* @__PURE__ */ jsonReader(itemArraySchema);
+const itemPageReader = /* @__PURE__ */ pageReader(itemSchema);
 
-/** The item catalogue. Source: service interface, "GET /Item" to "DELETE /Item/{shortID}". */
+/**
+ * The item catalogue.
+ *
+ * Every method can reject with:
+ * - `InputValidationError`: an argument is wrong; nothing was sent
+ * - `AuthenticationError` (401 or refused credentials), `PermissionError` (403), `RateLimitError` (429, after the retries),
+ *   `ServerError` (5xx), or another `ApiError`
+ * - `TimeoutError`, `ClientClosedError`, or another `ConnectionError`: there is no usable response
+ * - `ResponseValidationError`: the response is not what the service documents
+ * - `PaginationError` (iterations only): the service reports more pages without end, or its list changes too fast
+ * - `OutcomeUnknownError` (writes only): the write was sent and may or may not have been applied
+ * - the reason of the `signal`, if it aborts before a write was sent, or during a read
+ *
+ * Source: service interface, "GET /Item" to "DELETE /Item/{shortID}".
+ */
 export class Items {
   readonly #sender: Sender;
 
@@ -39,9 +59,12 @@ export class Items {
   }
 
   /**
-   * The active items, or with `includeDiscontinued` all of them, sorted by SKU unless told otherwise.
+   * The active items, or all items with `includeDiscontinued`. Sorted by SKU unless `sort` names another column.
    *
    * Source: `GET /Item`, `GET /Item/All`.
+   *
+   * @example
+   * for await (const item of client.items.list({ includeDiscontinued: true })) console.log(item.shortID);
    */
   list(params: ItemListParams = {}, options: ListOptions = {}): Paginator<Item> {
     return paginatorOf(this.#sender, {
@@ -50,7 +73,7 @@ export class Items {
       schema: itemListSchema,
       request: ({ includeDiscontinued, ...query }) => ({ path: includeDiscontinued ? "/Item/All" : "/Item", query }),
       options,
-      answer: itemPage,
+      answer: itemPageReader,
       maxPageSize: MAX_PAGE_SIZE,
       keyOf: keyField("partNo"),
       stableSort: "shortID",
@@ -58,14 +81,14 @@ export class Items {
   }
 
   /**
-   * The items of a category, all at once.
+   * All items of a category, in one response.
    *
    * Source: `GET /Item?Category=`.
    */
   listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
     return this.#sender.send(() => {
       checkInput("items.listByCategory", integerSchema, categoryID, ["categoryID"]);
-      return { method: "GET", path: "/Item", query: { Category: categoryID }, read: itemArray };
+      return { method: "GET", path: "/Item", query: { Category: categoryID }, read: itemArrayReader };
     }, options);
   }
 
@@ -73,40 +96,46 @@ export class Items {
    * One item by its SKU.
    *
    * Source: `GET /Item?key=…&type=id`.
-   * @throws NotFoundError when there is no such item.
+   *
+   * @example
+   * const { description, uOM } = await client.items.get("BOLT-M8");
+   * @throws NotFoundError if there is no such item.
    */
   get(shortID: string, options?: RequestOptions): Promise<Item> {
-    return this.#lookUp("get", "shortID", shortID, "id", options);
+    return this.#getByKey("get", "shortID", shortID, "id", options);
   }
 
   /**
    * The item that an alias (alternate part number) points to.
    *
    * Source: `GET /Item?key=…&type=alias`.
-   * @throws NotFoundError when there is no such alias.
+   * @throws NotFoundError if there is no such alias.
    */
   getByAlias(alias: string, options?: RequestOptions): Promise<Item> {
-    return this.#lookUp("getByAlias", "alias", alias, "alias", options);
+    return this.#getByKey("getByAlias", "alias", alias, "alias", options);
   }
 
   /**
-   * One item by the part number that the service gave it.
+   * One item by the part number that the service assigned to it.
    *
    * Source: `GET /Item/{partNo}`.
-   * @throws NotFoundError when there is no such item.
+   * @throws NotFoundError if there is no such item.
    */
   getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
     return this.#sender.send(() => {
       checkInput("items.getByPartNo", integerSchema, partNo, ["partNo"]);
-      return { method: "GET", path: path`/Item/${partNo}`, read: anItem };
+      return { method: "GET", path: path`/Item/${partNo}`, read: itemReader };
     }, options);
   }
 
   /**
-   * Adds an item. Never sent twice where it may have been applied.
+   * Adds an item. Not retried if it may have been applied.
    *
-   * Source: `POST /Item`. The service answers with a reference or with the whole item; `item` is there in the second case.
-   * @throws BadRequestError or ConflictError when the SKU is taken: the document names both 400 and 409.
+   * Source: `POST /Item`. The service responds with a reference or with the whole item; `item` is set in the second case.
+   *
+   * @example
+   * await client.items.create({ shortID: "BOLT-M10", description: "Bolt M10 x 40", uOM: "EA" });
+   * @throws BadRequestError or ConflictError if the SKU is taken: the document names both 400 and 409.
    * @throws OutcomeUnknownError if it was sent and no usable response came: resend it only if {@link findCreated} reports
    * "not-applied".
    */
@@ -117,7 +146,7 @@ export class Items {
         method: "POST",
         path: "/Item",
         body: input,
-        read: created(input.shortID),
+        read: createdItemReader(input.shortID),
         recoveryHint:
           'Resend it only if client.items.findCreated(error) reports "not-applied", which takes up to a minute.',
         appliedByStatus: true,
@@ -126,18 +155,30 @@ export class Items {
   }
 
   /**
-   * Looks for the item of a `create` of unknown outcome: it must exist as it was sent, and have been created after that.
+   * Looks for the item of a `create` with unknown outcome: it must exist as it was sent, and must have been created after
+   * the request was sent.
    *
-   * The service may still be working on a request that timed out. So a missing item is reported as "not-applied" only once
-   * `settleMs` has passed since the request was sent; until then it is requested again after 1, 2, 4, 8 … s. `options` apply
-   * to each request, except `settleMs` and `totalTimeoutMs`.
+   * The service may still be working on a request that timed out. A missing item is therefore reported as "not-applied" only
+   * after `settleMs` has passed since the request was sent; until then it is requested again after 1, 2, 4, 8 … s. `options`
+   * apply to each request, except `settleMs` and `totalTimeoutMs`.
    *
+   * @example
+   * import { OutcomeUnknownError } from "stocklot";
+   *
+   * const input = { shortID: "BOLT-M10", uOM: "EA" };
+   * try {
+   *   await client.items.create(input);
+   * } catch (error) {
+   *   if (!(error instanceof OutcomeUnknownError)) throw error;
+   *   const { outcome } = await client.items.findCreated(error);
+   *   if (outcome === "not-applied") await client.items.create(input);
+   * }
    * @param sent the `OutcomeUnknownError`, or its `request` as restored from JSON
    * @throws InputValidationError if `sent` is neither the `OutcomeUnknownError` of a `create` nor its request.
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
-    const creation = sentCreation(sent);
+    const creation = readSentCreation(sent);
     const settings = readFindOptions("items.findCreated", options);
     return findCreated({
       sent: creation,
@@ -148,10 +189,14 @@ export class Items {
   }
 
   /**
-   * Changes an item; what is left out stays as it is. Sent again after failures, since that changes nothing more.
+   * Changes an item; fields that are left out keep their values. Retried after failures, since a second update has no
+   * further effect.
    *
    * Source: `PUT /Item`.
-   * @throws NotFoundError when there is no such item.
+   *
+   * @example
+   * await client.items.update("BOLT-M8", { description: "Bolt M8 x 40, zinc plated" });
+   * @throws NotFoundError if there is no such item.
    */
   update(shortID: string, changes: ItemChanges, options?: RequestOptions): Promise<UpdatedItem> {
     return this.#sender.send(() => {
@@ -161,17 +206,17 @@ export class Items {
         method: "PUT",
         path: "/Item",
         body: { ...changes, shortID },
-        read: itemStatus("updated"),
-        recoveryHint: SEND_AGAIN,
+        read: itemStatusReader("updated"),
+        recoveryHint: RESEND_HINT,
       };
     }, options);
   }
 
   /**
-   * Discontinues an item: it stays, with its stock, but is listed only by `includeDiscontinued`. Sent again after failures.
+   * Discontinues an item: it keeps its stock, but is listed only with `includeDiscontinued`. Retried after failures.
    *
    * Source: `DELETE /Item/{shortID}`.
-   * @throws NotFoundError when there is no such item.
+   * @throws NotFoundError if there is no such item.
    */
   discontinue(shortID: string, options?: RequestOptions): Promise<DiscontinuedItem> {
     return this.#sender.send(() => {
@@ -179,13 +224,13 @@ export class Items {
       return {
         method: "DELETE",
         path: path`/Item/${shortID}`,
-        read: itemStatus("discontinued"),
-        recoveryHint: SEND_AGAIN,
+        read: itemStatusReader("discontinued"),
+        recoveryHint: RESEND_HINT,
       };
     }, options);
   }
 
-  #lookUp(
+  #getByKey(
     method: string,
     argument: string,
     key: string,
@@ -194,7 +239,7 @@ export class Items {
   ): Promise<Item> {
     return this.#sender.send(() => {
       checkInput(`items.${method}`, skuSchema, key, [argument]);
-      return { method: "GET", path: "/Item", query: { key, type }, read: anItem };
+      return { method: "GET", path: "/Item", query: { key, type }, read: itemReader };
     }, options);
   }
 }

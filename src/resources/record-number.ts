@@ -1,8 +1,8 @@
 import { isObject } from "../errors/unknown-value.js";
 
 /**
- * The record number in the answer to a transaction, whose form the document does not show: a bare number, numeric text,
- * or a field of the body or one level down. `undefined` when there is none.
+ * The record number in the response to a transaction, whose form is not documented: a bare number, a numeric string, or a
+ * field at the top or one level down. `undefined` if there is none.
  */
 export function recordNumber(body: unknown): number | undefined {
   const top = entriesOf(body);

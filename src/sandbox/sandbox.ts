@@ -49,11 +49,11 @@ export interface Sandbox {
  * Creates a sandbox.
  *
  * @example
- * ```ts
+ * import { InventoryClient } from "stocklot";
+ * import { createSandbox } from "stocklot/sandbox";
+ *
  * const sandbox = createSandbox({ items: [{ shortID: "BOLT-M8" }], lots: [{ shortID: "BOLT-M8", wID: 3, units: 40 }] });
  * const client = new InventoryClient({ baseUrl: sandbox.baseUrl, ...sandbox.credentials, fetch: sandbox.fetch });
- * ```
- *
  * @throws TypeError for an unknown or invalid option; the message names it.
  */
 export function createSandbox(options: SandboxOptions = {}): Sandbox {

@@ -4,33 +4,38 @@ import { InputValidationError } from "../errors/index.js";
 const ISO_8601 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 const WITHOUT_OFFSET = /T[^Z+-]*$/i;
 
-/** Whether a text is an ISO 8601 date or datetime of a day that exists: `Date` takes 30 February for 2 March. */
-function isIsoDate(text: string): boolean {
-  if (!ISO_8601.test(text) || Number.isNaN(Date.parse(text))) return false;
-  const day = text.slice(0, 10);
+/** Whether a string is an ISO 8601 date or datetime of an existing day: `Date` reads 30 February as 2 March. */
+function isIsoDate(value: string): boolean {
+  if (!ISO_8601.test(value) || Number.isNaN(Date.parse(value))) return false;
+  const day = value.slice(0, 10);
   return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
 }
 
 /**
- * The moment that a datetime of the service stands for. The service writes ISO 8601; a missing offset is read as UTC.
+ * Converts a datetime of the service to a `Date`. The service writes ISO 8601; a missing offset is read as UTC.
  *
- * @throws InputValidationError when the text is no ISO 8601 date or datetime.
+ * @example
+ * import { parseServiceDate } from "stocklot";
+ *
+ * const { modified } = await client.items.get("BOLT-M8");
+ * const ageMs = Date.now() - parseServiceDate(modified).getTime();
+ * @throws InputValidationError if the string is not an ISO 8601 date or datetime.
  */
-export function parseServiceDate(text: string): Date {
-  if (!isIsoDate(text)) {
-    throw new InputValidationError("parseServiceDate", [{ path: [], message: `not an ISO 8601 date: "${text}"` }]);
+export function parseServiceDate(datetime: string): Date {
+  if (!isIsoDate(datetime)) {
+    throw new InputValidationError("parseServiceDate", [{ path: [], message: `not an ISO 8601 date: "${datetime}"` }]);
   }
-  return new Date(WITHOUT_OFFSET.test(text) ? `${text}Z` : text);
+  return new Date(WITHOUT_OFFSET.test(datetime) ? `${datetime}Z` : datetime);
 }
 
-const moment = () =>
+const dateOrIsoString = () =>
   z.custom<Date | string>(
     (value) => (value instanceof Date ? !Number.isNaN(value.getTime()) : typeof value === "string" && isIsoDate(value)),
-    "must be a valid Date or an ISO 8601 text",
+    "must be a valid Date or an ISO 8601 string",
   );
 
-/** A point in time as an argument: a `Date`, or ISO 8601 text, which is sent as it is. */
-export const dateInput = () => moment().meta({ type: "string", format: "date-time" });
+/** A time as an argument: a `Date`, or an ISO 8601 string, which is sent as it is. */
+export const dateInput = () => dateOrIsoString().meta({ type: "string", format: "date-time" });
 
-/** As {@link dateInput}, where the document speaks of a text only. */
-export const dateFilter = () => moment().meta({ type: "string" });
+/** As {@link dateInput}, for a field that the document describes only as a string. */
+export const dateFilter = () => dateOrIsoString().meta({ type: "string" });

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { decimal, flag, integer, lazy, optional, type SameShape, text } from "./field.js";
+import { boolean, decimal, integer, lazy, optional, type SameShape, string } from "./field.js";
 import { skuInput } from "./key.js";
 
-/** What can be changed of an item. */
+/** The fields of an item that can be changed. */
 export interface ItemChanges {
   /** Item description. */
   description?: string | undefined;
@@ -14,9 +14,9 @@ export interface ItemChanges {
   uOM?: string | undefined;
   /** Packaging description. */
   putUp?: string | undefined;
-  /** Units per package. */
+  /** Quantity per package, in the item's unit of measure (`uOM`). */
   units?: number | undefined;
-  /** Default owner (customer ID); 0 means own stock. */
+  /** Customer ID of the default owner; 0 means own stock. */
   dfltOwner?: number | undefined;
   /** True when the item is discontinued. */
   discontinued?: boolean | undefined;
@@ -30,17 +30,17 @@ export interface CreateItemInput extends ItemChanges {
 
 const changes = () =>
   optional({
-    description: text(),
+    description: string(),
     category: integer(),
     subCategory: integer(),
-    uOM: text(),
-    putUp: text(),
+    uOM: string(),
+    putUp: string(),
     units: decimal(),
     dfltOwner: integer(),
-    discontinued: flag(),
+    discontinued: boolean(),
   });
 
-/** Fields that the schema does not know are let through: the service takes "any other Item object field". */
+/** Unknown fields are passed on: the service accepts "any other Item object field". */
 export const createItemSchema = /* @__PURE__ */ lazy(() => z.object({ shortID: skuInput(), ...changes() }));
 
 export const itemChangesSchema = /* @__PURE__ */ lazy(() => z.object(changes()));

@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { datetime, decimal, flag, integer, lazy, type SameShape, text } from "./field.js";
+import { boolean, datetime, decimal, integer, lazy, type SameShape, string } from "./field.js";
 
 /**
  * One entry of the item catalogue (the item master).
  *
- * Source: service interface, "Item object". Fields that the service adds later are kept in the value, though the
- * type does not know them.
+ * Source: service interface, "Item object". Fields that the service adds later are kept in the value, but are not in the
+ * type. IDs and part numbers are integers without a unit.
  */
 export interface Item {
   /** Internal part number; assigned by the service, never changes. */
@@ -22,9 +22,9 @@ export interface Item {
   uOM: string;
   /** Packaging description. */
   putUp: string;
-  /** Units per package. */
+  /** Quantity per package, in the item's unit of measure (`uOM`). */
   units: number;
-  /** Default owner (customer ID); 0 means own stock. */
+  /** Customer ID of the default owner; 0 means own stock. */
   dfltOwner: number;
   /** When the item was created: ISO 8601, see {@link parseServiceDate}. */
   created: string;
@@ -37,17 +37,17 @@ export interface Item {
 export const itemSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     partNo: integer(),
-    shortID: text(),
-    description: text(),
+    shortID: string(),
+    description: string(),
     category: integer(),
     subCategory: integer(),
-    uOM: text(),
-    putUp: text(),
+    uOM: string(),
+    putUp: string(),
     units: decimal(),
     dfltOwner: integer(),
     created: datetime(),
     modified: datetime(),
-    discontinued: flag(),
+    discontinued: boolean(),
   }),
 );
 

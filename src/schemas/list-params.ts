@@ -1,21 +1,21 @@
 import * as z from "zod";
 import { dateInput } from "./date.js";
-import { flag, integer, lazy, type SameShape, text } from "./field.js";
+import { boolean, integer, lazy, type SameShape, string } from "./field.js";
 
 /** Which records of a list, and in which order. Source: service interface, "Common paging parameters". */
 export interface ListParams {
   /**
-   * The page to begin with, from 1.
+   * Number of the first page to read, from 1.
    * @default 1
    */
   page?: number | undefined;
   /**
-   * Records a page, from 1. The service caps it (250 for items and inventory). Each page costs one request.
+   * Records per page, at least 1. The service caps it (250 for items and inventory). Each page costs one request.
    * @default 250
    */
   pageSize?: number | undefined;
   /**
-   * Column to sort by. The service does not say which columns it knows; one that it does not know is ignored.
+   * Column to sort by. The supported columns are not documented; the service ignores an unknown one.
    * @default the service's own order
    */
   sort?: string | undefined;
@@ -25,7 +25,7 @@ export interface ListParams {
    */
   direction?: "ASC" | "DESC" | undefined;
   /**
-   * Only records modified on or after this moment. Which lists honour it is not documented; `GET /Item` does.
+   * Only records modified at or after this time. Not documented which lists support it; `GET /Item` does.
    * @default none: all records
    */
   modifiedSince?: Date | string | undefined;
@@ -34,7 +34,7 @@ export interface ListParams {
 /** Which items. */
 export interface ItemListParams extends ListParams {
   /**
-   * Lists discontinued items too.
+   * Also lists discontinued items.
    * @default false
    */
   includeDiscontinued?: boolean | undefined;
@@ -43,7 +43,7 @@ export interface ItemListParams extends ListParams {
 /** Which lots or stock levels. */
 export interface InventoryListParams extends ListParams {
   /**
-   * Only this warehouse. It must be in the client's scope.
+   * Warehouse ID: lists only this warehouse, which must be in the client's scope.
    * @default all warehouses in scope
    */
   wid?: number | undefined;
@@ -52,13 +52,13 @@ export interface InventoryListParams extends ListParams {
 const paging = () => ({
   page: integer().min(1),
   pageSize: integer().min(1),
-  sort: text().min(1),
+  sort: string().min(1),
   direction: z.enum(["ASC", "DESC"]),
   modifiedSince: dateInput(),
 });
 
 export const itemListSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ ...paging(), includeDiscontinued: flag() }).partial(),
+  z.strictObject({ ...paging(), includeDiscontinued: boolean() }).partial(),
 );
 export const inventoryListSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({ ...paging(), wid: integer() }).partial(),

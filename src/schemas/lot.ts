@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { datetime, decimal, flag, integer, lazy, type SameShape, text } from "./field.js";
+import { boolean, datetime, decimal, integer, lazy, type SameShape, string } from "./field.js";
 
 /**
  * A receive record: stock of one item at one warehouse location.
  *
- * Source: service interface, "Lot object". Fields that the service adds later are kept in the value, though the type
- * does not know them.
+ * Source: service interface, "Lot object". Fields that the service adds later are kept in the value, but are not in the
+ * type. IDs and record numbers are integers without a unit.
  */
 export interface Lot {
   /** Unique lot record number. */
@@ -24,7 +24,7 @@ export interface Lot {
   wID: number;
   /** Bin or location within the warehouse. */
   spot: string;
-  /** Quantity in the lot, in the item's unit of measure. */
+  /** Quantity in the lot, in the item's unit of measure (`uOM`). */
   units: number;
   /** When the lot was received: ISO 8601 UTC. */
   received: string;
@@ -52,23 +52,23 @@ export const lotSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     recNo: integer(),
     partNo: integer(),
-    shortID: text(),
-    description: text(),
-    associate: text(),
-    warehouse: text(),
+    shortID: string(),
+    description: string(),
+    associate: string(),
+    warehouse: string(),
     wID: integer(),
-    spot: text(),
+    spot: string(),
     units: decimal(),
     received: datetime(),
     shipped: datetime().nullable(),
-    serial: text(),
-    serial2: text().nullable(),
-    rFIDTag: text().nullable(),
-    remark: text(),
-    hold: flag(),
+    serial: string(),
+    serial2: string().nullable(),
+    rFIDTag: string().nullable(),
+    remark: string(),
+    hold: boolean(),
     jobID: integer(),
-    jobName: text().nullable(),
-    active: flag(),
+    jobName: string().nullable(),
+    active: boolean(),
   }),
 );
 

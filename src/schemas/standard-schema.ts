@@ -1,24 +1,24 @@
 import { fieldOf, isObject } from "../errors/unknown-value.js";
 
 /**
- * A schema of any library that follows the Standard Schema specification (zod, valibot, arktype and others): the part of
- * the specification that this package uses, copied as it asks for.
+ * A schema of any library that follows the Standard Schema specification (zod, valibot, arktype and others). Contains the
+ * part of the specification that this package uses, copied as the specification recommends.
  */
 export interface StandardSchema<Output = unknown> {
-  /** All that the specification puts on a schema. */
+  /** The properties of a schema by the specification. */
   readonly "~standard": {
-    /** Version of the specification. */
+    /** Version number of the specification. */
     readonly version: 1;
     /** Name of the library. */
     readonly vendor: string;
-    /** Gives the value that the schema makes of another, or what is wrong with it. */
+    /** Validates a value: returns the schema's output, or the issues. */
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
-    /** For the compiler alone. */
+    /** Used only by the compiler. */
     readonly types?:
       | {
-          /** What the schema takes. */
+          /** The type that the schema accepts. */
           readonly input: unknown;
-          /** What it gives. */
+          /** The type that it returns. */
           readonly output: Output;
         }
       | undefined;

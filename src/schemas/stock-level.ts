@@ -2,26 +2,26 @@ import * as z from "zod";
 import { decimal, integer, lazy, type SameShape } from "./field.js";
 
 /**
- * How much there is of one item, in all warehouses or in one.
+ * The quantities of one item, in all warehouses or in one.
  *
- * Source: service interface, "Stock level object". Quantities are in the item's unit of measure.
+ * Source: service interface, "Stock level object".
  */
 export interface StockLevel {
   /** Item part number. */
   partNo: number;
-  /** `inStock - onHold - committed - packed`. */
+  /** `inStock - onHold - committed - packed`, in the item's unit of measure (`uOM`), like all quantities of a stock level. */
   available: number;
-  /** Total physically in the warehouse. */
+  /** Quantity physically in the warehouse, in the item's unit of measure. */
   inStock: number;
-  /** On open purchase orders. */
+  /** Quantity on open purchase orders, in the item's unit of measure. */
   onOrder: number;
-  /** In stock but held (quality, inspection and so on). */
+  /** Quantity in stock but held (quality, inspection and so on), in the item's unit of measure. */
   onHold: number;
-  /** Allocated to shipping orders. */
+  /** Quantity allocated to shipping orders, in the item's unit of measure. */
   committed: number;
-  /** Packed and awaiting shipment. */
+  /** Quantity packed and awaiting shipment, in the item's unit of measure. */
   packed: number;
-  /** In transit (advance ship notice). */
+  /** Quantity in transit (advance ship notice), in the item's unit of measure. */
   aSN: number;
 }
 

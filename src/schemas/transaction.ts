@@ -1,18 +1,17 @@
 import * as z from "zod";
 import { dateFilter, dateInput } from "./date.js";
-import { decimal, integer, lazy, optional, type SameShape, text } from "./field.js";
+import { decimal, integer, lazy, optional, type SameShape, string } from "./field.js";
 
 /**
- * Stock that comes in (a positive adjustment). Source: service interface, "POST /Inventory/Receive".
+ * Stock to book in (a positive adjustment). Source: service interface, "POST /Inventory/Receive".
  */
 export interface ReceiveInput {
   /** Item SKU. */
   itemID: string;
   /**
-   * Quantity, above 0, in the item's unit of measure.
+   * Quantity, greater than 0, in the item's unit of measure (`uOM`).
    *
-   * Sent exactly as JavaScript prints it: 0.1 + 0.2 is sent as 0.30000000000000004. Round the result of a calculation
-   * first.
+   * Sent exactly as JavaScript prints it: 0.1 + 0.2 is sent as 0.30000000000000004. Round calculated quantities first.
    */
   units: number;
   /** Destination warehouse ID. */
@@ -31,11 +30,11 @@ export interface ReceiveInput {
   reference?: string | undefined;
   /** Notes. */
   remark?: string | undefined;
-  /** Net weight. */
+  /** Net weight; unit not documented by the service. */
   netWeight?: number | undefined;
-  /** Gross weight. */
+  /** Gross weight; unit not documented by the service. */
   grossWeight?: number | undefined;
-  /** Unit cost. */
+  /** Cost of one unit; currency and unit not documented by the service. */
   price?: number | undefined;
   /** Expiration date. */
   expires?: Date | string | undefined;
@@ -48,7 +47,7 @@ export interface ReceiveInput {
 }
 
 /**
- * Stock that changes its place: within a warehouse with `fromSpot` and `toSpot`, to another one with `shipToWid`.
+ * Stock to move: within a warehouse with `fromSpot` and `toSpot`, to another one with `shipToWid`.
  * Source: service interface, "POST /Inventory/Move".
  *
  * The client refuses a move without a destination: one of `toSpot` and `shipToWid` is required.
@@ -57,10 +56,9 @@ export interface MoveInput {
   /** Item SKU. */
   itemID: string;
   /**
-   * Quantity to move, above 0, in the item's unit of measure.
+   * Quantity to move, greater than 0, in the item's unit of measure (`uOM`).
    *
-   * Sent exactly as JavaScript prints it: 0.1 + 0.2 is sent as 0.30000000000000004. Round the result of a calculation
-   * first.
+   * Sent exactly as JavaScript prints it: 0.1 + 0.2 is sent as 0.30000000000000004. Round calculated quantities first.
    */
   units: number;
   /** Source warehouse ID. */
@@ -81,23 +79,22 @@ export interface MoveInput {
   rfidTag?: string | undefined;
   /** External reference. */
   reference?: string | undefined;
-  /** The lot record to move. */
+  /** Record number of the lot to move. */
   recno?: number | undefined;
   /** Received-date filter. */
   received?: Date | string | undefined;
 }
 
 /**
- * Stock that goes out (a negative adjustment). Source: service interface, "POST /Inventory/Issue".
+ * Stock to book out (a negative adjustment). Source: service interface, "POST /Inventory/Issue".
  */
 export interface IssueInput {
   /** Item SKU. */
   itemID: string;
   /**
-   * Quantity, above 0, in the item's unit of measure.
+   * Quantity, greater than 0, in the item's unit of measure (`uOM`).
    *
-   * Sent exactly as JavaScript prints it: 0.1 + 0.2 is sent as 0.30000000000000004. Round the result of a calculation
-   * first.
+   * Sent exactly as JavaScript prints it: 0.1 + 0.2 is sent as 0.30000000000000004. Round calculated quantities first.
    */
   units: number;
   /** Source warehouse ID. */
@@ -116,25 +113,25 @@ export interface IssueInput {
   reference?: string | undefined;
   /** Notes. */
   remark?: string | undefined;
-  /** Net weight. */
+  /** Net weight; unit not documented by the service. */
   netWeight?: number | undefined;
   /** Ship-to customer ID. */
   shipto?: number | undefined;
   /** Production or assembly ID. */
   prodID?: string | undefined;
-  /** The lot record to issue from. */
+  /** Record number of the lot to issue from. */
   recno?: number | undefined;
   /** Order line number. */
   line?: number | undefined;
 }
 
-const quantity = () => ({ itemID: text().min(1), units: decimal().positive(), wid: integer() });
+const quantity = () => ({ itemID: string().min(1), units: decimal().positive(), wid: integer() });
 
-const lotFilter = () => ({ serial: text(), serial2: text(), rfidTag: text(), reference: text() });
+const lotFilter = () => ({ serial: string(), serial2: string(), rfidTag: string(), reference: string() });
 
-const adjustment = () => ({ spot: text(), ...lotFilter(), remark: text(), netWeight: decimal() });
+const adjustment = () => ({ spot: string(), ...lotFilter(), remark: string(), netWeight: decimal() });
 
-/** The fields are those of the document and no others: a misspelt one would be lost without a word. */
+/** Only the documented fields are allowed: the service would silently ignore a misspelt one. */
 export const receiveSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...quantity(),
@@ -156,10 +153,10 @@ export const moveSchema = /* @__PURE__ */ lazy(() =>
     .strictObject({
       ...quantity(),
       ...optional({
-        fromSpot: text(),
-        toSpot: text(),
+        fromSpot: string(),
+        toSpot: string(),
         shipToWid: integer(),
-        transitSlip: text(),
+        transitSlip: string(),
         ...lotFilter(),
         recno: integer(),
         received: dateFilter(),
@@ -176,7 +173,7 @@ export const issueSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...quantity(),
     reasonCode: integer(),
-    ...optional({ ...adjustment(), shipto: integer(), prodID: text(), recno: integer(), line: integer() }),
+    ...optional({ ...adjustment(), shipto: integer(), prodID: string(), recno: integer(), line: integer() }),
   }),
 );
 

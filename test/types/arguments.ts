@@ -1,4 +1,6 @@
 /** Compiled, never run: what the compiler must take, and what it must refuse. */
+import { createBottleneckRateLimiter } from "stocklot/bottleneck";
+import { createRedisRateLimiter, type RedisClient } from "stocklot/redis";
 import { z } from "zod";
 import {
   type Checkpoint,
@@ -10,6 +12,7 @@ import {
   type Lot,
   type Page,
   type Paginator,
+  type RateLimiter,
   type RequestOptions,
   type SentRequest,
   type StockLevel,
@@ -135,3 +138,18 @@ const raw = () => client.request({ method: "GET", path: "/Orders/1" });
 /** The same name means the same in the options of a client and of a request. */
 type Shared = "timeoutMs" | "totalTimeoutMs" | "retry";
 equal<Pick<ClientOptions, Shared>, Pick<RequestOptions, Shared>>(true);
+
+export function limitersAreCreatedByThePackage(limiter: RateLimiter, redis: RedisClient): void {
+  const snapshot = () => limiter.snapshot();
+  // @ts-expect-error an object that only looks like a limiter
+  new InventoryClient({ rateLimiter: { snapshot } });
+  const { tryAcquire, acquire, estimateWait, pause, pausedMs, reserved } = limiter;
+  // @ts-expect-error all its methods do not make it one either
+  const lookAlike: RateLimiter = { snapshot, tryAcquire, acquire, estimateWait, pause, pausedMs, reserved };
+  const limiters: RateLimiter[] = [
+    createRateLimiter(),
+    createRedisRateLimiter({ redis }),
+    createBottleneckRateLimiter({ requests: 100, intervalMs: 60_000 }),
+  ];
+  for (const rateLimiter of [...limiters, lookAlike]) new InventoryClient({ rateLimiter });
+}

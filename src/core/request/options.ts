@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { Priority } from "../../limiter/rate-limiter.js";
-import { lazy, optional, text } from "../../schemas/field.js";
+import { lazy, optional, string } from "../../schemas/field.js";
 import type { RetryOptions } from "../retry-policy.js";
 import { checkInput } from "./check-input.js";
 
@@ -104,7 +104,7 @@ export const signal = () =>
   );
 
 const headers = () =>
-  z.record(text(), text()).superRefine((given, { addIssue }) => {
+  z.record(string(), string()).superRefine((given, { addIssue }) => {
     for (const [name, value] of Object.entries(given)) {
       const message = headerProblem(name, value);
       if (message) addIssue({ code: "custom", path: [name], message });

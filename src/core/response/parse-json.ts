@@ -15,15 +15,16 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** A loop over keys, since the values of each record in an array of their own cost as much as checking their types. */
 function isTooDeep(value: unknown, allowed: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
+  if (!isContainer(value)) return false;
   if (allowed === 0) return true;
-  const entries: unknown[] = Array.isArray(value) ? value : Object.values(value);
-  for (const entry of entries) {
-    if (typeof entry === "object" && entry !== null && isTooDeep(entry, allowed - 1)) return true;
-  }
+  if (Array.isArray(value)) return value.some((entry) => isTooDeep(entry, allowed - 1));
+  for (const key in value) if (isTooDeep(value[key], allowed - 1)) return true;
   return false;
 }
+
+const isContainer = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
 /** Whether a text is nested too deeply, if it is JSON. */
 export function isTextTooDeep(text: string): boolean {

@@ -1,6 +1,6 @@
 /** What all events of one call have in common. */
 export interface CallIdentity {
-  /** The same for all events of one call, and another for each call of the process. It rises; where it begins says nothing. */
+  /** Number of the call: the same in all its events, and greater than that of every earlier call of the process. */
   call: number;
   /** HTTP method. */
   method: string;
@@ -16,7 +16,7 @@ export interface StartEvent extends CallIdentity {
 
 /** A request is about to be sent. */
 export interface RequestEvent extends CallIdentity {
-  /** 1 for the first sending of a call. With `retry`: the sending that is to come. */
+  /** Number of the attempt, from 1. In a `retry` event: of the attempt that follows. */
   attempt: number;
 }
 

@@ -2,16 +2,16 @@ import type { RequestOptions } from "../../core/request/options.js";
 import { NotFoundError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { Item } from "../../schemas/item.js";
-import { type FindOptions, type Look, lookUntilSettled } from "./look-until-settled.js";
 import { isRedacted, isSameSku, isSameValue } from "./same-value.js";
+import { type FindOptions, type SearchStep, searchUntilSettled } from "./search-until-settled.js";
 import { SendingTime } from "./sending-time.js";
 import type { SentCreation } from "./sent-request.js";
 
-/** What became of the creation of an item whose response was lost. */
+/** The outcome of a `create` whose response was lost. */
 export interface FoundItem {
   /**
    * - `applied`: the item exists as it was sent, and was created after that.
-   * - `not-applied`: the item existed before, or the request has settled and there is no such item. It can be sent again.
+   * - `not-applied`: the item existed before, or the request has settled and there is no such item. It can be resent.
    * - `ambiguous`: the item exists, but differs from what was sent, or it is unclear when it was created.
    */
   outcome: "applied" | "not-applied" | "ambiguous";
@@ -30,23 +30,23 @@ export interface CreationSearch {
 /** Looks for an item until it is found or the request has settled. */
 export async function findCreated({ sent, options, closed, get }: CreationSearch): Promise<FoundItem> {
   const { body: creation, sentAt } = sent;
-  // Its SKU is not known any more, and another one would not be found.
+  // The SKU is no longer known, so the item cannot be requested.
   if (isRedacted(creation.shortID)) return { outcome: "ambiguous" };
   const time = new SendingTime(sentAt);
-  const look = async (requestOptions: RequestOptions): Promise<Look<FoundItem>> => {
+  const step = async (requestOptions: RequestOptions): Promise<SearchStep<FoundItem>> => {
     try {
-      const item = await get(creation.shortID, time.watching(requestOptions));
-      return { found: { outcome: judge(item, creation, time), item }, isFinal: true };
+      const item = await get(creation.shortID, time.observeClock(requestOptions));
+      return { found: { outcome: outcomeOf(item, creation, time), item }, isFinal: true };
     } catch (error) {
       if (error instanceof NotFoundError) return { found: { outcome: "not-applied" }, isFinal: false };
       throw error;
     }
   };
-  return lookUntilSettled({ method: "items.findCreated", sentAt, closed }, options, look);
+  return searchUntilSettled({ method: "items.findCreated", sentAt, closed }, options, step);
 }
 
-/** A SKU is unique, so an older item with it has kept the new one out. */
-function judge(item: Item, creation: SentCreation["body"], time: SendingTime): FoundItem["outcome"] {
+/** A SKU is unique: if an older item has it, the new one was refused. */
+function outcomeOf(item: Item, creation: SentCreation["body"], time: SendingTime): FoundItem["outcome"] {
   if (!isSameSku(item.shortID, creation.shortID)) return "ambiguous";
   const order = time.compare(item.created);
   if (order === "before" && time.isKnown) return "not-applied";

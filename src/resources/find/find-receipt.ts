@@ -4,22 +4,22 @@ import type { ListOptions } from "../../paging/list.js";
 import type { Paginator } from "../../paging/paginator.js";
 import type { InventoryListParams } from "../../schemas/list-params.js";
 import type { Lot } from "../../schemas/lot.js";
-import { type FindOptions, type Look, lookUntilSettled } from "./look-until-settled.js";
 import { isRedacted, isSameSku, isSameValue } from "./same-value.js";
+import { type FindOptions, type SearchStep, searchUntilSettled } from "./search-until-settled.js";
 import { SendingTime } from "./sending-time.js";
 import type { SentReceipt } from "./sent-request.js";
 
-/** What became of a receipt whose response was lost. */
+/** The outcome of a `receive` whose response was lost. */
 export interface FoundReceipt {
   /**
    * - `applied`: exactly one lot matches, and it was received after the request was sent.
    * - `not-applied`: the request has settled, and no lot of the item was received since, except those known to belong to
-   *   other receipts. It can be sent again.
-   * - `ambiguous`: anything else. Several lots match, or one was received since that differs in some field (it may have been
-   *   moved or partly issued), or times cannot be compared. A person must decide.
+   *   other receipts. It can be resent.
+   * - `ambiguous`: anything else. Several lots match, or a lot received since differs in some field (it may have been moved or
+   *   partly issued), or times cannot be compared. A person must decide.
    */
   outcome: "applied" | "not-applied" | "ambiguous";
-  /** The lot of the receipt, or all those that may be it, newest first. Those of an `ambiguous` outcome may differ in some field. */
+  /** The lot of the receipt, or all candidates, newest first. With an `ambiguous` outcome they may differ in some field. */
   lots: Lot[];
 }
 
@@ -35,7 +35,7 @@ const SHARED_FIELDS = [
   ["jobid", "jobID"],
 ] as const satisfies readonly [keyof SentReceipt["body"], keyof Lot][];
 
-/** Most recent first is the default order; it is named, since reading without gaps asks for another one by default. */
+/** The default order of the list. Set explicitly, since gapless reading uses another order by default. */
 const NEWEST_FIRST = { sort: "received", direction: "DESC" } as const;
 
 export interface ReceiptSearch {
@@ -45,54 +45,60 @@ export interface ReceiptSearch {
   closed: AbortSignal;
   listLots(params: InventoryListParams, options: ListOptions): Paginator<Lot>;
   /** Numbers of lots that are known to belong to other receipts. */
-  ofOthers: ReadonlySet<number>;
+  knownReceipts: ReadonlySet<number>;
 }
 
 /** Looks for the lot of a receipt until it is found or the request has settled. */
-export function findReceipt({ sent, options, closed, listLots, ofOthers }: ReceiptSearch): Promise<FoundReceipt> {
+export function findReceipt({
+  sent,
+  options,
+  closed,
+  listLots,
+  knownReceipts: ofOthers,
+}: ReceiptSearch): Promise<FoundReceipt> {
   const { body: receipt, sentAt } = sent;
   const time = new SendingTime(sentAt);
-  const candidates = new Candidates(receipt, time);
+  const candidates = new LotCandidates(receipt, time);
   /** Not all warehouses could be read. */
   let isPartial = false;
 
   const readLots = async (wid: number | undefined, requestOptions: RequestOptions) => {
-    const options = time.watching(requestOptions);
+    const options = time.observeClock(requestOptions);
     const params = { ...NEWEST_FIRST, wid };
     const first = await listLots(params, options).page();
     candidates.beginList();
     if (candidates.addPage(first.value) || !first.hasMore) return;
-    // Several pages: lots that vanish meanwhile must not hide the one that is looked for.
+    // Several pages: lots removed in the meantime must not hide the one searched for.
     const lots = listLots(params, { ...options, readAhead: 0, gapless: true });
     candidates.beginList();
     for await (const { value } of lots.pages()) if (candidates.addPage(value)) return;
   };
 
-  const look = async (requestOptions: RequestOptions): Promise<Look<FoundReceipt>> => {
+  const step = async (requestOptions: RequestOptions): Promise<SearchStep<FoundReceipt>> => {
     try {
       await readLots(isPartial ? receipt.wid : undefined, requestOptions);
     } catch (error) {
-      // A service may allow each warehouse of the scope, but not all at once.
+      // A service may allow a request for one warehouse, but not for all at once.
       if (!(error instanceof PermissionError) || error.reason !== "warehouse-out-of-scope" || isPartial) throw error;
       isPartial = true;
       await readLots(receipt.wid, requestOptions);
     }
-    return candidates.judge(ofOthers, isPartial);
+    return candidates.conclude(ofOthers, isPartial);
   };
 
-  return lookUntilSettled({ method: "inventory.findReceipt", sentAt, closed }, options, look);
+  return searchUntilSettled({ method: "inventory.findReceipt", sentAt, closed }, options, step);
 }
 
-interface Candidate {
+interface LotCandidate {
   lot: Lot;
   match: "certain" | "uncertain" | "none";
 }
 
-/** The lots of the item that may have been received since the receipt was sent, of all looks: one that is gone by now still counts. */
-class Candidates {
+/** The lots of the item that may have been received since the receipt was sent. Lots removed since an earlier step still count. */
+class LotCandidates {
   readonly #receipt: SentReceipt["body"];
   readonly #time: SendingTime;
-  readonly #byRecNo = new Map<number, Candidate>();
+  readonly #byRecNo = new Map<number, LotCandidate>();
   #isNewestFirst = true;
   #last: Lot | undefined;
 
@@ -115,11 +121,11 @@ class Candidates {
       if (order === "before" || !this.#isOfItem(lot)) continue;
       this.#byRecNo.set(lot.recNo, { lot, match: this.#match(lot, order === "after") });
     }
-    // If the service sorts otherwise, only the end of the list is the end.
+    // If the service does not sort by this order, only the end of the list ends the search.
     return this.#isNewestFirst && this.#last !== undefined && this.#time.compare(this.#last.received) === "before";
   }
 
-  judge(ofOthers: ReadonlySet<number>, isPartial: boolean): Look<FoundReceipt> {
+  conclude(ofOthers: ReadonlySet<number>, isPartial: boolean): SearchStep<FoundReceipt> {
     const candidates = [...this.#byRecNo.values()].filter(({ lot }) => !ofOthers.has(lot.recNo)).sort(byNewest);
     const matches = candidates.filter(({ match }) => match !== "none");
     const [match] = matches;
@@ -128,7 +134,7 @@ class Candidates {
     }
     const isAbsent = candidates.length === 0 && this.#time.isKnown && !isPartial;
     const outcome = isAbsent ? "not-applied" : "ambiguous";
-    // A lot that matches does not vanish, so waiting cannot remove the doubt.
+    // A matching lot stays a candidate, so another step cannot change the outcome.
     return { found: { outcome, lots: candidates.map(({ lot }) => lot) }, isFinal: matches.length > 0 };
   }
 
@@ -137,9 +143,9 @@ class Candidates {
     return isRedacted(itemID) || isSameSku(itemID, shortID);
   }
 
-  #match(lot: Lot, isAfter: boolean): Candidate["match"] {
+  #match(lot: Lot, isAfter: boolean): LotCandidate["match"] {
     const receipt = this.#receipt;
-    // What the receipt left out may have been filled in by the service.
+    // The service may have filled in fields that the receipt left out.
     const isMatch = SHARED_FIELDS.every(
       ([sent, stored]) => receipt[sent] === undefined || isSameValue(receipt[sent], lot[stored]),
     );
@@ -149,5 +155,5 @@ class Candidates {
   }
 }
 
-const byNewest = ({ lot: one }: Candidate, { lot: other }: Candidate) =>
+const byNewest = ({ lot: one }: LotCandidate, { lot: other }: LotCandidate) =>
   one.received === other.received ? 0 : one.received < other.received ? 1 : -1;

@@ -1,19 +1,20 @@
 import { redact } from "../../errors/redaction/redact.js";
 import { isObject } from "../../errors/unknown-value.js";
 
-/** What stands in place of a secret in the `request` of an error. */
+/** Replaces a secret in the `request` of an error. */
 const REDACTED = "[redacted]";
 
 export const isRedacted = (text: string) => text.includes(REDACTED);
 
-/** Whether a record shows the value that was sent. What was sent may be redacted by now; so is then what it is compared with. */
+/** Whether a record has the value that was sent. If that was redacted, the value of the record is redacted before comparing. */
 export function isSameValue(sent: unknown, stored: unknown): boolean {
-  const wanted = bare(sent);
-  const shown = bare(stored);
+  const wanted = normalize(sent);
+  const shown = normalize(stored);
   return wanted === shown || (isRedacted(wanted) && wanted === redact(shown));
 }
 
-/** Whether two SKUs name the same item: the service may trim them, or ignore their case. */
-export const isSameSku = (one: string, other: string) => bare(one).toLowerCase() === bare(other).toLowerCase();
+/** Whether two SKUs identify the same item: the service may trim them, or ignore case. */
+export const isSameSku = (one: string, other: string) =>
+  normalize(one).toLowerCase() === normalize(other).toLowerCase();
 
-const bare = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value ?? "").trim());
+const normalize = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value ?? "").trim());

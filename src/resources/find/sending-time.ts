@@ -1,8 +1,8 @@
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import { parseServiceDate } from "../../schemas/date.js";
 
-/** The clock of `Date` headers and that of records may belong to different machines, so smaller differences prove nothing. */
-const CLOCK_DOUBT_MS = 1_000;
+/** `Date` headers and records may come from machines with different clocks, so smaller differences prove nothing. */
+const CLOCK_TOLERANCE_MS = 1_000;
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 /** All offsets of time zones are multiples of this. */
@@ -10,56 +10,56 @@ const QUARTER_HOUR_MS = 900_000;
 const DAY_MS = 86_400_000;
 
 /** Whether something happened before or after a request was sent, based on the service's datetimes. */
-export type Order = "before" | "after" | "unclear";
+export type TimeOrder = "before" | "after" | "unclear";
 
 /**
- * The moment at which a request was sent, on the clock of the service. The `Date` headers of later responses show how far
- * that clock is ahead of ours; if both can be equal, they count as equal.
+ * The time at which a request was sent, by the clock of the service. The `Date` headers of later responses show how far that
+ * clock is ahead of the local clock; if the two can be equal, they are treated as equal.
  */
 export class SendingTime {
   readonly #sentAt: number;
   readonly #isInFuture: boolean;
-  /** Bounds of how far the service's clock is ahead, in ms. */
-  #least = Infinity;
-  #most = Infinity;
+  /** Bounds of how far the service's clock is ahead of the local clock, in ms. */
+  #minAheadMs = Infinity;
+  #maxAheadMs = Infinity;
 
   constructor(sentAt: number) {
     this.#sentAt = sentAt;
     this.#isInFuture = sentAt > Date.now();
   }
 
-  /** Whether the moment is known on the service's clock. A time in the future means that our own clock was set back. */
+  /** Whether the time is known by the service's clock. A time in the future means that the local clock was set back. */
   get isKnown(): boolean {
-    return this.#least !== Infinity && !this.#isInFuture;
+    return this.#minAheadMs !== Infinity && !this.#isInFuture;
   }
 
-  /** Options for calls whose responses show the clock of the service. */
-  watching(options: RequestOptions): RequestOptions {
+  /** Adds an `onResponse` that reads the service's clock from the `Date` header of each response. */
+  observeClock(options: RequestOptions): RequestOptions {
     const onResponse = (response: ResponseInfo) => {
-      this.#learnClock(response);
+      this.#narrowClockBounds(response);
       return options.onResponse?.(response);
     };
     return { ...options, onResponse };
   }
 
-  #learnClock({ headers, durationMs }: ResponseInfo): void {
+  #narrowClockBounds({ headers, durationMs }: ResponseInfo): void {
     const served = Date.parse(headers.date ?? "");
     if (Number.isNaN(served)) return;
     const now = Date.now();
-    this.#least = Math.min(this.#least, served - now);
-    // The header counts in whole seconds, and may have been written as early as the call began.
-    this.#most = Math.min(this.#most, served + SECOND_MS - (now - durationMs));
+    this.#minAheadMs = Math.min(this.#minAheadMs, served - now);
+    // The header is in whole seconds, and may have been written as early as the start of the call.
+    this.#maxAheadMs = Math.min(this.#maxAheadMs, served + SECOND_MS - (now - durationMs));
   }
 
-  /** Whether a datetime of the service is before or after the moment. */
-  compare(datetime: string): Order {
+  /** Whether a datetime of the service is before or after the request was sent. */
+  compare(datetime: string): TimeOrder {
     const from = timeOf(datetime);
     if (from === undefined) return "unclear";
-    const least = this.#least === Infinity ? 0 : this.#least;
-    const likely = least > 0 ? least : Math.min(this.#most, 0);
-    const earliest = Math.min(least, likely - CLOCK_DOUBT_MS);
-    if (from + coarsestMs(datetime, from) <= this.#sentAt + earliest) return "before";
-    // A time in whole seconds was cut off: it may be up to a second later.
+    const least = this.#minAheadMs === Infinity ? 0 : this.#minAheadMs;
+    const likely = least > 0 ? least : Math.min(this.#maxAheadMs, 0);
+    const earliest = Math.min(least, likely - CLOCK_TOLERANCE_MS);
+    if (from + precisionMs(datetime, from) <= this.#sentAt + earliest) return "before";
+    // A time in whole seconds may have been truncated: the exact time is up to a second later.
     const cutOffMs = isInSeconds(datetime, from) ? SECOND_MS - 1 : 0;
     return from + cutOffMs >= this.#sentAt + likely ? "after" : "unclear";
   }
@@ -78,10 +78,10 @@ const isDay = (datetime: string) => !/T/i.test(datetime) || /T00:00(:00(\.0+)?)?
 const isInSeconds = (datetime: string, time: number) => time % SECOND_MS === 0 && !isDay(datetime);
 
 /**
- * How coarse a datetime may be, in ms: it may mean a time that much later. `T05:00:00Z` may be a day in another time zone,
- * `T05:01:00Z` a whole minute.
+ * The precision of a datetime, in ms: the exact time may be that much later. `T05:00:00Z` may stand for a day in another time
+ * zone, `T05:01:00Z` for a whole minute.
  */
-function coarsestMs(datetime: string, time: number): number {
+function precisionMs(datetime: string, time: number): number {
   const hasFraction = /\.\d/.test(datetime);
   if (isDay(datetime) || (time % QUARTER_HOUR_MS === 0 && !hasFraction)) return DAY_MS;
   if (time % MINUTE_MS === 0 && !hasFraction) return MINUTE_MS;

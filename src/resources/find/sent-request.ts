@@ -2,21 +2,28 @@ import * as z from "zod";
 import { checkInput } from "../../core/request/check-input.js";
 import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../errors/index.js";
 import { isObject } from "../../errors/unknown-value.js";
-import { decimal, integer, type LazySchema, lazy, optional, text } from "../../schemas/field.js";
+import { decimal, integer, type LazySchema, lazy, optional, string } from "../../schemas/field.js";
 
-/** The fields of a receipt that its lot shows as well. */
+/** The fields that a receipt shares with its lot. */
 const receiptSchema = /* @__PURE__ */ lazy(() =>
   z.object({
-    itemID: text(),
+    itemID: string(),
     units: decimal(),
     wid: integer(),
-    ...optional({ spot: text(), serial: text(), serial2: text(), rfidTag: text(), remark: text(), jobid: integer() }),
+    ...optional({
+      spot: string(),
+      serial: string(),
+      serial2: string(),
+      rfidTag: string(),
+      remark: string(),
+      jobid: integer(),
+    }),
   }),
 );
 
-const creationSchema = /* @__PURE__ */ lazy(() => z.looseObject({ shortID: text() }));
+const creationSchema = /* @__PURE__ */ lazy(() => z.looseObject({ shortID: string() }));
 
-/** A write as it was sent: a copy, which changes to the caller's object do not reach. */
+/** A copy of a write as it was sent: later changes to the caller's object have no effect. */
 interface Sent<Body> {
   body: Body;
   /** In ms since the epoch, by the clock of this machine. */
@@ -26,13 +33,13 @@ interface Sent<Body> {
 export type SentReceipt = Sent<z.infer<ReturnType<typeof receiptSchema>>>;
 export type SentCreation = Sent<z.infer<ReturnType<typeof creationSchema>>>;
 
-export const sentReceipt = (sent: OutcomeUnknownError | SentRequest): SentReceipt =>
+export const readSentReceipt = (sent: OutcomeUnknownError | SentRequest): SentReceipt =>
   readSent("inventory.findReceipt", sent, { path: "/Inventory/Receive", write: "receive", body: receiptSchema });
 
-export const sentCreation = (sent: OutcomeUnknownError | SentRequest): SentCreation =>
+export const readSentCreation = (sent: OutcomeUnknownError | SentRequest): SentCreation =>
   readSent("items.findCreated", sent, { path: "/Item", write: "create", body: creationSchema });
 
-/** What was sent, from the error of a lost response or from its `request`; rejects anything else. */
+/** Reads the write from the error of a lost response or from its `request`. Throws an `InputValidationError` for anything else. */
 function readSent<Body>(
   method: string,
   sent: unknown,

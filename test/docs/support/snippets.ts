@@ -19,9 +19,12 @@ export const snippets = (): Snippet[] =>
     blocksOf(page, "ts").map((block) => ({
       ...block,
       name: `${block.page} line ${block.line}.ts`,
-      given: GIVEN.filter((name) => uses(block.code, name) && !makes(block.code, name)),
+      given: givenTo(block.code),
     })),
   );
+
+/** What code uses without having created it. */
+export const givenTo = (code: string): Given[] => GIVEN.filter((name) => uses(code, name) && !makes(code, name));
 
 const uses = (code: string, name: string) => new RegExp(`\\b${name}\\b`).test(code);
 const makes = (code: string, name: string) => new RegExp(`\\b(const|let) ${name}\\b`).test(code);

@@ -7,34 +7,34 @@ import { lazy, optional } from "../../schemas/field.js";
 import { onAbort } from "../../time/abort.js";
 import { startTimer } from "../../time/timer.js";
 
-/** Settings of a search for a write whose outcome is unknown. They apply to each of its requests, if not stated otherwise. */
+/** Options of a search for a write with unknown outcome. They apply to each of its requests unless stated otherwise. */
 export interface FindOptions extends RequestOptions {
   /**
-   * How long the service may still be working on the write, in ms since it was sent. Until then it is looked for again and
-   * again, and its absence proves nothing. `0` looks once; `Infinity` looks until it is found.
+   * How long the service may still be working on the write, in ms since it was sent. Until then the search is repeated, and
+   * its absence proves nothing. `0` searches once; `Infinity` searches until it is found.
    * @default 60_000
    */
   settleMs?: number | undefined;
   /**
-   * The whole search, in ms, waiting included: then it ends with a `TimeoutError`. The client's own `totalTimeoutMs` still
-   * applies to each request. `Infinity` for no limit.
+   * Time limit of the whole search in ms, including waiting; then it rejects with a `TimeoutError`. The client's own
+   * `totalTimeoutMs` still applies to each request. `Infinity` for no limit.
    * @default none
    */
   totalTimeoutMs?: number | undefined;
 }
 
-/** What one look has found. */
-export interface Look<Found> {
+/** The result of one step of a search. */
+export interface SearchStep<Found> {
   found: Found;
-  /** A later look cannot find anything else. */
+  /** A later step cannot find anything else. */
   isFinal: boolean;
 }
 
 const DEFAULT_SETTLE_MS = 60_000;
 
-/** Each wait between two looks is twice as long as the one before. */
-const SHORTEST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 60_000;
+/** Each wait between two steps is twice as long as the one before. */
+const MIN_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 60_000;
 
 const findOptionsSchema = /* @__PURE__ */ lazy(() => {
   const settleMs = z.custom<number>(
@@ -44,22 +44,22 @@ const findOptionsSchema = /* @__PURE__ */ lazy(() => {
   return z.strictObject({ ...requestOptionsShape(), ...optional({ settleMs }) });
 });
 
-/** A checked copy of the options, which changes to the caller's object do not reach. */
+/** A checked copy of the options: later changes to the caller's object have no effect. */
 export function readFindOptions(method: string, options: FindOptions): FindOptions {
   checkInput(method, findOptionsSchema, options);
   return findOptionsSchema().parse(options);
 }
 
-/** Looks for a write until the outcome is final or one look has begun after the settling time. */
-export async function lookUntilSettled<Found>(
+/** Repeats the step until its outcome is final, or until a step has started after the settling time. */
+export async function searchUntilSettled<Found>(
   { method, sentAt, closed }: { method: string; sentAt: number; closed: AbortSignal },
   { settleMs = DEFAULT_SETTLE_MS, signal, totalTimeoutMs = Infinity, ...requestOptions }: FindOptions,
-  look: (options: RequestOptions) => Promise<Look<Found>>,
+  step: (options: RequestOptions) => Promise<SearchStep<Found>>,
 ): Promise<Found> {
   if (signal?.aborted) throw signal.reason;
   const clock = new MonotonicClock();
   const startedAt = clock.now();
-  // A sending time still to come is wrong; whatever the right one is, the request has settled after the whole time.
+  // A sending time in the future is wrong. Whatever the right one is, the request has settled after the full `settleMs`.
   const settledAt = startedAt + Math.min(settleMs, Math.max(0, sentAt + settleMs - Date.now()));
   const cancellation = new AbortController();
   const timeout = new DOMException("totalTimeoutMs has passed", "TimeoutError");
@@ -67,21 +67,23 @@ export async function lookUntilSettled<Found>(
   const stopListening = signal && onAbort(signal, () => cancellation.abort(signal.reason));
   let waitedMs = 0;
   try {
-    for (let waitMs = SHORTEST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
+    for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
       const isSettled = clock.now() >= settledAt;
-      const { found, isFinal } = await look({ ...requestOptions, signal: cancellation.signal });
+      const { found, isFinal } = await step({ ...requestOptions, signal: cancellation.signal });
       if (isFinal || isSettled) return found;
-      const lookedAt = clock.now();
-      // When the client is closed, the next look rejects.
-      await waitUntil(clock, Math.min(lookedAt + waitMs, settledAt), [cancellation.signal, closed]);
-      waitedMs += clock.now() - lookedAt;
+      const searchedAt = clock.now();
+      // If the client is closed, the next step rejects.
+      await waitUntil(clock, Math.min(searchedAt + waitMs, settledAt), [cancellation.signal, closed]);
+      waitedMs += clock.now() - searchedAt;
       cancellation.signal.throwIfAborted();
     }
   } catch (error) {
     if (error !== timeout) throw error;
-    const restMs = Math.ceil(settledAt - clock.now());
+    const remainingMs = Math.ceil(settledAt - clock.now());
     const hint =
-      restMs > 0 && restMs < Infinity ? `The request settles in ${restMs} ms: call it again then.` : "Call it again.";
+      remainingMs > 0 && remainingMs < Infinity
+        ? `The request settles in ${remainingMs} ms: call it again then.`
+        : "Call it again.";
     const message = `${method}: no certain outcome within totalTimeoutMs (${totalTimeoutMs} ms). ${hint}`;
     const sendingMs = Math.max(0, clock.now() - startedAt - waitedMs);
     const spent = { waitingMs: waitedMs, pausedMs: 0, backoffMs: 0, sendingMs, readingMs: 0 };
@@ -96,10 +98,10 @@ export async function lookUntilSettled<Found>(
 function waitUntil(clock: MonotonicClock, time: number, signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {
     if (clock.now() >= time || signals.some(({ aborted }) => aborted)) return resolve();
-    const end = () => {
+    const finish = () => {
       for (const stop of stops) stop();
       resolve();
     };
-    const stops = [clock.at(time, end), ...signals.map((signal) => onAbort(signal, end))];
+    const stops = [clock.at(time, finish), ...signals.map((signal) => onAbort(signal, finish))];
   });
 }

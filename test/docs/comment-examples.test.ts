@@ -1,0 +1,76 @@
+import { readdirSync } from "node:fs";
+import { join, relative } from "node:path";
+import ts from "typescript";
+import { expect, it } from "vitest";
+import { compileProblems, type Program } from "./support/compile-problems.js";
+import { ROOT } from "./support/markdown.js";
+import { givenTo } from "./support/snippets.js";
+
+/** An `@example` of a doc comment. */
+interface Example extends Program {
+  /** The name that the comment documents. */
+  readonly of: string;
+}
+
+function examplesIn(path: string): Example[] {
+  const source = ts.createSourceFile(path, ts.sys.readFile(path) ?? "", ts.ScriptTarget.Latest, true);
+  const examples: Example[] = [];
+  const visit = (node: ts.Node) => {
+    const of =
+      ts.isFunctionLike(node) || ts.isClassLike(node) || ts.isInterfaceDeclaration(node) ? node.name : undefined;
+    for (const tag of of ? ts.getJSDocTags(node) : []) {
+      if (tag.tagName.text !== "example" || tag.parent.parent !== node) continue;
+      const code = ts.getTextOfJSDocComment(tag.comment) ?? "";
+      const name = `${relative(ROOT, path)} ${of?.getText()} ${examples.length}.ts`;
+      examples.push({ name, of: of?.getText() ?? "", code, given: givenTo(code) });
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return examples;
+}
+
+const examples = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })
+  .filter((path) => path.endsWith(".ts"))
+  .flatMap((path) => examplesIn(join(ROOT, "src", path)));
+
+it("every example of a doc comment compiles", () => {
+  expect(compileProblems(examples)).toEqual([]);
+});
+
+it("there is an example where people look", () => {
+  expect(examples.map((example) => example.of)).toEqual(
+    expect.arrayContaining([
+      "InventoryClient",
+      "request",
+      "paginate",
+      "list",
+      "get",
+      "create",
+      "update",
+      "findCreated",
+      "listLots",
+      "listStockLevels",
+      "receive",
+      "findReceipt",
+      "move",
+      "issue",
+      "checkpoint",
+      "createRateLimiter",
+      "createRedisRateLimiter",
+      "createRedisTokenStore",
+      "createBottleneckRateLimiter",
+      "createMirror",
+      "watch",
+      "createSandbox",
+      "sandboxHandlers",
+      "parseServiceDate",
+    ]),
+  );
+});
+
+it("an example that does not compile is found", () => {
+  const code = `client.items.get(5);`;
+  const [problem] = compileProblems([{ name: "wrong.ts", given: givenTo(code), code }]);
+  expect(problem).toMatch(/^wrong\.ts: .*'number' is not assignable/);
+});
