@@ -328,7 +328,9 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
         const bulk = index % 2 === 0;
         while (!isOver) {
           const cancellation = new Cancellation([], Math.random() < 0.2 ? 200 : 10_000);
-          const slot = await ask(limiter, { bulk, priority: bulk ? "low" : "normal", cancellation }).catch(() => sleep(20));
+          const slot = await ask(limiter, { bulk, priority: bulk ? "low" : "normal", cancellation }).catch(() =>
+            sleep(20),
+          );
           cancellation.dispose();
           if (!slot) continue;
           await sleep(Math.random() * 60);

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type ClientOptions, ResponseValidationError } from "../../src/index.js";
 import type { FaultServer } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
+import { runs } from "../support/runs.js";
 import { connect, failureOf, startServer } from "../support/with-server.js";
 
 const always = Number.POSITIVE_INFINITY;
@@ -32,7 +33,7 @@ describe("a quantity of up to 15 significant digits", () => {
         await client.inventory.receive({ itemID: "BOLT", units: Number(text), wid: 3, reasonCode: 1 });
         expect(written(server.seen.at(-1)?.body ?? "", "units")).toBe(text);
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 
@@ -49,7 +50,7 @@ describe("a quantity of up to 15 significant digits", () => {
         await client.items.update("BOLT", { units });
         expect(written(server.seen.at(-1)?.body ?? "", "units")).toBe(text);
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });

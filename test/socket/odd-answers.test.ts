@@ -10,6 +10,7 @@ import {
 } from "../../src/index.js";
 import * as faults from "../support/faults.js";
 import { oddAnswer, oddBytes } from "../support/odd-answers.js";
+import { runs } from "../support/runs.js";
 import { SmallService } from "../support/small-service.js";
 import { connect, failureOf, SECRET, startServer } from "../support/with-server.js";
 
@@ -127,7 +128,7 @@ describe.each(METHODS)("whatever the service answers to %s,", (_, right, call) =
       fc.asyncProperty(oddAnswer(right), fc.constantFrom(200, 200, 200, 201, 400, 403, 500), async (body, status) => {
         await endsWell(() => call(clientAnswered(() => new Response(body, { status }), { responseValidation })));
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -136,7 +137,7 @@ describe.each(METHODS)("whatever the service answers to %s,", (_, right, call) =
       fc.asyncProperty(oddBytes(right), fc.constantFrom(...MODES), async (bytes, responseValidation) => {
         await endsWell(() => call(clientAnswered(() => new Response(new Uint8Array(bytes)), { responseValidation })));
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 });
@@ -198,7 +199,7 @@ describe("on the wire,", () => {
         await endsWell(() => client.items.get("BOLT"));
         await endsWell(() => client.inventory.receive(receipt));
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -223,7 +224,7 @@ describe("on the wire,", () => {
           await client.close();
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -244,7 +245,7 @@ describe("on the wire,", () => {
           await endsWell(() => client.items.create({ shortID: "NUT" }));
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 });

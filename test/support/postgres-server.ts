@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { canRun, installPackage } from "./debian-package.js";
 import { freePort } from "./free-port.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "./runs.js";
 
 /** A PostgreSQL server to test with: one that runs already, or one of our own. */
 export interface TestPostgres {
@@ -18,15 +19,19 @@ export interface TestPostgres {
 const DEBIAN_VERSIONS = "/usr/lib/postgresql";
 
 /**
- * The server that `STOCKLOT_TEST_POSTGRES_URL` names; else a private one from the installed programs, on a free port of the
- * loopback interface; else PostgreSQL is installed first, where that is possible without a question. `undefined`, with one
- * line that says so, where none can be had.
+ * The server that `STOCKLOT_TEST_POSTGRES_URL` names. Otherwise, in `npm run test:all`, a private one on a free port of the
+ * loopback interface; PostgreSQL is installed first if that is necessary and needs no password. Otherwise `undefined`, and
+ * one line on the console says why.
  *
- * @throws Error in the last case when `STOCKLOT_REQUIRE_POSTGRES=1`.
+ * @throws Error if there is none and `STOCKLOT_REQUIRE_POSTGRES=1`.
  */
 export async function findPostgres(): Promise<TestPostgres | undefined> {
   const url = process.env.STOCKLOT_TEST_POSTGRES_URL;
   if (url) return { url, close: async () => {} };
+  if (!RUN_ALL) {
+    console.warn(`The tests that start a PostgreSQL server are skipped: ${ONLY_IN_TEST_ALL}.`);
+    return undefined;
+  }
   const programs = findPrograms() ?? (installPackage("postgresql") ? findPrograms() : undefined);
   if (programs !== undefined) return startServer(programs);
   const message =
