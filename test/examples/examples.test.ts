@@ -6,15 +6,16 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { InventoryClient, type Item } from "stocklot";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parseCsv } from "../../examples/csv.js";
 import * as errors from "../../src/errors/index.js";
 import { findPostgres } from "../support/postgres-server.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const EXAMPLES = join(ROOT, "examples");
 const SAMPLE = join(EXAMPLES, "receipts.csv");
-/** Beside other test files, a program that needs five seconds may need many more. */
+/** While other tests run, a program that needs five seconds may take much longer. */
 const TIMEOUT_MS = 60_000;
 
 const postgres = await findPostgres();
@@ -23,6 +24,8 @@ const children = new Set<ChildProcess>();
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "stocklot-examples-"));
 });
+// Each example is a process of its own, which takes seconds.
+beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
 afterAll(async () => {
   for (const child of children) child.kill("SIGKILL");
   await postgres?.close();
