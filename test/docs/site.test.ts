@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Browser, launchBrowser, problemsOf, whyNoBrowser } from "../support/browser.js";
+import { type Browser, browserMissingReason, collectErrors, launchBrowser } from "../support/browser.js";
 import { RUN_ALL } from "../support/runs.js";
 import { guides, ROOT } from "./support/markdown.js";
 import { serveFolder } from "./support/serve-folder.js";
@@ -35,7 +35,7 @@ it.skipIf(!RUN_ALL)("every guide and every entry point has a page", () => {
   expect(readdirSync(join(site, "modules"))).toHaveLength(MODULES.length);
 });
 
-describe.skipIf(whyNoBrowser("The tests of the documentation site"))("the site, in Chromium", () => {
+describe.skipIf(browserMissingReason("The tests of the documentation site"))("the site, in Chromium", () => {
   let browser: Browser;
   let server: Awaited<ReturnType<typeof serveFolder>>;
 
@@ -50,7 +50,7 @@ describe.skipIf(whyNoBrowser("The tests of the documentation site"))("the site, 
 
   async function open(path: string, width: number) {
     const page = await browser.newPage({ viewport: { width, height: 844 } });
-    const problems = problemsOf(page);
+    const problems = collectErrors(page);
     const foreign: string[] = [];
     page.on("request", (request) => {
       if (!request.url().startsWith(server.url)) foreign.push(request.url());

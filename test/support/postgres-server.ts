@@ -7,15 +7,15 @@ import { canRun, installPackage } from "./debian-package.js";
 import { freePort } from "./free-port.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "./runs.js";
 
-/** A PostgreSQL server to test with: one that runs already, or one of our own. */
+/** A PostgreSQL server to test with: one that was already running, or a private one. */
 export interface TestPostgres {
-  /** Address of a database in which tests may make schemas. */
+  /** Address of a database in which tests may create schemas. */
   readonly url: string;
-  /** Ends a server of our own. */
+  /** Stops a private server. */
   close(): Promise<void>;
 }
 
-/** Debian keeps the programs of each version apart. */
+/** Debian installs each version into a folder of its own. */
 const DEBIAN_VERSIONS = "/usr/lib/postgresql";
 
 /**
@@ -41,7 +41,7 @@ export async function findPostgres(): Promise<TestPostgres | undefined> {
   return undefined;
 }
 
-/** The folder of the programs, with a slash behind it; empty when they are in the PATH. */
+/** The folder of the programs, with a trailing slash; empty if they are in the PATH. */
 function findPrograms(): string | undefined {
   const versions = existsSync(DEBIAN_VERSIONS)
     ? readdirSync(DEBIAN_VERSIONS).sort((a, b) => Number(b) - Number(a))
@@ -70,7 +70,7 @@ async function startServer(programs: string): Promise<TestPostgres> {
     url,
     close: async () => {
       const exited = new Promise((resolve) => server.once("exit", resolve));
-      // Fast shutdown: whoever is connected is cut off.
+      // Fast shutdown: open connections are closed.
       server.kill("SIGINT");
       await exited;
       rmSync(directory, { recursive: true, force: true });
@@ -78,7 +78,7 @@ async function startServer(programs: string): Promise<TestPostgres> {
   };
 }
 
-/** PostgreSQL refuses to run as root; Debian's package makes a user for it. */
+/** PostgreSQL refuses to run as root; Debian's package creates a user for it. */
 function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (option: string) => Number(execFileSync("id", [option, "postgres"], { encoding: "utf8" }));
