@@ -26,7 +26,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Starts the snippet of the guide that contains these words, as it is written there. */
+/** Starts the snippet of the guide that contains these words, unchanged. */
 function start(words: string) {
   const [snippet, ...others] = snippets().filter(
     ({ page, code }) => page === "docs/reliability.md" && code.includes(words),

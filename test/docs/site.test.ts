@@ -21,7 +21,7 @@ afterAll(() => rmSync(site, { recursive: true, force: true }));
 const GUIDES = guides().flatMap(({ path }) => path.match(/^docs\/(.+)\.md$/)?.[1] ?? []);
 const MODULES = ["stocklot", ...["bottleneck", "mirror", "msw", "redis", "sandbox"].map((name) => `stocklot_${name}`)];
 
-/** The pages that are read most, and the one with the longest signature. */
+/** The most-read pages, and the one with the longest signature. */
 const READ_MOST = [
   "index.html",
   ...GUIDES.map((name) => `documents/${name}.html`),
@@ -56,7 +56,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
       if (!request.url().startsWith(server.url)) foreign.push(request.url());
     });
     await page.goto(new URL(path, server.url).href);
-    // The navigation is built by a script, last of all.
+    // A script builds the navigation last.
     await page.locator("#tsd-nav-container a").first().waitFor({ state: "attached" });
     return { page, problems, foreign };
   }
@@ -66,7 +66,7 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
       "index.html",
       "documents/paging.html",
       "classes/stocklot.InventoryClient.html",
-    ])("%s comes without an error, and asks nobody else", async (path) => {
+    ])("%s loads without an error, and sends no request to other hosts", async (path) => {
       const { page, problems, foreign } = await open(path, width);
       await page.waitForLoadState("networkidle");
       expect(problems).toEqual([]);
