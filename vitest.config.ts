@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 
 const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   resolve: {
     alias: [
       { find: /^stocklot$/, replacement: source("./src/index.ts") },
@@ -14,11 +14,13 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // The packed package has a run of its own, since it must be built first: npm run test:package.
     exclude: ["test/package/**"],
+    // Read by test/support/runs.ts. `--mode all` sets it on every platform.
+    env: mode === "all" ? { STOCKLOT_TEST: "all" } : {},
     testTimeout: 30_000,
     // Most of the time tests wait, for timers and other processes: on two cores vitest would use one.
     maxWorkers: 2,
-    // A machine that others use may stop for seconds in the middle of a race. What is wrong is so twice.
+    // On a shared machine everything may stop for seconds in the middle of a race. A defect fails twice.
     retry: process.env.CI ? 1 : 0,
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "json-summary"] },
   },
-});
+}));

@@ -4,10 +4,10 @@ export default defineConfig({
   test: {
     include: ["test/package/*.test.ts"],
     globalSetup: "test/package/global-setup.ts",
-    // As many compilers side by side as there are cores in CI.
+    // One compiler per core of CI.
     maxConcurrency: 2,
     maxWorkers: 2,
-    // A machine that others use may stop for seconds in the middle of a race. What is wrong is so twice.
+    // On a shared machine everything may stop for seconds in the middle of a race. A defect fails twice.
     retry: process.env.CI ? 1 : 0,
     testTimeout: 120_000,
     hookTimeout: 120_000,

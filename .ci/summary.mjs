@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 const MOST_LINES = 12;
 
-/** What a run of tests wrote; nothing if it did not come that far. */
+/** The results of a run of tests; none if it did not end. */
 function resultsOf(file) {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
@@ -12,7 +12,7 @@ function resultsOf(file) {
   }
 }
 
-const runs = ["coverage/tests.json", "coverage/package.json"].map(resultsOf);
+const runs = ["coverage/tests.json", "coverage/package.json", "coverage/sqlite.json"].map(resultsOf);
 for (const { name, status, message, assertionResults } of runs.flatMap(({ testResults }) => testResults)) {
   const failed = assertionResults.filter((test) => test.status === "failed");
   if (status === "failed" && failed.length === 0) console.log(`FAILED ${name}\n${message}`);

@@ -1,11 +1,11 @@
-/** A limit as a service keeps it. */
+/** The rate limit of a service. */
 export interface Limit {
   requests: number;
   intervalMs: number;
   window: "sliding" | "fixed";
 }
 
-/** Lets requests through until the window is full, and keeps the books. Refused requests do not count. */
+/** Admits requests until the window is full, and records them. Refused requests do not count. */
 export class Admissions {
   readonly admitted: number[] = [];
   refused = 0;
@@ -34,7 +34,7 @@ export class Admissions {
     return true;
   }
 
-  /** Most requests that were let through within any interval. */
+  /** Most requests that were admitted within any interval. */
   get densest(): number {
     const { intervalMs = 0 } = this.#limit ?? {};
     let first = 0;

@@ -12,7 +12,7 @@ interface Drawing {
   body: string;
 }
 
-/** One picture of all charts, two beside each other, readable on a light and on a dark page. */
+/** One SVG with all charts, two per row, readable on a light and on a dark page. */
 export function chartOf(sections: readonly Section[], machine: { node: string; cores: number }): string {
   const drawings = sections.flatMap(({ charts }) =>
     charts.map((chart) => (chart.kind === "bars" ? bars(chart) : lines(chart))),

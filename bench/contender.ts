@@ -1,15 +1,15 @@
-/** One of the clients that are compared, in a process of its own: makes a burst of sequential calls when it is told to. */
+/** One of the compared clients, in a separate process: makes a burst of sequential calls for each message. */
 import { openHttpClient } from "./http-clients.js";
 
 export type Task = "item" | "page";
 
-/** Time of one call in µs: by the clock, and of the processor (all threads of this process). */
+/** Time of one call in µs: wall time, and CPU time of all threads of this process. */
 export interface Cost {
   wall: number;
   cpu: number;
 }
 
-/** Calls before the time is taken: the process has slept while others had their turn. */
+/** Calls before the measurement starts, since the process was idle during the turns of others. */
 const WAKE_UP_CALLS = 10;
 const PAGES = 400;
 

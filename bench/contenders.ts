@@ -3,18 +3,18 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Cost, Task } from "./contender.js";
 
-/** How much to measure: rounds of bursts of calls, and calls before that. */
+/** How much to measure: rounds of bursts of calls, and warm-up calls. */
 export interface Effort {
   rounds: number;
   calls: number;
-  /** V8's compiler takes some thousand calls to come to rest. */
+  /** V8 needs some thousand calls until all code is compiled. */
   warmUp: number;
 }
 
 /**
- * Measures bursts of sequential calls, the clients taking turns, so that whatever else the machine does hits them all. Each
- * has a process of its own: in one process they would change how V8 compiles the code that they share, and collect each
- * other's garbage. The order changes from round to round.
+ * Measures bursts of sequential calls. The clients take turns, so that other load on the machine affects all of them. Each
+ * runs in a separate process: in one process they would change how V8 compiles shared code, and collect each other's
+ * garbage. The order changes from round to round.
  */
 export async function takeTurns(
   names: readonly string[],

@@ -1,11 +1,11 @@
 import { createServer, type Server, type Socket } from "node:net";
 
-/** Sends the answer to one request. */
+/** Sends the response to one request. */
 export type Reply = (status: number, body: Buffer) => void;
 
 /**
- * An HTTP server that takes a fraction of the time of `node:http`, since its time counts as that of each client. It reads
- * what the clients of the benchmark send: one request at a time on a connection, a body only with `content-length`.
+ * An HTTP server that takes a fraction of the time of `node:http`, since its time is part of each client's result. It
+ * supports only what the clients of the benchmark send: one request at a time per connection, bodies with `content-length`.
  */
 export function terseServer(answer: (target: string, reply: Reply) => void): Server {
   return createServer({ noDelay: true }, (socket) => {
@@ -22,7 +22,7 @@ export function terseServer(answer: (target: string, reply: Reply) => void): Ser
   });
 }
 
-/** The target of the request, once all of it is there. */
+/** The target of the request, once it has arrived completely. */
 function wholeRequest(received: string): string | undefined {
   const headEnd = received.indexOf("\r\n\r\n");
   if (headEnd < 0) return undefined;

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Spread } from "./results.js";
 
-/** Leaves only what is held. */
+/** Collects garbage, so that only reachable objects are left. */
 export async function collectGarbage(): Promise<void> {
   await turn();
   globalThis.gc?.();

@@ -32,14 +32,14 @@ if (postgres) sinks.push(["postgres", (place) => postgresSink({ connectionString
 const rows = [];
 for (const [name, sinkAt] of sinks) {
   for (const batch of BATCHES)
-    rows.push([`${name}, ${batch} a batch`, ...(await measure(sinkAt(`${rows.length}`), batch))]);
+    rows.push([`${name}, ${batch} per batch`, ...(await measure(sinkAt(`${rows.length}`), batch))]);
 }
 await postgres?.close();
 await rm(folder, { recursive: true });
 console.log(
   tableOf({
     title: `Sinks of a mirror, Node.js ${process.versions.node}`,
-    note: `${LOTS} lots: thousands a second, written, read by key, and written again`,
+    note: `${LOTS} lots: thousands per second, written, read by key, and written again`,
     columns: ["", "new", "read", "again", "of which waited"],
     rows,
     checks: [],
@@ -67,7 +67,7 @@ async function measure(sink: MirrorSink, batch: number) {
   ];
 }
 
-/** Thousands a second, and the part of the time in which this process had nothing to do. */
+/** Thousands per second, and the share of the time in which this process was idle. */
 async function inBatches(act: (keys: number[]) => Promise<void>, batch: number) {
   const cpuBefore = process.cpuUsage();
   const startedAt = performance.now();

@@ -1,4 +1,4 @@
-/** Where the benchmark keeps what it builds: beside its peers, out of the way of git, the linter and the compiler. */
+/** The folder of the benchmark's builds, which git, the linter and the compiler ignore. */
 const CACHE = new URL("./node_modules/.cache/stocklot-bench/", import.meta.url);
 
 export const BUILT_PACKAGE = new URL("package/", CACHE);

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "tsup";
 import { BUILT_PACKAGE, GENERATED_CLIENT } from "./paths.js";
 
-/** Installs the peers, generates the generated one, and builds the package: what is measured is what is published. */
+/** Installs the peers, generates the generated client, and builds the package, so that the published code is measured. */
 export async function prepare(): Promise<void> {
   installPeers();
   const specification = new URL("./peers/openapi.json", import.meta.url);
@@ -21,7 +21,7 @@ function installPeers(): void {
   const wanted = new URL("./package.json", import.meta.url);
   const installed = new URL("./node_modules/.package-lock.json", import.meta.url);
   if (existsSync(installed) && statSync(installed).mtimeMs > statSync(wanted).mtimeMs) return;
-  console.log("installing what stocklot is measured against …");
+  console.log("installing the peers …");
   const folder = fileURLToPath(new URL(".", import.meta.url));
   execFileSync("npm", ["install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: folder,

@@ -1,4 +1,4 @@
-/** One of the clients that are compared, in a process of its own: profiles sequential calls, and sends where the time went. */
+/** One of the compared clients, in a separate process: profiles sequential calls, and sends the time per place. */
 import { readFileSync } from "node:fs";
 import { type Profiler, type Runtime, Session } from "node:inspector/promises";
 import type { Task } from "./contender.js";
@@ -43,7 +43,7 @@ function placesOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): P
   return micros;
 }
 
-/** Where a function is at home; `undefined` while the process waits. */
+/** The place of a function; `undefined` while the process is idle. */
 function placeOf({ functionName, url, lineNumber }: Runtime.CallFrame, built: readonly string[]): string | undefined {
   if (functionName === "(idle)") return undefined;
   if (functionName === "(garbage collector)") return "garbage collection";
@@ -51,13 +51,13 @@ function placeOf({ functionName, url, lineNumber }: Runtime.CallFrame, built: re
   if (url === "") return "V8 and native code";
   if (url.startsWith("node:")) return "Node's own JavaScript (sockets, timers, promises)";
   if (url.startsWith(BUILT_PACKAGE.href)) return sourceOf(lineNumber, built);
-  // Beside the client itself, a peer does nothing but to parse what it gets.
+  // Apart from its client, a peer only parses the response.
   if (url.includes("/bench/peers/")) return PARSING;
   const [, name] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url) ?? [];
   return name ?? (url.startsWith("wasm") ? "undici" : "the benchmark");
 }
 
-/** The built file says in comments which source each part is from. */
+/** Comments in the built file name the source of each part. */
 function sourceOf(line: number, built: readonly string[]): string {
   for (let above = line; above >= 0; above -= 1) {
     const [, source] = /^\/\/ src\/(\S+)/.exec(built[above] ?? "") ?? [];

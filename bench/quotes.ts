@@ -1,4 +1,4 @@
-/** The figures in the README and in docs/performance.md: each stands between two comments that say where it is from. */
+/** The figures in the README and in docs/performance.md. Each is between two comments that name its section. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { RESULTS } from "./paths.js";
 import { isMet, type Results, type Section } from "./results.js";
@@ -9,7 +9,7 @@ export const QUOTING = ["README.md", "docs/performance.md"].map((name) => new UR
 
 const QUOTE = /(<!-- begin: bench (\S+) -->\n)[\s\S]*?(<!-- end: bench \2 -->)/g;
 
-/** A page with the figures of these results in it. */
+/** Returns a page with the figures of these results. */
 export function quoting(page: string, results: Results): string {
   return page.replace(QUOTE, (_, begin: string, name: string, end: string) => begin + quote(name, results) + end);
 }
@@ -22,7 +22,7 @@ export function updateQuotes(): void {
 
 function quote(name: string, { machine, sections }: Results): string {
   if (name === "machine") return `Node ${machine.node}, ${machine.cores} cores, ${machine.platform}.\n`;
-  // The main target of each section, and whatever was missed.
+  // The main target of each section, and every missed target.
   if (name === "summary") {
     const shown = Object.values(sections).flatMap(({ checks }) =>
       checks.filter((check, index) => index === 0 || !isMet(check)),

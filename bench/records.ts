@@ -1,4 +1,4 @@
-/** The records that the benchmark's service gives, as text. */
+/** The records of the benchmark's service, as JSON strings. */
 
 export const itemText = JSON.stringify({
   partNo: 1042,
@@ -37,7 +37,7 @@ export const lot = (recNo: number) => ({
   active: true,
 });
 
-/** Pages that are asked for again and again are made once. */
+/** Pages that are requested repeatedly are created once. */
 const kept = new Map<string, Buffer>();
 const PAGES_KEPT = 512;
 
@@ -65,7 +65,7 @@ export function lotPage(page: number, pageSize: number, lots: number): Buffer {
   });
 }
 
-/** The same records in the form of a list that goes by cursor. */
+/** The same records in the form of a list with a cursor. */
 export function stripePage(after: number, pageSize: number, lots: number): Buffer {
   return keep(`after ${after} ${pageSize} ${lots}`, () => {
     const count = Math.max(0, Math.min(pageSize, lots - after));

@@ -5,10 +5,10 @@ export interface Spread {
   high: number;
 }
 
-/** A cell of a table: text, or a number with the digits to show. */
+/** A cell of a table: a string, or a number with the digits to show. */
 export type Cell = string | { value: number | Spread; digits: number; unit?: string };
 
-/** One figure held against what is promised of it. */
+/** One figure, checked against its target. */
 export interface Check {
   what: string;
   value: number;
@@ -19,7 +19,7 @@ export interface Check {
 export interface BarChart {
   kind: "bars";
   title: string;
-  /** What the bars mean, for instance "× the floor". */
+  /** The unit of the bars, for instance "× the floor". */
   unit: string;
   bars: { name: string; value: number; spread?: Spread; own: boolean }[];
 }
@@ -34,7 +34,7 @@ export interface LineChart {
 
 export interface Section {
   title: string;
-  /** How it was measured, in a sentence. */
+  /** How the section was measured, in a sentence. */
   note: string;
   columns: string[];
   rows: Cell[][];
@@ -42,7 +42,7 @@ export interface Section {
   charts: (BarChart | LineChart)[];
 }
 
-/** What a run has come to. */
+/** The results of a run. */
 export interface Results {
   machine: { node: string; cores: number; platform: string };
   sections: Record<string, Section>;

@@ -1,5 +1,5 @@
 /**
- * How stocklot compares, all in one run.
+ * Runs all comparisons of stocklot with its peers.
  *
  * npm run bench                             everything, into bench/results.json, bench/results.svg and the pages that quote them
  * npm run bench -- --quick                  less of everything, under two minutes; writes nothing

@@ -1,4 +1,4 @@
-/** A sandbox without a rate limit, in a process of its own: `sandbox-process.ts <lots>`. Tells its parent where it listens. */
+/** A sandbox without a rate limit, in a separate process: `sandbox-process.ts <lots>`. Sends its address to its parent. */
 import { createSandbox } from "../src/sandbox/index.js";
 
 const sandbox = createSandbox({ items: 1_000, lots: Number(process.argv[2]), rateLimit: false });

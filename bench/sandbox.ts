@@ -3,7 +3,7 @@
  *
  * npx tsx bench/sandbox.ts [lots] [seconds per case]
  *
- * The sandbox runs in a process of its own. The load comes over plain sockets, 16 connections that each wait for their
+ * The sandbox runs in a separate process. The load comes from plain sockets, 16 connections that each wait for their
  * response, since any HTTP client would be slower than the sandbox. Pages are requested in a scattered order.
  */
 import { fork } from "node:child_process";
@@ -41,13 +41,13 @@ async function measure(): Promise<void> {
 
 /** Name, path, how many pages to choose from, and what the client accepts. */
 const CASES: readonly (readonly [string, string, number, string?])[] = [
-  ["lots, 25 a page", "/Inventory?pageSize=25", lots / 25],
-  ["lots of one warehouse, 25 a page", "/Inventory/2?pageSize=25", lots / 200],
-  ["stock levels, 25 a page", "/Inventory/StockLevels?pageSize=25", 80],
+  ["lots, 25 per page", "/Inventory?pageSize=25", lots / 25],
+  ["lots of one warehouse, 25 per page", "/Inventory/2?pageSize=25", lots / 200],
+  ["stock levels, 25 per page", "/Inventory/StockLevels?pageSize=25", 80],
   ["stock levels of one warehouse", "/Inventory/StockLevels/2?pageSize=25", 80],
-  ["items, 25 a page", "/Item?pageSize=25", 70],
-  ["lots, 250 a page", "/Inventory?pageSize=250", lots / 250],
-  ["lots, 25 a page, gzip", "/Inventory?pageSize=25", lots / 25, "gzip"],
+  ["items, 25 per page", "/Item?pageSize=25", 70],
+  ["lots, 250 per page", "/Inventory?pageSize=250", lots / 250],
+  ["lots, 25 per page, gzip", "/Inventory?pageSize=25", lots / 25, "gzip"],
 ];
 
 async function fetchToken(port: number): Promise<string> {

@@ -1,4 +1,4 @@
-/** Measures one section in this process and sends what came of it to its parent. */
+/** Measures one section in this process and sends the result to its parent. */
 import { SECTIONS } from "./sections/index.js";
 
 const [name = "", quick] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 /**
- * The service that the clients are measured against, in a process of its own: as little as can answer, so that what is
- * measured is the client. A parent opens as many as it needs, each with its own latency, size and limit.
+ * The service of the benchmark, in a separate process. It does as little as possible, so that the client is measured. A
+ * parent opens as many services as it needs, each with its own latency, size and limit.
  */
 import type { AddressInfo } from "node:net";
 import { Admissions, type Limit } from "./admissions.js";
@@ -8,15 +8,15 @@ import { type Reply as HttpReply, terseServer } from "./http-server.js";
 import { itemText, lotPage, stripePage } from "./records.js";
 
 export interface ServiceOptions {
-  /** Lots in all; 250 a page unless asked otherwise. */
+  /** Number of lots; 250 per page by default. */
   lots?: number;
-  /** Wait before each answer, in ms: from, to. */
+  /** Wait before each response, in ms: from, to. */
   latencyMs?: [number, number];
   limit?: Limit;
 }
 
 export interface ServiceStats {
-  /** When requests were let through, in ms. */
+  /** Times at which requests were admitted, in ms. */
   admitted: number[];
   refused: number;
   /** Most requests within any interval. */
@@ -58,7 +58,7 @@ function answer(
   const wait = from + Math.random() * (to - from);
   const serve = () => reply(200, bodyFor(target, lots));
   if (admissions.limited) {
-    // A real service counts a request somewhere between its arrival and its answer; here in the middle.
+    // A real service counts a request at some time between its arrival and its response; here in the middle.
     setTimeout(() => {
       const admitted = admissions.admit();
       setTimeout(() => (admitted ? serve() : reply(429, TOO_MANY)), wait / 2);

@@ -27,7 +27,7 @@ export class Services {
 
   async open(options: ServiceOptions = {}): Promise<Service> {
     const reply = await this.#ask({ open: options });
-    if (!("port" in reply)) throw new Error("the service gave no port");
+    if (!("port" in reply)) throw new Error("the service sent no port");
     const { port } = reply;
     const origin = `http://127.0.0.1:${port}`;
     return {
@@ -35,7 +35,7 @@ export class Services {
       baseUrl: `${origin}/api/v1`,
       stats: async () => {
         const answer = await this.#ask({ stats: port });
-        if (!("stats" in answer)) throw new Error("the service gave no books");
+        if (!("stats" in answer)) throw new Error("the service sent no statistics");
         return answer.stats;
       },
     };

@@ -1,6 +1,6 @@
 import { type Cell, type Check, isMet, type Section } from "./results.js";
 
-/** A section as text for a terminal. */
+/** Formats a section for a terminal. */
 export function tableOf({ title, note, columns, rows, checks }: Section): string {
   const lines = [columns, ...rows.map((row) => row.map(textOf))];
   const widths = columns.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));

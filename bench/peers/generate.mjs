@@ -1,4 +1,4 @@
-/** Generates the client that `@hey-api/openapi-ts` makes of openapi.json, with its SDK validating by its zod plugin. */
+/** Generates the client of `@hey-api/openapi-ts` from openapi.json, validated by its zod plugin. */
 import { fileURLToPath } from "node:url";
 import { createClient } from "@hey-api/openapi-ts";
 

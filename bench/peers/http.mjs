@@ -1,6 +1,6 @@
 /**
- * HTTP clients, each used as its own documentation says for a JSON API with a bearer token. Each is loaded when it is
- * opened, so that a process holds only the one that it measures.
+ * HTTP clients, each used as its own documentation shows for a JSON API with a bearer token. Each is loaded when it is
+ * opened, so that a process contains only the one that it measures.
  */
 
 const item = (shortID) => ({ key: shortID, type: "id" });
@@ -9,7 +9,7 @@ const lots = (page) => ({ page, pageSize: 250 });
 const bearer = (token) => ({ authorization: `Bearer ${token}` });
 
 export const httpPeers = {
-  /** What all of them are held against: a request, and its body through JSON.parse. */
+  /** The baseline of all comparisons: a request, and its body through JSON.parse. */
   async "undici.request"({ baseUrl, token }) {
     const { request } = await import("undici");
     const headers = bearer(token);

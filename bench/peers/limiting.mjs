@@ -1,6 +1,6 @@
 /**
- * Rate limiters, each used as its own documentation says for "at most so many requests in so many ms". Each runs a task
- * for every page from 1 to `pages` and tells how many of them failed.
+ * Rate limiters, each used as its own documentation shows for "at most n requests in m ms". Each runs a task for every
+ * page from 1 to `pages` and returns how many of them failed.
  */
 import { Octokit } from "@octokit/core";
 import { throttling } from "@octokit/plugin-throttling";
@@ -40,7 +40,7 @@ export const limiters = [
   },
 ];
 
-/** The queue alone: a job that does nothing, in a queue that does not hold it up for long. */
+/** The queue alone: a job that does nothing, in a queue that hardly delays it. */
 export const queues = [
   {
     name: "p-queue",
@@ -60,7 +60,7 @@ export const queues = [
   },
 ];
 
-/** octokit's plugin has no limit to set: it has ten requests under way and reacts to refusals. */
+/** octokit's plugin has no limit option: it has ten requests in flight and reacts to refusals. */
 export async function octokitThrottling(baseUrl, token, pages, onFailure) {
   const octokit = new (Octokit.plugin(throttling))({
     baseUrl,

@@ -16,7 +16,7 @@ type OnPage = (records: number) => Promise<void>;
 const fast: OnPage = async () => {};
 const slow: OnPage = async () => void (await sleep(CONSUMER_MS));
 
-/** A list whose every page takes 100 ms, read to its end. */
+/** Reads a list to its end, with a latency of 100 ms per page. */
 export async function bulkRead(quick: boolean): Promise<Section> {
   const pages = quick ? 40 : 100;
   const rounds = quick ? 1 : 3;
@@ -28,7 +28,7 @@ export async function bulkRead(quick: boolean): Promise<Section> {
     for await (const { value } of client.inventory.listLots({}, options).pages()) await onPage(value.length);
   };
   const loop = (onPage: OnPage) => sequentialLoop(floor.getPage, onPage);
-  // Those that wait most of the time share the wire; the one that is quick has it for itself.
+  // Readers that mostly wait run side by side; the fast one runs alone.
   const alone = [{ name: "stocklot, concurrency 10", read: own({ concurrency: 10 }), onPage: fast }];
   const together = [
     { name: "while (hasMore) loop", read: loop, onPage: fast },
@@ -52,7 +52,7 @@ export async function bulkRead(quick: boolean): Promise<Section> {
       return onPage(count);
     });
     const took = (performance.now() - startedAt) / 1_000;
-    if (records !== pages * PAGE_SIZE) throw new Error(`${name} gave ${records} records`);
+    if (records !== pages * PAGE_SIZE) throw new Error(`${name} returned ${records} records`);
     seconds.set(name, [...(seconds.get(name) ?? []), took]);
   };
   for (let round = 0; round < rounds; round += 1) {
@@ -68,7 +68,7 @@ export async function bulkRead(quick: boolean): Promise<Section> {
   const readers = [...together.slice(0, 4), ...alone, ...together.slice(4)];
   return {
     title: "Bulk read",
-    note: `${pages} pages of ${PAGE_SIZE} lots, ${LATENCY_MS} ms of latency each; the slow consumer takes ${CONSUMER_MS} ms a page.`,
+    note: `${pages} pages of ${PAGE_SIZE} lots, ${LATENCY_MS} ms of latency each; the slow consumer takes ${CONSUMER_MS} ms per page.`,
     columns: ["reader", "time", "× faster than the loop"],
     rows: readers.map(({ name }) => [
       name,

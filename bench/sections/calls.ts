@@ -12,11 +12,11 @@ interface Figures {
   micros: number;
 }
 
-/** Those that do less than stocklot and take more; global fetch is what most of them are made of. */
+/** Clients that do less than stocklot; most of them are built on global fetch. */
 const OTHERS = ["got", "ky", "axios", "openapi-fetch", "hey-api + zod"];
 
 const NOTE =
-  "Sequential calls on loopback; client and service each in a process of its own, the clients taking turns. Multiples of undici.request + JSON.parse in the same round: median, quartiles.";
+  "Sequential calls on loopback; client and service each in a separate process; the clients take turns. Multiples of undici.request + JSON.parse in the same round: median, quartiles.";
 
 export async function overhead(quick: boolean): Promise<Section> {
   const effort = quick ? { rounds: 11, calls: 150, warmUp: 1_500 } : { rounds: 21, calls: 1_500, warmUp: 8_000 };
@@ -26,7 +26,7 @@ export async function overhead(quick: boolean): Promise<Section> {
   return {
     ...inSection(figures, "One call, sequential"),
     title: "Overhead of one call",
-    note: `items.get with everything on: limiter, token, retry, validation, gzip asked. ${NOTE}`,
+    note: `items.get with everything on: limiter, token, retry, validation, gzip requested. ${NOTE}`,
     checks: [
       { what: "one call, × the floor (wall)", value: own.wall.median, atMost: 1.2 },
       { what: "one call, × the floor (CPU)", value: own.cpu.median, atMost: 1.2 },
@@ -47,7 +47,7 @@ export async function page(quick: boolean): Promise<Section> {
   };
 }
 
-/** What each client takes for a task, as multiples of the floor. */
+/** The time of each client for a task, as multiples of the floor. */
 async function compare(task: Task, effort: Effort): Promise<{ figures: Figures[]; own: Figures }> {
   const services = new Services();
   const { baseUrl } = await services.open({ lots: 250_000 });
@@ -78,7 +78,7 @@ function inSection(figures: readonly Figures[], title: string): Pick<Section, "c
     bars: figures.map(({ name, wall }) => ({ name, value: wall.median, spread: wall, own: name === OWN })),
   };
   return {
-    columns: ["client", "wall", "CPU", "a call"],
+    columns: ["client", "wall", "CPU", "per call"],
     rows: figures.map(({ name, wall, cpu, micros }) => [
       name,
       { value: wall, digits: 2, unit: "×" },

@@ -6,13 +6,13 @@ import type { Section, Spread } from "../results.js";
 import { openClient } from "../stocklot.js";
 
 const SIZES = [10, 1_000, 10_000];
-/** A crowd is repeated for so long, so that the small ones are measured as well as the large. */
+/** Each crowd is repeated for this long, so that small ones are measured as precisely as large ones. */
 const REPEAT_MS = 200;
 
 const TOKEN = '{"access_token":"bench-token","expires_in":86400}';
 const bodies: Record<string, string> = { Token: TOKEN, Item: itemText };
 
-/** Answers when all that were started are there, so that the whole crowd is in flight at once. */
+/** Responds once all calls have arrived, so that all of them are in flight at the same time. */
 class Crowd {
   #answers: (() => void)[] = [];
   awaited = 1;
@@ -33,7 +33,7 @@ interface Case {
   own: boolean;
   /** Larger crowds would take too long. */
   largest?: number | undefined;
-  /** Makes so many calls at once, and waits for them. */
+  /** Makes `size` calls at the same time, and waits for them. */
   run(size: number): Promise<void>;
 }
 
@@ -65,8 +65,8 @@ export async function growth(quick: boolean): Promise<Section> {
   });
   return {
     title: "Growth",
-    note: "CPU time of one call with so many at once; the answers come from memory, so that this is the client alone. The queues of others do nothing but queue. Medians over interleaved rounds, quartiles.",
-    columns: ["µs a call", ...SIZES.map((size) => size.toLocaleString("en"))],
+    note: "CPU time of one call with this many at once; the responses come from memory, so that only the client is measured. The queues of others only queue. Medians over interleaved rounds, quartiles.",
+    columns: ["µs per call", ...SIZES.map((size) => size.toLocaleString("en"))],
     rows: cases.map(({ name }) => {
       const values = new Map(points.get(name));
       return [name, ...SIZES.map((size) => cellOf(values.get(size)))];
@@ -75,8 +75,8 @@ export async function growth(quick: boolean): Promise<Section> {
     charts: [
       {
         kind: "lines",
-        title: "Cost of a call with so many at once",
-        unit: "µs of CPU a call",
+        title: "Cost of a call with this many at once",
+        unit: "µs of CPU per call",
         lines: cases.map(({ name, own }) => ({ name, own, points: points.get(name) ?? [] })),
       },
     ],

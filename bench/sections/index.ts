@@ -1,6 +1,6 @@
 import type { Section } from "../results.js";
 
-/** What can be measured, in the order in which it is. Each is loaded in a process of its own. */
+/** All sections, in order. Each is loaded in a separate process. */
 export const SECTIONS: Record<string, () => Promise<(quick: boolean) => Promise<Section>>> = {
   overhead: async () => (await import("./calls.js")).overhead,
   page: async () => (await import("./calls.js")).page,

@@ -10,15 +10,15 @@ const QUEUED = 10_000;
 const WARM_UP = 1_000;
 
 interface Footprint {
-  /** Objects that are held, after a collection. */
+  /** Size of reachable objects, after a collection. */
   held: number;
-  /** What the process takes of the machine. */
+  /** Resident memory of the process. */
   resident: number;
 }
 
 async function footprint(): Promise<Footprint> {
   await collectGarbage();
-  // What V8 counts as external lags behind the collection; buffers are what there is of it.
+  // V8's count of external memory lags behind the collection; buffers are all of it here.
   const { heapUsed, arrayBuffers, rss } = process.memoryUsage();
   return { held: heapUsed + arrayBuffers, resident: rss };
 }
@@ -29,7 +29,7 @@ export async function memory(quick: boolean): Promise<Section> {
   const queue = await queueUp();
   return {
     title: "Memory",
-    note: `An iteration of ${lots.toLocaleString("en")} lots, looked at after each tenth of them; ${QUEUED.toLocaleString("en")} calls that wait for a slot, half of them aborted then, half served.`,
+    note: `An iteration of ${lots.toLocaleString("en")} lots, measured after each tenth; ${QUEUED.toLocaleString("en")} calls that wait for a slot, of which half are aborted and half are served.`,
     columns: ["what", "value"],
     rows: [
       ["iteration: held above the start, at most", { value: iteration.heldMost / MIB, digits: 1, unit: "MiB" }],
@@ -62,7 +62,7 @@ async function iterate(lots: number) {
   let residentMost = 0;
   for await (const { recNo } of client.inventory.listLots()) {
     records += 1;
-    if (recNo !== records) throw new Error(`lot ${recNo} came in the place of ${records}`);
+    if (recNo !== records) throw new Error(`received lot ${recNo} at position ${records}`);
     if (records % 25_000 === 0) residentMost = Math.max(residentMost, process.memoryUsage.rss() - start.resident);
     if (records % (lots / 10) === 0) samples.push(await footprint());
   }
@@ -86,7 +86,7 @@ async function queueUp() {
     },
   });
   for (let call = 0; call < WARM_UP; call += 1) await client.items.get("BOLT");
-  // From now on the first call holds the only place until the others are queued.
+  // From now on the first call keeps the only slot until the others are queued.
   gate = new Promise((resolve) => {
     letGo = resolve;
   });

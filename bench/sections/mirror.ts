@@ -13,7 +13,7 @@ const MIB = 1_024 * 1_024;
 /** Memory samples per run. */
 const SAMPLES = 20;
 
-/** A mirror of the sandbox's lots in SQLite: the first scan, and a full pass that finds nothing new. */
+/** A mirror of the sandbox's lots in SQLite: the first run, and a full run without changes. */
 export async function mirror(quick: boolean): Promise<Section> {
   const lots = quick ? 100_000 : 1_000_000;
   const sandbox = fork(fileURLToPath(new URL("../sandbox-process.ts", import.meta.url)), [String(lots)]);
@@ -31,7 +31,7 @@ export async function mirror(quick: boolean): Promise<Section> {
   await client.close();
   sandbox.disconnect();
   await rm(folder, { recursive: true });
-  if (first.report.added !== lots || again.report.changed > 0) throw new Error("the copy is not what it should be");
+  if (first.report.added !== lots || again.report.changed > 0) throw new Error("the copy is not correct");
 
   function sample({ received }: { received: number }): void {
     if (received < next) return;
@@ -57,18 +57,18 @@ export async function mirror(quick: boolean): Promise<Section> {
   }
 
   const rows = (name: string, { perSecond, perCpuSecond, drift }: typeof first): Section["rows"] => [
-    [`${name}: lots a second`, { value: perSecond, digits: 0 }],
-    [`${name}: lots a second of the processor's time`, { value: perCpuSecond, digits: 0 }],
-    [`${name}: held at the end − at the beginning`, { value: drift, digits: 1, unit: "MiB" }],
+    [`${name}: lots per second`, { value: perSecond, digits: 0 }],
+    [`${name}: lots per second of CPU time`, { value: perCpuSecond, digits: 0 }],
+    [`${name}: held at the end − at the start`, { value: drift, digits: 1, unit: "MiB" }],
   ];
   return {
     title: "Mirror",
     note: `${lots.toLocaleString("en")} lots from a sandbox in another process, without a rate limit, into SQLite: gapless, validated, each page with its state in one transaction.`,
     columns: ["what", "value"],
-    rows: [...rows("first reading", first), ...rows("full pass, nothing new", again)],
+    rows: [...rows("first run", first), ...rows("full run, nothing new", again)],
     checks: [
-      { what: "first reading, lots a second", value: first.perSecond, atLeast: 20_000 },
-      { what: "first reading, held MiB at the end − at the beginning", value: first.drift, atMost: 16 },
+      { what: "first run, lots per second", value: first.perSecond, atLeast: 20_000 },
+      { what: "first run, held MiB at the end − at the start", value: first.drift, atMost: 16 },
     ],
     charts: [],
   };

@@ -8,10 +8,10 @@ import type { Cell, Section } from "../results.js";
 import { Services } from "../services.js";
 
 const CALLS = { item: 30_000, page: 3_000 };
-/** Places with a smaller share of both calls are shown together. */
+/** Places with a smaller share of both calls are combined. */
 const LEAST_SHARE = 0.01;
 
-/** Where the time of a call goes, beside that of the floor: the difference is what stocklot adds, and where. */
+/** The time of a call by place, beside the floor's: the difference is what stocklot adds. */
 export async function profile(quick: boolean): Promise<Section> {
   const services = new Services();
   const { baseUrl } = await services.open({ lots: 250_000 });
@@ -38,7 +38,7 @@ export async function profile(quick: boolean): Promise<Section> {
   const rest = columns.map((places) => sum(places) - shown.reduce((micros, place) => micros + (places[place] ?? 0), 0));
   return {
     title: "Where the time goes",
-    note: `µs of the main thread for one call, sampled each 0.2 ms; the service is in another process. The floor is ${FLOOR} + JSON.parse.`,
+    note: `µs of the main thread for one call, sampled every 0.2 ms; the service is in another process. The floor is ${FLOOR} + JSON.parse.`,
     columns: ["in", "items.get", "its floor", "a page of 250 lots", "its floor"],
     rows: [
       ...shown.map((place) => [place, ...columns.map((places) => cellOf(places[place] ?? 0))]),
@@ -50,7 +50,7 @@ export async function profile(quick: boolean): Promise<Section> {
   };
 }
 
-/** The places worth a row, the costliest first. */
+/** The places with a row of their own, the most expensive first. */
 function placesIn([item = {}, , page = {}]: readonly Places[]): string[] {
   const share = (places: Places, place: string) => (places[place] ?? 0) / sum(places);
   const most = (place: string) => Math.max(share(item, place), share(page, place));

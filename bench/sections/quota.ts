@@ -19,7 +19,7 @@ const READERS: Reader[] = [
   {
     name: "stocklot",
     read: async ({ baseUrl }, pages) => {
-      // Nothing else is to be done here, so nothing is reserved for it.
+      // No other calls are made, so no slots are reserved for them.
       const client = await openClient(baseUrl, {
         rateLimit: { requests: REQUESTS, intervalMs: INTERVAL_MS, reserved: 0 },
       });
@@ -27,7 +27,7 @@ const READERS: Reader[] = [
       for await (const { value } of client.inventory.listLots({ pageSize: 1 }, { concurrency: 16 }).pages()) {
         records += value.length;
       }
-      if (records !== pages) throw new Error(`stocklot gave ${records} of ${pages} records`);
+      if (records !== pages) throw new Error(`stocklot returned ${records} of ${pages} records`);
       await client.close();
     },
   },
@@ -36,7 +36,7 @@ const READERS: Reader[] = [
       name,
       read: async (service, pages) => {
         const { getPage } = await openHttpClient(FLOOR, service.baseUrl);
-        // A refused page is lost: these know nothing of what the service answers.
+        // A refused page is lost: these limiters do not see the responses.
         const task = async (page: number) => void (await getPage(page).catch(() => {}));
         await run(task, pages, { requests: REQUESTS, intervalMs: INTERVAL_MS });
       },
@@ -56,11 +56,11 @@ interface Run {
   stats: ServiceStats;
 }
 
-/** All of the window used, and nothing more. */
+/** The target: the whole window is used, and no request is refused. */
 export async function quota(quick: boolean): Promise<Section> {
   const pages = quick ? 400 : 1_000;
   const services = new Services();
-  // They wait most of the time, so they run side by side, each against a service of its own.
+  // The readers mostly wait, so they run side by side, each against a separate service.
   const runs = await Promise.all(
     READERS.flatMap((reader) => WINDOWS.map((window) => measure(services, reader, window, pages))),
   );
@@ -68,7 +68,7 @@ export async function quota(quick: boolean): Promise<Section> {
   const own = runs.filter(({ name }) => name === "stocklot");
   return {
     title: "Quota",
-    note: `${pages} pages, ${REQUESTS} requests per ${INTERVAL_MS / 1_000} s, 20 to 80 ms of latency. Share: requests let through after the first ${REQUESTS}, up to the last full hundred, of what the window allows in that time.`,
+    note: `${pages} pages, ${REQUESTS} requests per ${INTERVAL_MS / 1_000} s, 20 to 80 ms of latency. Share: requests admitted after the first ${REQUESTS}, up to the last full hundred, as a share of what the window allows in that time.`,
     columns: ["limiter", "server's window", "share", "429s", "most in 3 s", "time"],
     rows: runs.map(({ name, window, share, seconds, stats }) => [
       name,
@@ -113,7 +113,7 @@ async function measure(
   return { name, window, share: shareOf(stats.admitted), seconds, stats };
 }
 
-/** What was let through between the first window and the last full one, of what the window allows in that time. */
+/** Share of the allowed requests that were admitted between the first window and the last full one. */
 function shareOf(admitted: readonly number[]): number {
   const windows = Math.floor(admitted.length / REQUESTS);
   const tookMs = (admitted[windows * REQUESTS - 1] ?? Number.NaN) - (admitted[REQUESTS - 1] ?? Number.NaN);

@@ -7,7 +7,7 @@ import type { Section } from "../results.js";
 const BENCH = fileURLToPath(new URL("../", import.meta.url));
 const OWN = new URL("index.js", BUILT_PACKAGE).href;
 
-/** What is imported, and how; each in a fresh process. */
+/** The imports to measure, each in a new process. */
 const IMPORTS: Record<string, string> = {
   nothing: "",
   undici: 'await import("undici");',
@@ -15,7 +15,7 @@ const IMPORTS: Record<string, string> = {
   "undici + zod": 'await import("undici"); await import("zod");',
   stocklot: `await import(${JSON.stringify(OWN)});`,
   "stocklot (require)": `createRequire(import.meta.url)(${JSON.stringify(fileURLToPath(new URL("index.cjs", BUILT_PACKAGE)))});`,
-  "stocklot, client made": `const { InventoryClient } = await import(${JSON.stringify(OWN)});
+  "stocklot, client created": `const { InventoryClient } = await import(${JSON.stringify(OWN)});
     new InventoryClient({ baseUrl: "http://localhost/api/v1", clientId: "a", clientSecret: "b" });`,
   got: 'await import("got");',
   ky: 'await import("ky");',

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 const root = new URL("../..", import.meta.url).pathname;
 const src = join(root, "src");
 
-/** What each file of `src` imports of `src`, types included; paths relative to it. */
+/** The imports of each file of `src` within `src`, types included; paths are relative to it. */
 const imports: ReadonlyMap<string, readonly string[]> = new Map(
   readdirSync(src, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".ts"))
@@ -20,19 +20,19 @@ const imports: ReadonlyMap<string, readonly string[]> = new Map(
     }),
 );
 
-/** The box of the picture that a file is in: its folder, or its own name. */
+/** The box of a file in the diagram: its folder, or its own name. */
 const boxOf = (file: string) => file.split("/")[0]?.replace(/\.ts$/, "") ?? file;
 
 const contributing = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
 
-/** The arrows of the picture in CONTRIBUTING.md: what each box may import. */
+/** The arrows of the diagram in CONTRIBUTING.md: what each box may import. */
 const picture: ReadonlyMap<string, readonly string[]> = new Map(
   [...(/```mermaid\n([\s\S]*?)```/.exec(contributing)?.[1] ?? "").matchAll(/^ *(\w+) --> (.+)$/gm)].map(
     ([, from = "", to = ""]) => [from, to.split(" & ")],
   ),
 );
 
-/** All that can be reached from there. */
+/** Everything that is reachable from there. */
 function below(start: string, graph: ReadonlyMap<string, readonly string[]>): Set<string> {
   const reached = new Set<string>();
   const waiting = [...(graph.get(start) ?? [])];
@@ -44,7 +44,7 @@ function below(start: string, graph: ReadonlyMap<string, readonly string[]>): Se
   return reached;
 }
 
-it("imports follow the arrows of the picture in CONTRIBUTING.md", () => {
+it("imports follow the arrows of the diagram in CONTRIBUTING.md", () => {
   const against = [...imports].flatMap(([file, targets]) => {
     const allowed = below(boxOf(file), picture).add(boxOf(file));
     return targets.filter((target) => !allowed.has(boxOf(target))).map((target) => `${file} → ${target}`);
@@ -52,12 +52,12 @@ it("imports follow the arrows of the picture in CONTRIBUTING.md", () => {
   expect(against).toEqual([]);
 });
 
-it("the arrows never lead back", () => {
+it("the arrows form no cycle", () => {
   expect(picture.size).toBeGreaterThan(5);
   expect([...picture.keys()].filter((box) => below(box, picture).has(box))).toEqual([]);
 });
 
-it("each arrow is an import, and each folder is in the picture", () => {
+it("each arrow is an import, and each folder is in the diagram", () => {
   const arrows = [...picture].flatMap(([from, targets]) => targets.map((to) => `${from} → ${to}`));
   const real = new Set([...imports].flatMap(([file, targets]) => targets.map((to) => `${boxOf(file)} → ${boxOf(to)}`)));
   expect(arrows.filter((arrow) => !real.has(arrow))).toEqual([]);
@@ -70,6 +70,6 @@ it("each folder is in the table of CONTRIBUTING.md", () => {
   expect([...folders].filter((folder) => !contributing.includes(`\`src/${folder}\``))).toEqual([]);
 });
 
-it("no file imports itself by way of others", () => {
+it("no file imports itself through others", () => {
   expect([...imports.keys()].filter((file) => below(file, imports).has(file))).toEqual([]);
 });

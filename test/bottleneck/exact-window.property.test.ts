@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type BottleneckRateLimiterOptions, createBottleneckRateLimiter } from "../../src/bottleneck/index.js";
+import { runs } from "../support/runs.js";
 import { fixedWindow, mostInAnyWindow, type ServiceWindow, slidingWindow } from "../unit/limiter/service-windows.js";
 import { anyCalls, anyLimits, type SimulatedCall, Simulation } from "../unit/limiter/simulation.js";
 import { VirtualTime } from "../unit/limiter/virtual-time.js";
@@ -19,7 +20,7 @@ async function simulate(options: BottleneckRateLimiterOptions, calls: readonly S
 const refusals = (takes: ServiceWindow, counted: number[]) =>
   [...counted].sort((a, b) => a - b).filter((time) => !takes(time)).length;
 
-const RUNS = { numRuns: 60 };
+const RUNS = { numRuns: runs(60) };
 
 describe("a limiter on a Bottleneck of its own, whatever calls arrive and however the service counts", () => {
   test("admits no more requests in any interval than allowed, and no more pages than are not reserved", async () => {

@@ -10,10 +10,10 @@ const packages = new Set([
   ...Object.keys({ ...manifest.peerDependencies, ...manifest.dependencies, ...manifest.devDependencies }),
 ]);
 
-/** Commands of npm itself that the pages use. */
+/** npm's built-in commands that the pages use. */
 const OWN_COMMANDS = new Set(["ci", "test", "init", "pkg", "version", "pack", "publish", "audit"]);
 
-/** What is wrong with a command of a page. */
+/** The problem with a command of a page, if there is one. */
 function problemOf(command: string): string | undefined {
   const [program = "", ...words] = command
     .replace(/\s#.*$/, "")
@@ -26,10 +26,10 @@ function problemOf(command: string): string | undefined {
   switch (program) {
     case "npm":
       if (first === "run") return second in scripts ? undefined : `there is no script ${second}`;
-      if (first === "install") return packages.has(second) ? undefined : `${second} is none of our packages`;
-      return OWN_COMMANDS.has(first) ? undefined : `npm ${first}?`;
+      if (first === "install") return packages.has(second) ? undefined : `${second} is not a dependency`;
+      return OWN_COMMANDS.has(first) ? undefined : `unknown command npm ${first}`;
     case "npx":
-      return packages.has(first) || first in manifest.bin ? undefined : `${first} is none of our packages`;
+      return packages.has(first) || first in manifest.bin ? undefined : `${first} is not a dependency`;
     case "mkdir":
     case "cd":
     case "node":
@@ -37,7 +37,7 @@ function problemOf(command: string): string | undefined {
     case "":
       return undefined;
     default:
-      return `what is ${program}?`;
+      return `unknown program ${program}`;
   }
 }
 
@@ -45,7 +45,7 @@ const commandsOf = (code: string) => code.replaceAll("\\\n", " ").split(/\n|&&/)
 
 const blocks = allPages().flatMap((page) => blocksOf(page, "sh"));
 
-it("every command that the pages tell people to run exists", () => {
+it("every command on the pages exists", () => {
   expect(blocks.length).toBeGreaterThan(5);
   const problems = blocks.flatMap(({ page, line, code }) =>
     commandsOf(code).flatMap((command) => {
@@ -56,17 +56,17 @@ it("every command that the pages tell people to run exists", () => {
   expect(problems).toEqual([]);
 });
 
-describe("what a command is held against", () => {
+describe("the check of a command", () => {
   it.each([
     ["npm run demo   # runs it", undefined],
     ["UPDATE_DOCS=1 npx vitest run test/socket/fault-matrix.test.ts", undefined],
     ["npx -p stocklot stocklot-sandbox --port 4010", undefined],
     ["npm run no-such", "there is no script no-such"],
     ["npx tsx examples/no-such.ts", "there is no examples/no-such.ts"],
-    ["npx no-such", "no-such is none of our packages"],
-    ["npm install no-such", "no-such is none of our packages"],
-    ["npm frobnicate", "npm frobnicate?"],
-    ["frobnicate", "what is frobnicate?"],
+    ["npx no-such", "no-such is not a dependency"],
+    ["npm install no-such", "no-such is not a dependency"],
+    ["npm frobnicate", "unknown command npm frobnicate"],
+    ["frobnicate", "unknown program frobnicate"],
   ])("%s", (command, problem) => {
     expect(problemOf(command)).toBe(problem);
   });

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const ENTRIES = ["index", "redis/index", "bottleneck/index", "sandbox/index", "msw/index", "mirror/index"];
 
-/** What an editor shows of a member when the pointer rests on it. */
+/** What an editor shows for a member under the pointer. */
 interface Hover {
   /** Interface and member. */
   name: string;
@@ -57,20 +57,20 @@ describe("what an editor shows", () => {
   const all = hovers();
   const options = all.filter(({ name }) => /^\w*Options\./.test(name));
 
-  it("has a meaning for every member of every exported interface", () => {
+  it("describes every member of every exported interface", () => {
     expect(all.length).toBeGreaterThan(200);
-    // Names that say all there is to say.
+    // Names that need no description.
     const plain = /\.(then|message|method|type|resource|record|field|after)$/;
     expect(all.filter(({ name, text }) => text === "" && !plain.test(name)).map(({ name }) => name)).toEqual([]);
   });
 
-  it("has a default for every option that may be left out", () => {
+  it("states a default for every optional option", () => {
     expect(options.length).toBeGreaterThan(60);
     const without = options.filter(({ optional, tags }) => optional && !tags.includes("default"));
     expect(without.map(({ name }) => name)).toEqual([]);
   });
 
-  it("has the unit of every time", () => {
+  it("states the unit of every time", () => {
     const times = all.filter(({ name }) => /Ms$|\.(pausedUntil|expiresAt|sentAt|startedAt)$/.test(name));
     expect(times.length).toBeGreaterThan(20);
     expect(times.filter(({ text }) => !/\bms\b/.test(text)).map(({ name }) => name)).toEqual([]);

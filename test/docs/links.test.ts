@@ -9,7 +9,7 @@ const pages = allPages();
 const links = pages.flatMap(linksOf);
 const isExternal = ({ target }: Link) => /^[a-z]+:/.test(target);
 
-/** What is wrong with a link within the repository. */
+/** The problem with a link within the repository, if there is one. */
 function problemOf({ page, target }: Link): string | undefined {
   const [path = "", anchor] = target.split("#");
   const file = path === "" ? page : normalize(join(dirname(page), path));
@@ -42,13 +42,13 @@ it("every guide is among the pages of the site", () => {
   expect(documents.filter((path) => !config.projectDocuments.includes(path))).toEqual([]);
 });
 
-describe("what a link is held against", () => {
+describe("the check of a link", () => {
   const page = {
     path: "docs/page.md",
     text: "# A page: `code`, and [more](x.md)\n\n```md\n## No heading\n[no link](nowhere.md)\n```\n\n## [Linked](y.md#z)\n`[no](link)`\n",
   };
 
-  it("headings give anchors, and code gives none", () => {
+  it("headings have anchors, and code has none", () => {
     expect(anchorsOf(page)).toEqual(["a-page-code-and-more", "linked"]);
   });
 

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { FaultServer } from "../support/fault-server.js";
 import { type Fault, hang, status } from "../support/faults.js";
-import { connect, sleep, startServer, until } from "../support/with-server.js";
+import { connect, sleep, startServer, waitUntil } from "../support/with-server.js";
 import { ROOT } from "./support/markdown.js";
 import { snippets } from "./support/snippets.js";
 
@@ -26,7 +26,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Starts the snippet of the guide that contains these words, as it is written there. */
+/** Starts the snippet of the guide that contains these words, unchanged. */
 function start(words: string) {
   const [snippet, ...others] = snippets().filter(
     ({ page, code }) => page === "docs/reliability.md" && code.includes(words),
@@ -58,10 +58,10 @@ function start(words: string) {
 /** The next receipt meets the fault, and the service applies it a while later. */
 async function applyLate(fault: Fault, delayMs: number): Promise<void> {
   server.plan(fault, { on: isReceipt });
-  await until(() => server.seen.some((request) => isReceipt(request) && request.body !== ""), 30_000);
+  await waitUntil(() => server.requests.some((request) => isReceipt(request) && request.body !== ""), 30_000);
   await sleep(delayMs);
-  const receipt = server.seen.find(isReceipt);
-  if (receipt) server.service.answer(receipt);
+  const receipt = server.requests.find(isReceipt);
+  if (receipt) server.service.respond(receipt);
 }
 
 it("the recipe books once if the gateway responds 504 and the service applies the receipt 5 s later", {
@@ -79,7 +79,7 @@ it("the recipe for crashes books once if the process is killed while the service
 }, async () => {
   const late = applyLate(hang({ applies: false }), 3_000);
   const { child, ended } = start("existsSync(journal)");
-  await until(() => server.seen.some(isReceipt), 30_000);
+  await waitUntil(() => server.requests.some(isReceipt), 30_000);
   child.kill("SIGKILL");
   expect(await ended).toMatchObject({ exitCode: null });
   expect(existsSync(join(folder, "receipt.json"))).toBe(true);

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Browser, launchBrowser, problemsOf, whyNoBrowser } from "../support/browser.js";
+import { type Browser, browserMissingReason, collectErrors, launchBrowser } from "../support/browser.js";
+import { RUN_ALL } from "../support/runs.js";
 import { guides, ROOT } from "./support/markdown.js";
 import { serveFolder } from "./support/serve-folder.js";
 
@@ -20,7 +21,7 @@ afterAll(() => rmSync(site, { recursive: true, force: true }));
 const GUIDES = guides().flatMap(({ path }) => path.match(/^docs\/(.+)\.md$/)?.[1] ?? []);
 const MODULES = ["stocklot", ...["bottleneck", "mirror", "msw", "redis", "sandbox"].map((name) => `stocklot_${name}`)];
 
-/** The pages that are read most, and the one with the longest signature. */
+/** The most-read pages, and the one with the longest signature. */
 const READ_MOST = [
   "index.html",
   ...GUIDES.map((name) => `documents/${name}.html`),
@@ -29,12 +30,12 @@ const READ_MOST = [
   "functions/stocklot_msw.sandboxHandlers.html",
 ];
 
-it("every guide and every entry point has a page", () => {
+it.skipIf(!RUN_ALL)("every guide and every entry point has a page", () => {
   expect(READ_MOST.filter((path) => !existsSync(join(site, path)))).toEqual([]);
   expect(readdirSync(join(site, "modules"))).toHaveLength(MODULES.length);
 });
 
-describe.skipIf(whyNoBrowser("The tests of the documentation site"))("the site, in Chromium", () => {
+describe.skipIf(browserMissingReason("The tests of the documentation site"))("the site, in Chromium", () => {
   let browser: Browser;
   let server: Awaited<ReturnType<typeof serveFolder>>;
 
@@ -49,13 +50,13 @@ describe.skipIf(whyNoBrowser("The tests of the documentation site"))("the site, 
 
   async function open(path: string, width: number) {
     const page = await browser.newPage({ viewport: { width, height: 844 } });
-    const problems = problemsOf(page);
+    const problems = collectErrors(page);
     const foreign: string[] = [];
     page.on("request", (request) => {
       if (!request.url().startsWith(server.url)) foreign.push(request.url());
     });
     await page.goto(new URL(path, server.url).href);
-    // The navigation is built by a script, last of all.
+    // A script builds the navigation last.
     await page.locator("#tsd-nav-container a").first().waitFor({ state: "attached" });
     return { page, problems, foreign };
   }
@@ -65,7 +66,7 @@ describe.skipIf(whyNoBrowser("The tests of the documentation site"))("the site, 
       "index.html",
       "documents/paging.html",
       "classes/stocklot.InventoryClient.html",
-    ])("%s comes without an error, and asks nobody else", async (path) => {
+    ])("%s loads without an error, and sends no request to other hosts", async (path) => {
       const { page, problems, foreign } = await open(path, width);
       await page.waitForLoadState("networkidle");
       expect(problems).toEqual([]);

@@ -6,15 +6,16 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { InventoryClient, type Item } from "stocklot";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parseCsv } from "../../examples/csv.js";
 import * as errors from "../../src/errors/index.js";
 import { findPostgres } from "../support/postgres-server.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const EXAMPLES = join(ROOT, "examples");
 const SAMPLE = join(EXAMPLES, "receipts.csv");
-/** Beside other test files, a program that needs five seconds may need many more. */
+/** While other tests run, a program that needs five seconds may take much longer. */
 const TIMEOUT_MS = 60_000;
 
 const postgres = await findPostgres();
@@ -23,13 +24,15 @@ const children = new Set<ChildProcess>();
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "stocklot-examples-"));
 });
+// Each example is a process of its own, which takes seconds.
+beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
 afterAll(async () => {
   for (const child of children) child.kill("SIGKILL");
   await postgres?.close();
   await rm(folder, { recursive: true });
 });
 
-/** Starts an example as a user would, with nothing of this machine's environment that names a service. */
+/** Starts an example as a user would, without the environment variables that name a service. */
 function start(example: string, args: string[] = [], environment: Record<string, string> = {}) {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("STOCKLOT_"));
   const child = spawn(process.execPath, ["--import", "tsx", join(EXAMPLES, example), ...args], {
@@ -54,7 +57,7 @@ function start(example: string, args: string[] = [], environment: Record<string,
 
 const run = (...args: Parameters<typeof start>) => start(...args).ended;
 
-/** A sandbox on real HTTP that stands in for the user's service, with the variables that name it. */
+/** Runs a sandbox on real HTTP in place of the user's service, with the environment variables that name it. */
 async function withService<T>(
   options: SandboxOptions,
   use: (sandbox: Sandbox, environment: Record<string, string>) => Promise<T>,
@@ -78,7 +81,7 @@ const linesOf = async (file: string) => (await readFile(file, "utf8")).trimEnd()
 describe.concurrent(
   "the demo",
   () => {
-    it("does the main job over HTTP and says so in plain lines where nobody watches", async ({ expect }) => {
+    it("does the main job over HTTP, and prints plain lines if the output is not a terminal", async ({ expect }) => {
       const { code, out, err } = await run("demo.ts");
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toMatch(/A sandbox of the service runs at http:\/\/127\.0\.0\.1:\d+\/api\/v1/);
@@ -127,16 +130,16 @@ describe.concurrent(
       });
     });
 
-    it("leaves the last good copy alone when the service fails half-way", async ({ expect }) => {
+    it("keeps the last complete copy if the service fails half-way", async ({ expect }) => {
       const file = join(folder, "kept.ndjson");
-      await writeFile(file, "the last good copy\n");
+      await writeFile(file, "the last complete copy\n");
       const faults = [{ path: "/Inventory", skip: 2, fault: 501 }];
       await withService({ items: 5, lots: 2_000, faults }, async (_sandbox, environment) => {
         const { code, err } = await run("mirror-lots-to-ndjson.ts", [file], environment);
         expect(code).toBe(1);
         expect(err).toContain("NotImplementedError");
       });
-      expect(await linesOf(file)).toEqual(["the last good copy"]);
+      expect(await linesOf(file)).toEqual(["the last complete copy"]);
       expect((await readdir(folder)).filter((name) => name.startsWith("kept"))).toEqual(["kept.ndjson"]);
     });
   },
@@ -150,7 +153,7 @@ describe.concurrent(
     const lost = { path: "/Inventory/Receive", skip: 3, times: 1, fault: "drop-after" } as const;
     const received = (sandbox: Sandbox) => sandbox.requests.filter(({ path }) => path === "/Inventory/Receive");
 
-    it("gives a result for each row of the sample", async ({ expect }) => {
+    it("reports a result for each row of the sample", async ({ expect }) => {
       const { code, out, err } = await run("receive-from-csv.ts");
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toMatch(/line +2 +received +lot \d+/);
@@ -163,13 +166,13 @@ describe.concurrent(
       expect(out).toMatch(/Look in the inventory .*\n {2}line 6: itemID PAINT-RED, units 12, wid 1/);
     });
 
-    it("sends nothing a second time that may have been received", async ({ expect }) => {
+    it("does not resend anything that may have been received", async ({ expect }) => {
       const file = join(folder, "twice.csv");
       await copyFile(SAMPLE, file);
       await withService({ items, faults: [lost] }, async (sandbox, environment) => {
         expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 1 });
         const first = received(sandbox).length;
-        // A row more at the top: the others are still known.
+        // With another row at the top, the others are still recognised.
         const [header, ...rows] = await linesOf(file);
         await writeFile(file, [header, "BOLT-M8,7,1,1,,,PO 9,", ...rows, ""].join("\n"));
         const { code, out } = await run("receive-from-csv.ts", [file], environment);
@@ -186,7 +189,7 @@ describe.concurrent(
       });
     });
 
-    it("takes a row for unknown when it was killed before the answer came", async ({ expect }) => {
+    it("records a row as unknown if it was killed before the response arrived", async ({ expect }) => {
       const file = join(folder, "killed.csv");
       await copyFile(SAMPLE, file);
       const hanging = { path: "/Inventory/Receive", skip: 1, times: 1, fault: "hang-after" } as const;
@@ -204,7 +207,7 @@ describe.concurrent(
       });
     });
 
-    it("stops when the service cannot be reached, and goes on in the next run", async ({ expect }) => {
+    it("stops when the service cannot be reached, and continues in the next run", async ({ expect }) => {
       const file = join(folder, "stopped.csv");
       await writeFile(file, "itemID,units,wid,reasonCode\nBOLT-M8,1,1,1\nBOLT-M8,1,1,1\n");
       await withService({ items }, async (sandbox, environment) => {
@@ -262,7 +265,7 @@ describe.concurrent(
       expect(await readdir(join(folder, "sync"))).toEqual(["items.json"]);
     });
 
-    it("goes by the service's clock, and keeps the mark when a run fails", async ({ expect }) => {
+    it("uses the service's clock, and keeps the watermark when a run fails", async ({ expect }) => {
       const file = join(folder, "mark.json");
       // This service's clock is years behind ours.
       const now = () => Date.UTC(2025, 5, 1, 12);
@@ -295,7 +298,7 @@ describe.concurrent(
 describe.concurrent(
   "mirror-sqlite",
   () => {
-    it("copies everything, then what has changed, and tells of it", async ({ expect }) => {
+    it("copies everything, then what has changed, and reports it", async ({ expect }) => {
       const path = join(folder, "stock.db");
       const { code, out, err } = await run("mirror-sqlite.ts", [path]);
       expect({ code, err }).toEqual({ code: 0, err: "" });
@@ -311,7 +314,7 @@ describe.concurrent(
 describe.skipIf(!postgres)(
   "mirror-postgres",
   () => {
-    it("copies, goes on until it is interrupted, and ends cleanly", async () => {
+    it("copies until it is interrupted, and ends cleanly", async () => {
       const { child, ended } = start("mirror-postgres.ts", ["0.2"], { DATABASE_URL: postgres?.url ?? "" });
       let runs = 0;
       child.stdout.on("data", (chunk) => {
@@ -357,7 +360,7 @@ describe.concurrent(
 );
 
 describe("the CSV reader", () => {
-  it("takes quotes, commas, line breaks and a byte order mark as RFC 4180 has them", () => {
+  it("reads quotes, commas, line breaks and a byte order mark as RFC 4180 defines them", () => {
     const rows = parseCsv('\uFEFFa,b\r\n1,"x, ""y""\nz"\r\n\r\n"",3');
     expect(rows).toEqual([
       { line: 2, cells: { a: "1", b: 'x, "y"\nz' } },
@@ -366,7 +369,7 @@ describe("the CSV reader", () => {
     expect(parseCsv("a,b\n1,")).toEqual([{ line: 2, cells: { a: "1", b: "" } }]);
   });
 
-  it("says which line is wrong", () => {
+  it("reports which line is wrong", () => {
     expect(() => parseCsv("a,b\n1,2\n1")).toThrow("line 3: 1 cells, but the header has 2");
     expect(() => parseCsv('a,b\n1,"2"x\n')).toThrow("line 2: a quote is out of place");
     expect(() => parseCsv("")).toThrow("the CSV file is empty");

@@ -24,7 +24,7 @@ const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcess
 beforeAll(() => provider.register());
 afterAll(() => provider.shutdown());
 
-/** A traced client of a sandbox on real HTTP, so that sockets and their callbacks are part of it. */
+/** A traced client of a sandbox on real HTTP, so that sockets and their callbacks are included. */
 async function traced(options: ClientOptions = {}, service: SandboxOptions = {}) {
   const clients = [{ clientId: "acme", clientSecret: SECRET }];
   const sandbox = createSandbox({ items: 3, lots: 60, clients, rateLimit: false, ...service });
@@ -52,7 +52,7 @@ const calls = () => spans().filter(isCall);
 const msOf = ([seconds, nanoseconds]: HrTime) => seconds * 1_000 + nanoseconds / 1e6;
 const parentOf = ({ parentSpanContext }: ReadableSpan) => parentSpanContext?.spanId;
 
-/** Runs something within a span, and gives the span's id. */
+/** Runs a function within a span, and returns the span's id. */
 const within = (name: string, run: () => Promise<unknown>): Promise<string> =>
   trace.getTracer("test").startActiveSpan(name, async (span) => {
     await run();
@@ -95,7 +95,7 @@ describe("the span of a call", () => {
     ]);
   });
 
-  it("is named by the method alone where the endpoint is not known", async () => {
+  it("is named after the method if the endpoint is not known", async () => {
     const { client } = await traced();
     await client.request({ method: "GET", path: "/Orders/4711" }).catch(() => {});
     const [span] = calls();
@@ -103,7 +103,7 @@ describe("the span of a call", () => {
     expect(span?.attributes).not.toHaveProperty(conventions.ATTR_URL_TEMPLATE);
   });
 
-  it("has its attempts, answers, retries and pauses as events, in their order and within its time", async () => {
+  it("has its attempts, responses, retries and pauses as events, in order and within its time", async () => {
     const { client, sandbox } = await traced();
     await client.items.list().page();
     sandbox.addFault({ path: "/Item", times: 1, fault: 503 });
@@ -130,14 +130,14 @@ describe("the span of a call", () => {
     expect(times).toEqual([...times].sort((one, other) => one - other));
   });
 
-  it("begins with the call, so that what it waited in the queue is seen", async () => {
+  it("begins with the call, so that its time in the queue is visible", async () => {
     const { client } = await traced({ rateLimit: { requests: 2, reserved: 0, intervalMs: 400 } });
     await Promise.all([client.items.list().page(), client.items.list().page()]);
     const waited = calls().map(({ startTime, events }) => (events[0] ? msOf(events[0].time) - msOf(startTime) : 0));
     expect(Math.max(...waited)).toBeGreaterThan(300);
   });
 
-  it("is an error with a type when the call failed, with the status if there was an answer", async () => {
+  it("is an error with a type if the call failed, with the status if there was a response", async () => {
     const { client, sandbox } = await traced({ retry: false });
     await client.items.list().page();
     exporter.reset();
@@ -161,7 +161,7 @@ describe("the span of a call", () => {
     ]);
   });
 
-  it("shows no secret and no token, even where the caller puts them into a path", async () => {
+  it("shows no secret and no token, even if the caller puts them into a path", async () => {
     const tokens: string[] = [];
     const token: StoredToken[] = [];
     const tokenStore = {
@@ -193,7 +193,7 @@ describe("the parent of a call", () => {
     expect(spans().map(parentOf)).toEqual([undefined, undefined]);
   });
 
-  it("is the span that was active where the call was made, though it waited in the queue and was sent by others", async () => {
+  it("is the span that was active at the call, also if the call waited in the queue", async () => {
     const { client } = await traced({ rateLimit: { requests: 3, reserved: 0, intervalMs: 50, maxConcurrent: 1 } });
     const ids = await Promise.all(
       Array.from({ length: 8 }, (_, number) =>
@@ -221,7 +221,7 @@ describe("the parent of a call", () => {
   });
 });
 
-it("what ends the tracing ends the spans of calls under way, and makes no more", async () => {
+it("stopping the tracing ends the spans of calls in flight, and creates no more", async () => {
   const { client, sandbox, stop } = await traced();
   await client.items.list().page();
   exporter.reset();

@@ -2,10 +2,16 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { InventoryClient } from "../../src/index.js";
-import { endsOf, type Heard, hear, listen, sandboxClient } from "../support/observed.js";
+import {
+  endMessages,
+  type ReceivedMessage,
+  recordMessages,
+  sandboxClient,
+  subscribeInTest,
+} from "../support/channels.js";
 
-/** Each call that was told of, as the types of its messages in order. */
-function callsOf(heard: readonly Heard[]): Map<number, string[]> {
+/** Each reported call, as the types of its messages in order. */
+function callsOf(heard: readonly ReceivedMessage[]): Map<number, string[]> {
   const calls = new Map<number, string[]>();
   for (const { message } of heard) {
     if (message.type !== "token") calls.set(message.call, [...(calls.get(message.call) ?? []), message.type]);
@@ -13,8 +19,8 @@ function callsOf(heard: readonly Heard[]): Map<number, string[]> {
   return calls;
 }
 
-/** Holds what was heard against the promise: each call has one start, then what it did, then one end. */
-function expectWhole(heard: readonly Heard[], calls: number): void {
+/** Checks that each call has one start, then its events, then one end. */
+function expectWhole(heard: readonly ReceivedMessage[], calls: number): void {
   const told = [...callsOf(heard).values()];
   expect(told).toHaveLength(calls);
   for (const types of told) {
@@ -26,17 +32,18 @@ function expectWhole(heard: readonly Heard[], calls: number): void {
 const lookUps = (client: InventoryClient, count: number) =>
   Promise.allSettled(Array.from({ length: count }, (_, number) => client.items.get(`NONE-${number}`)));
 
-const namesOf = (heard: readonly Heard[]) => [...new Set(endsOf(heard).map(({ error }) => error))].sort();
+const namesOf = (heard: readonly ReceivedMessage[]) =>
+  [...new Set(endMessages(heard).map(({ error }) => error))].sort();
 
-/** So few slots that nearly all calls have to wait in the queue. */
+/** Few slots, so that nearly all calls wait in the queue. */
 const SCARCE = { rateLimit: { requests: 5, reserved: 0 } };
 
-it("a thousand calls that fail, pause and retry side by side are told whole, also to one who comes and goes", async () => {
+it("a thousand concurrent calls that fail, pause and retry are reported completely, also to a temporary subscriber", async () => {
   const { sandbox, client } = sandboxClient({ rateLimit: false }, { rateLimit: false });
   sandbox.addFault({ path: "/Item", probability: 0.2, fault: 503 });
   sandbox.addFault({ path: "/Item", probability: 0.02, fault: 429 });
   sandbox.addFault({ path: "/Item", probability: 0.05, fault: "drop" });
-  const heard = listen();
+  const heard = recordMessages();
   const fleeting = () => {};
   const restless = setInterval(() => {
     subscribe("stocklot:request", fleeting);
@@ -50,7 +57,7 @@ it("a thousand calls that fail, pause and retry side by side are told whole, als
 
 it("calls of a client that closes end once each, and before close() has ended", async () => {
   const { client } = sandboxClient(SCARCE);
-  const heard = listen();
+  const heard = recordMessages();
   const all = lookUps(client, 200);
   await sleep(20);
   await client.close();
@@ -61,8 +68,8 @@ it("calls of a client that closes end once each, and before close() has ended", 
   expectWhole(heard, 202);
 });
 
-it("calls whose time is up, or whose token is refused, end once each", async () => {
-  const heard = listen();
+it("calls that time out, or whose token is refused, end once each", async () => {
+  const heard = recordMessages();
   const late = sandboxClient({ ...SCARCE, totalTimeoutMs: 50 });
   await lookUps(late.client, 50);
   expectWhole(heard, 51);
@@ -73,36 +80,36 @@ it("calls whose time is up, or whose token is refused, end once each", async () 
   expect(namesOf(heard)).toContain("AuthenticationError");
 });
 
-it("pages that were read ahead and not wanted end once each", async () => {
+it("pages that were read ahead and not used end once each", async () => {
   const { client } = sandboxClient();
-  const heard = listen();
+  const heard = recordMessages();
   for await (const _lot of client.inventory.listLots({ pageSize: 1 }, { concurrency: 4, gapless: true })) break;
-  await vi.waitFor(() => expect(endsOf(heard)).toHaveLength(callsOf(heard).size));
+  await vi.waitFor(() => expect(endMessages(heard)).toHaveLength(callsOf(heard).size));
   expectWhole(heard, callsOf(heard).size);
 });
 
 it.each([
   ["an error", new RangeError("enough"), "RangeError"],
-  ["a text", "enough", "string"],
+  ["a string", "enough", "string"],
   ["null", null, "object"],
 ])("a call that was aborted with %s ends with a name", async (_what, reason, name) => {
   const { client } = sandboxClient();
-  const heard = listen();
+  const heard = recordMessages();
   await expect(client.items.get("X", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-  expect(endsOf(heard)).toMatchObject([{ attempts: 0, error: name }]);
+  expect(endMessages(heard)).toMatchObject([{ attempts: 0, error: name }]);
 });
 
 it("the calls of two copies of the package in one process have different numbers", async () => {
-  const heard = listen();
+  const heard = recordMessages();
   for (let copy = 1; copy <= 2; copy += 1) {
     vi.resetModules();
-    const { sandboxClient } = await import("../support/observed.js");
+    const { sandboxClient } = await import("../support/channels.js");
     await lookUps(sandboxClient().client, 3);
   }
   expectWhole(heard, 8);
 });
 
-it("a subscriber that throws is an uncaught exception, as Node.js has it, and changes no call", async () => {
+it("a subscriber that throws is an uncaught exception, as Node.js defines it, and changes no call", async () => {
   const uncaught: unknown[] = [];
   const others = process.rawListeners("uncaughtException");
   process.removeAllListeners("uncaughtException").on("uncaughtException", (error) => uncaught.push(error));
@@ -111,10 +118,10 @@ it("a subscriber that throws is an uncaught exception, as Node.js has it, and ch
     for (const listener of others) process.on("uncaughtException", (...event) => listener(...event));
   });
   const wrong = new Error("a wrong subscriber");
-  hear("stocklot:request", () => {
+  subscribeInTest("stocklot:request", () => {
     throw wrong;
   });
-  const heard = listen();
+  const heard = recordMessages();
   const { client } = sandboxClient();
   expect(await client.items.list().page()).toMatchObject({ totalCount: 3 });
   expectWhole(heard, 2);

@@ -85,7 +85,7 @@ describe.each<[string, Record<string, unknown[]>, (client: InventoryClient) => o
   });
 });
 
-it("a subclass overrides methods as ever, and a test replaces them", async () => {
+it("a subclass can override methods, and a test can replace them", async () => {
   class Counting extends InventoryClient {
     requests = 0;
     override request: InventoryClient["request"] = (wanted, options) => super.request(wanted, options);

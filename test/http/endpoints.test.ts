@@ -49,7 +49,7 @@ const rows: Row[] = [
   ],
   ["gets an item by part number", (c) => c.items.getByPartNo(7), "GET /Item/7", "", ITEM, ITEM],
   [
-    "creates an item, answered with a reference",
+    "creates an item, with a reference as the response",
     (c) => c.items.create({ shortID: "BOLT-M8", uOM: "EA", category: 3 }),
     "POST /Item",
     { shortID: "BOLT-M8", uOM: "EA", category: 3 },
@@ -57,7 +57,7 @@ const rows: Row[] = [
     { shortID: "BOLT-M8", status: "created" },
   ],
   [
-    "creates an item, answered with the item",
+    "creates an item, with the item as the response",
     (c) => c.items.create({ shortID: "BOLT-M8" }),
     "POST /Item",
     { shortID: "BOLT-M8" },
@@ -65,7 +65,7 @@ const rows: Row[] = [
     { shortID: "BOLT-M8", status: "created", item: { ...ITEM, active: true } },
   ],
   [
-    "creates an item, answered with part of the item",
+    "creates an item, with part of the item as the response",
     (c) => c.items.create({ shortID: "BOLT-M8" }),
     "POST /Item",
     { shortID: "BOLT-M8" },
@@ -146,7 +146,7 @@ const rows: Row[] = [
     { done: 1 },
   ],
   [
-    "puts the answer to any request through a schema",
+    "validates the response to any request with a schema",
     (c) => c.request({ method: "GET", path: "/Orders/5", schema: z.object({ at: z.coerce.date() }) }),
     "GET /Orders/5",
     "",
@@ -195,7 +195,7 @@ describe("the client", () => {
     ["nothing", "", { body: undefined }],
     ["broken JSON", '{"recNo":', { body: '{"recNo":' }],
     ["HTML", "<p>ok</p>", { body: "<p>ok</p>" }],
-  ])("takes %s as the success of a transaction", async (_, body, result) => {
+  ])("accepts %s as the success of a transaction", async (_, body, result) => {
     const client = on.client(() => new HttpResponse(body, { status: 201 }));
     expect(await client.inventory.receive(receipt)).toEqual(result);
     expect(on.seen).toHaveLength(1);
@@ -207,13 +207,13 @@ describe("the client", () => {
     expect(page).toMatchObject({ extra: 1, value: [{ createdBy: "eve", later: { deep: [1] } }] });
   });
 
-  it("gives records that lack their key as they come, where answers are not checked", async () => {
+  it("returns records without their key unchanged if responses are not checked", async () => {
     const odd = [{ ...LOT, recNo: undefined }, { ...LOT, recNo: undefined }, null, LOT, LOT];
     const client = on.client(json(envelope(odd)), { responseValidation: "off" });
     expect(await client.inventory.listLots().toArray()).toHaveLength(4);
   });
 
-  it("asks for a token with the form that the document shows", async () => {
+  it("requests a token with the form that the document shows", async () => {
     let form = "";
     const client = on.client(json(ITEM), {
       fetch: async (url, init) => {
@@ -228,7 +228,7 @@ describe("the client", () => {
     );
   });
 
-  it("takes a base URL with a trailing slash", async () => {
+  it("accepts a base URL with a trailing slash", async () => {
     const client = on.client(json(ITEM), { baseUrl: "https://inventory.test/api/v1/" });
     await client.items.get("BOLT-M8");
     expect(on.seen[0]?.target).toBe("/Item?key=BOLT-M8&type=id");

@@ -63,7 +63,7 @@ describe("an error status", () => {
     });
   });
 
-  it("400 validation_error carries the details", async () => {
+  it("400 validation_error contains the details", async () => {
     const details = { units: ["must be greater than 0"], wid: ["is required"] };
     const client = on.client(json(documented(400, "validation_error", "Model validation failed.", details), 400));
     const error = await failureOf(client.items.create({ shortID: "X" }));
@@ -83,7 +83,7 @@ describe("an error status", () => {
     expect(on.tokens).toBe(2);
   });
 
-  it("429 is a RateLimitError with the pause that the service asks for", async () => {
+  it("429 is a RateLimitError with the pause that the service requests", async () => {
     const client = on.client(
       () =>
         HttpResponse.json(
@@ -111,7 +111,7 @@ describe("an error status", () => {
     expect(on.seen).toHaveLength(1);
   });
 
-  it("with HTML is of the right class, with an excerpt", async () => {
+  it("with HTML is of the correct class, with an excerpt", async () => {
     const client = on.client(() => HttpResponse.html("<h1>Bad gateway</h1>", { status: 502 }), OFF);
     const error = await failureOf(client.items.get("X"));
     expect(error).toBeInstanceOf(ServerError);
@@ -120,7 +120,7 @@ describe("an error status", () => {
 
   it.each([
     408, 500, 502, 503, 504,
-  ])("%i to a write that may not be repeated leaves its outcome unknown", async (status) => {
+  ])("%i to a write that must not be retried leaves its outcome unknown", async (status) => {
     const client = on.client(json({}, status));
     const error = await failureOf(client.items.create({ shortID: "X" }));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
@@ -150,14 +150,14 @@ describe("an error status", () => {
     expect(JSON.parse(JSON.stringify(error))).toMatchObject({ serviceMessage: "Item NO-SUCH was not found." });
   });
 
-  it("501 to a write is no secret: it was not applied", async () => {
+  it("501 to a write means that it was not applied", async () => {
     const client = on.client(json(documented(501, "not_implemented", "Not available."), 501));
     expect(await failureOf(client.items.create({ shortID: "X" }))).toBeInstanceOf(NotImplementedError);
   });
 });
 
 describe("refused credentials", () => {
-  it.each([400, 401, 403])("with %i are an AuthenticationError with that status, asked once", async (status) => {
+  it.each([400, 401, 403])("with %i are an AuthenticationError with that status, after one request", async (status) => {
     let asked = 0;
     const client = on.client(json(ITEM), {
       fetch: async () => {
@@ -183,7 +183,7 @@ describe("a token endpoint that does not exist", () => {
 
   it.each([
     402, 404, 405, 409, 410, 422, 451,
-  ])("with %i is an AuthenticationError, never a missing item, asked once", async (status) => {
+  ])("with %i is an AuthenticationError, never a missing item, after one request", async (status) => {
     const calls: string[] = [];
     const client = on.client(json(ITEM), { fetch: tokenEndpoint(status, calls) });
     const error = await failureOf(client.items.get("X"));
@@ -193,7 +193,7 @@ describe("a token endpoint that does not exist", () => {
     expect(calls).toHaveLength(1);
   });
 
-  it.each([404, 405])("with %i has a message that points at baseUrl", async (status) => {
+  it.each([404, 405])("with %i has a message that names baseUrl", async (status) => {
     const client = on.client(json(ITEM), { fetch: tokenEndpoint(status, []) });
     expect(await failureOf(client.items.get("X"))).toMatchObject({
       message: `POST /Token: ${status} Not here. baseUrl may lack the version segment, for example "/api/v1".`,
@@ -229,10 +229,10 @@ describe("a closed client", () => {
   });
 });
 
-describe("an answer that is not what the document says", () => {
+describe("a response that does not match the document", () => {
   const odd = { ...LOT, recNo: 12, units: "12" };
 
-  it("names endpoint, record and field, and tells how to relax the check", async () => {
+  it("names endpoint, record and field, and how to relax the check", async () => {
     const client = on.client(json(envelope([LOT, odd])));
     const error = await failureOf(client.inventory.listLots({ wid: 3 }).toArray());
     expect(error).toBeInstanceOf(ResponseValidationError);
@@ -240,7 +240,7 @@ describe("an answer that is not what the document says", () => {
     expect(String(error)).toMatch(/GET \/Inventory\/3: .*value\[1\]\.units.*responseValidation/);
   });
 
-  it('is logged and passed through with responseValidation: "warn"', async () => {
+  it('is logged and returned with responseValidation: "warn"', async () => {
     const warnings: string[] = [];
     const logger = { debug: () => {}, info: () => {}, error: () => {}, warn: (line: string) => warnings.push(line) };
     const client = on.client(json(envelope([LOT, odd])), { responseValidation: "warn", logger });
@@ -248,12 +248,16 @@ describe("an answer that is not what the document says", () => {
     expect(warnings).toEqual([expect.stringContaining("value[1].units")]);
   });
 
-  it('is passed through with responseValidation: "off"', async () => {
+  it('is returned with responseValidation: "off"', async () => {
     const client = on.client(json({ ...ITEM, partNo: "7" }), { responseValidation: "off" });
     expect(await client.items.get("X")).toMatchObject({ partNo: "7" });
   });
 
-  it.each(["error", "warn", "off"] as const)("is an error however lenient (%s) when it is not JSON", async (mode) => {
+  it.each([
+    "error",
+    "warn",
+    "off",
+  ] as const)("is an error if it is not JSON, also with responseValidation %s", async (mode) => {
     const client = on.client(() => HttpResponse.html("<p>Welcome</p>"), { responseValidation: mode });
     const error = await failureOf(client.items.get("X"));
     expect(error).toBeInstanceOf(ResponseValidationError);
@@ -264,12 +268,12 @@ describe("an answer that is not what the document says", () => {
     "error",
     "warn",
     "off",
-  ] as const)("is an error however lenient (%s) when a page has no records", async (mode) => {
+  ] as const)("is an error if a page has no records, also with responseValidation %s", async (mode) => {
     const client = on.client(json({ error: "none" }), { responseValidation: mode });
     expect(await failureOf(client.items.list().toArray())).toBeInstanceOf(ResponseValidationError);
   });
 
-  it("to a create says that the item is there and must not be sent again", async () => {
+  it("to a create reports that the item exists and must not be resent", async () => {
     const client = on.client(() => new HttpResponse("", { status: 201 }));
     const error = await failureOf(client.items.create({ shortID: "X" }));
     expect(error).toBeInstanceOf(ResponseValidationError);

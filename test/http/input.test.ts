@@ -5,7 +5,7 @@ import { CREDENTIALS, envelope, ITEM, json, LOT, service } from "./service.js";
 
 const on = service();
 
-/** Arguments that the compiler would refuse, as a JavaScript program may give them. */
+/** Arguments that the compiler would refuse, as a JavaScript program may pass them. */
 // biome-ignore lint/suspicious/noExplicitAny: that is the point of these tests.
 type Loose = { [Name in "items" | "inventory"]: any } & Record<"request" | "paginate", any>;
 
@@ -18,7 +18,7 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ["discontinue with ..", (c) => c.items.discontinue(".."), [["shortID"]]],
   ["getByAlias with a number", (c) => c.items.getByAlias(5), [["alias"]]],
   ["getByPartNo with a fraction", (c) => c.items.getByPartNo(1.5), [["partNo"]]],
-  ["getByPartNo with text", (c) => c.items.getByPartNo("../Inventory"), [["partNo"]]],
+  ["getByPartNo with a string", (c) => c.items.getByPartNo("../Inventory"), [["partNo"]]],
   ["listByCategory with NaN", (c) => c.items.listByCategory(Number.NaN), [["categoryID"]]],
   ["create with nothing", (c) => c.items.create(), [[]]],
   ["create without a SKU", (c) => c.items.create({ uOM: 5 }), [["shortID"], ["uOM"]]],
@@ -34,7 +34,7 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ["receive of 0", (c) => c.inventory.receive({ ...receipt, units: 0 }), [["units"]]],
   ["receive of less than 0", (c) => c.inventory.receive({ ...receipt, units: -1 }), [["units"]]],
   ["receive of NaN", (c) => c.inventory.receive({ ...receipt, units: Number.NaN }), [["units"]]],
-  ["receive of infinitely many", (c) => c.inventory.receive({ ...receipt, units: Infinity }), [["units"]]],
+  ["receive of Infinity", (c) => c.inventory.receive({ ...receipt, units: Infinity }), [["units"]]],
   ["receive into half a warehouse", (c) => c.inventory.receive({ ...receipt, wid: 1.5 }), [["wid"]]],
   ["receive with an invalid date", (c) => c.inventory.receive({ ...receipt, expires: new Date("x") }), [["expires"]]],
   ["receive with a misspelt field", (c) => c.inventory.receive({ ...receipt, rFIDTag: "T" }), [["rFIDTag"]]],
@@ -47,10 +47,14 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ["issue without a reason", (c) => c.inventory.issue({ itemID: "X", units: 1, wid: 3 }), [["reasonCode"]]],
   ["a list with page 0", (c) => c.items.list({ page: 0 }).page(), [["page"]]],
   ["a list with a page size of 0", (c) => c.items.list({ pageSize: 0 }).toArray(), [["pageSize"]]],
-  ["a list in a direction in small letters", (c) => c.items.list({ direction: "asc" }).toArray(), [["direction"]]],
-  ["a list since a date that is none", (c) => c.items.list({ modifiedSince: "today" }).page(), [["modifiedSince"]]],
+  ["a list with a direction in lower case", (c) => c.items.list({ direction: "asc" }).toArray(), [["direction"]]],
+  ["a list since an invalid date", (c) => c.items.list({ modifiedSince: "today" }).page(), [["modifiedSince"]]],
   ["a list with a misspelt parameter", (c) => c.inventory.listLots({ wID: 3 }).toArray(), [["wID"]]],
-  ["a list of warehouse text", (c) => c.inventory.listStockLevels({ wid: "3" }).pages().next(), [["wid"]]],
+  [
+    "a list of a warehouse that is a string",
+    (c) => c.inventory.listStockLevels({ wid: "3" }).pages().next(),
+    [["wid"]],
+  ],
   ["a list with a misspelt option", (c) => c.items.list({}, { readahead: 1 }).toArray(), [["readahead"]]],
   ["a list with readAhead -1", (c) => c.items.list({}, { readAhead: -1 }).toArray(), [["readAhead"]]],
   ["a list with concurrency 0", (c) => c.items.list({}, { concurrency: 0 }).toArray(), [["concurrency"]]],
@@ -58,7 +62,7 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ["an unknown option", (c) => c.items.get("X", { timeout: 5 }), [["timeout"]]],
   ["options null", (c) => c.items.get("X", null), [[]]],
   ["a timeout of 0", (c) => c.items.get("X", { timeoutMs: 0 }), [["timeoutMs"]]],
-  ["a signal that is none", (c) => c.items.get("X", { signal: {} }), [["signal"]]],
+  ["an invalid signal", (c) => c.items.get("X", { signal: {} }), [["signal"]]],
   ["an unknown priority", (c) => c.items.get("X", { priority: "urgent" }), [["priority"]]],
   [
     "an authorization header",
@@ -80,8 +84,8 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
     (c) => c.request({ method: "GET", path: "/a", query: { b: {} } }),
     [["query", "b"]],
   ],
-  ["a request with a schema that is none", (c) => c.request({ method: "GET", path: "/a", schema: {} }), [["schema"]]],
-  ["a request with a body that is no JSON", (c) => c.request({ method: "POST", path: "/a", body: 1n }), [["body"]]],
+  ["a request with an invalid schema", (c) => c.request({ method: "GET", path: "/a", schema: {} }), [["schema"]]],
+  ["a request with a body that is not JSON", (c) => c.request({ method: "POST", path: "/a", body: 1n }), [["body"]]],
   ["a request with a function for a body", (c) => c.request({ method: "POST", path: "/a", body: () => 1 }), [["body"]]],
   [
     "a request with an invalid date",
@@ -94,11 +98,11 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ["paginate with page 0", (c) => c.paginate({ path: "/a", query: { page: 0 } }).toArray(), [["query", "page"]]],
 ];
 
-describe("wrong arguments are rejected, one issue a field, with nothing sent", () => {
+describe("wrong arguments are rejected, one issue per field, with nothing sent", () => {
   it.each(rows)("%s", async (_, call, paths) => {
     const client: InventoryClient = on.client(json(ITEM));
     const error: unknown = await Promise.resolve(call(client as unknown as Loose)).then(
-      () => expect.fail("it was taken"),
+      () => expect.fail("it was accepted"),
       (reason: unknown) => reason,
     );
     expect(error).toBeInstanceOf(InputValidationError);
@@ -111,7 +115,7 @@ describe("wrong arguments are rejected, one issue a field, with nothing sent", (
   });
 });
 
-describe("a message names the argument, what it must be, and what was given", () => {
+describe("a message names the argument, the requirement and the value", () => {
   it.each<[call: (client: Loose) => unknown, message: string]>([
     [(c) => c.items.get(5), "items.get: shortID: must be a string, not 5"],
     [(c) => c.items.get(), "items.get: shortID: is required"],
@@ -241,7 +245,7 @@ describe("arguments are read once", () => {
     }
   });
 
-  it("nor has what is changed after the list method was called, however often the list is used", async () => {
+  it("nor has a change after the list method was called, also if the list is used several times", async () => {
     const client = on.client(pages);
     const params = { wid: 1, pageSize: 1, modifiedSince: new Date("2026-01-01") };
     const options = { headers: { "x-trace": "a" } };
@@ -267,7 +271,7 @@ describe("arguments are read once", () => {
     }
   });
 
-  it("nor has what is changed after a call has begun", async () => {
+  it("nor has a change after a call has begun", async () => {
     const client = on.client(json({ shortID: "X" }));
     const input = { shortID: "X", description: "d" };
     const options = { headers: { "x-trace": "a" } };

@@ -4,11 +4,11 @@ import pino from "pino";
 import { expect, it, onTestFinished, vi } from "vitest";
 import winston from "winston";
 import type { Logger } from "../../src/index.js";
-import { SECRET, sandboxClient } from "../support/observed.js";
+import { SECRET, sandboxClient } from "../support/channels.js";
 
 type Line = [level: string, message: string];
 
-/** A logger that lets pass what is at least so urgent, and what it has written. */
+/** A logger with a minimum level, and the lines that it has written. */
 interface Tried {
   logger: Logger;
   lines(): Line[];
@@ -45,7 +45,7 @@ const LOGGERS: Record<string, (level: "debug" | "warn") => Tried> = {
     return {
       logger: winston.createLogger({
         level,
-        // splat() puts values in for %s, where there are some.
+        // splat() replaces %s if there are values.
         format: combine(splat(), json()),
         transports: [new winston.transports.Stream({ stream })],
       }),
@@ -54,7 +54,7 @@ const LOGGERS: Record<string, (level: "debug" | "warn") => Tried> = {
   },
 };
 
-/** A call with all that is logged: attempts, answers, a token, a retry, a pause and a hook that throws. */
+/** A call with everything that is logged: attempts, responses, a token, a retry, a pause and a hook that throws. */
 async function call(logger: Logger): Promise<void> {
   const { sandbox, client } = sandboxClient({
     logger,
@@ -88,7 +88,7 @@ const EXPECTED: Line[] = [
   ["debug", "GET /Item: 200 after N ms"],
 ].map(([level = "", message]) => [level, `stocklot: ${message}`]);
 
-/** A line without what differs from run to run. */
+/** A line without the values that differ from run to run. */
 const steady = ([level, message]: Line): Line => [
   level,
   message
@@ -99,13 +99,13 @@ const steady = ([level, message]: Line): Line => [
 
 it.each(
   Object.entries(LOGGERS),
-)("%s writes each line once, at its level, in order and as it is", async (_name, make) => {
+)("%s writes each line once, at its level, in order and unchanged", async (_name, make) => {
   const { logger, lines } = make("debug");
   await call(logger);
   await expect.poll(() => lines().map(steady)).toEqual(EXPECTED);
 });
 
-it.each(Object.entries(LOGGERS))("%s leaves out what is below its level", async (_name, make) => {
+it.each(Object.entries(LOGGERS))("%s omits lines below its level", async (_name, make) => {
   const { logger, lines } = make("warn");
   await call(logger);
   await expect.poll(lines).toEqual(EXPECTED.filter(([level]) => level === "warn" || level === "error"));
@@ -125,7 +125,7 @@ it("a winston logger with the levels of syslog, which has no warn, is refused at
   expect(() => sandboxClient({ logger })).toThrow("logger: must have debug, info, warn and error");
 });
 
-/** What no handler was there for, until the test ends. */
+/** Unhandled rejections until the test ends. */
 function unhandledRejections(): unknown[] {
   const reasons: unknown[] = [];
   const others = process.rawListeners("unhandledRejection");
@@ -137,15 +137,15 @@ function unhandledRejections(): unknown[] {
   return reasons;
 }
 
-/** What a callback of the caller's may return in place of nothing. */
+/** Values that a caller's callback may return instead of undefined. */
 const REJECTING: Record<string, () => unknown> = {
   "a promise": () => Promise.reject(new Error("mine")),
   "a thenable": () => ({
-    // biome-ignore lint/suspicious/noThenProperty: such objects are what is tested
+    // biome-ignore lint/suspicious/noThenProperty: the tests need such objects
     then: (_: unknown, reject: (error: Error) => void) => reject(new Error("mine")),
   }),
   "a thenable that throws": () => ({
-    // biome-ignore lint/suspicious/noThenProperty: such objects are what is tested
+    // biome-ignore lint/suspicious/noThenProperty: the tests need such objects
     then() {
       throw new Error("mine");
     },

@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 import { VERSION } from "../../src/index.js";
-import { endsOf, hear, listen, SECRET, sandboxClient } from "../support/observed.js";
+import { endMessages, recordMessages, SECRET, sandboxClient, subscribeInTest } from "../support/channels.js";
 
-it("the channels tell the way of a call, its retries, pauses and tokens", async () => {
+it("the channels report the events of a call, its retries, pauses and tokens", async () => {
   const { sandbox, client } = sandboxClient();
   const [item] = await client.items.list().toArray({ limit: 1 });
   sandbox.addFault({ path: "/Item", times: 1, fault: 503 });
   sandbox.addFault({ path: "/Item", times: 1, fault: 429 });
-  const heard = listen();
+  const heard = recordMessages();
   await client.items.get(item?.shortID ?? "");
   expect(heard.map(({ message }) => message.type)).toEqual([
     ...["start", "request", "response", "retry"],
@@ -35,11 +35,11 @@ it("the channels tell the way of a call, its retries, pauses and tokens", async 
   });
 });
 
-it("the channels tell how a call failed, also one that was never sent, and show no secret", async () => {
+it("the channels report how a call failed, also one that was never sent, and show no secret", async () => {
   const { sandbox, client } = sandboxClient();
-  const heard = listen();
+  const heard = recordMessages();
   await expect(client.items.get("NONE")).rejects.toThrow();
-  const ends = () => endsOf(heard);
+  const ends = () => endMessages(heard);
   expect(ends().map(({ path, status, error }) => [path, status, error])).toEqual([
     ["/Token", 200, undefined],
     ["/Item", 404, "NotFoundError"],
@@ -54,15 +54,15 @@ it("the channels tell how a call failed, also one that was never sent, and show 
   expect(sandbox.requests.length).toBe(2);
 });
 
-it("a listener that changes what it is told changes nothing for others", async () => {
+it("a listener that changes its message changes nothing for others", async () => {
   const seen: unknown[] = [];
   const { client } = sandboxClient({ hooks: { response: (event) => void seen.push(event.path) } });
-  hear("stocklot:request", (message) => Reflect.set(Object(message), "path", "spoilt"));
+  subscribeInTest("stocklot:request", (message) => Reflect.set(Object(message), "path", "spoilt"));
   await client.items.list().page();
   expect(seen).toEqual(["/Token", "/Item"]);
 });
 
-it("the debug report tells what a bug report needs, and nothing of the caller", async () => {
+it("the debug report contains what a bug report needs, and nothing of the caller", async () => {
   const { client } = sandboxClient({
     rateLimit: { requests: 70, reserved: 7 },
     logger: { debug() {}, info() {}, warn() {}, error() {} },
@@ -78,7 +78,7 @@ it("the debug report tells what a bug report needs, and nothing of the caller", 
   for (const hidden of [SECRET, "acme", "127.0.0.1", "sandbox", "Bearer"]) expect(report).not.toContain(hidden);
 });
 
-it("the debug report of a new client is short, and tells that there is no limit", () => {
+it("the debug report of a new client is short, and reports that there is no limit", () => {
   const { client } = sandboxClient({ rateLimit: false });
   expect(client.debugReport()).toMatch(/rateLimit: false\n[\s\S]*"limit":"Infinity"[\s\S]*calls that ended last: 0$/);
 });

@@ -30,20 +30,20 @@ const failing = (failures: number, status: number) => (_: unknown, count: number
   count <= failures ? HttpResponse.json({}, { status }) : HttpResponse.json(ITEM);
 
 describe("retry", () => {
-  it("repeats a read three times unless told otherwise", async () => {
+  it("retries a read three times by default", async () => {
     const client = on.client(failing(3, 503), { retry: quick });
     expect(await client.items.get("X")).toEqual(ITEM);
     await expect(on.client(failing(9, 503), { retry: quick }).items.get("X")).rejects.toMatchObject({ attempts: 4 });
   });
 
-  it("of the client is overridden by that of the call, name by name", async () => {
+  it("of the client is overridden by that of the call, option by option", async () => {
     const client = on.client(failing(9, 503), { retry: { ...quick, maxRetries: 2 } });
     await expect(client.items.get("X")).rejects.toMatchObject({ attempts: 3 });
     await expect(client.items.get("X", { retry: { maxRetries: 0 } })).rejects.toMatchObject({ attempts: 1 });
     await expect(client.items.get("X", { retry: false })).rejects.toThrow(ServerError);
   });
 
-  it("repeats update and discontinue, and no other write", async () => {
+  it("retries update and discontinue, and no other write", async () => {
     const client = on.client(failing(9, 500), { retry: quick });
     await expect(client.items.update("X", {})).rejects.toMatchObject({ name: "ServerError", attempts: 4 });
     await expect(client.items.discontinue("X")).rejects.toMatchObject({ name: "ServerError", attempts: 4 });
@@ -52,7 +52,7 @@ describe("retry", () => {
     expect(on.seen).toHaveLength(1);
   });
 
-  it("of any other request goes by its method", async () => {
+  it("of any other request is based on its method", async () => {
     const client = on.client(failing(9, 500), { retry: { ...quick, maxRetries: 1 } });
     for (const [method, sent] of [
       ["GET", 2],
@@ -67,7 +67,7 @@ describe("retry", () => {
     }
   });
 
-  it("comes back after a 429 as often as maxRateLimitRetries says", async () => {
+  it("retries after a 429 up to maxRateLimitRetries times", async () => {
     const client = on.client(busy, { retry: { ...quick, maxRateLimitRetries: 2 } });
     await expect(client.items.get("X")).rejects.toMatchObject({ name: "RateLimitError", attempts: 3 });
     await expect(client.items.create({ shortID: "X" })).rejects.toMatchObject({ attempts: 3 });
@@ -87,7 +87,7 @@ describe("retry", () => {
     expect(await item).toEqual(ITEM);
   });
 
-  it("is driven by fake timers also where the clock is real", async () => {
+  it("is driven by fake timers also if the clock is real", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const client = on.client((_, count) => (count === 1 ? busy() : HttpResponse.json(ITEM)));
     const item = client.items.get("X");
@@ -109,12 +109,12 @@ describe("timeouts", () => {
     expect(on.seen).toHaveLength(2);
   });
 
-  it("timeoutMs of the call goes before that of the client", async () => {
+  it("timeoutMs of the call takes precedence over that of the client", async () => {
     const client = on.client(never, { retry: false });
     await expect(client.items.get("X", { timeoutMs: 20 })).rejects.toMatchObject({ clock: "timeoutMs" });
   });
 
-  it("totalTimeoutMs bounds the whole call, and tells the last failure", async () => {
+  it("totalTimeoutMs bounds the whole call, and the error reports the last failure", async () => {
     const client = on.client(json({}, 503), { retry: { minDelayMs: 60_000, maxDelayMs: 60_000 } });
     vi.spyOn(Math, "random").mockReturnValueOnce(0.5);
     const error = await client.items.get("X", { totalTimeoutMs: 2_000 }).catch((reason: unknown) => reason);
@@ -133,7 +133,7 @@ describe("timeouts", () => {
     expect(on.seen).toHaveLength(1);
   });
 
-  it("a write that was sent in vain has an unknown outcome", async () => {
+  it("a write that was sent without a response has an unknown outcome", async () => {
     const client = on.client(never, { timeoutMs: 20 });
     await expect(client.inventory.issue({ itemID: "X", units: 1, wid: 1, reasonCode: 1 })).rejects.toMatchObject({
       name: "OutcomeUnknownError",
@@ -145,7 +145,7 @@ describe("timeouts", () => {
 });
 
 describe("priority", () => {
-  it("lets writes go before reads, and both before further pages", async () => {
+  it("sends writes before reads, and both before further pages", async () => {
     const gate = latch();
     const client = on.client(
       async ({ target }, count) => {
@@ -187,7 +187,7 @@ describe("priority", () => {
     const leave = new AbortController();
     const reading = client.inventory.listLots({ pageSize: 1 }, { signal: leave.signal, concurrency: 5 }).toArray();
     await vi.waitFor(() => expect(client.rateLimit.queued).toBeGreaterThan(0));
-    // The token, the first page, and six further pages; the other slots are for everybody else.
+    // The token, the first page, and six further pages; the other slots are reserved.
     expect(on.seen).toHaveLength(7);
     expect(client.rateLimit.available).toBe(2);
     expect(await client.items.get("X")).toEqual(ITEM);
@@ -196,14 +196,14 @@ describe("priority", () => {
   });
 });
 
-it("headers are sent, over the client's own where they have the same name", async () => {
+it("headers are sent, and replace the client's headers of the same name", async () => {
   const client = on.client(json(ITEM));
   await client.items.get("X", { headers: { "X-Trace": "7", "User-Agent": "scanner/2" } });
   expect(on.seen[0]?.headers).toMatchObject({ "x-trace": "7", "user-agent": "scanner/2" });
 });
 
 describe("onResponse", () => {
-  it("gives raw data of the final answer", async () => {
+  it("receives the final response", async () => {
     const infos: ResponseInfo[] = [];
     const client = on.client(
       (_, count) =>
@@ -223,7 +223,7 @@ describe("onResponse", () => {
     ]);
   });
 
-  it("gives that of an error too, and may throw", async () => {
+  it("receives an error response too, and may throw", async () => {
     const client = on.client(json({}, 404));
     const onResponse = vi.fn(() => {
       throw new Error("mine");
@@ -233,7 +233,7 @@ describe("onResponse", () => {
   });
 });
 
-it("hooks and logger see what happens, and what they throw changes nothing", async () => {
+it("hooks and logger receive the events, and what they throw changes nothing", async () => {
   const lines: string[] = [];
   const events: [string, unknown][] = [];
   const log = (line: string) => {
@@ -275,7 +275,7 @@ it("hooks and logger see what happens, and what they throw changes nothing", asy
   expect(inspect([lines, events], { depth: 9 })).not.toMatch(new RegExp(`${CREDENTIALS.clientSecret}|token-1`));
 });
 
-it("a token store is asked, filled, and told of a refused token", async () => {
+it("a token store is read, filled, and notified of a refused token", async () => {
   const calls: string[] = [];
   const store: TokenStore = {
     get: async () => {
@@ -306,7 +306,7 @@ it("one limiter serves several clients", async () => {
 });
 
 describe("close", () => {
-  it("lets a call under way end, rejects one that waits, and every later one", async () => {
+  it("waits for a call in flight, rejects one that waits, and every later one", async () => {
     const gate = latch();
     const client = on.client(
       async () => {
@@ -328,7 +328,7 @@ describe("close", () => {
   });
 });
 
-it("a request that no handler expects does not get out", async () => {
+it("a request that no handler expects is not sent", async () => {
   const client = on.client(json(ITEM), { baseUrl: "https://elsewhere.test/api/v1", retry: false });
   await expect(client.items.get("X")).rejects.toThrow(ConnectionError);
   expect(on.seen).toEqual([]);

@@ -40,16 +40,16 @@ describe("the estimate of a list", () => {
       requests: 64,
     },
     { name: "from a later page", params: { page: 4 }, options: {}, records: 450, pages: 2, requests: 2 },
-    { name: "from behind the end", params: { page: 40 }, options: {}, records: 0, pages: 1, requests: 1 },
-  ])("counts what the options ask for: $name", async ({ name: _, params, options, ...expected }) => {
+    { name: "from after the end", params: { page: 40 }, options: {}, records: 0, pages: 1, requests: 1 },
+  ])("counts what the options request: $name", async ({ name: _, params, options, ...expected }) => {
     const client = clientOf(createSandbox({ lots: 1_200, rateLimit: false }), { rateLimit: false });
     expect(await client.inventory.listLots(params, options).estimate()).toMatchObject(expected);
   });
 
-  it("tells how long the limit makes it last", async () => {
+  it("reports how long it takes within the limit", async () => {
     const sandbox = createSandbox({ lots: 1_200, rateLimit: false });
     const client = clientOf(sandbox, { rateLimit: { requests: 10, intervalMs: 60_000, reserved: 8 } });
-    // 5 pages: the token and the estimate have used two slots of ten, eight are reserved, two come back each minute.
+    // 5 pages: the token and the estimate have used two slots of ten, eight are reserved, two return each minute.
     const { durationMs } = await client.inventory.listLots().estimate();
     expect(durationMs).toBeGreaterThanOrEqual(180_000);
     expect(durationMs).toBeLessThan(200_000);
@@ -57,7 +57,7 @@ describe("the estimate of a list", () => {
     expect(soon.durationMs).toBeLessThan(20_000);
   });
 
-  it("counts what is left behind a checkpoint", async () => {
+  it("counts what is left after a checkpoint", async () => {
     const client = clientOf(createSandbox({ lots: 1_200 }));
     const { checkpoint } = await firstPages(client);
     const estimate = await client.inventory.listLots({}, { from: checkpoint }).estimate();
@@ -80,8 +80,8 @@ describe("onProgress", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("mine"))],
-    ["throws what is no error", () => Promise.reject(undefined)],
-  ])("that %s is logged, and the iteration goes on", async (_, onProgress) => {
+    ["throws a value that is not an Error", () => Promise.reject(undefined)],
+  ])("that %s is logged, and the iteration continues", async (_, onProgress) => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown) => unhandled.push(reason);
     process.on("unhandledRejection", note);
@@ -117,7 +117,12 @@ async function firstPages(client: InventoryClient): Promise<{ lots: number[]; ch
 }
 
 describe("from a checkpoint", () => {
-  it.each(["items.list", "inventory.listLots", "inventory.listStockLevels", "paginate"])("%s goes on", async (name) => {
+  it.each([
+    "items.list",
+    "inventory.listLots",
+    "inventory.listStockLevels",
+    "paginate",
+  ])("%s continues", async (name) => {
     const sandbox = createSandbox({ items: 700, lots: 1_000 });
     const client = clientOf(sandbox);
     const list = (from?: Checkpoint) => {
@@ -135,7 +140,7 @@ describe("from a checkpoint", () => {
     expect([...given.slice(0, 250), ...rest]).toEqual(whole);
   });
 
-  it("copies it, so that what becomes of it afterwards changes nothing", async () => {
+  it("copies it, so that later changes to it have no effect", async () => {
     const client = clientOf(createSandbox({ lots: 1_200 }));
     const { lots, checkpoint } = await firstPages(client);
     const rest = client.inventory.listLots({}, { from: checkpoint });
@@ -171,8 +176,8 @@ describe("from a checkpoint", () => {
     ["a part of one", ({ end }) => ({ end })],
     ["another version", (checkpoint) => ({ ...checkpoint, version: 2 })],
     ["a position before the list", (checkpoint) => ({ ...checkpoint, end: -1 })],
-    ["keys that are none", (checkpoint) => ({ ...checkpoint, keys: [{}] })],
-    ["a field too many", (checkpoint) => ({ ...checkpoint, more: 1 })],
+    ["invalid keys", (checkpoint) => ({ ...checkpoint, keys: [{}] })],
+    ["an extra field", (checkpoint) => ({ ...checkpoint, more: 1 })],
   ])("%s is refused at first use", async (_, spoil) => {
     const client = clientOf(createSandbox({ lots: 1_200 }));
     const { checkpoint } = await firstPages(client);
@@ -183,7 +188,7 @@ describe("from a checkpoint", () => {
     });
   });
 
-  it("takes the same parameters in any order", async () => {
+  it("accepts the same parameters in any order", async () => {
     const client = clientOf(createSandbox({ lots: 1_200 }));
     const first = client.inventory.listLots({ direction: "DESC", sort: "recNo", wid: undefined });
     await first.toArray();

@@ -64,10 +64,10 @@ export const envelope = <T>(value: T[], over: object = {}) => ({
   ...over,
 });
 
-/** A request as the service saw it. */
+/** A request as the service received it. */
 export interface Seen {
   method: string;
-  /** Path and query behind the base URL, as they were sent. */
+  /** Path and query relative to the base URL, as they were sent. */
   target: string;
   headers: Record<string, string>;
   body: string;
@@ -76,8 +76,8 @@ export interface Seen {
 type Reply = (request: Seen, count: number) => Response | Promise<Response>;
 
 /**
- * The service, as far as one test needs it, on msw: a token, and one reply to everything else. A request that goes past it
- * fails the test.
+ * The service on msw, as far as one test needs it: a token, and one reply to every other request. A request that no handler
+ * expects fails the test.
  */
 export function service() {
   const server = setupServer();
@@ -97,7 +97,7 @@ export function service() {
     get tokens() {
       return tokens;
     },
-    /** Sets the reply, and gives a client. */
+    /** Sets the reply, and returns a client. */
     client(reply: Reply, options: ClientOptions = {}): InventoryClient {
       state.reply = reply;
       server.resetHandlers(

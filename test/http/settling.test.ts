@@ -21,7 +21,7 @@ const START = new Date("2026-03-01T08:07:06.005Z");
 
 const { setImmediate } = globalThis;
 
-/** Lets virtual time pass in steps that leave room for what happens in between. */
+/** Advances virtual time in steps, so that promises settle between them. */
 async function advance(delayMs: number): Promise<void> {
   for (let restMs = delayMs; restMs >= 0; restMs -= 250) {
     await vi.advanceTimersByTimeAsync(Math.min(restMs, 250));
@@ -33,14 +33,14 @@ beforeEach(() => {
   vi.useFakeTimers({ now: START });
 });
 afterEach(() => {
-  // Whatever the outcome, no timer stays behind.
+  // No timer is left, whatever the outcome.
   expect(vi.getTimerCount()).toBe(0);
   vi.useRealTimers();
 });
 
 type Meddle = (request: Request, send: () => Promise<Response>) => Promise<Response>;
 
-/** A client of a sandbox, and what happens between the two. */
+/** A client of a sandbox; `intercept` changes what happens between the two. */
 function setUp({
   sandbox: options = {},
   client: clientOptions = {},
@@ -67,7 +67,7 @@ function setUp({
     retry: false,
     ...clientOptions,
   });
-  /** When lots or items were looked for, in ms after the start. */
+  /** Times of searches for lots or items, in ms after the start. */
   const looks: number[] = [];
   const meet = (meddle: Meddle) => {
     world.meddle = async (request, send) => {
@@ -136,7 +136,7 @@ async function unknownOf(call: Promise<unknown>): Promise<OutcomeUnknownError> {
   return error;
 }
 
-/** A promise whose settlement is known without waiting for it. */
+/** The state of a promise, which can be read without waiting for it. */
 function watch<T>(promise: Promise<T>) {
   const state: { outcome: "pending" | "fulfilled" | "rejected"; at: number; value?: T; reason?: unknown } = {
     outcome: "pending",
@@ -198,7 +198,7 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     expect(looks).toEqual([0, 1_000, 3_000, 7_000, 15_000, 31_000, 60_000]);
   });
 
-  it("notices what was applied at the last moment", async () => {
+  it("finds a write that was applied at the last moment", async () => {
     const { client, meet } = setUp();
     meet(lateBy(59_990));
     const found = watch(find(client, await send(client)));
@@ -224,7 +224,7 @@ describe.each(WRITES)("$name", ({ send, find }) => {
   });
 
   it.each<[string, number, number[]]>([
-    ["while it may be under way", 45_000, [45_000, 46_000, 48_000, 52_000, 60_000]],
+    ["while it may be in flight", 45_000, [45_000, 46_000, 48_000, 52_000, 60_000]],
     ["after it has settled", 3_600_000, [3_600_000]],
   ])("takes the request as restored after a crash, %s", async (_, delayMs, expected) => {
     const { sandbox, client, meet } = setUp();
@@ -329,7 +329,7 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     });
   });
 
-  it("ends at its own totalTimeoutMs also while a request is under way", async () => {
+  it("ends at its own totalTimeoutMs also while a request is in flight", async () => {
     const { client, meet } = setUp();
     meet(lateBy(Infinity));
     const error = await send(client);
@@ -359,7 +359,7 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     expect(stuck.reason).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
   });
 
-  it("believes timers that are mocked without the clock", async () => {
+  it("works with timers that are mocked without the clock", async () => {
     vi.useRealTimers();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const { client, meet } = setUp();
@@ -404,7 +404,7 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     expect(found).toMatchObject({ value: { outcome: "applied" } });
   });
 
-  it("changes nothing of its arguments", async () => {
+  it("does not change its arguments", async () => {
     const { client, meet } = setUp();
     meet(lateBy(0));
     const request = restored(await send(client));
@@ -451,7 +451,7 @@ describe("what is looked for", () => {
   it.each<[string, object, (string | number)[]]>([
     ["no time", { sentAt: undefined }, ["sent", "sentAt"]],
     ["a time in words", { sentAt: "2026-03-01" }, ["sent", "sentAt"]],
-    ["a time that is none", { sentAt: Number.NaN }, ["sent", "sentAt"]],
+    ["an invalid time", { sentAt: Number.NaN }, ["sent", "sentAt"]],
     ["no body", { body: undefined }, ["sent", "body"]],
     ["a body without units", { body: { ...RECEIPT, units: undefined } }, ["sent", "body", "units"]],
     ["a body with a number as its item", { body: { ...RECEIPT, itemID: 1 } }, ["sent", "body", "itemID"]],
@@ -496,7 +496,7 @@ describe("the evidence that a receipt was not applied", () => {
 
   it.each([
     ["no Date header", undefined],
-    ["a Date header that is none", "soon"],
+    ["an invalid Date header", "soon"],
   ])("is not concluded with %s", async (_, date) => {
     const { client, error, meet, sandbox } = await lose();
     meet(withDate(date));
@@ -515,7 +515,7 @@ describe("the evidence that a receipt was not applied", () => {
     expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "ambiguous", lots: [] });
   });
 
-  it("includes lots that an earlier look has seen", async () => {
+  it("includes lots that an earlier look has found", async () => {
     const { client, error, meet } = await lose();
     // Partly issued, then used up.
     meet(async (request, send) => {
@@ -547,13 +547,13 @@ describe("the evidence that a receipt was not applied", () => {
     ["on this day", "2026-03-01", "ambiguous"],
     ["the day before", "2026-02-28", "not-applied"],
     ["at a time that cannot be read", "yesterday", "ambiguous"],
-  ])("weighs a lot received %s", async (_, received, outcome) => {
+  ])("considers a lot received %s", async (_, received, outcome) => {
     const { client, error, meet } = await lose();
     meet(async (request, send) => (isList(request) ? listing([{ ...LOT, received }], request) : send()));
     expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome });
   });
 
-  it("is missing when the look had to wait for its turn and the service's clock is behind", async () => {
+  it("is missing if the look had to wait for a slot and the service's clock is behind", async () => {
     const { client, meet } = setUp({ sandbox: { now: () => Date.now() - 30_000 } });
     meet(lateBy(0));
     const error = await unknownOf(client.inventory.receive(RECEIPT));
@@ -584,7 +584,7 @@ describe("the evidence that a receipt was not applied", () => {
       if (!isList(request)) return send();
       const response = listing(lots, request);
       requests += 1;
-      // One is used up, and an old one comes back: the count stays as it is.
+      // One is used up, and an old one reappears: the count is unchanged.
       lots.shift();
       lots.push({ ...LOT, recNo: 5_000 + requests, shortID: "NUT", received: at(-86_400_000) });
       return response;
@@ -604,7 +604,7 @@ describe("a client that may not read all warehouses at once", () => {
         )
       : send();
 
-  it("looks in the warehouse of the receipt, and concludes no absence from that", async () => {
+  it("looks in the warehouse of the receipt, and does not conclude that the receipt is absent", async () => {
     const { client, meet } = setUp();
     meet(lateBy(Infinity));
     const error = await unknownOf(client.inventory.receive(RECEIPT));
@@ -669,7 +669,7 @@ describe("a SKU", () => {
   it.each([
     ["in another case", "washer", "applied"],
     ["trimmed", "WASHER ", "applied"],
-    ["that only begins like it", "WASHER-2", "ambiguous"],
+    ["with the same beginning", "WASHER-2", "ambiguous"],
   ])("that the service shows %s", async (_, shortID, outcome) => {
     const { client, meet } = setUp();
     meet(lateBy(0));
@@ -688,7 +688,7 @@ describe("a SKU", () => {
 
 describe("whatever happens in the warehouse meanwhile", () => {
   const SCENARIOS = 40;
-  /** How services may write the time of a lot, if not in ms. */
+  /** Formats of a lot's time without milliseconds. */
   const FORMATS: ((time: string) => string)[] = [
     (time) => time.replace(/\.\d+Z/, ""),
     (time) => time.replace(/:\d\d\.\d+Z/, ":00Z"),

@@ -1,17 +1,17 @@
 import { afterEach, expect, it, vi } from "vitest";
 import type { ClientOptions, WaitingEvent } from "../../src/index.js";
-import { hear, sandboxClient } from "../support/observed.js";
+import { sandboxClient, subscribeInTest } from "../support/channels.js";
 
 afterEach(() => void vi.useRealTimers());
 
 const sleep = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
 
-/** A client, and what its hook, the channel and the log report of its waits. */
+/** A client, and the waits that its hook, the channel and the log report. */
 function observed(options: ClientOptions, service: Parameters<typeof sandboxClient>[1] = { rateLimit: false }) {
   const events: WaitingEvent[] = [];
   const lines: string[] = [];
   const messages: unknown[] = [];
-  hear("stocklot:waiting", (message) => void messages.push(message));
+  subscribeInTest("stocklot:waiting", (message) => void messages.push(message));
   const { sandbox, client } = sandboxClient(
     {
       logger: { debug() {}, info: (line) => void lines.push(line), warn() {}, error() {} },
@@ -62,7 +62,7 @@ it("the last of a long queue is expected later than the first", async () => {
   expect(events).toHaveLength(4);
 });
 
-it("a call that the pause after a 429 holds up is reported as such, driven by fake timers", async () => {
+it("a call that the pause after a 429 delays is reported as such, driven by fake timers", async () => {
   vi.useFakeTimers();
   const { sandbox, client, events, lines } = observed({ retry: { rateLimitDelayMs: [45_000, 45_000] } });
   await client.items.list().page();
@@ -81,7 +81,7 @@ it("a call that the pause after a 429 holds up is reported as such, driven by fa
   expect(events).toHaveLength(2);
 });
 
-it("a pause is reported by fake timers also where the clock is real", async () => {
+it("a pause is reported by fake timers also if the clock is real", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const { sandbox, client, events } = observed({ retry: { rateLimitDelayMs: [45_000, 45_000] } });
   await client.items.list().page();
@@ -93,7 +93,7 @@ it("a pause is reported by fake timers also where the clock is real", async () =
   await call;
 });
 
-it("a call that waits for a token is reported as such; how long is not known", async () => {
+it("a call that waits for a token is reported as such, with an unknown duration", async () => {
   const { sandbox, client, events, lines } = observed({});
   sandbox.addFault({ path: "/Token", times: 1, fault: "hang" });
   const left = new AbortController();
@@ -105,7 +105,7 @@ it("a call that waits for a token is reported as such; how long is not known", a
   expect(lines).toEqual([expect.stringMatching(/GET \/Item: has waited 1\.\d s for a token$/)]);
 });
 
-it("a call that maxConcurrent holds up is reported; how long is not known", async () => {
+it("a call that maxConcurrent delays is reported, with an unknown duration", async () => {
   vi.useFakeTimers();
   const { client, events } = observed({ rateLimit: { maxConcurrent: 1 } }, { rateLimit: false, latencyMs: 2_000 });
   const calls = Promise.all([client.items.list().page(), client.items.list().page()]);
@@ -148,7 +148,7 @@ it("one timer serves ten thousand calls that wait, and none is left when they ha
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it("nothing is kept of calls that were aborted or closed while they waited", async () => {
+it("no memory is kept for calls that were aborted or closed while they waited", async () => {
   vi.useFakeTimers();
   const { client, events } = observed({ rateLimit: { requests: 2, intervalMs: 60_000, reserved: 0 } });
   await client.items.list().page();

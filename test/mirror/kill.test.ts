@@ -9,9 +9,10 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type ClientOptions, InventoryClient } from "../../src/index.js";
 import { sqliteSink } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
+import { runs } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 
-const KILLS = 200;
+const KILLS = runs(200);
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** In the package, so that what is not bundled is found from there. */
 const PROGRAM = join(ROOT, "node_modules/.cache/stocklot/mirror-process.mjs");
@@ -26,7 +27,7 @@ const children = new Set<ChildProcess>();
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "stocklot-kill-"));
-  // One file starts faster than two thousand, 200 times.
+  // One file starts faster than two thousand, and the process starts often.
   await build({
     entryPoints: [join(ROOT, "test/mirror/support/mirror-process.ts")],
     outfile: PROGRAM,

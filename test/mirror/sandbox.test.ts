@@ -4,6 +4,7 @@ import { InventoryClient } from "../../src/index.js";
 import { createMirror } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { MemorySink } from "../support/memory-sink.js";
+import { runs } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 
 const LISTS = ["items", "lots", "stockLevels"] as const;
@@ -41,7 +42,7 @@ const schedules = fc.record({
 });
 
 describe("a mirror of the sandbox, that others change meanwhile", () => {
-  it("equals it after the last increment, in 500 random schedules", { timeout: 240_000 }, async () => {
+  it("equals it after the last increment, in random schedules", { timeout: 240_000 }, async () => {
     let sandbox = createSandbox();
     let meanwhile = async () => {};
     const service = { baseUrl: sandbox.baseUrl, ...sandbox.credentials, rateLimit: false, retry: false } as const;
@@ -85,7 +86,7 @@ describe("a mirror of the sandbox, that others change meanwhile", () => {
           expect(sink.all(resource), resource).toEqual(byKey);
         }
       }),
-      { seed: 11, numRuns: 500, endOnFailure: true },
+      { seed: 11, numRuns: runs(500), endOnFailure: true },
     );
   });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createMirror, type MirrorEvent, type MirrorRecord, type MirrorResource } from "../../src/mirror/index.js";
 import { MemorySink } from "../support/memory-sink.js";
+import { runs } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
 
@@ -67,7 +68,7 @@ const schedules = fc.record({
 });
 
 describe("a mirror of a service that others change meanwhile", () => {
-  it("equals the service after the last run, in 250 random schedules with kills", { timeout: 240_000 }, async () => {
+  it("equals the service after the last run, in random schedules with kills", { timeout: 240_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(schedules, async ({ seed, items, lots, busy, runs, killEvery, concurrency, behaviour }) => {
         const random = seededRandom(seed);
@@ -113,7 +114,7 @@ describe("a mirror of a service that others change meanwhile", () => {
           expect(report.resources[resource]?.inCopy).toBe(service.records(resource).size);
         }
       }),
-      { seed: 7, numRuns: 250, endOnFailure: true },
+      { seed: 7, numRuns: runs(250), endOnFailure: true },
     );
   });
 });

@@ -33,7 +33,7 @@ const DATA: SandboxOptions = {
   aliases: { "B-1": "BOLT" },
 };
 
-/** A client of a sandbox whose requests and answers the document judges. */
+/** A client of a sandbox whose requests and responses are checked against the document. */
 function connect(
   options: SandboxOptions = {},
   clientOptions: ClientOptions & { as?: keyof typeof CLIENTS; wrongOnPurpose?: boolean } = {},
@@ -58,7 +58,7 @@ const all = { page: 1, pageSize: 25, sort: "shortID", direction: "DESC", modifie
 const receipt = { itemID: "BOLT", units: 2.5, wid: 1, reasonCode: 1 };
 const movement = { itemID: "BOLT", units: 1, wid: 1 };
 
-/** One call of each operation, with the method of the client that makes it. */
+/** One call of each operation, with the client's method. */
 const CALLS: Readonly<Record<string, readonly [method: string, call: Call]>> = {
   readItems: ["items.list", (c) => c.items.list(all).toArray()],
   listAllItems: ["items.list", (c) => c.items.list({ ...all, includeDiscontinued: true }).toArray()],
@@ -125,13 +125,13 @@ describe.each<[string, SandboxOptions]>([
   ["the default forms", {}],
   ["the other forms", { createForm: "item", receiveForm: "number", receiveStatus: 200, moveForm: "nested" }],
   ["still other forms", { createdBy: "integer", issueForm: () => ({ any: ["thing"] }) }],
-])("with %s of the answers", (_, forms) => {
-  it.each(SUCCESSES)("%s sends and gets what the document says", async (_method, call) => {
+])("with %s of the responses", (_, forms) => {
+  it.each(SUCCESSES)("%s sends and receives what the document describes", async (_method, call) => {
     await call(connect(forms).client);
   });
 });
 
-describe("errors are as the document says", () => {
+describe("errors match the document", () => {
   it.each(Object.entries(CALLS))("%s, where anything fails", async (id, [, call]) => {
     const failing = (fault: FaultShorthand, expected: string) =>
       expect(failure(call(connect({ faults: [{ path: /^\/I/, fault }] }).client))).resolves.toMatchObject({
@@ -179,24 +179,24 @@ describe("errors are as the document says", () => {
     });
   });
 
-  it.each([400, 401, 403, 429, 500, 501])("a token request that is answered with %i", async (status) => {
+  it.each([400, 401, 403, 429, 500, 501])("a token request with the response status %i", async (status) => {
     const { client } = connect({ faults: [{ path: "/Token", fault: status }] });
     expect(await failure(client.items.get("BOLT"))).toMatchObject({ status });
   });
 });
 
-it("looking for what became of a write is made of operations of the document", async () => {
+it("finding the outcome of a write uses operations of the document", async () => {
   const lost: SandboxOptions = { faults: [{ method: "POST", path: /^\/I/, fault: "drop-after" }] };
   const { client } = connect(lost);
   const creation = await failure(client.items.create({ shortID: "LOST" }));
   const receiving = await failure(client.inventory.receive(receipt));
   if (!OutcomeUnknownError.is(creation) || !OutcomeUnknownError.is(receiving))
-    throw new Error("The fault did not strike.");
+    throw new Error("The fault was not applied.");
   expect(await client.items.findCreated(creation)).toMatchObject({ outcome: "applied" });
   expect(await client.inventory.findReceipt(receiving)).toMatchObject({ outcome: "applied" });
 });
 
-it("every answer of the sandbox in the conformance suite is one of the document", async () => {
+it("every response of the sandbox in the conformance suite matches the document", async () => {
   const sandbox = createSandbox({ clients: Object.values(CLIENTS), items: 120, lots: 900, rateLimit: false });
   const { main: credentials, ...others } = CLIENTS;
   const fetch = contract.watch(sandbox.fetch, { requests: false });
@@ -205,7 +205,7 @@ it("every answer of the sandbox in the conformance suite is one of the document"
   expect(checks.length).toBeGreaterThan(20);
 });
 
-it("every method of the client was judged, and every answer of every operation", () => {
+it("every method of the client was checked, and every response of every operation", () => {
   const { client } = connect();
   const methods = (["items", "inventory"] as const).flatMap((resource) =>
     Object.getOwnPropertyNames(Object.getPrototypeOf(client[resource]))
@@ -215,7 +215,7 @@ it("every method of the client was judged, and every answer of every operation",
   const judged = [...SUCCESSES.map(([method]) => method), "items.findCreated", "inventory.findReceipt"];
   expect([...new Set(judged)].sort()).toEqual(methods.sort());
 
-  // `default` is whatever else may come.
+  // `default` stands for any other response.
   const named = (answers: Iterable<string>) => [...answers].filter((name) => name !== "default").sort();
   const { operations, seen } = contract;
   expect(operations.map(({ operationId: id }) => [id, named(seen.get(id) ?? [])])).toEqual(
@@ -224,7 +224,7 @@ it("every method of the client was judged, and every answer of every operation",
   expect(operations.map(({ operationId }) => operationId).sort()).toEqual([...OPERATION_IDS, "requestToken"].sort());
 });
 
-describe("the judge notices", () => {
+describe("the check detects", () => {
   const TOKEN = { access_token: "t", token_type: "bearer", expires_in: 3600 };
   const authorization = { authorization: "Bearer t" };
   const page = { value: [], totalCount: 0, page: 1, pageSize: 25, pageCount: 0, hasMore: false };
@@ -268,7 +268,7 @@ describe("the judge notices", () => {
       /unknown field sopt/,
     ],
     [
-      "a wrong field of an answer",
+      "a wrong field of a response",
       "/Inventory",
       { headers: authorization },
       Response.json({ ...page, hasMore: "no" }, { headers: pageHeaders }),

@@ -38,11 +38,11 @@ interface Sent {
 
 type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
-/** The OpenAPI document as a judge: it looks at what passes through a fetch function, and tells what does not fit it. */
+/** Checks the requests and responses of a fetch function against the OpenAPI document. */
 export class Contract {
-  /** Each says which request or answer does not fit, and why. */
+  /** Each names a request or response that does not match, and why. */
   readonly problems: string[] = [];
-  /** Operations that were called, each with the answers that came, by the names that the document gives them. */
+  /** The operations that were called, each with its received responses, by their names in the document. */
   readonly seen = new Map<string, Set<string>>();
   readonly operations: readonly Operation[];
 
@@ -53,7 +53,7 @@ export class Contract {
   constructor(document: unknown) {
     const { paths } = documentSchema.parse(dereferenced(document, document));
     this.routes = Object.entries(paths)
-      // A concrete path goes before a template that fits it as well.
+      // A concrete path takes precedence over a template that matches it too.
       .sort(([a], [b]) => Number(a.includes("{")) - Number(b.includes("{")))
       .flatMap(([path, operations]) => {
         const pattern = new RegExp(`/api/v1${path.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`);
@@ -62,7 +62,7 @@ export class Contract {
     this.operations = this.routes.map(({ operation }) => operation);
   }
 
-  /** Watches a fetch function; `requests: false` where requests are wrong on purpose. */
+  /** Watches a fetch function; `requests: false` if requests are wrong on purpose. */
   watch(fetch: Fetch, { requests = true } = {}): Fetch {
     return async (url, init = {}) => {
       const sent: Sent = {
@@ -121,7 +121,7 @@ export class Contract {
     const { status, headers } = response;
     const name = [String(status), `${String(status)[0]}XX`, "default"].find((each) => operation.responses[each]);
     const expected = name === undefined ? undefined : operation.responses[name];
-    if (!name || !expected) return void say("no such answer");
+    if (!name || !expected) return void say("no such response");
     this.seen.set(operation.operationId, (this.seen.get(operation.operationId) ?? new Set()).add(name));
 
     const body: unknown = await response.json().catch(() => say("the body is not JSON"));
@@ -144,11 +144,11 @@ export class Contract {
 
 const schemaOf = (value: unknown): JsonSchema => schema.catch({}).parse(value);
 
-/** Text of a URL or a header as the type that the schema wants; as it is where it is no such thing. */
+/** Converts a string of a URL or a header to the schema's type; returns it unchanged if it cannot. */
 const typed = (text: string, { type }: JsonSchema): unknown =>
   type === "integer" && text !== "" ? Number(text) : text;
 
-/** The value with what its references point to in their place. */
+/** The value with its references resolved. */
 function dereferenced(value: unknown, document: unknown): unknown {
   if (Array.isArray(value)) return value.map((entry) => dereferenced(entry, document));
   if (typeof value !== "object" || value === null) return value;

@@ -14,7 +14,7 @@ const lint = async (source: string) => {
 };
 
 describe("openapi.json", () => {
-  it("is what is made of the schemas and the endpoints", () => {
+  it("is up to date with the schemas and the endpoints", () => {
     const text = openApiText();
     if (process.env.UPDATE_DOCS) writeFileSync(OPENAPI_FILE, text);
     expect(readFileSync(OPENAPI_FILE, "utf8"), "run `npm run openapi`").toBe(text);
@@ -24,7 +24,7 @@ describe("openapi.json", () => {
     expect(await lint(JSON.stringify(document))).toEqual([]);
   });
 
-  it("would not pass with an example that does not fit its schema", async () => {
+  it("fails with an example that does not match its schema", async () => {
     const text = JSON.stringify(document).replace('"hasMore":false', '"hasMore":"no"');
     expect((await lint(text)).join()).toContain("no-invalid-media-type-examples");
   });
@@ -59,7 +59,7 @@ describe("openapi.json", () => {
     );
   });
 
-  it("has every message that the service shows, as it shows it", () => {
+  it("contains every message that the service documents, unchanged", () => {
     const { examples } = document.components;
     const messages = Object.values(examples).flatMap((example) => {
       const shown = z.object({ value: z.object({ message: z.string() }) }).safeParse(example).data;

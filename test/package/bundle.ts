@@ -1,13 +1,13 @@
 import { dirname, extname, join } from "node:path";
 import { project, run, tool } from "./consumer.js";
 
-/** Not within the project: a bundle that still asked for a package would find it there. */
+/** Outside the project, where a bundle that still imports a package would find it. */
 const out = join(dirname(project), "bundles");
 
-/** undici is CommonJS, so that an ES module which holds it needs a `require`, which esbuild does not bring. */
+/** undici is CommonJS, so an ES module that contains it needs a `require`, which esbuild does not add. */
 const REQUIRE = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
 
-/** Bundles a program of the project into one minified file, and gives its path. */
+/** Bundles a program of the project into one minified file, and returns its path. */
 export async function esbuild(program: string, file: string): Promise<string> {
   const output = join(out, file);
   const format = extname(file) === ".mjs" ? ["--format=esm", `--banner:js=${REQUIRE}`] : ["--format=cjs"];
@@ -17,7 +17,7 @@ export async function esbuild(program: string, file: string): Promise<string> {
   return output;
 }
 
-/** The same with webpack. */
+/** Does the same with webpack. */
 export async function webpack(program: string, file: string): Promise<string> {
   const output = join(out, file);
   await run(project, process.execPath, tool("webpack.cjs"), `./${program}`, output);

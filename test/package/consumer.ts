@@ -13,18 +13,18 @@ export const entries = Object.entries(packageJson.exports).flatMap(([entry, targ
   typeof target === "object" ? [entry.replace(/^\./, "stocklot")] : [],
 );
 
-/** A file of the tools, which have a lock file of their own. */
+/** A file of the tools, which have a separate lock file. */
 export const tool = (path: string) => fileURLToPath(new URL(`tools/${path}`, import.meta.url));
 
-/** Where the tools keep each version of a package: `node-22` for `node` 22. */
+/** The name under which the tools install a version of a package: `node-22` for `node` 22. */
 export const versionsOf = (name: string) =>
   readdirSync(tool("node_modules"))
     .filter((folder) => folder.startsWith(`${name}-`) && /-\d+(\.\d+)?$/.test(folder))
     .map((folder) => ({ version: folder.slice(name.length + 1), folder: tool(`node_modules/${folder}`) }));
 
-/** Runs a program and gives all that it wrote, warnings included. Rejects with the same when it fails. */
+/** Runs a program and returns its output, warnings included. Rejects with the output if it fails. */
 export async function run(cwd: string, command: string, ...args: string[]): Promise<string> {
-  // Nothing of this run's own environment: a test runner within a test runner would take it for its own.
+  // Without the variables of this test run, which a nested test runner would read.
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: "1" };
   const done = promisify(execFile)(command, args, { cwd, env });
   const { stdout, stderr } = await done.catch((failure) => {

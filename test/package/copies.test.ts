@@ -6,7 +6,7 @@ import { entries, project, run } from "./consumer.js";
 const ERROR_CLASSES = 18;
 const report = z.object({ copies: z.array(z.number()), checked: z.number(), breaches: z.array(z.string()) });
 
-it("has one tree of errors, whether a module, CommonJS or a minified bundle holds them", async () => {
+it("has one error hierarchy across ES modules, CommonJS and minified bundles", async () => {
   const bundles = await Promise.all([esbuild("all.cjs", "all.cjs"), esbuild("all.mjs", "all-of-esm.cjs")]);
   const said = await run(project, process.execPath, "copies.mjs", entries.join(), bundles.join());
   const { copies, checked, breaches } = report.parse(JSON.parse(said));

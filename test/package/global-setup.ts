@@ -25,7 +25,7 @@ const npm = (cwd: string, ...args: string[]) =>
     stdio: ["ignore", "pipe", "inherit"],
   });
 
-/** Packs the package as it was built last, and installs it the way its users do: once, for all tests. */
+/** Packs the last build and installs it as users do, once for all tests. */
 export default function setup({ provide }: TestProject): () => void {
   installTools();
   const folder = mkdtempSync(join(tmpdir(), "stocklot-consumer-"));
@@ -44,17 +44,17 @@ export default function setup({ provide }: TestProject): () => void {
 }
 
 function pack(folder: string): string {
-  // Its prepack would build again.
+  // Without prepack, which would build again.
   const packed: unknown = JSON.parse(npm(root, "pack", "--json", "--ignore-scripts", "--pack-destination", folder));
   const [{ filename }] = z.tuple([z.object({ filename: z.string() })]).parse(packed);
   return join(folder, filename);
 }
 
-/** Compilers, bundlers, test runners and Nodes have a lock file of their own, so that `npm ci` of the root stays small. */
+/** Compilers, bundlers, test runners and Node.js versions have a separate lock file, so that `npm ci` of the root stays small. */
 function installTools(): void {
   const installed = join(tools, "node_modules/.package-lock.json");
   const wanted = join(tools, "package-lock.json");
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(wanted).mtimeMs) return;
-  console.log("installing what the package is tried with …");
+  console.log("installing the tools that the package is tested with …");
   npm(tools, "ci");
 }

@@ -9,12 +9,12 @@ const nodes = versionsOf("node").map(({ version, folder }) => ({ version, node: 
 const pinned = new Map(Object.entries(tools.dependencies));
 const exportsFound = z.record(z.string(), z.object({ required: z.array(z.string()), imported: z.array(z.string()) }));
 
-it("is tried with every Node that it is for", () => {
+it("is tested with every supported Node.js version", () => {
   expect(nodes.map(({ version }) => version)).toEqual(["20.19", "22", "24", "26"]);
 });
 
 describe.each(nodes)("Node $version", ({ version, node }) => {
-  it("is the one that is pinned", async () => {
+  it("is the pinned version", async () => {
     expect(`npm:node@${(await run(project, node, "-v")).slice(1)}`).toBe(pinned.get(`node-${version}`));
   });
 
@@ -22,7 +22,7 @@ describe.each(nodes)("Node $version", ({ version, node }) => {
     expect(await run(project, node, "--pending-deprecation", "main.mjs")).toBe(READ);
   });
 
-  it("reads all lots from CommonJS, without a warning, also where ES modules cannot be required", async () => {
+  it("reads all lots from CommonJS, without a warning, also if ES modules cannot be required", async () => {
     expect(await run(project, node, "--pending-deprecation", "main.cjs")).toBe(READ);
     expect(await run(project, node, "--no-experimental-require-module", "main.cjs")).toBe(READ);
   });
@@ -31,7 +31,7 @@ describe.each(nodes)("Node $version", ({ version, node }) => {
     ["each entry point", "--no-experimental-require-module", entries.filter((name) => name !== "stocklot/msw")],
     // msw requires an ES module, and looks for localStorage, of which Node 26 warns.
     ["stocklot/msw", "--disable-warning=ExperimentalWarning", ["stocklot/msw"]],
-  ])("gets the same from require() and import() of %s", async (_, flag, names) => {
+  ])("exports the same to require() and import() of %s", async (_, flag, names) => {
     const found = exportsFound.parse(JSON.parse(await run(project, node, flag, "entries.cjs", ...names)));
     expect(Object.keys(found)).toEqual(names);
     for (const { required, imported } of Object.values(found)) {

@@ -8,7 +8,7 @@ import { project } from "./consumer.js";
 const MOST_BYTES = 500_000;
 const LINK = /\]\(([^)\s]+)\)/g;
 const CODE_BLOCK = /^```.*?^```/gms;
-/** A way to another module, as the build writes them: one a line, or within one as a call. */
+/** An import of another module, as the build writes it: one per line, or a call within a line. */
 const IMPORT = /(?:^(?:import|export) .*?from |^import |\b(?:require|import)\()['"]([^'"]+)['"]/gm;
 
 const root = join(project, "node_modules/stocklot");
@@ -20,21 +20,21 @@ const having = (...endings: string[]) => files.filter((file) => endings.includes
 
 const found = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].flatMap(([, what]) => what ?? []);
 
-/** In declarations, `./x.js` stands for what declares it. */
+/** In declarations, `./x.js` means its declaration file. */
 const declaring = (file: string, name: string) =>
   /\.d\.c?ts$/.test(file) ? name.replace(/\.js$/, ".d.ts").replace(/\.cjs$/, ".d.cts") : name;
 
 /** `undici` of `undici/types`, `@scope/name` of `@scope/name/part`, `fs` of `node:fs/promises`. */
 const packageOf = (target: string) => /^(?:node:)?((?:@[^/]+\/)?[^/]+)/.exec(target)?.[1] ?? target;
 
-/** Each `file: target` where the target is a relative path that leads to nothing in the tarball. */
+/** Each `file: target` whose target is a relative path that does not exist in the tarball. */
 const leadingNowhere = (file: string, targets: string[]) =>
   targets
     .filter((target) => !existsSync(join(root, dirname(file), target.replace(/#.*$/, ""))))
     .map((target) => `${file}: ${target}`);
 
 describe("the packed tarball", () => {
-  it("holds what users need, and nothing that only we need", () => {
+  it("contains what users need, and no development files", () => {
     expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md", "CHANGELOG.md", "package.json"]));
     // The README shows the chart of the benchmark.
     const ours = files.filter((file) => /(^|\/)(src|test|bench|coverage|node_modules|out)\/|\.test\./.test(file));
@@ -46,7 +46,7 @@ describe("the packed tarball", () => {
     expect(statSync(inject("tarball")).size).toBeLessThan(MOST_BYTES);
   });
 
-  it("says under which licence", () => {
+  it("names its licence", () => {
     expect(packageJson.license).toBe("MIT");
     expect(read("LICENSE")).toMatch(/^MIT License/);
   });
@@ -74,7 +74,7 @@ describe("the packed tarball", () => {
     expect(named).toEqual([]);
   });
 
-  it("has what its documents link to", () => {
+  it("contains what its documents link to", () => {
     const relative = having(".md").flatMap((file) => {
       const links = found(read(file).replace(CODE_BLOCK, ""), LINK).filter(
         (link) => !/^(https?:|mailto:|#)/.test(link),

@@ -14,11 +14,11 @@ const STRICT = {
   verbatimModuleSyntax: true,
   isolatedModules: true,
   skipLibCheck: false,
-  // Also the names that a user's own declarations need must be there.
+  // The names that a user's declarations need must be exported too.
   declaration: true,
 };
 
-/** Compiles some programs into a folder of their own, and gives what the compiler had to say. */
+/** Compiles programs into a new folder, and returns the compiler's output. */
 function compile(tsc: string, folder: string, name: string, options: object, files: string[]): Promise<string> {
   const config = join(folder, `tsconfig.${name}.json`);
   writeFileSync(config, JSON.stringify({ compilerOptions: { ...STRICT, outDir: name, ...options }, files }));
@@ -39,7 +39,7 @@ describe.concurrent.each(compilers)("TypeScript $version", ({ version, tsc }) =>
 
 const compilerOf = (wanted: string) => compilers.find(({ version }) => version === wanted)?.tsc ?? "";
 
-/** A project without @types/node, which neither stocklot nor what it depends on brings along. */
+/** A project without @types/node, which neither stocklot nor its dependencies install. */
 const bare = join(dirname(project), "bare");
 const needed = ["stocklot", ...Object.keys(packageJson.dependencies)].map((name) => `node_modules/${name}`);
 beforeAll(() => {
@@ -55,7 +55,7 @@ it.concurrent.each([
   expect(await compile(compilerOf(version), bare, `bare-${version}`, options, ["types.mts"])).toBe("");
 });
 
-// TypeScript 7 has no node10 any more.
+// TypeScript 7 no longer has node10.
 it.concurrent.each([
   ["5.4", {}],
   ["6.0", { ignoreDeprecations: "6.0" }],

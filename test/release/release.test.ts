@@ -22,12 +22,12 @@ describe("the version", () => {
 });
 
 describe("npm version", () => {
-  it("writes the file of the version as it is", () => {
+  it("writes the version file in its current form", () => {
     expect(versionFile(packageJson.version)).toBe(read("src/version.ts"));
     expect(packageJson.scripts.version).toBe("tsx release/on-version.ts");
   });
 
-  it("puts what was unreleased under the version", () => {
+  it("moves the unreleased changes under the version", () => {
     const log = "# Changelog\n\n## Unreleased\n\n- New.\n\n## 0.1.0 (2026-01-01)\n\n- First.\n";
     expect(released(log, "0.2.0", "2026-02-01")).toBe(
       "# Changelog\n\n## 0.2.0 (2026-02-01)\n\n- New.\n\n## 0.1.0 (2026-01-01)\n\n- First.\n",
@@ -38,7 +38,7 @@ describe("npm version", () => {
     ["no section", "# Changelog\n\n## 0.1.0 (2026-01-01)\n\n- First.\n"],
     ["an empty section", "# Changelog\n\n## Unreleased\n\n## 0.1.0 (2026-01-01)\n\n- First.\n"],
     ["an empty section and no other", "# Changelog\n\n## Unreleased\n"],
-  ])("stops where the changelog has %s", (_, log) => {
+  ])("stops if the changelog has %s", (_, log) => {
     expect(() => released(log, "0.2.0", "2026-02-01")).toThrow("say there what is new");
   });
 });

@@ -4,10 +4,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ClientOptions, type InventoryClient, OutcomeUnknownError } from "../../src/index.js";
 import { type FaultServer, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, failureOf, sleep, startServer, until } from "../support/with-server.js";
+import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 import { WRITES } from "../support/writes.js";
 
-/** Twenty milliseconds are promised; a busy machine with two cores may need longer for anything. What is not at once takes seconds. */
+/** 20 ms are promised. A busy machine needs longer, and a call that does not end promptly takes seconds. */
 const AT_ONCE_MS = 500;
 
 const quick = { minDelayMs: 1, maxDelayMs: 4 } as const;
@@ -28,15 +28,15 @@ type Call = (client: InventoryClient, signal: AbortSignal) => Promise<unknown>;
 interface Phase {
   name: string;
   options?: ClientOptions;
-  /** Brings the client to where the call will be held up in this phase, and tells when the call is there. */
+  /** Prepares server and client so that the call waits in this phase. Returns a function that reports whether it does. */
   prepare(server: FaultServer, client: InventoryClient): Promise<(() => boolean) | undefined> | (() => boolean);
-  /** A write may have been applied when it is called off here. */
+  /** Whether a write that is aborted in this phase may have been applied. */
   sent: boolean;
 }
 
 const writesSeen = (server: FaultServer) =>
-  server.seen.filter((asked) => !isToken(asked) && asked.method !== "GET").length;
-const nonTokens = (server: FaultServer) => server.seen.filter((asked) => !isToken(asked)).length;
+  server.requests.filter((asked) => !isToken(asked) && asked.method !== "GET").length;
+const nonTokens = (server: FaultServer) => server.requests.filter((asked) => !isToken(asked)).length;
 
 /** Fills the only slot with a call that never ends. */
 async function blockSlot(server: FaultServer, client: InventoryClient): Promise<AbortController> {
@@ -44,7 +44,7 @@ async function blockSlot(server: FaultServer, client: InventoryClient): Promise<
   server.plan(faults.hang({ applies: false }));
   const before = nonTokens(server);
   client.items.get("BLOCKER", { signal: blocker.signal }).catch(() => {});
-  await until(() => nonTokens(server) > before);
+  await waitUntil(() => nonTokens(server) > before);
   return blocker;
 }
 
@@ -52,7 +52,7 @@ const PHASES: readonly Phase[] = [
   {
     name: "waits for a token",
     prepare: (server) => {
-      server.service.revoke();
+      server.service.revokeTokens();
       server.plan(faults.hang({ applies: false }), { on: isToken });
       server.plan(faults.status(401));
       return () => server.tokenRequests > 1;
@@ -77,7 +77,7 @@ const PHASES: readonly Phase[] = [
     sent: false,
   },
   {
-    name: "is sending (no answer yet)",
+    name: "is sending (no response yet)",
     prepare: (server) => {
       server.plan(faults.hang({ applies: true }));
       const before = nonTokens(server);
@@ -86,7 +86,7 @@ const PHASES: readonly Phase[] = [
     sent: true,
   },
   {
-    name: "is reading (the head has come)",
+    name: "is reading (the head has arrived)",
     prepare: (server) => {
       server.plan(faults.slowBody(5_000));
       const before = nonTokens(server);
@@ -101,8 +101,8 @@ async function measured(server: FaultServer, client: InventoryClient, phase: Pha
   const arrived = await phase.prepare(server, client);
   const controller = new AbortController();
   const reason = new CalledOff("no longer wanted");
-  const failed = failureOf(call(client, controller.signal));
-  await until(arrived ?? (() => true));
+  const failed = errorOf(call(client, controller.signal));
+  await waitUntil(arrived ?? (() => true));
   await sleep(20);
   const abortedAt = performance.now();
   controller.abort(reason);
@@ -123,7 +123,7 @@ describe.each(PHASES)("a call that $name", (phase) => {
     expect(listeners).toBe(0);
   });
 
-  it.each(WRITES)("ends at once when $name is aborted, and says whether it may have been applied", async (write) => {
+  it.each(WRITES)("ends at once when $name is aborted, and reports whether it may have been applied", async (write) => {
     const server = await startServer();
     const client = connect(server, { retry: quick, ...phase.options });
     const { error, reason, tookMs, listeners } = await measured(server, client, phase, (one, signal) =>
@@ -150,8 +150,8 @@ describe("a call that waits between two attempts", () => {
     server.plan(faults.status(503));
     const client = connect(server, patient);
     const controller = new AbortController();
-    const failed = failureOf(client.items.get("BOLT", { signal: controller.signal }));
-    await until(() => nonTokens(server) === 1);
+    const failed = errorOf(client.items.get("BOLT", { signal: controller.signal }));
+    await waitUntil(() => nonTokens(server) === 1);
     await sleep(20);
     const abortedAt = performance.now();
     controller.abort();
@@ -161,13 +161,13 @@ describe("a call that waits between two attempts", () => {
 
   it.each(
     WRITES.filter(({ idempotent }) => idempotent),
-  )("ends at once when $name is aborted, and says that it may have been applied", async (write) => {
+  )("ends at once when $name is aborted, and reports that it may have been applied", async (write) => {
     const server = await startServer();
     server.plan(faults.status(503, { applies: true }));
     const client = connect(server, patient);
     const controller = new AbortController();
-    const failed = failureOf(write.call(client, { signal: controller.signal }));
-    await until(() => writesSeen(server) === 1);
+    const failed = errorOf(write.call(client, { signal: controller.signal }));
+    await waitUntil(() => writesSeen(server) === 1);
     await sleep(20);
     controller.abort();
     const error = await failed;
@@ -175,13 +175,13 @@ describe("a call that waits between two attempts", () => {
     expect(error).toMatchObject({ cause: controller.signal.reason });
   });
 
-  it.each(WRITES)("leaves no doubt that $name was not sent when there was never a connection", async (write) => {
+  it.each(WRITES)("reports that $name was not sent if there was never a connection", async (write) => {
     const server = await startServer();
     const client = connect(server, patient);
     await client.items.get("BOLT");
-    await server.refuse();
+    await server.refuseConnections();
     const controller = new AbortController();
-    const failed = failureOf(write.call(client, { signal: controller.signal }));
+    const failed = errorOf(write.call(client, { signal: controller.signal }));
     await sleep(100);
     controller.abort();
     expect(await failed).toBe(controller.signal.reason);
@@ -190,7 +190,7 @@ describe("a call that waits between two attempts", () => {
 });
 
 describe("a call that is connecting", () => {
-  /** Takes connections and never answers a TLS handshake. */
+  /** Accepts connections and never responds to a TLS handshake. */
   async function silentServer() {
     const sockets = new Set<{ destroy(): unknown }>();
     const server = createServer((socket) => {
@@ -214,12 +214,12 @@ describe("a call that is connecting", () => {
     delete: async () => {},
   };
 
-  it.each(WRITES)("ends at once when $name is aborted, and was surely not sent", async (write) => {
+  it.each(WRITES)("ends at once when $name is aborted, and is known not to have been sent", async (write) => {
     const server = await silentServer();
     const client = connect(server, { tokenStore });
     const controller = new AbortController();
-    const failed = failureOf(write.call(client, { signal: controller.signal }));
-    await until(() => server.sockets.size > 0);
+    const failed = errorOf(write.call(client, { signal: controller.signal }));
+    await waitUntil(() => server.sockets.size > 0);
     const abortedAt = performance.now();
     controller.abort();
     expect(await failed).toBe(controller.signal.reason);
@@ -227,10 +227,10 @@ describe("a call that is connecting", () => {
     await server.close();
   });
 
-  it("times out as not sent, and is tried again", async () => {
+  it("times out as not sent, and is retried", async () => {
     const server = await silentServer();
     const client = connect(server, { tokenStore, timeoutMs: 100, retry: { ...quick, maxRetries: 1 } });
-    const error = await failureOf(client.items.create({ shortID: "NUT" }));
+    const error = await errorOf(client.items.create({ shortID: "NUT" }));
     expect(error).toMatchObject({ name: "TimeoutError", clock: "timeoutMs" });
     expect(server.sockets.size).toBeGreaterThan(0);
     await server.close();
@@ -240,8 +240,8 @@ describe("a call that is connecting", () => {
     const server = await silentServer();
     const client = connect(server, { tokenStore });
     const controller = new AbortController();
-    const failed = failureOf(client.items.get("BOLT", { signal: controller.signal }));
-    await until(() => server.sockets.size > 0);
+    const failed = errorOf(client.items.get("BOLT", { signal: controller.signal }));
+    await waitUntil(() => server.sockets.size > 0);
     controller.abort();
     await failed;
     const closedAt = performance.now();
@@ -278,18 +278,18 @@ describe("one signal", () => {
     const client = connect(server);
     const signal = AbortSignal.abort(new CalledOff());
     expect(
-      await failureOf(client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 }, { signal })),
+      await errorOf(client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 }, { signal })),
     ).toBe(signal.reason);
-    expect(server.seen).toEqual([]);
+    expect(server.requests).toEqual([]);
   });
 
-  it("may abort with any reason, also one that is no Error", async () => {
+  it("may abort with any reason, also one that is not an Error", async () => {
     const server = await startServer();
     server.plan(faults.hang({ applies: false }), { times: 2 });
     const client = connect(server);
     for (const reason of ["enough", 0, null]) {
       const controller = new AbortController();
-      const failed = failureOf(client.items.get("BOLT", { signal: controller.signal }));
+      const failed = errorOf(client.items.get("BOLT", { signal: controller.signal }));
       controller.abort(reason);
       expect(await failed).toBe(reason);
     }
@@ -304,24 +304,24 @@ describe("a call that has ended", () => {
     await client.items.get("BOLT");
     const before = timers();
     await client.items.get("BOLT");
-    await failureOf(client.items.get("NONE"));
+    await errorOf(client.items.get("NONE"));
     server.plan(faults.dropped(), { times: 9 });
-    await failureOf(client.items.get("BOLT"));
+    await errorOf(client.items.get("BOLT"));
     server.clearPlans();
     server.plan(faults.hang({ applies: false }));
-    await failureOf(client.items.get("BOLT", { signal: AbortSignal.timeout(30) }));
+    await errorOf(client.items.get("BOLT", { signal: AbortSignal.timeout(30) }));
     await sleep(20);
     expect(timers()).toBeLessThanOrEqual(before);
   });
 
-  it("gives its place in the queue back when it was aborted there", async () => {
+  it("leaves the queue when it was aborted there", async () => {
     const server = await startServer();
     const client = connect(server, { rateLimit: { requests: 3, intervalMs: 600 } });
     await client.items.get("BOLT");
     const controller = new AbortController();
     await client.items.get("BOLT");
-    const waiting = Array.from({ length: 5 }, () => failureOf(client.items.get("BOLT", { signal: controller.signal })));
-    await until(() => client.rateLimit.queued === 5);
+    const waiting = Array.from({ length: 5 }, () => errorOf(client.items.get("BOLT", { signal: controller.signal })));
+    await waitUntil(() => client.rateLimit.queued === 5);
     const last = client.items.get("BOLT");
     controller.abort();
     await Promise.all(waiting);
@@ -350,24 +350,24 @@ describe("leaving a loop", () => {
       expect(lot.units).toBe(1);
       break;
     }
-    const asked = server.seen.length;
+    const asked = server.requests.length;
     await sleep(100);
-    expect(server.seen.length - asked).toBeLessThanOrEqual(1);
+    expect(server.requests.length - asked).toBeLessThanOrEqual(1);
     expect(client.rateLimit).toMatchObject({ inFlight: 0, queued: 0 });
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
-  it("by an error of the caller's does so too, and gives that error", async () => {
+  it("by an error of the caller's does so too, and rejects with that error", async () => {
     const { server, client } = await bigList();
     const mine = new CalledOff();
     const loop = async () => {
       for await (const _ of client.inventory.listLots({ pageSize: 50 }, { readAhead: 3 })) throw mine;
     };
-    expect(await failureOf(loop())).toBe(mine);
+    expect(await errorOf(loop())).toBe(mine);
     await sleep(50);
-    const asked = server.seen.length;
+    const asked = server.requests.length;
     await sleep(50);
-    expect(server.seen.length).toBe(asked);
+    expect(server.requests.length).toBe(asked);
     expect(client.rateLimit).toMatchObject({ inFlight: 0, queued: 0 });
   });
 
@@ -380,7 +380,7 @@ describe("leaving a loop", () => {
         setTimeout(() => controller.abort(), 50);
       }
     };
-    expect(await failureOf(loop())).toBe(controller.signal.reason);
+    expect(await errorOf(loop())).toBe(controller.signal.reason);
     expect(getEventListeners(controller.signal, "abort")).toEqual([]);
   });
 });

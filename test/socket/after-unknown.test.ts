@@ -10,13 +10,13 @@ import {
 } from "../../src/index.js";
 import type { FaultServer } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, failureOf, sleep, startServer } from "../support/with-server.js";
+import { connect, errorOf, sleep, startServer } from "../support/with-server.js";
 import { WRITES } from "../support/writes.js";
 
 const RECEIPT: ReceiveInput = { itemID: "BOLT", units: 12.5, wid: 3, reasonCode: 1, spot: "A-01", serial: "S-1" };
 const PLAIN: ReceiveInput = { itemID: "BOLT", units: 12.5, wid: 3, reasonCode: 1 };
 
-/** A lot that fits the receipt. */
+/** A lot that matches the receipt. */
 const fitting = { shortID: "BOLT", units: 12.5, wID: 3, spot: "A-01", serial: "S-1" };
 
 const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
@@ -25,7 +25,7 @@ const HOUR_MS = 3_600_000;
 const ONCE: FindOptions = { settleMs: 0 };
 
 async function unknownOf(call: Promise<unknown>): Promise<OutcomeUnknownError> {
-  const error = await failureOf(call);
+  const error = await errorOf(call);
   if (!(error instanceof OutcomeUnknownError)) throw error;
   return error;
 }
@@ -47,7 +47,7 @@ const lostBefore = (server: FaultServer, client: InventoryClient, receipt = RECE
 };
 
 describe("findReceipt", () => {
-  it("says applied, and gives the lot, when only the answer was lost", async () => {
+  it("reports applied, with the lot, if only the response was lost", async () => {
     const { server, client } = await setUp();
     const error = await lostAfter(server, client);
     const found = await client.inventory.findReceipt(error);
@@ -62,13 +62,13 @@ describe("findReceipt", () => {
     const { server, client } = await setUp();
     server.plan({ ...fault, applies: false });
     const error = await unknownOf(client.inventory.receive(RECEIPT, options));
-    const receipt = server.seen.at(-1);
+    const receipt = server.requests.at(-1);
     const found = client.inventory.findReceipt(JSON.parse(JSON.stringify(error)).request, { settleMs: 4_000 });
     await sleep(300);
-    if (receipt) server.service.answer(receipt);
+    if (receipt) server.service.respond(receipt);
     expect(await found).toMatchObject({ outcome: "applied", lots: [fitting] });
     expect(server.effects("receive")).toBe(1);
-    expect(server.seen.filter(({ path }) => path === "/Inventory")).toHaveLength(2);
+    expect(server.requests.filter(({ path }) => path === "/Inventory")).toHaveLength(2);
   });
 
   it("looks again after the request has settled", async () => {
@@ -76,7 +76,7 @@ describe("findReceipt", () => {
     const error = await lostBefore(server, client);
     expect(await client.inventory.findReceipt(error, { settleMs: 700 })).toEqual({ outcome: "not-applied", lots: [] });
     expect(Date.now()).toBeGreaterThanOrEqual(error.request.sentAt + 700);
-    expect(server.seen.filter(({ path }) => path === "/Inventory")).toHaveLength(2);
+    expect(server.requests.filter(({ path }) => path === "/Inventory")).toHaveLength(2);
   });
 
   it("compares every field that receipts and lots share", async () => {
@@ -92,7 +92,7 @@ describe("findReceipt", () => {
     expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied", lots });
   });
 
-  it("says not applied when the request was lost", async () => {
+  it("reports not applied when the request was lost", async () => {
     const { server, client } = await setUp();
     const error = await lostBefore(server, client);
     expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
@@ -121,7 +121,7 @@ describe("findReceipt", () => {
     ["belongs to another job", { jobID: 8 }],
     ["has its SKU in another case, and other units", { shortID: " bolt", units: 1 }],
     ["has no readable time", { received: "just now", units: 12 }],
-  ])("says ambiguous when a lot of the item %s", async (_, difference) => {
+  ])("reports ambiguous when a lot of the item %s", async (_, difference) => {
     const { server, client } = await setUp();
     const receipt = { ...RECEIPT, serial2: "X", rfidTag: "T", remark: "by truck", jobid: 7 };
     const error = await lostBefore(server, client, receipt);
@@ -135,7 +135,7 @@ describe("findReceipt", () => {
     });
   });
 
-  it("says ambiguous when there are two lots that fit", async () => {
+  it("reports ambiguous when there are two lots that fit", async () => {
     const { server, client } = await setUp();
     const error = await lostAfter(server, client);
     server.service.addLot(fitting);
@@ -154,14 +154,14 @@ describe("findReceipt", () => {
     expect(await client.inventory.findReceipt(other)).toMatchObject({ outcome: "applied" });
   });
 
-  it("says ambiguous where somebody else's lot came so shortly before that clocks cannot tell", async () => {
+  it("reports ambiguous if another client's lot was created so shortly before that the clocks cannot order the two", async () => {
     const { server, client } = await setUp();
     server.service.addLot({ ...fitting, received: ago(200) });
     const error = await lostBefore(server, client);
     expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "ambiguous", lots: [fitting] });
   });
 
-  it("takes a spot that the service filled in, and doubts a serial that it did", async () => {
+  it("accepts a spot that the service filled in, and treats a serial that it filled in as ambiguous", async () => {
     const { server, client } = await setUp();
     const first = await lostBefore(server, client, PLAIN);
     const lot = server.service.addLot({ ...fitting, spot: "DOCK", serial: "" });
@@ -205,15 +205,15 @@ describe("findReceipt", () => {
     expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome: "not-applied" });
   });
 
-  it("reads no further than to lots that are older, and the whole list where it is not newest first", async () => {
+  it("reads only as far as lots that are older, and the whole list if it is not newest first", async () => {
     const { server, client } = await setUp();
     const error = await lostAfter(server, client);
     for (let count = 0; count < 600; count += 1)
       server.service.lots.push({ ...server.service.addLot({}), received: ago(HOUR_MS + count * 1_000) });
     server.service.lots.splice(0, 600);
-    const before = server.seen.length;
+    const before = server.requests.length;
     expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
-    expect(server.seen.length - before).toBeLessThanOrEqual(2);
+    expect(server.requests.length - before).toBeLessThanOrEqual(2);
     server.service.lots.reverse();
     expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
   });
@@ -225,7 +225,7 @@ describe("findReceipt", () => {
     await client.inventory.findReceipt(error, { onResponse: ({ status }) => void statuses.push(status) });
     expect(statuses).toEqual([200]);
     const signal = AbortSignal.abort();
-    expect(await failureOf(client.inventory.findReceipt(error, { signal }))).toBe(signal.reason);
+    expect(await errorOf(client.inventory.findReceipt(error, { signal }))).toBe(signal.reason);
   });
 
   it("refuses any other error", async () => {
@@ -233,7 +233,7 @@ describe("findReceipt", () => {
     server.plan(faults.dropped());
     const ofMove = await unknownOf(client.inventory.move({ itemID: "BOLT", units: 1, wid: 3, toSpot: "B" }));
     for (const error of [ofMove, new Error("x"), undefined]) {
-      expect(await failureOf(client.inventory.findReceipt(error as OutcomeUnknownError))).toMatchObject({
+      expect(await errorOf(client.inventory.findReceipt(error as OutcomeUnknownError))).toMatchObject({
         name: "InputValidationError",
         issues: [{ path: ["sent"] }],
       });
@@ -244,20 +244,20 @@ describe("findReceipt", () => {
 describe("findCreated", () => {
   const lost = (client: InventoryClient) => unknownOf(client.items.create({ shortID: "NUT", description: "Nut M8" }));
 
-  it("says applied, and gives the item, when only the answer was lost", async () => {
+  it("reports applied, with the item, if only the response was lost", async () => {
     const { server, client } = await setUp();
     server.plan(faults.droppedAfterEffect());
     const found = await client.items.findCreated(await lost(client));
     expect(found).toMatchObject({ outcome: "applied", item: { shortID: "NUT", description: "Nut M8" } });
   });
 
-  it("says not applied when there is no such item", async () => {
+  it("reports not applied when there is no such item", async () => {
     const { server, client } = await setUp();
     server.plan(faults.dropped());
     expect(await client.items.findCreated(await lost(client), ONCE)).toEqual({ outcome: "not-applied" });
   });
 
-  it("says not applied when the item was there before", async () => {
+  it("reports not applied when the item was there before", async () => {
     const { server, client } = await setUp();
     await client.items.create({ shortID: "NUT" });
     Object.assign(server.service.items.get("NUT") ?? {}, { created: ago(HOUR_MS) });
@@ -268,7 +268,7 @@ describe("findCreated", () => {
     });
   });
 
-  it("compares fields that the document does not name, whatever they hold", async () => {
+  it("compares fields that the document does not name, whatever their values", async () => {
     const { server, client } = await setUp();
     server.plan(faults.droppedAfterEffect());
     const input = { shortID: "NUT", dimensions: { mm: [8, 13] } };
@@ -280,9 +280,9 @@ describe("findCreated", () => {
 
   it.each([
     ["has other values", { description: "Somebody else's nut" }],
-    ["does not tell when it was created", { created: "" }],
-    ["tells only the day on which it was created", { created: new Date().toISOString().slice(0, 10) }],
-  ])("says ambiguous when the item %s", async (_, difference) => {
+    ["does not report when it was created", { created: "" }],
+    ["reports only the day on which it was created", { created: new Date().toISOString().slice(0, 10) }],
+  ])("reports ambiguous when the item %s", async (_, difference) => {
     const { server, client } = await setUp();
     server.plan(faults.droppedAfterEffect());
     const error = await lost(client);
@@ -295,8 +295,8 @@ describe("findCreated", () => {
     server.plan(faults.dropped());
     const error = await lost(client);
     server.plan(faults.status(500));
-    expect(await failureOf(client.items.findCreated(error))).toMatchObject({ name: "ServerError" });
-    expect(await failureOf(client.items.findCreated(new NotFoundError(NOT_FOUND) as never))).toMatchObject({
+    expect(await errorOf(client.items.findCreated(error))).toMatchObject({ name: "ServerError" });
+    expect(await errorOf(client.items.findCreated(new NotFoundError(NOT_FOUND) as never))).toMatchObject({
       name: "InputValidationError",
     });
   });
@@ -305,7 +305,7 @@ describe("findCreated", () => {
 const NOT_FOUND = { status: 404, code: "", message: "", method: "", path: "", headers: {}, attempts: 1 };
 
 describe("the error of an unknown outcome", () => {
-  it.each(WRITES.filter(({ idempotent }) => !idempotent))("of $name says how to find out", async (write) => {
+  it.each(WRITES.filter(({ idempotent }) => !idempotent))("of $name reports how to find out", async (write) => {
     const { server, client } = await setUp();
     server.plan(faults.droppedAfterEffect());
     const { message } = await unknownOf(write.call(client));
@@ -314,7 +314,7 @@ describe("the error of an unknown outcome", () => {
     expect(message).toContain(way[write.name as keyof typeof way]);
   });
 
-  it("keeps what was sent, whatever the caller does to its object meanwhile", async () => {
+  it("contains what was sent, also if the caller changes its object meanwhile", async () => {
     const { server, client } = await setUp();
     server.plan(faults.hang({ applies: false }));
     const receipt = { ...PLAIN, expires: new Date("2027-01-01T00:00:00Z") };

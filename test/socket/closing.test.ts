@@ -5,11 +5,11 @@ import { Agent } from "undici";
 import { describe, expect, it } from "vitest";
 import { ConnectionError, createRateLimiter } from "../../src/index.js";
 import * as faults from "../support/faults.js";
-import { connect, failureOf, sleep, startServer, until } from "../support/with-server.js";
+import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 
 const script = fileURLToPath(new URL("../support/one-call.ts", import.meta.url));
 
-/** Runs a process that must end by itself, and gives what it wrote. */
+/** Runs a process that must end by itself, and returns its output. */
 async function runToItsEnd(...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script, ...args], {
     timeout: 15_000,
@@ -39,13 +39,13 @@ describe("close()", () => {
     const client = connect(server, { rateLimit: { maxConcurrent: 2 } });
     await client.items.get("BOLT");
     server.latencyMs = 100;
-    const asked = server.seen.length;
+    const asked = server.requests.length;
     const onTheirWay = [
       client.items.get("BOLT"),
       client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 }),
     ];
-    await until(() => server.seen.length === asked + 2);
-    const waiting = [client.items.get("BOLT"), client.items.create({ shortID: "NUT" })].map(failureOf);
+    await waitUntil(() => server.requests.length === asked + 2);
+    const waiting = [client.items.get("BOLT"), client.items.create({ shortID: "NUT" })].map(errorOf);
     await client.close();
     expect(await Promise.all(onTheirWay)).toMatchObject([{ shortID: "BOLT" }, { recNo: expect.any(Number) }]);
     for (const error of await Promise.all(waiting)) {
@@ -53,8 +53,8 @@ describe("close()", () => {
       expect(error).toMatchObject({ message: expect.stringContaining("closed") });
     }
     expect(server.effects("create")).toBe(0);
-    expect(server.seen).toHaveLength(asked + 2);
-    await until(() => server.connections === 0);
+    expect(server.requests).toHaveLength(asked + 2);
+    await waitUntil(() => server.connections === 0);
   });
 
   it("rejects calls that are paused after a 429, wait between attempts, or wait for a token", async () => {
@@ -62,11 +62,11 @@ describe("close()", () => {
     const client = connect(server, { retry: { minDelayMs: 600_000, maxDelayMs: 600_000 } });
     await client.items.get("BOLT");
     server.plan(faults.status(503));
-    const between = failureOf(client.items.get("BOLT"));
+    const between = errorOf(client.items.get("BOLT"));
     await sleep(50);
     server.plan(faults.rateLimited());
-    const paused = failureOf(client.items.get("BOLT"));
-    await until(() => client.rateLimit.pausedUntil !== null);
+    const paused = errorOf(client.items.get("BOLT"));
+    await waitUntil(() => client.rateLimit.pausedUntil !== null);
     const startedAt = performance.now();
     await client.close();
     expect(performance.now() - startedAt).toBeLessThan(2_000);
@@ -74,8 +74,8 @@ describe("close()", () => {
 
     const other = connect(server);
     server.plan(faults.hang({ applies: false }), { on: ({ path }) => path === "/Token" });
-    const tokenless = failureOf(other.items.get("BOLT"));
-    await until(() => server.tokenRequests === 2);
+    const tokenless = errorOf(other.items.get("BOLT"));
+    await waitUntil(() => server.tokenRequests === 2);
     await other.close();
     expect(await tokenless).toBeInstanceOf(ConnectionError);
   });
@@ -85,16 +85,16 @@ describe("close()", () => {
     const client = connect(server);
     await client.items.get("BOLT");
     await client.close();
-    const asked = server.seen.length;
+    const asked = server.requests.length;
     for (const call of [
       () => client.items.get("BOLT"),
       () => client.items.create({ shortID: "NUT" }),
       () => client.items.list().toArray(),
       () => client.request({ method: "GET", path: "/Orders" }),
     ]) {
-      expect(await failureOf(call())).toBeInstanceOf(ConnectionError);
+      expect(await errorOf(call())).toBeInstanceOf(ConnectionError);
     }
-    expect(server.seen).toHaveLength(asked);
+    expect(server.requests).toHaveLength(asked);
   });
 
   it("may be called again, and before any call", async () => {
@@ -103,7 +103,7 @@ describe("close()", () => {
     await Promise.all([client.close(), client.close()]);
     await client.close();
     await client[Symbol.asyncDispose]();
-    expect(server.seen).toEqual([]);
+    expect(server.requests).toEqual([]);
   });
 
   it("ends an iteration that is waiting for its next page", async () => {
@@ -111,12 +111,12 @@ describe("close()", () => {
     for (let count = 0; count < 100; count += 1) server.service.addLot({});
     const client = connect(server, { rateLimit: { requests: 3, intervalMs: 600_000, reserved: 0 } });
     const seen: number[] = [];
-    const loop = failureOf(
+    const loop = errorOf(
       (async () => {
         for await (const lot of client.inventory.listLots({ pageSize: 10 })) seen.push(lot.recNo);
       })(),
     );
-    await until(() => seen.length === 20);
+    await waitUntil(() => seen.length === 20);
     await client.close();
     expect(await loop).toBeInstanceOf(ConnectionError);
   });
@@ -127,15 +127,15 @@ describe("close()", () => {
     });
     const endless = schemaOf(() => new Promise(() => {}));
 
-    it("ends calls whose schema never settles, and tells that a write was sent", async () => {
+    it("ends calls whose schema never settles, and reports that a write was sent", async () => {
       const server = await startServer();
       const client = connect(server);
       await client.items.get("BOLT");
-      const read = failureOf(client.request({ method: "GET", path: "/Item", schema: endless }));
-      const pages = failureOf(client.paginate({ path: "/Inventory", schema: endless }).toArray());
+      const read = errorOf(client.request({ method: "GET", path: "/Item", schema: endless }));
+      const pages = errorOf(client.paginate({ path: "/Inventory", schema: endless }).toArray());
       const body = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
       server.latencyMs = 200;
-      const write = failureOf(client.request({ method: "POST", path: "/Inventory/Receive", body, schema: endless }));
+      const write = errorOf(client.request({ method: "POST", path: "/Inventory/Receive", body, schema: endless }));
       server.service.addLot({});
       await sleep(50);
       const startedAt = performance.now();
@@ -171,14 +171,14 @@ describe("close()", () => {
       const server = await startServer();
       const client = connect(server);
       const request = { method: "GET" as const, path: "/Item", schema: endless };
-      const late = await failureOf(client.request(request, { totalTimeoutMs: 200 }));
+      const late = await errorOf(client.request(request, { totalTimeoutMs: 200 }));
       expect(late).toMatchObject({
         name: "TimeoutError",
         clock: "totalTimeoutMs",
         message: "GET /Item: not finished within totalTimeoutMs (200 ms), 1 attempt",
       });
       const signal = AbortSignal.timeout(100);
-      expect(await failureOf(client.request(request, { signal }))).toBe(signal.reason);
+      expect(await errorOf(client.request(request, { signal }))).toBe(signal.reason);
     });
   });
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { type ClientOptions, OutcomeUnknownError, StocklotError } from "../../src/index.js";
-import { claimOf, isTrue } from "../support/claim.js";
 import { type FaultServer, isToken } from "../support/fault-server.js";
-import { describeTable, type Row } from "../support/fault-table.js";
+import { checkFaultTable, type Row } from "../support/fault-table.js";
 import * as faults from "../support/faults.js";
+import { isCorrect, reportedEffect } from "../support/reported-effect.js";
 import { connect, startServer } from "../support/with-server.js";
 import { WRITES, type WriteCall } from "../support/writes.js";
 
@@ -18,20 +18,20 @@ const BASE: ClientOptions = {
   rateLimit: { maxConcurrent: 4 },
 };
 
-/** What becomes of one kind of write: the error's name, or `ok`. */
+/** The outcome of one kind of write: the error's name, or `ok`. */
 type Expected = string;
 
 interface Case {
-  /** As the table names it. */
+  /** Its name in the table. */
   name: string;
   prepare(server: FaultServer): unknown;
-  /** `create`, and the three transactions where they differ from it. */
+  /** `create`, and the three transactions unless set below. */
   create: Expected;
   transaction?: Expected;
   /** `update` and `discontinue`. */
   idempotent: Expected;
   options?: ClientOptions;
-  /** Set where the fetch function cannot tell what the dispatcher can. */
+  /** Set if the fetch function cannot distinguish what the dispatcher can. */
   fetch?: Partial<Pick<Case, "create" | "transaction" | "idempotent">>;
 }
 
@@ -42,16 +42,16 @@ const slow: ClientOptions = { timeoutMs: HANG_MS, retry: { ...quick, maxRetries:
 
 const TOKEN_FAULTS = [
   ["drops the connection", faults.dropped(), "ConnectionError"],
-  ["answers 500", faults.status(500), "ServerError"],
+  ["responds with 500", faults.status(500), "ServerError"],
   ["refuses the credentials", faults.status(403), "AuthenticationError"],
-  ["answers nonsense", faults.body('{"token":"none"}', { applies: false }), "ResponseValidationError"],
+  ["responds with nonsense", faults.body('{"token":"none"}', { applies: false }), "ResponseValidationError"],
 ] as const;
 
 const CASES: readonly Case[] = [
   {
     name: "connection refused, then accepted",
     prepare: async (server) => {
-      await server.refuse();
+      await server.refuseConnections();
       setTimeout(() => void server.listen(), 60);
     },
     options: { retry: { ...quick, maxRetries: 50, minDelayMs: 30, maxDelayMs: 30 } },
@@ -60,7 +60,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: "connection refused for ever",
-    prepare: (server) => server.refuse(),
+    prepare: (server) => server.refuseConnections(),
     create: "ConnectionError",
     idempotent: "ConnectionError",
   },
@@ -160,7 +160,7 @@ const CASES: readonly Case[] = [
     ([name, fault, outcome]): Case => ({
       name: `token revoked, and its endpoint ${name}, for ever`,
       prepare: (server) => {
-        server.service.revoke();
+        server.service.revokeTokens();
         server.plan(fault, { on: isToken, times: always });
       },
       create: outcome,
@@ -168,28 +168,28 @@ const CASES: readonly Case[] = [
     }),
   ),
   {
-    name: "no answer, without the effect, once",
+    name: "no response, without the effect, once",
     prepare: (server) => server.plan(faults.hang({ applies: false })),
     options: slow,
     create: UNKNOWN,
     idempotent: OK,
   },
   {
-    name: "no answer, after the effect, once",
+    name: "no response, after the effect, once",
     prepare: (server) => server.plan(faults.hang({ applies: true })),
     options: slow,
     create: UNKNOWN,
     idempotent: OK,
   },
   {
-    name: "no answer, after the effect, for ever",
+    name: "no response, after the effect, for ever",
     prepare: (server) => server.plan(faults.hang({ applies: true }), { times: always }),
     options: slow,
     create: UNKNOWN,
     idempotent: "TimeoutError",
   },
   {
-    name: "no answer within `totalTimeoutMs`, after the effect",
+    name: "no response within `totalTimeoutMs`, after the effect",
     prepare: (server) => server.plan(faults.hang({ applies: true }), { times: always }),
     options: { totalTimeoutMs: HANG_MS },
     create: UNKNOWN,
@@ -209,7 +209,7 @@ const CASES: readonly Case[] = [
     idempotent: OK,
   },
   {
-    name: "body shorter than its head says, once",
+    name: "body shorter than its `content-length`, once",
     prepare: (server) => server.plan(faults.truncated()),
     create: "ResponseValidationError",
     transaction: UNKNOWN,
@@ -223,7 +223,7 @@ const CASES: readonly Case[] = [
     idempotent: OK,
   },
   {
-    name: "an answer that is not HTTP, once",
+    name: "a response that is not HTTP, once",
     prepare: (server) => server.plan(faults.notHttp("SSH-2.0-OpenSSH_9.6\r\n\r\n")),
     create: UNKNOWN,
     idempotent: OK,
@@ -266,7 +266,7 @@ const CASES: readonly Case[] = [
     prepare: (server) => server.plan(faults.brokenGzip()),
     create: "ResponseValidationError",
     idempotent: "ResponseValidationError",
-    // fetch decompresses by itself and cannot tell broken data from a broken connection.
+    // fetch decompresses by itself and cannot distinguish broken data from a broken connection.
     fetch: { create: "ResponseValidationError", transaction: UNKNOWN, idempotent: OK },
   },
 ];
@@ -289,7 +289,7 @@ async function play(fault: Case, write: WriteCall, options: ClientOptions): Prom
   } catch (error) {
     const effects = server.effects(write.name);
     if (!(error instanceof StocklotError)) throw error;
-    expect(isTrue(claimOf(error, write.idempotent), effects), `${error}, ${effects} effects`).toBe(true);
+    expect(isCorrect(reportedEffect(error, write.idempotent), effects), `${error}, ${effects} effects`).toBe(true);
     if (error instanceof OutcomeUnknownError) {
       const { method, path, body } = write;
       expect(error.request).toEqual({ method, path, ...(body ? { body } : {}), sentAt: expect.any(Number) });
@@ -315,7 +315,7 @@ describe.each([
   ["an undici dispatcher", {}],
   ["fetch", { fetch: globalThis.fetch }],
 ] as const)("a write through %s", (transport, options) => {
-  it.each(CASES)("that meets: $name", async (fault) => {
+  it.each(CASES)("with the fault: $name", async (fault) => {
     const results = await Promise.all(WRITES.map((write) => play(fault, write, options)));
     for (const [index, write] of WRITES.entries()) {
       const { outcome, effects } = results[index] ?? { outcome: "none", effects: 0 };
@@ -327,4 +327,4 @@ describe.each([
   });
 });
 
-describeTable("writes", WRITES, rows, CASES.length);
+checkFaultTable("writes", WRITES, rows, CASES.length);

@@ -11,12 +11,12 @@ function block(ms: number): void {
 
 const request = (cancellation = new Cancellation()) => ({ priority: "normal", bulk: false, cancellation }) as const;
 
-/** Whether a promise is fulfilled within a time that is long for all that is meant to happen at once. */
+/** Whether a promise is fulfilled within a time that is long for anything that happens at once. */
 const comesSoon = (promise: Promise<unknown>) =>
   Promise.race([promise.then(() => true), sleep(2_000).then(() => false)]);
 
-describe("a call that waits for the limiter is let through in a busy process, too,", () => {
-  it("when the end of a pause is noticed by somebody who reads the state", async () => {
+describe("a call that waits for the limiter is also admitted in a busy process", () => {
+  it("when reading the state notices the end of a pause", async () => {
     const limiter = createRateLimiter();
     limiter.pause(30);
     const waiting = limiter.acquire(request());
@@ -26,7 +26,7 @@ describe("a call that waits for the limiter is let through in a busy process, to
     expect(await comesSoon(waiting)).toBe(true);
   });
 
-  it("when a slot's return is noticed by somebody who reads the state, and another call then leaves", async () => {
+  it("when reading the state notices a returned slot, and another call then leaves", async () => {
     const limiter = createRateLimiter({ requests: 1, reserved: 0, intervalMs: 30 });
     (await limiter.acquire(request())).release();
     const leaving = new Cancellation();

@@ -1,9 +1,9 @@
 import { inspect } from "node:util";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type ClientOptions, createRateLimiter, RateLimitError, TimeoutError } from "../../src/index.js";
-import { type FaultServer, isNoToken, isToken } from "../support/fault-server.js";
+import { type FaultServer, isNotToken, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, failureOf, sleep, startServer, until } from "../support/with-server.js";
+import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 
 const PAUSE_MS = 300;
 const always = Number.POSITIVE_INFINITY;
@@ -11,9 +11,9 @@ const short: ClientOptions = { retry: { rateLimitDelayMs: [PAUSE_MS, 2 * PAUSE_M
 
 afterEach(() => vi.useRealTimers());
 
-/** When requests other than those for a token came, in ms after the first of them. */
+/** Arrival times of requests other than token requests, in ms after the first of them. */
 const times = (server: FaultServer, from = 0) => {
-  const at = server.seen.filter(isNoToken).map((seen) => seen.at);
+  const at = server.requests.filter(isNotToken).map((seen) => seen.at);
   return at.slice(from).map((time) => time - (at[from] ?? 0));
 };
 
@@ -25,7 +25,7 @@ describe("after a 429", () => {
     await client.items.get("BOLT");
     server.plan(faults.rateLimited());
     const first = client.items.get("BOLT");
-    await until(() => client.rateLimit.pausedUntil !== null);
+    await waitUntil(() => client.rateLimit.pausedUntil !== null);
     expect(client.rateLimit.available).toBe(0);
     server.latencyMs = 80;
     const others = Array.from({ length: 5 }, () => client.items.get("BOLT"));
@@ -39,7 +39,7 @@ describe("after a 429", () => {
     expect(pauses[0]).toBeLessThanOrEqual(2 * PAUSE_MS);
   });
 
-  it("fifty calls that get one together make one pause, and none is lost", async () => {
+  it("fifty calls that receive one at the same time start one pause, and none is lost", async () => {
     const server = await startServer();
     const pauses: number[] = [];
     const client = connect(server, {
@@ -55,7 +55,7 @@ describe("after a 429", () => {
     expect(pauses).toHaveLength(1);
     const at = times(server, 1);
     expect(at).toHaveLength(100);
-    // Nobody came back before the pause was over.
+    // No request arrived before the end of the pause.
     expect((at[50] ?? 0) - (at[49] ?? 0)).toBeGreaterThanOrEqual(PAUSE_MS);
   });
 
@@ -79,7 +79,7 @@ describe("after a 429", () => {
       () => ({ "retry-after": "Thu, 01 Jan 2015 00:00:01 GMT", date: "Thu, 01 Jan 2015 00:00:00 GMT" }),
       1_000,
     ],
-  ])("the wait is as long as Retry-After says in %s", async (_, headers, atLeastMs) => {
+  ])("the wait is as long as Retry-After requests in %s", async (_, headers, atLeastMs) => {
     const server = await startServer();
     const client = connect(server, { retry: { rateLimitDelayMs: [20_000, 20_000] } });
     await client.items.get("BOLT");
@@ -90,11 +90,11 @@ describe("after a 429", () => {
     expect(again).toBeLessThan(15_000);
   });
 
-  it.each(["", "soon", "-5", "Thu, 99 Jan", "1e3"])("a Retry-After of %j counts for nothing", async (retryAfter) => {
+  it.each(["", "soon", "-5", "Thu, 99 Jan", "1e3"])("a Retry-After of %j is ignored", async (retryAfter) => {
     const server = await startServer();
     const client = connect(server, { retry: { rateLimitDelayMs: [100, 101], maxRateLimitRetries: 0 } });
     server.plan(faults.rateLimited(retryAfter));
-    const error = await failureOf(client.items.get("BOLT"));
+    const error = await errorOf(client.items.get("BOLT"));
     expect(error).toBeInstanceOf(RateLimitError);
     if (RateLimitError.is(error)) expect(Math.round(error.retryAfterMs)).toBeLessThanOrEqual(101);
   });
@@ -113,7 +113,7 @@ describe("after a 429", () => {
       undefined,
       /limited to 3600 s \(rateLimitDelayMs: Infinity,Infinity\)/,
     ],
-  ])("the pause lasts an hour at most, and a %s is warned of", async (_, retry, retryAfter, warning) => {
+  ])("the pause lasts an hour at most, and a %s is logged as a warning", async (_, retry, retryAfter, warning) => {
     const server = await startServer();
     const warnings: string[] = [];
     const logger = { debug() {}, info() {}, warn: (line: string) => void warnings.push(line), error() {} };
@@ -122,7 +122,7 @@ describe("after a 429", () => {
     const client = connect(server, { retry: { ...retry, maxRateLimitRetries: 0 }, logger, hooks });
     await client.items.get("BOLT");
     server.plan(retryAfter === undefined ? faults.status(429) : faults.rateLimited(retryAfter));
-    const error = await failureOf(client.items.get("BOLT"));
+    const error = await errorOf(client.items.get("BOLT"));
     expect(error).toMatchObject({ name: "RateLimitError", retryAfterMs: 3_600_000 });
     const { pausedUntil } = client.rateLimit;
     for (const until of [pausedUntil, ...pauses]) {
@@ -134,14 +134,14 @@ describe("after a 429", () => {
     );
   });
 
-  it("a call whose totalTimeoutMs is shorter than the pause fails at once, and tells why", async () => {
+  it("a call whose totalTimeoutMs is shorter than the pause fails at once, and reports why", async () => {
     const server = await startServer();
     const client = connect(server, { retry: { rateLimitDelayMs: [30_000, 60_000] } });
     await client.items.get("BOLT");
     server.plan(faults.rateLimited());
     const startedAt = performance.now();
-    const error = await failureOf(client.items.get("BOLT", { totalTimeoutMs: 10_000 }));
-    const later = await failureOf(client.items.create({ shortID: "NUT" }, { totalTimeoutMs: 10_000 }));
+    const error = await errorOf(client.items.get("BOLT", { totalTimeoutMs: 10_000 }));
+    const later = await errorOf(client.items.create({ shortID: "NUT" }, { totalTimeoutMs: 10_000 }));
     expect(performance.now() - startedAt).toBeLessThan(5_000);
     expect(error).toBeInstanceOf(TimeoutError);
     expect(error).toMatchObject({ clock: "totalTimeoutMs", cause: { name: "RateLimitError", status: 429 } });
@@ -149,12 +149,12 @@ describe("after a 429", () => {
     expect(server.effects("create")).toBe(0);
   });
 
-  it("each call that the pause fails has the 429 as its cause, and reports when to call again", async () => {
+  it("each call that fails because of the pause has the 429 as its cause, and reports when to call again", async () => {
     const server = await startServer();
     const client = connect(server, { retry: { rateLimitDelayMs: [40_000, 40_000] } });
     await client.items.get("BOLT");
     server.plan(faults.rateLimited());
-    const first = await failureOf(
+    const first = await errorOf(
       client.inventory.receive(
         { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 },
         {
@@ -162,8 +162,8 @@ describe("after a 429", () => {
         },
       ),
     );
-    const others = await Promise.all([1, 2].map(() => failureOf(client.items.get("BOLT", { totalTimeoutMs: 10_000 }))));
-    const seen = server.seen.length;
+    const others = await Promise.all([1, 2].map(() => errorOf(client.items.get("BOLT", { totalTimeoutMs: 10_000 }))));
+    const seen = server.requests.length;
     const { pausedUntil } = client.rateLimit;
     for (const error of [first, ...others]) {
       if (!TimeoutError.is(error)) throw error;
@@ -189,16 +189,16 @@ describe("after a 429", () => {
     expect(seen).toBe(3);
   });
 
-  it("calls that wait for a token fail at once when the token request meets a pause too long for them", async () => {
+  it("calls that wait for a token fail at once when a pause that is too long for them delays the token request", async () => {
     const server = await startServer();
     server.plan(faults.rateLimited(), { on: isToken });
     server.latencyMs = 50;
     const client = connect(server, { retry: { rateLimitDelayMs: [PAUSE_MS * 10, PAUSE_MS * 10] } });
     const startedAt = performance.now();
     const patient = client.items.get("BOLT");
-    const short = failureOf(client.items.get("BOLT", { totalTimeoutMs: PAUSE_MS * 5 }));
+    const short = errorOf(client.items.get("BOLT", { totalTimeoutMs: PAUSE_MS * 5 }));
     const error = await short;
-    const late = await failureOf(client.items.get("BOLT", { totalTimeoutMs: PAUSE_MS * 5 }));
+    const late = await errorOf(client.items.get("BOLT", { totalTimeoutMs: PAUSE_MS * 5 }));
     expect(performance.now() - startedAt).toBeLessThan(PAUSE_MS * 4);
     for (const reason of [error, late]) {
       expect(reason).toMatchObject({
@@ -212,21 +212,21 @@ describe("after a 429", () => {
     expect(server.tokenRequests).toBe(2);
   });
 
-  it("what a call has spent is true, though nothing was sent", async () => {
+  it("the reported time of a call is correct if nothing was sent", async () => {
     const server = await startServer();
     const client = connect(server, { retry: { rateLimitDelayMs: [PAUSE_MS, PAUSE_MS] } });
     await client.items.get("BOLT");
     server.plan(faults.rateLimited());
     server.plan(faults.hang({ applies: false }));
-    const first = failureOf(client.items.get("BOLT", { totalTimeoutMs: 4 * PAUSE_MS }));
-    await until(() => client.rateLimit.pausedUntil !== null);
-    const error = await failureOf(client.items.get("BOLT", { totalTimeoutMs: 3 * PAUSE_MS }));
+    const first = errorOf(client.items.get("BOLT", { totalTimeoutMs: 4 * PAUSE_MS }));
+    await waitUntil(() => client.rateLimit.pausedUntil !== null);
+    const error = await errorOf(client.items.get("BOLT", { totalTimeoutMs: 3 * PAUSE_MS }));
     if (!TimeoutError.is(error)) throw error;
     const { pausedMs, waitingMs, ...rest } = error.spent;
     expect(Math.abs(pausedMs - PAUSE_MS)).toBeLessThan(60);
     expect(Math.abs(waitingMs - 2 * PAUSE_MS)).toBeLessThan(120);
     expect(rest).toEqual({ backoffMs: 0, sendingMs: 0, readingMs: 0 });
-    // The one that goes first after the pause holds up all others: nobody knows for how long.
+    // The first request after the pause delays all others, for an unknown time.
     expect(error.retryAfterMs).toBeUndefined();
     expect(error.message).toBe("GET /Item: no slot within totalTimeoutMs (900 ms), nothing was sent");
     expect(await first).toMatchObject({ name: "TimeoutError", message: expect.stringContaining("(1200 ms)") });
@@ -238,21 +238,21 @@ describe("after a 429", () => {
     await client.items.get("BOLT");
     server.latencyMs = 100;
     server.plan(faults.rateLimited());
-    const first = failureOf(client.items.get("BOLT", { retry: false }));
+    const first = errorOf(client.items.get("BOLT", { retry: false }));
     const startedAt = performance.now();
-    const queued = await failureOf(client.items.get("BOLT", { totalTimeoutMs: 15_000 }));
+    const queued = await errorOf(client.items.get("BOLT", { totalTimeoutMs: 15_000 }));
     expect(queued).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
     expect(performance.now() - startedAt).toBeLessThan(5_000);
     await first;
   });
 
-  it("a client without a limit pauses all the same", async () => {
+  it("a client without a limit pauses too", async () => {
     const server = await startServer();
     const client = connect(server, { ...short, rateLimit: false });
     await client.items.get("BOLT");
     server.plan(faults.rateLimited());
     const first = client.items.get("BOLT");
-    await until(() => client.rateLimit.pausedUntil !== null);
+    await waitUntil(() => client.rateLimit.pausedUntil !== null);
     await Promise.all([first, client.items.get("BOLT")]);
     const [, ...rest] = times(server, 1);
     for (const at of rest) expect(at).toBeGreaterThanOrEqual(PAUSE_MS);
@@ -264,7 +264,7 @@ describe("after a 429", () => {
     const client = connect(server, { retry: { rateLimitDelayMs: [PAUSE_MS, PAUSE_MS] } });
     await client.items.get("BOLT");
     server.plan(faults.rateLimited());
-    const error = await failureOf(client.items.get("BOLT", { retry: false }));
+    const error = await errorOf(client.items.get("BOLT", { retry: false }));
     expect(error).toBeInstanceOf(RateLimitError);
     expect(error).toMatchObject({ status: 429, attempts: 1, retryAfterMs: PAUSE_MS });
     expect(client.rateLimit.pausedUntil).toBeGreaterThan(Date.now());
@@ -278,7 +278,7 @@ describe("after a 429", () => {
     const [one, other] = [connect(server, { ...short, rateLimiter }), connect(server, { ...short, rateLimiter })];
     await Promise.all([one.items.get("BOLT"), other.items.get("BOLT")]);
     server.plan(faults.rateLimited());
-    await failureOf(one.items.get("BOLT", { retry: false }));
+    await errorOf(one.items.get("BOLT", { retry: false }));
     await other.items.get("BOLT");
     expect(times(server, 2)[1]).toBeGreaterThanOrEqual(PAUSE_MS);
   });
@@ -292,9 +292,9 @@ describe("after a 429", () => {
     const other = connect(server, { rateLimiter, retry });
     await Promise.all([one.items.get("BOLT"), other.items.get("BOLT")]);
     server.plan(faults.status(429, { headers: { "x-echo": secret }, message: `too many for ${secret}` }));
-    await failureOf(one.items.discontinue(secret, { retry: false }));
+    await errorOf(one.items.discontinue(secret, { retry: false }));
     await one.close();
-    const error = await failureOf(other.items.get("BOLT", { totalTimeoutMs: 1_000 }));
+    const error = await errorOf(other.items.get("BOLT", { totalTimeoutMs: 1_000 }));
     expect(error).toMatchObject({ name: "TimeoutError", cause: { name: "RateLimitError", method: "DELETE" } });
     expect(inspect(error, { depth: 9 })).toContain("[redacted]");
     expect(inspect(error, { depth: 9 })).not.toContain(secret);
@@ -306,8 +306,8 @@ describe("after a 429", () => {
     await client.items.get("BOLT");
     server.plan(faults.rateLimited());
     const controller = new AbortController();
-    const aborted = failureOf(client.items.get("BOLT", { signal: controller.signal }));
-    await until(() => client.rateLimit.pausedUntil !== null);
+    const aborted = errorOf(client.items.get("BOLT", { signal: controller.signal }));
+    await waitUntil(() => client.rateLimit.pausedUntil !== null);
     const other = client.items.get("BOLT");
     controller.abort();
     expect(await aborted).toBe(controller.signal.reason);
@@ -315,24 +315,24 @@ describe("after a 429", () => {
     expect(times(server, 1)).toHaveLength(2);
   });
 
-  it("of the token endpoint everybody waits as well, and one token request is made afterwards", async () => {
+  it("of the token endpoint makes all calls wait too, and one token request follows", async () => {
     const server = await startServer();
     server.plan(faults.rateLimited(), { on: isToken });
     const client = connect(server, short);
     await Promise.all(Array.from({ length: 20 }, () => client.items.get("BOLT")));
     expect(server.tokenRequests).toBe(2);
-    const [first, second] = server.seen;
+    const [first, second] = server.requests;
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(PAUSE_MS);
   });
 
-  it("for ever, a call comes back five times and then gives up", async () => {
+  it("for ever, a call is retried five times and then fails", async () => {
     const server = await startServer();
     server.plan(faults.rateLimited(), { times: always });
     const client = connect(server, { retry: { rateLimitDelayMs: [10, 20] } });
-    expect(await failureOf(client.items.get("BOLT"))).toMatchObject({ name: "RateLimitError", attempts: 6 });
+    expect(await errorOf(client.items.get("BOLT"))).toMatchObject({ name: "RateLimitError", attempts: 6 });
   });
 
-  it("the default pause is 30 to 60 s, and the timers of a test can drive it", async () => {
+  it("the default pause is 30 to 60 s, and fake timers drive it", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
     const server = await startServer();
     const client = connect(server, { timeoutMs: 3_600_000 });
@@ -355,7 +355,7 @@ describe("a limit that is used up", () => {
     const server = await startServer();
     const client = connect(server, { rateLimit: { requests: 2, intervalMs: 30_000 } });
     await client.items.get("BOLT");
-    const error = await failureOf(client.items.get("BOLT", { totalTimeoutMs: 5_000 }));
+    const error = await errorOf(client.items.get("BOLT", { totalTimeoutMs: 5_000 }));
     if (!TimeoutError.is(error)) throw error;
     expect(error.retryAfterMs).toBeGreaterThan(25_000);
     expect(error.retryAfterMs).toBeLessThanOrEqual(30_010);
@@ -363,34 +363,34 @@ describe("a limit that is used up", () => {
     expect(error.message).toMatch(
       /^GET \/Item: no slot within totalTimeoutMs \(5000 ms\), nothing was sent: the rate limit is used up\. Try again in \d+ ms\.$/,
     );
-    expect(server.seen).toHaveLength(2);
+    expect(server.requests).toHaveLength(2);
   });
 
-  it("counts those that wait already", async () => {
+  it("counts the calls that already wait", async () => {
     const server = await startServer();
     const client = connect(server, { rateLimit: { requests: 2, intervalMs: 10_000, reserved: 0 } });
     await client.items.get("BOLT");
-    const waiting = Array.from({ length: 3 }, () => failureOf(client.items.get("BOLT")));
-    const error = await failureOf(client.items.get("BOLT", { totalTimeoutMs: 15_000 }));
+    const waiting = Array.from({ length: 3 }, () => errorOf(client.items.get("BOLT")));
+    const error = await errorOf(client.items.get("BOLT", { totalTimeoutMs: 15_000 }));
     if (!TimeoutError.is(error)) throw error;
     expect(error.retryAfterMs).toBeGreaterThan(19_000);
     await client.close();
     await Promise.all(waiting);
   });
 
-  it("that never comes back has no time to report", async () => {
+  it("that never returns has no time to report", async () => {
     const server = await startServer();
     const client = connect(server, { rateLimit: { requests: 2, intervalMs: Infinity } });
     await client.items.get("BOLT");
-    const error = await failureOf(client.items.get("BOLT", { totalTimeoutMs: 5_000 }));
+    const error = await errorOf(client.items.get("BOLT", { totalTimeoutMs: 5_000 }));
     expect(error).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs", retryAfterMs: undefined });
   });
 });
 
-it("a token that does not come in time is named, and no slot is promised", async () => {
+it("a token that does not arrive in time is named, and no slot is promised", async () => {
   const server = await startServer();
   server.plan(faults.hang({ applies: false }), { on: isToken });
-  const error = await failureOf(connect(server).items.get("BOLT", { totalTimeoutMs: 100 }));
+  const error = await errorOf(connect(server).items.get("BOLT", { totalTimeoutMs: 100 }));
   if (!TimeoutError.is(error)) throw error;
   expect(error.message).toBe("GET /Item: no token within totalTimeoutMs (100 ms), nothing was sent");
   expect(error.spent.waitingMs).toBeGreaterThanOrEqual(95);

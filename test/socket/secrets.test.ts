@@ -8,10 +8,10 @@ import {
   type InventoryClient,
   OutcomeUnknownError,
 } from "../../src/index.js";
-import { type FaultServer, isNoToken, isToken } from "../support/fault-server.js";
+import { type FaultServer, isNotToken, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { everythingShown, leaksIn } from "../support/leaks.js";
-import { connect, failureOf, SECRET, startServer } from "../support/with-server.js";
+import { findLeaks, visibleText } from "../support/leaks.js";
+import { connect, errorOf, SECRET, startServer } from "../support/with-server.js";
 import { WRITES } from "../support/writes.js";
 
 const TOKEN = "canary-token-1-0123456789abcdef";
@@ -25,7 +25,7 @@ const quick = {
 } as const;
 const always = Number.POSITIVE_INFINITY;
 
-it("the search finds a secret wherever it may be seen", () => {
+it("the search finds a secret wherever it is visible", () => {
   const hidden = Object.defineProperty(new Error("x"), "init", { value: { headers: [SECRET] } });
   for (const value of [
     SECRET,
@@ -35,12 +35,12 @@ it("the search finds a secret wherever it may be seen", () => {
     hidden,
     Buffer.from(SECRET),
   ]) {
-    expect(leaksIn(value, SECRETS)).not.toEqual([]);
+    expect(findLeaks(value, SECRETS)).not.toEqual([]);
   }
-  expect(leaksIn({ text: "nothing to see" }, SECRETS)).toEqual([]);
+  expect(findLeaks({ text: "nothing to see" }, SECRETS)).toEqual([]);
 });
 
-/** All that a client shows: what its calls reject with, what its hooks and its logger are told, and itself. */
+/** Records everything that a client shows: rejections, arguments of hooks and logger, and the client itself. */
 function watched(server: { baseUrl: string }, options: ClientOptions = {}) {
   const shown: unknown[] = [];
   const note = (value: unknown) => void shown.push(value);
@@ -63,30 +63,30 @@ const readsAndWrites: [string, (client: InventoryClient, note: (value: unknown) 
 async function expectNoLeak(server: FaultServer, options: ClientOptions = {}, secrets = SECRETS) {
   for (const [name, call] of readsAndWrites) {
     const { client, shown, note } = watched(server, options);
-    // The transactions take any success, and give its body as it came; that is the service's word, not ours.
+    // Transactions return the body of any success unchanged, so a returned value is not checked.
     const outcome = await call(client, note).then(
       () => undefined,
       (error: unknown) => error,
     );
     shown.push(outcome, client, client.rateLimit, client.items, client.inventory, client.items.list());
-    for (const one of shown) expect(leaksIn(one, secrets), `${name}: ${String(one)}`).toEqual([]);
+    for (const one of shown) expect(findLeaks(one, secrets), `${name}: ${String(one)}`).toEqual([]);
     await client.close();
   }
 }
 
-/** The secrets in all the forms in which a server may give them back. */
+/** The secrets in every form in which a server may return them. */
 const ECHO = `you sent Authorization: Bearer ${TOKEN} and client_id=scanner&client_secret=${SECRET}`;
 
-describe("a server that gives the secrets back", () => {
+describe("a server that returns the secrets", () => {
   it.each([
     400, 401, 403, 404, 408, 409, 418, 429, 500, 501, 503,
-  ])("in the message of a %i shows them to nobody", async (code) => {
+  ])("in the message of a %i shows none of them", async (code) => {
     const server = await startServer();
     server.plan(faults.status(code, { message: ECHO, headers: { "x-echo": ECHO } }), { times: always });
     await expectNoLeak(server);
   });
 
-  it("in code, details and other fields shows them to nobody", async () => {
+  it("in code, details and other fields shows none of them", async () => {
     const server = await startServer();
     const refusal = (content: object) => ({
       applies: false,
@@ -129,22 +129,22 @@ describe("a server that gives the secrets back", () => {
   });
 
   it.each([
-    ["in an answer that is not HTTP", `${ECHO}\r\n\r\n`],
-    ["in a header that is not one", `HTTP/1.1 200 OK\r\n${ECHO}\r\n\r\n`],
+    ["in a response that is not HTTP", `${ECHO}\r\n\r\n`],
+    ["in a malformed header", `HTTP/1.1 200 OK\r\n${ECHO}\r\n\r\n`],
     ["in the middle of broken chunks", `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello${TOKEN}\r\n`],
     ["in a status line", `HTTP/1.1 999999 ${ECHO}\r\n\r\n`],
     [
-      "in the second length of an answer",
+      "in the second length of a response",
       `HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: ${TOKEN}\r\n\r\nhello`,
     ],
-  ])("%s shows them to nobody", async (_, raw) => {
+  ])("%s shows none of them", async (_, raw) => {
     const server = await startServer();
     server.plan(faults.notHttp(raw), { times: always });
     await expectNoLeak(server);
     await expectNoLeak(server, { fetch: globalThis.fetch });
   });
 
-  it("in compressed bodies that are broken shows them to nobody", async () => {
+  it("in compressed bodies that are broken shows none of them", async () => {
     const server = await startServer();
     server.plan(
       faults.body(Buffer.concat([gzipSync(ECHO), Buffer.from(TOKEN)]).subarray(0, -9), {
@@ -156,7 +156,7 @@ describe("a server that gives the secrets back", () => {
   });
 });
 
-describe("a server that gives the secrets back in another spelling", () => {
+describe("a server that returns the secrets in another encoding", () => {
   const secret = `p@ss+word/0123456789=<"ü'>&abcdef`;
   const form = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
   const base64 = (text: string) => Buffer.from(text).toString("base64");
@@ -172,7 +172,7 @@ describe("a server that gives the secrets back in another spelling", () => {
     ["\\u002B escapes", unicode(secret)],
     ["base64", base64(secret)],
     ["HTTP Basic", `Basic ${base64(`scanner:${secret}`)}`],
-  ])("(%s) shows them to nobody", async (_, spelled) => {
+  ])("(%s) shows none of them", async (_, spelled) => {
     const server = await startServer();
     const text = `you sent ${spelled}, go away`;
     for (const fault of [
@@ -203,14 +203,14 @@ describe("a token that is hard to search for", () => {
     ["of 6 MB", `eyJh${"x".repeat(6_000_000)}`],
   ])("%s breaks no error of any client, and is in none", async (_, token) => {
     const client = await clientWith(token, LOST);
-    const lost = await failureOf(client.inventory.receive(receipt));
+    const lost = await errorOf(client.inventory.receive(receipt));
     expect(lost).toBeInstanceOf(OutcomeUnknownError);
     expect(lost).toMatchObject({ cause: LOST });
     const other = await startServer();
     other.plan(faults.status(400, { message: `you sent ${token}` }));
-    const refused = await failureOf(connect(other).inventory.receive(receipt));
+    const refused = await errorOf(connect(other).inventory.receive(receipt));
     expect(refused).toBeInstanceOf(BadRequestError);
-    for (const error of [lost, refused]) expect(everythingShown(error).includes(token.slice(0, 1_000))).toBe(false);
+    for (const error of [lost, refused]) expect(visibleText(error).includes(token.slice(0, 1_000))).toBe(false);
   });
 
   it.each<[string, () => unknown]>([
@@ -224,7 +224,7 @@ describe("a token that is hard to search for", () => {
     ["a Proxy", () => new Proxy(new Error("x"), { get: explode, getPrototypeOf: explode, has: explode })],
   ])("in a failure with %s, the outcome is still unknown", async (_, failure) => {
     const client = await clientWith(TOKEN, failure());
-    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
   });
 
   function explode(): never {
@@ -232,7 +232,7 @@ describe("a token that is hard to search for", () => {
   }
 });
 
-describe("a token endpoint that gives the secrets back", () => {
+describe("a token endpoint that returns the secrets", () => {
   it.each([
     ["a refusal", faults.status(401, { message: ECHO, headers: { "www-authenticate": `Bearer ${TOKEN}` } })],
     ["a 400", faults.status(400, { message: ECHO })],
@@ -245,7 +245,7 @@ describe("a token endpoint that gives the secrets back", () => {
     ["a token with a line break", faults.body(JSON.stringify({ access_token: `${TOKEN}\r\n` }), { applies: false })],
     ["what is not HTTP", faults.notHttp(`{"access_token":"${TOKEN}"}\r\n\r\n`)],
     ["broken chunks", faults.notHttp(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"acc${TOKEN}\r\n`)],
-  ])("in %s shows them to nobody", async (_, fault) => {
+  ])("in %s shows none of them", async (_, fault) => {
     const server = await startServer();
     server.plan(fault, { on: isToken, times: always });
     await expectNoLeak(server);
@@ -286,7 +286,7 @@ describe("a fetch function that fails with the request in its error", () => {
       "among several errors",
       (init) => new AggregateError([Object.assign(new Error("failed"), { init })], "all failed"),
     ],
-    ["and no Error around it", (init) => ({ init })],
+    ["without an Error", (init) => ({ init })],
     ["as a text", (init) => JSON.stringify(init)],
     ["as bytes", (init) => Object.assign(new Error("failed"), { data: Buffer.from(JSON.stringify(init)) })],
   ])("%s shows nothing of it", async (_, make) => {
@@ -296,18 +296,18 @@ describe("a fetch function that fails with the request in its error", () => {
   it("rejects with its error if that shows nothing", async () => {
     const mine = Object.assign(new Error("no route"), { code: "E_NO_ROUTE" });
     const { client } = watched(await startServer(), { fetch: failing(() => mine) });
-    expect(await failureOf(client.items.get("BOLT"))).toBe(mine);
+    expect(await errorOf(client.items.get("BOLT"))).toBe(mine);
   });
 });
 
 describe("what else a client shows", () => {
-  it("when all goes well holds no secret", async () => {
+  it("contains no secret if all goes well", async () => {
     const server = await startServer();
     await expectNoLeak(server);
-    expect(server.seen.some(({ authorization }) => authorization?.includes("canary-token"))).toBe(true);
+    expect(server.requests.some(({ authorization }) => authorization?.includes("canary-token"))).toBe(true);
   });
 
-  it("when the connection fails, hangs or is refused holds no secret", async () => {
+  it("contains no secret if the connection fails, hangs or is refused", async () => {
     const server = await startServer();
     server.plan(faults.dropped(), { times: always });
     await expectNoLeak(server);
@@ -315,13 +315,13 @@ describe("what else a client shows", () => {
     server.plan(faults.hang({ applies: false }), { times: always });
     await expectNoLeak(server, { timeoutMs: 60, retry: false });
     server.clearPlans();
-    server.plan(faults.tooLarge(5_000), { on: isNoToken, times: always });
+    server.plan(faults.tooLarge(5_000), { on: isNotToken, times: always });
     await expectNoLeak(server, { maxResponseBytes: 4_000 });
-    await server.refuse();
+    await server.refuseConnections();
     await expectNoLeak(server);
   });
 
-  it("when a token store fails or a hook throws holds no secret", async () => {
+  it("contains no secret if a token store fails or a hook throws", async () => {
     const server = await startServer();
     const boom = () => {
       throw new Error(ECHO);
@@ -337,6 +337,6 @@ describe("what else a client shows", () => {
     });
     await client.items.get("BOLT", { onResponse: boom });
     expect(lines.join("\n")).toContain("threw");
-    expect(leaksIn(lines, SECRETS)).toEqual([]);
+    expect(findLeaks(lines, SECRETS)).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { connect, sleep, startServer } from "../support/with-server.js";
 
 const always = Number.POSITIVE_INFINITY;
 
-/** Each way of calling the service, in a named function of the caller's. */
+/** Each way to call the service, in a named function of the caller's. */
 const WAYS: Record<string, (client: InventoryClient) => Promise<unknown>> = {
   get: async function callsGet(client) {
     return await client.items.get("BOLT");
@@ -43,7 +43,7 @@ const WAYS: Record<string, (client: InventoryClient) => Promise<unknown>> = {
 const FAILURES: Record<string, (server: FaultServer) => void> = {
   "refused credentials": (server) => server.plan(faults.status(401), { on: isToken, times: always }),
   "a token endpoint that is down": (server) => server.plan(faults.dropped(), { on: isToken, times: always }),
-  "a token response that is no JSON": (server) => server.plan(faults.html(), { on: isToken, times: always }),
+  "a token response that is not JSON": (server) => server.plan(faults.html(), { on: isToken, times: always }),
   "403": (server) => server.plan(faults.status(403), { times: always }),
   "a lost connection": (server) => server.plan(faults.dropped(), { times: always }),
   "a response that is cut short": (server) => server.plan(faults.truncated(), { times: always }),
@@ -81,14 +81,14 @@ describe.each(Object.keys(FAILURES))("the stack trace of an error from %s", (fai
   });
 });
 
-it("calls that fail with one token refresh get an error of their own each, with their own caller's line", async () => {
+it("calls that fail with one token refresh each reject with a separate error, with their own caller's line", async () => {
   async function first(client: InventoryClient) {
     return await client.items.get("BOLT");
   }
   async function second(client: InventoryClient) {
     return await client.inventory.listLots().toArray();
   }
-  for (const plan of ["refused credentials", "a token endpoint that is down", "a token response that is no JSON"]) {
+  for (const plan of ["refused credentials", "a token endpoint that is down", "a token response that is not JSON"]) {
     const server = await startServer();
     FAILURES[plan]?.(server);
     const caller = client(server);
@@ -105,7 +105,7 @@ it("a token that cannot be replaced after a 401 is reported with the caller's li
   const server = await startServer();
   const caller = connect(server, { rateLimit: false });
   await caller.items.get("BOLT");
-  server.service.revoke();
+  server.service.revokeTokens();
   server.plan(faults.status(401), { on: isToken, times: always });
   async function looksUp() {
     return await caller.items.get("BOLT");

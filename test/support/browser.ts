@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "./runs.js";
 
 const CHROMIUM = [process.env.CHROMIUM_PATH, "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
   (path) => path && existsSync(path),
@@ -19,13 +20,14 @@ export type Browser = Awaited<ReturnType<NonNullable<typeof playwright>["chromiu
 export type BrowserPage = Awaited<ReturnType<Browser["newPage"]>>;
 
 /**
- * Why there is no browser to test with; `undefined` when there is one. Said in one line.
+ * Why tests cannot use a browser, which one line on the console reports too; `undefined` if they can.
  *
- * @throws Error instead when `STOCKLOT_REQUIRE_BROWSER` is set.
+ * @throws Error if there is none in `npm run test:all` and `STOCKLOT_REQUIRE_BROWSER` is set.
  */
-export function whyNoBrowser(tests: string): string | undefined {
-  const reason = !playwright ? "playwright-core is not installed" : CHROMIUM ? undefined : "there is no Chromium";
-  if (reason && process.env.STOCKLOT_REQUIRE_BROWSER) throw new Error(`${tests} cannot be run: ${reason}.`);
+export function browserMissingReason(tests: string): string | undefined {
+  const missing = !playwright ? "playwright-core is not installed" : CHROMIUM ? undefined : "there is no Chromium";
+  const reason = RUN_ALL ? missing : ONLY_IN_TEST_ALL;
+  if (RUN_ALL && reason && process.env.STOCKLOT_REQUIRE_BROWSER) throw new Error(`${tests} cannot be run: ${reason}.`);
   if (reason) console.warn(`${tests} are skipped: ${reason}.`);
   return reason;
 }
@@ -35,12 +37,12 @@ export async function launchBrowser(): Promise<Browser> {
   return playwright.chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
 }
 
-/** What the page complains of from now on: errors that nobody caught, and those of the console. */
-export function problemsOf(page: BrowserPage): string[] {
-  const problems: string[] = [];
-  page.on("pageerror", (error) => problems.push(error.message));
+/** Collects the uncaught errors of a page, and those that it writes to the console, from now on. */
+export function collectErrors(page: BrowserPage): string[] {
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(error.message));
   page.on("console", (message) => {
-    if (message.type() === "error") problems.push(message.text());
+    if (message.type() === "error") errors.push(message.text());
   });
-  return problems;
+  return errors;
 }

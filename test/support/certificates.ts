@@ -14,7 +14,7 @@ export interface Certificates {
   authorityFile: string;
   authority: string;
   selfSigned: Identity;
-  /** Those below are issued by the authority. */
+  /** The identities below are issued by the authority. */
   good: Identity;
   expired: Identity;
   otherHost: Identity;

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 
-/** Whether there is such a program. */
+/** Whether a program is installed. */
 export function canRun(program: string): boolean {
   try {
     execFileSync(program, ["--version"], { stdio: "ignore" });
@@ -10,7 +10,7 @@ export function canRun(program: string): boolean {
   }
 }
 
-/** Installs a package of Debian, if that is possible: only root can without being asked for a password. */
+/** Installs a Debian package. Returns false if this process is not root, or if the installation fails. */
 export function installPackage(name: string): boolean {
   if (process.getuid?.() !== 0) return false;
   try {

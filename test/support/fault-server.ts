@@ -1,34 +1,34 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { type Fault, ordinary } from "./faults.js";
-import { type Asked, SmallService, type Write } from "./small-service.js";
+import { type Fault, respondNormally } from "./faults.js";
+import { type ServiceRequest, SmallService, type Write } from "./small-service.js";
 
 const BASE_PATH = "/api/v1";
 
 /** A request that reached the server. */
-export interface Seen extends Asked {
-  /** When it came, on the clock of `performance.now()`. */
+export interface ReceivedRequest extends ServiceRequest {
+  /** Time of arrival, by `performance.now()`. */
   at: number;
   headers: IncomingMessage["headers"];
 }
 
-type Selects = (asked: Asked) => boolean;
+type RequestFilter = (request: ServiceRequest) => boolean;
 
 interface Plan {
   fault: Fault;
-  selects: Selects;
+  matches: RequestFilter;
   timesLeft: number;
 }
 
-export const isToken: Selects = ({ path }) => path === "/Token";
-export const isNoToken: Selects = (asked) => !isToken(asked);
-export const isWrite: Selects = (asked) => isNoToken(asked) && asked.method !== "GET";
+export const isToken: RequestFilter = ({ path }) => path === "/Token";
+export const isNotToken: RequestFilter = (request) => !isToken(request);
+export const isWrite: RequestFilter = (request) => isNotToken(request) && request.method !== "GET";
 
-/** The service on a real socket of the loopback address, with faults on demand. */
+/** The service on a real loopback socket, with faults on demand. */
 export class FaultServer {
   readonly service = new SmallService();
-  /** What was asked, token requests included, in the order of arrival. */
-  readonly seen: Seen[] = [];
+  /** All requests, token requests included, in order of arrival. */
+  readonly requests: ReceivedRequest[] = [];
   readonly #plans: Plan[] = [];
   readonly #sockets = new Set<Socket>();
   readonly #end = new AbortController();
@@ -49,22 +49,22 @@ export class FaultServer {
     return `http://127.0.0.1:${this.#port}${BASE_PATH}`;
   }
 
-  /** Connections that are open at this moment. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#sockets.size;
   }
 
   get tokenRequests(): number {
-    return this.seen.filter(isToken).length;
+    return this.requests.filter(isToken).length;
   }
 
   effects(write: Write): number {
     return this.service.effects[write];
   }
 
-  /** The next `times` requests that are selected meet the fault; plans are used up in the order in which they were made. */
-  plan(fault: Fault, { times = 1, on = isNoToken }: { times?: number; on?: Selects } = {}): this {
-    this.#plans.push({ fault, selects: on, timesLeft: times });
+  /** The next `times` requests that match get the fault. Plans are used up in the order in which they were created. */
+  plan(fault: Fault, { times = 1, on = isNotToken }: { times?: number; on?: RequestFilter } = {}): this {
+    this.#plans.push({ fault, matches: on, timesLeft: times });
     return this;
   }
 
@@ -72,7 +72,7 @@ export class FaultServer {
     this.#plans.length = 0;
   }
 
-  /** Listens, again on the same port where it did before. */
+  /** Listens, on the same port as before if there was one. */
   async listen(): Promise<void> {
     const server = createServer((request, response) => void this.#handle(request, response));
     server.on("connection", (socket) => {
@@ -86,13 +86,13 @@ export class FaultServer {
   }
 
   /** Refuses connections from now on. */
-  async refuse(): Promise<void> {
+  async refuseConnections(): Promise<void> {
     const server = this.#server;
     await new Promise<void>((resolve) => {
       server?.close(() => resolve());
       server?.closeAllConnections();
     });
-    // The other ends learn of it in their own time.
+    // Clients notice the closed connections a little later.
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 
@@ -106,7 +106,7 @@ export class FaultServer {
     request.on("error", () => {});
     response.on("error", () => {});
     const url = new URL(request.url ?? "/", "http://localhost");
-    const seen: Seen = {
+    const seen: ReceivedRequest = {
       at: performance.now(),
       method: request.method ?? "",
       path: url.pathname.slice(BASE_PATH.length),
@@ -115,22 +115,22 @@ export class FaultServer {
       headers: request.headers,
       body: "",
     };
-    this.seen.push(seen);
-    const fault = this.#faultFor(seen);
+    this.requests.push(seen);
+    const fault = this.takeFault(seen);
     if (!fault?.early) {
       for await (const chunk of request.setEncoding("utf8")) seen.body += chunk;
       if (this.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, this.latencyMs));
       if (response.destroyed) return;
     }
-    const answer = !fault || fault.applies ? this.service.answer(seen) : { status: 200, body: { recNo: 1 } };
+    const serviceResponse = !fault || fault.applies ? this.service.respond(seen) : { status: 200, body: { recNo: 1 } };
     if (this.clockOffsetMs !== 0) response.setHeader("date", new Date(Date.now() + this.clockOffsetMs).toUTCString());
-    const exchange = { request, response, answer, signal: this.#end.signal };
+    const exchange = { request, response, serviceResponse, signal: this.#end.signal };
     if (fault) fault.respond(exchange);
-    else ordinary(exchange);
+    else respondNormally(exchange);
   }
 
-  #faultFor(asked: Asked): Fault | undefined {
-    const plan = this.#plans.find(({ timesLeft, selects }) => timesLeft > 0 && selects(asked));
+  takeFault(request: ServiceRequest): Fault | undefined {
+    const plan = this.#plans.find(({ timesLeft, matches: selects }) => timesLeft > 0 && selects(request));
     if (!plan) return undefined;
     plan.timesLeft -= 1;
     return plan.fault;

@@ -1,22 +1,22 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
-import type { Answer } from "./small-service.js";
+import type { ServiceResponse } from "./small-service.js";
 
-/** One request that a fault has hold of. */
+/** The request that a fault handles. */
 export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
-  /** What the service would have answered; for a fault that leaves the effect out, what it answers in general. */
-  answer: Answer;
-  /** Ends with the server, so that nothing is left behind by a fault that waits. */
+  /** The service's response without the fault; a generic success if the fault prevents the effect. */
+  serviceResponse: ServiceResponse;
+  /** Aborted when the server closes, so that a waiting fault leaves nothing behind. */
   signal: AbortSignal;
 }
 
-/** What goes wrong with a request, and whether the service applies it all the same. */
+/** What goes wrong with a request, and whether the service applies it anyway. */
 export interface Fault {
   /** Whether the request takes effect. */
   applies: boolean;
-  /** Strikes when the head of the request has come, before its body is read. */
+  /** Applied after the head of the request has arrived, before its body is read. */
   early?: boolean;
   respond(exchange: Exchange): void;
 }
@@ -28,11 +28,11 @@ const json = (response: ServerResponse, status: number, body: unknown, headers: 
   response.end(body === undefined ? undefined : JSON.stringify(body));
 };
 
-/** The answer that the service gives when nothing goes wrong. */
-export const ordinary = ({ response, answer }: Exchange) =>
+/** Sends the service's response without a fault. */
+export const respondNormally = ({ response, serviceResponse: answer }: Exchange) =>
   json(response, answer.status, answer.body, answer.headers ?? {});
 
-const success = ({ answer }: Exchange) => (answer.status < 300 ? answer.status : 200);
+const success = ({ serviceResponse: answer }: Exchange) => (answer.status < 300 ? answer.status : 200);
 
 /** The connection breaks before the request is read. */
 export const dropped = (): Fault => ({
@@ -41,10 +41,10 @@ export const dropped = (): Fault => ({
   respond: ({ request }) => request.socket.destroy(),
 });
 
-/** The service applies the request, and the connection breaks before it answers. */
+/** The service applies the request, and the connection breaks before it responds. */
 export const droppedAfterEffect = (): Fault => ({ applies: true, respond: ({ request }) => request.socket.destroy() });
 
-/** The connection is reset, which is ruder than an end. */
+/** The connection is reset instead of closed. */
 export const resetAfterEffect = (): Fault => ({
   applies: true,
   respond: ({ request }) => request.socket.resetAndDestroy(),
@@ -76,14 +76,14 @@ export const rateLimited = (retryAfter?: string): Fault => ({
     ),
 });
 
-/** No answer ever comes. */
+/** The service never responds. */
 export const hang = ({ applies }: { applies: boolean }): Fault => ({ applies, respond: () => {} });
 
-/** The head of the answer comes, and then its body, byte by byte. */
+/** The head of the response arrives, and then its body, byte by byte. */
 export const slowBody = (perByteMs: number): Fault => ({
   applies: true,
   respond: (exchange) => {
-    const { response, answer, signal } = exchange;
+    const { response, serviceResponse: answer, signal } = exchange;
     const text = JSON.stringify(answer.body);
     response.writeHead(success(exchange), {
       "content-type": "application/json",
@@ -103,7 +103,7 @@ export const slowBody = (perByteMs: number): Fault => ({
   },
 });
 
-/** The body ends sooner than its head says. */
+/** The body is shorter than its `content-length`. */
 export const truncated = (): Fault => ({
   applies: true,
   respond: (exchange) => {
@@ -125,7 +125,7 @@ export const cutChunks = (): Fault => ({
   },
 });
 
-/** The answer does not follow HTTP. */
+/** The response is not HTTP. */
 export const notHttp = (raw: string): Fault => ({
   applies: true,
   respond: ({ request }) => request.socket.end(raw),

@@ -1,44 +1,45 @@
 import { inspect } from "node:util";
 
-/** A piece of a secret is one too. */
-const TELLING_LENGTH = 12;
+/** A piece of a secret of this length is a leak. */
+const MIN_LEAK_LENGTH = 12;
 
 function* piecesOf(secret: string): Generator<string> {
-  for (let at = 0; at + TELLING_LENGTH <= secret.length; at += 1) yield secret.slice(at, at + TELLING_LENGTH);
+  for (let at = 0; at + MIN_LEAK_LENGTH <= secret.length; at += 1) yield secret.slice(at, at + MIN_LEAK_LENGTH);
 }
 
-/** All that can be seen of a value: what a logger, a debugger or a crash report could write down. */
-export function everythingShown(value: unknown): string {
-  const shown: string[] = [];
+/** Everything that a logger, a debugger or a crash report could print of a value. */
+export function visibleText(value: unknown): string {
+  const visible: string[] = [];
   const seen = new Set<unknown>();
-  const look = (one: unknown) => {
-    if (typeof one === "string") shown.push(one);
-    if (typeof one !== "object" || one === null || seen.has(one)) return;
-    seen.add(one);
-    shown.push(
-      inspect(one, { depth: Number.POSITIVE_INFINITY, showHidden: true, maxStringLength: null, maxArrayLength: null }),
+  const collect = (part: unknown) => {
+    if (typeof part === "string") visible.push(part);
+    if (typeof part !== "object" || part === null || seen.has(part)) return;
+    seen.add(part);
+    visible.push(
+      inspect(part, { depth: Number.POSITIVE_INFINITY, showHidden: true, maxStringLength: null, maxArrayLength: null }),
     );
-    if (ArrayBuffer.isView(one)) shown.push(Buffer.from(one.buffer, one.byteOffset, one.byteLength).toString("latin1"));
-    if (one instanceof Error) shown.push(String(one), String(one.stack), String(one.message));
+    if (ArrayBuffer.isView(part))
+      visible.push(Buffer.from(part.buffer, part.byteOffset, part.byteLength).toString("latin1"));
+    if (part instanceof Error) visible.push(String(part), String(part.stack), String(part.message));
     try {
-      shown.push(JSON.stringify(one));
+      visible.push(JSON.stringify(part));
     } catch {
       // Circular.
     }
-    for (const key of Reflect.ownKeys(one)) {
+    for (const key of Reflect.ownKeys(part)) {
       try {
-        look(Reflect.get(one, key));
+        collect(Reflect.get(part, key));
       } catch {
         // A getter that throws shows nothing.
       }
     }
   };
-  look(value);
-  return shown.join("\n");
+  collect(value);
+  return visible.join("\n");
 }
 
-/** The pieces of secrets that can be seen of a value; none, if all is well. */
-export function leaksIn(value: unknown, secrets: readonly string[]): string[] {
-  const shown = everythingShown(value);
-  return secrets.flatMap((secret) => [...piecesOf(secret)].filter((piece) => shown.includes(piece)));
+/** The pieces of secrets that are visible in a value. */
+export function findLeaks(value: unknown, secrets: readonly string[]): string[] {
+  const visible = visibleText(value);
+  return secrets.flatMap((secret) => [...piecesOf(secret)].filter((piece) => visible.includes(piece)));
 }

@@ -1,7 +1,7 @@
 import type { MirrorBatch, MirrorRecord, MirrorResource, MirrorSink } from "../../src/mirror/index.js";
 import { tableOf } from "../../src/mirror/tables.js";
 
-/** A copy in memory. Records are stored as JSON, so that nobody else can change them. */
+/** A copy in memory. Records are stored as JSON, so that callers cannot change them. */
 export class MemorySink implements MirrorSink {
   /** Called before each commit; an error that it throws makes the commit fail. */
   beforeCommit: (batch: MirrorBatch) => void = () => {};

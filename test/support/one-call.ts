@@ -1,6 +1,6 @@
 import { InventoryClient } from "../../src/index.js";
 
-// Run as a process of its own: makes calls, does not close the client, and has nothing more to do.
+// Runs as a separate process: makes calls and does not close the client.
 const [baseUrl, what] = process.argv.slice(2);
 const client = new InventoryClient({
   ...(baseUrl === undefined ? {} : { baseUrl }),
@@ -17,7 +17,7 @@ if (what === "loop") {
     break;
   }
 } else if (what === "pause") {
-  // The pause after this 429 is nobody's to wait for.
+  // The process must not stay alive for the pause after this 429.
   await client.items.get("BOLT", { retry: false }).catch((error: Error) => console.log(error.name));
 } else if (what === "abort") {
   await client.items.get("BOLT", { signal: AbortSignal.timeout(200) }).catch((error: Error) => console.log(error.name));

@@ -5,28 +5,33 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { canRun, installPackage } from "./debian-package.js";
 import { freePort } from "./free-port.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "./runs.js";
 
-/** A PostgreSQL server to test with: one that runs already, or one of our own. */
+/** A PostgreSQL server to test with: one that was already running, or a private one. */
 export interface TestPostgres {
-  /** Address of a database in which tests may make schemas. */
+  /** Address of a database in which tests may create schemas. */
   readonly url: string;
-  /** Ends a server of our own. */
+  /** Stops a private server. */
   close(): Promise<void>;
 }
 
-/** Debian keeps the programs of each version apart. */
+/** Debian installs each version into a folder of its own. */
 const DEBIAN_VERSIONS = "/usr/lib/postgresql";
 
 /**
- * The server that `STOCKLOT_TEST_POSTGRES_URL` names; else a private one from the installed programs, on a free port of the
- * loopback interface; else PostgreSQL is installed first, where that is possible without a question. `undefined`, with one
- * line that says so, where none can be had.
+ * The server that `STOCKLOT_TEST_POSTGRES_URL` names. Otherwise, in `npm run test:all`, a private one on a free port of the
+ * loopback interface; PostgreSQL is installed first if that is necessary and needs no password. Otherwise `undefined`, and
+ * one line on the console says why.
  *
- * @throws Error in the last case when `STOCKLOT_REQUIRE_POSTGRES=1`.
+ * @throws Error if there is none and `STOCKLOT_REQUIRE_POSTGRES=1`.
  */
 export async function findPostgres(): Promise<TestPostgres | undefined> {
   const url = process.env.STOCKLOT_TEST_POSTGRES_URL;
   if (url) return { url, close: async () => {} };
+  if (!RUN_ALL) {
+    console.warn(`The tests that start a PostgreSQL server are skipped: ${ONLY_IN_TEST_ALL}.`);
+    return undefined;
+  }
   const programs = findPrograms() ?? (installPackage("postgresql") ? findPrograms() : undefined);
   if (programs !== undefined) return startServer(programs);
   const message =
@@ -36,7 +41,7 @@ export async function findPostgres(): Promise<TestPostgres | undefined> {
   return undefined;
 }
 
-/** The folder of the programs, with a slash behind it; empty when they are in the PATH. */
+/** The folder of the programs, with a trailing slash; empty if they are in the PATH. */
 function findPrograms(): string | undefined {
   const versions = existsSync(DEBIAN_VERSIONS)
     ? readdirSync(DEBIAN_VERSIONS).sort((a, b) => Number(b) - Number(a))
@@ -65,7 +70,7 @@ async function startServer(programs: string): Promise<TestPostgres> {
     url,
     close: async () => {
       const exited = new Promise((resolve) => server.once("exit", resolve));
-      // Fast shutdown: whoever is connected is cut off.
+      // Fast shutdown: open connections are closed.
       server.kill("SIGINT");
       await exited;
       rmSync(directory, { recursive: true, force: true });
@@ -73,7 +78,7 @@ async function startServer(programs: string): Promise<TestPostgres> {
   };
 }
 
-/** PostgreSQL refuses to run as root; Debian's package makes a user for it. */
+/** PostgreSQL refuses to run as root; Debian's package creates a user for it. */
 function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (option: string) => Number(execFileSync("id", [option, "postgres"], { encoding: "utf8" }));

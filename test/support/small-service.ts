@@ -1,18 +1,18 @@
 /**
- * As much of the service as the tests on real sockets need, written anew from the service's document: what the sandbox
- * does is not taken for granted here. It counts how often each write took effect.
+ * As much of the service as the tests on real sockets need, written from the service's document and independent of the
+ * sandbox. It counts how often each write took effect.
  */
 
-export interface Answer {
+export interface ServiceResponse {
   status: number;
   body?: unknown;
   headers?: Record<string, string>;
 }
 
-/** A request as the service sees it. */
-export interface Asked {
+/** A request as the service receives it. */
+export interface ServiceRequest {
   method: string;
-  /** Behind the base URL, without the query. */
+  /** Relative to the base URL, without the query. */
   path: string;
   query: URLSearchParams;
   authorization: string | undefined;
@@ -31,7 +31,7 @@ type Fields = Record<string, unknown>;
 const PAGE_SIZE = 25;
 const MAX_PAGE_SIZE = 250;
 
-const failure = (status: number, error: string, message: string): Answer => ({
+const errorResponse = (status: number, error: string, message: string): ServiceResponse => ({
   status,
   body: { statusCode: status, error, message, details: null },
 });
@@ -60,15 +60,15 @@ export class SmallService {
   readonly lots: Fields[] = [];
   readonly tokens = new Map<string, number>();
   readonly token: TokenSettings = { expiresIn: 3600, lifeMs: 3_600_000 };
-  tokensGiven = 0;
+  tokensIssued = 0;
   #lastNumber = 1_000;
 
   constructor() {
     this.items.set("BOLT", itemOf("BOLT", {}, 1));
   }
 
-  /** Makes the service refuse all tokens that it has given. */
-  revoke(): void {
+  /** Makes the service refuse all tokens that it has issued. */
+  revokeTokens(): void {
     this.tokens.clear();
   }
 
@@ -100,32 +100,33 @@ export class SmallService {
     return lot;
   }
 
-  answer(asked: Asked): Answer {
-    const { method, path } = asked;
-    if (path === "/Token") return this.#giveToken(asked);
-    if (!this.#knows(asked.authorization)) return failure(401, "unauthorized", "Authentication required.");
-    if (path === "/Item" || path === "/Item/All") return this.#itemRoot(asked);
+  respond(request: ServiceRequest): ServiceResponse {
+    const { method, path } = request;
+    if (path === "/Token") return this.issueToken(request);
+    if (!this.isAuthorized(request.authorization))
+      return errorResponse(401, "unauthorized", "Authentication required.");
+    if (path === "/Item" || path === "/Item/All") return this.#itemRoot(request);
     const shortID = /^\/Item\/(.+)$/.exec(path)?.[1];
     if (shortID !== undefined && method === "DELETE") return this.#discontinue(decodeURIComponent(shortID));
     if (shortID !== undefined) return this.#itemByNumber(Number(shortID));
-    if (method === "POST") return this.#transact(path, JSON.parse(asked.body));
+    if (method === "POST") return this.#transact(path, JSON.parse(request.body));
     const wid = /^\/Inventory(?:\/StockLevels)?\/(\d+)$/.exec(path)?.[1];
-    if (path.startsWith("/Inventory/StockLevels")) return this.#page([], asked);
+    if (path.startsWith("/Inventory/StockLevels")) return this.#page([], request);
     if (path.startsWith("/Inventory")) {
       return this.#page(
         this.lots.filter((lot) => wid === undefined || lot.wID === Number(wid)),
-        asked,
+        request,
       );
     }
-    return failure(404, "not_found", "Not found.");
+    return errorResponse(404, "not_found", "Not found.");
   }
 
-  #giveToken({ body }: Asked): Answer {
+  issueToken({ body }: ServiceRequest): ServiceResponse {
     if (new URLSearchParams(body).get("grant_type") !== "client_credentials") {
-      return failure(400, "bad_request", "grant_type");
+      return errorResponse(400, "bad_request", "grant_type");
     }
-    this.tokensGiven += 1;
-    const token = `canary-token-${this.tokensGiven}-0123456789abcdef`;
+    this.tokensIssued += 1;
+    const token = `canary-token-${this.tokensIssued}-0123456789abcdef`;
     this.tokens.set(token, Date.now() + this.token.lifeMs);
     const { expiresIn } = this.token;
     return {
@@ -138,12 +139,12 @@ export class SmallService {
     };
   }
 
-  #knows(authorization: string | undefined): boolean {
+  isAuthorized(authorization: string | undefined): boolean {
     const token = authorization?.replace(/^Bearer /, "");
     return token !== undefined && (this.tokens.get(token) ?? 0) > Date.now();
   }
 
-  #itemRoot({ method, path, query, body }: Asked): Answer {
+  #itemRoot({ method, path, query, body }: ServiceRequest): ServiceResponse {
     if (method === "POST") return this.#create(JSON.parse(body));
     if (method === "PUT") return this.#update(JSON.parse(body));
     const key = query.get("key");
@@ -152,22 +153,22 @@ export class SmallService {
       return { status: 200, body: all.filter(({ category }) => String(category) === query.get("Category")) };
     if (key !== null) {
       const item = this.items.get(key);
-      return item ? { status: 200, body: item } : failure(404, "not_found", "Item not found.");
+      return item ? { status: 200, body: item } : errorResponse(404, "not_found", "Item not found.");
     }
     return this.#page(path === "/Item/All" ? all : all.filter(({ discontinued }) => !discontinued), {
       query,
     });
   }
 
-  #itemByNumber(number: number): Answer {
+  #itemByNumber(number: number): ServiceResponse {
     const item = [...this.items.values()].find(({ partNo }) => partNo === number);
-    return item ? { status: 200, body: item } : failure(404, "not_found", "Item not found.");
+    return item ? { status: 200, body: item } : errorResponse(404, "not_found", "Item not found.");
   }
 
-  #create(fields: Fields): Answer {
+  #create(fields: Fields): ServiceResponse {
     const { shortID } = fields;
-    if (typeof shortID !== "string" || shortID === "") return failure(400, "bad_request", "ShortID is required.");
-    if (this.items.has(shortID)) return failure(409, "conflict", "An item with this ShortID exists.");
+    if (typeof shortID !== "string" || shortID === "") return errorResponse(400, "bad_request", "ShortID is required.");
+    if (this.items.has(shortID)) return errorResponse(409, "conflict", "An item with this ShortID exists.");
     this.#lastNumber += 1;
     const item = itemOf(shortID, fields, this.#lastNumber);
     this.items.set(shortID, item);
@@ -175,26 +176,26 @@ export class SmallService {
     return { status: 201, body: item };
   }
 
-  #update({ shortID, ...changes }: Fields): Answer {
+  #update({ shortID, ...changes }: Fields): ServiceResponse {
     const item = this.items.get(String(shortID));
-    if (!item) return failure(404, "not_found", "Item not found.");
+    if (!item) return errorResponse(404, "not_found", "Item not found.");
     Object.assign(item, changes, { modified: new Date().toISOString() });
     this.effects.update += 1;
     return { status: 200, body: { shortID, status: "updated" } };
   }
 
-  #discontinue(shortID: string): Answer {
+  #discontinue(shortID: string): ServiceResponse {
     const item = this.items.get(shortID);
-    if (!item) return failure(404, "not_found", "Item not found.");
+    if (!item) return errorResponse(404, "not_found", "Item not found.");
     item.discontinued = true;
     this.effects.discontinue += 1;
     return { status: 200, body: { shortID, status: "discontinued" } };
   }
 
-  #transact(path: string, { itemID, units, wid, ...rest }: Fields): Answer {
+  #transact(path: string, { itemID, units, wid, ...rest }: Fields): ServiceResponse {
     const kind = /^\/Inventory\/(Receive|Move|Issue)$/.exec(path)?.[1]?.toLowerCase();
-    if (kind !== "receive" && kind !== "move" && kind !== "issue") return failure(404, "not_found", "Not found.");
-    if (!this.items.has(String(itemID))) return failure(400, "bad_request", "Unknown item.");
+    if (kind !== "receive" && kind !== "move" && kind !== "issue") return errorResponse(404, "not_found", "Not found.");
+    if (!this.items.has(String(itemID))) return errorResponse(400, "bad_request", "Unknown item.");
     this.effects[kind] += 1;
     if (kind !== "receive") return { status: 200, body: { recNo: 1 } };
     const { spot = "", serial = "", serial2 = null, rfidTag = null, remark = "", jobid: jobID = 0 } = rest;
@@ -212,7 +213,7 @@ export class SmallService {
     return { status: 201, body: { recNo: lot.recNo } };
   }
 
-  #page(records: readonly Fields[], { query }: Pick<Asked, "query">): Answer {
+  #page(records: readonly Fields[], { query }: Pick<ServiceRequest, "query">): ServiceResponse {
     const page = Number(query.get("page") ?? 1);
     const pageSize = Math.min(Number(query.get("pageSize") ?? PAGE_SIZE), MAX_PAGE_SIZE);
     const pageCount = Math.ceil(records.length / pageSize);

@@ -4,32 +4,32 @@ import { FaultServer } from "./fault-server.js";
 
 export const SECRET = "canary-secret-0123456789abcdef";
 
-const running: { close(): Promise<void> }[] = [];
+const openResources: { close(): Promise<void> }[] = [];
 
 afterEach(async () => {
-  // All together, since a client waits for calls that its server may be holding up.
-  await Promise.all(running.splice(0).map((one) => one.close()));
+  // All at once, since a client waits for calls that its server may delay.
+  await Promise.all(openResources.splice(0).map((one) => one.close()));
 });
 
 /** A fault server that is closed after the test. */
 export async function startServer(): Promise<FaultServer> {
   const server = await FaultServer.start();
-  running.push(server);
+  openResources.push(server);
   return server;
 }
 
 /** A client that is closed after the test. */
 export function connect({ baseUrl }: { baseUrl: string }, options: ClientOptions = {}): InventoryClient {
   const client = new InventoryClient({ baseUrl, clientId: "scanner", clientSecret: SECRET, ...options });
-  running.push(client);
+  openResources.push(client);
   return client;
 }
 
 /** What a promise rejects with. */
-export async function failureOf(promise: Promise<unknown>): Promise<unknown> {
+export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
   try {
     const value = await promise;
-    return new Error(`no failure but ${JSON.stringify(value)}`);
+    return new Error(`expected a failure, received ${JSON.stringify(value)}`);
   } catch (error) {
     return error;
   }
@@ -38,7 +38,7 @@ export async function failureOf(promise: Promise<unknown>): Promise<unknown> {
 export const sleep = (delayMs: number) => new Promise<void>((resolve) => setTimeout(resolve, delayMs));
 
 /** Waits for something to become true. */
-export async function until(isTrue: () => boolean, timeoutMs = 10_000): Promise<void> {
+export async function waitUntil(isTrue: () => boolean, timeoutMs = 10_000): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!isTrue()) {
     if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${isTrue}`);

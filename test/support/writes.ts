@@ -4,7 +4,7 @@ import type { Write } from "./small-service.js";
 /** A call of a write method, and the request that it makes. */
 export interface WriteCall {
   name: Write;
-  /** The service may get it twice: it ends in the same state. */
+  /** Whether sending the request twice has the same effect as sending it once. */
   idempotent: boolean;
   method: string;
   path: string;

@@ -1,4 +1,4 @@
-/** Compiled, never run: what the compiler must take, and what it must refuse. */
+/** Compiled, never run: what the compiler must accept, and what it must reject. */
 import { createBottleneckRateLimiter } from "stocklot/bottleneck";
 import { createRedisRateLimiter, type RedisClient } from "stocklot/redis";
 import { z } from "zod";
@@ -31,7 +31,7 @@ export async function arguments_(): Promise<void> {
   new InventoryClient({ baseURL: "https://x/api/v1" });
   // @ts-expect-error a misspelt limit
   new InventoryClient({ rateLimit: { request: 100 } });
-  // @ts-expect-error a limiter is made by createRateLimiter
+  // @ts-expect-error createRateLimiter creates a limiter
   new InventoryClient({ rateLimiter: {} });
   // @ts-expect-error there is no such mode
   new InventoryClient({ responseValidation: "strict" });
@@ -50,7 +50,7 @@ export async function arguments_(): Promise<void> {
   client.paginate({ path: "/Orders" }, { from: undefined });
   // @ts-expect-error there is none before the first page
   client.inventory.listLots({}, { from: checkpoint });
-  // @ts-expect-error a checkpoint is made by a paginator
+  // @ts-expect-error a paginator creates a checkpoint
   client.inventory.listLots({}, { from: 250 });
   // @ts-expect-error options of iterations are for lists
   client.items.get("X", { from: checkpoint ?? undefined });
@@ -61,7 +61,7 @@ export async function arguments_(): Promise<void> {
   // @ts-expect-error options of iterations are for lists
   client.items.get("X", { gapless: true });
   client.items.get("X", { priority: "low", timeoutMs: 5, signal: AbortSignal.timeout(5), retry: { maxRetries: 1 } });
-  // @ts-expect-error a SKU is text
+  // @ts-expect-error a SKU is a string
   client.items.get(5);
   // @ts-expect-error a part number is a number
   client.items.getByPartNo("5");

@@ -2,7 +2,7 @@
 import { type AnyStocklotError, isStocklotError, type StocklotErrorName } from "stocklot";
 import type * as errors from "../../src/errors/index.js";
 
-/** Every class that is exported, but the root, has its name in the union, and nothing else has. */
+/** The union contains the names of all exported classes but the root, and no other names. */
 type Exported = Exclude<keyof typeof errors, "StocklotError">;
 true satisfies [Exported, StocklotErrorName] extends [StocklotErrorName, Exported] ? true : never;
 

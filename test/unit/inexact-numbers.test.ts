@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { inexactNumbers, isExact } from "../../src/core/response/inexact-numbers.js";
+import { runs } from "../support/runs.js";
 
 describe("a number", () => {
   it.each([
@@ -59,7 +60,7 @@ describe("a number", () => {
         expect(Number(sent)).toBe(Number(decimal));
         expect(isExact(sent)).toBe(true);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 });
@@ -84,7 +85,7 @@ describe("the numbers of an answer that would be rounded", () => {
         const decimal = `${negative ? "-" : ""}${padded.slice(0, point)}${places > 0 ? "." : ""}${padded.slice(point)}`;
         expect(inexactNumbers(`{"units":${decimal}}`)).toHaveLength(isExact(decimal) ? 0 : 1);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 

@@ -6,8 +6,8 @@ import { clientOf } from "./server.js";
 
 const body = JSON.stringify({ ...ITEM, description: "Schräube ✓ ".repeat(100) });
 
-describe("a compressed answer", () => {
-  it("is asked for", async () => {
+describe("a compressed response", () => {
+  it("is requested", async () => {
     const { client, requests } = await clientOf((_, response) => response.end(body));
     await client.items.get("X");
     expect(requests[0]?.headers["accept-encoding"]).toBe("gzip, br");
@@ -55,10 +55,10 @@ describe("maxResponseBytes", () => {
   const large = JSON.stringify({ ...ITEM, description: "x".repeat(5_000) });
 
   it.each<[string, (text: string) => [Record<string, string>, Buffer]]>([
-    ["that says so", (text) => [{ "content-length": String(text.length) }, Buffer.from(text)]],
-    ["that comes in chunks", (text) => [{}, Buffer.from(text)]],
+    ["with a content-length", (text) => [{ "content-length": String(text.length) }, Buffer.from(text)]],
+    ["in chunks", (text) => [{}, Buffer.from(text)]],
     ["that is small until it is decompressed", (text) => [{ "content-encoding": "gzip" }, gzipSync(text)]],
-  ])("refuses a larger answer %s, and takes one that fits", async (_, make) => {
+  ])("refuses a larger response %s, and accepts one that fits", async (_, make) => {
     const [headers, bytes] = make(large);
     const handler: Parameters<typeof clientOf>[0] = (_request, response) => {
       response.writeHead(200, headers);
@@ -73,12 +73,12 @@ describe("maxResponseBytes", () => {
   });
 });
 
-it("an answer with a byte order mark is JSON all the same", async () => {
+it("a response with a byte order mark is still JSON", async () => {
   const { client } = await clientOf((_, response) => response.end(`\uFEFF${body}`));
   expect(await client.items.get("X")).toEqual(JSON.parse(body));
 });
 
-it("an informational status before the answer is passed over", async () => {
+it("an informational status before the response is ignored", async () => {
   const { client } = await clientOf((_, response) => {
     response.writeEarlyHints({ link: "</a>; rel=preload" });
     response.end(body);

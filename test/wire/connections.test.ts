@@ -26,7 +26,7 @@ async function proxy() {
 }
 
 describe("an environment proxy", () => {
-  /** This machine by an address that is not known to be loopback. */
+  /** An address of this machine that is not a loopback address. */
   const notLoopback = { host: "0.0.0.0", allowInsecureHttp: true };
 
   it.each(["HTTP_PROXY", "http_proxy"])("named by %s is used", async (name) => {
@@ -76,7 +76,7 @@ describe("the caller's dispatcher", () => {
   });
 });
 
-// undici lets a connection rest for one turn of the event loop, so calls that follow at once take turns on two.
+// undici reuses a connection only after one turn of the event loop, so consecutive calls alternate between two.
 it("connections are kept open between calls", async () => {
   const ports = new Set<number | undefined>();
   const { client } = await clientOf((request, response) => {
@@ -87,7 +87,7 @@ it("connections are kept open between calls", async () => {
   expect(ports.size).toBeLessThanOrEqual(2);
 });
 
-it("answers with error statuses give their connection back too", async () => {
+it("responses with error statuses release their connection too", async () => {
   const ports = new Set<number | undefined>();
   const { client, requests } = await clientOf(
     (request, response) => {
@@ -101,7 +101,7 @@ it("answers with error statuses give their connection back too", async () => {
   expect(ports.size).toBeLessThanOrEqual(2);
 });
 
-it("maxConcurrent bounds the requests under way", async () => {
+it("maxConcurrent bounds the requests in flight", async () => {
   let now = 0;
   let most = 0;
   const { client } = await clientOf(
@@ -129,7 +129,7 @@ it("no global is touched", async () => {
   expect(Reflect.get(globalThis, dispatcherKey)).toBe(dispatcher);
 });
 
-it("a redirect interceptor of the caller's dispatcher gets no chance to send credentials elsewhere", async () => {
+it("a redirect interceptor of the caller's dispatcher cannot send credentials elsewhere", async () => {
   const other: string[] = [];
   const elsewhere = await listen((request, response) => {
     other.push(request.url ?? "");

@@ -15,7 +15,7 @@ import {
 } from "../../src/index.js";
 import { ITEM } from "../http/service.js";
 import { createCertificates } from "../support/certificates.js";
-import { failureOf, sleep } from "../support/with-server.js";
+import { errorOf, sleep } from "../support/with-server.js";
 import { clientOf, connect } from "./server.js";
 
 const certificates = createCertificates();
@@ -24,7 +24,7 @@ afterAll(() => certificates.remove());
 const quick = { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 };
 const receipt = { itemID: "X", units: 1, wid: 3, reasonCode: 1 };
 
-/** A token is there already, so that a write is the first request. */
+/** A client with a stored token, so that a write is the first request. */
 const withToken: ClientOptions = {
   retry: quick,
   tokenStore: {
@@ -66,7 +66,7 @@ async function listenTls(options: TlsOptions, respond: (socket: Socket) => void 
   return { baseUrl: `https://localhost:${port}/api/v1`, connections: () => connections };
 }
 
-/** A server of plain text that sends what the test says. */
+/** A plain TCP server whose output the test writes. */
 async function listenRaw(respond: (socket: Socket, request: string) => void) {
   const server = createTcpServer((socket) => {
     socket.on("error", () => {});
@@ -89,7 +89,7 @@ describe.each(overBoth({ ca: certificates.authority }))("over %s, a certificate"
   ])("%s is a ConnectionError with nothing sent, and is not retried", async (_, identity, expected) => {
     const server = await listenTls({ ...identity });
     const client = connect(server.baseUrl, options());
-    const error = await failureOf(client.inventory.receive(receipt));
+    const error = await errorOf(client.inventory.receive(receipt));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(
       /^POST \/Inventory\/Receive: [^\n]*nothing was sent, 1 attempt \([^\n]*\)\.[^\n]*$/,
@@ -98,7 +98,7 @@ describe.each(overBoth({ ca: certificates.authority }))("over %s, a certificate"
     expect(server.connections()).toBe(1);
   });
 
-  it("that is good is accepted", async () => {
+  it("that is valid is accepted", async () => {
     const body = JSON.stringify(ITEM);
     const server = await listenTls(certificates.good, (socket) =>
       socket.once("data", () =>
@@ -110,19 +110,19 @@ describe.each(overBoth({ ca: certificates.authority }))("over %s, a certificate"
 });
 
 describe.each(overBoth())("over %s,", (_, options) => {
-  it("a certificate of an unknown authority names the way out", async () => {
+  it("an error for a certificate of an unknown authority names the solution", async () => {
     const server = await listenTls(certificates.good);
-    const error = await failureOf(connect(server.baseUrl, options()).inventory.receive(receipt));
+    const error = await errorOf(connect(server.baseUrl, options()).inventory.receive(receipt));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/issuer of the server's certificate is not known.*NODE_EXTRA_CA_CERTS/);
     expect(server.connections()).toBe(1);
   });
 
-  it("https to an http port is said in plain words, in one line, and is not retried", async () => {
+  it("https to an http port is reported in one line, and is not retried", async () => {
     const { client, origin, requests } = await clientOf((_, response) => response.end("{}"));
     await client.close();
     const https = connect(`${origin.replace("http:", "https:")}/api/v1`, options());
-    const error = await failureOf(https.inventory.receive(receipt));
+    const error = await errorOf(https.inventory.receive(receipt));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(
       /^POST \S+: the server does not speak https on this port, nothing was sent, 1 attempt \([\w ]+\)\. .*baseUrl\.$/,
@@ -132,7 +132,7 @@ describe.each(overBoth())("over %s,", (_, options) => {
 
   it("TLS versions that do not agree are a ConnectionError", async () => {
     const server = await listenTls({ ...certificates.good, maxVersion: "TLSv1.2", ciphers: "AES128-SHA" });
-    const error = await failureOf(connect(server.baseUrl, options()).inventory.receive(receipt));
+    const error = await errorOf(connect(server.baseUrl, options()).inventory.receive(receipt));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/the TLS handshake failed, nothing was sent/);
   });
@@ -140,7 +140,7 @@ describe.each(overBoth())("over %s,", (_, options) => {
   it("a connection that closes during the handshake was not sent, and is retried", async () => {
     const address = await listenRaw((socket) => socket.destroy());
     const client = connect(`https://${address}/api/v1`, options());
-    const error = await failureOf(client.inventory.receive(receipt));
+    const error = await errorOf(client.inventory.receive(receipt));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/nothing was sent, 3 attempts/);
   });
@@ -150,7 +150,7 @@ describe.each(overBoth())("over %s,", (_, options) => {
     ["no-such-host.invalid", /the host name (was not found|could not be looked up), nothing was sent, 3 attempts/],
   ])("%s cannot be reached, and is retried", async (host, expected) => {
     const client = connect(`https://${host}/api/v1`, options());
-    const error = await failureOf(client.inventory.receive(receipt));
+    const error = await errorOf(client.inventory.receive(receipt));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(expected);
   });
@@ -158,8 +158,8 @@ describe.each(overBoth())("over %s,", (_, options) => {
   it("a connection that breaks after sending leaves the outcome unknown", async () => {
     const address = await listenRaw((socket) => socket.destroy());
     const client = connect(`http://${address}/api/v1`, options());
-    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
-    const error = await failureOf(client.items.get("X"));
+    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    const error = await errorOf(client.items.get("X"));
     expect(messageOf(error)).toMatch(/^GET \/Item: the connection broke, 3 attempts \(other side closed\)\.$/);
   });
 
@@ -181,7 +181,7 @@ describe.each(overBoth())("over %s,", (_, options) => {
       socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${compressed.length}\r\n\r\n`);
       socket.write(compressed);
     });
-    const error = await failureOf(connect(`http://${address}/api/v1`, options()).items.get("X"));
+    const error = await errorOf(connect(`http://${address}/api/v1`, options()).items.get("X"));
     expect(error).toBeInstanceOf(ResponseValidationError);
     expect(messageOf(error)).toMatch(/larger than maxResponseBytes/);
   });
@@ -198,8 +198,8 @@ describe("100 Continue that was not asked for", () => {
     ["several times", [interim + interim, interim + response]],
     ["among others", [early + interim + early, response]],
     ["byte by byte", [...(interim + response)]],
-    ["cut at odd places", ["HT", "TP/1.1 100", " Continue\r\n\r", "\nHTTP/1.1 2", response.slice(10)]],
-    ["never, but in the body", [response.slice(0, -60), response.slice(-60)]],
+    ["split within lines", ["HT", "TP/1.1 100", " Continue\r\n\r", "\nHTTP/1.1 2", response.slice(10)]],
+    ["only in the body", [response.slice(0, -60), response.slice(-60)]],
   ])("is skipped: %s", async (_, pieces) => {
     const address = await listenRaw(async (socket) => {
       for (const piece of pieces) {
@@ -208,7 +208,7 @@ describe("100 Continue that was not asked for", () => {
       }
     });
     const client = connect(`http://${address}/api/v1`, withToken);
-    // On one connection that is used again.
+    // On one connection that is reused.
     for (let count = 0; count < 3; count += 1) {
       expect(await client.inventory.receive(receipt)).toMatchObject({ recNo: 7 });
     }
@@ -217,7 +217,7 @@ describe("100 Continue that was not asked for", () => {
   it("without an end does not fill the memory", async () => {
     const address = await listenRaw((socket) => void socket.write(`HTTP/1.1 100 ${"x".repeat(1_000_000)}`));
     const client = connect(`http://${address}/api/v1`, { ...withToken, timeoutMs: 500 });
-    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
   });
 });
 
@@ -252,7 +252,7 @@ describe("a fetch function that fails", () => {
     ["UND_ERR_CONNECT_TIMEOUT", 3],
   ])("with %s sent nothing: a ConnectionError after %i attempts", async (code, attempts) => {
     const calls = { count: 0 };
-    const error = await failureOf(failingWith(withCode(code), calls).inventory.receive(receipt));
+    const error = await errorOf(failingWith(withCode(code), calls).inventory.receive(receipt));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/nothing was sent/);
     expect(calls.count).toBe(attempts);
@@ -266,7 +266,7 @@ describe("a fetch function that fails", () => {
   ])("because a proxy refused with %i sent nothing: a ConnectionError after %i attempts", async (status, attempts) => {
     const calls = { count: 0 };
     const error = withCode("UND_ERR_ABORTED", `Proxy response (${status}) !== 200 when HTTP Tunneling`);
-    const failure = await failureOf(failingWith(error, calls).inventory.receive(receipt));
+    const failure = await errorOf(failingWith(error, calls).inventory.receive(receipt));
     expect(failure).toBeInstanceOf(ConnectionError);
     expect(messageOf(failure)).toMatch(new RegExp(`proxy refused to connect with status ${status}, nothing was sent`));
     expect(calls.count).toBe(attempts);
@@ -281,9 +281,9 @@ describe("a fetch function that fails", () => {
   ])("with %s may have sent it: the outcome of a write is unknown, reads are retried", async (_, error) => {
     const calls = { count: 0 };
     const client = failingWith(error, calls);
-    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
     expect(calls.count).toBe(1);
-    expect(await failureOf(client.items.get("X"))).toBeInstanceOf(ConnectionError);
+    expect(await errorOf(client.items.get("X"))).toBeInstanceOf(ConnectionError);
     expect(calls.count).toBe(4);
   });
 
@@ -295,28 +295,28 @@ describe("a fetch function that fails", () => {
     ],
     ["a file error", Object.assign(new Error("no such file"), { code: "ENOENT", syscall: "open" })],
     ["text", "text"],
-  ])("with %s rejects as it is, once; a write has an unknown outcome because of it", async (_, thrown) => {
+  ])("with %s rejects unchanged, once; a write has an unknown outcome because of it", async (_, thrown) => {
     const calls = { count: 0 };
     const client = failingWith(thrown, calls);
-    expect(await failureOf(client.items.get("X"))).toBe(thrown);
+    expect(await errorOf(client.items.get("X"))).toBe(thrown);
     expect(calls.count).toBe(1);
-    const error = await failureOf(client.inventory.receive(receipt));
+    const error = await errorOf(client.inventory.receive(receipt));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(error).toMatchObject({ cause: thrown });
     expect(calls.count).toBe(2);
   });
 
-  it("with errors that are each other's cause does not freeze the process", async () => {
+  it("with errors that are each other's cause does not block the process", async () => {
     const one = new Error("one");
     const other = new Error("other", { cause: one });
     one.cause = other;
-    expect(await failureOf(failingWith(one).items.get("X"))).toBe(one);
+    expect(await errorOf(failingWith(one).items.get("X"))).toBe(one);
     const several = new AggregateError([other], "several");
     several.errors.push(several);
-    expect(await failureOf(failingWith(several).items.get("X"))).toBe(several);
+    expect(await errorOf(failingWith(several).items.get("X"))).toBe(several);
   });
 
-  it.each(["code", "cause"])("with an error whose %s throws still says what became of a write", async (name) => {
+  it.each(["code", "cause"])("with an error whose %s throws still reports the outcome of a write", async (name) => {
     const thrown = new Error("hostile");
     const get = () => {
       throw new Error("no such field");
@@ -324,14 +324,14 @@ describe("a fetch function that fails", () => {
     Object.defineProperty(thrown, name, { get });
     const client = failingWith(thrown);
     // A copy, since what the getter would show cannot be checked.
-    expect(messageOf(await failureOf(client.items.get("X")))).toBe("hostile");
-    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    expect(messageOf(await errorOf(client.items.get("X")))).toBe("hostile");
+    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
   });
 
-  it("a response with status 0 is a lost one", async () => {
+  it("a response with status 0 counts as lost", async () => {
     const client = connect("https://inventory.test/api/v1", { ...withToken, fetch: async () => Response.error() });
-    expect(await failureOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
-    const error = await failureOf(client.items.get("X"));
+    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
+    const error = await errorOf(client.items.get("X"));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/status 0/);
   });
@@ -343,15 +343,15 @@ describe("a dispatcher that fails", () => {
     return connect("https://inventory.test/api/v1", { ...withToken, dispatcher: dispatcher as Agent });
   };
 
-  it("with an exception of its own rejects as it is, once; nothing was sent", async () => {
+  it("with an exception of its own rejects unchanged, once; nothing was sent", async () => {
     const bug = new TypeError("this.dispatch is not a function");
     let calls = 0;
     const client = clientWith(() => {
       calls += 1;
       throw bug;
     });
-    expect(await failureOf(client.items.get("X"))).toBe(bug);
-    expect(await failureOf(client.inventory.receive(receipt))).toBe(bug);
+    expect(await errorOf(client.items.get("X"))).toBe(bug);
+    expect(await errorOf(client.inventory.receive(receipt))).toBe(bug);
     expect(calls).toBe(2);
   });
 
@@ -359,13 +359,13 @@ describe("a dispatcher that fails", () => {
     const dispatcher = new Agent();
     await dispatcher.close();
     const client = connect("https://inventory.test/api/v1", { ...withToken, dispatcher });
-    const error = await failureOf(client.inventory.receive(receipt));
+    const error = await errorOf(client.inventory.receive(receipt));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(/the dispatcher (is|was) closed, nothing was sent, 1 attempt/);
   });
 });
 
-it("NODE_EXTRA_CA_CERTS is the way out that messages name", async () => {
+it("NODE_EXTRA_CA_CERTS is the solution that messages name", async () => {
   const body = JSON.stringify({ ...ITEM, shortID: "BOLT", access_token: "canary-token-0123456789" });
   const server = await listenTls(certificates.good, (socket) =>
     socket.on("data", () => socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)),

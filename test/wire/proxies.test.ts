@@ -7,8 +7,8 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type ClientOptions, ConfigurationError, ConnectionError } from "../../src/index.js";
 import { ITEM } from "../http/service.js";
 import { createCertificates } from "../support/certificates.js";
-import { everythingShown } from "../support/leaks.js";
-import { failureOf, sleep } from "../support/with-server.js";
+import { visibleText } from "../support/leaks.js";
+import { errorOf, sleep } from "../support/with-server.js";
 import { clientOf, connect } from "./server.js";
 
 const item = JSON.stringify(ITEM);
@@ -17,7 +17,7 @@ const quick = { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 };
 
 afterEach(() => vi.unstubAllEnvs());
 
-/** A server that leaves its connections to the test. */
+/** A server whose connections the test handles. */
 async function listenRaw(onConnection: (socket: Socket) => void) {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
@@ -35,7 +35,7 @@ async function listenRaw(onConnection: (socket: Socket) => void) {
   return { sockets, port, origin: `http://127.0.0.1:${port}` };
 }
 
-/** A proxy that responds to each CONNECT with a status line; whatever host was asked for is on this machine. */
+/** A proxy that responds to each CONNECT with a status line. It connects every host to this machine. */
 async function proxyThat(status: string) {
   const requests: string[] = [];
   const proxy = await listenRaw((socket) => {
@@ -53,7 +53,7 @@ async function proxyThat(status: string) {
   return { ...proxy, requests };
 }
 
-/** A client of a host that only a proxy can find. */
+/** A client of a host that only a proxy can reach. */
 const behindProxy = (port: number | string = 80, retry: ClientOptions["retry"] = quick) =>
   connect(`http://inventory.test:${port}/api/v1`, { allowInsecureHttp: true, retry });
 
@@ -68,10 +68,10 @@ async function runToItsEnd(env: Record<string, string>, ...args: string[]) {
 }
 
 describe("a proxy that accepts connections and closes them", () => {
-  it("makes the call fail, and nothing connects to it after that", async () => {
+  it("makes the call fail, and no further connection is opened", async () => {
     const proxy = await listenRaw((socket) => socket.destroy());
     vi.stubEnv("HTTP_PROXY", proxy.origin);
-    const error = await failureOf(behindProxy().items.get("X"));
+    const error = await errorOf(behindProxy().items.get("X"));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
       message: expect.stringMatching(
@@ -101,10 +101,10 @@ describe("a proxy that never responds to CONNECT", () => {
     expect(durationMs).toBeLessThan(16_000);
   });
 
-  it("makes the call fail after as long", async () => {
+  it("makes the call fail after the same time", async () => {
     const proxy = await listenRaw(() => {});
     vi.stubEnv("HTTP_PROXY", proxy.origin);
-    const error = await failureOf(behindProxy(80, false).items.get("X"));
+    const error = await errorOf(behindProxy(80, false).items.get("X"));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
       message: expect.stringMatching(/proxy .*\(HTTP_PROXY\).*nothing was sent.*within 10 s/),
@@ -117,10 +117,10 @@ describe("a proxy that refuses", () => {
     ["403 Forbidden", 1],
     ["407 Proxy Authentication Required", 1],
     ["502 Bad Gateway", 3],
-  ])("with %s is named, and is tried %i times", async (status, times) => {
+  ])("with %s is named, and receives %i attempts", async (status, times) => {
     const proxy = await proxyThat(status);
     vi.stubEnv("HTTP_PROXY", proxy.origin.replace("//", "//robot:canary-proxy-password@"));
-    const error = await failureOf(behindProxy().items.get("X"));
+    const error = await errorOf(behindProxy().items.get("X"));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
       message: expect.stringMatching(
@@ -131,10 +131,10 @@ describe("a proxy that refuses", () => {
     expect(proxy.requests[0]).toContain(
       `proxy-authorization: Basic ${Buffer.from("robot:canary-proxy-password").toString("base64")}`,
     );
-    expect(everythingShown(error)).not.toContain("canary-proxy-password");
+    expect(visibleText(error)).not.toContain("canary-proxy-password");
   });
 
-  it("a write leaves no doubt that it was not sent", async () => {
+  it("a write is known not to have been sent", async () => {
     const proxy = await proxyThat("407 Proxy Authentication Required");
     vi.stubEnv("HTTP_PROXY", proxy.origin);
     const client = connect("http://inventory.test/api/v1", {
@@ -145,14 +145,14 @@ describe("a proxy that refuses", () => {
         delete: async () => {},
       },
     });
-    const error = await failureOf(client.inventory.receive({ itemID: "X", units: 1, wid: 3, reasonCode: 1 }));
+    const error = await errorOf(client.inventory.receive({ itemID: "X", units: 1, wid: 3, reasonCode: 1 }));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(proxy.requests).toHaveLength(1);
   });
 });
 
 describe("a proxy of https", () => {
-  it("leads to a certificate that is refused: named, not retried, and nothing connects after that", async () => {
+  it("with a refused certificate is named, not retried, and no further connection is opened", async () => {
     const certificates = createCertificates();
     onTestFinished(() => certificates.remove());
     const server = createTlsServer(certificates.otherHost);
@@ -165,7 +165,7 @@ describe("a proxy of https", () => {
     const client = connect(`https://localhost:${typeof address === "object" ? address?.port : 0}/api/v1`, {
       retry: quick,
     });
-    const error = await failureOf(client.items.get("X"));
+    const error = await errorOf(client.items.get("X"));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
       message: expect.stringMatching(
@@ -195,7 +195,7 @@ describe("a proxy of https", () => {
       },
     });
     const receipt = { itemID: "X", units: 1, wid: 3, reasonCode: 1 };
-    const failures = await Promise.all(Array.from({ length: 200 }, () => failureOf(client.inventory.receive(receipt))));
+    const failures = await Promise.all(Array.from({ length: 200 }, () => errorOf(client.inventory.receive(receipt))));
     for (const error of failures)
       expect(error).toMatchObject({ name: "ConnectionError", message: expect.stringMatching(/nothing was sent/) });
     const connections = proxy.sockets.length;
@@ -223,38 +223,38 @@ describe("a proxy's address", () => {
     const { origin } = await clientOf((_, response) => response.end(item));
     vi.stubEnv("http_proxy", address);
     const client = behindProxy(new URL(origin).port);
-    const error = await failureOf(client.items.get("X"));
+    const error = await errorOf(client.items.get("X"));
     expect(error).toBeInstanceOf(ConfigurationError);
     expect(error).toMatchObject({ message: expect.stringMatching(/http_proxy/) });
-    expect(everythingShown(error)).not.toContain("canary-proxy-password");
+    expect(visibleText(error)).not.toContain("canary-proxy-password");
     vi.stubEnv("http_proxy", proxy.origin);
     expect(await client.items.get("X")).toEqual(ITEM);
   });
 
-  it("of nothing that listens is named with its variable", async () => {
+  it("on which no server listens is named with its variable", async () => {
     vi.stubEnv("HTTP_PROXY", "http://robot:canary-proxy-password@127.0.0.1:1");
-    const error = await failureOf(behindProxy().items.get("X"));
+    const error = await errorOf(behindProxy().items.get("X"));
     expect(error).toMatchObject({
       name: "ConnectionError",
       message: expect.stringMatching(
         /proxy http:\/\/127\.0\.0\.1:1 \(HTTP_PROXY\).*refused.*nothing was sent, 3 attempts/,
       ),
     });
-    expect(everythingShown(error)).not.toContain("canary-proxy-password");
+    expect(visibleText(error)).not.toContain("canary-proxy-password");
   });
 });
 
-it("loopback addresses on plain http never go through a proxy", async () => {
+it("plain http to loopback addresses never uses a proxy", async () => {
   const proxy = await listenRaw((socket) => socket.destroy());
   vi.stubEnv("HTTP_PROXY", proxy.origin);
   const { client, origin } = await clientOf((_, response) => response.end(item));
   expect(await client.items.get("X")).toEqual(ITEM);
   const named = connect(`${origin.replace("127.0.0.1", "localhost")}/api/v1`, { retry: false });
-  await failureOf(named.items.get("X"));
+  await errorOf(named.items.get("X"));
   expect(proxy.sockets).toHaveLength(0);
 });
 
-it("a call that ends while its connection is being made is not sent later", async () => {
+it("a call that ends while its connection is being opened is not sent later", async () => {
   const heads: string[] = [];
   let open = () => {};
   const proxy = await listenRaw((socket) => {
@@ -265,7 +265,7 @@ it("a call that ends while its connection is being made is not sent later", asyn
   });
   vi.stubEnv("HTTP_PROXY", proxy.origin);
   const client = behindProxy();
-  const error = await failureOf(client.items.get("X", { signal: AbortSignal.timeout(200) }));
+  const error = await errorOf(client.items.get("X", { signal: AbortSignal.timeout(200) }));
   expect(error).toMatchObject({ name: "TimeoutError" });
   open();
   await sleep(500);

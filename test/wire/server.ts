@@ -28,7 +28,7 @@ export async function listen(listener: RequestListener): Promise<{ server: Serve
   return { server, port, origin: `http://127.0.0.1:${port}` };
 }
 
-/** A client on a server of its own that hands out tokens and leaves the rest to the handler; it calls it by `host`. */
+/** A client of a new server that issues tokens; the handler responds to all other requests. `host` is the server's name. */
 export async function clientOf(
   handler: Handler,
   { host = "127.0.0.1", ...options }: ClientOptions & { host?: string } = {},

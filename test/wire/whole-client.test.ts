@@ -17,7 +17,7 @@ const sandbox = createSandbox({ items: 400, lots: 2_000, seed: 7, rateLimit: fal
 let server: SandboxServer;
 let client: InventoryClient;
 
-/** What the service holds, read one page at a time by plain fetch. */
+/** All records of the service, read page by page with plain fetch. */
 async function held<T>(path: string): Promise<T[]> {
   const answer = await fetch(`${server.url}/Token`, {
     method: "POST",
@@ -50,8 +50,8 @@ afterAll(async () => {
   await server.close();
 });
 
-describe("the client gives what the service holds", () => {
-  it.each([1, 25, 250, 1_000])("with a page size of %i asked for", async (pageSize) => {
+describe("the client returns all records of the service", () => {
+  it.each([1, 25, 250, 1_000])("with a requested page size of %i", async (pageSize) => {
     const items = await held<Item>("/Item/All");
     expect(items).toHaveLength(400);
     expect(await client.items.list({ includeDiscontinued: true, pageSize }).toArray()).toEqual(items);
@@ -101,7 +101,7 @@ describe("the client gives what the service holds", () => {
   });
 });
 
-it("stock goes in, moves and goes out", async () => {
+it("stock is received, moved and issued", async () => {
   const [item] = await client.items.list().toArray({ limit: 1 });
   const { shortID: itemID = "", partNo } = item ?? {};
   const stock = async () =>
@@ -113,7 +113,7 @@ it("stock goes in, moves and goes out", async () => {
   expect((await stock())?.inStock).toBeCloseTo(before + 7, 9);
 });
 
-it("each documented refusal arrives as its class", async () => {
+it("each documented error response becomes an error of its class", async () => {
   await expect(client.items.get("no such SKU")).rejects.toThrow(NotFoundError);
   await expect(client.items.getByAlias("no such alias")).rejects.toThrow(NotFoundError);
   await expect(client.items.update("no such SKU", {})).rejects.toThrow(NotFoundError);

@@ -1,13 +1,13 @@
 import { lineAt, type MarkdownPage } from "./markdown.js";
 
-/** A link or a picture, as its page has it. */
+/** A link or an image of a page. */
 export interface Link {
   readonly page: string;
   readonly line: number;
   readonly target: string;
 }
 
-/** The text without what is code: nothing in there is a link or a heading. Lines stay where they were. */
+/** The text without code, which contains neither links nor headings. Line numbers stay the same. */
 const prose = (text: string) => text.replace(/^```[\s\S]*?^```$|`[^`\n]+`/gm, (code) => code.replace(/[^\n]/g, "x"));
 
 /** Every link of a page. */
@@ -18,7 +18,7 @@ export const linksOf = ({ path, text }: MarkdownPage): Link[] =>
     target: inline ?? reference ?? "",
   }));
 
-/** The anchors of a page: its headings, spelled as repositories and the site do. */
+/** The anchors of a page: its headings, converted as repositories and the site do. */
 export const anchorsOf = ({ text }: MarkdownPage): string[] => {
   const lines = text.split("\n");
   return prose(text)

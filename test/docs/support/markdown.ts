@@ -16,7 +16,7 @@ export interface CodeBlock {
   readonly page: string;
   /** Line of the fence, from 1. */
   readonly line: number;
-  /** What stands behind the fence: the language, and what else. */
+  /** The text after the fence: the language and options. */
   readonly info: string;
   readonly code: string;
 }
@@ -29,16 +29,16 @@ const inFolder = (folder: string) =>
 const read = (paths: string[]): MarkdownPage[] =>
   paths.sort().map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
 
-/** README and guides: what people copy code from. */
+/** README and guides: the pages with code to copy. */
 export const guides = (): MarkdownPage[] => read(["README.md", ...inFolder("docs")]);
 
-/** All that is written for people. */
+/** All Markdown pages of the repository. */
 export const allPages = (): MarkdownPage[] => {
   const folders = ["docs", "docs/decisions", "examples"];
   return read([...inFolder(""), ...folders.flatMap(inFolder)]);
 };
 
-/** The blocks of a page whose language is one of these, in their order. */
+/** The blocks of a page in one of these languages, in order. */
 export function blocksOf({ path, text }: MarkdownPage, ...languages: string[]): CodeBlock[] {
   return [...text.matchAll(/^```(.*)\n([\s\S]*?)^```$/gm)]
     .map(({ index, 1: info = "", 2: code = "" }) => ({ page: path, line: lineAt(text, index), info, code }))

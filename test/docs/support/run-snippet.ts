@@ -8,7 +8,7 @@ import type { Snippet } from "./snippets.js";
 
 /** How a program ended. */
 export interface Ended {
-  /** Null when it was killed, as it is when it has not ended by itself in time. */
+  /** Null if it was killed, as happens if it does not end by itself in time. */
   readonly exitCode: number | null;
   readonly output: string;
 }
@@ -16,11 +16,11 @@ export interface Ended {
 /** Snippets, ready to be run one by one. */
 export interface Runnable {
   run(snippet: Snippet): Promise<Ended>;
-  /** Removes what the snippets were built into, and what they wrote. */
+  /** Removes the built snippets and the files that they wrote. */
   remove(): void;
 }
 
-/** What a snippet is given: a client of the service that the environment names, or of a sandbox of its own. */
+/** The code before a snippet: a client of the service in the environment, or of a new sandbox. */
 function prelude({ given }: Snippet): string {
   const lines: string[] = [];
   if (given.length > 0) lines.push(`import { InventoryClient as GivenClient } from "stocklot";`);
@@ -41,7 +41,7 @@ function prelude({ given }: Snippet): string {
 
 const isTest = ({ code }: Snippet) => /from "vitest"/.test(code);
 
-/** A program that goes on until it is told to stop. */
+/** A program that runs until it receives a signal. */
 const waitsForSignal = ({ code }: Snippet) => code.includes(`process.once("SIGTERM"`);
 
 const fileOf = ({ name }: Snippet) => name.replace(/\W+/g, "-");
@@ -51,7 +51,7 @@ const SECONDS_TO_END = 60;
 /**
  * Builds snippets against the sources, since there may be no build of the package yet.
  *
- * @param addresses what stands in a snippet for an address, and the address to be used
+ * @param addresses the addresses in the snippets, and their replacements
  */
 export async function buildSnippets(
   snippets: readonly Snippet[],

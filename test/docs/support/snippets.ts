@@ -2,13 +2,13 @@ import { blocksOf, type CodeBlock, guides } from "./markdown.js";
 
 /** A block of TypeScript that people copy. */
 export interface Snippet extends CodeBlock {
-  /** Path of its own, as a compiler wants one. */
+  /** A unique path for the compiler. */
   readonly name: string;
-  /** What it uses without having made it. */
+  /** Variables that it uses without creating them. */
   readonly given: Given[];
 }
 
-/** What a snippet may use without having made it. */
+/** Variables that a snippet may use without creating them. */
 export type Given = "client" | "sandbox";
 
 const GIVEN: readonly Given[] = ["client", "sandbox"];

@@ -4,13 +4,14 @@ import { ConfigurationError } from "stocklot";
 import { afterEach, describe, expect, it } from "vitest";
 import type { MirrorBatch, MirrorSink } from "../../../src/mirror/sink.js";
 import { type MirrorRecord, type MirrorResource, RESOURCES, tableOf } from "../../../src/mirror/tables.js";
+import { runs } from "../../support/runs.js";
 import { batch, recordsAfter } from "./support/history.js";
 import { killAfter } from "./support/kill.js";
 import { anyRecord, asRead, lot } from "./support/records.js";
 import { type SinkSpec, sinkAt } from "./support/sink-spec.js";
 
 /** Processes that are killed for each sink. */
-const KILLS = 32;
+const KILLS = runs(32);
 
 /** What every sink must do. `newCopy` returns a place where there is no copy yet. */
 export function describeSink(name: string, newCopy: () => SinkSpec): void {
@@ -61,7 +62,7 @@ export function describeSink(name: string, newCopy: () => SinkSpec): void {
             await expectRecords(sink, resource, upsert);
           },
         ),
-        { numRuns: 200 },
+        { numRuns: runs(200) },
       );
       // Also after the sink was closed.
       const before = await everything(sink);

@@ -18,6 +18,7 @@ import fc from "fast-check";
 import { ConfigurationError } from "stocklot";
 import { ndjsonSink } from "stocklot/mirror";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { runs } from "../../support/runs.js";
 import { describeSink } from "./conformance.js";
 import { batch, recordsAfter } from "./support/history.js";
 import { asRead, lot } from "./support/records.js";
@@ -126,7 +127,7 @@ describe("ndjsonSink", () => {
           expect(await open().open()).toBe(String(state + 1));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
     await sink.close();
   });

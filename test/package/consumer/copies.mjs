@@ -1,13 +1,13 @@
-// Loads the package in several copies, and prints every error class that one of them does not know as the other does.
+// Loads several copies of the package, and prints every error class that they treat differently.
 import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);
 const [entries, bundles] = process.argv.slice(2).map((list) => list.split(","));
 
-/** What these names give to import(), and what they give to require(). */
+/** The modules that import() and require() return for these names. */
 const load = async (...names) => [...(await Promise.all(names.map((name) => import(name)))), ...names.map(require)];
 
-/** The names of a class and of all that it extends, by the prototypes alone: instanceof is what is under test. */
+/** The names of a class and its ancestors, from the prototypes only, since the test checks instanceof. */
 function lineage(value) {
   const names = [];
   for (let one = value; typeof one === "function" && one !== Function.prototype; one = Object.getPrototypeOf(one)) {
@@ -43,7 +43,7 @@ for (const [here, classes] of copies.entries()) {
   }
 }
 
-// What these entry points throw comes from classes that they have bundled.
+// These entry points throw classes that they have bundled.
 const refusals = [
   ...(await load("stocklot/redis")).map((entry) => () => entry.createRedisRateLimiter({ redis: {} })),
   ...(await load("stocklot/bottleneck")).map((entry) => () => entry.createBottleneckRateLimiter({})),

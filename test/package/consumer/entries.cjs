@@ -1,8 +1,8 @@
-// What the entry points named in the arguments give to require() and to import().
+// Prints what require() and import() return for the entry points in the arguments.
 async function main() {
   const found = {};
   for (const name of process.argv.slice(2)) {
-    // Node adds these two to what a CommonJS module exports by name.
+    // Node adds these two to the named exports of a CommonJS module.
     const { default: none, "module.exports": alsoNone, ...imported } = await import(name);
     found[name] = { required: Object.keys(require(name)).sort(), imported: Object.keys(imported).sort() };
   }

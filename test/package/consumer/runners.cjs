@@ -13,7 +13,7 @@ exports.testTheClient = (fakeTimers) => {
     await server.close();
   });
 
-  it("waits for the rate limit in no time under fake timers", async () => {
+  it("waits for the rate limit instantly under fake timers", async () => {
     fakeTimers.useFakeTimers();
     const before = Date.now();
     const sandbox = createSandbox({ rateLimit: { requests: 5 } });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { canRun, installPackage } from "../../support/debian-package.js";
 import { freePort } from "../../support/free-port.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../../support/runs.js";
 
 /** A Redis server to test with: one that runs already, or one of our own, which tests may stop and start again. */
 export interface TestRedis {
@@ -25,10 +26,10 @@ export interface RedisControl {
 const BINARY = "redis-server";
 
 /**
- * The server that `STOCKLOT_TEST_REDIS_URL` names; else `redis-server` from the PATH on a free port; else it is installed
- * first, where that is possible without a question. `undefined`, with one line that says so, where none can be had.
+ * The server that `STOCKLOT_TEST_REDIS_URL` names. Otherwise, in `npm run test:all`, `redis-server` from the PATH on a free
+ * port, which is installed first if that needs no password. Otherwise `undefined`, and one line on the console says why.
  *
- * @throws Error in the last case when `STOCKLOT_REQUIRE_REDIS=1`.
+ * @throws Error if there is none and `STOCKLOT_REQUIRE_REDIS=1`.
  */
 export async function findRedis(): Promise<TestRedis | undefined> {
   const url = process.env.STOCKLOT_TEST_REDIS_URL;
@@ -37,6 +38,10 @@ export async function findRedis(): Promise<TestRedis | undefined> {
 
 /** The same, but always a server of our own: for tests that stop it. */
 export async function findOwnRedis(options: readonly string[] = []): Promise<TestRedis | undefined> {
+  if (!RUN_ALL) {
+    console.warn(`The tests that start a Redis server are skipped: ${ONLY_IN_TEST_ALL}.`);
+    return undefined;
+  }
   if (canRun(BINARY) || (installPackage("redis-server") && canRun(BINARY))) return startServer(options);
   const message = "no Redis: set STOCKLOT_TEST_REDIS_URL, or install redis-server; the tests that need one are skipped";
   if (process.env.STOCKLOT_REQUIRE_REDIS === "1") throw new Error(message);

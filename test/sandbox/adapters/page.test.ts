@@ -2,10 +2,10 @@ import { get } from "node:http";
 import { createSandbox, type Sandbox, type SandboxServer } from "stocklot/sandbox";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import document from "../../../openapi.json" with { type: "json" };
-import { type Browser, launchBrowser, problemsOf, whyNoBrowser } from "../../support/browser.js";
+import { type Browser, browserMissingReason, collectErrors, launchBrowser } from "../../support/browser.js";
 import { callerOf } from "../support/caller.js";
 
-describe.skipIf(whyNoBrowser("The tests of the sandbox's page"))("the page of the sandbox, in Chromium", () => {
+describe.skipIf(browserMissingReason("The tests of the sandbox's page"))("the page of the sandbox, in Chromium", () => {
   let browser: Browser;
   let sandbox: Sandbox;
   let server: SandboxServer;
@@ -27,7 +27,7 @@ describe.skipIf(whyNoBrowser("The tests of the sandbox's page"))("the page of th
     });
     server = await sandbox.listen({ page: true });
     const page = await browser.newPage();
-    const problems = problemsOf(page);
+    const problems = collectErrors(page);
     await page.goto(new URL("/", server.url).href);
     await page.getByText("live", { exact: true }).waitFor();
     const rows = async (table: string) => {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../support/runs.js";
 import { type Caller, callerOf } from "../support/caller.js";
 
 const NOW = Date.UTC(2025, 6, 1, 12);
@@ -103,7 +104,7 @@ describe("stock levels", () => {
           expect(seen).toEqual(byStock);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

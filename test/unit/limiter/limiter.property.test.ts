@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createRateLimiter } from "../../../src/limiter/create-rate-limiter.js";
 import { safetyMarginMs } from "../../../src/limiter/quota.js";
+import { runs } from "../../support/runs.js";
 import { fixedWindow, mostInAnyWindow, type ServiceWindow, slidingWindow, tokenBucket } from "./service-windows.js";
 import { anyCalls, anyLimits, type SimulatedCall, Simulation } from "./simulation.js";
 import { VirtualTime } from "./virtual-time.js";
@@ -41,7 +42,7 @@ const limitsOf = (requests: number, intervalMs: number, maxConcurrent = Number.P
 const refusals = (takes: ServiceWindow, counted: number[]) =>
   [...counted].sort((a, b) => a - b).filter((time) => !takes(time)).length;
 
-const RUNS = { numRuns: 300 };
+const RUNS = { numRuns: runs(300) };
 
 describe("whatever comes, and however the service counts", () => {
   test("no interval ever holds more requests than allowed, nor more pages than are not reserved", async () => {
@@ -109,7 +110,7 @@ describe("whatever comes, and however the service counts", () => {
         expect(often.counted).toEqual(never.counted);
         expect(often.simulation.results).toEqual(never.simulation.results);
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 
@@ -126,7 +127,7 @@ describe("whatever comes, and however the service counts", () => {
         const after = second.simulation.results.find(({ call }) => call.totalTimeoutMs !== undefined);
         expect(after?.sentAt).toHaveLength(1);
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 
@@ -148,7 +149,7 @@ describe("whatever comes, and however the service counts", () => {
           expect(failed.length).toBeGreaterThanOrEqual(count - requests * (rounds + 1));
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 });

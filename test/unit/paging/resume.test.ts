@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PaginationError } from "../../../src/errors/index.js";
 import { type Checkpoint, Paginator, type PagingSettings } from "../../../src/paging/index.js";
+import { runs } from "../../support/runs.js";
 import { ChangingList, changeBy, type Lot, type Random, seededRandom } from "./changing-list.js";
 
 const ORDERS = ["rising", "falling", "rising at first", "shuffled"] as const;
@@ -61,7 +62,7 @@ function expectNoneMissed(lots: Lot[], list: ChangingList): void {
 }
 
 describe("an iteration that goes on from a checkpoint", () => {
-  it("misses nothing in 1 500 random schedules with gapless, whatever happens before and after each end of a process", async () => {
+  it("misses nothing in random schedules with gapless, whatever happens before and after each end of a process", async () => {
     const changes = fc.record({
       remove: fc.integer({ min: 0, max: 12 }),
       insert: fc.integer({ min: 0, max: 12 }),
@@ -105,7 +106,7 @@ describe("an iteration that goes on from a checkpoint", () => {
         expect(from?.done).toBe(true);
         expectNoneMissed(all, list);
       }),
-      { seed: 8, numRuns: 1_500, endOnFailure: true },
+      { seed: 8, numRuns: runs(1_500), endOnFailure: true },
     );
     expect(gaveUp, "none but lists that grow faster than they are read").toBeLessThan(5);
   }, 120_000);
@@ -228,8 +229,8 @@ describe("from the end of a list", () => {
 });
 
 describe("without gapless, an iteration that goes on from a checkpoint", () => {
-  it("misses none and gives none twice while records are only removed, in 600 random schedules", async () => {
-    for (let seed = 1; seed <= 600; seed += 1) {
+  it("misses none and gives none twice while records are only removed, in random schedules", async () => {
+    for (let seed = 1; seed <= runs(600); seed += 1) {
       const random = seededRandom(seed);
       const change = (list: ChangingList) => {
         if (random(3) === 0) list.remove(random(list.lots.length), random(30));

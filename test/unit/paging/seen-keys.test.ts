@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SeenKeys } from "../../../src/paging/seen-keys.js";
+import { runs } from "../../support/runs.js";
 
 describe("the keys met so far", () => {
   it.each([
@@ -65,7 +66,7 @@ describe("the keys met so far", () => {
           set.add(each);
         }
       }),
-      { seed: 7, numRuns: 300 },
+      { seed: 7, numRuns: runs(300) },
     );
   });
 

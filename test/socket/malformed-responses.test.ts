@@ -9,9 +9,10 @@ import {
   StocklotError,
 } from "../../src/index.js";
 import * as faults from "../support/faults.js";
-import { oddAnswer, oddBytes } from "../support/odd-answers.js";
+import { invalidUtf8, malformedResponse } from "../support/malformed-responses.js";
+import { runs } from "../support/runs.js";
 import { SmallService } from "../support/small-service.js";
-import { connect, failureOf, SECRET, startServer } from "../support/with-server.js";
+import { connect, errorOf, SECRET, startServer } from "../support/with-server.js";
 
 const service = new SmallService();
 const item = service.items.get("BOLT") ?? {};
@@ -27,7 +28,7 @@ const page = (...value: object[]) => ({
 });
 const receipt = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
 
-/** Every method, and what is a right answer to it. */
+/** Every method, with a valid response to it. */
 const METHODS: [string, object, (client: InventoryClient) => Promise<unknown>][] = [
   ["items.list", page(item, { ...item, partNo: 2 }), (client) => client.items.list().toArray({ limit: 1_000 })],
   ["items.list, page by page", page(item), (client) => client.items.list().page()],
@@ -94,7 +95,7 @@ afterEach(() => {
   expect(Reflect.get({}, "polluted")).toBeUndefined();
 });
 
-/** A typed error or a result, and none of it late. */
+/** Expects a typed error or a result in time. */
 async function endsWell(call: () => Promise<unknown>): Promise<void> {
   try {
     await call();
@@ -105,7 +106,7 @@ async function endsWell(call: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** A client whose service answers everything but token requests with this. */
+/** A client whose service sends this response to every request but token requests. */
 function clientAnswered(response: () => Response, options: ClientOptions) {
   return new InventoryClient({
     baseUrl: "http://localhost/api/v1",
@@ -120,23 +121,27 @@ function clientAnswered(response: () => Response, options: ClientOptions) {
   });
 }
 
-describe.each(METHODS)("whatever the service answers to %s,", (_, right, call) => {
+describe.each(METHODS)("whatever the service responds to %s,", (_, valid, call) => {
   it.each(MODES)("there is a typed error or a result, with responseValidation %s", async (responseValidation) => {
-    await call(clientAnswered(() => Response.json(right), { responseValidation }));
+    await call(clientAnswered(() => Response.json(valid), { responseValidation }));
     await fc.assert(
-      fc.asyncProperty(oddAnswer(right), fc.constantFrom(200, 200, 200, 201, 400, 403, 500), async (body, status) => {
-        await endsWell(() => call(clientAnswered(() => new Response(body, { status }), { responseValidation })));
-      }),
-      { numRuns: 60 },
+      fc.asyncProperty(
+        malformedResponse(valid),
+        fc.constantFrom(200, 200, 200, 201, 400, 403, 500),
+        async (body, status) => {
+          await endsWell(() => call(clientAnswered(() => new Response(body, { status }), { responseValidation })));
+        },
+      ),
+      { numRuns: runs(60) },
     );
   });
 
-  it("bytes that are no text end in an error or a result, too", async () => {
+  it("bytes that are not UTF-8 end in an error or a result, too", async () => {
     await fc.assert(
-      fc.asyncProperty(oddBytes(right), fc.constantFrom(...MODES), async (bytes, responseValidation) => {
+      fc.asyncProperty(invalidUtf8(valid), fc.constantFrom(...MODES), async (bytes, responseValidation) => {
         await endsWell(() => call(clientAnswered(() => new Response(new Uint8Array(bytes)), { responseValidation })));
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 });
@@ -198,11 +203,11 @@ describe("on the wire,", () => {
         await endsWell(() => client.items.get("BOLT"));
         await endsWell(() => client.inventory.receive(receipt));
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
-  it("odd headers and statuses end in a typed error or a result", async () => {
+  it("unusual headers and statuses end in a typed error or a result", async () => {
     const server = await startServer();
     await fc.assert(
       fc.asyncProperty(
@@ -216,14 +221,14 @@ describe("on the wire,", () => {
             "connection: close",
           ].join("\r\n");
           server.plan(faults.notHttp(`${raw}\r\n\r\n${body}`), { times: 10 });
-          // A pause may be asked for that nobody would live to see; a call can be limited in time.
+          // Retry-After may request a pause of any length, so the call has a time limit.
           const client = connect(server, { ...lenient, totalTimeoutMs: 2_000 });
           await endsWell(() => client.items.get("BOLT", { timeoutMs: 1_000 }));
           await endsWell(() => client.inventory.receive(receipt, { timeoutMs: 1_000 }));
           await client.close();
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -244,12 +249,12 @@ describe("on the wire,", () => {
           await endsWell(() => client.items.create({ shortID: "NUT" }));
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 });
 
-it("a fetch function that gives anything at all makes calls end in a typed error", async () => {
+it("a fetch function that returns any value makes calls end in a typed error", async () => {
   const oddities: unknown[] = [
     undefined,
     null,
@@ -288,10 +293,10 @@ it.each([
     calls += 1;
     throw thrown;
   }, {});
-  expect(await failureOf(client.items.get("BOLT"))).toBe(thrown);
+  expect(await errorOf(client.items.get("BOLT"))).toBe(thrown);
   expect(calls).toBe(1);
   // It may have sent the write before.
-  const error = await failureOf(client.items.create({ shortID: "NUT" }));
+  const error = await errorOf(client.items.create({ shortID: "NUT" }));
   expect(error).toBeInstanceOf(OutcomeUnknownError);
   expect(error).toHaveProperty("cause");
   expect(calls).toBe(2);
@@ -318,7 +323,7 @@ describe("a response that is not UTF-8", () => {
     }
   });
 
-  it("is still a success of a transaction, and still the error that its status says", async () => {
+  it("is still a success of a transaction, and still the error of its status", async () => {
     const bytes = new Uint8Array([0x22, 0xe4, 0x22]);
     const client = clientAnswered(() => new Response(bytes), {});
     expect(await client.inventory.receive(receipt)).toHaveProperty("body");
@@ -326,7 +331,7 @@ describe("a response that is not UTF-8", () => {
     await expect(refusing.items.get("BOLT")).rejects.toMatchObject({ name: "NotFoundError" });
   });
 
-  it("is read as it is when it is UTF-8, with a byte order mark too", async () => {
+  it("is read unchanged if it is UTF-8, also with a byte order mark", async () => {
     const text = JSON.stringify({ ...item, shortID: "HÄ-1 ✓ 🔩 \ufffd" });
     const client = clientAnswered(() => new Response(`\ufeff${text}`), {});
     expect((await client.items.get("BOLT")).shortID).toBe("HÄ-1 ✓ 🔩 \ufffd");
@@ -335,9 +340,9 @@ describe("a response that is not UTF-8", () => {
 
 describe("a response that is nested", () => {
   const nest = (depth: number, leaf = "1") => `${"[".repeat(depth)}${leaf}${"]".repeat(depth)}`;
-  const withField = (right: object, value: string) => `${JSON.stringify(right).slice(0, -1)},"later":${value}}`;
+  const withField = (valid: object, value: string) => `${JSON.stringify(valid).slice(0, -1)},"later":${value}}`;
 
-  it("up to 100 levels is passed through", async () => {
+  it("up to 100 levels is returned", async () => {
     const client = clientAnswered(() => new Response(withField(item, nest(99))), {});
     expect(JSON.stringify(await client.items.get("BOLT"))).toContain(nest(99));
   });
@@ -352,7 +357,7 @@ describe("a response that is nested", () => {
     }
   });
 
-  it("in any depth is still a success of a transaction, with the text as its body", async () => {
+  it("in any depth is still a success of a transaction, with the string as its body", async () => {
     const client = clientAnswered(() => new Response(nest(3_000)), {});
     expect(await client.inventory.receive(receipt)).toEqual({ body: nest(3_000) });
   });
@@ -360,7 +365,7 @@ describe("a response that is nested", () => {
   it.each([
     ["arrays", 5_000_000, "[", "]"],
     ["objects", 1_600_000, '{"a":', "}"],
-    ["numbers that a double cannot hold", 400_000, '{"a":9007199254740993,"b":', "}"],
+    ["numbers that a double cannot represent", 400_000, '{"a":9007199254740993,"b":', "}"],
   ])("takes no longer than one of the same size that is not: %s", async (_, depth, open, close) => {
     const deep = `${open.repeat(depth)}1${close.repeat(depth)}`;
     const record = JSON.stringify(item);
@@ -382,7 +387,7 @@ describe("what is wrong with a response is bounded", () => {
   const inexact = Array.from({ length: 3_000 }, () => `{"${key.slice(0, 1_000)}":9007199254740993}`);
   it.each<[string, string]>([
     ["a page of empty records", `{"value":[${"{},".repeat(300_000)}{}],"totalCount":1}`],
-    ["numbers that a double cannot hold", `{"value":[${inexact}]}`],
+    ["numbers that a double cannot represent", `{"value":[${inexact}]}`],
     ["long names", `{"value":[${Array.from({ length: 50 }, () => `{"${key}":1e400}`)}]}`],
     ["an array of nothing", `[${"null,".repeat(300_000)}null]`],
   ])("%s", async (_, body) => {
@@ -391,7 +396,7 @@ describe("what is wrong with a response is bounded", () => {
       (client: InventoryClient) => client.items.listByCategory(1),
       (client: InventoryClient) => client.items.get("BOLT"),
     ]) {
-      const error: unknown = await failureOf(call(clientAnswered(() => new Response(body), {})));
+      const error: unknown = await errorOf(call(clientAnswered(() => new Response(body), {})));
       if (!(error instanceof ResponseValidationError)) throw error;
       expect(error.issues.length).toBeLessThanOrEqual(100);
       expect(JSON.stringify(error).length).toBeLessThan(300_000);

@@ -4,7 +4,7 @@ import { type ClientOptions, type DiagnosticsMessages, InventoryClient } from ".
 import { createSandbox, type SandboxOptions } from "../../src/sandbox/index.js";
 
 type Channel = keyof DiagnosticsMessages;
-export type Heard = { [Name in Channel]: { channel: Name; message: DiagnosticsMessages[Name] } }[Channel];
+export type ReceivedMessage = { [Name in Channel]: { channel: Name; message: DiagnosticsMessages[Name] } }[Channel];
 
 const CHANNELS: Channel[] = [
   "stocklot:request",
@@ -17,23 +17,24 @@ const CHANNELS: Channel[] = [
 export const SECRET = "a-very-secret-secret";
 
 /** Subscribes to a channel until the test ends. */
-export function hear(channel: Channel, listener: (message: unknown) => void): void {
+export function subscribeInTest(channel: Channel, listener: (message: unknown) => void): void {
   subscribe(channel, listener);
   onTestFinished(() => void unsubscribe(channel, listener));
 }
 
-/** All that the channels tell until the test ends. */
-export function listen(): Heard[] {
-  const heard: Heard[] = [];
-  for (const channel of CHANNELS) hear(channel, (message) => void heard.push({ channel, message } as Heard));
-  return heard;
+/** All messages of the channels until the test ends. */
+export function recordMessages(): ReceivedMessage[] {
+  const messages: ReceivedMessage[] = [];
+  for (const channel of CHANNELS)
+    subscribeInTest(channel, (message) => void messages.push({ channel, message } as ReceivedMessage));
+  return messages;
 }
 
-/** What the channels told of the ends of calls. */
-export const endsOf = (heard: readonly Heard[]) =>
-  heard.flatMap(({ message }) => (message.type === "end" ? message : []));
+/** The messages that report the end of a call. */
+export const endMessages = (messages: readonly ReceivedMessage[]) =>
+  messages.flatMap(({ message }) => (message.type === "end" ? message : []));
 
-/** A client of a small sandbox, in no hurry to wait. */
+/** A client of a small sandbox, with short delays. */
 export function sandboxClient(options: ClientOptions = {}, service: SandboxOptions = {}) {
   const clients = [{ clientId: "acme", clientSecret: SECRET }];
   const sandbox = createSandbox({ items: 3, lots: 10, clients, ...service });

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 
-/** Keys that trip up careless code. */
+/** Keys that break careless code. */
 const TRAPS = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "then", "toJSON", "length", ""];
 
-/** Text of one JSON value, however odd. Text, since not every JSON can be made by `JSON.stringify`. */
-const oddJson: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
+/** One JSON value as a string, since `JSON.stringify` cannot produce every valid JSON. */
+const anyJson: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4, withCrossShrink: true },
     fc.constantFrom("null", "true", "false", "0", "-1", "1.5", '""', "[]", "{}", '"2026-02-30T25:00:00Z"'),
@@ -22,34 +22,35 @@ const nested = fc
   .tuple(fc.constantFrom(["[", "]"], ['{"a":', "}"], ['{"value":[', "]}"]), fc.constantFrom(100, 5_000, 200_000))
   .map(([[open, close], depth]) => `${open?.repeat(depth)}1${close?.repeat(depth)}`);
 
-/** A right answer with some of its values replaced, taken out or doubled. */
-function spoiled(right: object): fc.Arbitrary<string> {
-  const text = JSON.stringify(right);
-  // What stands behind a colon, up to the next comma or bracket: enough to hit fields at any depth.
-  const spots = [...text.matchAll(/:("[^"]*"|[^,{}[\]"]+)/g)];
+/** A valid response with some of its values replaced by others or by null. */
+function mutated(valid: object): fc.Arbitrary<string> {
+  const text = JSON.stringify(valid);
+  // The values after a colon, up to the next comma or bracket. They include fields at any depth.
+  const positions = [...text.matchAll(/:("[^"]*"|[^,{}[\]"]+)/g)];
   return fc
-    .array(fc.tuple(fc.nat({ max: Math.max(0, spots.length - 1) }), fc.oneof(oddJson, fc.constant(undefined))), {
+    .array(fc.tuple(fc.nat({ max: Math.max(0, positions.length - 1) }), fc.oneof(anyJson, fc.constant(undefined))), {
       minLength: 1,
       maxLength: 3,
     })
     .map((changes) => {
-      let odd = text;
-      for (const [spot, value] of [...changes].sort(([a], [b]) => b - a)) {
-        const match = spots[spot];
-        if (match) odd = `${odd.slice(0, match.index)}:${value ?? "null"}${odd.slice(match.index + match[0].length)}`;
+      let mutated = text;
+      for (const [position, value] of [...changes].sort(([a], [b]) => b - a)) {
+        const match = positions[position];
+        if (match)
+          mutated = `${mutated.slice(0, match.index)}:${value ?? "null"}${mutated.slice(match.index + match[0].length)}`;
       }
-      return odd;
+      return mutated;
     });
 }
 
-/** Answers to a call whose right answer this is, from almost right to none of it. */
-export const oddAnswer = (right: object): fc.Arbitrary<string> =>
+/** Malformed responses to a call whose valid response this is: from one wrong value to arbitrary strings. */
+export const malformedResponse = (valid: object): fc.Arbitrary<string> =>
   fc.oneof(
-    { weight: 6, arbitrary: spoiled(right) },
-    { weight: 3, arbitrary: oddJson },
+    { weight: 6, arbitrary: mutated(valid) },
+    { weight: 3, arbitrary: anyJson },
     {
       weight: 1,
-      arbitrary: oddJson.map(
+      arbitrary: anyJson.map(
         (value) => `{"value":[${value}],"totalCount":1,"page":1,"pageSize":250,"pageCount":1,"hasMore":false}`,
       ),
     },
@@ -57,17 +58,17 @@ export const oddAnswer = (right: object): fc.Arbitrary<string> =>
     { weight: 1, arbitrary: fc.string({ unit: "binary" }) },
   );
 
-/** Bytes that are no text in UTF-8, or a text with some of them in it. */
-export const oddBytes = (right: object): fc.Arbitrary<Buffer> =>
+/** Bytes that are not UTF-8, alone or inside a valid response. */
+export const invalidUtf8 = (valid: object): fc.Arbitrary<Buffer> =>
   fc.oneof(
     fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)),
     fc
-      .tuple(fc.nat({ max: JSON.stringify(right).length }), fc.uint8Array({ minLength: 1, maxLength: 4 }))
+      .tuple(fc.nat({ max: JSON.stringify(valid).length }), fc.uint8Array({ minLength: 1, maxLength: 4 }))
       .map(([at, bytes]) => {
-        const text = Buffer.from(JSON.stringify(right));
+        const text = Buffer.from(JSON.stringify(valid));
         return Buffer.concat([text.subarray(0, at), bytes, text.subarray(at)]);
       }),
     fc
       .constantFrom("utf16le" as const, "latin1" as const)
-      .map((encoding) => Buffer.from(JSON.stringify(right), encoding)),
+      .map((encoding) => Buffer.from(JSON.stringify(valid), encoding)),
   );
