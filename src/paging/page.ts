@@ -98,78 +98,85 @@ export interface PagingOptions {
   onProgress?: ((progress: PagingProgress) => void) | undefined;
 }
 
-/** What the limiter lets further pages have. */
-export interface Allowance {
-  /** Pages that may be requested now. */
-  available: number;
-  /** Pages that may be requested in each interval; `Infinity` without a limit. */
-  share: number;
-  intervalMs: number;
-  /** What is left of the pause after a 429, in ms. */
-  pausedMs: number;
-}
-
 /** One request for a page. */
 export interface PageRequest {
   page: number;
   pageSize: number;
 }
 
-/** What a paginator needs of the list that it reads. */
+/** A list, as a paginator uses it. */
 export interface PageSource<T> {
-  /** Checks the caller's arguments; throws an `InputValidationError`. Called once for each use of the list. */
+  /** Checks the caller's arguments and resolves the request. Throws an `InputValidationError`. Called once per use of the list. */
   prepare(): PageSession<T>;
 }
 
-/** One use of a list: an iteration, one page, or an estimate. Its arguments are checked, and its request is resolved. */
+/** One use of a list (an iteration, one page, or an estimate), with checked arguments and its request resolved. */
 export interface PageSession<T> extends PagingSettings<T> {
   /**
-   * Fetches one page. `further` is false for the first page of an iteration, which is as urgent as any other call. What it
-   * rejects with becomes the caller's error by `errorForWaiter`.
+   * Fetches one page. `further` is false for the first page of an iteration, which has the priority of any other call.
+   * `errorForWaiter` turns the reason of a rejection into the caller's error.
    */
   fetch(request: PageRequest, context: { further: boolean; signal?: AbortSignal | undefined }): Promise<Page<T>>;
-  /** How long a request takes, in ms, by the last ones, without waiting for its turn; and what the limiter allows. */
+  /** Time per request, in ms, without waiting for a slot, averaged over the last ones; and what the limiter allows. */
   pace(): { latencyMs: number } & Allowance;
+}
+
+/** How many further pages the rate limit allows. */
+export interface Allowance {
+  /** Pages that may be requested now. */
+  available: number;
+  /** Pages that may be requested per interval; `Infinity` without a limit. */
+  share: number;
+  intervalMs: number;
+  /** Remaining time of the pause after a 429, in ms. */
+  pausedMs: number;
 }
 
 /** The checked arguments of a list. */
 export interface PagingSettings<T> {
-  /** Path and parameters, by which a checkpoint is known to belong to the list. */
+  /** Path and parameters, which identify the list that a checkpoint belongs to. */
   list: string;
   from: Checkpoint | undefined;
-  /** The page to begin with. */
+  /** The first page of the iteration. */
   page: number;
   pageSize: number;
-  /** The largest page that the service gives. */
+  /** The largest page that the service returns. */
   maxPageSize: number;
   readAhead: number;
   concurrency: number;
   gapless: boolean;
   onProgress: ((progress: PagingProgress) => void) | undefined;
-  /** Tells two records apart. Without it nothing is de-duplicated, nor is a record for which it gives `undefined`. */
+  /** The key of a record. Without it, or if it returns `undefined`, a record is not de-duplicated. */
   keyOf: ((record: T) => RecordKey | undefined) | undefined;
 }
 
-/** A page as it was read: what was asked, what came, and when. */
+/** A page together with its request. Responses of an iteration are counted, so that two pages can be ordered in time. */
 export interface PageRead<T> {
   request: PageRequest;
   page: Page<T>;
-  /** How many answers the iteration had when this page was asked for. */
-  sentAt: number;
-  /** Which of the answers this one is, from 1. */
-  arrivedAt: number;
+  /** How many responses had been received when this page was requested. */
+  responsesAtSend: number;
+  /** Number of this response, from 1. */
+  responseNumber: number;
 }
 
-/** Position of the first record of a page, from 0. By the applied page size, since the one asked for may have been capped. */
+/** Position of the first record of the iteration, from 0. */
+export const startPosition = ({ from, page, pageSize, maxPageSize }: PagingSettings<never>) =>
+  from ? from.end : (page - 1) * Math.min(pageSize, maxPageSize);
+
+/** Position of the first record of a page, from 0. Depends on the applied page size, as the service may cap the requested one. */
 export const offsetOf = (page: Page<unknown>) => (page.page - 1) * page.pageSize;
 
-/** True if nothing is left of the list. Where there are records, or more pages, a count of 0 is wrong. */
+/** Position after the last record of a page. */
+export const endOf = (page: Page<unknown>) => offsetOf(page) + page.value.length;
+
+/** True if the list has no records. A `totalCount` of 0 is wrong if the page has records or more pages follow. */
 export const isListEmpty = ({ totalCount, value, hasMore }: Page<unknown>) =>
   totalCount === 0 && value.length === 0 && !hasMore;
 
-/** Below this size pages can hardly overlap, so a smaller size that the caller asks for is not kept to. */
+/** Smaller pages can hardly overlap, so a smaller size is raised to this one. */
 const MIN_OVERLAPPING_SIZE = 25;
 
-/** The largest page size that gapless reading asks for. */
+/** The largest page size that gapless reading requests. */
 export const sizeThatOverlaps = (pageSize: number, maxPageSize: number) =>
   Math.min(maxPageSize, Math.max(pageSize, MIN_OVERLAPPING_SIZE));

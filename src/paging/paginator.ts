@@ -13,6 +13,7 @@ import {
   type PageSession,
   type PageSource,
   sizeThatOverlaps,
+  startPosition,
 } from "./page.js";
 
 const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
@@ -30,6 +31,7 @@ export class Paginator<T> implements AsyncIterable<T> {
   readonly #source: PageSource<T>;
   #latest: PageIterator<T> | undefined;
 
+  /** @internal */
   constructor(source: PageSource<T>) {
     this.#source = source;
   }
@@ -84,14 +86,14 @@ export class Paginator<T> implements AsyncIterable<T> {
     return estimateOf(await this.forecast());
   }
 
-  /** The same, with the figures that the duration is based on. @internal */
+  /** The estimate, with the figures that the duration is based on. @internal */
   async forecast(): Promise<Forecast> {
     const session = this.#source.prepare();
-    const { page, maxPageSize, gapless, concurrency, from } = session;
+    const { maxPageSize, gapless, concurrency } = session;
     const { totalCount } = await fetchAlone(session, { page: 1, pageSize: 1 });
-    const asked = Math.min(session.pageSize, maxPageSize);
-    const pageSize = gapless ? sizeThatOverlaps(asked, maxPageSize) : asked;
-    const records = Math.max(0, totalCount - (from ? from.end : (page - 1) * asked));
+    const requestedSize = Math.min(session.pageSize, maxPageSize);
+    const pageSize = gapless ? sizeThatOverlaps(requestedSize, maxPageSize) : requestedSize;
+    const records = Math.max(0, totalCount - startPosition(session));
     const effort = effortOf(records, { pageSize, gapless });
     const { latencyMs, ...allowance } = session.pace();
     return { records, ...effort, paceMs: latencyMs / concurrency, allowance };
