@@ -7,61 +7,61 @@ import type { RecordKey } from "./seen-keys.js";
  * Source: service interface, "Paged envelope".
  */
 export interface Page<T> {
-  /** The records of this page. In an iteration: those that were not given before. */
+  /** The records of this page. In an iteration: those that were not returned before. */
   value: T[];
   /** Records that match the query, before paging. */
   totalCount: number;
   /** Number of this page, from 1. */
   page: number;
-  /** Page size that the service applied: the one asked for, capped at its maximum. */
+  /** Page size that the service applied, in records: the requested one, capped at its maximum. */
   pageSize: number;
   /** Number of pages. */
   pageCount: number;
-  /** True when more pages follow this one. */
+  /** True if more pages follow this one. */
   hasMore: boolean;
 }
 
-/** How far an iteration has come. */
+/** The progress of an iteration. */
 export interface PagingProgress {
-  /** Records given so far, those of this page included. */
+  /** Records returned so far, those of this page included. */
   received: number;
-  /** Records that match the query, as the service said last. */
+  /** Records that match the query, as last reported by the service. */
   totalCount: number;
   /** Number of the page just read. */
   page: number;
-  /** Number of pages, as the service said last. */
+  /** Number of pages, as last reported by the service. */
   pageCount: number;
-  /** Requests that this iteration has made. */
+  /** Requests that this iteration has sent. */
   requests: number;
   /**
-   * Records dropped because this iteration, or the one whose checkpoint it goes on from, has given them before. With
-   * `gapless` most of them are the overlap of the pages.
+   * Records left out because this iteration, or the one that it continues from a checkpoint, has returned them before. With
+   * `gapless` most of them are in the overlap of two pages.
    */
   duplicates: number;
   /**
-   * How often pages had to be read again, or looked for, because records had moved: a gap between two pages that was closed
-   * with `gapless`, a stretch behind a fall of `totalCount` without it.
+   * How often pages had to be read again, or searched for, because records had moved: with `gapless` after a gap between two
+   * pages, without it after a decrease of `totalCount`.
    */
   gapsRepaired: number;
   /**
-   * How long the rest of the list is likely to take, in ms, at the pace of this iteration and with what the rate limit
-   * allows; 0 at the end, null when it cannot be told.
+   * How long the rest of the list is likely to take, in ms, at the pace of this iteration and within the rate limit; 0 at the
+   * end, null if it is not known.
    */
   etaMs: number | null;
 }
 
 /** What reading a list is likely to take. */
 export interface Estimate {
-  /** Records that the iteration will give: those behind its first page, or behind the checkpoint that it goes on from. */
+  /** Records that the iteration will return: those from its first page on, or after the checkpoint that it continues from. */
   records: number;
-  /** Pages that hold them, of the size that the service applies. At least 1. */
+  /** Pages that contain them, of the size that the service applies. At least 1. */
   pages: number;
-  /** Requests for these pages; with `gapless` more than pages, by a measured share. */
+  /** Requests for these pages. With `gapless` more than pages, by a measured share. */
   requests: number;
   /**
-   * How long that takes, in ms: pause and slots of the rate limit, and the time that the one request took, for each request
-   * by the `concurrency`. What you do with a page, and what other calls use of the limit, is not in it. `Infinity` when the
-   * limit never allows it.
+   * How long that takes, in ms: waiting for the pause and the slots of the rate limit, and for each request the time that the
+   * request for this estimate took, divided by `concurrency`. Not included: your processing time, and slots that other calls
+   * use. `Infinity` if the limit never allows it.
    */
   durationMs: number;
 }
@@ -74,21 +74,21 @@ export interface PagingOptions {
    */
   readAhead?: number | undefined;
   /**
-   * Pages fetched side by side, once the first has told how many there are. Records still come in order.
+   * Pages fetched in parallel, once the first has reported how many there are. Records still arrive in order.
    * @default 1
    */
   concurrency?: number | undefined;
   /**
-   * Misses no record that exists all through the iteration, even while others are added and removed. Costs about a tenth
-   * more requests, since pages are read with an overlap.
+   * Misses no record that exists for the whole iteration, even while others are added and removed. Costs about a tenth more
+   * requests, since pages are read with an overlap.
    * @default false
    */
   gapless?: boolean | undefined;
   /**
-   * Goes on where `paginator.checkpoint()` was, with the same list and parameters. With `gapless` no record is missed that
-   * exists from the start of the first iteration to the end of this one. Records may be given again: few as a rule; if all
-   * of the last 250 that were given have gone or have moved far, the list is read from its start.
-   * @default the first page that the parameters ask for
+   * Continues at a checkpoint from `paginator.checkpoint()`, with the same list and parameters. With `gapless` no record is
+   * missed that exists from the start of the first iteration to the end of this one. Records may be returned again, usually
+   * few. If all of the last 250 records returned were removed or have moved far, the list is read from its start.
+   * @default the first page that the parameters select
    */
   from?: Checkpoint | undefined;
   /**
