@@ -3,11 +3,11 @@ import { integer, lazy, type SameShape } from "../schemas/field.js";
 import type { RecordKey } from "./seen-keys.js";
 
 /**
- * How far an iteration was consumed: a small plain object that may be kept as JSON. Of its fields only `done` is meant to be
- * looked at; what the others are for may change, and a checkpoint in a form that is not known any more is refused.
+ * How far an iteration was consumed: a small plain object that may be stored as JSON. Of its fields only `done` is meant to be
+ * read. The others may change, and a checkpoint in an unknown form is refused.
  */
 export interface Checkpoint {
-  /** True when the list was read to its end; an iteration that goes on there gives what has been added behind it since. */
+  /** True if the list was read to its end. An iteration that continues there returns records that were added after it since. */
   done: boolean;
   /** Version number of the form of this object. */
   version: 1;
@@ -19,7 +19,7 @@ export interface Checkpoint {
   totalCount: number;
   /** Page size that the service applied, in records. */
   pageSize: number;
-  /** Keys of the records given last. */
+  /** Keys of the records returned last. */
   keys: (string | number)[];
 }
 
@@ -38,12 +38,12 @@ export const checkpointSchema = /* @__PURE__ */ lazy(() =>
 true satisfies SameShape<Checkpoint, typeof checkpointSchema>;
 
 /**
- * So many keys go into a checkpoint. Any of them, met again, shows where the iteration goes on, so all of these records would
- * have to be removed, or to move further than can be searched, before the list has to be read from its start again.
+ * How many keys a checkpoint contains. Any of them, seen again, shows where the iteration continues. Only if all of these
+ * records are removed, or have moved further than can be searched, the list has to be read from its start again.
  */
 const KEPT_KEYS = 250;
 
-/** The keys given last, after those of one more page. What JSON does not keep as it is cannot be found again. */
+/** The keys emitted last, with those of one more page. Keys that JSON changes are left out: they would not be found again. */
 export function keysAfter(keys: readonly RecordKey[], added: readonly (RecordKey | undefined)[]): RecordKey[] {
   const usable = (key: unknown): key is RecordKey => typeof key === "string" || Number.isFinite(key);
   return [...keys, ...added.filter(usable)].slice(-KEPT_KEYS);

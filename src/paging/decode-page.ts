@@ -19,18 +19,18 @@ export const envelope = <S extends z.ZodType>(record: S) =>
 
 const anyPage = /* @__PURE__ */ lazy(() => envelope(z.unknown()));
 
-/** A page of records that follow a schema of ours. */
+/** Reads a page of records that are checked by a schema of the client. */
 /* @__NO_SIDE_EFFECTS__ */
 export function pageReader<T>(record: LazySchema<z.ZodType<T>>): (request: PageRequest) => ResponseReader<Page<T>> {
   const schema: LazySchema<z.ZodType<Page<T>>> = /* @__PURE__ */ lazy(() => envelope(record()));
   return (request) => (context) => {
     const data = readPage(context);
     assertSchema(schema, data, context);
-    return context.validation.mode === "error" ? data : complete(data, request);
+    return context.validation.mode === "error" ? data : withValidNumbers(data, request);
   };
 }
 
-/** A page of records that follow a schema of the caller's, or none. */
+/** Reads a page of records that are checked by a schema of the caller, or not at all. */
 export function standardPageReader<T>(
   record: StandardSchema<T> | undefined,
 ): (request: PageRequest) => ResponseReader<Page<T>> {
@@ -41,11 +41,11 @@ export function standardPageReader<T>(
     for (const [index, entry] of data.value.entries()) {
       value.push(record ? await validate(record, entry, ["value", index], context) : unchecked(entry));
     }
-    return complete({ ...data, value }, request);
+    return withValidNumbers({ ...data, value }, request);
   };
 }
 
-/** The envelope as JSON. Paging cannot do without an array of records, however lenient the client is set. */
+/** The envelope as JSON. Paging requires an array of records, whatever `responseValidation` is. */
 function readPage(context: ResponseContext): unknown {
   const data = readJson(context);
   if (typeof data !== "object" || data === null || !("value" in data) || !Array.isArray(data.value)) {
@@ -54,17 +54,17 @@ function readPage(context: ResponseContext): unknown {
   return data;
 }
 
-/** Where a lenient check let wrong numbers pass, those that the request tells. */
-function complete<T>(page: Page<T>, request: PageRequest): Page<T> {
-  const whole = (value: number, otherwise: number) => (Number.isSafeInteger(value) ? value : otherwise);
-  const number = whole(page.page, request.page);
-  const pageSize = whole(page.pageSize, request.pageSize);
+/** Replaces numbers that are missing or wrong, which only a lenient check accepts, by those of the request. */
+function withValidNumbers<T>(page: Page<T>, request: PageRequest): Page<T> {
+  const integerOr = (value: number, fallback: number) => (Number.isSafeInteger(value) ? value : fallback);
+  const number = integerOr(page.page, request.page);
+  const pageSize = integerOr(page.pageSize, request.pageSize);
   return {
     ...page,
     page: number,
     pageSize,
-    totalCount: whole(page.totalCount, (number - 1) * pageSize + page.value.length),
-    pageCount: whole(page.pageCount, number),
+    totalCount: integerOr(page.totalCount, (number - 1) * pageSize + page.value.length),
+    pageCount: integerOr(page.pageCount, number),
     hasMore: page.hasMore === true,
   };
 }

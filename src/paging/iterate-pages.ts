@@ -1,36 +1,36 @@
 import { errorForWaiter } from "../core/response/caller-error.js";
 import type { Checkpoint } from "./checkpoint.js";
-import { createEmitter, type Emitted } from "./emitter.js";
-import { createEta, type Eta } from "./estimate.js";
-import type { Page, PageSource, PagingSettings } from "./page.js";
-import { createPageStream, type OpenStream, type PageStream } from "./prefetch.js";
-import { readSequentially } from "./sequential.js";
+import type { Emitted } from "./emitter.js";
+import { Eta } from "./estimate.js";
+import { GaplessReader } from "./gapless/reader.js";
+import type { Page, PageSource } from "./page.js";
+import { SequentialReader } from "./sequential.js";
 
 const DONE = { done: true, value: undefined } as const;
 
 /** An iteration over the pages of a list. */
 export interface PageIterator<T> extends AsyncIterableIterator<Page<T>, undefined, undefined> {
-  /** How far the consumer has come: with all pages but the one that it holds. */
+  /** How far the consumer has come: it has processed all pages except the one that it holds. */
   readonly checkpoint: Checkpoint | undefined;
 }
 
 /**
  * The pages of a list, one after the other. Nothing is checked or requested before the first `next()`.
  *
- * An async generator would keep `return()` waiting for a `next()` that is pending; here it aborts the request.
+ * `return()` aborts the request that a pending `next()` waits for. In an async generator it would wait for that `next()`.
  *
- * `started` is called at the first `next()`; `limit`: how many records are wanted, no page is read ahead for more.
+ * `onStart` is called at the first `next()`. `limit`: how many records are wanted; no page is read ahead for more.
  */
 export function iteratePages<T>(
   source: PageSource<T>,
-  started: (iterator: PageIterator<T>) => void,
+  onStart: (iterator: PageIterator<T>) => void,
   limit = Infinity,
 ): PageIterator<T> {
-  let stream: PageStream<T> | undefined;
+  let reader: SequentialReader<T> | GaplessReader<T> | undefined;
   let pages: AsyncGenerator<Emitted<T>, void> | undefined;
   let eta: Eta | undefined;
   let closed = false;
-  /** How far the consumer has come, and will have come with the page that it holds. */
+  /** Where to resume after the pages that the consumer has processed, and after the page that it holds. */
   let consumed: Checkpoint | undefined;
   let held: Checkpoint | undefined;
 
@@ -44,8 +44,8 @@ export function iteratePages<T>(
     async next() {
       if (closed) return DONE;
       try {
-        pages ??= open();
-        // The consumer is done with the page that it held.
+        pages ??= start();
+        // The consumer has processed the page that it held.
         consumed = held ?? consumed;
         eta?.pageRequested();
         const result = await pages.next();
@@ -58,7 +58,7 @@ export function iteratePages<T>(
         close();
         return DONE;
       } catch (error) {
-        // What fails because the iteration was ended has no one to tell.
+        // No caller is interested in a failure after the end of the iteration.
         if (closed) return DONE;
         close();
         throw errorForWaiter(error);
@@ -76,32 +76,17 @@ export function iteratePages<T>(
   };
   return iterator;
 
+  function start(): AsyncGenerator<Emitted<T>, void> {
+    const session = source.prepare();
+    onStart(iterator);
+    consumed = session.from;
+    eta = new Eta(session);
+    reader = session.gapless ? new GaplessReader(session, eta, limit) : new SequentialReader(session, eta, limit);
+    return reader.pages();
+  }
+
   function close(): void {
     closed = true;
-    stream?.close();
+    reader?.close();
   }
-
-  function open(): AsyncGenerator<Emitted<T>, void> {
-    const session = source.prepare();
-    const { page, pageSize, maxPageSize, gapless, from } = session;
-    started(iterator);
-    consumed = from;
-    const begin = from ? from.end : (page - 1) * Math.min(pageSize, maxPageSize);
-    const pace = createEta(() => session.pace(), session);
-    eta = pace;
-    const start: OpenStream<T> = (plan, first) => {
-      const opened = createPageStream({ session, plan, readAheadLimit: begin + limit });
-      stream = opened;
-      if (closed) opened.close();
-      opened.restart(first);
-      return { stream: opened, emitter: createEmitter(session, opened, pace) };
-    };
-    return gapless ? readLazily(session, start) : readSequentially(session, start);
-  }
-}
-
-/** Reading without gaps is loaded when it is first asked for: most iterations do without. */
-async function* readLazily<T>(settings: PagingSettings<T>, start: OpenStream<T>): AsyncGenerator<Emitted<T>, void> {
-  const { readGapless } = await import("./gapless/reader.js");
-  yield* readGapless(settings, start);
 }

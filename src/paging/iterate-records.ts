@@ -3,26 +3,26 @@ import type { Page } from "./page.js";
 const DONE = { done: true, value: undefined } as const;
 
 /**
- * The records of a list, one after the other. Written by hand, since an async generator costs several turns of the event
- * loop a record: here a record that is at hand is one resolved promise.
+ * The records of a list, one after the other. Not an async generator, since that takes several turns of the event loop per
+ * record: here a record of a page that was fetched takes one resolved promise.
  */
 export function iterateRecords<T>(
   pages: AsyncIterableIterator<Page<T>, undefined, undefined>,
 ): AsyncIterableIterator<T, undefined, undefined> {
   let records: T[] = [];
   let index = 0;
-  /** Settles when the last call that had to wait for a page has its result; later calls queue behind it. */
+  /** Settles when the last call that waits for a page has its result. Later calls wait for it. */
   let waiting: Promise<void> | undefined;
 
-  const at = (): IteratorResult<T, undefined> => {
-    // The index was checked, so the element is a T, be it undefined.
+  const nextRecord = (): IteratorResult<T, undefined> => {
+    // The index was checked, so the element is a `T`, even if it is `undefined`.
     const value = records[index] as T;
     index += 1;
     return { done: false, value };
   };
 
-  /** Only the caller awaits the promise of this function: the stack trace of an error would not lead to the caller otherwise. */
-  const advance = async (): Promise<IteratorResult<T, undefined>> => {
+  /** Only the caller may await the promise of this function: otherwise the stack trace of an error lacks the caller. */
+  const waitForRecord = async (): Promise<IteratorResult<T, undefined>> => {
     const previous = waiting;
     let finish = () => {};
     const current = new Promise<void>((resolve) => (finish = resolve));
@@ -35,7 +35,7 @@ export function iterateRecords<T>(
         records = result.value.value;
         index = 0;
       }
-      return at();
+      return nextRecord();
     } finally {
       if (waiting === current) waiting = undefined;
       finish();
@@ -47,7 +47,7 @@ export function iterateRecords<T>(
       return this;
     },
     next() {
-      return waiting === undefined && index < records.length ? Promise.resolve(at()) : advance();
+      return waiting === undefined && index < records.length ? Promise.resolve(nextRecord()) : waitForRecord();
     },
     async return() {
       records = [];

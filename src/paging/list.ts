@@ -13,10 +13,10 @@ import type { Page, PageRequest, PageSession, PagingOptions } from "./page.js";
 import { Paginator } from "./paginator.js";
 import type { RecordKey } from "./seen-keys.js";
 
-/** 250 records a page: each page costs one request of the limit. */
+/** 250 records per page: each page costs one request of the limit. */
 const DEFAULT_PAGE_SIZE = 250;
-/** So many requests have a part in what one is said to take. */
-const SMOOTHED_OVER = 8;
+/** The weight of one request in the average latency is 1 divided by this number. */
+const LATENCY_SMOOTHING = 8;
 
 interface PageQuery {
   page?: number | undefined;
@@ -24,24 +24,24 @@ interface PageQuery {
   sort?: string | undefined;
 }
 
-/** A list of the service, as a resource describes it. */
+/** A list of the service, described by its resource. */
 export interface List<T, Params> {
-  /** The method that lists, for messages. */
+  /** Name of the method, for messages. */
   name: string;
   params: Params;
-  /** What the parameters have to be. */
+  /** The schema of the parameters. */
   schema: LazySchema<z.ZodObject>;
-  /** The request that checked arguments ask for, without its page; throws an `InputValidationError`. */
+  /** The request for checked arguments, without its page. Throws an `InputValidationError`. */
   request(params: Params, options: ListOptions): { path: string; query: Query & PageQuery };
   options: ListOptions;
   answer(request: PageRequest): ResponseReader<Page<T>>;
   maxPageSize: number;
   keyOf: ((record: T) => RecordKey | undefined) | undefined;
-  /** A column with unique values that never change, asked for with `gapless` where the caller does not sort. */
+  /** A column with unique values that never change. With `gapless` the list is sorted by it if the caller does not sort. */
   stableSort?: string | undefined;
 }
 
-/** The records of a list. Parameters and options are read now: what the caller does with them afterwards has no effect. */
+/** The records of a list. Parameters and options are copied now: changing them afterwards has no effect. */
 export function paginatorOf<T, Params>(sender: Sender, list: List<T, Params>): Paginator<T> {
   const readParams = snapshotOf(list.params);
   const readOptions = snapshotOf(list.options);
@@ -68,11 +68,11 @@ function openSession<T>(
   sender: Sender,
   { name, answer, maxPageSize, keyOf, stableSort }: Omit<List<T, unknown>, "request">,
   path: string,
-  wanted: Query & PageQuery,
+  requested: Query & PageQuery,
   { readAhead = 1, concurrency = 1, gapless = false, from, onProgress, ...requestOptions }: ListOptions,
 ): PageSession<T> {
-  const { page = 1, pageSize = DEFAULT_PAGE_SIZE, sort = gapless ? stableSort : undefined } = wanted;
-  const { query } = encodePayload({ method: "GET", path, query: { ...wanted, sort, page, pageSize } });
+  const { page = 1, pageSize = DEFAULT_PAGE_SIZE, sort = gapless ? stableSort : undefined } = requested;
+  const { query } = encodePayload({ method: "GET", path, query: { ...requested, sort, page, pageSize } });
   const identity = identityOf(path, query);
   if (from && from.list !== identity) {
     const message = `is a checkpoint of another list, ${from.list}; this one is ${identity}`;
@@ -99,25 +99,25 @@ function openSession<T>(
         read: (context) => {
           const { call } = context;
           const { sendingMs, readingMs } = call.spent;
-          const tookMs = (sendingMs + readingMs) / call.attempts;
-          latencyMs = Number.isNaN(latencyMs) ? tookMs : latencyMs + (tookMs - latencyMs) / SMOOTHED_OVER;
+          const durationMs = (sendingMs + readingMs) / call.attempts;
+          latencyMs = Number.isNaN(latencyMs) ? durationMs : latencyMs + (durationMs - latencyMs) / LATENCY_SMOOTHING;
           return readPage(context);
         },
         priority: further ? "low" : "normal",
         bulk: further,
       };
-      return sender.sendPage(call, definedOf(requestOptions), signal);
+      return sender.sendPage(call, requestOptions, signal);
     },
     pace: () => ({ latencyMs, ...allowanceOf(sender.limiter) }),
   };
 }
 
-/** Path and parameters, whatever their order. */
+/** Path and parameters, independent of their order. */
 const identityOf = (path: string, query: Query) => `${path} ${JSON.stringify(Object.entries(query).sort())}`;
 
 /**
- * Tells records by a field. An answer that was not checked may lack it; such a record is given as it comes, since taking
- * it for one that was given before would lose it.
+ * The key of a record in one of its fields. A response that was not checked may lack the field. Such a record has no key and
+ * is always returned, since it would be lost if it were mistaken for one that was returned before.
  */
 export function keyField(name: string): (record: unknown) => RecordKey | undefined {
   return (record) => {
@@ -126,10 +126,7 @@ export function keyField(name: string): (record: unknown) => RecordKey | undefin
   };
 }
 
-/** `undefined` where there is nothing to check or to apply. */
-const definedOf = (options: RequestOptions) => (Object.keys(options).length === 0 ? undefined : options);
-
-/** The last argument of a method that lists: settings of each request, and how the list is read. */
+/** The last argument of a list method: the options of each request, and how the list is read. */
 export interface ListOptions extends RequestOptions, PagingOptions {}
 
 export const listOptionsSchema = /* @__PURE__ */ lazy(() =>

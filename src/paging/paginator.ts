@@ -13,16 +13,17 @@ import {
   type PageSession,
   type PageSource,
   sizeThatOverlaps,
+  startPosition,
 } from "./page.js";
 
 const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
 
 /**
- * A list that is read page by page. Lazy: nothing is requested until it is used, and wrong arguments reject at the first use.
- * Reusable: each iteration begins anew, at the page or the checkpoint that the list was asked for with. Not a Promise.
+ * A list that is read page by page. Lazy: nothing is requested until it is used, and invalid arguments reject at the first use.
+ * Reusable: each iteration begins anew, at the requested page or checkpoint. Not a Promise.
  *
- * In an iteration each record is given once. When `totalCount` falls between two pages, the client steps back and reads what
- * may have moved. Leaving a loop early aborts what is outstanding.
+ * An iteration returns each record once. If `totalCount` decreases between two pages, the client steps back and reads the
+ * records that may have moved. Leaving a loop early aborts outstanding requests.
  *
  * Source: service interface, "Common paging parameters" and "Paged envelope".
  */
@@ -30,6 +31,7 @@ export class Paginator<T> implements AsyncIterable<T> {
   readonly #source: PageSource<T>;
   #latest: PageIterator<T> | undefined;
 
+  /** @internal */
   constructor(source: PageSource<T>) {
     this.#source = source;
   }
@@ -37,18 +39,18 @@ export class Paginator<T> implements AsyncIterable<T> {
   /**
    * Every record, following `hasMore`.
    *
-   * @throws PaginationError when the service says without end that there is more.
+   * @throws PaginationError if the service reports forever that there are more records.
    */
   [Symbol.asyncIterator](): AsyncIterableIterator<T> {
     return iterateRecords(this.#iterate());
   }
 
-  /** Page after page. The numbers are as served; `value` holds only the records that were not given before. */
+  /** Page after page. The numbers are as served. `value` contains only records that were not returned before. */
   pages(): AsyncIterableIterator<Page<T>> {
     return this.#iterate();
   }
 
-  /** The one page that the parameters ask for, as served: exactly one request. */
+  /** The one page that the parameters select, as served: exactly one request. */
   async page(): Promise<Page<T>> {
     const session = this.#source.prepare();
     return await fetchAlone(session, { page: session.page, pageSize: session.pageSize });
@@ -56,54 +58,54 @@ export class Paginator<T> implements AsyncIterable<T> {
 
   /**
    * All records in one array, or the first `limit` of them (a non-negative integer). With a limit no page is read ahead that
-   * is not needed; `limit: 0` makes no request.
+   * is not needed. `limit: 0` sends no request.
    */
   async toArray(options: { limit?: number | undefined } = {}): Promise<T[]> {
     checkInput("toArray", toArraySchema, options, [], { noun: "option" });
     const { limit } = options;
-    const wanted = limit ?? Infinity;
+    const maxRecords = limit ?? Infinity;
     const records: T[] = [];
-    if (wanted === 0) {
+    if (maxRecords === 0) {
       this.#source.prepare();
       return records;
     }
-    for await (const { value } of this.#iterate(wanted)) {
+    for await (const { value } of this.#iterate(maxRecords)) {
       for (const record of value) {
         records.push(record);
-        if (records.length === wanted) return records;
+        if (records.length === maxRecords) return records;
       }
     }
     return records;
   }
 
   /**
-   * What reading the list is likely to take, as the options say, from one request for one record and from the state of the
-   * rate limit.
+   * How many records, requests and how much time reading the list with these options is likely to take. Sends one request,
+   * for one record, and considers the state of the rate limit.
    */
   async estimate(): Promise<Estimate> {
     return estimateOf(await this.forecast());
   }
 
-  /** The same, with the figures that the duration is based on. @internal */
+  /** The estimate, with the figures that the duration is based on. @internal */
   async forecast(): Promise<Forecast> {
     const session = this.#source.prepare();
-    const { page, maxPageSize, gapless, concurrency, from } = session;
+    const { maxPageSize, gapless, concurrency } = session;
     const { totalCount } = await fetchAlone(session, { page: 1, pageSize: 1 });
-    const asked = Math.min(session.pageSize, maxPageSize);
-    const pageSize = gapless ? sizeThatOverlaps(asked, maxPageSize) : asked;
-    const records = Math.max(0, totalCount - (from ? from.end : (page - 1) * asked));
+    const requestedSize = Math.min(session.pageSize, maxPageSize);
+    const pageSize = gapless ? sizeThatOverlaps(requestedSize, maxPageSize) : requestedSize;
+    const records = Math.max(0, totalCount - startPosition(session));
     const effort = effortOf(records, { pageSize, gapless });
     const { latencyMs, ...allowance } = session.pace();
     return { records, ...effort, paceMs: latencyMs / concurrency, allowance };
   }
 
   /**
-   * How far the latest iteration of this paginator was consumed; null before its first page was. An iteration that itself
-   * goes on from a checkpoint is there to begin with.
+   * How far the latest iteration of this paginator was consumed; null before its first page was. An iteration that continues
+   * from a checkpoint begins with that checkpoint.
    *
-   * It moves on when the consumer asks for what comes behind a page: in a loop over `pages()` that is at the start of the
-   * next round, in a loop over records after the last record of a page. So a page is given again if you leave the loop, or
-   * your process ends, before you were done with it; save what you have of a page before the checkpoint behind it.
+   * It advances when the consumer requests the next page: in a loop over `pages()` at the start of the next round, in a loop
+   * over records after the last record of a page. So a page is returned again if you leave the loop, or your process ends,
+   * before you have processed it. Save the records of a page before the checkpoint that follows it.
    *
    * Pass it to the same list as the option `from`, in this process or, as JSON, in another.
    *

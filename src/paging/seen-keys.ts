@@ -1,17 +1,17 @@
-/** What tells a record from others. */
+/** Identifies a record of a list. */
 export type RecordKey = string | number;
 
 /** Bits of one block of the bitmap. */
 const BLOCK_BITS = 1 << 14;
 const BLOCK_BYTES = BLOCK_BITS / 8;
-/** A key in a `Set` takes about this much; blocks of the bitmap may not take more for each key they hold. */
+/** Memory of one key in a `Set`, approximately. Blocks of the bitmap may not take more per key. */
 const BYTES_PER_KEY = 32;
-/** So many blocks are allowed before there are keys to justify them. */
+/** This many blocks are allowed regardless of the number of keys. */
 const FREE_BLOCKS = 16;
 
 /**
- * The keys met so far. Whole numbers that lie close together, as record numbers do, take about a bit each; all other keys
- * go into a `Set`.
+ * The keys seen so far. Integers that are close together, such as record numbers, take about one bit each. All other keys are
+ * in a `Set`.
  */
 export class SeenKeys {
   readonly #blocks = new Map<number, Uint32Array>();
@@ -23,12 +23,12 @@ export class SeenKeys {
       const block = this.#blocks.get(Math.floor(key / BLOCK_BITS));
       const bit = key % BLOCK_BITS;
       if (block !== undefined && ((block[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0) return true;
-      // A key met before its block was worth having is still among the others.
+      // A key that was added before its block was created is in the `Set`.
     }
     return this.#others.size > 0 && this.#others.has(key);
   }
 
-  /** Remembers a key. True if it is new. */
+  /** Adds a key. Returns true if it is new. */
   add(key: RecordKey): boolean {
     if (this.has(key)) return false;
     const block = typeof key === "number" && Number.isSafeInteger(key) && key >= 0 ? this.#blockFor(key) : undefined;

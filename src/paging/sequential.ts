@@ -1,10 +1,86 @@
-import { type Emitted, type Emitter, refuseEmptyPageWithMore } from "./emitter.js";
-import { offsetOf, type Page, type PageRead, type PageRequest, type PagingSettings } from "./page.js";
-import type { OpenStream, PagePlan, PageStream } from "./prefetch.js";
+import { type Emitted, Emitter, refuseEmptyPageWithMore } from "./emitter.js";
+import type { Eta } from "./estimate.js";
+import { offsetOf, type Page, type PageRead, type PageRequest, type PageSession } from "./page.js";
+import { type PagePlan, PageStream } from "./page-stream.js";
+
+/** Reads a list page by page. If the list shrinks meanwhile, reads again what may have moved. */
+export class SequentialReader<T> {
+  readonly #session: PageSession<T>;
+  readonly #stream: PageStream<T>;
+  readonly #emitter: Emitter<T>;
+  /** Position of the first record of the iteration. */
+  #base = 0;
+
+  /** `limit`: how many records are wanted. */
+  constructor(session: PageSession<T>, eta: Eta, limit: number) {
+    this.#session = session;
+    this.#stream = new PageStream(session, new SequentialPlan(session.concurrency), limit);
+    this.#emitter = new Emitter(session, this.#stream, eta);
+  }
+
+  async *pages(): AsyncGenerator<Emitted<T>, void> {
+    const { page, pageSize, from } = this.#session;
+    const first = from ? Math.floor(from.end / from.pageSize) + 1 : page;
+    this.#stream.continueWith({ page: first, pageSize });
+    this.#base = from?.end ?? 0;
+    let frontier: Frontier | undefined = from && { ...from, responseNumber: 0 };
+    for (;;) {
+      const read = await this.#stream.peek();
+      refuseEmptyPageWithMore(read.page);
+      const missed = frontier && missedRange(frontier, read);
+      if (frontier && missed) yield* this.#rereadRange(missed, frontier, read);
+      if (frontier === undefined) this.#base = offsetOf(read.page);
+      // Without keys only the position shows what was emitted: the page after a checkpoint may begin before it.
+      const emittedBefore = this.#emitter.hasKeys ? 0 : Math.max(0, (frontier?.end ?? 0) - offsetOf(read.page));
+      frontier = frontierAfter(read);
+      const newRecords = this.#emitter.takeUnseen(read.page.value, emittedBefore);
+      const emitted = this.#emitter.emit(read.page, newRecords, frontier);
+      this.#stream.take();
+      yield emitted;
+      if (!read.page.hasMore) return;
+    }
+  }
+
+  close(): void {
+    this.#stream.close();
+  }
+
+  /**
+   * Reads the pages that cover a range and emits their new records, in the order of the list.
+   *
+   * The pages are read from the last to the first. Records that move left meanwhile move towards the pages still to be read,
+   * so one pass is enough however fast the list shrinks. Until the pass has ended, only new records are kept in memory.
+   */
+  async *#rereadRange(missed: PositionRange, frontier: Frontier, next: PageRead<T>): AsyncGenerator<Emitted<T>, void> {
+    this.#emitter.noteGap();
+    const { pageSize, totalCount } = next.page;
+    const found: { page: Page<T>; newRecords: T[] }[] = [];
+    let { from } = missed;
+    let lowestTotal = totalCount;
+    for (let number = Math.ceil(missed.to / pageSize); number >= 1 && number * pageSize > from; number -= 1) {
+      const { page } = await this.#stream.fetchUnplanned({ page: number, pageSize: next.request.pageSize });
+      refuseEmptyPageWithMore(page);
+      from = Math.max(0, from - Math.max(0, lowestTotal - page.totalCount));
+      lowestTotal = Math.min(lowestTotal, page.totalCount);
+      const newRecords = this.#emitter.takeUnseen(this.#candidates(page, { from, to: missed.to }));
+      if (newRecords.length > 0) found.push({ page, newRecords });
+    }
+    for (const { page, newRecords } of found.reverse()) yield this.#emitter.emit(page, newRecords, frontier, true);
+  }
+
+  /** The records of a page that may be emitted: those in the range if they have no keys or precede the iteration, else all. */
+  #candidates(page: Page<T>, { from, to }: PositionRange): T[] {
+    const offset = offsetOf(page);
+    if (!this.#emitter.hasKeys) return page.value.slice(Math.max(0, from - offset), Math.max(0, to - offset));
+    return offset < this.#base ? page.value.slice(Math.max(0, from - offset)) : page.value;
+  }
+}
 
 /** Page after page, all of one size. */
-export class SequentialPlan implements PagePlan {
+class SequentialPlan implements PagePlan {
   #appliedSize = Infinity;
+
+  constructor(readonly maxInFlight: number) {}
 
   after({ page, pageSize }: PageRequest): PageRequest {
     return { page: page + 1, pageSize };
@@ -19,97 +95,38 @@ export class SequentialPlan implements PagePlan {
   }
 }
 
-/** Reads a list page by page until there is no more, and reads again what moved left while it did so. */
-export async function* readSequentially<T>(
-  { page, pageSize, from }: PagingSettings<T>,
-  openStream: OpenStream<T>,
-): AsyncGenerator<Emitted<T>, void> {
-  const first = from ? Math.floor(from.end / from.pageSize) + 1 : page;
-  const { stream, emitter } = openStream(new SequentialPlan(), { page: first, pageSize });
-  let base = from?.end ?? 0;
-  let frontier: Frontier | undefined = from && { ...from, arrivedAt: 0 };
-  for (;;) {
-    const read = await stream.peek();
-    refuseEmptyPageWithMore(read.page);
-    const unread = frontier && missedRange(frontier, read);
-    if (frontier && unread) yield* rereadRange(stream, emitter, { unread, frontier, next: read, base });
-    if (frontier === undefined) base = offsetOf(read.page);
-    // Without keys position alone tells what was given: the page that goes on from a checkpoint may begin before it.
-    const known = emitter.hasKeys ? 0 : Math.max(0, (frontier?.end ?? 0) - offsetOf(read.page));
-    frontier = frontierAfter(read);
-    const given = emitter.emit(read.page, emitter.takeUnseen(read.page.value, known), frontier);
-    stream.take();
-    yield given;
-    if (!read.page.hasMore) return;
-  }
-}
-
-/**
- * Reads the pages that cover a range and gives what is new in them, in the order of the list.
- *
- * They are read from the last to the first: what moves left meanwhile moves towards the pages still to be read, so that one
- * pass is enough however fast the list shrinks. Until the pass is over, only new records are kept.
- */
-async function* rereadRange<T>(
-  stream: PageStream<T>,
-  emitter: Emitter<T>,
-  { unread, frontier, next, base }: { unread: PositionRange; frontier: Frontier; next: PageRead<T>; base: number },
-): AsyncGenerator<Emitted<T>, void> {
-  emitter.gapsRepaired += 1;
-  const { pageSize, totalCount } = next.page;
-  const found: { page: Page<T>; fresh: T[] }[] = [];
-  let { from } = unread;
-  let lowest = totalCount;
-  for (let number = Math.ceil(unread.to / pageSize); number >= 1 && number * pageSize > from; number -= 1) {
-    const { page } = await stream.read({ page: number, pageSize: next.request.pageSize });
-    refuseEmptyPageWithMore(page);
-    from = Math.max(0, from - Math.max(0, lowest - page.totalCount));
-    lowest = Math.min(lowest, page.totalCount);
-    const fresh = emitter.takeUnseen(candidates(page, { from, to: unread.to }, emitter.hasKeys, base));
-    if (fresh.length > 0) found.push({ page, fresh });
-  }
-  for (const { page, fresh } of found.reverse()) yield emitter.emit(page, fresh, frontier, true);
-}
-
-/** All records of the page, or, where records cannot be told apart or were never asked for, those in the range alone. */
-function candidates<T>(page: Page<T>, { from, to }: PositionRange, hasKeys: boolean, base: number): T[] {
-  const offset = offsetOf(page);
-  if (!hasKeys) return page.value.slice(Math.max(0, from - offset), Math.max(0, to - offset));
-  return offset < base ? page.value.slice(Math.max(0, from - offset)) : page.value;
-}
-
 /** How far a list has been read: up to `end`, when it had `totalCount` records. */
-export interface Frontier {
+interface Frontier {
   end: number;
   totalCount: number;
   pageSize: number;
-  arrivedAt: number;
+  responseNumber: number;
 }
 
 /** Positions from `from` up to, not including, `to`. */
-export interface PositionRange {
+interface PositionRange {
   from: number;
   to: number;
 }
 
-export const frontierAfter = ({ page, arrivedAt }: PageRead<unknown>): Frontier => ({
+const frontierAfter = ({ page, responseNumber }: PageRead<unknown>): Frontier => ({
   end: offsetOf(page) + (page.hasMore ? page.pageSize : page.value.length),
   totalCount: page.totalCount,
   pageSize: page.pageSize,
-  arrivedAt,
+  responseNumber,
 });
 
 /**
- * Where records may now be that neither the pages up to the frontier nor `next` have shown; nothing if none can be missing.
+ * The range of records that neither the pages up to the frontier nor `next` contained. `undefined` if none can be missing.
  *
- * If the total fell by n, up to n records have moved from behind the frontier to before it. If `next` was not sent after the
- * frontier's answer came, it may also be the older of the two: then up to n records were pushed the other way in between.
+ * If the list shrank by n records, up to n records have moved from after the frontier to before it. If `next` was sent before
+ * the frontier's response was received, it may be the older of the two. Then up to n records have moved the other way.
  */
 export function missedRange(frontier: Frontier, next: PageRead<unknown>): PositionRange | undefined {
   const start = offsetOf(next.page);
-  const fall = Math.max(0, frontier.totalCount - next.page.totalCount);
-  const from = Math.max(0, Math.min(frontier.end, start) - fall);
-  const to = next.sentAt >= frontier.arrivedAt ? start : start + fall;
+  const shrinkage = Math.max(0, frontier.totalCount - next.page.totalCount);
+  const from = Math.max(0, Math.min(frontier.end, start) - shrinkage);
+  const to = next.responsesAtSend >= frontier.responseNumber ? start : start + shrinkage;
   const inList = { from, to: Math.min(to, next.page.totalCount) };
-  return inList.from < inList.to && (fall > 0 || frontier.end < start) ? inList : undefined;
+  return inList.from < inList.to && (shrinkage > 0 || frontier.end < start) ? inList : undefined;
 }

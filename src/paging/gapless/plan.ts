@@ -1,92 +1,110 @@
-import { offsetOf, type Page, type PageRequest, sizeThatOverlaps } from "../page.js";
-import type { PagePlan } from "../prefetch.js";
+import { endOf, type Page, type PageRequest, type PagingSettings, sizeThatOverlaps } from "../page.js";
+import type { PagePlan } from "../page-stream.js";
 
-/** Shifts of so many pages are remembered. */
+/** Shifts of this many pages are remembered. */
 const REMEMBERED_SHIFTS = 16;
 
 /** Pages of changing size, each of which overlaps the one before it. */
 export class GaplessPlan implements PagePlan {
+  readonly #concurrency: number;
   #cap: number;
+  #maxInFlight = 1;
   #shifts: number[] = [];
 
-  constructor({ pageSize, maxPageSize }: { pageSize: number; maxPageSize: number }) {
-    this.#cap = sizeThatOverlaps(pageSize, maxPageSize);
+  constructor({ pageSize, maxPageSize, concurrency, from }: PagingSettings<never>) {
+    this.#concurrency = concurrency;
+    this.#cap = sizeThatOverlaps(from?.pageSize ?? pageSize, maxPageSize);
   }
 
-  /** Largest page size that makes sense to ask for. */
+  /**
+   * Pages that are cut at the same time, in any order, tolerate less change than pages cut one after the other. So this
+   * begins with 1, grows by 1 with each page that overlaps, and is halved by one that does not.
+   */
+  get maxInFlight(): number {
+    return this.#maxInFlight;
+  }
+
+  noteOverlap(): void {
+    this.#maxInFlight = Math.min(this.#maxInFlight + 1, this.#concurrency);
+  }
+
+  noteGap(): void {
+    this.#maxInFlight = Math.ceil(this.#maxInFlight / 2);
+  }
+
+  /** Largest page size to request. */
   get cap(): number {
     return this.#cap;
-  }
-
-  /** By how many positions the list moved left from one page to the next, lately. */
-  get shifts(): readonly number[] {
-    return this.#shifts;
-  }
-
-  /** The page that goes on from the position `end`, which was told so many answers ago, this page's own one included. */
-  from(end: number, elapsed = 1): PageRequest {
-    return overlappingRequest({ end, cap: this.#cap, shifts: this.#shifts.map((shift) => shift * elapsed) });
-  }
-
-  after(request: PageRequest, page: Page<unknown> | undefined): PageRequest {
-    return this.from(page === undefined ? this.endOf(request) : offsetOf(page) + page.value.length);
-  }
-
-  offset({ page, pageSize }: PageRequest): number {
-    return (page - 1) * Math.min(pageSize, this.#cap);
-  }
-
-  /** Position where the page of a request ends, as far as is known. */
-  endOf({ page, pageSize }: PageRequest): number {
-    return page * Math.min(pageSize, this.#cap);
   }
 
   noteAppliedSize(request: PageRequest, { pageSize }: Page<unknown>): void {
     if (pageSize < request.pageSize) this.#cap = Math.max(1, Math.min(this.#cap, pageSize));
   }
 
-  /** Remembers by how many positions the list has moved left from one answer to the next; less than 0 if it moved right. */
+  /** By how many positions the list moved left between two responses, for the last pages. */
+  get shifts(): readonly number[] {
+    return this.#shifts;
+  }
+
+  /** Remembers by how many positions the list moved left between two responses. Less than 0 if it moved right. */
   noteShift(positions: number): void {
     this.#shifts.push(positions);
     if (this.#shifts.length > REMEMBERED_SHIFTS) this.#shifts.shift();
   }
+
+  /** The page that continues at the position `end`. `elapsed`: responses since that position was known, this page's included. */
+  requestAfter(end: number, elapsed = 1): PageRequest {
+    return overlappingRequest({ end, cap: this.#cap, shifts: this.#shifts.map((shift) => shift * elapsed) });
+  }
+
+  after(request: PageRequest, page: Page<unknown> | undefined): PageRequest {
+    return this.requestAfter(page === undefined ? this.endOf(request) : endOf(page));
+  }
+
+  offsetOf({ page, pageSize }: PageRequest): number {
+    return (page - 1) * Math.min(pageSize, this.#cap);
+  }
+
+  endOf({ page, pageSize }: PageRequest): number {
+    return page * Math.min(pageSize, this.#cap);
+  }
 }
 
-/** Where a list has been read to, and what is known about how it moves. */
+/** How far a list has been read, and how it has moved. */
 export interface OverlapInput {
   /** Position up to which the list has been read. */
   end: number;
-  /** Largest page size to ask for. */
+  /** Largest page size to request. */
   cap: number;
-  /** By how many positions the list moved left from one page to the next, lately. */
+  /** By how many positions the list moved left between two responses, for the last pages. */
   shifts: readonly number[];
 }
 
 /**
- * The page that overlaps what has been read and is expected to bring most.
+ * The page that overlaps what has been read and is expected to contain the most new records.
  *
- * A page can only begin at `(page - 1) * pageSize`, so each size offers one page that begins just before `end`. It brings
- * what it reaches beyond `end`, unless the list moves by its whole overlap: then another page has to be read in between.
- * Without shifts this is the page that reaches furthest, which on a calm list needs the fewest requests possible.
+ * A page can only begin at `(page - 1) * pageSize`, so for each size one page begins just before `end`. Its gain is what it
+ * contains after `end`. If the list moves by the whole overlap, the gain is lost, since another page has to be read first.
+ * Without shifts, the best page is the one that ends furthest right: on a calm list it needs the fewest requests.
  */
 export function overlappingRequest({ end, cap, shifts }: OverlapInput): PageRequest {
-  // If every size up to the cap divides `end`, no page can overlap; the page that merely follows leaves it to the bridge.
+  // If every size up to the cap divides `end`, no page can overlap: the next page follows without overlap, and gap search joins it.
   let best = { page: Math.floor(end / cap) + 1, pageSize: cap };
-  let bestWorth = -Infinity;
+  let bestValue = -Infinity;
   for (let pageSize = 1; pageSize <= cap; pageSize += 1) {
-    const before = Math.max(0, Math.floor((end - 1) / pageSize));
-    const gain = (before + 1) * pageSize - end;
+    const pagesBefore = Math.max(0, Math.floor((end - 1) / pageSize));
+    const gain = (pagesBefore + 1) * pageSize - end;
     if (gain <= 0) continue;
-    const worth = gain - cap * risk(end - before * pageSize, shifts);
-    // On a par, the larger page overlaps more.
-    if (worth < bestWorth) continue;
-    best = { page: before + 1, pageSize };
-    bestWorth = worth;
+    const value = gain - cap * riskOfGap(end - pagesBefore * pageSize, shifts);
+    // Of equal values, the larger page overlaps more.
+    if (value < bestValue) continue;
+    best = { page: pagesBefore + 1, pageSize };
+    bestValue = value;
   }
   return best;
 }
 
-/** The page that reaches `position` and begins furthest to the left of it. */
+/** The page that contains the position before `position` and begins furthest to the left. */
 export function requestReaching(position: number, cap: number): PageRequest {
   let best = { page: Math.max(1, Math.ceil(position / cap)), pageSize: cap };
   for (let pageSize = cap; pageSize >= 1; pageSize -= 1) {
@@ -96,8 +114,8 @@ export function requestReaching(position: number, cap: number): PageRequest {
   return best;
 }
 
-/** How often, of late, an overlap of this many records would have been too small. */
-function risk(overlap: number, shifts: readonly number[]): number {
+/** Share of the last shifts for which an overlap of this many records would have been too small. */
+function riskOfGap(overlap: number, shifts: readonly number[]): number {
   let failures = 0;
   for (const shift of shifts) if (shift >= overlap) failures += 1;
   return shifts.length === 0 ? 0 : failures / shifts.length;

@@ -1,60 +1,199 @@
-import { type Emitted, refuseEmptyPageWithMore } from "../emitter.js";
-import { isListEmpty, type PageRequest, type PagingSettings } from "../page.js";
-import type { OpenStream, PageStream } from "../prefetch.js";
-import { fillGap } from "./fill-gap.js";
-import { GaplessPlan } from "./plan.js";
-import { createGaplessReadState, type GaplessReadState } from "./read-state.js";
-import { resume } from "./resume.js";
+import { PaginationError } from "../../errors/index.js";
+import { type Emitted, Emitter, refuseEmptyPageWithMore } from "../emitter.js";
+import type { Eta } from "../estimate.js";
+import { endOf, isListEmpty, offsetOf, type Page, type PageRead, type PageRequest, type PageSession } from "../page.js";
+import { PageStream } from "../page-stream.js";
+import type { RecordKey } from "../seen-keys.js";
+import { GaplessFrontier } from "./frontier.js";
+import { afterHit, afterMiss, type GapSearch, searchRequest } from "./gap-search.js";
+import { type Overlap, overlapOf } from "./overlap.js";
+import { GaplessPlan, requestReaching } from "./plan.js";
+import { ResumeSearch } from "./resume-search.js";
+
+/** Consecutive searches in a gap that may find no new record. Enough to go back through a list of any length. */
+const MAX_SEARCHES = 24;
+/** Sizes below this one all divide some positions (such as 12): no page there can begin before and end after the position. */
+const MIN_OVERLAPPING_CAP = 5;
 
 /**
- * Reads a list so that no record is missed that exists all through, whatever is added and removed meanwhile.
- *
- * Each page overlaps what was read before and is believed only if it can be shown to: see `Continuity`. If it does not, pages
- * are read in between until it does. How many are read side by side grows with each page that joins and is halved when one
- * does not: pages that are cut at the same time in any order tolerate less change than pages cut one after the other.
+ * - `closed`: the page that was disjoint now overlaps what was read.
+ * - `target-obsolete`: that page is no longer useful. Continue from the end of what was read.
+ * - `list-ended`: the end of the list was reached.
  */
-export async function* readGapless<T>(
-  settings: PagingSettings<T>,
-  openStream: OpenStream<T>,
-): AsyncGenerator<Emitted<T>, void> {
-  const { page: first, pageSize, from } = settings;
-  const plan = new GaplessPlan(from ? { ...settings, pageSize: from.pageSize } : settings);
-  const { stream, emitter } = openStream(plan, from ? plan.from(from.end) : { page: first, pageSize });
-  const readState = createGaplessReadState(stream, emitter, plan, from);
-  stream.pace = 1;
-  if (from !== undefined) await resume(stream, readState, plan, from.keys);
-  for (;;) {
-    const read = await stream.peek();
-    const { page } = read;
-    refuseEmptyPageWithMore(page);
-    if (readState.begun && isListEmpty(page)) return;
-    if (readState.begun && readState.overlapOf(page).continuity === "apart") {
-      stream.pace = Math.ceil(stream.pace / 2);
-      emitter.gapsRepaired += 1;
-      const outcome = yield* fillGap(stream, readState, plan, read);
-      if (outcome === "finished") return;
-      if (outcome === "elsewhere") {
-        stream.restart(plan.from(readState.end));
+type GapResult = "closed" | "target-obsolete" | "list-ended";
+
+/**
+ * Reads a list without missing a record that exists the whole time, whatever is added and removed meanwhile.
+ *
+ * Each page is requested so that it overlaps what was read before, and is emitted only if it does. If it is disjoint, pages
+ * are read in between until it overlaps.
+ */
+export class GaplessReader<T> {
+  readonly #session: PageSession<T>;
+  readonly #plan: GaplessPlan;
+  readonly #stream: PageStream<T>;
+  readonly #emitter: Emitter<T>;
+  readonly #frontier: GaplessFrontier;
+
+  /** `limit`: how many records are wanted. */
+  constructor(session: PageSession<T>, eta: Eta, limit: number) {
+    this.#session = session;
+    this.#plan = new GaplessPlan(session);
+    this.#stream = new PageStream(session, this.#plan, limit);
+    this.#emitter = new Emitter(session, this.#stream, eta);
+    this.#frontier = new GaplessFrontier(session.from);
+  }
+
+  async *pages(): AsyncGenerator<Emitted<T>, void> {
+    const { page: first, pageSize, from } = this.#session;
+    if (from) await this.#resume(from.end, from.keys);
+    else this.#stream.continueWith({ page: first, pageSize });
+    for (;;) {
+      const read = await this.#stream.peek();
+      const { page } = read;
+      refuseEmptyPageWithMore(page);
+      if (this.#frontier.hasBegun && isListEmpty(page)) return;
+      if (this.#frontier.hasBegun && this.#isDisjoint(page)) {
+        this.#plan.noteGap();
+        this.#emitter.noteGap();
+        const result = yield* this.#fillGap(page);
+        if (result === "list-ended") return;
+        if (result === "target-obsolete") {
+          this.#stream.continueWith(this.#plan.requestAfter(this.#frontier.end));
+          continue;
+        }
+      }
+      const emitted = this.#emit(read, this.#accept(read));
+      this.#plan.noteOverlap();
+      this.#stream.take(page.hasMore ? this.#nextRequestOverride() : undefined);
+      yield emitted;
+      if (!page.hasMore) return;
+    }
+  }
+
+  close(): void {
+    this.#stream.close();
+  }
+
+  /**
+   * Continues after the iteration that read up to `end` and emitted `keys` last: at the first planned page if it contains one
+   * of them, else at a page found by a search. If the search finds none, the list is read from its start.
+   */
+  async #resume(end: number, keys: readonly RecordKey[]): Promise<void> {
+    this.#stream.continueWith(this.#plan.requestAfter(end));
+    let { page } = await this.#stream.peek();
+    if (isListEmpty(page) || !this.#isDisjoint(page)) return;
+    this.#emitter.noteGap();
+    const { totalCount } = this.#frontier;
+    // The best first guess: all records that were added or removed since were before the end.
+    const search = new ResumeSearch(keys, (total) => end + total - totalCount);
+    let found = 0;
+    while (found === 0) {
+      const position = search.next(page, this.#firstKeyOf(page));
+      if (position === undefined) break;
+      ({ page } = await this.#stream.fetchUnplanned(requestReaching(position, this.#plan.cap)));
+      refuseEmptyPageWithMore(page);
+      const { last } = this.#overlapOf(page);
+      if (last >= 0) found = offsetOf(page) + last + 1;
+    }
+    this.#frontier.moveTo(found, page.totalCount);
+    this.#stream.continueWith(this.#plan.requestAfter(found));
+  }
+
+  /**
+   * Reads the records between the end of what was read and a disjoint page.
+   *
+   * The page itself is kept meanwhile. It is one contiguous run of the list whenever it was read, so its records can be
+   * emitted once one of them has been seen.
+   */
+  async *#fillGap(target: Page<T>): AsyncGenerator<Emitted<T>, GapResult> {
+    const { end, knownEnd, totalCount } = this.#frontier;
+    let search: GapSearch = {
+      low: knownEnd < end ? knownEnd : undefined,
+      high: Math.min(offsetOf(target), target.totalCount),
+      expected: end - Math.max(0, totalCount - target.totalCount),
+      misses: 0,
+      hits: 0,
+    };
+    for (let searches = 1; searches <= MAX_SEARCHES; searches += 1) {
+      const read = await this.#stream.fetchUnplanned(searchRequest(search, this.#plan.cap, this.#plan.shifts));
+      const { page } = read;
+      refuseEmptyPageWithMore(page);
+      if (isListEmpty(page)) return "list-ended";
+      const overlap = this.#overlapOf(page);
+      if (overlap.continuity === "disjoint") {
+        search = afterMiss(search, Math.min(offsetOf(page), page.totalCount));
         continue;
       }
+      const newRecords = this.#accept(read, overlap);
+      if (newRecords.length > 0) yield this.#emit(read, newRecords);
+      if (!page.hasMore) return "list-ended";
+      if (overlap.continuity === "contained") {
+        search = afterHit(search, this.#frontier.knownEnd, page.totalCount, this.#plan.cap);
+        continue;
+      }
+      if (!this.#isDisjoint(target)) return "closed";
+      if (this.#isObsolete(target)) return "target-obsolete";
+      // Here the end is known: the next page follows without a search.
+      searches = 0;
+      const { end } = this.#frontier;
+      search = { low: end, high: end, expected: end, misses: 0, hits: 0 };
     }
-    const given = readState.emit(read, readState.accept(read));
-    stream.pace += 1;
-    stream.take(page.hasMore ? nextRequestOverride(stream, plan, readState) : undefined);
-    yield given;
-    if (!page.hasMore) return;
+    throw this.#gapError(target);
   }
-}
 
-/** The page to go on with, if those planned would bring nothing new, or would leave a gap even if nothing changed. */
-function nextRequestOverride<T>(
-  stream: PageStream<T>,
-  plan: GaplessPlan,
-  readState: GaplessReadState<T>,
-): PageRequest | undefined {
-  const { end, arrivedAt } = readState;
-  const [, ...further] = stream.planned;
-  const next = further[0];
-  if (next === undefined) return plan.from(end, 1 + stream.answers - arrivedAt);
-  return plan.offset(next) < end && further.some((request) => plan.endOf(request) > end) ? undefined : plan.from(end);
+  /** True if a disjoint page is no longer needed, or so far away that reading ahead is faster than filling the gap. */
+  #isObsolete(target: Page<T>): boolean {
+    const { end } = this.#frontier;
+    if (target.value.length === 0 || end >= endOf(target)) return true;
+    return offsetOf(target) - end > this.#stream.planned.length * this.#plan.cap;
+  }
+
+  #gapError(target: Page<T>): PaginationError {
+    const { cap } = this.#plan;
+    const reason =
+      cap < MIN_OVERLAPPING_CAP
+        ? `the service returns only ${cap} records per page, too few for pages to overlap`
+        : "the list changes faster than it can be read, or its order changes";
+    return new PaginationError(
+      `Page ${target.page} does not overlap the records read before it, and ${MAX_SEARCHES} pages read in between contained nothing new: ${reason}.`,
+    );
+  }
+
+  /** The request to continue with if the planned pages contain nothing new, or leave a gap even if nothing changes. */
+  #nextRequestOverride(): PageRequest | undefined {
+    const { end, responseNumber } = this.#frontier;
+    // The first planned page is the one that is about to be taken.
+    const [, ...planned] = this.#stream.planned;
+    const [next] = planned;
+    if (next === undefined) return this.#plan.requestAfter(end, 1 + this.#stream.responses - responseNumber);
+    const isUseful = this.#plan.offsetOf(next) < end && planned.some((request) => this.#plan.endOf(request) > end);
+    return isUseful ? undefined : this.#plan.requestAfter(end);
+  }
+
+  /** Advances past a page that is not disjoint, or the first one. Returns its new records. */
+  #accept(read: PageRead<T>, overlap = this.#overlapOf(read.page)): T[] {
+    const shift = this.#frontier.shiftShownBy(read, overlap);
+    const index = this.#frontier.advance(read, overlap);
+    if (shift !== undefined) this.#plan.noteShift(shift);
+    return this.#emitter.takeUnseen(read.page.value, index);
+  }
+
+  #emit(read: PageRead<T>, newRecords: T[]): Emitted<T> {
+    const mayBeStalled = this.#frontier.noteNewRecords(newRecords.length, read, this.#stream.responses);
+    const { end, totalCount } = this.#frontier;
+    return this.#emitter.emit(read.page, newRecords, { end, totalCount, pageSize: this.#plan.cap }, mayBeStalled);
+  }
+
+  #isDisjoint(page: Page<T>): boolean {
+    return this.#overlapOf(page).continuity === "disjoint";
+  }
+
+  #overlapOf(page: Page<T>): Overlap {
+    return overlapOf(page, (record) => this.#emitter.isSeen(record));
+  }
+
+  #firstKeyOf({ value: [record] }: Page<T>): RecordKey | undefined {
+    return record === undefined ? undefined : this.#emitter.keyOf(record);
+  }
 }

@@ -1,4 +1,4 @@
-import type { Page, PageRequest, PageSession, PageSource, PagingSettings } from "../../../src/paging/index.js";
+import type { Page, PageRequest, PageSession, PageSource, PagingSettings } from "../../../src/paging/page.js";
 
 export interface Lot {
   readonly recNo: number;

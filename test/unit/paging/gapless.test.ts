@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PaginationError } from "../../../src/errors/index.js";
-import { type Page, Paginator, type PagingSettings } from "../../../src/paging/index.js";
+import type { Page, PagingSettings } from "../../../src/paging/page.js";
+import { Paginator } from "../../../src/paging/paginator.js";
 import { runs } from "../../support/runs.js";
 import { ChangingList, changeBy, type Lot, seededRandom } from "./changing-list.js";
 

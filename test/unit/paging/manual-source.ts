@@ -1,4 +1,4 @@
-import type { Page, PageRequest, PageSession, PageSource, PagingSettings } from "../../../src/paging/index.js";
+import type { Page, PageRequest, PageSession, PageSource, PagingSettings } from "../../../src/paging/page.js";
 import { type Lot, NO_LIMIT } from "./changing-list.js";
 
 /** A request that waits for the test to answer it. */

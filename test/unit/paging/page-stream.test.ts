@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Paginator } from "../../../src/paging/index.js";
+import { Paginator } from "../../../src/paging/paginator.js";
 import { ManualSource, settle } from "./manual-source.js";
 
 describe("reading ahead", () => {

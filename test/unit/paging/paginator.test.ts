@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { InputValidationError } from "../../../src/errors/index.js";
-import { type Page, Paginator, type PagingProgress } from "../../../src/paging/index.js";
+import type { Page, PagingProgress } from "../../../src/paging/page.js";
+import { Paginator } from "../../../src/paging/paginator.js";
 import { ChangingList, type Lot } from "./changing-list.js";
 import { ManualSource, settle } from "./manual-source.js";
 

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PaginationError } from "../../../src/errors/index.js";
-import { type Checkpoint, Paginator, type PagingSettings } from "../../../src/paging/index.js";
+import type { Checkpoint } from "../../../src/paging/checkpoint.js";
+import type { PagingSettings } from "../../../src/paging/page.js";
+import { Paginator } from "../../../src/paging/paginator.js";
 import { runs } from "../../support/runs.js";
 import { ChangingList, changeBy, type Lot, type Random, seededRandom } from "./changing-list.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { PaginationError } from "../../../src/errors/index.js";
-import { Paginator } from "../../../src/paging/index.js";
+import { Paginator } from "../../../src/paging/paginator.js";
 import { ChangingList } from "./changing-list.js";
 
 const MODES = [

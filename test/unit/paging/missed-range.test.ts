@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { missedRange } from "../../../src/paging/sequential.js";
 
-/** The page of 100 that begins at `start`, asked for once `sentAt` answers had come. */
-const read = (start: number, totalCount: number, sentAt = 5) => ({
+/** The page of 100 that begins at `start`, asked for after this many responses. */
+const read = (start: number, totalCount: number, responsesAtSend = 5) => ({
   request: { page: start / 100 + 1, pageSize: 100 },
   page: { value: [], totalCount, page: start / 100 + 1, pageSize: 100, pageCount: 10, hasMore: true },
-  sentAt,
-  arrivedAt: 6,
+  responsesAtSend,
+  responseNumber: 6,
 });
-const frontier = { end: 300, totalCount: 1_000, pageSize: 100, arrivedAt: 5 };
+const frontier = { end: 300, totalCount: 1_000, pageSize: 100, responseNumber: 5 };
 
 describe("where records may have moved unread", () => {
   it.each([

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Page, Paginator, type PagingSettings } from "../../../src/paging/index.js";
+import type { Page, PagingSettings } from "../../../src/paging/page.js";
+import { Paginator } from "../../../src/paging/paginator.js";
 import { ChangingList, type ListBehaviour, type Lot, seededRandom } from "./changing-list.js";
 
 const AHEAD = [

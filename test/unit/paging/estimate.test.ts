@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { allowanceOf, createEta, effortOf, estimateOf, forecastMs } from "../../../src/paging/estimate.js";
+import { allowanceOf, Eta, effortOf, estimateOf, forecastMs } from "../../../src/paging/estimate.js";
 import { NO_LIMIT } from "./changing-list.js";
 
 const FREE = { available: 90, share: 90, intervalMs: 60_000, pausedMs: 0 };
@@ -63,7 +63,8 @@ describe("what it takes to read records", () => {
 
 describe("the end of an iteration", () => {
   const eta = (settings: object, pace: object = {}) =>
-    createEta(() => ({ ...NO_LIMIT, latencyMs: 100, ...pace }), {
+    new Eta({
+      pace: () => ({ ...NO_LIMIT, latencyMs: 100, ...pace }),
       concurrency: 1,
       readAhead: 1,
       gapless: false,

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { keysAfter } from "../../../src/paging/checkpoint.js";
-import { sideOf } from "../../../src/paging/gapless/resume.js";
-import { Paginator } from "../../../src/paging/index.js";
+import { sideOf } from "../../../src/paging/gapless/resume-search.js";
+import { Paginator } from "../../../src/paging/paginator.js";
 import { ChangingList, type Lot } from "./changing-list.js";
 
 describe("the side on which a record probably stands", () => {
   it.each([
     { key: 5, neighbours: [10, 11, 15], side: "before" },
-    { key: 20, neighbours: [10, 11, 15], side: "behind" },
+    { key: 20, neighbours: [10, 11, 15], side: "after" },
     { key: 20, neighbours: [15, 11, 10], side: "before" },
-    { key: 5, neighbours: [15, 11, 10], side: "behind" },
+    { key: 5, neighbours: [15, 11, 10], side: "after" },
     { key: "B", neighbours: ["C", "D"], side: "before" },
     { key: 5, neighbours: [10, 12, 11], side: undefined },
     { key: 5, neighbours: [10], side: undefined },

@@ -1,0 +1,141 @@
+import { PaginationError } from "../../errors/index.js";
+import type { Checkpoint } from "../checkpoint.js";
+import { endOf, offsetOf, type PageRead } from "../page.js";
+import type { Overlap } from "./overlap.js";
+
+/** Consecutive pages at position 0 that may contain no record seen before. */
+const MAX_UNKNOWN_STARTS = 3;
+
+/** Consecutive pages without a new record that growth of the list may explain. */
+const MAX_GROWTHS = 3;
+
+/** The last page without a new record, if none with one has followed. */
+interface Stall {
+  /** How many responses had been received when it was noticed. */
+  noticedAt: number;
+  totalCount: number;
+  /** How many consecutive pages without a new record were explained by growth of the list. */
+  growths: number;
+}
+
+/** How far a list has been read without a gap. */
+export class GaplessFrontier {
+  /** Position of the first record of the iteration, once it is known. */
+  #base: number | undefined;
+  #end: number;
+  #knownEnd: number;
+  #totalCount: number;
+  #responseNumber = 0;
+  #unknownStarts = 0;
+  #stall: Stall | undefined;
+
+  constructor(from: Checkpoint | undefined) {
+    this.#base = from?.end;
+    this.#end = this.#knownEnd = from?.end ?? 0;
+    this.#totalCount = from?.totalCount ?? 0;
+  }
+
+  /** True once a position has been reached, by a page or by a checkpoint. */
+  get hasBegun(): boolean {
+    return this.#base !== undefined;
+  }
+
+  /** Position up to which the list has been read, as far as is known: changes of the list move it. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** Position up to which the list is known to have been read. Less than `end` if `end` is a guess. */
+  get knownEnd(): number {
+    return this.#knownEnd;
+  }
+
+  /** Records in the list when the last page was read. */
+  get totalCount(): number {
+    return this.#totalCount;
+  }
+
+  /** Number of the response that contained the last page; 0 before the first one. */
+  get responseNumber(): number {
+    return this.#responseNumber;
+  }
+
+  /** Sets the position, after a search has found where the records read so far end now. */
+  moveTo(end: number, totalCount: number): void {
+    this.#end = this.#knownEnd = end;
+    this.#totalCount = totalCount;
+  }
+
+  /** By how many positions per response the list has moved left, if the page shows it. */
+  shiftShownBy({ page, responseNumber }: PageRead<unknown>, { continuity, last }: Overlap): number | undefined {
+    const elapsed = responseNumber - this.#responseNumber;
+    if (continuity !== "overlapping" || last < 0 || elapsed <= 0) return undefined;
+    return (this.#end - (offsetOf(page) + last + 1)) / elapsed;
+  }
+
+  /** Advances to the end of a page that is not disjoint. Returns the index of its first record that may be emitted. */
+  advance(read: PageRead<unknown>, overlap: Overlap): number {
+    const { page, responseNumber } = read;
+    if (overlap.first >= 0) this.#unknownStarts = 0;
+    else if (this.#base !== undefined) this.#countUnknownStart();
+    this.#base ??= offsetOf(page);
+    const isNewer = responseNumber > this.#responseNumber;
+    const firstToEmit = indexToEmitFrom(this.#base, overlap, isNewer);
+    this.#knownEnd = endOf(page);
+    this.#end = overlap.continuity === "contained" ? Math.max(this.#knownEnd, this.#grownEnd(read)) : this.#knownEnd;
+    this.#totalCount = page.totalCount;
+    this.#responseNumber = responseNumber;
+    return firstToEmit;
+  }
+
+  /**
+   * Notes how many new records a page contained, after `responses` responses. Returns true if a page without a new record is
+   * no reason to stop.
+   */
+  noteNewRecords(count: number, read: PageRead<unknown>, responses: number): boolean {
+    const last = this.#stall;
+    const isExplained = last !== undefined && isStallExplained(read, last);
+    if (count > 0) this.#stall = undefined;
+    else if (last === undefined || read.responsesAtSend >= last.noticedAt) {
+      const growths = (last?.growths ?? 0) + (isExplained ? 1 : 0);
+      this.#stall = { noticedAt: responses, totalCount: read.page.totalCount, growths };
+    }
+    return isExplained;
+  }
+
+  /** A page at position 0 without a record seen before: all were removed, or many were added. That cannot happen every time. */
+  #countUnknownStart(): void {
+    this.#unknownStarts += 1;
+    if (this.#unknownStarts <= MAX_UNKNOWN_STARTS) return;
+    throw new PaginationError(
+      "The start of the list was read again, and it contains none of the records read so far: records do not keep their keys, or their order.",
+    );
+  }
+
+  /**
+   * The probable end of what was read if a page contains nothing else: the list has grown before it. If the page before was
+   * like that as well, the total does not show how much, and the search for the end begins at the end of the list.
+   */
+  #grownEnd(read: PageRead<unknown>): number {
+    const total = read.page.totalCount;
+    const isTotalUnreliable = this.#stall !== undefined && !isStallExplained(read, this.#stall);
+    return isTotalUnreliable ? total : this.#end + total - this.#totalCount;
+  }
+}
+
+/** Index of the first record of a page that may be emitted. Records seen before are left out anyway. */
+function indexToEmitFrom(base: number, { first, last }: Overlap, isNewer: boolean): number {
+  // On a page older than the last one read, unseen records between seen ones have been removed since.
+  if (!isNewer) return last + 1;
+  // Unseen records before a seen one: an iteration that began further on was not asked for them. One that continues from a
+  // checkpoint has emitted all records before it that existed the whole time.
+  return base === 0 ? 0 : Math.max(0, first);
+}
+
+/** True if the page was requested before the last stall was noticed, or if the list has grown since. */
+function isStallExplained(
+  { page, responsesAtSend }: PageRead<unknown>,
+  { noticedAt, totalCount, growths }: Stall,
+): boolean {
+  return responsesAtSend < noticedAt || (page.totalCount > totalCount && growths < MAX_GROWTHS);
+}

@@ -1,0 +1,205 @@
+import { PaginationError } from "../errors/index.js";
+import { type Page, type PageRead, type PageRequest, type PageSession, startPosition } from "./page.js";
+
+/** Which pages are requested, and how many at a time. */
+export interface PagePlan {
+  /** How many requests may be in flight. */
+  readonly maxInFlight: number;
+  /** The request that follows `request`. `page` is the response to `request` if it has been received. */
+  after(request: PageRequest, page: Page<unknown> | undefined): PageRequest;
+  /** Position at which the page of `request` ends, as far as is known. */
+  endOf(request: PageRequest): number;
+  /** Called with each response when it is received, before any further request is planned. */
+  noteAppliedSize(request: PageRequest, page: Page<unknown>): void;
+}
+
+/**
+ * Reads the pages of a plan ahead of their consumer and returns them in the order of the plan.
+ *
+ * At most `maxInFlight` requests are in flight, and at most `max(readAhead, concurrency)` pages are outstanding in addition
+ * to the one that the consumer holds. A single further page is planned from the response before it. Several are planned up
+ * to the known end of the list.
+ */
+export class PageStream<T> {
+  readonly #session: PageSession<T>;
+  readonly #plan: PagePlan;
+  /** How many pages may be outstanding. */
+  readonly #maxOutstanding: number;
+  /** Nothing at or after this position is read ahead. */
+  readonly #readAheadLimit: number;
+  #queue: PendingPage<T>[] = [];
+  #taken: PendingPage<T> | undefined;
+  #unplanned: PendingPage<T> | undefined;
+  #requests = 0;
+  #responses = 0;
+  #inFlight = 0;
+  #knownEnd = 0;
+  /** True while the consumer waits for the next page. That page is requested even if nothing may be read ahead. */
+  #awaited = false;
+  #closed = false;
+
+  /** `limit`: how many records are wanted. No page is read ahead for more. */
+  constructor(session: PageSession<T>, plan: PagePlan, limit: number) {
+    const { readAhead, concurrency } = session;
+    this.#session = session;
+    this.#plan = plan;
+    this.#maxOutstanding = concurrency > 1 ? Math.max(readAhead, concurrency) : readAhead;
+    this.#readAheadLimit = startPosition(session) + limit;
+  }
+
+  /** Requests sent so far. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** Responses received so far. */
+  get responses(): number {
+    return this.#responses;
+  }
+
+  /** The requests that are planned already, that of the next page first. */
+  get planned(): PageRequest[] {
+    return this.#queue.map(({ request }) => request);
+  }
+
+  /** The next page, which stays the next page until it is taken. Rejects with the error of its request. */
+  peek(): Promise<PageRead<T>> {
+    this.#awaited = true;
+    if (this.#queue.length === 0 && this.#taken?.page) {
+      this.#queue.push(this.#pendingPage(this.#plan.after(this.#taken.request, this.#taken.page)));
+    }
+    this.#sendDue();
+    return this.#queue[0]?.result ?? Promise.reject(new RangeError("No page was planned."));
+  }
+
+  /** The consumer now holds the next page, so another one may be read ahead. `then` replaces the planned requests. */
+  take(then?: PageRequest): void {
+    this.#taken = this.#queue.shift();
+    this.#awaited = false;
+    if (then) this.continueWith(then);
+    else this.#sendDue();
+  }
+
+  /** Requests a page outside the plan, before all planned requests that are not in flight yet. */
+  fetchUnplanned(request: PageRequest): Promise<PageRead<T>> {
+    this.#unplanned = this.#pendingPage(request);
+    this.#sendDue();
+    return this.#unplanned.result;
+  }
+
+  /** Begins with `request`. Drops all pages that are outstanding. */
+  continueWith(request: PageRequest): void {
+    for (const pending of this.#queue) pending.drop();
+    this.#queue = [this.#pendingPage(request)];
+    this.#sendDue();
+  }
+
+  /** Aborts all requests in flight. Nothing is requested afterwards. */
+  close(): void {
+    this.#closed = true;
+    for (const pending of [...this.#queue, this.#unplanned]) pending?.drop();
+  }
+
+  #pendingPage(request: PageRequest): PendingPage<T> {
+    const pending = new PendingPage<T>(request);
+    if (this.#closed) pending.drop();
+    return pending;
+  }
+
+  /** Sends all requests that may be sent now. */
+  #sendDue(): void {
+    if (this.#closed) return;
+    for (const pending of [this.#unplanned, ...this.#queue.slice(0, this.#dueCount())]) {
+      if (pending?.sent === false && this.#inFlight < this.#plan.maxInFlight) this.#send(pending);
+    }
+    while (this.#queue.length < this.#maxOutstanding && this.#inFlight < this.#plan.maxInFlight) {
+      const request = this.#nextReadAhead();
+      if (!request) return;
+      const pending = this.#pendingPage(request);
+      this.#queue.push(pending);
+      this.#send(pending);
+    }
+  }
+
+  /** How many of the planned pages may be requested now. */
+  #dueCount(): number {
+    if (this.#awaited) return Math.max(this.#maxOutstanding, 1);
+    const isBeforeLimit = this.#taken === undefined || this.#plan.endOf(this.#taken.request) < this.#readAheadLimit;
+    return isBeforeLimit ? this.#maxOutstanding : 0;
+  }
+
+  /** The next request to send before the consumer asks for its page, if there is one. */
+  #nextReadAhead(): PageRequest | undefined {
+    const tail = this.#queue.at(-1) ?? this.#taken;
+    // `hasMore` takes precedence over the known end: the list may have grown.
+    if (!tail || tail.page?.hasMore === false || this.#queue.some(({ failed }) => failed)) return undefined;
+    const end = this.#plan.endOf(tail.request);
+    if (end >= this.#readAheadLimit) return undefined;
+    if (!tail.page && (this.#plan.maxInFlight === 1 || end >= this.#knownEnd)) return undefined;
+    return this.#plan.after(tail.request, tail.page);
+  }
+
+  #send(pending: PendingPage<T>): void {
+    const { request } = pending;
+    const further = this.#requests > 0;
+    const responsesAtSend = this.#responses;
+    this.#requests += 1;
+    this.#inFlight += 1;
+    const fetch = async (signal: AbortSignal) => {
+      const page = await this.#session.fetch(request, { further, signal });
+      this.#responses += 1;
+      this.#knownEnd = page.totalCount;
+      this.#plan.noteAppliedSize(request, page);
+      return { request, page, responsesAtSend, responseNumber: this.#responses };
+    };
+    // `send` never rejects.
+    void pending.send(fetch).then(() => {
+      this.#inFlight -= 1;
+      this.#sendDue();
+    });
+  }
+}
+
+/** One page that was requested or will be. A failure is kept until the page is next, so no rejection is unhandled. */
+class PendingPage<T> {
+  sent = false;
+  /** The request has failed, or was dropped. */
+  failed = false;
+  /** The response, if it has been received. */
+  page: Page<T> | undefined;
+  readonly result: Promise<PageRead<T>>;
+  readonly #abort = new AbortController();
+  #settle!: { resolve(read: PageRead<T>): void; reject(reason: unknown): void };
+
+  constructor(readonly request: PageRequest) {
+    this.result = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
+    this.result.catch(() => {});
+  }
+
+  /** Sends the request. Resolves when it has ended, whether it failed or not. */
+  async send(fetch: (signal: AbortSignal) => Promise<PageRead<T>>): Promise<void> {
+    this.sent = true;
+    try {
+      const read = await fetch(this.#abort.signal);
+      if (this.failed) return;
+      this.page = read.page;
+      this.#settle.resolve(read);
+    } catch (reason) {
+      this.#fail(reason);
+    }
+  }
+
+  /** Ends the request. Callers that wait for the page are rejected at once, even if `fetch` ignores the signal. */
+  drop(): void {
+    if (this.page || this.failed) return;
+    this.#fail(new PaginationError("The iteration has ended."));
+    if (this.sent) this.#abort.abort();
+  }
+
+  #fail(reason: unknown): void {
+    this.failed = true;
+    this.#settle.reject(reason);
+  }
+}
