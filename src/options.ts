@@ -114,7 +114,7 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
       timeoutMs: durationMs(),
       totalTimeoutMs: durationMs(),
       rateLimit: z.union([z.literal(false), z.looseObject({})], { error: "must be an object or false" }),
-      rateLimiter: withMethods(["acquire", "pause", "snapshot"], "must be made by createRateLimiter"),
+      rateLimiter: withMethods(["acquire", "pause", "snapshot"], "must be created by createRateLimiter"),
       retry: retrySchema(),
       responseValidation: z.enum(["error", "warn", "off"]),
       tokenStore: withMethods(["get", "set", "delete"], "must have get, set and delete"),

@@ -122,6 +122,18 @@ export function paginateCustomList<T>(sender: Sender, wanted: CustomList<T>, opt
     options,
     answer: standardPageReader<T>(wanted?.schema),
     maxPageSize: wanted?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
-    keyOf: typeof wanted?.key === "string" ? keyField(wanted.key) : wanted?.key,
+    keyOf: typeof wanted?.key === "function" ? keyFunction(wanted.key) : wanted?.key && keyField(wanted.key),
   });
+}
+
+/** The caller's function; what it returns must be usable as a key. */
+function keyFunction<T>(keyOf: (record: T) => unknown): (record: T) => string | number | undefined {
+  return (record) => {
+    const key = keyOf(record);
+    if (typeof key === "string" || typeof key === "number") return key;
+    if (key === undefined || key === null) return undefined;
+    // An async function may also reject.
+    Promise.resolve(key).catch(() => {});
+    throw new InputValidationError("paginate", [{ path: ["key"], message: "must return a string or a number" }]);
+  };
 }

@@ -149,7 +149,7 @@ export class Inventory {
    * must have been received after the request was sent.
    *
    * The service may still be working on a request that timed out. "not-applied" is therefore reported only after `settleMs`
-   * has passed since the request was sent; until then the newest lots are read again after 1, 2, 4, 8 … s. Each look costs
+   * has passed since the request was sent; until then the newest lots are read again after 1, 2, 4, 8 … s. Each step costs
    * one request per 250 lots received since. `options` apply to each request, except `settleMs` and `totalTimeoutMs`.
    *
    * Other receipts of the same item make the outcome "ambiguous" unless this client sent them. An identical receipt that

@@ -162,9 +162,9 @@ export const moveSchema = /* @__PURE__ */ lazy(() =>
         received: dateFilter(),
       }),
     })
-    .refine(({ toSpot, shipToWid }) => toSpot !== undefined || shipToWid !== undefined, {
+    .refine(({ toSpot = "", shipToWid, wid }) => toSpot.trim() !== "" || (shipToWid ?? wid) !== wid, {
       path: ["toSpot"],
-      error: "is required unless shipToWid is given: a move needs a destination",
+      error: "is required unless shipToWid is another warehouse: a move needs a destination",
       when: ({ issues }) => issues.length === 0,
     }),
 );

@@ -44,6 +44,8 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
     (c) => c.inventory.move({ itemID: "X", units: 1, wid: 3, fromSpot: "A" }),
     [["toSpot"]],
   ],
+  ["move to a blank bin", (c) => c.inventory.move({ itemID: "X", units: 1, wid: 3, toSpot: " " }), [["toSpot"]]],
+  ["move to its own warehouse", (c) => c.inventory.move({ itemID: "X", units: 1, wid: 3, shipToWid: 3 }), [["toSpot"]]],
   ["issue without a reason", (c) => c.inventory.issue({ itemID: "X", units: 1, wid: 3 }), [["reasonCode"]]],
   ["a list with page 0", (c) => c.items.list({ page: 0 }).page(), [["page"]]],
   ["a list with a page size of 0", (c) => c.items.list({ pageSize: 0 }).toArray(), [["pageSize"]]],

@@ -41,7 +41,7 @@ export function apiError(
   }
   if (status === 400 && init.code === "validation_error") return new ValidationError(init);
   if (status === 429) return new RateLimitError({ ...init, retryAfterMs: waitMs });
-  const ErrorClass = CLASSES[status] ?? (status >= 500 ? ServerError : ApiError);
+  const ErrorClass = CLASSES[status] ?? (status >= 500 && status < 600 ? ServerError : ApiError);
   // Details belong to validation errors alone.
   return new ErrorClass({ ...init, details: undefined });
 }

@@ -60,7 +60,7 @@ export class Telemetry {
 
   constructor(logger: Logger | undefined, hooks: Hooks = {}) {
     this.#logger = logger;
-    this.#hooks = hooks;
+    this.#hooks = { ...hooks };
   }
 
   log(level: Level, message: string): void {

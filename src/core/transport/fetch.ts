@@ -1,3 +1,4 @@
+import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { type Exchange, exchange } from "./exchange.js";
 import { networkFailure } from "./network-failure.js";
 import type { Transport, WireRequest } from "./transport.js";
@@ -29,7 +30,9 @@ async function sendRequest(fetch: FetchLike, url: string, request: WireRequest, 
   const init: RequestInit = { method, headers, redirect: "manual", signal: controller.signal };
   trace.sent = true;
   try {
-    return await fetch(url, body === undefined ? init : { ...init, body });
+    const response: unknown = await fetch(url, body === undefined ? init : { ...init, body });
+    if (!isResponse(response)) throw new TypeError("the fetch function returned no Response");
+    return response;
   } catch (cause) {
     if (networkFailure(cause)?.notSent) trace.sent = false;
     throw cause;
@@ -50,3 +53,9 @@ async function readResponse(response: Response, exchange: Exchange): Promise<voi
   // fetch has decompressed the body.
   else exchange.complete();
 }
+
+/** Responses of other fetch libraries count too. One whose body was read already is of no use. */
+const isResponse = (value: unknown): value is Response =>
+  typeof fieldOf(value, "status") === "number" &&
+  isObject(fieldOf(value, "headers")) &&
+  fieldOf(value, "bodyUsed") !== true;

@@ -67,6 +67,7 @@ const FAILURE_RULES: readonly FailureRule[] = [
   beforeSending(/^UND_ERR_CONNECT_TIMEOUT /, "connecting took too long", "Check the network and baseUrl."),
   beforeSending(/^ECONNRESET Client network socket disconnected before secure TLS/, "the TLS handshake broke", ""),
   beforeSending(/^UND_ERR_SOCKS5/, "the SOCKS proxy failed", ""),
+  permanent(/^Error bad port$/, "fetch does not connect to this port", CHECK_ADDRESS),
 
   permanent(/^CERT_HAS_EXPIRED /, "the server's certificate has expired", `Have it renewed. ${TLS_SETTINGS}`),
   permanent(/^CERT_NOT_YET_VALID /, "the server's certificate is not valid yet", "Check the clock of this machine."),
@@ -101,7 +102,8 @@ const FAILURE_RULES: readonly FailureRule[] = [
   { ...permanent(/^UND_ERR_DESTROYED /, "the dispatcher was closed", ""), notSent: false },
   permanent(/^(UND_MOCK_ERR_|InternalError \[MSW\] )/, "the mock that was to respond has no response for it", ""),
 
-  possiblySent(/^(HPE_\w+|HTTPParserError) /, "the response is not HTTP"),
+  // undici asserts that a status is at least 100.
+  possiblySent(/^(HPE_\w+|HTTPParserError|ERR_ASSERTION) /, "the response is not HTTP"),
   possiblySent(/^UND_ERR_(HEADERS|BODY)_TIMEOUT /, "no response in time"),
   possiblySent(
     /^(ECONNRESET|ECONNABORTED|ENOTCONN|EPIPE|ETIMEDOUT|ERR_STREAM_PREMATURE_CLOSE|ConnectionClosed) /,
@@ -146,7 +148,16 @@ function classify(error: unknown, seen: Set<unknown>): NetworkFailure | undefine
 }
 
 /** A text without line breaks, which OpenSSL puts into its messages. */
-export const oneLine = (text: string) => text.replace(/\s*[\r\n]+\s*/g, " ").trim();
+export const oneLine = (text: string) =>
+  text
+    .slice(0, MAX_REASON_LENGTH)
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .join(" ");
+
+/** An exception of the caller's may quote a whole response. */
+const MAX_REASON_LENGTH = 2_000;
 
 const isErrorLike = (value: unknown) => typeof fieldOf(value, "message") === "string";
 
@@ -204,7 +215,10 @@ function classifyProxyFailure(
     inner && {
       ...inner,
       problem: `no connection through the proxy ${proxy} (${variable}): ${inner.problem}`,
-      advice: inner.permanent ? inner.advice : `Check ${variable}, or add the service's host to NO_PROXY.`,
+      advice:
+        inner.permanent && inner.advice !== CHECK_ADDRESS
+          ? inner.advice
+          : `Check ${variable}, or add the service's host to NO_PROXY.`,
       notSent: true,
     }
   );

@@ -4,7 +4,7 @@ import { isObject } from "../../errors/unknown-value.js";
 /** Replaces a secret in the `request` of an error. */
 const REDACTED = "[redacted]";
 
-export const isRedacted = (text: string) => text.includes(REDACTED);
+export const isRedacted = (value: string) => value.includes(REDACTED);
 
 /** Whether a record has the value that was sent. If that was redacted, the value of the record is redacted before comparing. */
 export function isSameValue(sent: unknown, stored: unknown): boolean {

@@ -69,7 +69,10 @@ export async function searchUntilSettled<Found>(
   try {
     for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
       const isSettled = clock.now() >= settledAt;
-      const { found, isFinal } = await step({ ...requestOptions, signal: cancellation.signal });
+      // So that a request for which no slot comes in time fails at once, and reports when one does.
+      const remainingMs = Math.max(1, startedAt + totalTimeoutMs - clock.now());
+      const limit = totalTimeoutMs === Infinity ? {} : { totalTimeoutMs: remainingMs };
+      const { found, isFinal } = await step({ ...requestOptions, ...limit, signal: cancellation.signal });
       if (isFinal || isSettled) return found;
       const searchedAt = clock.now();
       // If the client is closed, the next step rejects.
@@ -78,7 +81,8 @@ export async function searchUntilSettled<Found>(
       cancellation.signal.throwIfAborted();
     }
   } catch (error) {
-    if (error !== timeout) throw error;
+    const isOutOfTime = error instanceof TimeoutError && error.clock === "totalTimeoutMs" && !error.retryAfterMs;
+    if (error !== timeout && !(isOutOfTime && totalTimeoutMs !== Infinity)) throw error;
     const remainingMs = Math.ceil(settledAt - clock.now());
     const hint =
       remainingMs > 0 && remainingMs < Infinity
