@@ -127,7 +127,7 @@ export class GaplessFrontier {
 function indexToEmitFrom(base: number, { first, last }: Overlap, isNewer: boolean): number {
   // On a page older than the last one read, unseen records between seen ones have been removed since.
   if (!isNewer) return last + 1;
-  // Unseen records before a seen one: an iteration that began further on was not asked for them. One that continues from a
+  // Unseen records before a seen one: an iteration that began further on does not include them. One that continues from a
   // checkpoint has emitted all records before it that existed the whole time.
   return base === 0 ? 0 : Math.max(0, first);
 }

@@ -4,7 +4,7 @@ export interface Lot {
   readonly recNo: number;
 }
 
-/** Whole numbers from 0 up to, not including, a bound; the same ones for the same seed. */
+/** Integers from 0 up to, not including, a bound; the same ones for the same seed. */
 export type Random = (bound: number) => number;
 
 export function seededRandom(seed: number): Random {
@@ -33,16 +33,16 @@ export interface ListBehaviour {
   delay?: () => number;
   /** Largest page size; a larger one is silently capped. */
   cap?: number;
-  /** Changes an answer, or throws instead. `number` counts requests from 1. */
-  answer?: (page: Page<Lot>, number: number) => Page<Lot>;
+  /** Changes a response, or throws instead. `number` counts requests from 1. */
+  respond?: (page: Page<Lot>, number: number) => Page<Lot>;
 }
 
-/** What others do to a list at each request; `at` gives a place in it. */
+/** How others change a list at each request. */
 export interface Schedule {
   /** Most records removed and added one by one. */
   remove: number;
   insert: number;
-  /** Once in so many requests up to `burst` neighbours are removed or added at once. */
+  /** Once in this many requests, up to `burst` neighbours are removed or added at the same time. */
   burstEvery: number;
   burst: number;
   where: "anywhere" | "front" | "end";
@@ -123,7 +123,7 @@ export class ChangingList {
   async #fetch(request: PageRequest, signal: AbortSignal | undefined): Promise<Page<Lot>> {
     this.requests.push(request);
     const number = this.requests.length;
-    const { change, delay = () => 1, answer = (page) => page } = this.#behaviour;
+    const { change, delay = () => 1, respond = (page) => page } = this.#behaviour;
     this.#inFlight += 1;
     this.mostInFlight = Math.max(this.mostInFlight, this.#inFlight);
     try {
@@ -131,14 +131,14 @@ export class ChangingList {
       change?.(this);
       const page = this.#cut(request);
       await this.#turns(delay(), request, signal);
-      return answer(page, number);
+      return respond(page, number);
     } finally {
       this.#inFlight -= 1;
     }
   }
 
-  #cut({ page, pageSize: asked }: PageRequest): Page<Lot> {
-    const pageSize = Math.min(asked, this.#behaviour.cap ?? 250);
+  #cut({ page, pageSize: requestedSize }: PageRequest): Page<Lot> {
+    const pageSize = Math.min(requestedSize, this.#behaviour.cap ?? 250);
     const totalCount = this.lots.length;
     return Object.freeze({
       value: Object.freeze(this.lots.slice((page - 1) * pageSize, page * pageSize)) as Lot[],

@@ -16,7 +16,7 @@ describe("how long requests are likely to take", () => {
     { name: "some while no slot is free", requests: 10, allowance: { ...FREE, available: 0 }, ms: 61_000 },
     { name: "some in a pause", requests: 10, allowance: { ...FREE, pausedMs: 30_000 }, ms: 31_000 },
     { name: "any number without a limit", requests: 4_000, allowance: UNLIMITED, ms: 400_000 },
-    { name: "so many that the limit is not what they wait for", requests: 1_800, pace: 1_000, ms: 1_800_000 },
+    { name: "so many that the limit does not delay them", requests: 1_800, pace: 1_000, ms: 1_800_000 },
     { name: "more than ever come", requests: 91, allowance: { ...FREE, intervalMs: Infinity }, ms: Infinity },
     { name: "as many as come but once", requests: 90, allowance: { ...FREE, intervalMs: Infinity }, ms: 9_000 },
   ])("$name: $ms ms", ({ requests, pace = 100, allowance = FREE, ms }) => {
@@ -73,7 +73,7 @@ describe("the end of an iteration", () => {
 
   it.each([
     { name: "by the time of a request", settings: {}, ms: 1_000 },
-    { name: "sooner with pages side by side", settings: { concurrency: 4 }, ms: 250 },
+    { name: "sooner with pages in parallel", settings: { concurrency: 4 }, ms: 250 },
     { name: "by the limit", settings: {}, pace: { available: 5, share: 5 }, ms: 60_500 },
     { name: "not while no request has been timed", settings: {}, pace: { latencyMs: Number.NaN }, ms: null },
     {
@@ -82,7 +82,7 @@ describe("the end of an iteration", () => {
       pace: { available: 1, share: 1, intervalMs: Infinity },
       ms: null,
     },
-  ])("is told $name", ({ settings, pace, ms }) => {
+  ])("is estimated $name", ({ settings, pace, ms }) => {
     expect(eta(settings, pace).ms(2_500, 250)).toBe(ms);
   });
 

@@ -23,7 +23,7 @@ describe("the page read to close a gap", () => {
     expect(from).toBeLessThan(9_800);
   });
 
-  it("first looks where the fall of the total says that the end has moved to", () => {
+  it("first looks at the position that the decrease of the total suggests", () => {
     const { from, to } = search({ expected: 7_000 });
     expect(from).toBeLessThan(7_000);
     expect(to).toBeGreaterThan(7_000);
@@ -55,7 +55,7 @@ describe("the page read to close a gap", () => {
     expect(afterHit(once, 10_700, 10_800, CAP).high).toBe(10_800);
   });
 
-  it("goes on from what has been read once one page is enough", () => {
+  it("continues from what has been read once one page is enough", () => {
     const { from, to } = search({ low: 9_900 });
     expect(from).toBeLessThan(9_900);
     expect(to).toBeGreaterThan(10_000);

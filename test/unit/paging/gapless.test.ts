@@ -14,24 +14,24 @@ const AHEAD = [
   { readAhead: 1, concurrency: 10 },
 ];
 
-interface Reading {
+interface GaplessRun {
   lots: Lot[];
   list: ChangingList;
 }
 
-async function readGapless(list: ChangingList, settings: Partial<PagingSettings<Lot>> = {}): Promise<Reading> {
+async function readGapless(list: ChangingList, settings: Partial<PagingSettings<Lot>> = {}): Promise<GaplessRun> {
   return { lots: await new Paginator(list.source({ gapless: true, ...settings })).toArray(), list };
 }
 
-function expectWhole({ lots, list }: Reading, from = 0): void {
-  const given = new Set(lots);
-  expect(given.size, "none twice").toBe(lots.length);
-  const missing = [...list.constant].filter((lot) => lot.recNo > from && !given.has(lot));
+function expectWhole({ lots, list }: GaplessRun, from = 0): void {
+  const returned = new Set(lots);
+  expect(returned.size, "none twice").toBe(lots.length);
+  const missing = [...list.constant].filter((lot) => lot.recNo > from && !returned.has(lot));
   expect(missing, "none missed").toEqual([]);
 }
 
 describe("gapless paging", () => {
-  it.each(AHEAD)("gives a calm list in order, for less than a tenth more requests, with %o", async (ahead) => {
+  it.each(AHEAD)("returns a calm list in order, for less than a tenth more requests, with %o", async (ahead) => {
     const { lots, list } = await readGapless(new ChangingList(25_000, { delay: () => 30 }), ahead);
     expect(lots).toEqual(list.lots);
     expect(list.requests.length).toBeGreaterThanOrEqual(107);
@@ -46,7 +46,7 @@ describe("gapless paging", () => {
     }
   });
 
-  it("misses none and gives none twice in random schedules", async () => {
+  it("misses none and returns none twice in random schedules", async () => {
     const schedule = fc.record({
       size: fc.integer({ min: 0, max: 10_000 }),
       seed: fc.integer(),
@@ -77,7 +77,9 @@ describe("gapless paging", () => {
     { name: "up to three removed and added", schedule: { remove: 3, insert: 3, burstEvery: 1, burst: 0 } },
     { name: "up to six removed", schedule: { remove: 6, insert: 0, burstEvery: 1, burst: 0 } },
     { name: "bursts of up to 300", schedule: { remove: 0, insert: 0, burstEvery: 40, burst: 300 } },
-  ])("costs at most 15 per cent more requests than plain paging with $name at each request", async ({ schedule }) => {
+  ])("costs at most 15 per cent more requests than sequential paging with $name at each request", async ({
+    schedule,
+  }) => {
     for (const ahead of AHEAD) {
       let requests = 0;
       let plain = 0;
@@ -113,7 +115,7 @@ describe("gapless paging", () => {
   });
 });
 
-describe("a list that changes at once under gapless paging", () => {
+describe("a list that changes in one step under gapless paging", () => {
   const at = (number: number, act: (list: ChangingList) => void) => ({
     change: (list: ChangingList) => {
       if (list.requests.length === number) act(list);
@@ -142,7 +144,7 @@ describe("a list that changes at once under gapless paging", () => {
     }
   });
 
-  it.each(AHEAD)("goes on over thousands of added records, with %o", async (ahead) => {
+  it.each(AHEAD)("continues over thousands of added records, with %o", async (ahead) => {
     for (const [index, count] of [
       [0, 100],
       [0, 1_000],
@@ -162,7 +164,7 @@ describe("a list that changes at once under gapless paging", () => {
     }
   });
 
-  it.each(AHEAD)("is not misled by a total that stays while much is moved, with %o", async (ahead) => {
+  it.each(AHEAD)("is not misled by a constant total while many records move, with %o", async (ahead) => {
     for (const count of [100, 1_000, 3_000]) {
       const toEnd = at(21, (list) => {
         list.remove(0, count);
@@ -177,7 +179,7 @@ describe("a list that changes at once under gapless paging", () => {
     }
   });
 
-  it("takes an empty page beyond the end for a reason to step back, not for the end", async () => {
+  it("steps back after an empty page beyond the end", async () => {
     const list = new ChangingList(
       2_000,
       at(8, (list) => list.remove(0, 1_000)),
@@ -226,7 +228,7 @@ describe("the pages of gapless paging", () => {
     expect(pages.at(-1)?.hasMore).toBe(false);
   });
 
-  it("stay in the order of the list when a gap is bridged", async () => {
+  it("stay in the order of the list when a gap is filled", async () => {
     const random = seededRandom(5);
     const change = (list: ChangingList) => list.remove(random(list.lots.length), random(60));
     const { lots } = await readGapless(new ChangingList(8_000, { change }), { concurrency: 4 });
@@ -234,7 +236,7 @@ describe("the pages of gapless paging", () => {
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
   });
 
-  it("are no larger than the caller asks for, or than 25 where that is less", async () => {
+  it("are no larger than the caller requests, or than 25 if that is less", async () => {
     for (const [pageSize, largest] of [
       [100, 100],
       [10, 25],
@@ -256,11 +258,11 @@ describe("the pages of gapless paging", () => {
     }
   });
 
-  it("that cannot overlap, because the service gives one record at a time, end in a PaginationError", async () => {
+  it("that cannot overlap, because the service returns one record per page, end in a PaginationError", async () => {
     await expect(readGapless(new ChangingList(100, { cap: 1 }))).rejects.toThrow(PaginationError);
   });
 
-  it("begin with the page that was asked for", async () => {
+  it("begin with the requested page", async () => {
     for (const ahead of AHEAD) {
       const random = seededRandom(7);
       const change = (list: ChangingList) => {
@@ -274,10 +276,10 @@ describe("the pages of gapless paging", () => {
   });
 });
 
-it("gapless paging says why it ends when records do not keep their keys", async () => {
+it("gapless paging reports why it ends when records do not keep their keys", async () => {
   let recNo = 0;
   const list = new ChangingList(10_000, {
-    answer: (page) => ({ ...page, value: page.value.map(() => ({ recNo: ++recNo })) }),
+    respond: (page) => ({ ...page, value: page.value.map(() => ({ recNo: ++recNo })) }),
   });
   const source = list.source({ gapless: true, page: 2 });
   await expect(new Paginator(source).toArray()).rejects.toThrow(/do not keep their keys/);

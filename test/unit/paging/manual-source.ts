@@ -1,19 +1,19 @@
 import type { Page, PageRequest, PageSession, PageSource, PagingSettings } from "../../../src/paging/page.js";
 import { type Lot, NO_LIMIT } from "./changing-list.js";
 
-/** A request that waits for the test to answer it. */
+/** A request that waits until the test responds to it. */
 export interface OpenRequest {
   request: PageRequest;
   further: boolean;
   signal: AbortSignal;
-  answer(page?: Partial<Page<Lot>>): Promise<void>;
+  respond(page?: Partial<Page<Lot>>): Promise<void>;
   fail(error: unknown): Promise<void>;
 }
 
 /** Lets everything run that is ready to run. */
 export const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A list of `size` lots whose answers the test gives one by one. */
+/** A list of `size` lots whose responses the test sends one by one. */
 export class ManualSource implements PageSource<Lot> {
   readonly sent: OpenRequest[] = [];
   readonly #size: number;
@@ -24,7 +24,7 @@ export class ManualSource implements PageSource<Lot> {
     this.#settings = settings;
   }
 
-  /** Numbers of the pages asked for, in order. */
+  /** Numbers of the requested pages, in order. */
   get pages(): number[] {
     return this.sent.map(({ request }) => request.page);
   }
@@ -56,7 +56,7 @@ export class ManualSource implements PageSource<Lot> {
         request,
         further,
         signal: signal ?? new AbortController().signal,
-        answer: (page) => {
+        respond: (page) => {
           resolve({ ...this.#page(request), ...page });
           return settle();
         },
@@ -68,11 +68,11 @@ export class ManualSource implements PageSource<Lot> {
     });
   }
 
-  /** Answers the request for a page. */
-  async answer(page: number, changes?: Partial<Page<Lot>>): Promise<void> {
+  /** Responds to the request for a page. */
+  async respond(page: number, changes?: Partial<Page<Lot>>): Promise<void> {
     const open = this.sent.findLast(({ request }) => request.page === page);
-    if (open === undefined) throw new Error(`Page ${page} was not asked for.`);
-    await open.answer(changes);
+    if (open === undefined) throw new Error(`Page ${page} was not requested.`);
+    await open.respond(changes);
   }
 
   #page({ page, pageSize }: PageRequest): Page<Lot> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { missedRange } from "../../../src/paging/sequential.js";
 
-/** The page of 100 that begins at `start`, asked for after this many responses. */
+/** The page of 100 that begins at `start`, requested after this many responses. */
 const read = (start: number, totalCount: number, responsesAtSend = 5) => ({
   request: { page: start / 100 + 1, pageSize: 100 },
   page: { value: [], totalCount, page: start / 100 + 1, pageSize: 100, pageCount: 10, hasMore: true },
@@ -10,14 +10,14 @@ const read = (start: number, totalCount: number, responsesAtSend = 5) => ({
 });
 const frontier = { end: 300, totalCount: 1_000, pageSize: 100, responseNumber: 5 };
 
-describe("where records may have moved unread", () => {
+describe("the range in which records may have been missed", () => {
   it.each([
-    { name: "nowhere while the total stays", next: read(300, 1_000), expected: undefined },
-    { name: "nowhere when the total grows", next: read(300, 1_040), expected: undefined },
-    { name: "as far before the page as the total fell", next: read(300, 993), expected: { from: 293, to: 300 } },
+    { name: "none while the total is constant", next: read(300, 1_000), expected: undefined },
+    { name: "none when the total grows", next: read(300, 1_040), expected: undefined },
+    { name: "as far before the page as the total decreased", next: read(300, 993), expected: { from: 293, to: 300 } },
     { name: "at most from the start of the list", next: read(300, 600), expected: { from: 0, to: 300 } },
     { name: "not beyond the end of the list", next: read(300, 250), expected: { from: 0, to: 250 } },
-    { name: "nowhere in an empty list", next: read(300, 0), expected: undefined },
+    { name: "none in an empty list", next: read(300, 0), expected: undefined },
     { name: "in what the page left out", next: read(400, 1_000), expected: { from: 300, to: 400 } },
     {
       name: "on both sides if the page may be the older one",

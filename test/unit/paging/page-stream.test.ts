@@ -3,47 +3,47 @@ import { Paginator } from "../../../src/paging/paginator.js";
 import { ManualSource, settle } from "./manual-source.js";
 
 describe("reading ahead", () => {
-  it("asks for a page only on demand with readAhead 0 and concurrency 1", async () => {
+  it("requests a page only on demand with readAhead 0 and concurrency 1", async () => {
     const source = new ManualSource(50, { readAhead: 0 });
     const pages = new Paginator(source).pages();
     await settle();
     expect(source.pages).toEqual([]);
     const first = pages.next();
-    await source.answer(1);
+    await source.respond(1);
     await first;
     expect(source.pages).toEqual([1]);
     const second = pages.next();
     await settle();
     expect(source.pages).toEqual([1, 2]);
-    await source.answer(2);
+    await source.respond(2);
     expect((await second).value?.page).toBe(2);
     expect(source.pages).toEqual([1, 2]);
   });
 
-  it("asks for the next page when the answer before it has come, up to readAhead pages", async () => {
+  it("requests the next page after the response before it, up to readAhead pages", async () => {
     const source = new ManualSource(100, { readAhead: 3 });
     const pages = new Paginator(source).pages();
     const first = pages.next();
     await settle();
     expect(source.pages).toEqual([1]);
-    await source.answer(1);
+    await source.respond(1);
     await first;
     for (const page of [2, 3, 4]) {
       expect(source.pages).toEqual([1, 2, 3, 4].slice(0, page));
-      await source.answer(page);
+      await source.respond(page);
     }
     expect(source.pages).toEqual([1, 2, 3, 4]);
     await pages.next();
     expect(source.pages).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it("does not ask for more when an answer says that there is none", async () => {
+  it("requests no more when a response reports the end", async () => {
     const source = new ManualSource(20, { readAhead: 5 });
     const pages = new Paginator(source).pages();
     const first = pages.next();
-    await source.answer(1);
+    await source.respond(1);
     await first;
-    await source.answer(2);
+    await source.respond(2);
     await pages.next();
     expect((await pages.next()).done).toBe(true);
     expect(source.pages).toEqual([1, 2]);
@@ -53,49 +53,49 @@ describe("reading ahead", () => {
     const source = new ManualSource(30, { concurrency: 3 });
     const pages = new Paginator(source).pages();
     void pages.next();
-    await source.answer(1);
+    await source.respond(1);
     expect(source.sent.map(({ further }) => further)).toEqual([false, true, true]);
   });
 });
 
-describe("reading side by side", () => {
+describe("reading in parallel", () => {
   it("waits for the first page, then keeps as many requests in flight as allowed, up to the known end", async () => {
     const source = new ManualSource(60, { concurrency: 3 });
     const pages = new Paginator(source).pages();
     const first = pages.next();
     await settle();
     expect(source.pages).toEqual([1]);
-    await source.answer(1);
+    await source.respond(1);
     await first;
     expect(source.pages).toEqual([1, 2, 3, 4]);
-    await source.answer(3);
+    await source.respond(3);
     expect(source.pages).toEqual([1, 2, 3, 4]);
-    await source.answer(2);
+    await source.respond(2);
     await pages.next();
     expect(source.pages).toEqual([1, 2, 3, 4, 5]);
     await pages.next();
     expect(source.pages).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
-  it("hands out pages in order, whatever the order of the answers", async () => {
+  it("returns pages in order, whatever the order of the responses", async () => {
     const source = new ManualSource(40, { concurrency: 3 });
     const pages = new Paginator(source).pages();
     const results = [pages.next(), pages.next(), pages.next(), pages.next()];
-    await source.answer(1);
-    await source.answer(4);
-    await source.answer(3);
-    await source.answer(2);
+    await source.respond(1);
+    await source.respond(4);
+    await source.respond(3);
+    await source.respond(2);
     expect((await Promise.all(results)).map(({ value }) => value?.page)).toEqual([1, 2, 3, 4]);
   });
 
-  it("goes on beyond the end it knew when the last page says that there is more", async () => {
+  it("continues beyond the known end if the last page reports that there are more", async () => {
     const source = new ManualSource(20, { concurrency: 4 });
     const pages = new Paginator(source).pages();
     const first = pages.next();
-    await source.answer(1);
+    await source.respond(1);
     await first;
     expect(source.pages).toEqual([1, 2]);
-    await source.answer(2, { hasMore: true, totalCount: 25 });
+    await source.respond(2, { hasMore: true, totalCount: 25 });
     expect(source.pages).toEqual([1, 2, 3]);
   });
 
@@ -103,9 +103,9 @@ describe("reading side by side", () => {
     const source = new ManualSource(200, { concurrency: 2, readAhead: 4 });
     const pages = new Paginator(source).pages();
     const first = pages.next();
-    await source.answer(1);
+    await source.respond(1);
     await first;
-    for (const page of [2, 3, 4, 5]) await source.answer(page);
+    for (const page of [2, 3, 4, 5]) await source.respond(page);
     expect(source.pages).toEqual([1, 2, 3, 4, 5]);
   });
 
@@ -114,7 +114,7 @@ describe("reading side by side", () => {
     const pages = new Paginator(source).pages();
     void pages.next();
     const value = Array.from({ length: 20 }, (_, index) => ({ recNo: index + 1 }));
-    await source.answer(1, { value, pageSize: 20, pageCount: 3, hasMore: true });
+    await source.respond(1, { value, pageSize: 20, pageCount: 3, hasMore: true });
     expect(source.sent.map(({ request }) => request)).toEqual([1, 2, 3].map((page) => ({ page, pageSize: 100 })));
   });
 });
@@ -124,11 +124,11 @@ describe("a page that fails", () => {
     const source = new ManualSource(50, { concurrency: 3 });
     const pages = new Paginator(source).pages();
     const first = pages.next();
-    await source.answer(1);
+    await source.respond(1);
     await first;
     const failure = new Error("page 3");
     await source.sent[2]?.fail(failure);
-    await source.answer(2);
+    await source.respond(2);
     expect((await pages.next()).value?.page).toBe(2);
     await expect(pages.next()).rejects.toBe(failure);
     expect((await pages.next()).done).toBe(true);
@@ -138,7 +138,7 @@ describe("a page that fails", () => {
     const source = new ManualSource(50, { concurrency: 3 });
     const pages = new Paginator(source).pages();
     const first = pages.next();
-    await source.answer(1);
+    await source.respond(1);
     await first;
     await source.sent[1]?.fail(new Error("page 2"));
     await expect(pages.next()).rejects.toThrow("page 2");
@@ -146,7 +146,7 @@ describe("a page that fails", () => {
     expect(source.pages).toEqual([1, 2, 3, 4]);
   });
 
-  it("is told as it is when the source throws instead of rejecting", async () => {
+  it("is reported unchanged if the source throws instead of rejecting", async () => {
     const source = new ManualSource(50);
     source.fetch = () => {
       throw new TypeError("no fetch");
@@ -169,10 +169,10 @@ describe("an iteration that is left early", () => {
     for (let page = 1; page <= 3; page += 1) {
       const next = pages.next();
       await settle();
-      for (const open of source.sent) await open.answer();
+      for (const open of source.sent) await open.respond();
       await next;
     }
-    for (let round = 0; round < 10; round += 1) for (const open of [...source.sent]) await open.answer();
+    for (let round = 0; round < 10; round += 1) for (const open of [...source.sent]) await open.respond();
     await pages.return?.();
     expect(source.sent.length - 3).toBeLessThanOrEqual(allowed);
     const count = source.sent.length;
@@ -185,7 +185,7 @@ describe("an iteration that is left early", () => {
     const loop = (async () => {
       for await (const _page of new Paginator(source).pages()) break;
     })();
-    await source.answer(1);
+    await source.respond(1);
     await loop;
     expect(source.sent.map(({ signal }) => signal.aborted)).toEqual([false, true, true, true]);
   });
@@ -195,7 +195,7 @@ describe("an iteration that is left early", () => {
     const loop = (async () => {
       for await (const _lot of new Paginator(source)) throw new Error("mine");
     })();
-    await Promise.all([expect(loop).rejects.toThrow("mine"), source.answer(1)]);
+    await Promise.all([expect(loop).rejects.toThrow("mine"), source.respond(1)]);
     expect(source.sent.map(({ signal }) => signal.aborted)).toEqual([false, true]);
   });
 
@@ -205,7 +205,7 @@ describe("an iteration that is left early", () => {
     const iterator = kind === "pages" ? paginator.pages() : paginator[Symbol.asyncIterator]();
     const pending = iterator.next();
     await settle();
-    // The source never answers and does not heed the signal.
+    // The source never responds and ignores the signal.
     await iterator.return?.();
     expect(source.sent[0]?.signal.aborted).toBe(true);
     expect(await pending).toEqual({ done: true, value: undefined });
@@ -228,7 +228,7 @@ describe("an iteration that is left early", () => {
       const source = new ManualSource(1_000, { concurrency: 4 });
       const pages = new Paginator(source).pages();
       const first = pages.next();
-      await source.answer(1);
+      await source.respond(1);
       await first;
       await source.sent[2]?.fail(new Error("while reading ahead"));
       const pending = pages.next();

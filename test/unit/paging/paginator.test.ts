@@ -16,7 +16,7 @@ describe("a paginator", () => {
     expect("then" in paginator).toBe(false);
   });
 
-  it("gives every record in order, and again each time it is used", async () => {
+  it("returns every record in order, and again each time it is used", async () => {
     const list = new ChangingList(1_030);
     const paginator = new Paginator(list.source());
     for (let round = 0; round < 2; round += 1) {
@@ -27,14 +27,14 @@ describe("a paginator", () => {
     expect(list.requests.length).toBe(10);
   });
 
-  it("begins with the page that was asked for", async () => {
+  it("begins with the requested page", async () => {
     const list = new ChangingList(1_030);
     expect(await new Paginator(list.source({ page: 3, pageSize: 100 })).toArray()).toEqual(list.lots.slice(200));
   });
 
-  it("gives the one page of the parameters as served, with one request", async () => {
+  it("returns the one page of the parameters as served, with one request", async () => {
     const list = new ChangingList(1_030, {
-      answer: (page) => ({ ...page, value: [...page.value, ...page.value], note: "x" }),
+      respond: (page) => ({ ...page, value: [...page.value, ...page.value], note: "x" }),
     });
     const page = await new Paginator(list.source({ page: 2, pageSize: 100, readAhead: 5, concurrency: 4 })).page();
     expect(page).toMatchObject({ page: 2, pageSize: 100, totalCount: 1_030, pageCount: 11, hasMore: true, note: "x" });
@@ -42,20 +42,20 @@ describe("a paginator", () => {
     expect(list.requests).toEqual([{ page: 2, pageSize: 100 }]);
   });
 
-  it("gives an empty list as one empty page", async () => {
+  it("returns an empty list as one empty page", async () => {
     const pages = await collect(new Paginator(new ChangingList(0).source()).pages());
     expect(pages).toMatchObject([{ value: [], totalCount: 0, hasMore: false }]);
     expect(await new Paginator(new ChangingList(0).source({ gapless: true })).toArray()).toEqual([]);
   });
 
-  it("keeps fields of the envelope that it does not know, and does not change what the service answered", async () => {
-    // The fake service freezes its answers.
-    const list = new ChangingList(300, { answer: (page) => Object.freeze({ ...page, tag: "new field" }) });
+  it("keeps unknown fields of the envelope, and does not change the response", async () => {
+    // The fake service freezes its responses.
+    const list = new ChangingList(300, { respond: (page) => Object.freeze({ ...page, tag: "new field" }) });
     const pages = await collect(new Paginator(list.source()).pages());
     expect(pages).toMatchObject([{ tag: "new field" }, { tag: "new field" }]);
   });
 
-  it("rejects wrong arguments at first use and never throws", async () => {
+  it("rejects invalid arguments at first use and never throws", async () => {
     const wrong = new InputValidationError("list", [{ path: ["pageSize"], message: "must be positive" }]);
     const source = new ManualSource(10);
     source.prepare = () => {
@@ -72,7 +72,7 @@ describe("a paginator", () => {
     expect(source.sent).toEqual([]);
   });
 
-  it("answers calls of next() that do not wait for each other in order", async () => {
+  it("returns the results of parallel next() calls in order", async () => {
     const list = new ChangingList(600);
     const records = new Paginator(list.source())[Symbol.asyncIterator]();
     const results = await Promise.all(Array.from({ length: 602 }, () => records.next()));
@@ -120,22 +120,22 @@ describe("all records as an array", () => {
 });
 
 describe("progress", () => {
-  it("is told after each page in order, before the page is given", async () => {
-    const told: unknown[] = [];
+  it("is reported after each page in order, before the page is returned", async () => {
+    const reports: unknown[] = [];
     const list = new ChangingList(600, { delay: () => 1 });
-    const source = list.source({ readAhead: 0, onProgress: (progress) => told.push(progress) });
+    const source = list.source({ readAhead: 0, onProgress: (progress) => reports.push(progress) });
     const seen: number[] = [];
-    for await (const _page of new Paginator(source).pages()) seen.push(told.length);
+    for await (const _page of new Paginator(source).pages()) seen.push(reports.length);
     expect(seen).toEqual([1, 2, 3]);
     const calm = { duplicates: 0, gapsRepaired: 0 };
-    expect(told).toEqual([
+    expect(reports).toEqual([
       { received: 250, totalCount: 600, page: 1, pageCount: 3, requests: 1, ...calm, etaMs: 20 },
       { received: 500, totalCount: 600, page: 2, pageCount: 3, requests: 2, ...calm, etaMs: expect.any(Number) },
       { received: 600, totalCount: 600, page: 3, pageCount: 3, requests: 3, ...calm, etaMs: 0 },
     ]);
   });
 
-  it.each([true, false])("tells of a gap that was repaired, with gapless %s", async (gapless) => {
+  it.each([true, false])("reports a gap that was repaired, with gapless %s", async (gapless) => {
     let last: PagingProgress | undefined;
     const list = new ChangingList(1_000, {
       change: (list) => {

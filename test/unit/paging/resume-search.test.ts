@@ -20,7 +20,7 @@ describe("the side on which a record probably stands", () => {
   });
 });
 
-it("the keys given last are kept, but none that JSON changes", () => {
+it("the keys emitted last are kept, except those that JSON changes", () => {
   const numbers = Array.from({ length: 300 }, (_, index) => index);
   expect(keysAfter([], numbers)).toEqual(numbers.slice(50));
   expect(keysAfter([1, 2], ["A", undefined, Number.NaN, Number.POSITIVE_INFINITY, 3])).toEqual([1, 2, "A", 3]);
@@ -31,12 +31,12 @@ async function readInTwoParts(reverse: boolean, change: (list: ChangingList) => 
   const list = new ChangingList(30_000);
   if (reverse) list.lots.reverse();
   const paginator = new Paginator(list.source({ gapless: true }));
-  const given = new Set<Lot>();
+  const returned = new Set<Lot>();
   let pages = 0;
   for await (const { value } of paginator.pages()) {
     pages += 1;
     if (pages > 40) break;
-    for (const lot of value) given.add(lot);
+    for (const lot of value) returned.add(lot);
   }
   change(list);
   const requests = list.requests.length;
@@ -45,18 +45,18 @@ async function readInTwoParts(reverse: boolean, change: (list: ChangingList) => 
   const left = new Set(rest);
   return {
     requests: list.requests.length - requests - Math.ceil(rest.length / 250),
-    missing: [...list.constant].filter((lot) => !given.has(lot) && !left.has(lot)),
-    again: rest.filter((lot) => given.has(lot)).length,
+    missing: [...list.constant].filter((lot) => !returned.has(lot) && !left.has(lot)),
+    again: rest.filter((lot) => returned.has(lot)).length,
   };
 }
 
-describe("the place where an iteration ended is found", () => {
+describe("the position at which an iteration ended is found", () => {
   it.each([
     { name: "with the first request on a calm list", change: () => {}, most: 10 },
     { name: "after 5 000 were added before it", change: (list: ChangingList) => list.insert(0, 5_000), most: 12 },
     { name: "after 5 000 were removed before it", change: (list: ChangingList) => list.remove(100, 5_000), most: 12 },
     {
-      name: "after 200 before it were removed and 900 behind it added",
+      name: "after 200 before it were removed and 900 after it added",
       most: 16,
       change: (list: ChangingList) => {
         list.remove(100, 200);
@@ -64,7 +64,7 @@ describe("the place where an iteration ended is found", () => {
       },
     },
     {
-      name: "after 3 000 before it were removed and 6 000 behind it added",
+      name: "after 3 000 before it were removed and 6 000 after it added",
       most: 22,
       change: (list: ChangingList) => {
         list.remove(100, 3_000);
@@ -80,7 +80,7 @@ describe("the place where an iteration ended is found", () => {
     }
   });
 
-  it("or the list is read from its start when all that were given last are gone", async () => {
+  it("or the list is read from its start when all records emitted last were removed", async () => {
     const { missing, again } = await readInTwoParts(false, (list) => list.remove(9_000, 1_500));
     expect(missing).toEqual([]);
     expect(again).toBe(9_000);

@@ -56,14 +56,14 @@ function expectNoneTwice(lots: Lot[]): void {
 }
 
 function expectNoneMissed(lots: Lot[], list: ChangingList): void {
-  const given = new Set(lots);
+  const returned = new Set(lots);
   expect(
-    [...list.constant].filter((lot) => !given.has(lot)),
+    [...list.constant].filter((lot) => !returned.has(lot)),
     "none missed",
   ).toEqual([]);
 }
 
-describe("an iteration that goes on from a checkpoint", () => {
+describe("an iteration that continues from a checkpoint", () => {
   it("misses nothing in random schedules with gapless, whatever happens before and after each end of a process", async () => {
     const changes = fc.record({
       remove: fc.integer({ min: 0, max: 12 }),
@@ -82,14 +82,14 @@ describe("an iteration that goes on from a checkpoint", () => {
       meanwhile: fc.record({ changes, times: fc.constantFrom(0, 1, 10, 100) }),
       ends: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 }),
     });
-    let gaveUp = 0;
+    let failures = 0;
     await fc.assert(
       fc.asyncProperty(schedule, async ({ size, order, seed, ahead, pageSize, changes, meanwhile, ends }) => {
         const turns = seededRandom(seed + 1);
         const list = new ChangingList(size, { change: changeBy(changes, seededRandom(seed)), delay: () => turns(6) });
         sort(list, order, seededRandom(seed + 2));
         const changeMeanwhile = changeBy(meanwhile.changes, seededRandom(seed + 3));
-        // Smaller pages than what comes at once would never get to the end.
+        // Pages smaller than a burst would never reach the end.
         const settings = { gapless: true, pageSize: changes.burst > 300 ? 250 : pageSize, ...ahead };
         const all: Lot[] = [];
         let from: Checkpoint | undefined;
@@ -99,7 +99,7 @@ describe("an iteration that goes on from a checkpoint", () => {
           all.push(...lots);
           if (error !== undefined) {
             expect(error).toBeInstanceOf(PaginationError);
-            gaveUp += 1;
+            failures += 1;
           }
           from = checkpoint === null ? undefined : throughJson(checkpoint);
           if (from?.done) break;
@@ -110,11 +110,11 @@ describe("an iteration that goes on from a checkpoint", () => {
       }),
       { seed: 8, numRuns: runs(1_500), endOnFailure: true },
     );
-    expect(gaveUp, "none but lists that grow faster than they are read").toBeLessThan(5);
+    expect(failures, "none but lists that grow faster than they are read").toBeLessThan(5);
   }, 120_000);
 });
 
-it("an iteration that goes on with gapless asks at once for pages of the size that the service gives", async () => {
+it("an iteration that continues with gapless requests pages of the applied size from the start", async () => {
   const list = new ChangingList(3_000, { cap: 50 });
   const { checkpoint } = await readPart(list, { gapless: true }, 9);
   list.requests.length = 0;
@@ -124,7 +124,7 @@ it("an iteration that goes on with gapless asks at once for pages of the size th
 });
 
 describe("a checkpoint", () => {
-  it.each([true, false])("moves on when what comes behind a page is asked for, with gapless %s", async (gapless) => {
+  it.each([true, false])("advances when the next page is requested, with gapless %s", async (gapless) => {
     const list = new ChangingList(600);
     const paginator = new Paginator(list.source({ gapless }));
     const pages = paginator.pages();
@@ -157,7 +157,7 @@ describe("a checkpoint", () => {
 
   it("stays where the iteration failed", async () => {
     const list = new ChangingList(2_000, {
-      answer: (page, number) => {
+      respond: (page, number) => {
         if (number === 4) throw new Error("lost");
         return page;
       },
@@ -176,7 +176,7 @@ describe("a checkpoint", () => {
     const pages = paginator.pages();
     await pages.next();
     const resumed = paginator.checkpoint();
-    expect(resumed, "that which it goes on from, until a page was consumed").toEqual(from);
+    expect(resumed, "that which it continues from, until a page was consumed").toEqual(from);
     resumed?.keys.splice(0);
     if (resumed) resumed.end = 7;
     expect(paginator.checkpoint()).toEqual(from);
@@ -200,7 +200,7 @@ describe("from the end of a list", () => {
     { gapless: false, size: 500 },
     { gapless: true, size: 0 },
     { gapless: false, size: 0 },
-  ])("what was added behind it is given, with one request or two, for $size, gapless $gapless", async ({
+  ])("records added after it are returned, with one request or two, for $size, gapless $gapless", async ({
     gapless,
     size,
   }) => {
@@ -220,7 +220,7 @@ describe("from the end of a list", () => {
   it.each([
     true,
     false,
-  ])("nothing is missed that was added behind it while others were removed, gapless %s", async (gapless) => {
+  ])("nothing is missed that was added after it while others were removed, gapless %s", async (gapless) => {
     const list = new ChangingList(1_100);
     const { checkpoint } = await readPart(list, { gapless });
     list.insert(list.lots.length, 40);
@@ -230,8 +230,8 @@ describe("from the end of a list", () => {
   });
 });
 
-describe("without gapless, an iteration that goes on from a checkpoint", () => {
-  it("misses none and gives none twice while records are only removed, in random schedules", async () => {
+describe("without gapless, an iteration that continues from a checkpoint", () => {
+  it("misses none and returns none twice while records are only removed, in random schedules", async () => {
     for (let seed = 1; seed <= runs(600); seed += 1) {
       const random = seededRandom(seed);
       const change = (list: ChangingList) => {
@@ -267,7 +267,7 @@ describe("without gapless, an iteration that goes on from a checkpoint", () => {
     }
   });
 
-  it("goes on at the page size that the service applied", async () => {
+  it("continues at the page size that the service applied", async () => {
     const list = new ChangingList(1_000, { cap: 50 });
     const { lots, checkpoint } = await readPart(list, { pageSize: 1_000, maxPageSize: 1_000 }, 5);
     const from = throughJson(checkpoint);
@@ -275,7 +275,7 @@ describe("without gapless, an iteration that goes on from a checkpoint", () => {
     expect([...lots, ...rest.lots]).toEqual(list.lots);
   });
 
-  it("gives nothing again without keys, from the middle of a page too", async () => {
+  it("returns nothing again without keys, from the middle of a page too", async () => {
     const list = new ChangingList(630);
     const { lots, checkpoint } = await readPart(list, { keyOf: undefined });
     list.insert(630, 500);

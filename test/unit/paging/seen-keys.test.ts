@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { SeenKeys } from "../../../src/paging/seen-keys.js";
 import { runs } from "../../support/runs.js";
 
-describe("the keys met so far", () => {
+describe("the keys seen so far", () => {
   it.each([
     0,
     -0,
@@ -43,12 +43,12 @@ describe("the keys met so far", () => {
     expect([keys.add(key), keys.add(key), keys.has(key)]).toEqual([true, false, true]);
   });
 
-  it("tells the number 1 from the text 1", () => {
+  it('distinguishes the number 1 from the string "1"', () => {
     const keys = new SeenKeys();
     expect([keys.add(1), keys.add("1"), keys.add(1), keys.add("1")]).toEqual([true, true, false, false]);
   });
 
-  it("answers as a Set does, whatever the keys and their order", () => {
+  it("behaves like a Set, whatever the keys and their order", () => {
     const key = fc.oneof(
       fc.integer({ min: 0, max: 50 }),
       fc.integer({ min: 0, max: 2_000_000 }),

@@ -11,7 +11,7 @@ const AHEAD = [
   { readAhead: 1, concurrency: 10 },
 ];
 
-/** Does something to the list before the request with that number is answered. */
+/** Does something to the list before the response to the request with that number. */
 const at = (number: number, act: (list: ChangingList) => void): ListBehaviour => ({
   change: (list) => {
     if (list.requests.length === number) act(list);
@@ -23,14 +23,14 @@ async function read(list: ChangingList, settings: Partial<PagingSettings<Lot>> =
 }
 
 function expectNoneMissed(lots: Lot[], list: ChangingList, from = 0): void {
-  const given = new Set(lots);
-  expect([...list.constant].filter((lot) => lot.recNo > from && !given.has(lot))).toEqual([]);
+  const returned = new Set(lots);
+  expect([...list.constant].filter((lot) => lot.recNo > from && !returned.has(lot))).toEqual([]);
 }
 
 const numbersOf = (lots: Lot[]) => lots.map(({ recNo }) => recNo);
 
-describe("plain paging", () => {
-  it.each(AHEAD)("gives a calm list in order, each page once, with %o", async (ahead) => {
+describe("sequential paging", () => {
+  it.each(AHEAD)("returns a calm list in order, each page once, with %o", async (ahead) => {
     const random = seededRandom(1);
     const list = new ChangingList(5_130, { delay: () => random(5) });
     expect(await read(list, ahead)).toEqual(list.lots);
@@ -38,13 +38,13 @@ describe("plain paging", () => {
     expect(list.mostInFlight).toBe(ahead.concurrency);
   });
 
-  it("asks for the page size as given and follows the one that the service applies", async () => {
+  it("requests the given page size and follows the one that the service applies", async () => {
     const list = new ChangingList(430, { cap: 50 });
     expect(await read(list, { pageSize: 1_000 })).toEqual(list.lots);
     expect(list.requests).toEqual(Array.from({ length: 9 }, (_, index) => ({ page: index + 1, pageSize: 1_000 })));
   });
 
-  it("gives no record twice when others push records to the next page", async () => {
+  it("returns no record twice when others push records to the next page", async () => {
     const list = new ChangingList(
       1_000,
       at(3, (list) => list.insert(0, 40)),
@@ -54,7 +54,7 @@ describe("plain paging", () => {
     expect(lots.length).toBe(1_000);
   });
 
-  it("keeps the envelope's numbers as served on a page whose records were given before in part", async () => {
+  it("keeps the envelope's numbers as served on a page whose records were returned before in part", async () => {
     const list = new ChangingList(
       1_000,
       at(2, (list) => list.insert(0, 40)),
@@ -65,14 +65,14 @@ describe("plain paging", () => {
     expect(pages[1]?.value.length).toBe(210);
   });
 
-  it("takes equal numbers and texts for different records, and repeats nothing else", async () => {
+  it("treats an equal number and string as different keys", async () => {
     const list = new ChangingList(4);
     const keyOf = ({ recNo }: Lot) => (recNo % 2 === 0 ? 1 : "1");
     expect(numbersOf(await read(list, { keyOf }))).toEqual([1, 2]);
   });
 });
 
-describe("a list that shrinks under plain paging", () => {
+describe("a list that shrinks under sequential paging", () => {
   it.each([
     1, 7, 249, 250, 251, 600,
   ])("reads again what moved left when %i records are removed at once", async (count) => {
@@ -84,12 +84,12 @@ describe("a list that shrinks under plain paging", () => {
       const lots = await read(list, ahead);
       expect(new Set(lots).size).toBe(lots.length);
       expectNoneMissed(lots, list);
-      // What was found again comes in the place that it has in the list.
+      // Records found again are returned in the order of the list.
       expect(numbersOf(lots)).toEqual(numbersOf(lots).toSorted((a, b) => a - b));
     }
   });
 
-  it("yields what was found again as a page of its own, and no page for re-reading that found nothing", async () => {
+  it("yields records found again as a separate page, and no page if none was found", async () => {
     const shrink = async (index: number) => {
       const list = new ChangingList(
         1_000,
@@ -156,7 +156,7 @@ describe("a list that shrinks under plain paging", () => {
     expectNoneMissed(lots, list);
   });
 
-  it.each(AHEAD)("loses none and gives none twice while records are only removed, with %o", async (ahead) => {
+  it.each(AHEAD)("loses none and returns none twice while records are only removed, with %o", async (ahead) => {
     for (let seed = 1; seed <= 60; seed += 1) {
       const random = seededRandom(seed);
       const order = seededRandom(seed + 1_000);
@@ -172,7 +172,7 @@ describe("a list that shrinks under plain paging", () => {
     }
   });
 
-  it("does not give what was never asked for when it steps back before its first page", async () => {
+  it("does not return records before the requested page when it steps back before its first page", async () => {
     const list = new ChangingList(
       2_000,
       at(2, (list) => list.remove(600, 3)),
@@ -183,7 +183,7 @@ describe("a list that shrinks under plain paging", () => {
     expectNoneMissed(lots, list, 500);
   });
 
-  it("steps back without keys too, and repeats at most as many records as the total fell by", async () => {
+  it("steps back without keys too, and repeats at most as many records as the total decreased by", async () => {
     const list = new ChangingList(
       2_000,
       at(3, (list) => list.remove(0, 5)),

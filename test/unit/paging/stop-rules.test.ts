@@ -15,14 +15,14 @@ const MODES = [
 describe.each(MODES)("with %o", (mode) => {
   it("a service that says for ever that there is more ends in a PaginationError", async () => {
     const list = new ChangingList(600, {
-      answer: (page) => ({ ...page, value: page.value.slice(0, 100), hasMore: true }),
+      respond: (page) => ({ ...page, value: page.value.slice(0, 100), hasMore: true }),
     });
     list.lots = Array.from({ length: 250_000 }, (_, index) => ({ recNo: index % 100 }));
     await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(PaginationError);
     expect(list.requests.length).toBeLessThanOrEqual(5 + 3 * Math.max(mode.readAhead, mode.concurrency));
   });
 
-  it("a service that answers each request with the first page ends in a PaginationError", async () => {
+  it("a service that responds to each request with the first page ends in a PaginationError", async () => {
     const list = new ChangingList(600);
     const source = list.source(mode);
     const fetch = source.fetch.bind(source);
@@ -33,7 +33,7 @@ describe.each(MODES)("with %o", (mode) => {
 
   it("a service that repeats itself and claims that the list grows ends in a PaginationError", async () => {
     const list = new ChangingList(600, {
-      answer: (page, number) => ({ ...page, totalCount: 600 + 250 * number, hasMore: true }),
+      respond: (page, number) => ({ ...page, totalCount: 600 + 250 * number, hasMore: true }),
     });
     list.lots = Array.from({ length: 250_000 }, (_, index) => ({ recNo: index % 100 }));
     await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(PaginationError);
@@ -42,14 +42,14 @@ describe.each(MODES)("with %o", (mode) => {
 
   it("an empty page that claims that there is more ends in a PaginationError", async () => {
     const list = new ChangingList(1_000, {
-      answer: (page, number) => (number < 3 ? page : { ...page, value: [], hasMore: true }),
+      respond: (page, number) => (number < 3 ? page : { ...page, value: [], hasMore: true }),
     });
     await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(/empty/);
     expect(list.requests.length).toBeLessThanOrEqual(3 + Math.max(mode.readAhead, mode.concurrency));
   });
 
   it("an empty first page that claims that there is more ends in a PaginationError", async () => {
-    const list = new ChangingList(1_000, { answer: (page) => ({ ...page, value: [], hasMore: true }) });
+    const list = new ChangingList(1_000, { respond: (page) => ({ ...page, value: [], hasMore: true }) });
     await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(PaginationError);
     expect(list.requests.length).toBeLessThanOrEqual(1 + Math.max(mode.readAhead, mode.concurrency));
   });
@@ -62,7 +62,7 @@ describe.each(MODES)("with %o", (mode) => {
       { totalCount: -1 },
       { page: -3 },
     ]) {
-      const list = new ChangingList(1_000, { answer: (page) => ({ ...page, ...nonsense }) });
+      const list = new ChangingList(1_000, { respond: (page) => ({ ...page, ...nonsense }) });
       await new Paginator(list.source(mode)).toArray().catch((error) => expect(error).toBeInstanceOf(PaginationError));
       expect(list.requests.length).toBeLessThan(60);
     }
@@ -97,8 +97,8 @@ it.each([
 });
 
 it.each([
-  ["answers each request with the same page", 600, () => ({ page: 1 })],
-  ["goes on behind its own total", 600, () => ({ totalCount: 300 })],
+  ["responds to each request with the same page", 600, () => ({ page: 1 })],
+  ["continues beyond its own total", 600, () => ({ totalCount: 300 })],
 ])("without a key, a service that %s and says that there is more ends in a PaginationError", async (_, size, lie) => {
   const list = new ChangingList(size);
   const source = list.source({ readAhead: 0 });
