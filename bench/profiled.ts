@@ -6,7 +6,7 @@ import { openHttpClient } from "./http-clients.js";
 import { BUILT_PACKAGE } from "./paths.js";
 
 /** µs of the main thread that one call takes, by place. */
-export type Places = Record<string, number>;
+export type TimeByPlace = Record<string, number>;
 
 const INTERVAL_MICROS = 200;
 const PAGES = 400;
@@ -30,12 +30,12 @@ await session.post("Profiler.setSamplingInterval", { interval: INTERVAL_MICROS }
 await session.post("Profiler.start");
 await call(Number(calls));
 const { profile } = await session.post("Profiler.stop");
-process.send?.(placesOf(profile), () => process.exit());
+process.send?.(timeByPlaceOf(profile), () => process.exit());
 
-function placesOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): Places {
+function timeByPlaceOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): TimeByPlace {
   const built = readFileSync(new URL("index.js", BUILT_PACKAGE), "utf8").split("\n");
   const places = new Map(nodes.map(({ id, callFrame }) => [id, placeOf(callFrame, built)]));
-  const micros: Places = {};
+  const micros: TimeByPlace = {};
   samples.forEach((id, index) => {
     const place = places.get(id);
     if (place !== undefined) micros[place] = (micros[place] ?? 0) + (timeDeltas[index] ?? 0) / Number(calls);

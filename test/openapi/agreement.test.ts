@@ -217,7 +217,7 @@ it("every method of the client was checked, and every response of every operatio
 
   // `default` stands for any other response.
   const named = (answers: Iterable<string>) => [...answers].filter((name) => name !== "default").sort();
-  const { operations, seen } = contract;
+  const { operations, calledOperations: seen } = contract;
   expect(operations.map(({ operationId: id }) => [id, named(seen.get(id) ?? [])])).toEqual(
     operations.map(({ operationId: id, responses }) => [id, named(Object.keys(responses))]),
   );
