@@ -1,9 +1,9 @@
-/** The table of examples/cluster: what each process had of the last interval. */
+/** The table of examples/cluster: the share of each process in the last interval. */
 import { printTable, style } from "../terminal.js";
 
 export interface WorkerState {
   name: string;
-  /** When its requests were answered, in ms by a monotonic clock. */
+  /** Times of its responses, in ms by a monotonic clock. */
   answered: number[];
   /** Calls that wait for a slot. */
   waiting: number;
@@ -17,7 +17,7 @@ export interface SharesTable {
   end(): void;
 }
 
-/** Redraws in place on a terminal; prints a line now and then anywhere else. */
+/** Redraws in place on a terminal; prints a line from time to time otherwise. */
 export function drawShares(
   states: readonly WorkerState[],
   limit: { requests: number; intervalMs: number },

@@ -1,4 +1,4 @@
-/** One process of the cluster: it looks up items as fast as the shared limit lets it, and tells main.ts how it gets on. */
+/** One process of the cluster: looks up items as fast as the shared limit allows, and reports its progress to main.ts. */
 import { Redis } from "ioredis";
 import { InventoryClient } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
@@ -25,7 +25,7 @@ const report = setInterval(() => {
 
 process.on("message", async () => {
   stopped = true;
-  // Calls that wait for a slot are rejected, those under way end.
+  // Calls that wait for a slot are rejected; calls in flight end.
   await client.close();
   clearInterval(report);
   redis.disconnect();
