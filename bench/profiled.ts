@@ -11,6 +11,7 @@ export type TimeByPlace = Record<string, number>;
 const INTERVAL_MICROS = 200;
 const PAGES = 400;
 const PARSING = "JSON.parse";
+const builtFiles = new Map<string, readonly string[]>();
 
 const [name = "", baseUrl = "", task = "item", calls = "1000"] = process.argv.slice(2);
 const client = await openHttpClient(name, baseUrl);
@@ -33,8 +34,7 @@ const { profile } = await session.post("Profiler.stop");
 process.send?.(timeByPlaceOf(profile), () => process.exit());
 
 function timeByPlaceOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): TimeByPlace {
-  const built = readFileSync(new URL("index.js", BUILT_PACKAGE), "utf8").split("\n");
-  const places = new Map(nodes.map(({ id, callFrame }) => [id, placeOf(callFrame, built)]));
+  const places = new Map(nodes.map(({ id, callFrame }) => [id, placeOf(callFrame)]));
   const micros: TimeByPlace = {};
   samples.forEach((id, index) => {
     const place = places.get(id);
@@ -44,17 +44,24 @@ function timeByPlaceOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profil
 }
 
 /** The place of a function; `undefined` while the process is idle. */
-function placeOf({ functionName, url, lineNumber }: Runtime.CallFrame, built: readonly string[]): string | undefined {
+function placeOf({ functionName, url, lineNumber }: Runtime.CallFrame): string | undefined {
   if (functionName === "(idle)") return undefined;
   if (functionName === "(garbage collector)") return "garbage collection";
   if (functionName === "writeLatin1String" || functionName === "writeUtf8String") return "writing to the socket";
   if (url === "") return "V8 and native code";
   if (url.startsWith("node:")) return "Node's own JavaScript (sockets, timers, promises)";
-  if (url.startsWith(BUILT_PACKAGE.href)) return sourceOf(lineNumber, built);
+  if (url.startsWith(BUILT_PACKAGE.href)) return sourceOf(lineNumber, linesOf(url));
   // Apart from its client, a peer only parses the response.
   if (url.includes("/bench/peers/")) return PARSING;
   const [, name] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url) ?? [];
   return name ?? (url.startsWith("wasm") ? "undici" : "the benchmark");
+}
+
+/** The lines of a built file: an entry point or a chunk that entry points share. */
+function linesOf(url: string): readonly string[] {
+  const lines = builtFiles.get(url) ?? readFileSync(new URL(url), "utf8").split("\n");
+  builtFiles.set(url, lines);
+  return lines;
 }
 
 /** Comments in the built file name the source of each part. */
@@ -62,7 +69,7 @@ function sourceOf(line: number, built: readonly string[]): string {
   for (let above = line; above >= 0; above -= 1) {
     const [, source] = /^\/\/ src\/(\S+)/.exec(built[above] ?? "") ?? [];
     // V8 counts its own parser as part of the function that calls it.
-    if (source === "core/parse-json.ts") return PARSING;
+    if (source === "core/response/parse-json.ts") return PARSING;
     if (source) return `stocklot: ${source}`;
   }
   return "stocklot";
