@@ -14,19 +14,19 @@ type RequestBody = ServiceCommand extends infer Each ? (Each extends ServiceComm
 /** The child process that the services of a section run in. */
 export class Services {
   readonly #child: ChildProcess;
-  readonly pendingReplies = new Map<number, (reply: Reply) => void>();
-  lastId = 0;
+  readonly #pendingReplies = new Map<number, (reply: Reply) => void>();
+  #lastId = 0;
 
   constructor() {
     this.#child = fork(fileURLToPath(new URL("./service.ts", import.meta.url)));
     this.#child.on("message", (reply: Reply) => {
-      this.pendingReplies.get(reply.id)?.(reply);
-      this.pendingReplies.delete(reply.id);
+      this.#pendingReplies.get(reply.id)?.(reply);
+      this.#pendingReplies.delete(reply.id);
     });
   }
 
   async open(options: ServiceOptions = {}): Promise<Service> {
-    const reply = await this.request({ open: options });
+    const reply = await this.#request({ open: options });
     if (!("port" in reply)) throw new Error("the service sent no port");
     const { port } = reply;
     const origin = `http://127.0.0.1:${port}`;
@@ -34,7 +34,7 @@ export class Services {
       origin,
       baseUrl: `${origin}/api/v1`,
       stats: async () => {
-        const reply = await this.request({ stats: port });
+        const reply = await this.#request({ stats: port });
         if (!("stats" in reply)) throw new Error("the service sent no statistics");
         return reply.stats;
       },
@@ -45,11 +45,11 @@ export class Services {
     this.#child.disconnect();
   }
 
-  request(request: RequestBody): Promise<Reply> {
-    this.lastId += 1;
-    const id = this.lastId;
+  #request(request: RequestBody): Promise<Reply> {
+    this.#lastId += 1;
+    const id = this.#lastId;
     return new Promise((resolve) => {
-      this.pendingReplies.set(id, resolve);
+      this.#pendingReplies.set(id, resolve);
       this.#child.send({ id, ...request });
     });
   }

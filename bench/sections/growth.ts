@@ -14,17 +14,17 @@ const bodies: Record<string, string> = { Token: TOKEN, Item: itemJson };
 
 /** Responds once all calls have arrived, so that all of them are in flight at the same time. */
 class ConcurrentCalls {
-  pendingResponses: (() => void)[] = [];
+  #pendingResponses: (() => void)[] = [];
   awaited = 1;
 
   readonly fetch = (url: string | URL | Request): Promise<Response> =>
     new Promise((resolve) => {
       const name = /\/(Token|Item)/.exec(String(url))?.[1] ?? "Item";
-      const answer = () => resolve(new Response(bodies[name]));
-      if (name === "Token") return answer();
-      this.pendingResponses.push(answer);
-      if (this.pendingResponses.length < this.awaited) return;
-      for (const ready of this.pendingResponses.splice(0)) ready();
+      const respond = () => resolve(new Response(bodies[name]));
+      if (name === "Token") return respond();
+      this.#pendingResponses.push(respond);
+      if (this.#pendingResponses.length < this.awaited) return;
+      for (const ready of this.#pendingResponses.splice(0)) ready();
     });
 }
 

@@ -61,13 +61,13 @@ await server.close();
 await redis.close();
 
 function startWorker(index: number): ChildProcess {
-  const state: WorkerState = { name: `worker ${index + 1}`, answered: [], waiting: 0, note: "starting" };
+  const state: WorkerState = { name: `worker ${index + 1}`, responseTimes: [], waiting: 0, note: "starting" };
   states.push(state);
   const places = { redisUrl: redis?.url, baseUrl: server.url, ...sandbox.credentials, limit: LIMIT };
   const child = fork(fileURLToPath(new URL("./worker.ts", import.meta.url)), [JSON.stringify(places)]);
-  child.on("message", ({ answered, waiting }: { answered: number; waiting: number }) => {
+  child.on("message", ({ responses, waiting }: { responses: number; waiting: number }) => {
     const now = performance.now();
-    for (let count = 0; count < answered; count += 1) state.answered.push(now);
+    for (let count = 0; count < responses; count += 1) state.responseTimes.push(now);
     state.waiting = waiting;
     state.note = "";
   });

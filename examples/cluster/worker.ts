@@ -15,12 +15,12 @@ const client = new InventoryClient({
   tokenStore: createRedisTokenStore({ redis, key: "acme", secret: clientSecret }),
 });
 
-let answered = 0;
+let responses = 0;
 let stopped = false;
 
 const report = setInterval(() => {
-  process.send?.({ answered, waiting: client.rateLimit.queued });
-  answered = 0;
+  process.send?.({ responses, waiting: client.rateLimit.queued });
+  responses = 0;
 }, 250);
 
 process.on("message", async () => {
@@ -39,7 +39,7 @@ await Promise.all(
         .list()
         .page()
         .catch(() => undefined);
-      if (page) answered += 1;
+      if (page) responses += 1;
     }
   }),
 );
