@@ -16,7 +16,7 @@ export class Admissions {
     this.#limit = limit;
   }
 
-  get limited(): boolean {
+  get isLimited(): boolean {
     return this.#limit !== undefined;
   }
 
@@ -35,7 +35,7 @@ export class Admissions {
   }
 
   /** Most requests that were admitted within any interval. */
-  get densest(): number {
+  get mostPerInterval(): number {
     const { intervalMs = 0 } = this.#limit ?? {};
     let first = 0;
     let most = 0;

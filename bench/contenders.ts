@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Cost, Task } from "./contender.js";
 
 /** How much to measure: rounds of bursts of calls, and warm-up calls. */
-export interface Effort {
+export interface MeasurementSize {
   rounds: number;
   calls: number;
   /** V8 needs some thousand calls until all code is compiled. */
@@ -16,13 +16,13 @@ export interface Effort {
  * runs in a separate process: in one process they would change how V8 compiles shared code, and collect each other's
  * garbage. The order changes from round to round.
  */
-export async function takeTurns(
+export async function measureInterleaved(
   names: readonly string[],
   baseUrl: string,
   task: Task,
-  { rounds, calls, warmUp }: Effort,
+  { rounds, calls, warmUp }: MeasurementSize,
 ): Promise<Map<string, Cost[]>> {
-  const children = await Promise.all(names.map((name) => start(name, baseUrl, task)));
+  const children = await Promise.all(names.map((name) => startProcess(name, baseUrl, task)));
   const costs = new Map<string, Cost[]>(names.map((name) => [name, []]));
   for (const child of children) await burst(child, warmUp);
   for (let round = 0; round < rounds; round += 1) {
@@ -36,15 +36,15 @@ export async function takeTurns(
   return costs;
 }
 
-async function start(name: string, baseUrl: string, task: Task): Promise<ChildProcess> {
+async function startProcess(name: string, baseUrl: string, task: Task): Promise<ChildProcess> {
   const child = fork(fileURLToPath(new URL("./contender.ts", import.meta.url)), [name, baseUrl, task]);
   await once(child, "message");
   return child;
 }
 
 async function burst(child: ChildProcess, calls: number): Promise<Cost> {
-  const answer = once(child, "message");
+  const reply = once(child, "message");
   child.send(calls);
-  const [cost] = (await answer) as [Cost];
+  const [cost] = (await reply) as [Cost];
   return cost;
 }

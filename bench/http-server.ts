@@ -7,23 +7,23 @@ export type Reply = (status: number, body: Buffer) => void;
  * An HTTP server that takes a fraction of the time of `node:http`, since its time is part of each client's result. It
  * supports only what the clients of the benchmark send: one request at a time per connection, bodies with `content-length`.
  */
-export function terseServer(answer: (target: string, reply: Reply) => void): Server {
+export function createMinimalServer(reply: (target: string, reply: Reply) => void): Server {
   return createServer({ noDelay: true }, (socket) => {
     let received = "";
     socket.setEncoding("latin1");
     socket.on("error", () => socket.destroy());
     socket.on("data", (chunk: string) => {
       received += chunk;
-      const target = wholeRequest(received);
+      const target = completeRequest(received);
       if (target === undefined) return;
       received = "";
-      answer(target, (status, body) => send(socket, status, body));
+      reply(target, (status, body) => send(socket, status, body));
     });
   });
 }
 
 /** The target of the request, once it has arrived completely. */
-function wholeRequest(received: string): string | undefined {
+function completeRequest(received: string): string | undefined {
   const headEnd = received.indexOf("\r\n\r\n");
   if (headEnd < 0) return undefined;
   if (received.startsWith("POST")) {

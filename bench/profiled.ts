@@ -6,11 +6,12 @@ import { openHttpClient } from "./http-clients.js";
 import { BUILT_PACKAGE } from "./paths.js";
 
 /** µs of the main thread that one call takes, by place. */
-export type Places = Record<string, number>;
+export type TimeByPlace = Record<string, number>;
 
 const INTERVAL_MICROS = 200;
 const PAGES = 400;
 const PARSING = "JSON.parse";
+const builtFiles = new Map<string, readonly string[]>();
 
 const [name = "", baseUrl = "", task = "item", calls = "1000"] = process.argv.slice(2);
 const client = await openHttpClient(name, baseUrl);
@@ -30,12 +31,11 @@ await session.post("Profiler.setSamplingInterval", { interval: INTERVAL_MICROS }
 await session.post("Profiler.start");
 await call(Number(calls));
 const { profile } = await session.post("Profiler.stop");
-process.send?.(placesOf(profile), () => process.exit());
+process.send?.(timeByPlaceOf(profile), () => process.exit());
 
-function placesOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): Places {
-  const built = readFileSync(new URL("index.js", BUILT_PACKAGE), "utf8").split("\n");
-  const places = new Map(nodes.map(({ id, callFrame }) => [id, placeOf(callFrame, built)]));
-  const micros: Places = {};
+function timeByPlaceOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): TimeByPlace {
+  const places = new Map(nodes.map(({ id, callFrame }) => [id, placeOf(callFrame)]));
+  const micros: TimeByPlace = {};
   samples.forEach((id, index) => {
     const place = places.get(id);
     if (place !== undefined) micros[place] = (micros[place] ?? 0) + (timeDeltas[index] ?? 0) / Number(calls);
@@ -44,17 +44,24 @@ function placesOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): P
 }
 
 /** The place of a function; `undefined` while the process is idle. */
-function placeOf({ functionName, url, lineNumber }: Runtime.CallFrame, built: readonly string[]): string | undefined {
+function placeOf({ functionName, url, lineNumber }: Runtime.CallFrame): string | undefined {
   if (functionName === "(idle)") return undefined;
   if (functionName === "(garbage collector)") return "garbage collection";
   if (functionName === "writeLatin1String" || functionName === "writeUtf8String") return "writing to the socket";
   if (url === "") return "V8 and native code";
   if (url.startsWith("node:")) return "Node's own JavaScript (sockets, timers, promises)";
-  if (url.startsWith(BUILT_PACKAGE.href)) return sourceOf(lineNumber, built);
+  if (url.startsWith(BUILT_PACKAGE.href)) return sourceOf(lineNumber, linesOf(url));
   // Apart from its client, a peer only parses the response.
   if (url.includes("/bench/peers/")) return PARSING;
   const [, name] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url) ?? [];
   return name ?? (url.startsWith("wasm") ? "undici" : "the benchmark");
+}
+
+/** The lines of a built file: an entry point or a chunk that entry points share. */
+function linesOf(url: string): readonly string[] {
+  const lines = builtFiles.get(url) ?? readFileSync(new URL(url), "utf8").split("\n");
+  builtFiles.set(url, lines);
+  return lines;
 }
 
 /** Comments in the built file name the source of each part. */
@@ -62,7 +69,7 @@ function sourceOf(line: number, built: readonly string[]): string {
   for (let above = line; above >= 0; above -= 1) {
     const [, source] = /^\/\/ src\/(\S+)/.exec(built[above] ?? "") ?? [];
     // V8 counts its own parser as part of the function that calls it.
-    if (source === "core/parse-json.ts") return PARSING;
+    if (source === "core/response/parse-json.ts") return PARSING;
     if (source) return `stocklot: ${source}`;
   }
   return "stocklot";

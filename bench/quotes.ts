@@ -15,7 +15,7 @@ export function quoting(page: string, results: Results): string {
 }
 
 /** Writes the figures of the last run into the pages. */
-export function updateQuotes(): void {
+export function updateQuotedFigures(): void {
   const results = JSON.parse(readFileSync(RESULTS, "utf8"));
   for (const page of QUOTING) writeFileSync(page, quoting(readFileSync(page, "utf8"), results));
 }

@@ -1,6 +1,6 @@
 /** The records of the benchmark's service, as JSON strings. */
 
-export const itemText = JSON.stringify({
+export const itemJson = JSON.stringify({
   partNo: 1042,
   shortID: "BOLT-M8X40-A2",
   description: "Hex bolt M8 x 40, stainless A2",

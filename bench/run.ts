@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
 import { chartOf } from "./chart.js";
 import { CHART, RESULTS } from "./paths.js";
 import { prepare } from "./prepare.js";
-import { updateQuotes } from "./quotes.js";
+import { updateQuotedFigures } from "./quotes.js";
 import { isMet, type Results, type Section } from "./results.js";
 import { SECTIONS } from "./sections/index.js";
 import { tableOf } from "./table.js";
@@ -50,7 +50,7 @@ if (writes) {
   const sections = Object.fromEntries(Object.keys(SECTIONS).flatMap((name) => (all[name] ? [[name, all[name]]] : [])));
   writeFileSync(RESULTS, `${JSON.stringify({ machine, sections }, null, 2)}\n`);
   writeFileSync(CHART, chartOf(Object.values(sections), machine));
-  updateQuotes();
+  updateQuotedFigures();
 }
 const checks = Object.values(measured).flatMap((section) => section.checks);
 console.log(`\n${checks.filter(isMet).length} of ${checks.length} targets met`);

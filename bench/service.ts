@@ -4,8 +4,8 @@
  */
 import type { AddressInfo } from "node:net";
 import { Admissions, type Limit } from "./admissions.js";
-import { type Reply as HttpReply, terseServer } from "./http-server.js";
-import { itemText, lotPage, stripePage } from "./records.js";
+import { createMinimalServer, type Reply as HttpReply } from "./http-server.js";
+import { itemJson, lotPage, stripePage } from "./records.js";
 
 export interface ServiceOptions {
   /** Number of lots; 250 per page by default. */
@@ -20,36 +20,36 @@ export interface ServiceStats {
   admitted: number[];
   refused: number;
   /** Most requests within any interval. */
-  densest: number;
+  mostPerInterval: number;
 }
 
-export type Order = { id: number; open: ServiceOptions } | { id: number; stats: number };
+export type ServiceCommand = { id: number; open: ServiceOptions } | { id: number; stats: number };
 export type Reply = { id: number; port: number } | { id: number; stats: ServiceStats };
 
 const TOKEN = Buffer.from(JSON.stringify({ access_token: "bench-token", token_type: "bearer", expires_in: 86_400 }));
-const ITEM = Buffer.from(itemText);
+const ITEM = Buffer.from(itemJson);
 const TOO_MANY = Buffer.from(JSON.stringify({ message: "Too many requests" }));
 const PAGE_SIZE = 250;
 
-const books = new Map<number, Admissions>();
+const admissionsByPort = new Map<number, Admissions>();
 
-process.on("message", (order: Order) => {
-  if ("stats" in order) {
-    const { admitted = [], refused = 0, densest = 0 } = books.get(order.stats) ?? {};
-    process.send?.({ id: order.id, stats: { admitted, refused, densest } } satisfies Reply);
+process.on("message", (command: ServiceCommand) => {
+  if ("stats" in command) {
+    const { admitted = [], refused = 0, mostPerInterval: densest = 0 } = admissionsByPort.get(command.stats) ?? {};
+    process.send?.({ id: command.id, stats: { admitted, refused, mostPerInterval: densest } } satisfies Reply);
     return;
   }
-  const admissions = new Admissions(order.open.limit);
-  const server = terseServer((target, reply) => answer(order.open, admissions, target, reply));
+  const admissions = new Admissions(command.open.limit);
+  const server = createMinimalServer((target, reply) => respond(command.open, admissions, target, reply));
   server.listen(0, "127.0.0.1", 4_096, () => {
     const { port } = server.address() as AddressInfo;
-    books.set(port, admissions);
-    process.send?.({ id: order.id, port } satisfies Reply);
+    admissionsByPort.set(port, admissions);
+    process.send?.({ id: command.id, port } satisfies Reply);
   });
 });
 process.once("disconnect", () => process.exit());
 
-function answer(
+function respond(
   { lots = 250, latencyMs: [from, to] = [0, 0] }: ServiceOptions,
   admissions: Admissions,
   target: string,
@@ -57,7 +57,7 @@ function answer(
 ): void {
   const wait = from + Math.random() * (to - from);
   const serve = () => reply(200, bodyFor(target, lots));
-  if (admissions.limited) {
+  if (admissions.isLimited) {
     // A real service counts a request at some time between its arrival and its response; here in the middle.
     setTimeout(() => {
       const admitted = admissions.admit();

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { Order, Reply, ServiceOptions, ServiceStats } from "./service.js";
+import type { Reply, ServiceCommand, ServiceOptions, ServiceStats } from "./service.js";
 
 /** A service that was opened in the child process. */
 export interface Service {
@@ -9,24 +9,24 @@ export interface Service {
   stats(): Promise<ServiceStats>;
 }
 
-type Ask = Order extends infer Each ? (Each extends Order ? Omit<Each, "id"> : never) : never;
+type RequestBody = ServiceCommand extends infer Each ? (Each extends ServiceCommand ? Omit<Each, "id"> : never) : never;
 
 /** The child process that the services of a section run in. */
 export class Services {
   readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, (reply: Reply) => void>();
-  #orders = 0;
+  readonly #pendingReplies = new Map<number, (reply: Reply) => void>();
+  #lastId = 0;
 
   constructor() {
     this.#child = fork(fileURLToPath(new URL("./service.ts", import.meta.url)));
     this.#child.on("message", (reply: Reply) => {
-      this.#waiting.get(reply.id)?.(reply);
-      this.#waiting.delete(reply.id);
+      this.#pendingReplies.get(reply.id)?.(reply);
+      this.#pendingReplies.delete(reply.id);
     });
   }
 
   async open(options: ServiceOptions = {}): Promise<Service> {
-    const reply = await this.#ask({ open: options });
+    const reply = await this.#request({ open: options });
     if (!("port" in reply)) throw new Error("the service sent no port");
     const { port } = reply;
     const origin = `http://127.0.0.1:${port}`;
@@ -34,9 +34,9 @@ export class Services {
       origin,
       baseUrl: `${origin}/api/v1`,
       stats: async () => {
-        const answer = await this.#ask({ stats: port });
-        if (!("stats" in answer)) throw new Error("the service sent no statistics");
-        return answer.stats;
+        const reply = await this.#request({ stats: port });
+        if (!("stats" in reply)) throw new Error("the service sent no statistics");
+        return reply.stats;
       },
     };
   }
@@ -45,12 +45,12 @@ export class Services {
     this.#child.disconnect();
   }
 
-  #ask(order: Ask): Promise<Reply> {
-    this.#orders += 1;
-    const id = this.#orders;
+  #request(request: RequestBody): Promise<Reply> {
+    this.#lastId += 1;
+    const id = this.#lastId;
     return new Promise((resolve) => {
-      this.#waiting.set(id, resolve);
-      this.#child.send({ id, ...order });
+      this.#pendingReplies.set(id, resolve);
+      this.#child.send({ id, ...request });
     });
   }
 }

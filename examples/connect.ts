@@ -1,10 +1,10 @@
-/** Where the examples connect to: a service of yours if the environment names one, or else a sandbox in this process. */
+/** The service of the examples: the one in the environment variables, or a sandbox in this process. */
 import { fileURLToPath } from "node:url";
 import type { ClientOptions } from "stocklot";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 
 export interface Connection {
-  /** To be spread into the client's options. */
+  /** Options for the client. */
   service: Pick<ClientOptions, "baseUrl" | "clientId" | "clientSecret" | "fetch">;
   /** Undefined for a real service. */
   sandbox: Sandbox | undefined;
@@ -23,7 +23,7 @@ export function connect(options: SandboxOptions = {}): Connection {
   return { service: { baseUrl: sandbox.baseUrl, ...sandbox.credentials, fetch: sandbox.fetch }, sandbox };
 }
 
-/** A file in examples/out, which git ignores; whoever writes to it makes the folder. */
+/** A path in examples/out, which git ignores; the writer creates the folder. */
 export function outFile(name: string): string {
   return fileURLToPath(new URL(`./out/${name}`, import.meta.url));
 }

@@ -1,4 +1,4 @@
-/** Reads CSV as RFC 4180 has it: quoted cells may hold commas, line breaks and doubled quotes. */
+/** Reads CSV as RFC 4180 defines it: quoted cells may contain commas, line breaks and doubled quotes. */
 
 export interface CsvRow {
   /** Line of the file on which the row begins. */
@@ -7,7 +7,7 @@ export interface CsvRow {
   cells: Record<string, string>;
 }
 
-/** The rows below the header. Throws when a row has more or fewer cells than the header. */
+/** Returns the rows below the header. Throws if a row has more or fewer cells than the header. */
 export function parseCsv(text: string): CsvRow[] {
   const [header, ...records] = readRecords(text.replace(/^\uFEFF/, ""));
   if (!header) throw new Error("the CSV file is empty");
@@ -19,7 +19,7 @@ export function parseCsv(text: string): CsvRow[] {
   });
 }
 
-/** A cell, in quotes or bare, and what ends it. */
+/** A cell, quoted or bare, and the character that ends it. */
 const CELL = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
 
 function readRecords(text: string): { line: number; cells: string[] }[] {

@@ -1,4 +1,4 @@
-/** The main job from end to end over real HTTP, with nothing to configure: npm run demo */
+/** The main job from end to end over real HTTP, without configuration: npm run demo */
 import {
   InputValidationError,
   InventoryClient,
@@ -12,8 +12,8 @@ import { change, type ProgressBar, printTable, progressBar, style } from "./term
 
 const startedAt = performance.now();
 
-// A whole service in memory, served on a free port of the loopback address. The real one allows 100 requests a minute;
-// this one allows 15 a second, so that you see the client wait for the limit without waiting a minute yourself.
+// A whole service in memory, on a free port of the loopback address. The real one allows 100 requests per minute;
+// this one allows 15 per second, so that you see the client wait for the limit without waiting a minute yourself.
 const rateLimit = { requests: 15, intervalMs: 1_000 };
 const sandbox = createSandbox({ items: 320, lots: 2_400, rateLimit, latencyMs: [5, 25] });
 const server = await sandbox.listen();
@@ -32,7 +32,7 @@ console.log(style("bold", "stocklot demo"));
 say(`A sandbox of the service runs at ${server.url} and allows ${rateLimit.requests} requests a second.`);
 
 heading("Read every item and every lot, page by page");
-// 250 records a page are the default and the cheapest. Smaller pages make more requests, for the sake of the bar.
+// 250 records per page are the default and need the fewest requests. Smaller pages make the progress bar move.
 const items = await readAll("items", (onProgress) => client.items.list({ pageSize: 50 }, { onProgress }));
 const lots = await readAll("lots ", (onProgress) => client.inventory.listLots({ pageSize: 50 }, { onProgress }));
 
@@ -58,7 +58,7 @@ printTable(["Warehouse", "Open lots", "Items", "In stock", "On hold", "Available
 heading("Receive, move and issue stock");
 const [central, north] = warehouses;
 const item = items.find(({ uOM, partNo }) => uOM === "EA" && lots.some((lot) => lot.partNo === partNo));
-if (!central || !north || !item) throw new Error("the sandbox came without data");
+if (!central || !north || !item) throw new Error("the sandbox has no data");
 const { shortID: itemID, partNo, description } = item;
 say(`Item ${itemID}, ${description}:`);
 
@@ -127,7 +127,7 @@ await server.close();
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(`\n${style("green", `Done in ${seconds} s.`)} What to copy from: examples/README.md`);
 
-/** Every record of a list, with a progress bar that also tells when the client waits for the rate limit. */
+/** Reads every record of a list, with a progress bar that also shows when the client waits for the rate limit. */
 async function readAll<T>(label: string, list: (onProgress: ProgressBar["update"]) => AsyncIterable<T>): Promise<T[]> {
   const bar = progressBar(label, () => (client.rateLimit.queued > 0 ? "waiting for the limit" : ""));
   const records: T[] = [];
@@ -136,7 +136,7 @@ async function readAll<T>(label: string, list: (onProgress: ProgressBar["update"
   return records;
 }
 
-/** Stock levels by warehouse; all warehouses are read at once, and the client sees to the rate limit. */
+/** Stock levels by warehouse. All warehouses are read at the same time; the client stays within the rate limit. */
 async function readStockLevels(): Promise<Map<number, StockLevel[]>> {
   const read = async ({ wid }: { wid: number }) =>
     [wid, await client.inventory.listStockLevels({ wid }).toArray()] as const;

@@ -1,9 +1,9 @@
 /**
- * Every error of the package: what provokes it, and what to do about it.
+ * Every error of the package: what causes it, and how to handle it.
  *
  *     npx tsx examples/handle-errors.ts
  *
- * Always against a sandbox, since nobody wants to order lost answers and broken bodies from a real service.
+ * Always against a sandbox, since a real service does not produce lost responses and broken bodies on demand.
  */
 import {
   ApiError,
@@ -31,7 +31,7 @@ import {
 import { createSandbox } from "stocklot/sandbox";
 import { style } from "./terminal.js";
 
-/** What a program would do. To be copied: a subclass stands before its parent, so that the order of the tests is right. */
+/** What a program would do. Copy this function: each subclass is tested before its parent. */
 function whatToDo(error: unknown): string {
   // Before anything was sent.
   if (error instanceof ConfigurationError) return `correct the options: ${error.message}`;
@@ -39,7 +39,7 @@ function whatToDo(error: unknown): string {
     return `mark the fields: ${error.issues.map(({ path, message }) => `${path.join(".")} (${message})`).join(", ")}`;
   }
 
-  // The service said no.
+  // The service refused the request.
   if (error instanceof ValidationError) return `mark the fields: ${JSON.stringify(error.details)}`;
   if (error instanceof BadRequestError) return `show it to the user: ${error.serviceMessage}`;
   if (error instanceof AuthenticationError) return `check baseUrl and the credentials: ${error.message}`;
@@ -64,7 +64,7 @@ function whatToDo(error: unknown): string {
   if (error instanceof ServerError) return `try later, after ${error.attempts} attempts: ${error.status} ${error.code}`;
   if (error instanceof ApiError) return `report it: ${error.code}, ${error.message}`;
 
-  // There was no usable answer.
+  // There was no usable response.
   if (error instanceof OutcomeUnknownError) {
     const { method, path, body, sentAt } = error.request;
     return `look before sending it again: ${method} ${path} ${JSON.stringify(body)} at ${new Date(sentAt).toISOString()}`;
@@ -81,8 +81,8 @@ function whatToDo(error: unknown): string {
   // The root of the tree, for classes that a later version may add.
   if (error instanceof StocklotError) return `report it: ${error.message}`;
 
-  // An abort is no error of ours: the call rejects with the reason that the signal was given.
-  if (error === STOPPED) return "nothing, we did it ourselves";
+  // An abort is not an error of the package: the call rejects with the signal's reason.
+  if (error === STOPPED) return "nothing, the program aborted it";
   throw error;
 }
 
@@ -101,7 +101,7 @@ const receipt = { itemID: "BOLT-M8", units: 10, wid: 1, reasonCode: 1 };
 
 type ErrorClass = { readonly prototype: Error; readonly name: string };
 
-/** Makes a call that ends in an error of exactly this class, and says what to do about it. */
+/** Makes a call that ends in an error of exactly this class, and prints how to handle it. */
 async function provoke(
   expected: ErrorClass,
   call: (client: InventoryClient) => Promise<unknown>,
@@ -120,7 +120,7 @@ async function provoke(
     sandbox.clearFaults();
     await client.close();
   }
-  throw new Error(`${expected.name} did not come`);
+  throw new Error(`${expected.name} was not thrown`);
 }
 
 function clientOf(options: ClientOptions): InventoryClient {
@@ -133,7 +133,7 @@ await provoke(ConfigurationError, async () => clientOf({ rateLimit: { requests: 
 // Wrong arguments: nothing is sent.
 await provoke(InputValidationError, (client) => client.inventory.receive({ ...receipt, units: 0 }));
 
-// 400 validation_error: the service's own check. The client's check of arguments comes first, so go round it.
+// 400 validation_error: the service's own check. request() avoids the client's check of arguments, which comes first.
 await provoke(ValidationError, (client) =>
   client.request({ method: "POST", path: "/Inventory/Receive", body: { ...receipt, units: 0 } }),
 );
@@ -182,11 +182,11 @@ await provoke(ServerError, (client) => client.items.get("BOLT-M8"), { retry: { m
 sandbox.addFault({ path: "/Item", fault: 410 });
 await provoke(ApiError, (client) => client.items.get("BOLT-M8"));
 
-// A write whose answer is lost: it was applied, but how should the client know?
+// A write whose response is lost: it was applied, but the client cannot know.
 sandbox.addFault({ path: "/Inventory/Receive", fault: "drop-after" });
 await provoke(OutcomeUnknownError, (client) => client.inventory.receive(receipt));
 
-// No answer in time.
+// No response in time.
 sandbox.addFault({ path: "/Item", fault: "hang" });
 await provoke(TimeoutError, (client) => client.items.get("BOLT-M8", { timeoutMs: 100, retry: false }));
 
@@ -200,12 +200,12 @@ await provoke(ClientClosedError, async (client) => {
   await client.items.get("BOLT-M8");
 });
 
-// An answer that is not what the service documents. With `responseValidation: "warn"` it would be logged and given.
+// A response that does not match the service's document. With `responseValidation: "warn"` it would be logged and returned.
 const bolt = await clientOf({}).items.get("BOLT-M8");
 sandbox.addFault({ path: "/Item", fault: { type: "wrong-shape", body: { ...bolt, units: "many" } } });
 await provoke(ResponseValidationError, (client) => client.items.get("BOLT-M8"));
 
-// A list that says that there is more, and gives nothing.
+// A list that reports more records, and returns none.
 sandbox.addFault({
   path: "/Inventory",
   fault: {

@@ -8,10 +8,10 @@ import { dirname } from "node:path";
 import { InventoryClient, type Item, parseServiceDate } from "stocklot";
 import { connect, outFile } from "./connect.js";
 
-/** How far each run reaches back before the last one: for clocks that differ, and changes that become visible late. */
+/** Overlap of each run with the last one, for clocks that differ and changes that become visible late. */
 const OVERLAP_MS = 5 * 60_000;
 
-/** The copy and how far it reaches are one file, so that they always belong together. */
+/** The copy and its watermark are in one file, so that they always match. */
 interface Copy {
   /** Everything that was modified before this moment of the service's clock is in the copy. */
   waterMark: string | null;
@@ -24,11 +24,11 @@ const file = given ?? outFile("items.json");
 const client = new InventoryClient(service);
 
 if (sandbox) {
-  // A sandbox is new each time, so its copy begins anew; and somebody has to change items between two runs.
+  // A sandbox is new each time, so its copy is new too. The program itself changes items between the two runs.
   if (!given) await rm(file, { force: true });
   await sync();
   const [first, second] = await client.items.list().toArray({ limit: 2 });
-  if (!first || !second) throw new Error("the sandbox came without items");
+  if (!first || !second) throw new Error("the sandbox has no items");
   await client.items.update(first.shortID, { description: "A better description" });
   await client.items.discontinue(second.shortID);
   await client.items.create({ shortID: "NEW-1", description: "A new item", uOM: "EA" });
@@ -46,15 +46,15 @@ async function sync(): Promise<void> {
 
   const changed = client.items.list(
     {
-      // A discontinued item is a changed one; the plain list would leave it out, and we would keep it for ever.
+      // A discontinued item is a changed item. The plain list omits it, so the copy would keep it for ever.
       includeDiscontinued: true,
       modifiedSince: newest && new Date(newest.getTime() - OVERLAP_MS),
     },
     {
-      // Items that change while we read move in the list; none may be missed.
+      // Items that change during the run move in the list; none may be missed.
       gapless: true,
       onResponse: ({ headers }) => {
-        // The first answer's time: what changes after it is for the next run.
+        // The time of the first response: the next run reads what changes after it.
         if (headers.date) serviceTime ??= new Date(headers.date);
       },
     },
@@ -70,7 +70,7 @@ async function sync(): Promise<void> {
     if (!newest || modified > newest) newest = modified;
   }
 
-  // Without a Date header, the newest change seen is the only time of the service's own clock that we know.
+  // Without a Date header, the newest change is the only known time of the service's clock.
   const waterMark = (serviceTime ?? newest)?.toISOString() ?? null;
   await save({ waterMark, items: [...items.values()] });
   console.log(
@@ -87,7 +87,7 @@ async function load(): Promise<Copy> {
   }
 }
 
-/** The mark moves only together with the data: when a run fails half-way, the next one reads the same again. */
+/** The watermark is saved only with the data: if a run fails half-way, the next one reads the same again. */
 async function save(copy: Copy): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   await writeFile(`${file}.partial`, JSON.stringify(copy), { flush: true });

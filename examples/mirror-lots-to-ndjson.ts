@@ -24,7 +24,7 @@ bar.end();
 console.log(`Wrote ${number(count)} lots to ${file}`);
 await client.close();
 
-/** Writes another file and renames it at the end, so that nobody ever sees half a copy. Returns the number of lines. */
+/** Writes to another file and renames it at the end, so that the copy is always complete. Returns the number of lines. */
 async function writeLines(lots: Paginator<Lot>, file: string): Promise<number> {
   const partial = `${file}.partial`;
   let count = 0;

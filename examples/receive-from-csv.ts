@@ -1,10 +1,10 @@
 /**
- * Receives the rows of a CSV file into stock, one by one, and says what became of each.
+ * Receives the rows of a CSV file into stock, one by one, and reports the outcome of each.
  *
  *     npx tsx examples/receive-from-csv.ts [file.csv]
  *
- * Beside the file it keeps a journal. So it can be run again after a failure: rows that were received, and rows whose
- * outcome is unknown, are never sent a second time. The latter need a person to look.
+ * It keeps a journal beside the file, so that it can be run again after a failure: rows that were received, and rows whose
+ * outcome is unknown, are never resent. The latter must be checked by hand.
  */
 import { type FileHandle, mkdir, open, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -22,14 +22,14 @@ import {
 import { connect, outFile } from "./connect.js";
 import { parseCsv } from "./csv.js";
 
-/** A row stays at `sent` when this program dies before the answer comes: then its outcome is unknown, too. */
+/** A row stays at `sent` if this program is killed before the response arrives: its outcome is unknown, too. */
 type Outcome = "sent" | "received" | "rejected" | "unknown" | "not received";
 
 const COLUMNS = ["itemID", "units", "wid", "reasonCode", "spot", "serial", "reference", "remark"];
 
 const { service, sandbox } = connect({
   items: ["BOLT-M8", "BOLT-M10", "CABLE-3G15", "PAINT-RED"].map((shortID) => ({ shortID })),
-  // The answer to one receipt gets lost after it was booked, as happens on any network.
+  // The response to one receipt is lost after it was booked, as happens on any network.
   faults: [{ method: "POST", path: "/Inventory/Receive", skip: 3, times: 1, fault: "drop-after" }],
 });
 const [given] = process.argv.slice(2);
@@ -37,12 +37,12 @@ if (!given && !sandbox) throw new Error("Which file? The sample is not for a rea
 
 const file = given ?? new URL("./receipts.csv", import.meta.url);
 const journalFile = given ? `${given}.journal` : outFile("receipts.csv.journal");
-// A sandbox forgets, so the sample begins anew each time.
+// A sandbox keeps nothing, so each run of the sample starts with a new journal.
 if (!given) await rm(journalFile, { force: true });
 
 const rows = withKeys(parseCsv(await readFile(file, "utf8")));
 const foreign = Object.keys(rows[0]?.cells ?? {}).filter((name) => !COLUMNS.includes(name));
-// What such a column holds would be lost without a word.
+// The values of such a column would be lost silently.
 if (foreign.length > 0) throw new Error(`unknown columns: ${foreign.join(", ")}`);
 await mkdir(dirname(journalFile), { recursive: true });
 const journal = await open(journalFile, "a+");
@@ -55,7 +55,7 @@ for (const { key, line, cells } of rows) {
   const before = earlier.get(key);
   if (before === "received") report(line, "skipped", "received by an earlier run");
   else if (before === "sent" || before === "unknown") {
-    report(line, "unknown", "sent by an earlier run, which got no answer");
+    report(line, "unknown", "sent by an earlier run, which received no response");
     unknown.push(`line ${line}: ${describe(cells)}`);
   } else {
     await note(journal, key, "sent");
@@ -83,26 +83,26 @@ async function receive(receipt: ReceiveInput): Promise<{ outcome: Outcome; text:
     const { recNo } = await client.inventory.receive(receipt);
     return { outcome: "received", text: recNo === undefined ? "" : `lot ${recNo}` };
   } catch (error) {
-    // Sent, and no readable answer: the client does not send it again, and neither do we.
+    // Sent, without a readable response: neither the client nor this program resends it.
     if (error instanceof OutcomeUnknownError) {
       return {
         outcome: "unknown",
-        text: `no answer to what was sent at ${new Date(error.request.sentAt).toISOString()}`,
+        text: `no response to the request sent at ${new Date(error.request.sentAt).toISOString()}`,
       };
     }
     if (error instanceof ResponseValidationError) return { outcome: "unknown", text: error.message };
-    // Surely not booked, and the next row would fare no better: stop, and run again later.
+    // Known not to have been booked, and the next row would fail too: stop, and run again later.
     if (error instanceof ConnectionError || error instanceof AuthenticationError || error instanceof RateLimitError) {
       return { outcome: "not received", text: error.message, fatal: true };
     }
-    // The row is wrong, whether the client or the service says so.
+    // The client or the service reports that the row is wrong.
     if (error instanceof InputValidationError) return { outcome: "rejected", text: error.message };
     if (error instanceof ApiError) return { outcome: "rejected", text: error.serviceMessage };
     throw error;
   }
 }
 
-/** Empty cells are left out; the client says what is missing or no number. */
+/** Empty cells are omitted; the client reports what is missing or not a number. */
 function receiptFrom(cells: Record<string, string>): ReceiveInput {
   const text = (name: string) => cells[name]?.trim() || undefined;
   const number = (name: string) => Number(text(name) ?? Number.NaN);
@@ -118,7 +118,7 @@ function receiptFrom(cells: Record<string, string>): ReceiveInput {
   };
 }
 
-/** A row is known by its content, so that lines may be added above it. Two equal rows are two receipts. */
+/** A row is identified by its content, so that lines may be added above it. Two equal rows are two receipts. */
 function withKeys(rows: ReturnType<typeof parseCsv>) {
   const seen = new Map<string, number>();
   return rows.map((row) => {
@@ -136,7 +136,7 @@ async function read(journal: FileHandle): Promise<Map<string, Outcome>> {
   return new Map(entries.map(({ key, outcome }) => [key, outcome]));
 }
 
-/** On the disk before we go on, or it would be of no use after a crash. */
+/** Flushed to the disk before the program continues, so that it survives a crash. */
 async function note(journal: FileHandle, key: string, outcome: Outcome): Promise<void> {
   await journal.appendFile(`${JSON.stringify({ key, outcome, at: new Date() })}\n`);
   await journal.datasync();

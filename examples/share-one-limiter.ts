@@ -1,6 +1,6 @@
 /**
  * Two clients with one limit: the service may count by address, or both may use the same credentials. While one reads
- * everything, the other's look-ups do not wait for it.
+ * everything, the look-ups of the other do not wait for it.
  *
  *     npx tsx examples/share-one-limiter.ts
  */
@@ -9,7 +9,7 @@ import { createRateLimiter, InventoryClient } from "stocklot";
 import { connect } from "./connect.js";
 import { number } from "./terminal.js";
 
-// The sandbox counts by address and allows little, so that there is something to see within a few seconds.
+// The sandbox counts by address and allows few requests, so that the effect is visible within a few seconds.
 const small = { requests: 20, intervalMs: 1_500 };
 const { service, sandbox } = connect({
   items: 400,
@@ -18,7 +18,7 @@ const { service, sandbox } = connect({
   rateLimit: { ...small, per: "address" },
 });
 
-// Eight of the 20 slots are kept for single calls; reading lists makes do with the rest.
+// Eight of the 20 slots are reserved for single calls; lists use the rest.
 const rateLimiter = createRateLimiter(sandbox ? { ...small, reserved: 8 } : {});
 const mirror = new InventoryClient({ ...service, rateLimiter });
 const scanner = new InventoryClient({ ...service, rateLimiter });

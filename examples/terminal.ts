@@ -1,4 +1,4 @@
-/** What the demo and the examples draw with: headings, tables and a progress bar. */
+/** Terminal output of the demo and the examples: headings, tables and a progress bar. */
 import { styleText } from "node:util";
 import type { PagingProgress } from "stocklot";
 
@@ -8,7 +8,7 @@ const hasColours = isTerminal && !process.env.NO_COLOR;
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Colours only where a person looks at them. */
+/** Colours only on a terminal. */
 export function style(format: Style, text: string): string {
   return hasColours ? styleText(format, text) : text;
 }
@@ -20,7 +20,7 @@ export function number(value: number): string {
   return NUMBER.format(value);
 }
 
-/** `+1,200`, `-5`, and nothing for no change. */
+/** `+1,200`, `-5`, and an empty string for no change. */
 export function change(value: number): string {
   if (value === 0) return "";
   return value > 0 ? `+${number(value)}` : number(value);
@@ -28,7 +28,7 @@ export function change(value: number): string {
 
 type Row = readonly (string | number)[];
 
-/** Prints rows under a header: the first column to the left, the others, which hold quantities, to the right. */
+/** Prints rows under a header: the first column aligned left, the others, which are quantities, aligned right. */
 export function printTable(header: readonly string[], rows: readonly Row[]): void {
   const texts = rows.map((row) => row.map((cell) => (typeof cell === "number" ? number(cell) : cell)));
   const widths = header.map((title, column) => Math.max(title.length, ...texts.map((row) => row[column]?.length ?? 0)));
@@ -44,7 +44,7 @@ export function printTable(header: readonly string[], rows: readonly Row[]): voi
 }
 
 const REDRAW_MS = 80;
-/** What stands beside the bar must fit into the line too, or the terminal would break it. */
+/** The text beside the bar must fit into the line too, or the terminal would wrap it. */
 const BESIDE_BAR = 62;
 const MAX_BAR_WIDTH = 28;
 const MIN_BAR_WIDTH = 8;
@@ -53,15 +53,15 @@ const MIN_BAR_WIDTH = 8;
 type Shown = Pick<PagingProgress, "received" | "totalCount" | "requests">;
 
 export interface ProgressBar {
-  /** Takes what `onProgress` gives. */
+  /** Accepts the argument of `onProgress`. */
   update(progress: Shown): void;
   /** Leaves the bar as it is and goes to the next line. */
   end(): void;
 }
 
 /**
- * A bar that moves on a terminal; a line for each quarter anywhere else. `note` is asked for something to show beside it,
- * also while nothing arrives.
+ * A bar that moves on a terminal; otherwise a line for each quarter. `note` returns the text beside the bar, also while no
+ * page arrives.
  */
 export function progressBar(label: string, note: () => string = () => ""): ProgressBar {
   let progress: Shown = { received: 0, totalCount: 0, requests: 0 };

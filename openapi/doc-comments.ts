@@ -1,17 +1,17 @@
 import { readFileSync } from "node:fs";
 import ts from "typescript";
 
-/** What the doc comments of an interface say. */
+/** The doc comments of an interface. */
 export interface Comments {
   readonly interface: string;
-  /** By field, those of the interfaces that it extends included. */
+  /** By field, including those of the interfaces that it extends. */
   readonly fields: ReadonlyMap<string, string>;
 }
 
 /**
- * Reads the comments of an interface of `src`, so that each field is described in one place: there.
+ * Reads the comments of an interface of `src`, so that each field is described only there.
  *
- * @param file relative to `src`; interfaces that this one extends are looked for in it as well
+ * @param file relative to `src`; it must also contain the interfaces that this one extends
  */
 export function commentsOf(file: string, name: string): Comments {
   const text = readFileSync(new URL(`../src/${file}`, import.meta.url), "utf8");
@@ -32,7 +32,7 @@ export function commentsOf(file: string, name: string): Comments {
   return { interface: commentOn(declaration), fields };
 }
 
-/** The first paragraph, in one line; without what is of use in TypeScript alone, and without its source. */
+/** The first paragraph, in one line, without its source and without what only concerns TypeScript. */
 function commentOn(node: ts.Node): string {
   const [comment] = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc);
   const text = ts.getTextOfJSDocComment(comment?.comment) ?? "";

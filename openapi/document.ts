@@ -35,7 +35,7 @@ const ABOUT = `An HTTP/JSON inventory management interface: a catalog of items, 
 
 Where this document says "not shown", the service's document leaves it open.`;
 
-/** The OpenAPI document: the sandbox's table of endpoints, the client's schemas, and what is said about both. */
+/** The OpenAPI document: the sandbox's table of endpoints, the client's schemas, and the descriptions of both. */
 export function openApiDocument(): JsonObject {
   return {
     openapi: "3.1.1",

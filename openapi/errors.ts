@@ -13,7 +13,7 @@ import {
 } from "../src/sandbox/http/service-error.js";
 import { type JsonObject, jsonContent, ref } from "./json.js";
 
-/** What the service's document says about each code. */
+/** The meaning of each code in the service's document. */
 const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   bad_request: "Malformed request or missing data",
   validation_error: "One or more fields failed validation; see `details`",
@@ -60,7 +60,7 @@ function example({ status, code, message, details }: ServiceError, summary: stri
   return { summary, description: source, value };
 }
 
-/** One example for each error that the service's document tells apart. */
+/** One example for each error that the service's document distinguishes. */
 export const ERROR_EXAMPLES = {
   malformed: example(badRequest("The request body is not valid JSON."), "Malformed, or data are missing", NOT_SHOWN),
   invalid: example(
@@ -108,7 +108,7 @@ export const errorResponse = (description: string, ...examples: readonly ErrorEx
   content: jsonContent(ref("schemas/Error"), examples),
 });
 
-/** Errors that mean the same wherever they occur. */
+/** Errors with the same meaning in every operation. */
 export const ERROR_RESPONSES: JsonObject = {
   BadRequest: errorResponse(
     "The request is malformed, lacks data, or a field failed validation.",

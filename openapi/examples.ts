@@ -57,7 +57,7 @@ const page = (record: JsonObject): JsonObject => ({
   hasMore: false,
 });
 
-/** Answers and bodies as they should be. */
+/** Valid responses and request bodies. */
 export const EXAMPLES = {
   item: { summary: "An item", value: item },
   items: { summary: "The items of a category", value: [item] },

@@ -7,7 +7,7 @@ export interface JsonObject {
 /** A reference to a component of the document, for example `schemas/Item`. */
 export const ref = (component: string): JsonObject => ({ $ref: `#/components/${component}` });
 
-/** A body of that schema, with the examples of those names. */
+/** A body of this schema, with the examples of these names. */
 export const jsonContent = (schema: JsonObject, examples: readonly string[] = []): JsonObject => ({
   "application/json": {
     schema,

@@ -3,14 +3,14 @@ import type { EXAMPLES } from "./examples.js";
 import { type JsonObject, jsonContent, ref } from "./json.js";
 import { inPath, itemForms, pageHeaders, paging } from "./parameters.js";
 
-/** What the sandbox's table of endpoints does not tell about one of them. */
+/** What the sandbox's table of endpoints does not contain about an endpoint. */
 export interface Operation {
-  /** The name by which tools call it. */
+  /** Its name in tools. */
   readonly operationId: string;
   readonly tag: "Items" | "Inventory";
   readonly summary: string;
   readonly description?: string;
-  /** Where it differs from the endpoint's: OpenAPI tells no two paths apart by the names of their parameters. */
+  /** Set if it differs from the endpoint's: OpenAPI does not distinguish paths by the names of their parameters. */
   readonly path?: string;
   readonly parameters?: readonly JsonObject[];
   readonly body?: JsonObject;
@@ -34,7 +34,7 @@ const ok = (description: string, schema: string, ...examples: readonly Example[]
 
 const paged = (...args: Parameters<typeof ok>): JsonObject => ({ ...ok(...args), headers: pageHeaders });
 
-/** A success of which the service's document shows no more than that it is one. */
+/** A success of which the service's document shows nothing else. */
 const open = (description: string): JsonObject => ({
   description: `${description} The form of the body is not shown, nor whether the status is 200 or 201.`,
   content: { "application/json": { schema: { description: "Not shown." } } },

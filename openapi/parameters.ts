@@ -8,7 +8,7 @@ const query = (name: string, description: string, schema: JsonObject): JsonObjec
   schema,
 });
 
-/** What every list takes. */
+/** The parameters of every list. */
 const PAGING = {
   page: query("page", "Page number, 1-based.", { type: "integer", minimum: 1, default: 1 }),
   pageSize: query(
@@ -33,7 +33,7 @@ export const PARAMETERS: JsonObject = PAGING;
 
 export const paging: readonly JsonObject[] = Object.keys(PAGING).map((name) => ref(`parameters/${name}`));
 
-/** What tells the forms of `GET /Item` apart. */
+/** The parameters that distinguish the forms of `GET /Item`. */
 export const itemForms: readonly JsonObject[] = [
   query("key", "A ShortID (SKU) with `type=id`, or an alias (alternate part number) with `type=alias`.", {
     type: "string",

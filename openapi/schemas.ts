@@ -10,7 +10,7 @@ import { commentsOf } from "./doc-comments.js";
 import { ERROR_SCHEMAS } from "./errors.js";
 import type { JsonObject } from "./json.js";
 
-/** A schema of the client, and what is said about it and its fields. */
+/** A schema of the client, and the descriptions of it and its fields. */
 interface Component {
   readonly schema: z.ZodType;
   readonly about: string;
@@ -19,7 +19,7 @@ interface Component {
 
 type Fields = Readonly<Record<string, string>>;
 
-/** A schema whose interface stands in `src`, with its comments there, and with what is said only here. */
+/** A schema whose interface is in `src`, with its comments there, and with descriptions that are only here. */
 function documented(schema: z.ZodType, file: string, name: string, more = "", fields: Fields = {}): Component {
   const comments = commentsOf(file, name);
   return {
@@ -103,12 +103,12 @@ const COMPONENTS: Readonly<Record<string, Component>> = {
   }),
 };
 
-/** The schemas of the document, made of those that the client checks with. */
+/** The schemas of the document, created from those that the client validates with. */
 export function schemas(): JsonObject {
   const registry = z.registry<{ id: string }>();
   for (const [id, { schema }] of Object.entries(COMPONENTS)) registry.add(schema, { id });
   const { schemas } = z.toJSONSchema(registry, {
-    // As the service sees it: objects may have more fields.
+    // For the service, objects may have more fields.
     io: "input",
     unrepresentable: "any",
     uri: (id) => `#/components/schemas/${id}`,
@@ -118,11 +118,11 @@ export function schemas(): JsonObject {
   return { ...Object.fromEntries(made), ...ERROR_SCHEMAS };
 }
 
-/** What zod adds and the service does not say; `["string", "null"]` is what tools understand best. */
+/** Removes what zod adds and the service does not document. Tools support `["string", "null"]` best. */
 function tidy(schema: z.core.JSONSchema.BaseSchema): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
-  // That other fields are refused is a rule of the client.
+  // Only the client refuses other fields.
   delete schema.additionalProperties;
   const [first, second, ...more] = schema.anyOf ?? [];
   if (first && second?.type === "null" && typeof first.type === "string" && more.length === 0) {
@@ -136,7 +136,7 @@ function withComments(id: string, schema: z.core.JSONSchema.BaseSchema | undefin
   const described = Object.entries(properties).map(([name, property]) => {
     const description = component.fields.get(name);
     if (!description) throw new Error(`The field ${name} of ${id} has no comment.`);
-    // A schema that JSON Schema cannot express needs `meta` that says what is sent.
+    // A schema that JSON Schema cannot express needs a `meta` with the type that is sent.
     if (typeof property !== "object" || Object.keys(property).length === 0) {
       throw new Error(`The field ${name} of ${id} has no type.`);
     }

@@ -1,4 +1,4 @@
-/** What `npm version` runs once package.json has the new version, and before it commits and tags. */
+/** Run by `npm version` after it has changed package.json, and before it commits and tags. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import packageJson from "../package.json" with { type: "json" };

@@ -1,4 +1,4 @@
-/** A TypeDoc plugin: what people read in the repository becomes pages of the site, with the titles that it has there. */
+/** A TypeDoc plugin: the documents of the repository become pages of the site, with the same titles. */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { type Application, Converter, DocumentReflection, normalizePath, ReflectionKind, RendererEvent } from "typedoc";
@@ -14,12 +14,12 @@ const GROUPS: [path: RegExp, group: string][] = [
 export function load(application: Application): void {
   application.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, document) => {
     const path = document.project.files.getReflectionPath(document);
-    if (path === undefined) throw new Error(`${document.name} is of no file`);
+    if (path === undefined) throw new Error(`${document.name} has no file`);
     nameAfterPath(document, path);
     if (basename(path) !== "README.md") return;
     for (const program of programsIn(dirname(path))) addProgram(document, dirname(path), program);
   });
-  // By now addresses have been made of the names.
+  // The addresses have already been derived from the names.
   application.renderer.on(RendererEvent.BEGIN, ({ project }) => {
     for (const document of project.getReflectionsByKind(ReflectionKind.Document)) nameAfterHeading(document);
   });

@@ -7,9 +7,9 @@ import Stripe from "stripe";
 export async function sequentialLoop(getPage, onPage) {
   let hasMore = true;
   for (let page = 1; hasMore; page += 1) {
-    const answer = await getPage(page);
-    await onPage(answer.value.length);
-    hasMore = answer.hasMore;
+    const response = await getPage(page);
+    await onPage(response.value.length);
+    hasMore = response.hasMore;
   }
 }
 

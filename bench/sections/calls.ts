@@ -1,5 +1,5 @@
 import type { Cost, Task } from "../contender.js";
-import { type Effort, takeTurns } from "../contenders.js";
+import { type MeasurementSize, measureInterleaved } from "../contenders.js";
 import { FLOOR, HTTP_CLIENTS, OWN } from "../http-clients.js";
 import { medianOf, spreadOf } from "../measure.js";
 import type { BarChart, Section, Spread } from "../results.js";
@@ -19,8 +19,10 @@ const NOTE =
   "Sequential calls on loopback; client and service each in a separate process; the clients take turns. Multiples of undici.request + JSON.parse in the same round: median, quartiles.";
 
 export async function overhead(quick: boolean): Promise<Section> {
-  const effort = quick ? { rounds: 11, calls: 150, warmUp: 1_500 } : { rounds: 21, calls: 1_500, warmUp: 8_000 };
-  const { figures, own } = await compare("item", effort);
+  const measurementSize = quick
+    ? { rounds: 11, calls: 150, warmUp: 1_500 }
+    : { rounds: 21, calls: 1_500, warmUp: 8_000 };
+  const { figures, own } = await compare("item", measurementSize);
   const others = figures.filter(({ name }) => OTHERS.includes(name));
   const nearest = (kind: keyof Cost) => Math.min(...others.map((figure) => figure[kind].median)) / own[kind].median;
   return {
@@ -37,8 +39,8 @@ export async function overhead(quick: boolean): Promise<Section> {
 }
 
 export async function page(quick: boolean): Promise<Section> {
-  const effort = quick ? { rounds: 5, calls: 60, warmUp: 300 } : { rounds: 15, calls: 400, warmUp: 1_500 };
-  const { figures, own } = await compare("page", effort);
+  const measurementSize = quick ? { rounds: 5, calls: 60, warmUp: 300 } : { rounds: 15, calls: 400, warmUp: 1_500 };
+  const { figures, own } = await compare("page", measurementSize);
   return {
     ...inSection(figures, "A page of 250 lots"),
     title: "A page of 250 lots",
@@ -48,10 +50,10 @@ export async function page(quick: boolean): Promise<Section> {
 }
 
 /** The time of each client for a task, as multiples of the floor. */
-async function compare(task: Task, effort: Effort): Promise<{ figures: Figures[]; own: Figures }> {
+async function compare(task: Task, measurementSize: MeasurementSize): Promise<{ figures: Figures[]; own: Figures }> {
   const services = new Services();
   const { baseUrl } = await services.open({ lots: 250_000 });
-  const costs = await takeTurns(HTTP_CLIENTS, baseUrl, task, effort);
+  const costs = await measureInterleaved(HTTP_CLIENTS, baseUrl, task, measurementSize);
   services.close();
   const floor = costs.get(FLOOR) ?? [];
   const figures = [...costs].map(([name, taken]) => ({

@@ -1,7 +1,7 @@
 import type { InventoryClient } from "stocklot";
 import { collectGarbage, spreadOf } from "../measure.js";
 import { queues } from "../peers/limiting.mjs";
-import { itemText } from "../records.js";
+import { itemJson } from "../records.js";
 import type { Section, Spread } from "../results.js";
 import { openClient } from "../stocklot.js";
 
@@ -10,21 +10,21 @@ const SIZES = [10, 1_000, 10_000];
 const REPEAT_MS = 200;
 
 const TOKEN = '{"access_token":"bench-token","expires_in":86400}';
-const bodies: Record<string, string> = { Token: TOKEN, Item: itemText };
+const bodies: Record<string, string> = { Token: TOKEN, Item: itemJson };
 
 /** Responds once all calls have arrived, so that all of them are in flight at the same time. */
-class Crowd {
-  #answers: (() => void)[] = [];
+class ConcurrentCalls {
+  #pendingResponses: (() => void)[] = [];
   awaited = 1;
 
   readonly fetch = (url: string | URL | Request): Promise<Response> =>
     new Promise((resolve) => {
       const name = /\/(Token|Item)/.exec(String(url))?.[1] ?? "Item";
-      const answer = () => resolve(new Response(bodies[name]));
-      if (name === "Token") return answer();
-      this.#answers.push(answer);
-      if (this.#answers.length < this.awaited) return;
-      for (const ready of this.#answers.splice(0)) ready();
+      const respond = () => resolve(new Response(bodies[name]));
+      if (name === "Token") return respond();
+      this.#pendingResponses.push(respond);
+      if (this.#pendingResponses.length < this.awaited) return;
+      for (const ready of this.#pendingResponses.splice(0)) ready();
     });
 }
 
@@ -88,17 +88,17 @@ const cellOf = (value: Spread | undefined) => (value === undefined ? "–" : { v
 async function ownCases(): Promise<Case[]> {
   const baseUrl = "http://127.0.0.1:1/api/v1";
   const clientOf = async (maxConcurrent: number) => {
-    const crowd = new Crowd();
+    const concurrent = new ConcurrentCalls();
     const client = await openClient(baseUrl, {
-      fetch: crowd.fetch,
+      fetch: concurrent.fetch,
       rateLimit: { requests: Number.POSITIVE_INFINITY, maxConcurrent },
     });
-    return { crowd, client };
+    return { concurrent, client };
   };
   const free = await clientOf(Number.POSITIVE_INFINITY);
   const narrow = await clientOf(16);
   const exhausted = await openClient(baseUrl, {
-    fetch: new Crowd().fetch,
+    fetch: new ConcurrentCalls().fetch,
     rateLimit: { requests: 1, reserved: 0, intervalMs: 3_600_000 },
   });
   return [
@@ -106,7 +106,7 @@ async function ownCases(): Promise<Case[]> {
       name: "stocklot, in flight",
       own: true,
       run: (size) => {
-        free.crowd.awaited = size;
+        free.concurrent.awaited = size;
         return callAtOnce(free.client, size);
       },
     },

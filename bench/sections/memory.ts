@@ -26,7 +26,7 @@ async function footprint(): Promise<Footprint> {
 export async function memory(quick: boolean): Promise<Section> {
   const lots = quick ? 200_000 : 1_000_000;
   const iteration = await iterate(lots);
-  const queue = await queueUp();
+  const queue = await queueCalls();
   return {
     title: "Memory",
     note: `An iteration of ${lots.toLocaleString("en")} lots, measured after each tenth; ${QUEUED.toLocaleString("en")} calls that wait for a slot, of which half are aborted and half are served.`,
@@ -73,11 +73,11 @@ async function iterate(lots: number) {
   return { heldMost: Math.max(...held), residentMost, drift: (held.at(-1) ?? 0) - (held[0] ?? 0) };
 }
 
-async function queueUp() {
+async function queueCalls() {
   const services = new Services();
   const { baseUrl } = await services.open({ latencyMs: [0, 0] });
   let gate = Promise.resolve();
-  let letGo = () => {};
+  let release = () => {};
   const client = await openClient(baseUrl, {
     rateLimit: { requests: Number.POSITIVE_INFINITY, maxConcurrent: 1 },
     fetch: async (...given) => {
@@ -88,7 +88,7 @@ async function queueUp() {
   for (let call = 0; call < WARM_UP; call += 1) await client.items.get("BOLT");
   // From now on the first call keeps the only slot until the others are queued.
   gate = new Promise((resolve) => {
-    letGo = resolve;
+    release = resolve;
   });
   const leave = new AbortController();
   const counts = { served: 0, aborted: 0 };
@@ -106,7 +106,7 @@ async function queueUp() {
   await sleep(50);
   const bytes = ((await footprint()).held - before.held) / QUEUED;
   leave.abort();
-  letGo();
+  release();
   await Promise.all(calls);
   await client.close();
   services.close();

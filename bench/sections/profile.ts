@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Task } from "../contender.js";
 import { FLOOR, OWN } from "../http-clients.js";
-import type { Places } from "../profiled.js";
+import type { TimeByPlace } from "../profiled.js";
 import type { Cell, Section } from "../results.js";
 import { Services } from "../services.js";
 
@@ -23,7 +23,7 @@ export async function profile(quick: boolean): Promise<Section> {
       String(quick ? CALLS[task] / 10 : CALLS[task]),
     ]);
     const failed = once(child, "exit").then(([code]) => Promise.reject(new Error(`the profile of ${name}: ${code}`)));
-    const [places] = (await Promise.race([once(child, "message"), failed])) as [Places];
+    const [places] = (await Promise.race([once(child, "message"), failed])) as [TimeByPlace];
     failed.catch(() => {});
     return places;
   };
@@ -51,14 +51,14 @@ export async function profile(quick: boolean): Promise<Section> {
 }
 
 /** The places with a row of their own, the most expensive first. */
-function placesIn([item = {}, , page = {}]: readonly Places[]): string[] {
-  const share = (places: Places, place: string) => (places[place] ?? 0) / sum(places);
+function placesIn([item = {}, , page = {}]: readonly TimeByPlace[]): string[] {
+  const share = (places: TimeByPlace, place: string) => (places[place] ?? 0) / sum(places);
   const most = (place: string) => Math.max(share(item, place), share(page, place));
   return [...new Set([...Object.keys(item), ...Object.keys(page)])]
     .filter((place) => most(place) >= LEAST_SHARE)
     .sort((one, other) => (item[other] ?? 0) - (item[one] ?? 0));
 }
 
-const sum = (places: Places) => Object.values(places).reduce((total, micros) => total + micros, 0);
+const sum = (places: TimeByPlace) => Object.values(places).reduce((total, micros) => total + micros, 0);
 
 const cellOf = (micros: number): Cell => ({ value: micros, digits: micros < 100 ? 1 : 0 });

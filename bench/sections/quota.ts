@@ -75,7 +75,7 @@ export async function quota(quick: boolean): Promise<Section> {
       window,
       { value: share * 100, digits: 1, unit: "%" },
       { value: stats.refused, digits: 0 },
-      { value: stats.densest, digits: 0 },
+      { value: stats.mostPerInterval, digits: 0 },
       { value: seconds, digits: 1, unit: "s" },
     ]),
     checks: own.flatMap(({ window, share, stats }) => [
@@ -110,11 +110,11 @@ async function measure(
   await read(service, pages);
   const seconds = (performance.now() - startedAt) / 1_000;
   const stats = await service.stats();
-  return { name, window, share: shareOf(stats.admitted), seconds, stats };
+  return { name, window, share: usedShareOf(stats.admitted), seconds, stats };
 }
 
 /** Share of the allowed requests that were admitted between the first window and the last full one. */
-function shareOf(admitted: readonly number[]): number {
+function usedShareOf(admitted: readonly number[]): number {
   const windows = Math.floor(admitted.length / REQUESTS);
   const tookMs = (admitted[windows * REQUESTS - 1] ?? Number.NaN) - (admitted[REQUESTS - 1] ?? Number.NaN);
   return ((windows - 1) * INTERVAL_MS) / tookMs;

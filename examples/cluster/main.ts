@@ -1,10 +1,10 @@
 /**
- * Four processes, one limit: each wants all it can get, and all together keep to what the service allows. The table shows
- * each one's share while they run. One of them is killed on the way; its part goes to the others.
+ * Four processes share one limit: each makes as many requests as it can, and together they stay within what the service
+ * allows. The table shows the share of each while they run. One of them is killed; its share goes to the others.
  *
  *     npx tsx examples/cluster/main.ts [seconds]
  *
- * Uses the Redis that `REDIS_URL` names, or starts a `redis-server` for as long as it runs.
+ * Uses the Redis that `REDIS_URL` names, or starts a `redis-server` and stops it at the end.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,7 +24,7 @@ if (!redis) {
   process.exit(0);
 }
 
-// The service, in this process but over real HTTP: it answers 429 to whatever goes beyond the limit.
+// The service, in this process but over real HTTP. It responds with 429 to requests beyond the limit.
 const sandbox = createSandbox({ items: 200, latencyMs: [20, 60], rateLimit: LIMIT });
 const server = await sandbox.listen();
 
@@ -61,13 +61,13 @@ await server.close();
 await redis.close();
 
 function startWorker(index: number): ChildProcess {
-  const state: WorkerState = { name: `worker ${index + 1}`, answered: [], waiting: 0, note: "starting" };
+  const state: WorkerState = { name: `worker ${index + 1}`, responseTimes: [], waiting: 0, note: "starting" };
   states.push(state);
   const places = { redisUrl: redis?.url, baseUrl: server.url, ...sandbox.credentials, limit: LIMIT };
   const child = fork(fileURLToPath(new URL("./worker.ts", import.meta.url)), [JSON.stringify(places)]);
-  child.on("message", ({ answered, waiting }: { answered: number; waiting: number }) => {
+  child.on("message", ({ responses, waiting }: { responses: number; waiting: number }) => {
     const now = performance.now();
-    for (let count = 0; count < answered; count += 1) state.answered.push(now);
+    for (let count = 0; count < responses; count += 1) state.responseTimes.push(now);
     state.waiting = waiting;
     state.note = "";
   });

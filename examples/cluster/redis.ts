@@ -1,4 +1,4 @@
-/** The Redis of examples/cluster: the one that REDIS_URL names, or a server of its own that ends with the program. */
+/** The Redis of examples/cluster: the one that REDIS_URL names, or a private server that ends with the program. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { Redis } from "ioredis";

@@ -1,10 +1,10 @@
-/** The table of examples/cluster: what each process had of the last interval. */
+/** The table of examples/cluster: the share of each process in the last interval. */
 import { printTable, style } from "../terminal.js";
 
 export interface WorkerState {
   name: string;
-  /** When its requests were answered, in ms by a monotonic clock. */
-  answered: number[];
+  /** Times of its responses, in ms by a monotonic clock. */
+  responseTimes: number[];
   /** Calls that wait for a slot. */
   waiting: number;
   note: string;
@@ -17,7 +17,7 @@ export interface SharesTable {
   end(): void;
 }
 
-/** Redraws in place on a terminal; prints a line now and then anywhere else. */
+/** Redraws in place on a terminal; prints a line from time to time otherwise. */
 export function drawShares(
   states: readonly WorkerState[],
   limit: { requests: number; intervalMs: number },
@@ -25,16 +25,16 @@ export function drawShares(
   const isTerminal = process.stdout.isTTY === true;
   let drawn = 0;
   let printedAt = performance.now();
-  const inLastInterval = ({ answered }: WorkerState) => {
+  const inLastInterval = ({ responseTimes }: WorkerState) => {
     const from = performance.now() - limit.intervalMs;
-    return answered.filter((time) => time > from).length;
+    return responseTimes.filter((time) => time > from).length;
   };
   const rows = () =>
     states.map((state) => {
       const share = inLastInterval(state);
       const filled = Math.min(BAR_WIDTH, Math.round((share / limit.requests) * BAR_WIDTH));
       const bar = style("cyan", "█".repeat(filled)) + style("dim", "░".repeat(BAR_WIDTH - filled));
-      const numbers = `${String(share).padStart(3)} of ${limit.requests}   ${String(state.answered.length).padStart(5)} in all   ${String(state.waiting).padStart(3)} waiting`;
+      const numbers = `${String(share).padStart(3)} of ${limit.requests}   ${String(state.responseTimes.length).padStart(5)} in all   ${String(state.waiting).padStart(3)} waiting`;
       return `  ${state.name}  ${bar}  ${numbers}  ${style("yellow", state.note)}`;
     });
   return {
@@ -59,7 +59,7 @@ export function drawShares(
       console.log();
       printTable(
         ["process", "requests", ""],
-        states.map(({ name, answered, note }) => [name, answered.length, note]),
+        states.map(({ name, responseTimes, note }) => [name, responseTimes.length, note]),
       );
     },
   };

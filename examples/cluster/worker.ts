@@ -1,4 +1,4 @@
-/** One process of the cluster: it looks up items as fast as the shared limit lets it, and tells main.ts how it gets on. */
+/** One process of the cluster: looks up items as fast as the shared limit allows, and reports its progress to main.ts. */
 import { Redis } from "ioredis";
 import { InventoryClient } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
@@ -15,17 +15,17 @@ const client = new InventoryClient({
   tokenStore: createRedisTokenStore({ redis, key: "acme", secret: clientSecret }),
 });
 
-let answered = 0;
+let responses = 0;
 let stopped = false;
 
 const report = setInterval(() => {
-  process.send?.({ answered, waiting: client.rateLimit.queued });
-  answered = 0;
+  process.send?.({ responses, waiting: client.rateLimit.queued });
+  responses = 0;
 }, 250);
 
 process.on("message", async () => {
   stopped = true;
-  // Calls that wait for a slot are rejected, those under way end.
+  // Calls that wait for a slot are rejected; calls in flight end.
   await client.close();
   clearInterval(report);
   redis.disconnect();
@@ -39,7 +39,7 @@ await Promise.all(
         .list()
         .page()
         .catch(() => undefined);
-      if (page) answered += 1;
+      if (page) responses += 1;
     }
   }),
 );

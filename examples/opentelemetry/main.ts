@@ -1,9 +1,9 @@
 /**
- * Traces of what a client does: one span a call, with its attempts, retries and pauses as events.
+ * Traces of a client: one span per call, with its attempts, retries and pauses as events.
  *
  *     npx tsx examples/opentelemetry/main.ts
  *
- * Always against a sandbox, since faults are wanted. trace-stocklot.ts is the file to copy; tracing.ts sets the SDK up.
+ * Always against a sandbox, which can produce faults. trace-stocklot.ts is the file to copy; tracing.ts sets up the SDK.
  */
 
 import { SpanStatusCode, trace } from "@opentelemetry/api";
@@ -19,7 +19,7 @@ const client = new InventoryClient({
   baseUrl: sandbox.baseUrl,
   ...sandbox.credentials,
   fetch: sandbox.fetch,
-  // Small numbers, so that queueing, back-off and pauses are seen within a second.
+  // Small numbers, so that queueing, back-off and pauses are visible within a second.
   rateLimit,
   retry: { minDelayMs: 40, rateLimitDelayMs: [150, 200] },
 });
@@ -29,7 +29,7 @@ await inSpan("count the stock", async () => {
   sandbox.addFault({ path: "/Inventory/*", skip: 1, times: 1, fault: 503 });
   let units = 0;
   for await (const lot of client.inventory.listLots({ wid: 1, pageSize: 50 }, { gapless: true })) units += lot.units;
-  console.log(`Warehouse 1 holds ${number(units)} units.`);
+  console.log(`Warehouse 1 contains ${number(units)} units.`);
 });
 
 await inSpan("book a delivery", async () => {
@@ -39,7 +39,7 @@ await inSpan("book a delivery", async () => {
   await client.inventory.receive({ itemID: item.shortID, units: 5, wid: 1, reasonCode: 1 });
 });
 
-// More at once than there are slots: the last ones wait before they are sent.
+// More concurrent calls than slots: the last ones wait before they are sent.
 await inSpan("look up what was scanned", async () => {
   const items = await client.items.list().toArray({ limit: 9 });
   const scanned = [...items.map(({ shortID }) => shortID), "NO-SUCH-SKU"];
@@ -51,7 +51,7 @@ await client.close();
 for (const line of traceTree(exporter.getFinishedSpans())) console.log(line);
 await shutdown();
 
-/** Runs something within a span of its own, which is then the active one. */
+/** Runs a function within a new span, which is active meanwhile. */
 async function inSpan(name: string, run: () => Promise<void>): Promise<void> {
   await tracer.startActiveSpan(name, async (span) => {
     try {

@@ -1,4 +1,4 @@
-/** Makes OpenTelemetry spans of what stocklot tells on its diagnostics channels. A file to copy into your program. */
+/** Creates OpenTelemetry spans from stocklot's diagnostics channels. Copy this file into your program. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type Attributes, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import {
@@ -13,22 +13,22 @@ import {
 import { type DiagnosticsMessages, type EndEvent, type StartEvent, VERSION } from "stocklot";
 import { urlTemplate } from "./url-template.js";
 
-/** Still in development, as the conventions have it: to be copied, not imported. */
+/** The conventions still mark it as in development, so it is copied, not imported. */
 const ATTR_URL_TEMPLATE = "url.template";
 
 const CHANNELS = ["stocklot:request", "stocklot:retry", "stocklot:rate-limit"] as const;
 type Message = DiagnosticsMessages[(typeof CHANNELS)[number]];
 
 /**
- * From now on each call of every client of the process is a span of kind CLIENT: a child of the span that is active where
- * the call is made, with its attempts, answers, retries and pauses as events. A span begins with its call. So the time
- * before its first `request` event is what the call waited for a token and a slot.
+ * From now on each call of every client of the process is a span of kind CLIENT: a child of the span that is active when
+ * the call is made, with its attempts, responses, retries and pauses as events. A span begins with its call. So the time
+ * before its first `request` event is the time that the call waited for a token and a slot.
  *
- * @returns what ends it; calls under way then have the spans that they have so far.
+ * @returns a function that stops it and ends the spans of calls in flight.
  */
 export function traceStocklot(tracer: Tracer = trace.getTracer("stocklot", VERSION)): () => void {
   const spans = new Map<number, Span>();
-  // stocklot vouches for the type, of which node:diagnostics_channel knows nothing.
+  // stocklot guarantees the type; node:diagnostics_channel does not type its messages.
   const listener = (message: unknown) => record(message as Message);
   for (const channel of CHANNELS) subscribe(channel, listener);
   return () => {
@@ -44,7 +44,7 @@ export function traceStocklot(tracer: Tracer = trace.getTracer("stocklot", VERSI
       return;
     }
     const span = spans.get(call);
-    // A call that began before anybody listened has none.
+    // A call that began before the subscription has no span.
     if (!span) return;
     if (message.type === "end") {
       spans.delete(call);
@@ -56,7 +56,7 @@ export function traceStocklot(tracer: Tracer = trace.getTracer("stocklot", VERSI
 function startSpan(tracer: Tracer, { method, path, url }: StartEvent): Span {
   const { hostname, port, protocol, pathname } = new URL(url);
   const template = urlTemplate(path);
-  // Relative to the server, as the conventions want it, where `path` is relative to the base URL.
+  // Relative to the server, as the conventions require; `path` is relative to the base URL.
   const target = template && pathname.slice(0, -path.length) + template;
   return tracer.startSpan(target ? `${method} ${target}` : method, {
     kind: SpanKind.CLIENT,
@@ -93,6 +93,6 @@ function endSpan(span: Span, { attempts, status, error }: EndEvent): void {
   span.end();
 }
 
-/** How often a call was sent again; nothing for the first sending. */
+/** How often a call was retried; no attribute for the first attempt. */
 const resends = (attempts: number): Attributes =>
   attempts > 1 ? { [ATTR_HTTP_REQUEST_RESEND_COUNT]: attempts - 1 } : {};

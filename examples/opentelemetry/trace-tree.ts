@@ -1,4 +1,4 @@
-/** Draws traces as trees, each span with its place in the time of its root. */
+/** Draws traces as trees, each span with its time within its root. */
 import { type HrTime, SpanStatusCode } from "@opentelemetry/api";
 import type { ReadableSpan } from "@opentelemetry/sdk-trace-node";
 import { style } from "../terminal.js";
@@ -8,7 +8,7 @@ const BAR_WIDTH = 30;
 
 const msOf = ([seconds, nanoseconds]: HrTime) => seconds * 1_000 + nanoseconds / 1e6;
 
-/** The lines of all traces, in the order in which they and their spans began. */
+/** The lines of all traces, in order of start. */
 export function traceTree(spans: readonly ReadableSpan[]): string[] {
   const known = new Set(spans.map((span) => span.spanContext().spanId));
   const inOrder = [...spans].sort((one, other) => msOf(one.startTime) - msOf(other.startTime));
@@ -45,7 +45,7 @@ function spanLine(span: ReadableSpan, root: ReadableSpan, branch: string): strin
   return `${name} ${barOf(span, root)} ${duration}  ${style(failed ? "red" : "green", outcome)}`.trimEnd();
 }
 
-/** Where a span lies within its root. */
+/** A bar for the time of a span within its root. */
 function barOf(span: ReadableSpan, root: ReadableSpan): string {
   const scale = BAR_WIDTH / msOf(root.duration);
   const from = Math.min(BAR_WIDTH - 1, Math.floor((msOf(span.startTime) - msOf(root.startTime)) * scale));

@@ -1,4 +1,4 @@
-/** The paths of the service's document, those without a parameter first. `openapi.json` has the same. */
+/** The paths of the service's document, those without a parameter first, as in `openapi.json`. */
 const TEMPLATES = [
   "/Token",
   "/Item",
@@ -20,7 +20,7 @@ const PATTERNS = TEMPLATES.map((template) => ({
 
 /**
  * The path of an endpoint without the values in it, so that all calls of it have one name: `/Inventory/{wid}` for
- * `/Inventory/3`. `undefined` for endpoints that the document does not show; add those that you call.
+ * `/Inventory/3`. `undefined` for undocumented endpoints; add those that you call.
  */
 export function urlTemplate(path: string): string | undefined {
   return PATTERNS.find(({ pattern }) => pattern.test(path))?.template;

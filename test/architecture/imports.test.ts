@@ -21,12 +21,12 @@ const imports: ReadonlyMap<string, readonly string[]> = new Map(
 );
 
 /** The box of a file in the diagram: its folder, or its own name. */
-const boxOf = (file: string) => file.split("/")[0]?.replace(/\.ts$/, "") ?? file;
+const boxOfFile = (file: string) => file.split("/")[0]?.replace(/\.ts$/, "") ?? file;
 
 const contributing = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
 
 /** The arrows of the diagram in CONTRIBUTING.md: what each box may import. */
-const picture: ReadonlyMap<string, readonly string[]> = new Map(
+const diagram: ReadonlyMap<string, readonly string[]> = new Map(
   [...(/```mermaid\n([\s\S]*?)```/.exec(contributing)?.[1] ?? "").matchAll(/^ *(\w+) --> (.+)$/gm)].map(
     ([, from = "", to = ""]) => [from, to.split(" & ")],
   ),
@@ -46,27 +46,29 @@ function below(start: string, graph: ReadonlyMap<string, readonly string[]>): Se
 
 it("imports follow the arrows of the diagram in CONTRIBUTING.md", () => {
   const against = [...imports].flatMap(([file, targets]) => {
-    const allowed = below(boxOf(file), picture).add(boxOf(file));
-    return targets.filter((target) => !allowed.has(boxOf(target))).map((target) => `${file} → ${target}`);
+    const allowed = below(boxOfFile(file), diagram).add(boxOfFile(file));
+    return targets.filter((target) => !allowed.has(boxOfFile(target))).map((target) => `${file} → ${target}`);
   });
   expect(against).toEqual([]);
 });
 
 it("the arrows form no cycle", () => {
-  expect(picture.size).toBeGreaterThan(5);
-  expect([...picture.keys()].filter((box) => below(box, picture).has(box))).toEqual([]);
+  expect(diagram.size).toBeGreaterThan(5);
+  expect([...diagram.keys()].filter((box) => below(box, diagram).has(box))).toEqual([]);
 });
 
 it("each arrow is an import, and each folder is in the diagram", () => {
-  const arrows = [...picture].flatMap(([from, targets]) => targets.map((to) => `${from} → ${to}`));
-  const real = new Set([...imports].flatMap(([file, targets]) => targets.map((to) => `${boxOf(file)} → ${boxOf(to)}`)));
+  const arrows = [...diagram].flatMap(([from, targets]) => targets.map((to) => `${from} → ${to}`));
+  const real = new Set(
+    [...imports].flatMap(([file, targets]) => targets.map((to) => `${boxOfFile(file)} → ${boxOfFile(to)}`)),
+  );
   expect(arrows.filter((arrow) => !real.has(arrow))).toEqual([]);
-  const boxes = new Set([...picture].flat(2));
-  expect([...imports.keys()].map(boxOf).filter((box) => !boxes.has(box))).toEqual([]);
+  const boxes = new Set([...diagram].flat(2));
+  expect([...imports.keys()].map(boxOfFile).filter((box) => !boxes.has(box))).toEqual([]);
 });
 
 it("each folder is in the table of CONTRIBUTING.md", () => {
-  const folders = new Set([...imports.keys()].filter((file) => file.includes("/")).map(boxOf));
+  const folders = new Set([...imports.keys()].filter((file) => file.includes("/")).map(boxOfFile));
   expect([...folders].filter((folder) => !contributing.includes(`\`src/${folder}\``))).toEqual([]);
 });
 

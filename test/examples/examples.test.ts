@@ -158,7 +158,7 @@ describe.concurrent(
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toMatch(/line +2 +received +lot \d+/);
       expect(out).toMatch(/line +5 +rejected +.*units/);
-      expect(out).toMatch(/line +6 +unknown +no answer to what was sent at/);
+      expect(out).toMatch(/line +6 +unknown +no response to the request sent at/);
       expect(out).toMatch(/line +7 +rejected +Item NO-SUCH-SKU does not exist/);
       expect(out).toMatch(/line +8 +rejected +Warehouse is outside/);
       expect(out).toMatch(/line +9 +rejected +.*units/);

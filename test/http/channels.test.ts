@@ -11,19 +11,19 @@ import {
 } from "../support/channels.js";
 
 /** Each reported call, as the types of its messages in order. */
-function callsOf(heard: readonly ReceivedMessage[]): Map<number, string[]> {
+function callsOf(messages: readonly ReceivedMessage[]): Map<number, string[]> {
   const calls = new Map<number, string[]>();
-  for (const { message } of heard) {
+  for (const { message } of messages) {
     if (message.type !== "token") calls.set(message.call, [...(calls.get(message.call) ?? []), message.type]);
   }
   return calls;
 }
 
 /** Checks that each call has one start, then its events, then one end. */
-function expectWhole(heard: readonly ReceivedMessage[], calls: number): void {
-  const told = [...callsOf(heard).values()];
-  expect(told).toHaveLength(calls);
-  for (const types of told) {
+function expectComplete(messages: readonly ReceivedMessage[], calls: number): void {
+  const reported = [...callsOf(messages).values()];
+  expect(reported).toHaveLength(calls);
+  for (const types of reported) {
     expect([types[0], types.at(-1)]).toEqual(["start", "end"]);
     expect(types.filter((type) => type === "start" || type === "end")).toHaveLength(2);
   }
@@ -32,18 +32,18 @@ function expectWhole(heard: readonly ReceivedMessage[], calls: number): void {
 const lookUps = (client: InventoryClient, count: number) =>
   Promise.allSettled(Array.from({ length: count }, (_, number) => client.items.get(`NONE-${number}`)));
 
-const namesOf = (heard: readonly ReceivedMessage[]) =>
-  [...new Set(endMessages(heard).map(({ error }) => error))].sort();
+const namesOf = (messages: readonly ReceivedMessage[]) =>
+  [...new Set(endMessages(messages).map(({ error }) => error))].sort();
 
 /** Few slots, so that nearly all calls wait in the queue. */
-const SCARCE = { rateLimit: { requests: 5, reserved: 0 } };
+const FEW_SLOTS = { rateLimit: { requests: 5, reserved: 0 } };
 
 it("a thousand concurrent calls that fail, pause and retry are reported completely, also to a temporary subscriber", async () => {
   const { sandbox, client } = sandboxClient({ rateLimit: false }, { rateLimit: false });
   sandbox.addFault({ path: "/Item", probability: 0.2, fault: 503 });
   sandbox.addFault({ path: "/Item", probability: 0.02, fault: 429 });
   sandbox.addFault({ path: "/Item", probability: 0.05, fault: "drop" });
-  const heard = recordMessages();
+  const messages = recordMessages();
   const fleeting = () => {};
   const restless = setInterval(() => {
     subscribe("stocklot:request", fleeting);
@@ -51,41 +51,41 @@ it("a thousand concurrent calls that fail, pause and retry are reported complete
   }, 0);
   onTestFinished(() => clearInterval(restless));
   await lookUps(client, 1_000);
-  expectWhole(heard, 1_001);
-  expect(callsOf(heard).size).toBeLessThan(heard.length / 4);
+  expectComplete(messages, 1_001);
+  expect(callsOf(messages).size).toBeLessThan(messages.length / 4);
 });
 
 it("calls of a client that closes end once each, and before close() has ended", async () => {
-  const { client } = sandboxClient(SCARCE);
-  const heard = recordMessages();
+  const { client } = sandboxClient(FEW_SLOTS);
+  const messages = recordMessages();
   const all = lookUps(client, 200);
   await sleep(20);
   await client.close();
-  expectWhole(heard, 201);
-  expect(namesOf(heard)).toEqual(["ClientClosedError", "NotFoundError", undefined]);
+  expectComplete(messages, 201);
+  expect(namesOf(messages)).toEqual(["ClientClosedError", "NotFoundError", undefined]);
   await all;
   await lookUps(client, 1);
-  expectWhole(heard, 202);
+  expectComplete(messages, 202);
 });
 
 it("calls that time out, or whose token is refused, end once each", async () => {
-  const heard = recordMessages();
-  const late = sandboxClient({ ...SCARCE, totalTimeoutMs: 50 });
+  const messages = recordMessages();
+  const late = sandboxClient({ ...FEW_SLOTS, totalTimeoutMs: 50 });
   await lookUps(late.client, 50);
-  expectWhole(heard, 51);
-  expect(namesOf(heard)).toContain("TimeoutError");
+  expectComplete(messages, 51);
+  expect(namesOf(messages)).toContain("TimeoutError");
   const refused = sandboxClient({ clientSecret: "no-such-secret" });
   await lookUps(refused.client, 50);
-  expectWhole(heard, 102);
-  expect(namesOf(heard)).toContain("AuthenticationError");
+  expectComplete(messages, 102);
+  expect(namesOf(messages)).toContain("AuthenticationError");
 });
 
 it("pages that were read ahead and not used end once each", async () => {
   const { client } = sandboxClient();
-  const heard = recordMessages();
+  const messages = recordMessages();
   for await (const _lot of client.inventory.listLots({ pageSize: 1 }, { concurrency: 4, gapless: true })) break;
-  await vi.waitFor(() => expect(endMessages(heard)).toHaveLength(callsOf(heard).size));
-  expectWhole(heard, callsOf(heard).size);
+  await vi.waitFor(() => expect(endMessages(messages)).toHaveLength(callsOf(messages).size));
+  expectComplete(messages, callsOf(messages).size);
 });
 
 it.each([
@@ -94,19 +94,19 @@ it.each([
   ["null", null, "object"],
 ])("a call that was aborted with %s ends with a name", async (_what, reason, name) => {
   const { client } = sandboxClient();
-  const heard = recordMessages();
+  const messages = recordMessages();
   await expect(client.items.get("X", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-  expect(endMessages(heard)).toMatchObject([{ attempts: 0, error: name }]);
+  expect(endMessages(messages)).toMatchObject([{ attempts: 0, error: name }]);
 });
 
 it("the calls of two copies of the package in one process have different numbers", async () => {
-  const heard = recordMessages();
+  const messages = recordMessages();
   for (let copy = 1; copy <= 2; copy += 1) {
     vi.resetModules();
     const { sandboxClient } = await import("../support/channels.js");
     await lookUps(sandboxClient().client, 3);
   }
-  expectWhole(heard, 8);
+  expectComplete(messages, 8);
 });
 
 it("a subscriber that throws is an uncaught exception, as Node.js defines it, and changes no call", async () => {
@@ -121,9 +121,9 @@ it("a subscriber that throws is an uncaught exception, as Node.js defines it, an
   subscribeInTest("stocklot:request", () => {
     throw wrong;
   });
-  const heard = recordMessages();
+  const messages = recordMessages();
   const { client } = sandboxClient();
   expect(await client.items.list().page()).toMatchObject({ totalCount: 3 });
-  expectWhole(heard, 2);
+  expectComplete(messages, 2);
   await vi.waitFor(() => expect(uncaught).toEqual(Array.from({ length: 8 }, () => wrong)));
 });

@@ -176,8 +176,8 @@ describe("the client", () => {
   it.each(rows)("%s", async (_, call, request, body, reply, result) => {
     const client = on.client(json(reply));
     expect(await call(client)).toEqual(result);
-    expect(on.seen.map(({ method, target }) => `${method} ${target}`)).toEqual([request]);
-    const [sent] = on.seen;
+    expect(on.requests.map(({ method, target }) => `${method} ${target}`)).toEqual([request]);
+    const [sent] = on.requests;
     if (body === "") expect(sent?.body).toBe("");
     else expect(JSON.parse(sent?.body ?? "")).toEqual(body);
     expect(sent?.headers["content-type"]).toBe(body === "" ? undefined : "application/json");
@@ -198,7 +198,7 @@ describe("the client", () => {
   ])("accepts %s as the success of a transaction", async (_, body, result) => {
     const client = on.client(() => new HttpResponse(body, { status: 201 }));
     expect(await client.inventory.receive(receipt)).toEqual(result);
-    expect(on.seen).toHaveLength(1);
+    expect(on.requests).toHaveLength(1);
   });
 
   it("keeps fields that the service adds later", async () => {
@@ -231,7 +231,7 @@ describe("the client", () => {
   it("accepts a base URL with a trailing slash", async () => {
     const client = on.client(json(ITEM), { baseUrl: "https://inventory.test/api/v1/" });
     await client.items.get("BOLT-M8");
-    expect(on.seen[0]?.target).toBe("/Item?key=BOLT-M8&type=id");
+    expect(on.requests[0]?.target).toBe("/Item?key=BOLT-M8&type=id");
   });
 
   it("finds a SKU of 300 characters", async () => {

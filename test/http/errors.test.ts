@@ -108,7 +108,7 @@ describe("an error status", () => {
       () => new HttpResponse(null, { status: 302, headers: { location: "https://evil.test/" } }),
     );
     expect(await failureOf(client.items.get("X"))).toMatchObject({ name: "ApiError", status: 302 });
-    expect(on.seen).toHaveLength(1);
+    expect(on.requests).toHaveLength(1);
   });
 
   it("with HTML is of the correct class, with an excerpt", async () => {
@@ -128,7 +128,7 @@ describe("an error status", () => {
       cause: { status },
       request: { method: "POST", path: "/Item", body: { shortID: "X" }, sentAt: expect.any(Number) },
     });
-    expect(on.seen).toHaveLength(1);
+    expect(on.requests).toHaveLength(1);
   });
 
   it("names the status in an unknown outcome", async () => {
@@ -225,7 +225,7 @@ describe("a closed client", () => {
       expect(error).not.toBeInstanceOf(TimeoutError);
       expect(String(error)).toContain("the client is closed");
     }
-    expect(on.seen).toHaveLength(0);
+    expect(on.requests).toHaveLength(0);
   });
 });
 
@@ -278,6 +278,6 @@ describe("a response that does not match the document", () => {
     const error = await failureOf(client.items.create({ shortID: "X" }));
     expect(error).toBeInstanceOf(ResponseValidationError);
     expect(String(error)).toMatch(/do not send it again/);
-    expect(on.seen).toHaveLength(1);
+    expect(on.requests).toHaveLength(1);
   });
 });

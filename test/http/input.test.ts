@@ -112,7 +112,7 @@ describe("wrong arguments are rejected, one issue per field, with nothing sent",
     expect(error.issues.map(({ path }) => path)).toEqual(paths);
     for (const { message } of error.issues)
       expect(message).toMatch(/^(must|is|has|cannot|unknown|the argument is|".*" cannot)/);
-    expect(on.seen).toEqual([]);
+    expect(on.requests).toEqual([]);
     expect(on.tokens).toBe(0);
   });
 });
@@ -218,7 +218,7 @@ it("the caller's objects are never changed", async () => {
   await client.inventory.receive(frozen({ ...receipt }), frozen({ headers: frozen({ "X-A": "b" }) }));
   await client.items.list(frozen({ page: 1 }), frozen({ readAhead: 0 })).toArray();
   await client.request(frozen({ method: "POST", path: "/a", query: frozen({ b: 1 }), body: frozen({ c: 1 }) }));
-  expect(on.seen).toHaveLength(5);
+  expect(on.requests).toHaveLength(5);
 });
 
 describe("arguments are read once", () => {
@@ -239,7 +239,7 @@ describe("arguments are read once", () => {
       options.headers["x-trace"] = "b";
       Object.assign(options, { timeoutMs: -1, retry: "never" });
     }
-    const [first, ...others] = on.seen;
+    const [first, ...others] = on.requests;
     expect(others).toHaveLength(2);
     for (const { target, headers } of others) {
       expect(target.replace(/\bpage=\d/, "page=1")).toBe(first?.target);
@@ -266,8 +266,8 @@ describe("arguments are read once", () => {
       await list.page();
       await list.estimate();
     }
-    expect(on.seen).toHaveLength(10);
-    for (const { target, headers } of on.seen) {
+    expect(on.requests).toHaveLength(10);
+    for (const { target, headers } of on.requests) {
       expect(target).toMatch(/^\/(Inventory\/1|Orders)\?.*ince=2026-01-01T00%3A00%3A00.000Z/);
       expect(headers["x-trace"]).toBe("a");
     }
@@ -288,9 +288,12 @@ describe("arguments are read once", () => {
     query.on.setTime(0);
     body.units.push(2);
     await Promise.all(calls);
-    expect(on.seen.map(({ headers }) => headers["x-trace"])).toEqual(["a", "a"]);
-    expect(on.seen.map(({ target }) => target).sort()).toEqual(["/Item", "/Orders?on=2026-01-01T00%3A00%3A00.000Z"]);
-    expect(on.seen.map((request) => request.body).sort()).toEqual([
+    expect(on.requests.map(({ headers }) => headers["x-trace"])).toEqual(["a", "a"]);
+    expect(on.requests.map(({ target }) => target).sort()).toEqual([
+      "/Item",
+      "/Orders?on=2026-01-01T00%3A00%3A00.000Z",
+    ]);
+    expect(on.requests.map((request) => request.body).sort()).toEqual([
       '{"shortID":"X","description":"d"}',
       '{"units":[1]}',
     ]);
@@ -306,7 +309,7 @@ describe("arguments are read once", () => {
     const other = client.items.get("Y");
     rateLimitDelayMs.fill(3_600_000);
     await Promise.all([call, other]);
-    expect(on.seen.length).toBeGreaterThan(2);
+    expect(on.requests.length).toBeGreaterThan(2);
   });
 
   it("an argument that throws when it is read rejects, and nothing throws synchronously", async () => {
@@ -321,6 +324,6 @@ describe("arguments are read once", () => {
     };
     await expect(client.inventory.listLots(params).toArray()).rejects.toThrow("mine");
     await expect(client.inventory.listLots({}, params as object).page()).rejects.toThrow("mine");
-    expect(on.seen).toEqual([]);
+    expect(on.requests).toEqual([]);
   });
 });

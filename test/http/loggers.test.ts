@@ -9,7 +9,7 @@ import { SECRET, sandboxClient } from "../support/channels.js";
 type Line = [level: string, message: string];
 
 /** A logger with a minimum level, and the lines that it has written. */
-interface Tried {
+interface TestLogger {
   logger: Logger;
   lines(): Line[];
 }
@@ -25,7 +25,7 @@ function memory() {
   return { written, stream };
 }
 
-const LOGGERS: Record<string, (level: "debug" | "warn") => Tried> = {
+const LOGGERS: Record<string, (level: "debug" | "warn") => TestLogger> = {
   pino(level) {
     const { written, stream } = memory();
     const parse = (line: string): { level: number; msg: string; module: string } => JSON.parse(line);

@@ -47,9 +47,9 @@ describe("retry", () => {
     const client = on.client(failing(9, 500), { retry: quick });
     await expect(client.items.update("X", {})).rejects.toMatchObject({ name: "ServerError", attempts: 4 });
     await expect(client.items.discontinue("X")).rejects.toMatchObject({ name: "ServerError", attempts: 4 });
-    on.seen.length = 0;
+    on.requests.length = 0;
     await expect(client.items.create({ shortID: "X" })).rejects.toThrow(OutcomeUnknownError);
-    expect(on.seen).toHaveLength(1);
+    expect(on.requests).toHaveLength(1);
   });
 
   it("of any other request is based on its method", async () => {
@@ -61,9 +61,9 @@ describe("retry", () => {
       ["POST", 1],
       ["PATCH", 1],
     ] as const) {
-      on.seen.length = 0;
+      on.requests.length = 0;
       await client.request({ method, path: "/Orders" }).catch(() => {});
-      expect([method, on.seen.length]).toEqual([method, sent]);
+      expect([method, on.requests.length]).toEqual([method, sent]);
     }
   });
 
@@ -82,7 +82,7 @@ describe("retry", () => {
     expect(pauseMs).toBeGreaterThanOrEqual(30_000);
     expect(pauseMs).toBeLessThanOrEqual(60_000);
     await vi.advanceTimersByTimeAsync(pauseMs - 1_000);
-    expect(on.seen).toHaveLength(1);
+    expect(on.requests).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(1_001);
     expect(await item).toEqual(ITEM);
   });
@@ -106,7 +106,7 @@ describe("timeouts", () => {
     expect(error).toBeInstanceOf(TimeoutError);
     expect(error).toMatchObject({ clock: "timeoutMs", cause: { name: "TimeoutError" } });
     if (TimeoutError.is(error)) expect(error.spent.sendingMs).toBeGreaterThan(30);
-    expect(on.seen).toHaveLength(2);
+    expect(on.requests).toHaveLength(2);
   });
 
   it("timeoutMs of the call takes precedence over that of the client", async () => {
@@ -130,7 +130,7 @@ describe("timeouts", () => {
       clock: "totalTimeoutMs",
     });
     expect(performance.now() - startedAt).toBeLessThan(5_000);
-    expect(on.seen).toHaveLength(1);
+    expect(on.requests).toHaveLength(1);
   });
 
   it("a write that was sent without a response has an unknown outcome", async () => {
@@ -140,7 +140,7 @@ describe("timeouts", () => {
       cause: { name: "TimeoutError", clock: "timeoutMs" },
       request: { path: "/Inventory/Issue" },
     });
-    expect(on.seen).toHaveLength(1);
+    expect(on.requests).toHaveLength(1);
   });
 });
 
@@ -188,7 +188,7 @@ describe("priority", () => {
     const reading = client.inventory.listLots({ pageSize: 1 }, { signal: leave.signal, concurrency: 5 }).toArray();
     await vi.waitFor(() => expect(client.rateLimit.queued).toBeGreaterThan(0));
     // The token, the first page, and six further pages; the other slots are reserved.
-    expect(on.seen).toHaveLength(7);
+    expect(on.requests).toHaveLength(7);
     expect(client.rateLimit.available).toBe(2);
     expect(await client.items.get("X")).toEqual(ITEM);
     leave.abort(new Error("enough"));
@@ -199,7 +199,7 @@ describe("priority", () => {
 it("headers are sent, and replace the client's headers of the same name", async () => {
   const client = on.client(json(ITEM));
   await client.items.get("X", { headers: { "X-Trace": "7", "User-Agent": "scanner/2" } });
-  expect(on.seen[0]?.headers).toMatchObject({ "x-trace": "7", "user-agent": "scanner/2" });
+  expect(on.requests[0]?.headers).toMatchObject({ "x-trace": "7", "user-agent": "scanner/2" });
 });
 
 describe("onResponse", () => {
@@ -317,19 +317,19 @@ describe("close", () => {
     );
     const underWay = client.items.get("X");
     const waiting = client.items.get("Y");
-    await vi.waitFor(() => expect(on.seen).toHaveLength(1));
+    await vi.waitFor(() => expect(on.requests).toHaveLength(1));
     const closed = Promise.all([client.close(), client[Symbol.asyncDispose]()]);
     await expect(waiting).rejects.toThrow(ConnectionError);
     await expect(client.items.get("Z")).rejects.toThrow(ConnectionError);
     gate.open();
     expect(await underWay).toEqual(ITEM);
     await closed;
-    expect(on.seen).toHaveLength(1);
+    expect(on.requests).toHaveLength(1);
   });
 });
 
 it("a request that no handler expects is not sent", async () => {
   const client = on.client(json(ITEM), { baseUrl: "https://elsewhere.test/api/v1", retry: false });
   await expect(client.items.get("X")).rejects.toThrow(ConnectionError);
-  expect(on.seen).toEqual([]);
+  expect(on.requests).toEqual([]);
 });

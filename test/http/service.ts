@@ -54,18 +54,18 @@ export const LEVEL: StockLevel = {
   aSN: 0,
 };
 
-export const envelope = <T>(value: T[], over: object = {}) => ({
+export const envelope = <T>(value: T[], overrides: object = {}) => ({
   value,
   totalCount: value.length,
   page: 1,
   pageSize: 250,
   pageCount: 1,
   hasMore: false,
-  ...over,
+  ...overrides,
 });
 
 /** A request as the service received it. */
-export interface Seen {
+export interface ReceivedRequest {
   method: string;
   /** Path and query relative to the base URL, as they were sent. */
   target: string;
@@ -73,7 +73,7 @@ export interface Seen {
   body: string;
 }
 
-type Reply = (request: Seen, count: number) => Response | Promise<Response>;
+type Reply = (request: ReceivedRequest, count: number) => Response | Promise<Response>;
 
 /**
  * The service on msw, as far as one test needs it: a token, and one reply to every other request. A request that no handler
@@ -81,19 +81,19 @@ type Reply = (request: Seen, count: number) => Response | Promise<Response>;
  */
 export function service() {
   const server = setupServer();
-  const seen: Seen[] = [];
+  const requests: ReceivedRequest[] = [];
   let tokens = 0;
   const state = { reply: (() => HttpResponse.json({})) as Reply };
 
   beforeAll(() => server.listen({ onUnhandledRequest: "error" }));
   afterAll(() => server.close());
   afterEach(() => {
-    seen.length = 0;
+    requests.length = 0;
     tokens = 0;
   });
 
   return {
-    seen,
+    requests,
     get tokens() {
       return tokens;
     },
@@ -102,7 +102,7 @@ export function service() {
       state.reply = reply;
       server.resetHandlers(
         http.all(`${BASE_URL}/*`, async ({ request }) => {
-          const entry: Seen = {
+          const entry: ReceivedRequest = {
             method: request.method,
             target: request.url.slice(BASE_URL.length),
             headers: Object.fromEntries(request.headers),
@@ -112,8 +112,8 @@ export function service() {
             tokens += 1;
             return HttpResponse.json({ access_token: `token-${tokens}`, token_type: "bearer", expires_in: 3600 });
           }
-          seen.push(entry);
-          return state.reply(entry, seen.length);
+          requests.push(entry);
+          return state.reply(entry, requests.length);
         }),
       );
       return new InventoryClient({ baseUrl: BASE_URL, ...CREDENTIALS, fetch: globalThis.fetch, ...options });

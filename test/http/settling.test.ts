@@ -38,7 +38,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-type Meddle = (request: Request, send: () => Promise<Response>) => Promise<Response>;
+type Intercept = (request: Request, send: () => Promise<Response>) => Promise<Response>;
 
 /** A client of a sandbox; `intercept` changes what happens between the two. */
 function setUp({
@@ -54,10 +54,10 @@ function setUp({
     rateLimit: false,
     ...options,
   });
-  const world: { meddle: Meddle } = { meddle: (_, send) => send() };
+  const world: { intercept: Intercept } = { intercept: (_, send) => send() };
   const fetch = async (input: Request | string | URL, init?: RequestInit) => {
     const request = new Request(input, init);
-    return world.meddle(request, () => sandbox.fetch(request.clone()));
+    return world.intercept(request, () => sandbox.fetch(request.clone()));
   };
   const client = new InventoryClient({
     baseUrl: sandbox.baseUrl,
@@ -68,15 +68,15 @@ function setUp({
     ...clientOptions,
   });
   /** Times of searches for lots or items, in ms after the start. */
-  const looks: number[] = [];
-  const meet = (meddle: Meddle) => {
-    world.meddle = async (request, send) => {
-      if (request.method === "GET") looks.push(Date.now() - START.getTime());
-      return meddle(request, send);
+  const searchTimes: number[] = [];
+  const setIntercept = (intercept: Intercept) => {
+    world.intercept = async (request, send) => {
+      if (request.method === "GET") searchTimes.push(Date.now() - START.getTime());
+      return intercept(request, send);
     };
   };
-  meet((_, send) => send());
-  return { sandbox, client, looks, meet };
+  setIntercept((_, send) => send());
+  return { sandbox, client, searchTimes, setIntercept };
 }
 
 const LOT: Lot = {
@@ -119,15 +119,15 @@ const isWrite = ({ method, url }: Request) => method === "POST" && !url.endsWith
 const gatewayTimeout = () => new Response("<h1>504</h1>", { status: 504, headers: { "content-type": "text/html" } });
 
 /** The gateway responds 504 at once; the service applies the write after a time, or never. */
-const lateBy =
-  (delayMs: number): Meddle =>
+const appliedAfter =
+  (delayMs: number): Intercept =>
   async (request, send) => {
     if (!isWrite(request)) return send();
     if (delayMs < Infinity) setTimeout(() => void send(), delayMs);
     return gatewayTimeout();
   };
 
-async function unknownOf(call: Promise<unknown>): Promise<OutcomeUnknownError> {
+async function outcomeUnknownOf(call: Promise<unknown>): Promise<OutcomeUnknownError> {
   const error = await call.then(
     () => new Error("no failure"),
     (failure: unknown) => failure,
@@ -137,7 +137,7 @@ async function unknownOf(call: Promise<unknown>): Promise<OutcomeUnknownError> {
 }
 
 /** The state of a promise, which can be read without waiting for it. */
-function watch<T>(promise: Promise<T>) {
+function track<T>(promise: Promise<T>) {
   const state: { outcome: "pending" | "fulfilled" | "rejected"; at: number; value?: T; reason?: unknown } = {
     outcome: "pending",
     at: 0,
@@ -149,7 +149,7 @@ function watch<T>(promise: Promise<T>) {
   return state;
 }
 
-const restored = (error: OutcomeUnknownError): SentRequest => JSON.parse(JSON.stringify(error)).request;
+const throughJson = (error: OutcomeUnknownError): SentRequest => JSON.parse(JSON.stringify(error)).request;
 
 /** Both ways to lose a write, and to look for it. */
 interface LostWrite {
@@ -165,71 +165,71 @@ interface LostWrite {
 const WRITES: LostWrite[] = [
   {
     name: "findReceipt",
-    send: (client) => unknownOf(client.inventory.receive(RECEIPT)),
+    send: (client) => outcomeUnknownOf(client.inventory.receive(RECEIPT)),
     find: (client, sent, options) => client.inventory.findReceipt(sent, options),
   },
   {
     name: "findCreated",
-    send: (client) => unknownOf(client.items.create({ shortID: "WASHER", description: "Washer M8" })),
+    send: (client) => outcomeUnknownOf(client.items.create({ shortID: "WASHER", description: "Washer M8" })),
     find: (client, sent, options) => client.items.findCreated(sent, options),
   },
 ];
 
 describe.each(WRITES)("$name", ({ send, find }) => {
   it("finds a write that is applied seconds after the gateway's 504", async () => {
-    const { client, looks, meet } = setUp();
-    meet(lateBy(5_000));
-    const found = watch(find(client, await send(client)));
+    const { client, searchTimes, setIntercept } = setUp();
+    setIntercept(appliedAfter(5_000));
+    const found = track(find(client, await send(client)));
     await advance(6_999);
     expect(found).toMatchObject({ outcome: "pending" });
     await advance(1);
     expect(found).toMatchObject({ outcome: "fulfilled", value: { outcome: "applied" } });
-    expect(looks).toEqual([0, 1_000, 3_000, 7_000]);
+    expect(searchTimes).toEqual([0, 1_000, 3_000, 7_000]);
   });
 
   it("reports not-applied only once the request has settled, after a look that began later", async () => {
-    const { client, looks, meet } = setUp();
-    meet(lateBy(Infinity));
-    const found = watch(find(client, await send(client)));
+    const { client, searchTimes, setIntercept } = setUp();
+    setIntercept(appliedAfter(Infinity));
+    const found = track(find(client, await send(client)));
     await advance(59_999);
     expect(found).toMatchObject({ outcome: "pending" });
     await advance(1);
     expect(found).toMatchObject({ outcome: "fulfilled", value: { outcome: "not-applied" } });
-    expect(looks).toEqual([0, 1_000, 3_000, 7_000, 15_000, 31_000, 60_000]);
+    expect(searchTimes).toEqual([0, 1_000, 3_000, 7_000, 15_000, 31_000, 60_000]);
   });
 
   it("finds a write that was applied at the last moment", async () => {
-    const { client, meet } = setUp();
-    meet(lateBy(59_990));
-    const found = watch(find(client, await send(client)));
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(59_990));
+    const found = track(find(client, await send(client)));
     await advance(60_000);
     expect(found).toMatchObject({ value: { outcome: "applied" } });
   });
 
   it("does not count a look that began before the request had settled", async () => {
-    const { client, meet, looks } = setUp();
-    meet(lateBy(Infinity));
+    const { client, setIntercept, searchTimes } = setUp();
+    setIntercept(appliedAfter(Infinity));
     const error = await send(client);
-    meet(async (_, respond) => {
+    setIntercept(async (_, respond) => {
       const response = await respond();
       await new Promise((resolve) => setTimeout(resolve, 20_000));
       return response;
     });
-    const found = watch(find(client, error, { settleMs: 10_000 }));
+    const found = track(find(client, error, { settleMs: 10_000 }));
     await advance(39_999);
     expect(found).toMatchObject({ outcome: "pending" });
     await advance(1);
     expect(found).toMatchObject({ value: { outcome: "not-applied" } });
-    expect(looks).toEqual([0, 20_000]);
+    expect(searchTimes).toEqual([0, 20_000]);
   });
 
   it.each<[string, number, number[]]>([
     ["while it may be in flight", 45_000, [45_000, 46_000, 48_000, 52_000, 60_000]],
     ["after it has settled", 3_600_000, [3_600_000]],
   ])("takes the request as restored after a crash, %s", async (_, delayMs, expected) => {
-    const { sandbox, client, meet } = setUp();
-    meet(lateBy(Infinity));
-    const request = restored(await send(client));
+    const { sandbox, client, setIntercept } = setUp();
+    setIntercept(appliedAfter(Infinity));
+    const request = throughJson(await send(client));
     await client.close();
     vi.setSystemTime(START.getTime() + delayMs);
     const other = new InventoryClient({
@@ -240,7 +240,7 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     });
     const seen = () => sandbox.requests.filter(({ method }) => method === "GET").length;
     const counts: number[] = [];
-    const found = watch(find(other, request));
+    const found = track(find(other, request));
     for (const at of expected) {
       await advance(START.getTime() + at - Date.now());
       counts.push(seen());
@@ -254,60 +254,60 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     [250, [0, 250]],
     [2_000, [0, 1_000, 2_000]],
   ])("looks until settleMs: %d has passed", async (settleMs, expected) => {
-    const { client, looks, meet } = setUp();
-    meet(lateBy(Infinity));
-    const found = watch(find(client, await send(client), { settleMs }));
+    const { client, searchTimes, setIntercept } = setUp();
+    setIntercept(appliedAfter(Infinity));
+    const found = track(find(client, await send(client), { settleMs }));
     await advance(settleMs);
     expect(found).toMatchObject({ value: { outcome: "not-applied" } });
-    expect(looks).toEqual(expected);
+    expect(searchTimes).toEqual(expected);
   });
 
   it("looks once a minute at least with settleMs: Infinity, until the write is found", async () => {
-    const { client, looks, meet } = setUp();
-    meet(lateBy(600_000));
-    const found = watch(find(client, await send(client), { settleMs: Infinity }));
+    const { client, searchTimes, setIntercept } = setUp();
+    setIntercept(appliedAfter(600_000));
+    const found = track(find(client, await send(client), { settleMs: Infinity }));
     await advance(600_000 + 60_000);
     expect(found).toMatchObject({ value: { outcome: "applied" } });
-    expect(looks.every((at, index) => at - (looks[index - 1] ?? 0) <= 60_000)).toBe(true);
-    expect(looks.length).toBeLessThan(20);
+    expect(searchTimes.every((at, index) => at - (searchTimes[index - 1] ?? 0) <= 60_000)).toBe(true);
+    expect(searchTimes.length).toBeLessThan(20);
   });
 
   it("waits no longer than settleMs when the clock of this machine was set back", async () => {
-    const { client, meet } = setUp();
-    meet(lateBy(Infinity));
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(Infinity));
     const error = await send(client);
     vi.setSystemTime(START.getTime() - 3_600_000);
-    const found = watch(find(client, error));
+    const found = track(find(client, error));
     await advance(60_000);
     expect(found).toMatchObject({ outcome: "fulfilled" });
   });
 
   it("ends at once with the signal's reason when it is aborted between two looks", async () => {
-    const { client, meet, looks } = setUp();
-    meet(lateBy(Infinity));
+    const { client, setIntercept, searchTimes } = setUp();
+    setIntercept(appliedAfter(Infinity));
     const cancellation = new AbortController();
-    const found = watch(find(client, await send(client), { signal: cancellation.signal }));
+    const found = track(find(client, await send(client), { signal: cancellation.signal }));
     await advance(4_000);
     const reason = new Error("enough");
     cancellation.abort(reason);
     await advance(0);
     expect(found).toMatchObject({ outcome: "rejected", at: 4_000 });
     expect(found.reason).toBe(reason);
-    expect(looks).toEqual([0, 1_000, 3_000]);
+    expect(searchTimes).toEqual([0, 1_000, 3_000]);
   });
 
   it("sends nothing when its signal was aborted before", async () => {
-    const { client, meet, looks } = setUp();
-    meet(lateBy(Infinity));
+    const { client, setIntercept, searchTimes } = setUp();
+    setIntercept(appliedAfter(Infinity));
     const signal = AbortSignal.abort();
     await expect(find(client, await send(client), { signal })).rejects.toBe(signal.reason);
-    expect(looks).toEqual([]);
+    expect(searchTimes).toEqual([]);
   });
 
   it("ends at once when the client is closed between two looks", async () => {
-    const { client, meet } = setUp();
-    meet(lateBy(Infinity));
-    const found = watch(find(client, await send(client)));
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(Infinity));
+    const found = track(find(client, await send(client)));
     await advance(4_000);
     await client.close();
     await advance(0);
@@ -316,9 +316,9 @@ describe.each(WRITES)("$name", ({ send, find }) => {
   });
 
   it("ends at its own totalTimeoutMs, waiting included", async () => {
-    const { client, meet } = setUp();
-    meet(lateBy(Infinity));
-    const found = watch(find(client, await send(client), { totalTimeoutMs: 10_000 }));
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(Infinity));
+    const found = track(find(client, await send(client), { totalTimeoutMs: 10_000 }));
     await advance(10_000);
     expect(found).toMatchObject({ outcome: "rejected", at: 10_000 });
     expect(found.reason).toBeInstanceOf(TimeoutError);
@@ -330,31 +330,31 @@ describe.each(WRITES)("$name", ({ send, find }) => {
   });
 
   it("ends at its own totalTimeoutMs also while a request is in flight", async () => {
-    const { client, meet } = setUp();
-    meet(lateBy(Infinity));
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(Infinity));
     const error = await send(client);
-    meet(
+    setIntercept(
       (request) =>
         new Promise((_, reject) => request.signal.addEventListener("abort", () => reject(request.signal.reason))),
     );
-    const found = watch(find(client, error, { totalTimeoutMs: 2_000 }));
+    const found = track(find(client, error, { totalTimeoutMs: 2_000 }));
     await advance(2_000);
     expect(found).toMatchObject({ outcome: "rejected", at: 2_000 });
     expect(found.reason).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs", spent: { sendingMs: 2_000 } });
   });
 
   it("is not bounded by the client's totalTimeoutMs, which bounds each request", async () => {
-    const { client, meet } = setUp({ client: { totalTimeoutMs: 500 } });
-    meet(lateBy(Infinity));
+    const { client, setIntercept } = setUp({ client: { totalTimeoutMs: 500 } });
+    setIntercept(appliedAfter(Infinity));
     const error = await send(client);
-    const found = watch(find(client, error));
+    const found = track(find(client, error));
     await advance(60_000);
     expect(found).toMatchObject({ value: { outcome: "not-applied" } });
-    meet(
+    setIntercept(
       (request) =>
         new Promise((_, reject) => request.signal.addEventListener("abort", () => reject(request.signal.reason))),
     );
-    const stuck = watch(find(client, error));
+    const stuck = track(find(client, error));
     await advance(500);
     expect(stuck.reason).toMatchObject({ name: "TimeoutError", clock: "totalTimeoutMs" });
   });
@@ -362,18 +362,18 @@ describe.each(WRITES)("$name", ({ send, find }) => {
   it("works with timers that are mocked without the clock", async () => {
     vi.useRealTimers();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const { client, meet } = setUp();
-    meet(lateBy(Infinity));
-    const found = watch(find(client, await send(client)));
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(Infinity));
+    const found = track(find(client, await send(client)));
     await advance(61_000);
     expect(found).toMatchObject({ value: { outcome: "not-applied" } });
   });
 
   it("fails as any other call does when a look fails", async () => {
-    const { client, meet } = setUp();
-    meet(lateBy(Infinity));
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(Infinity));
     const error = await send(client);
-    meet(async () => gatewayTimeout());
+    setIntercept(async () => gatewayTimeout());
     await expect(find(client, error)).rejects.toMatchObject({ name: "ServerError", status: 504 });
   });
 
@@ -385,19 +385,19 @@ describe.each(WRITES)("$name", ({ send, find }) => {
     ["signal", { signal: {} as never }],
     ["settle", { settle: 1 } as never],
   ])("refuses a wrong %s", async (name, options) => {
-    const { client, meet, looks } = setUp();
-    meet(lateBy(Infinity));
+    const { client, setIntercept, searchTimes } = setUp();
+    setIntercept(appliedAfter(Infinity));
     const failed = find(client, await send(client), options);
     await expect(failed).rejects.toMatchObject({ name: "InputValidationError", issues: [{ path: [name] }] });
-    expect(looks).toEqual([]);
+    expect(searchTimes).toEqual([]);
   });
 
   it("reads its arguments when it is called", async () => {
-    const { client, meet } = setUp();
-    meet(lateBy(5_000));
-    const request = restored(await send(client));
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(5_000));
+    const request = throughJson(await send(client));
     const options: FindOptions = { settleMs: 60_000 };
-    const found = watch(find(client, request, options));
+    const found = track(find(client, request, options));
     Object.assign(request, { body: {}, sentAt: Number.NaN, path: "/" });
     Object.assign(options, { settleMs: "x", signal: "y" });
     await advance(60_000);
@@ -405,20 +405,20 @@ describe.each(WRITES)("$name", ({ send, find }) => {
   });
 
   it("does not change its arguments", async () => {
-    const { client, meet } = setUp();
-    meet(lateBy(0));
-    const request = restored(await send(client));
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(0));
+    const request = throughJson(await send(client));
     Object.freeze(Object.assign(request, { body: Object.freeze(request.body) }));
     await advance(1);
     expect(await find(client, request, Object.freeze({}))).toMatchObject({ outcome: "applied" });
   });
 
   it("can be used a thousand times at once", async () => {
-    const { client, meet } = setUp();
-    meet(lateBy(Infinity));
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(Infinity));
     const error = await send(client);
     const cancellation = new AbortController();
-    const found = Array.from({ length: 1_000 }, () => watch(find(client, error, { signal: cancellation.signal })));
+    const found = Array.from({ length: 1_000 }, () => track(find(client, error, { signal: cancellation.signal })));
     while (vi.getTimerCount() < 1_000) await advance(0);
     cancellation.abort();
     await advance(0);
@@ -463,11 +463,11 @@ describe("what is looked for", () => {
   });
 
   it("may be a journal of the caller's own", async () => {
-    const { client, meet } = setUp();
+    const { client, setIntercept } = setUp();
     const entry = { ...REQUEST, id: 7, query: undefined, sentAt: Date.now() } as unknown as SentRequest;
-    meet(lateBy(5_000));
-    await unknownOf(client.inventory.receive(RECEIPT));
-    const found = watch(client.inventory.findReceipt(entry));
+    setIntercept(appliedAfter(5_000));
+    await outcomeUnknownOf(client.inventory.receive(RECEIPT));
+    const found = track(client.inventory.findReceipt(entry));
     await advance(7_000);
     expect(found).toMatchObject({ value: { outcome: "applied" } });
   });
@@ -478,14 +478,14 @@ describe("the evidence that a receipt was not applied", () => {
 
   async function lose(options: Parameters<typeof setUp>[0] = {}) {
     const all = setUp(options);
-    all.meet(lateBy(Infinity));
-    const error = await unknownOf(all.client.inventory.receive(RECEIPT));
-    all.meet((_, send) => send());
+    all.setIntercept(appliedAfter(Infinity));
+    const error = await outcomeUnknownOf(all.client.inventory.receive(RECEIPT));
+    all.setIntercept((_, send) => send());
     return { ...all, error };
   }
 
   const withDate =
-    (date: string | undefined): Meddle =>
+    (date: string | undefined): Intercept =>
     async (_, send) => {
       const response = await send();
       const headers = new Headers(response.headers);
@@ -498,12 +498,12 @@ describe("the evidence that a receipt was not applied", () => {
     ["no Date header", undefined],
     ["an invalid Date header", "soon"],
   ])("is not concluded with %s", async (_, date) => {
-    const { client, error, meet, sandbox } = await lose();
-    meet(withDate(date));
+    const { client, error, setIntercept, sandbox } = await lose();
+    setIntercept(withDate(date));
     expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "ambiguous", lots: [] });
-    meet(lateBy(0));
-    const other = await unknownOf(client.inventory.receive(RECEIPT));
-    meet(withDate(date));
+    setIntercept(appliedAfter(0));
+    const other = await outcomeUnknownOf(client.inventory.receive(RECEIPT));
+    setIntercept(withDate(date));
     await advance(1);
     expect(sandbox.requests.at(-1)).toMatchObject({ method: "POST" });
     expect(await client.inventory.findReceipt(other, ONCE)).toMatchObject({ outcome: "applied" });
@@ -516,24 +516,24 @@ describe("the evidence that a receipt was not applied", () => {
   });
 
   it("includes lots that an earlier look has found", async () => {
-    const { client, error, meet } = await lose();
+    const { client, error, setIntercept } = await lose();
     // Partly issued, then used up.
-    meet(async (request, send) => {
+    setIntercept(async (request, send) => {
       if (!isList(request)) return send();
       const isUsedUp = Date.now() - START.getTime() > 4_000;
       return listing(isUsedUp ? [] : [{ ...LOT, received: new Date(START.getTime() + 500).toISOString() }], request);
     });
-    const found = watch(client.inventory.findReceipt(error));
+    const found = track(client.inventory.findReceipt(error));
     await advance(60_000);
     expect(found).toMatchObject({ value: { outcome: "ambiguous", lots: [{ recNo: 9 }] }, at: 60_000 });
   });
 
   it("includes a lot that was moved to another warehouse", async () => {
-    const { client, meet } = setUp();
-    meet(lateBy(0));
-    const error = await unknownOf(client.inventory.receive(RECEIPT));
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(0));
+    const error = await outcomeUnknownOf(client.inventory.receive(RECEIPT));
     await advance(100);
-    meet((_, send) => send());
+    setIntercept((_, send) => send());
     await client.inventory.move({ itemID: "BOLT", units: 50, wid: 3, shipToWid: 1 });
     expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome: "ambiguous", lots: [{ wID: 1 }] });
   });
@@ -548,29 +548,29 @@ describe("the evidence that a receipt was not applied", () => {
     ["the day before", "2026-02-28", "not-applied"],
     ["at a time that cannot be read", "yesterday", "ambiguous"],
   ])("considers a lot received %s", async (_, received, outcome) => {
-    const { client, error, meet } = await lose();
-    meet(async (request, send) => (isList(request) ? listing([{ ...LOT, received }], request) : send()));
+    const { client, error, setIntercept } = await lose();
+    setIntercept(async (request, send) => (isList(request) ? listing([{ ...LOT, received }], request) : send()));
     expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome });
   });
 
   it("is missing if the look had to wait for a slot and the service's clock is behind", async () => {
-    const { client, meet } = setUp({ sandbox: { now: () => Date.now() - 30_000 } });
-    meet(lateBy(0));
-    const error = await unknownOf(client.inventory.receive(RECEIPT));
+    const { client, setIntercept } = setUp({ sandbox: { now: () => Date.now() - 30_000 } });
+    setIntercept(appliedAfter(0));
+    const error = await outcomeUnknownOf(client.inventory.receive(RECEIPT));
     await advance(100);
     // A slow response leaves the clock of the service unclear.
-    meet(async (_, send) => {
+    setIntercept(async (_, send) => {
       await new Promise((resolve) => setTimeout(resolve, 25_000));
       return send();
     });
-    const found = watch(client.inventory.findReceipt(error, ONCE));
+    const found = track(client.inventory.findReceipt(error, ONCE));
     await advance(25_000);
     expect(found.value?.outcome).not.toBe("not-applied");
     expect(found.value?.lots).toHaveLength(1);
   });
 
   it("is complete although other lots vanish and appear while pages are read", async () => {
-    const { client, error, meet } = await lose();
+    const { client, error, setIntercept } = await lose();
     const at = (ms: number) => new Date(START.getTime() + ms).toISOString();
     const lots = Array.from({ length: 600 }, (_, index) => ({
       ...LOT,
@@ -580,7 +580,7 @@ describe("the evidence that a receipt was not applied", () => {
     }));
     lots.splice(251, 0, { ...LOT, recNo: 1, units: 50, received: at(600_000 - 251) });
     let requests = 0;
-    meet(async (request, send) => {
+    setIntercept(async (request, send) => {
       if (!isList(request)) return send();
       const response = listing(lots, request);
       requests += 1;
@@ -596,7 +596,7 @@ describe("the evidence that a receipt was not applied", () => {
 });
 
 describe("a client that may not read all warehouses at once", () => {
-  const forbidden: Meddle = async (request, send) =>
+  const forbidden: Intercept = async (request, send) =>
     request.method === "GET" && /\/Inventory(\?|$)/.test(request.url)
       ? Response.json(
           { statusCode: 403, error: "forbidden", message: "Warehouse is outside the client's authorized scope." },
@@ -605,24 +605,24 @@ describe("a client that may not read all warehouses at once", () => {
       : send();
 
   it("looks in the warehouse of the receipt, and does not conclude that the receipt is absent", async () => {
-    const { client, meet } = setUp();
-    meet(lateBy(Infinity));
-    const error = await unknownOf(client.inventory.receive(RECEIPT));
-    meet(forbidden);
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(Infinity));
+    const error = await outcomeUnknownOf(client.inventory.receive(RECEIPT));
+    setIntercept(forbidden);
     expect(await client.inventory.findReceipt(error, { settleMs: 0 })).toEqual({ outcome: "ambiguous", lots: [] });
-    meet(lateBy(10));
-    const other = await unknownOf(client.inventory.receive(RECEIPT));
-    meet(forbidden);
-    const found = watch(client.inventory.findReceipt(other));
+    setIntercept(appliedAfter(10));
+    const other = await outcomeUnknownOf(client.inventory.receive(RECEIPT));
+    setIntercept(forbidden);
+    const found = track(client.inventory.findReceipt(other));
     await advance(1_000);
     expect(found).toMatchObject({ value: { outcome: "applied" } });
   });
 
   it("of the sandbox sees the lots of its scope", async () => {
     const credentials = { clientId: "scanner", clientSecret: "scanner-secret" };
-    const { client, meet } = setUp({ sandbox: { clients: [{ ...credentials, warehouses: [3] }] } });
-    meet(lateBy(Infinity));
-    const error = await unknownOf(client.inventory.receive(RECEIPT));
+    const { client, setIntercept } = setUp({ sandbox: { clients: [{ ...credentials, warehouses: [3] }] } });
+    setIntercept(appliedAfter(Infinity));
+    const error = await outcomeUnknownOf(client.inventory.receive(RECEIPT));
     expect(await client.inventory.findReceipt(error, { settleMs: 0 })).toEqual({ outcome: "not-applied", lots: [] });
   });
 });
@@ -634,36 +634,36 @@ describe("a request from which a secret was removed", () => {
     ["serial", { serial: "S-pallet-secret-77" }],
     ["remark", { remark: "see pallet-secret-77" }],
   ])("still finds the receipt by its %s", async (_, fields) => {
-    const { client, meet } = setUp({ sandbox: { clients } });
-    meet(lateBy(0));
-    const error = await unknownOf(client.inventory.receive({ ...RECEIPT, ...fields }));
+    const { client, setIntercept } = setUp({ sandbox: { clients } });
+    setIntercept(appliedAfter(0));
+    const error = await outcomeUnknownOf(client.inventory.receive({ ...RECEIPT, ...fields }));
     expect(JSON.stringify(error)).toContain("[redacted]");
     await advance(100);
-    expect(await client.inventory.findReceipt(restored(error))).toMatchObject({ outcome: "applied" });
+    expect(await client.inventory.findReceipt(throughJson(error))).toMatchObject({ outcome: "applied" });
   });
 
   it("proves nothing if the item itself is unknown", async () => {
     const shortID = "BOLT-pallet-secret-77";
-    const { client, meet } = setUp({ sandbox: { clients, items: [{ shortID }] } });
-    meet(lateBy(0));
-    const error = await unknownOf(client.inventory.receive({ ...RECEIPT, itemID: shortID }));
+    const { client, setIntercept } = setUp({ sandbox: { clients, items: [{ shortID }] } });
+    setIntercept(appliedAfter(0));
+    const error = await outcomeUnknownOf(client.inventory.receive({ ...RECEIPT, itemID: shortID }));
     await advance(100);
-    const found = await client.inventory.findReceipt(restored(error), { settleMs: 0 });
+    const found = await client.inventory.findReceipt(throughJson(error), { settleMs: 0 });
     expect(found).toMatchObject({ outcome: "ambiguous", lots: [{ units: 50 }] });
-    meet(lateBy(Infinity));
-    const creation = await unknownOf(client.items.create({ shortID: "NUT-pallet-secret-77" }));
+    setIntercept(appliedAfter(Infinity));
+    const creation = await outcomeUnknownOf(client.items.create({ shortID: "NUT-pallet-secret-77" }));
     expect(await client.items.findCreated(creation, { settleMs: 0 })).toEqual({ outcome: "ambiguous" });
   });
 });
 
 describe("a SKU", () => {
   it("that existed before is reported at once: the create was not applied", async () => {
-    const { client, meet, looks } = setUp();
+    const { client, setIntercept, searchTimes } = setUp();
     vi.setSystemTime(START.getTime() + 60_000);
-    meet(lateBy(Infinity));
-    const error = await unknownOf(client.items.create({ shortID: "NUT" }));
+    setIntercept(appliedAfter(Infinity));
+    const error = await outcomeUnknownOf(client.items.create({ shortID: "NUT" }));
     expect(await client.items.findCreated(error)).toMatchObject({ outcome: "not-applied", item: { shortID: "NUT" } });
-    expect(looks).toHaveLength(1);
+    expect(searchTimes).toHaveLength(1);
   });
 
   it.each([
@@ -671,11 +671,11 @@ describe("a SKU", () => {
     ["trimmed", "WASHER ", "applied"],
     ["with the same beginning", "WASHER-2", "ambiguous"],
   ])("that the service shows %s", async (_, shortID, outcome) => {
-    const { client, meet } = setUp();
-    meet(lateBy(0));
-    const error = await unknownOf(client.items.create({ shortID: "WASHER", description: "Washer " }));
+    const { client, setIntercept } = setUp();
+    setIntercept(appliedAfter(0));
+    const error = await outcomeUnknownOf(client.items.create({ shortID: "WASHER", description: "Washer " }));
     await advance(100);
-    meet(async (_, send) => {
+    setIntercept(async (_, send) => {
       const response = await send();
       return Response.json(
         { ...Object(await response.json()), shortID, description: "Washer" },
@@ -702,15 +702,15 @@ describe("whatever happens in the warehouse meanwhile", () => {
     const pick = <T>(options: readonly [T, ...T[]]): T => options[random(options.length)] ?? options[0];
     const offsetMs = pick([0, 0, -600_000, 600_000, 700]);
     const format = FORMATS[random(2 * FORMATS.length)] ?? String;
-    const { sandbox, client, meet } = setUp({ sandbox: { now: () => Date.now() + offsetMs } });
+    const { sandbox, client, setIntercept } = setUp({ sandbox: { now: () => Date.now() + offsetMs } });
     const { baseUrl, credentials, fetch } = sandbox;
     const others = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
     await others.inventory.receive({ ...RECEIPT, units: 7 });
     await advance(pick([500, 3_000, 61_000]));
     const isApplied = random(10) < 6;
-    meet(lateBy(isApplied ? random(59_000) : Infinity));
-    const request = restored(await unknownOf(client.inventory.receive(RECEIPT)));
-    meet(async (request, send) => {
+    setIntercept(appliedAfter(isApplied ? random(59_000) : Infinity));
+    const request = throughJson(await outcomeUnknownOf(client.inventory.receive(RECEIPT)));
+    setIntercept(async (request, send) => {
       const response = await send();
       if (!isList(request)) return response;
       const body = (await response.text()).replace(/(?<="received":")[^"]+/g, format);
@@ -732,7 +732,7 @@ describe("whatever happens in the warehouse meanwhile", () => {
     };
     if (random(2) === 0) void work();
     await advance(pick([0, 0, 20_000, 100_000]));
-    const found = watch(client.inventory.findReceipt(request));
+    const found = track(client.inventory.findReceipt(request));
     await advance(130_000);
     expect(found.outcome).toBe("fulfilled");
     expect(found.value?.outcome).not.toBe(isApplied ? "not-applied" : "applied");

@@ -216,8 +216,8 @@ it("every method of the client was checked, and every response of every operatio
   expect([...new Set(judged)].sort()).toEqual(methods.sort());
 
   // `default` stands for any other response.
-  const named = (answers: Iterable<string>) => [...answers].filter((name) => name !== "default").sort();
-  const { operations, seen } = contract;
+  const named = (responses: Iterable<string>) => [...responses].filter((name) => name !== "default").sort();
+  const { operations, calledOperations: seen } = contract;
   expect(operations.map(({ operationId: id }) => [id, named(seen.get(id) ?? [])])).toEqual(
     operations.map(({ operationId: id, responses }) => [id, named(Object.keys(responses))]),
   );
@@ -235,7 +235,7 @@ describe("the check detects", () => {
     body: JSON.stringify(body),
   });
 
-  it.each<[what: string, path: string, init: RequestInit, answer: Response, problem: RegExp | undefined]>([
+  it.each<[what: string, path: string, init: RequestInit, response: Response, problem: RegExp | undefined]>([
     [
       "nothing wrong",
       "/Inventory",
@@ -290,9 +290,9 @@ describe("the check detects", () => {
     ],
     ["a body that is not JSON", "/Item/7", { headers: authorization }, new Response("<p>"), /content type text\/plain/],
     ["a token that is not wanted", "/Token", { ...receive({}) }, Response.json(TOKEN), /too many/],
-  ])("%s", async (_, path, init, answer, problem) => {
+  ])("%s", async (_, path, init, response, problem) => {
     const judge = new Contract(document);
-    await judge.watch(async () => answer)(`https://inventory.test/api/v1${path}`, init);
+    await judge.watch(async () => response)(`https://inventory.test/api/v1${path}`, init);
     if (problem) expect(judge.problems.join("\n")).toMatch(problem);
     else expect(judge.problems).toEqual([]);
   });

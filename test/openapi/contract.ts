@@ -29,7 +29,7 @@ interface Route {
   readonly operation: Operation;
 }
 
-interface Sent {
+interface SentRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: Headers;
@@ -43,7 +43,7 @@ export class Contract {
   /** Each names a request or response that does not match, and why. */
   readonly problems: string[] = [];
   /** The operations that were called, each with its received responses, by their names in the document. */
-  readonly seen = new Map<string, Set<string>>();
+  readonly calledOperations = new Map<string, Set<string>>();
   readonly operations: readonly Operation[];
 
   private readonly ajv = formats.default(new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true }));
@@ -65,7 +65,7 @@ export class Contract {
   /** Watches a fetch function; `requests: false` if requests are wrong on purpose. */
   watch(fetch: Fetch, { requests = true } = {}): Fetch {
     return async (url, init = {}) => {
-      const sent: Sent = {
+      const sent: SentRequest = {
         method: init.method ?? "GET",
         url: new URL(url),
         headers: new Headers(init.headers),
@@ -80,13 +80,13 @@ export class Contract {
         if (requests) say("no such operation");
         return response;
       }
-      if (requests) this.judgeRequest(route, sent, say);
-      await this.judgeAnswer(route.operation, response.clone(), say);
+      if (requests) this.checkRequest(route, sent, say);
+      await this.checkResponse(route.operation, response.clone(), say);
       return response;
     };
   }
 
-  private judgeRequest({ operation, pattern }: Route, sent: Sent, say: (problem: string) => void): void {
+  private checkRequest({ operation, pattern }: Route, sent: SentRequest, say: (problem: string) => void): void {
     const inPath = pattern.exec(sent.url.pathname)?.groups ?? {};
     const query = new Map(sent.url.searchParams);
     for (const parameter of operation.parameters) {
@@ -117,12 +117,15 @@ export class Contract {
     }
   }
 
-  private async judgeAnswer(operation: Operation, response: Response, say: (problem: string) => void): Promise<void> {
+  private async checkResponse(operation: Operation, response: Response, say: (problem: string) => void): Promise<void> {
     const { status, headers } = response;
     const name = [String(status), `${String(status)[0]}XX`, "default"].find((each) => operation.responses[each]);
     const expected = name === undefined ? undefined : operation.responses[name];
     if (!name || !expected) return void say("no such response");
-    this.seen.set(operation.operationId, (this.seen.get(operation.operationId) ?? new Set()).add(name));
+    this.calledOperations.set(
+      operation.operationId,
+      (this.calledOperations.get(operation.operationId) ?? new Set()).add(name),
+    );
 
     const body: unknown = await response.json().catch(() => say("the body is not JSON"));
     const json = expected.content[headers.get("content-type")?.split(";")[0] ?? ""];

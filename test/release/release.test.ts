@@ -39,6 +39,6 @@ describe("npm version", () => {
     ["an empty section", "# Changelog\n\n## Unreleased\n\n## 0.1.0 (2026-01-01)\n\n- First.\n"],
     ["an empty section and no other", "# Changelog\n\n## Unreleased\n"],
   ])("stops if the changelog has %s", (_, log) => {
-    expect(() => released(log, "0.2.0", "2026-02-01")).toThrow("say there what is new");
+    expect(() => released(log, "0.2.0", "2026-02-01")).toThrow("add what is new there");
   });
 });

@@ -8,20 +8,20 @@ import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with
 import { WRITES } from "../support/writes.js";
 
 /** 20 ms are promised. A busy machine needs longer, and a call that does not end promptly takes seconds. */
-const AT_ONCE_MS = 500;
+const PROMPT_MS = 500;
 
 const quick = { minDelayMs: 1, maxDelayMs: 4 } as const;
 
 const unhandled: unknown[] = [];
-const noteUnhandled = (reason: unknown) => unhandled.push(reason);
-beforeEach(() => void process.on("unhandledRejection", noteUnhandled));
+const recordUnhandled = (reason: unknown) => unhandled.push(reason);
+beforeEach(() => void process.on("unhandledRejection", recordUnhandled));
 afterEach(async () => {
   await sleep(5);
-  process.off("unhandledRejection", noteUnhandled);
+  process.off("unhandledRejection", recordUnhandled);
   expect(unhandled.splice(0)).toEqual([]);
 });
 
-class CalledOff extends Error {}
+class AbortReason extends Error {}
 
 type Call = (client: InventoryClient, signal: AbortSignal) => Promise<unknown>;
 
@@ -34,17 +34,17 @@ interface Phase {
   sent: boolean;
 }
 
-const writesSeen = (server: FaultServer) =>
-  server.requests.filter((asked) => !isToken(asked) && asked.method !== "GET").length;
-const nonTokens = (server: FaultServer) => server.requests.filter((asked) => !isToken(asked)).length;
+const countWrites = (server: FaultServer) =>
+  server.requests.filter((request) => !isToken(request) && request.method !== "GET").length;
+const countOtherRequests = (server: FaultServer) => server.requests.filter((request) => !isToken(request)).length;
 
 /** Fills the only slot with a call that never ends. */
 async function blockSlot(server: FaultServer, client: InventoryClient): Promise<AbortController> {
   const blocker = new AbortController();
   server.plan(faults.hang({ applies: false }));
-  const before = nonTokens(server);
+  const before = countOtherRequests(server);
   client.items.get("BLOCKER", { signal: blocker.signal }).catch(() => {});
-  await waitUntil(() => nonTokens(server) > before);
+  await waitUntil(() => countOtherRequests(server) > before);
   return blocker;
 }
 
@@ -80,8 +80,8 @@ const PHASES: readonly Phase[] = [
     name: "is sending (no response yet)",
     prepare: (server) => {
       server.plan(faults.hang({ applies: true }));
-      const before = nonTokens(server);
-      return () => nonTokens(server) > before;
+      const before = countOtherRequests(server);
+      return () => countOtherRequests(server) > before;
     },
     sent: true,
   },
@@ -89,24 +89,24 @@ const PHASES: readonly Phase[] = [
     name: "is reading (the head has arrived)",
     prepare: (server) => {
       server.plan(faults.slowBody(5_000));
-      const before = nonTokens(server);
-      return () => nonTokens(server) > before;
+      const before = countOtherRequests(server);
+      return () => countOtherRequests(server) > before;
     },
     sent: true,
   },
 ];
 
-async function measured(server: FaultServer, client: InventoryClient, phase: Phase, call: Call) {
+async function abortDuring(server: FaultServer, client: InventoryClient, phase: Phase, call: Call) {
   await client.items.get("BOLT");
-  const arrived = await phase.prepare(server, client);
+  const isWaiting = await phase.prepare(server, client);
   const controller = new AbortController();
-  const reason = new CalledOff("no longer wanted");
-  const failed = errorOf(call(client, controller.signal));
-  await waitUntil(arrived ?? (() => true));
+  const reason = new AbortReason("no longer wanted");
+  const rejection = errorOf(call(client, controller.signal));
+  await waitUntil(isWaiting ?? (() => true));
   await sleep(20);
   const abortedAt = performance.now();
   controller.abort(reason);
-  const error = await failed;
+  const error = await rejection;
   const tookMs = performance.now() - abortedAt;
   return { error, reason, tookMs, listeners: getEventListeners(controller.signal, "abort").length };
 }
@@ -115,21 +115,21 @@ describe.each(PHASES)("a call that $name", (phase) => {
   it("ends at once when a read is aborted, with the signal's reason", async () => {
     const server = await startServer();
     const client = connect(server, { retry: quick, ...phase.options });
-    const { error, reason, tookMs, listeners } = await measured(server, client, phase, (one, signal) =>
+    const { error, reason, tookMs, listeners } = await abortDuring(server, client, phase, (one, signal) =>
       one.items.get("BOLT", { signal }),
     );
     expect(error).toBe(reason);
-    expect(tookMs).toBeLessThan(AT_ONCE_MS);
+    expect(tookMs).toBeLessThan(PROMPT_MS);
     expect(listeners).toBe(0);
   });
 
   it.each(WRITES)("ends at once when $name is aborted, and reports whether it may have been applied", async (write) => {
     const server = await startServer();
     const client = connect(server, { retry: quick, ...phase.options });
-    const { error, reason, tookMs, listeners } = await measured(server, client, phase, (one, signal) =>
+    const { error, reason, tookMs, listeners } = await abortDuring(server, client, phase, (one, signal) =>
       write.call(one, { signal }),
     );
-    expect(tookMs).toBeLessThan(AT_ONCE_MS);
+    expect(tookMs).toBeLessThan(PROMPT_MS);
     expect(listeners).toBe(0);
     if (!phase.sent) {
       expect(error).toBe(reason);
@@ -143,20 +143,20 @@ describe.each(PHASES)("a call that $name", (phase) => {
 });
 
 describe("a call that waits between two attempts", () => {
-  const patient: ClientOptions = { retry: { minDelayMs: 600_000, maxDelayMs: 600_000 } };
+  const longBackOff: ClientOptions = { retry: { minDelayMs: 600_000, maxDelayMs: 600_000 } };
 
   it("ends at once when a read is aborted", async () => {
     const server = await startServer();
     server.plan(faults.status(503));
-    const client = connect(server, patient);
+    const client = connect(server, longBackOff);
     const controller = new AbortController();
-    const failed = errorOf(client.items.get("BOLT", { signal: controller.signal }));
-    await waitUntil(() => nonTokens(server) === 1);
+    const rejection = errorOf(client.items.get("BOLT", { signal: controller.signal }));
+    await waitUntil(() => countOtherRequests(server) === 1);
     await sleep(20);
     const abortedAt = performance.now();
     controller.abort();
-    expect(await failed).toBe(controller.signal.reason);
-    expect(performance.now() - abortedAt).toBeLessThan(AT_ONCE_MS);
+    expect(await rejection).toBe(controller.signal.reason);
+    expect(performance.now() - abortedAt).toBeLessThan(PROMPT_MS);
   });
 
   it.each(
@@ -164,27 +164,27 @@ describe("a call that waits between two attempts", () => {
   )("ends at once when $name is aborted, and reports that it may have been applied", async (write) => {
     const server = await startServer();
     server.plan(faults.status(503, { applies: true }));
-    const client = connect(server, patient);
+    const client = connect(server, longBackOff);
     const controller = new AbortController();
-    const failed = errorOf(write.call(client, { signal: controller.signal }));
-    await waitUntil(() => writesSeen(server) === 1);
+    const rejection = errorOf(write.call(client, { signal: controller.signal }));
+    await waitUntil(() => countWrites(server) === 1);
     await sleep(20);
     controller.abort();
-    const error = await failed;
+    const error = await rejection;
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(error).toMatchObject({ cause: controller.signal.reason });
   });
 
   it.each(WRITES)("reports that $name was not sent if there was never a connection", async (write) => {
     const server = await startServer();
-    const client = connect(server, patient);
+    const client = connect(server, longBackOff);
     await client.items.get("BOLT");
     await server.refuseConnections();
     const controller = new AbortController();
-    const failed = errorOf(write.call(client, { signal: controller.signal }));
+    const rejection = errorOf(write.call(client, { signal: controller.signal }));
     await sleep(100);
     controller.abort();
-    expect(await failed).toBe(controller.signal.reason);
+    expect(await rejection).toBe(controller.signal.reason);
     expect(server.effects(write.name)).toBe(0);
   });
 });
@@ -218,12 +218,12 @@ describe("a call that is connecting", () => {
     const server = await silentServer();
     const client = connect(server, { tokenStore });
     const controller = new AbortController();
-    const failed = errorOf(write.call(client, { signal: controller.signal }));
+    const rejection = errorOf(write.call(client, { signal: controller.signal }));
     await waitUntil(() => server.sockets.size > 0);
     const abortedAt = performance.now();
     controller.abort();
-    expect(await failed).toBe(controller.signal.reason);
-    expect(performance.now() - abortedAt).toBeLessThan(AT_ONCE_MS);
+    expect(await rejection).toBe(controller.signal.reason);
+    expect(performance.now() - abortedAt).toBeLessThan(PROMPT_MS);
     await server.close();
   });
 
@@ -240,10 +240,10 @@ describe("a call that is connecting", () => {
     const server = await silentServer();
     const client = connect(server, { tokenStore });
     const controller = new AbortController();
-    const failed = errorOf(client.items.get("BOLT", { signal: controller.signal }));
+    const rejection = errorOf(client.items.get("BOLT", { signal: controller.signal }));
     await waitUntil(() => server.sockets.size > 0);
     controller.abort();
-    await failed;
+    await rejection;
     const closedAt = performance.now();
     await client.close();
     expect(performance.now() - closedAt).toBeLessThan(1_000);
@@ -276,7 +276,7 @@ describe("one signal", () => {
   it("that has aborted ends a call before anything is sent", async () => {
     const server = await startServer();
     const client = connect(server);
-    const signal = AbortSignal.abort(new CalledOff());
+    const signal = AbortSignal.abort(new AbortReason());
     expect(
       await errorOf(client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 }, { signal })),
     ).toBe(signal.reason);
@@ -289,9 +289,9 @@ describe("one signal", () => {
     const client = connect(server);
     for (const reason of ["enough", 0, null]) {
       const controller = new AbortController();
-      const failed = errorOf(client.items.get("BOLT", { signal: controller.signal }));
+      const rejection = errorOf(client.items.get("BOLT", { signal: controller.signal }));
       controller.abort(reason);
-      expect(await failed).toBe(reason);
+      expect(await rejection).toBe(reason);
     }
   });
 });
@@ -327,7 +327,7 @@ describe("a call that has ended", () => {
     await Promise.all(waiting);
     expect(client.rateLimit.queued).toBe(1);
     await last;
-    expect(nonTokens(server)).toBe(3);
+    expect(countOtherRequests(server)).toBe(3);
   });
 });
 
@@ -350,24 +350,24 @@ describe("leaving a loop", () => {
       expect(lot.units).toBe(1);
       break;
     }
-    const asked = server.requests.length;
+    const request = server.requests.length;
     await sleep(100);
-    expect(server.requests.length - asked).toBeLessThanOrEqual(1);
+    expect(server.requests.length - request).toBeLessThanOrEqual(1);
     expect(client.rateLimit).toMatchObject({ inFlight: 0, queued: 0 });
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   it("by an error of the caller's does so too, and rejects with that error", async () => {
     const { server, client } = await bigList();
-    const mine = new CalledOff();
+    const mine = new AbortReason();
     const loop = async () => {
       for await (const _ of client.inventory.listLots({ pageSize: 50 }, { readAhead: 3 })) throw mine;
     };
     expect(await errorOf(loop())).toBe(mine);
     await sleep(50);
-    const asked = server.requests.length;
+    const request = server.requests.length;
     await sleep(50);
-    expect(server.requests.length).toBe(asked);
+    expect(server.requests.length).toBe(request);
     expect(client.rateLimit).toMatchObject({ inFlight: 0, queued: 0 });
   });
 

@@ -17,14 +17,14 @@ const RECEIPT: ReceiveInput = { itemID: "BOLT", units: 12.5, wid: 3, reasonCode:
 const PLAIN: ReceiveInput = { itemID: "BOLT", units: 12.5, wid: 3, reasonCode: 1 };
 
 /** A lot that matches the receipt. */
-const fitting = { shortID: "BOLT", units: 12.5, wID: 3, spot: "A-01", serial: "S-1" };
+const matchingLot = { shortID: "BOLT", units: 12.5, wID: 3, spot: "A-01", serial: "S-1" };
 
-const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
+const timeBefore = (ms: number) => new Date(Date.now() - ms).toISOString();
 const HOUR_MS = 3_600_000;
 /** The request has settled already. */
 const ONCE: FindOptions = { settleMs: 0 };
 
-async function unknownOf(call: Promise<unknown>): Promise<OutcomeUnknownError> {
+async function outcomeUnknownOf(call: Promise<unknown>): Promise<OutcomeUnknownError> {
   const error = await errorOf(call);
   if (!(error instanceof OutcomeUnknownError)) throw error;
   return error;
@@ -39,11 +39,11 @@ async function setUp(options: ClientOptions = {}) {
 
 const lostAfter = (server: FaultServer, client: InventoryClient, receipt = RECEIPT) => {
   server.plan(faults.droppedAfterEffect());
-  return unknownOf(client.inventory.receive(receipt));
+  return outcomeUnknownOf(client.inventory.receive(receipt));
 };
 const lostBefore = (server: FaultServer, client: InventoryClient, receipt = RECEIPT) => {
   server.plan(faults.dropped());
-  return unknownOf(client.inventory.receive(receipt));
+  return outcomeUnknownOf(client.inventory.receive(receipt));
 };
 
 describe("findReceipt", () => {
@@ -51,7 +51,10 @@ describe("findReceipt", () => {
     const { server, client } = await setUp();
     const error = await lostAfter(server, client);
     const found = await client.inventory.findReceipt(error);
-    expect(found).toMatchObject({ outcome: "applied", lots: [{ ...fitting, recNo: server.service.lots[0]?.recNo }] });
+    expect(found).toMatchObject({
+      outcome: "applied",
+      lots: [{ ...matchingLot, recNo: server.service.lots[0]?.recNo }],
+    });
   });
 
   it.each<[string, faults.Fault, RequestOptions]>([
@@ -61,12 +64,12 @@ describe("findReceipt", () => {
   ])("finds a receipt that the service applies after %s", async (_, fault, options) => {
     const { server, client } = await setUp();
     server.plan({ ...fault, applies: false });
-    const error = await unknownOf(client.inventory.receive(RECEIPT, options));
+    const error = await outcomeUnknownOf(client.inventory.receive(RECEIPT, options));
     const receipt = server.requests.at(-1);
     const found = client.inventory.findReceipt(JSON.parse(JSON.stringify(error)).request, { settleMs: 4_000 });
     await sleep(300);
     if (receipt) server.service.respond(receipt);
-    expect(await found).toMatchObject({ outcome: "applied", lots: [fitting] });
+    expect(await found).toMatchObject({ outcome: "applied", lots: [matchingLot] });
     expect(server.effects("receive")).toBe(1);
     expect(server.requests.filter(({ path }) => path === "/Inventory")).toHaveLength(2);
   });
@@ -100,11 +103,11 @@ describe("findReceipt", () => {
 
   it.each([
     ["of another item", { shortID: "NUT" }],
-    ["of an hour ago", { received: ago(HOUR_MS) }],
+    ["of an hour ago", { received: timeBefore(HOUR_MS) }],
   ])("is not misled by a lot %s", async (_, difference) => {
     const { server, client } = await setUp();
     const error = await lostBefore(server, client);
-    server.service.addLot({ ...fitting, ...difference });
+    server.service.addLot({ ...matchingLot, ...difference });
     expect(await client.inventory.findReceipt(error, ONCE)).toEqual({ outcome: "not-applied", lots: [] });
   });
 
@@ -125,7 +128,7 @@ describe("findReceipt", () => {
     const { server, client } = await setUp();
     const receipt = { ...RECEIPT, serial2: "X", rfidTag: "T", remark: "by truck", jobid: 7 };
     const error = await lostBefore(server, client, receipt);
-    const lot = { ...fitting, serial2: "X", rFIDTag: "T", remark: "by truck", jobID: 7 };
+    const lot = { ...matchingLot, serial2: "X", rFIDTag: "T", remark: "by truck", jobID: 7 };
     server.service.addLot({ ...lot, ...difference });
     expect(await client.inventory.findReceipt(error, ONCE)).toMatchObject({ outcome: "ambiguous", lots: [difference] });
     server.service.addLot({ ...lot, shortID: "bolt ", remark: " by truck " });
@@ -138,9 +141,9 @@ describe("findReceipt", () => {
   it("reports ambiguous when there are two lots that fit", async () => {
     const { server, client } = await setUp();
     const error = await lostAfter(server, client);
-    server.service.addLot(fitting);
+    server.service.addLot(matchingLot);
     const found = await client.inventory.findReceipt(error);
-    expect(found).toMatchObject({ outcome: "ambiguous", lots: [fitting, fitting] });
+    expect(found).toMatchObject({ outcome: "ambiguous", lots: [matchingLot, matchingLot] });
   });
 
   it("is not misled by a receipt of this client's that is known to have been applied", async () => {
@@ -156,15 +159,15 @@ describe("findReceipt", () => {
 
   it("reports ambiguous if another client's lot was created so shortly before that the clocks cannot order the two", async () => {
     const { server, client } = await setUp();
-    server.service.addLot({ ...fitting, received: ago(200) });
+    server.service.addLot({ ...matchingLot, received: timeBefore(200) });
     const error = await lostBefore(server, client);
-    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "ambiguous", lots: [fitting] });
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "ambiguous", lots: [matchingLot] });
   });
 
   it("accepts a spot that the service filled in, and treats a serial that it filled in as ambiguous", async () => {
     const { server, client } = await setUp();
     const first = await lostBefore(server, client, PLAIN);
-    const lot = server.service.addLot({ ...fitting, spot: "DOCK", serial: "" });
+    const lot = server.service.addLot({ ...matchingLot, spot: "DOCK", serial: "" });
     expect(await client.inventory.findReceipt(first)).toMatchObject({ outcome: "applied" });
     lot.serial = "AUTO-1";
     expect(await client.inventory.findReceipt(first)).toMatchObject({ outcome: "ambiguous" });
@@ -209,7 +212,7 @@ describe("findReceipt", () => {
     const { server, client } = await setUp();
     const error = await lostAfter(server, client);
     for (let count = 0; count < 600; count += 1)
-      server.service.lots.push({ ...server.service.addLot({}), received: ago(HOUR_MS + count * 1_000) });
+      server.service.lots.push({ ...server.service.addLot({}), received: timeBefore(HOUR_MS + count * 1_000) });
     server.service.lots.splice(0, 600);
     const before = server.requests.length;
     expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
@@ -231,7 +234,7 @@ describe("findReceipt", () => {
   it("refuses any other error", async () => {
     const { server, client } = await setUp();
     server.plan(faults.dropped());
-    const ofMove = await unknownOf(client.inventory.move({ itemID: "BOLT", units: 1, wid: 3, toSpot: "B" }));
+    const ofMove = await outcomeUnknownOf(client.inventory.move({ itemID: "BOLT", units: 1, wid: 3, toSpot: "B" }));
     for (const error of [ofMove, new Error("x"), undefined]) {
       expect(await errorOf(client.inventory.findReceipt(error as OutcomeUnknownError))).toMatchObject({
         name: "InputValidationError",
@@ -242,7 +245,8 @@ describe("findReceipt", () => {
 });
 
 describe("findCreated", () => {
-  const lost = (client: InventoryClient) => unknownOf(client.items.create({ shortID: "NUT", description: "Nut M8" }));
+  const lost = (client: InventoryClient) =>
+    outcomeUnknownOf(client.items.create({ shortID: "NUT", description: "Nut M8" }));
 
   it("reports applied, with the item, if only the response was lost", async () => {
     const { server, client } = await setUp();
@@ -260,7 +264,7 @@ describe("findCreated", () => {
   it("reports not applied when the item was there before", async () => {
     const { server, client } = await setUp();
     await client.items.create({ shortID: "NUT" });
-    Object.assign(server.service.items.get("NUT") ?? {}, { created: ago(HOUR_MS) });
+    Object.assign(server.service.items.get("NUT") ?? {}, { created: timeBefore(HOUR_MS) });
     server.plan(faults.status(500));
     expect(await client.items.findCreated(await lost(client))).toMatchObject({
       outcome: "not-applied",
@@ -272,7 +276,7 @@ describe("findCreated", () => {
     const { server, client } = await setUp();
     server.plan(faults.droppedAfterEffect());
     const input = { shortID: "NUT", dimensions: { mm: [8, 13] } };
-    const error = await unknownOf(client.items.create(input));
+    const error = await outcomeUnknownOf(client.items.create(input));
     expect(await client.items.findCreated(error)).toMatchObject({ outcome: "applied" });
     Object.assign(server.service.items.get("NUT") ?? {}, { dimensions: { mm: [8, 14] } });
     expect(await client.items.findCreated(error)).toMatchObject({ outcome: "ambiguous" });
@@ -308,7 +312,7 @@ describe("the error of an unknown outcome", () => {
   it.each(WRITES.filter(({ idempotent }) => !idempotent))("of $name reports how to find out", async (write) => {
     const { server, client } = await setUp();
     server.plan(faults.droppedAfterEffect());
-    const { message } = await unknownOf(write.call(client));
+    const { message } = await outcomeUnknownOf(write.call(client));
     expect(message).toContain("the outcome is unknown");
     const way = { create: "items.findCreated", receive: "inventory.findReceipt", move: "lots", issue: "lots" };
     expect(message).toContain(way[write.name as keyof typeof way]);
@@ -318,7 +322,7 @@ describe("the error of an unknown outcome", () => {
     const { server, client } = await setUp();
     server.plan(faults.hang({ applies: false }));
     const receipt = { ...PLAIN, expires: new Date("2027-01-01T00:00:00Z") };
-    const failed = unknownOf(client.inventory.receive(receipt, { timeoutMs: 200 }));
+    const failed = outcomeUnknownOf(client.inventory.receive(receipt, { timeoutMs: 200 }));
     receipt.units = 99;
     const { request } = await failed;
     expect(request.body).toEqual({ ...PLAIN, expires: "2027-01-01T00:00:00.000Z" });

@@ -10,7 +10,7 @@ import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with
 const script = fileURLToPath(new URL("../support/one-call.ts", import.meta.url));
 
 /** Runs a process that must end by itself, and returns its output. */
-async function runToItsEnd(...args: string[]): Promise<string> {
+async function runUntilExit(...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script, ...args], {
     timeout: 15_000,
   });
@@ -29,7 +29,7 @@ describe("a process that does not close its client", () => {
     for (let count = 0; count < 100; count += 1) server.service.addLot({});
     if (what === "pause") server.plan(faults.rateLimited());
     if (what === "abort") server.plan(faults.hang({ applies: false }));
-    expect(await runToItsEnd(server.baseUrl, what)).toMatch(output);
+    expect(await runUntilExit(server.baseUrl, what)).toMatch(output);
   });
 });
 
@@ -40,14 +40,14 @@ describe("close()", () => {
     await client.items.get("BOLT");
     server.latencyMs = 100;
     const asked = server.requests.length;
-    const onTheirWay = [
+    const inFlight = [
       client.items.get("BOLT"),
       client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 }),
     ];
     await waitUntil(() => server.requests.length === asked + 2);
     const waiting = [client.items.get("BOLT"), client.items.create({ shortID: "NUT" })].map(errorOf);
     await client.close();
-    expect(await Promise.all(onTheirWay)).toMatchObject([{ shortID: "BOLT" }, { recNo: expect.any(Number) }]);
+    expect(await Promise.all(inFlight)).toMatchObject([{ shortID: "BOLT" }, { recNo: expect.any(Number) }]);
     for (const error of await Promise.all(waiting)) {
       expect(error).toBeInstanceOf(ConnectionError);
       expect(error).toMatchObject({ message: expect.stringContaining("closed") });

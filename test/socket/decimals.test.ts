@@ -61,7 +61,7 @@ const itemWithUnits = (server: FaultServer, units: string) =>
 const TOO_PRECISE = ["0.1234567890123456789", "9007199254740993", "1e400", "12345678901234567.5"];
 
 describe.each(TOO_PRECISE)("a quantity of %s, which no double can represent,", (units) => {
-  async function clientThatGets(body: (server: FaultServer) => faults.Fault, options: ClientOptions) {
+  async function clientReceiving(body: (server: FaultServer) => faults.Fault, options: ClientOptions) {
     const server = await startServer();
     server.plan(body(server), { times: always });
     const lines: string[] = [];
@@ -71,7 +71,7 @@ describe.each(TOO_PRECISE)("a quantity of %s, which no double can represent,", (
   }
 
   it("is an error that names it, unless the client is more lenient", async () => {
-    const { client } = await clientThatGets((server) => itemWithUnits(server, units), {});
+    const { client } = await clientReceiving((server) => itemWithUnits(server, units), {});
     const error = await errorOf(client.items.get("BOLT"));
     expect(error).toBeInstanceOf(ResponseValidationError);
     expect(error).toMatchObject({
@@ -85,7 +85,7 @@ describe.each(TOO_PRECISE)("a quantity of %s, which no double can represent,", (
       ["warn", 1],
       ["off", 0],
     ] as const) {
-      const { client, lines } = await clientThatGets((server) => itemWithUnits(server, units), { responseValidation });
+      const { client, lines } = await clientReceiving((server) => itemWithUnits(server, units), { responseValidation });
       expect(await client.items.get("BOLT")).toHaveProperty("units", Number(units));
       expect(lines.filter((line) => line.includes(units))).toHaveLength(warnings);
     }
@@ -95,7 +95,7 @@ describe.each(TOO_PRECISE)("a quantity of %s, which no double can represent,", (
     const lot = (server: FaultServer) => JSON.stringify({ ...server.service.addLot({}), units: 1, extra: "UNITS" });
     const page = (server: FaultServer) =>
       `{"value":[${lot(server)},${lot(server).replace('"UNITS"', units)}],"totalCount":2,"page":1,"pageSize":250,"pageCount":1,"hasMore":false}`;
-    const { client } = await clientThatGets((server) => faults.body(page(server)), {});
+    const { client } = await clientReceiving((server) => faults.body(page(server)), {});
     const issues = [{ path: ["value", 1, "extra"] }];
     expect(await errorOf(client.inventory.listLots().toArray())).toMatchObject({ issues });
     expect(await errorOf(client.request({ method: "GET", path: "/Orders" }))).toMatchObject({ issues });
@@ -103,7 +103,7 @@ describe.each(TOO_PRECISE)("a quantity of %s, which no double can represent,", (
   });
 
   it("in the response to a transaction is logged, since the transaction has succeeded anyway", async () => {
-    const { client, lines } = await clientThatGets(() => faults.body(`{"recNo":12,"left":${units}}`), {});
+    const { client, lines } = await clientReceiving(() => faults.body(`{"recNo":12,"left":${units}}`), {});
     const receipt = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
     expect(await client.inventory.receive(receipt)).toMatchObject({ recNo: 12 });
     expect(lines.join("\n")).toContain(units);

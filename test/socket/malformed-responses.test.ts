@@ -86,17 +86,17 @@ const builtIns = [Object.prototype, Array.prototype, Function.prototype, Error.p
 const before = builtIns.map(keysOf);
 
 const unhandled: unknown[] = [];
-const noteUnhandled = (reason: unknown) => unhandled.push(reason);
-beforeEach(() => void process.on("unhandledRejection", noteUnhandled));
+const recordUnhandled = (reason: unknown) => unhandled.push(reason);
+beforeEach(() => void process.on("unhandledRejection", recordUnhandled));
 afterEach(() => {
-  process.off("unhandledRejection", noteUnhandled);
+  process.off("unhandledRejection", recordUnhandled);
   expect(unhandled.splice(0)).toEqual([]);
   expect(builtIns.map(keysOf)).toEqual(before);
   expect(Reflect.get({}, "polluted")).toBeUndefined();
 });
 
 /** Expects a typed error or a result in time. */
-async function endsWell(call: () => Promise<unknown>): Promise<void> {
+async function expectTypedErrorOrResult(call: () => Promise<unknown>): Promise<void> {
   try {
     await call();
   } catch (error) {
@@ -107,7 +107,7 @@ async function endsWell(call: () => Promise<unknown>): Promise<void> {
 }
 
 /** A client whose service sends this response to every request but token requests. */
-function clientAnswered(response: () => Response, options: ClientOptions) {
+function clientReceiving(response: () => Response, options: ClientOptions) {
   return new InventoryClient({
     baseUrl: "http://localhost/api/v1",
     clientId: "scanner",
@@ -123,13 +123,15 @@ function clientAnswered(response: () => Response, options: ClientOptions) {
 
 describe.each(METHODS)("whatever the service responds to %s,", (_, valid, call) => {
   it.each(MODES)("there is a typed error or a result, with responseValidation %s", async (responseValidation) => {
-    await call(clientAnswered(() => Response.json(valid), { responseValidation }));
+    await call(clientReceiving(() => Response.json(valid), { responseValidation }));
     await fc.assert(
       fc.asyncProperty(
         malformedResponse(valid),
         fc.constantFrom(200, 200, 200, 201, 400, 403, 500),
         async (body, status) => {
-          await endsWell(() => call(clientAnswered(() => new Response(body, { status }), { responseValidation })));
+          await expectTypedErrorOrResult(() =>
+            call(clientReceiving(() => new Response(body, { status }), { responseValidation })),
+          );
         },
       ),
       { numRuns: runs(60) },
@@ -139,7 +141,9 @@ describe.each(METHODS)("whatever the service responds to %s,", (_, valid, call) 
   it("bytes that are not UTF-8 end in an error or a result, too", async () => {
     await fc.assert(
       fc.asyncProperty(invalidUtf8(valid), fc.constantFrom(...MODES), async (bytes, responseValidation) => {
-        await endsWell(() => call(clientAnswered(() => new Response(new Uint8Array(bytes)), { responseValidation })));
+        await expectTypedErrorOrResult(() =>
+          call(clientReceiving(() => new Response(new Uint8Array(bytes)), { responseValidation })),
+        );
       }),
       { numRuns: runs(40) },
     );
@@ -200,8 +204,8 @@ describe("on the wire,", () => {
       fc.asyncProperty(damaged, async ({ coding, bytes }) => {
         server.clearPlans();
         server.plan(faults.body(bytes, { headers: { "content-encoding": coding } }), { times: 2 });
-        await endsWell(() => client.items.get("BOLT"));
-        await endsWell(() => client.inventory.receive(receipt));
+        await expectTypedErrorOrResult(() => client.items.get("BOLT"));
+        await expectTypedErrorOrResult(() => client.inventory.receive(receipt));
       }),
       { numRuns: runs(100) },
     );
@@ -223,8 +227,8 @@ describe("on the wire,", () => {
           server.plan(faults.notHttp(`${raw}\r\n\r\n${body}`), { times: 10 });
           // Retry-After may request a pause of any length, so the call has a time limit.
           const client = connect(server, { ...lenient, totalTimeoutMs: 2_000 });
-          await endsWell(() => client.items.get("BOLT", { timeoutMs: 1_000 }));
-          await endsWell(() => client.inventory.receive(receipt, { timeoutMs: 1_000 }));
+          await expectTypedErrorOrResult(() => client.items.get("BOLT", { timeoutMs: 1_000 }));
+          await expectTypedErrorOrResult(() => client.inventory.receive(receipt, { timeoutMs: 1_000 }));
           await client.close();
         },
       ),
@@ -245,8 +249,8 @@ describe("on the wire,", () => {
         async (raw) => {
           server.clearPlans();
           server.plan(faults.notHttp(raw), { times: 10 });
-          await endsWell(() => client.items.get("BOLT"));
-          await endsWell(() => client.items.create({ shortID: "NUT" }));
+          await expectTypedErrorOrResult(() => client.items.get("BOLT"));
+          await expectTypedErrorOrResult(() => client.items.create({ shortID: "NUT" }));
         },
       ),
       { numRuns: runs(100) },
@@ -272,9 +276,9 @@ it("a fetch function that returns any value makes calls end in a typed error", a
     new Response(new ReadableStream({ start: (controller) => controller.error(Object.create(null)) })),
   ];
   for (const oddity of oddities) {
-    const client = clientAnswered(() => oddity as Response, { timeoutMs: 1_000 });
-    await endsWell(() => client.items.get("BOLT"));
-    await endsWell(() => client.items.create({ shortID: "NUT" }));
+    const client = clientReceiving(() => oddity as Response, { timeoutMs: 1_000 });
+    await expectTypedErrorOrResult(() => client.items.get("BOLT"));
+    await expectTypedErrorOrResult(() => client.items.create({ shortID: "NUT" }));
   }
 });
 
@@ -289,7 +293,7 @@ it.each([
   { message: {} },
 ])("a fetch function that throws makes a read reject with what it threw, once", async (thrown) => {
   let calls = 0;
-  const client = clientAnswered(() => {
+  const client = clientReceiving(() => {
     calls += 1;
     throw thrown;
   }, {});
@@ -308,7 +312,7 @@ describe("a response that is not UTF-8", () => {
 
   it.each(MODES)("is a ResponseValidationError, with responseValidation %s", async (responseValidation) => {
     for (const bytes of [damaged, latin1]) {
-      const client = clientAnswered(() => new Response(new Uint8Array(bytes)), { responseValidation });
+      const client = clientReceiving(() => new Response(new Uint8Array(bytes)), { responseValidation });
       for (const call of [
         () => client.items.get("BOLT"),
         () => client.items.list().page(),
@@ -325,15 +329,15 @@ describe("a response that is not UTF-8", () => {
 
   it("is still a success of a transaction, and still the error of its status", async () => {
     const bytes = new Uint8Array([0x22, 0xe4, 0x22]);
-    const client = clientAnswered(() => new Response(bytes), {});
+    const client = clientReceiving(() => new Response(bytes), {});
     expect(await client.inventory.receive(receipt)).toHaveProperty("body");
-    const refusing = clientAnswered(() => new Response(bytes, { status: 404 }), {});
+    const refusing = clientReceiving(() => new Response(bytes, { status: 404 }), {});
     await expect(refusing.items.get("BOLT")).rejects.toMatchObject({ name: "NotFoundError" });
   });
 
   it("is read unchanged if it is UTF-8, also with a byte order mark", async () => {
     const text = JSON.stringify({ ...item, shortID: "HÄ-1 ✓ 🔩 \ufffd" });
-    const client = clientAnswered(() => new Response(`\ufeff${text}`), {});
+    const client = clientReceiving(() => new Response(`\ufeff${text}`), {});
     expect((await client.items.get("BOLT")).shortID).toBe("HÄ-1 ✓ 🔩 \ufffd");
   });
 });
@@ -343,13 +347,13 @@ describe("a response that is nested", () => {
   const withField = (valid: object, value: string) => `${JSON.stringify(valid).slice(0, -1)},"later":${value}}`;
 
   it("up to 100 levels is returned", async () => {
-    const client = clientAnswered(() => new Response(withField(item, nest(99))), {});
+    const client = clientReceiving(() => new Response(withField(item, nest(99))), {});
     expect(JSON.stringify(await client.items.get("BOLT"))).toContain(nest(99));
   });
 
   it.each(MODES)("deeper is a ResponseValidationError, with responseValidation %s", async (responseValidation) => {
     for (const depth of [100, 3_000, 300_000]) {
-      const client = clientAnswered(() => new Response(withField(item, nest(depth))), { responseValidation });
+      const client = clientReceiving(() => new Response(withField(item, nest(depth))), { responseValidation });
       await expect(client.items.get("BOLT")).rejects.toMatchObject({
         name: "ResponseValidationError",
         message: expect.stringContaining("nested deeper than 100 levels"),
@@ -358,7 +362,7 @@ describe("a response that is nested", () => {
   });
 
   it("in any depth is still a success of a transaction, with the string as its body", async () => {
-    const client = clientAnswered(() => new Response(nest(3_000)), {});
+    const client = clientReceiving(() => new Response(nest(3_000)), {});
     expect(await client.inventory.receive(receipt)).toEqual({ body: nest(3_000) });
   });
 
@@ -372,10 +376,10 @@ describe("a response that is nested", () => {
     const flat = `[${Array.from({ length: Math.ceil(deep.length / record.length) }, () => record).join()}]`;
     const options = { maxResponseBytes: Infinity, timeoutMs: 60_000 };
     const timed = async (body: string) => {
-      const client = clientAnswered(() => new Response(body), options);
+      const client = clientReceiving(() => new Response(body), options);
       await client.items.get("warm").catch(() => {});
       const startedAt = performance.now();
-      await endsWell(() => client.request({ method: "GET", path: "/Orders" }));
+      await expectTypedErrorOrResult(() => client.request({ method: "GET", path: "/Orders" }));
       return performance.now() - startedAt;
     };
     expect(await timed(deep)).toBeLessThan(3 * (await timed(flat)) + 100);
@@ -396,7 +400,7 @@ describe("what is wrong with a response is bounded", () => {
       (client: InventoryClient) => client.items.listByCategory(1),
       (client: InventoryClient) => client.items.get("BOLT"),
     ]) {
-      const error: unknown = await errorOf(call(clientAnswered(() => new Response(body), {})));
+      const error: unknown = await errorOf(call(clientReceiving(() => new Response(body), {})));
       if (!(error instanceof ResponseValidationError)) throw error;
       expect(error.issues.length).toBeLessThanOrEqual(100);
       expect(JSON.stringify(error).length).toBeLessThan(300_000);

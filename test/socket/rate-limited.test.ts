@@ -12,7 +12,7 @@ const short: ClientOptions = { retry: { rateLimitDelayMs: [PAUSE_MS, 2 * PAUSE_M
 afterEach(() => vi.useRealTimers());
 
 /** Arrival times of requests other than token requests, in ms after the first of them. */
-const times = (server: FaultServer, from = 0) => {
+const requestTimes = (server: FaultServer, from = 0) => {
   const at = server.requests.filter(isNotToken).map((seen) => seen.at);
   return at.slice(from).map((time) => time - (at[from] ?? 0));
 };
@@ -30,7 +30,7 @@ describe("after a 429", () => {
     server.latencyMs = 80;
     const others = Array.from({ length: 5 }, () => client.items.get("BOLT"));
     await Promise.all([first, ...others]);
-    const [refused = 0, probe = 0, ...rest] = times(server, 1);
+    const [refused = 0, probe = 0, ...rest] = requestTimes(server, 1);
     expect(probe - refused).toBeGreaterThanOrEqual(PAUSE_MS);
     expect(rest).toHaveLength(5);
     for (const at of rest) expect(at - probe).toBeGreaterThanOrEqual(75);
@@ -53,7 +53,7 @@ describe("after a 429", () => {
     const items = await Promise.all(Array.from({ length: 50 }, () => client.items.get("BOLT")));
     expect(items).toHaveLength(50);
     expect(pauses).toHaveLength(1);
-    const at = times(server, 1);
+    const at = requestTimes(server, 1);
     expect(at).toHaveLength(100);
     // No request arrived before the end of the pause.
     expect((at[50] ?? 0) - (at[49] ?? 0)).toBeGreaterThanOrEqual(PAUSE_MS);
@@ -65,7 +65,7 @@ describe("after a 429", () => {
     await client.items.get("BOLT");
     server.plan(faults.rateLimited(), { times: 2 });
     await Promise.all([client.items.get("BOLT"), sleep(50).then(() => client.items.get("BOLT"))]);
-    const [first = 0, second = 0, third = 0, fourth] = times(server, 1);
+    const [first = 0, second = 0, third = 0, fourth] = requestTimes(server, 1);
     expect(second - first).toBeGreaterThanOrEqual(PAUSE_MS);
     expect(third - second).toBeGreaterThanOrEqual(PAUSE_MS);
     expect(fourth).toBeDefined();
@@ -85,7 +85,7 @@ describe("after a 429", () => {
     await client.items.get("BOLT");
     server.plan(faults.status(429, { headers: headers() }));
     await client.items.get("BOLT");
-    const [, again = 0] = times(server, 1);
+    const [, again = 0] = requestTimes(server, 1);
     expect(again).toBeGreaterThanOrEqual(atLeastMs);
     expect(again).toBeLessThan(15_000);
   });
@@ -254,7 +254,7 @@ describe("after a 429", () => {
     const first = client.items.get("BOLT");
     await waitUntil(() => client.rateLimit.pausedUntil !== null);
     await Promise.all([first, client.items.get("BOLT")]);
-    const [, ...rest] = times(server, 1);
+    const [, ...rest] = requestTimes(server, 1);
     for (const at of rest) expect(at).toBeGreaterThanOrEqual(PAUSE_MS);
     expect(client.rateLimit).toMatchObject({ limit: Number.POSITIVE_INFINITY, pausedUntil: null });
   });
@@ -269,7 +269,7 @@ describe("after a 429", () => {
     expect(error).toMatchObject({ status: 429, attempts: 1, retryAfterMs: PAUSE_MS });
     expect(client.rateLimit.pausedUntil).toBeGreaterThan(Date.now());
     await client.items.get("BOLT");
-    expect(times(server, 1)[1]).toBeGreaterThanOrEqual(PAUSE_MS - 1);
+    expect(requestTimes(server, 1)[1]).toBeGreaterThanOrEqual(PAUSE_MS - 1);
   });
 
   it("the clients that share a limiter pause together", async () => {
@@ -280,7 +280,7 @@ describe("after a 429", () => {
     server.plan(faults.rateLimited());
     await errorOf(one.items.get("BOLT", { retry: false }));
     await other.items.get("BOLT");
-    expect(times(server, 2)[1]).toBeGreaterThanOrEqual(PAUSE_MS);
+    expect(requestTimes(server, 2)[1]).toBeGreaterThanOrEqual(PAUSE_MS);
   });
 
   it("the 429 that one client received is the cause of another's TimeoutError, and shows no secret after it has closed", async () => {
@@ -312,7 +312,7 @@ describe("after a 429", () => {
     controller.abort();
     expect(await aborted).toBe(controller.signal.reason);
     expect(await other).toMatchObject({ shortID: "BOLT" });
-    expect(times(server, 1)).toHaveLength(2);
+    expect(requestTimes(server, 1)).toHaveLength(2);
   });
 
   it("of the token endpoint makes all calls wait too, and one token request follows", async () => {

@@ -41,13 +41,13 @@ it("the search finds a secret wherever it is visible", () => {
 });
 
 /** Records everything that a client shows: rejections, arguments of hooks and logger, and the client itself. */
-function watched(server: { baseUrl: string }, options: ClientOptions = {}) {
-  const shown: unknown[] = [];
-  const note = (value: unknown) => void shown.push(value);
+function recordAll(server: { baseUrl: string }, options: ClientOptions = {}) {
+  const recorded: unknown[] = [];
+  const note = (value: unknown) => void recorded.push(value);
   const logger = { debug: note, info: note, warn: note, error: note };
   const hooks: Hooks = { request: note, response: note, retry: note, rateLimited: note, token: note };
   const client = connect(server, { retry: quick, logger, hooks, ...options });
-  return { client, shown, note };
+  return { client, recorded, note };
 }
 
 const readsAndWrites: [string, (client: InventoryClient, note: (value: unknown) => void) => Promise<unknown>][] = [
@@ -62,14 +62,14 @@ const readsAndWrites: [string, (client: InventoryClient, note: (value: unknown) 
 
 async function expectNoLeak(server: FaultServer, options: ClientOptions = {}, secrets = SECRETS) {
   for (const [name, call] of readsAndWrites) {
-    const { client, shown, note } = watched(server, options);
+    const { client, recorded, note } = recordAll(server, options);
     // Transactions return the body of any success unchanged, so a returned value is not checked.
     const outcome = await call(client, note).then(
       () => undefined,
       (error: unknown) => error,
     );
-    shown.push(outcome, client, client.rateLimit, client.items, client.inventory, client.items.list());
-    for (const one of shown) expect(findLeaks(one, secrets), `${name}: ${String(one)}`).toEqual([]);
+    recorded.push(outcome, client, client.rateLimit, client.items, client.inventory, client.items.list());
+    for (const one of recorded) expect(findLeaks(one, secrets), `${name}: ${String(one)}`).toEqual([]);
     await client.close();
   }
 }
@@ -295,7 +295,7 @@ describe("a fetch function that fails with the request in its error", () => {
 
   it("rejects with its error if that shows nothing", async () => {
     const mine = Object.assign(new Error("no route"), { code: "E_NO_ROUTE" });
-    const { client } = watched(await startServer(), { fetch: failing(() => mine) });
+    const { client } = recordAll(await startServer(), { fetch: failing(() => mine) });
     expect(await errorOf(client.items.get("BOLT"))).toBe(mine);
   });
 });

@@ -116,7 +116,7 @@ export class FaultServer {
       body: "",
     };
     this.requests.push(seen);
-    const fault = this.takeFault(seen);
+    const fault = this.#takeFault(seen);
     if (!fault?.early) {
       for await (const chunk of request.setEncoding("utf8")) seen.body += chunk;
       if (this.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, this.latencyMs));
@@ -129,7 +129,7 @@ export class FaultServer {
     else respondNormally(exchange);
   }
 
-  takeFault(request: ServiceRequest): Fault | undefined {
+  #takeFault(request: ServiceRequest): Fault | undefined {
     const plan = this.#plans.find(({ timesLeft, matches: selects }) => timesLeft > 0 && selects(request));
     if (!plan) return undefined;
     plan.timesLeft -= 1;

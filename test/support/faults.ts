@@ -29,10 +29,10 @@ const json = (response: ServerResponse, status: number, body: unknown, headers: 
 };
 
 /** Sends the service's response without a fault. */
-export const respondNormally = ({ response, serviceResponse: answer }: Exchange) =>
-  json(response, answer.status, answer.body, answer.headers ?? {});
+export const respondNormally = ({ response, serviceResponse }: Exchange) =>
+  json(response, serviceResponse.status, serviceResponse.body, serviceResponse.headers ?? {});
 
-const success = ({ serviceResponse: answer }: Exchange) => (answer.status < 300 ? answer.status : 200);
+const success = ({ serviceResponse }: Exchange) => (serviceResponse.status < 300 ? serviceResponse.status : 200);
 
 /** The connection breaks before the request is read. */
 export const dropped = (): Fault => ({
@@ -83,8 +83,8 @@ export const hang = ({ applies }: { applies: boolean }): Fault => ({ applies, re
 export const slowBody = (perByteMs: number): Fault => ({
   applies: true,
   respond: (exchange) => {
-    const { response, serviceResponse: answer, signal } = exchange;
-    const text = JSON.stringify(answer.body);
+    const { response, serviceResponse, signal } = exchange;
+    const text = JSON.stringify(serviceResponse.body);
     response.writeHead(success(exchange), {
       "content-type": "application/json",
       "content-length": Buffer.byteLength(text),

@@ -102,8 +102,8 @@ export class SmallService {
 
   respond(request: ServiceRequest): ServiceResponse {
     const { method, path } = request;
-    if (path === "/Token") return this.issueToken(request);
-    if (!this.isAuthorized(request.authorization))
+    if (path === "/Token") return this.#issueToken(request);
+    if (!this.#isAuthorized(request.authorization))
       return errorResponse(401, "unauthorized", "Authentication required.");
     if (path === "/Item" || path === "/Item/All") return this.#itemRoot(request);
     const shortID = /^\/Item\/(.+)$/.exec(path)?.[1];
@@ -121,7 +121,7 @@ export class SmallService {
     return errorResponse(404, "not_found", "Not found.");
   }
 
-  issueToken({ body }: ServiceRequest): ServiceResponse {
+  #issueToken({ body }: ServiceRequest): ServiceResponse {
     if (new URLSearchParams(body).get("grant_type") !== "client_credentials") {
       return errorResponse(400, "bad_request", "grant_type");
     }
@@ -139,7 +139,7 @@ export class SmallService {
     };
   }
 
-  isAuthorized(authorization: string | undefined): boolean {
+  #isAuthorized(authorization: string | undefined): boolean {
     const token = authorization?.replace(/^Bearer /, "");
     return token !== undefined && (this.tokens.get(token) ?? 0) > Date.now();
   }

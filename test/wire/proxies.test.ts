@@ -36,7 +36,7 @@ async function listenRaw(onConnection: (socket: Socket) => void) {
 }
 
 /** A proxy that responds to each CONNECT with a status line. It connects every host to this machine. */
-async function proxyThat(status: string) {
+async function startProxy(status: string) {
   const requests: string[] = [];
   const proxy = await listenRaw((socket) => {
     socket.once("data", (head) => {
@@ -54,11 +54,11 @@ async function proxyThat(status: string) {
 }
 
 /** A client of a host that only a proxy can reach. */
-const behindProxy = (port: number | string = 80, retry: ClientOptions["retry"] = quick) =>
+const clientBehindProxy = (port: number | string = 80, retry: ClientOptions["retry"] = quick) =>
   connect(`http://inventory.test:${port}/api/v1`, { allowInsecureHttp: true, retry });
 
 /** Runs a process that makes one call and must end by itself. */
-async function runToItsEnd(env: Record<string, string>, ...args: string[]) {
+async function runUntilExit(env: Record<string, string>, ...args: string[]) {
   const startedAt = performance.now();
   const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script, ...args], {
     timeout: 25_000,
@@ -71,7 +71,7 @@ describe("a proxy that accepts connections and closes them", () => {
   it("makes the call fail, and no further connection is opened", async () => {
     const proxy = await listenRaw((socket) => socket.destroy());
     vi.stubEnv("HTTP_PROXY", proxy.origin);
-    const error = await errorOf(behindProxy().items.get("X"));
+    const error = await errorOf(clientBehindProxy().items.get("X"));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
       message: expect.stringMatching(
@@ -86,7 +86,7 @@ describe("a proxy that accepts connections and closes them", () => {
 
   it("lets the process end", async () => {
     const proxy = await listenRaw((socket) => socket.destroy());
-    const { output } = await runToItsEnd({ HTTPS_PROXY: proxy.origin }, "https://inventory.test/api/v1", "failure");
+    const { output } = await runUntilExit({ HTTPS_PROXY: proxy.origin }, "https://inventory.test/api/v1", "failure");
     expect(output).toMatch(/^ConnectionError POST \/Token: .*\(HTTPS_PROXY\)/);
     expect(proxy.sockets).toHaveLength(4);
   });
@@ -96,7 +96,7 @@ describe("a proxy that never responds to CONNECT", () => {
   it("keeps the process alive no longer than a connection may take", async () => {
     const proxy = await listenRaw(() => {});
     const env = { HTTPS_PROXY: proxy.origin };
-    const { output, durationMs } = await runToItsEnd(env, "https://inventory.test/api/v1", "abort");
+    const { output, durationMs } = await runUntilExit(env, "https://inventory.test/api/v1", "abort");
     expect(output).toBe("TimeoutError");
     expect(durationMs).toBeLessThan(16_000);
   });
@@ -104,7 +104,7 @@ describe("a proxy that never responds to CONNECT", () => {
   it("makes the call fail after the same time", async () => {
     const proxy = await listenRaw(() => {});
     vi.stubEnv("HTTP_PROXY", proxy.origin);
-    const error = await errorOf(behindProxy(80, false).items.get("X"));
+    const error = await errorOf(clientBehindProxy(80, false).items.get("X"));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
       message: expect.stringMatching(/proxy .*\(HTTP_PROXY\).*nothing was sent.*within 10 s/),
@@ -118,9 +118,9 @@ describe("a proxy that refuses", () => {
     ["407 Proxy Authentication Required", 1],
     ["502 Bad Gateway", 3],
   ])("with %s is named, and receives %i attempts", async (status, times) => {
-    const proxy = await proxyThat(status);
+    const proxy = await startProxy(status);
     vi.stubEnv("HTTP_PROXY", proxy.origin.replace("//", "//robot:canary-proxy-password@"));
-    const error = await errorOf(behindProxy().items.get("X"));
+    const error = await errorOf(clientBehindProxy().items.get("X"));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
       message: expect.stringMatching(
@@ -135,7 +135,7 @@ describe("a proxy that refuses", () => {
   });
 
   it("a write is known not to have been sent", async () => {
-    const proxy = await proxyThat("407 Proxy Authentication Required");
+    const proxy = await startProxy("407 Proxy Authentication Required");
     vi.stubEnv("HTTP_PROXY", proxy.origin);
     const client = connect("http://inventory.test/api/v1", {
       allowInsecureHttp: true,
@@ -160,7 +160,7 @@ describe("a proxy of https", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void server.close());
     const address = server.address();
-    const proxy = await proxyThat("200 OK");
+    const proxy = await startProxy("200 OK");
     vi.stubEnv("HTTPS_PROXY", proxy.origin);
     const client = connect(`https://localhost:${typeof address === "object" ? address?.port : 0}/api/v1`, {
       retry: quick,
@@ -207,10 +207,10 @@ describe("a proxy of https", () => {
 
 describe("a proxy's address", () => {
   it("works without a scheme, as in curl", async () => {
-    const proxy = await proxyThat("200 OK");
+    const proxy = await startProxy("200 OK");
     const { origin } = await clientOf((_, response) => response.end(item));
     vi.stubEnv("HTTP_PROXY", `127.0.0.1:${proxy.port}`);
-    expect(await behindProxy(new URL(origin).port).items.get("X")).toEqual(ITEM);
+    expect(await clientBehindProxy(new URL(origin).port).items.get("X")).toEqual(ITEM);
     expect(proxy.requests.length).toBeGreaterThan(0);
   });
 
@@ -219,10 +219,10 @@ describe("a proxy's address", () => {
     "ftp://robot:canary-proxy-password@proxy.test",
     "http://robot:canary-proxy-password%@proxy.test",
   ])("%s is a ConfigurationError that names the variable, until it is corrected", async (address) => {
-    const proxy = await proxyThat("200 OK");
+    const proxy = await startProxy("200 OK");
     const { origin } = await clientOf((_, response) => response.end(item));
     vi.stubEnv("http_proxy", address);
-    const client = behindProxy(new URL(origin).port);
+    const client = clientBehindProxy(new URL(origin).port);
     const error = await errorOf(client.items.get("X"));
     expect(error).toBeInstanceOf(ConfigurationError);
     expect(error).toMatchObject({ message: expect.stringMatching(/http_proxy/) });
@@ -233,7 +233,7 @@ describe("a proxy's address", () => {
 
   it("on which no server listens is named with its variable", async () => {
     vi.stubEnv("HTTP_PROXY", "http://robot:canary-proxy-password@127.0.0.1:1");
-    const error = await errorOf(behindProxy().items.get("X"));
+    const error = await errorOf(clientBehindProxy().items.get("X"));
     expect(error).toMatchObject({
       name: "ConnectionError",
       message: expect.stringMatching(
@@ -264,7 +264,7 @@ it("a call that ends while its connection is being opened is not sent later", as
     });
   });
   vi.stubEnv("HTTP_PROXY", proxy.origin);
-  const client = behindProxy();
+  const client = clientBehindProxy();
   const error = await errorOf(client.items.get("X", { signal: AbortSignal.timeout(200) }));
   expect(error).toMatchObject({ name: "TimeoutError" });
   open();

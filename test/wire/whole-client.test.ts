@@ -19,7 +19,7 @@ let client: InventoryClient;
 
 /** All records of the service, read page by page with plain fetch. */
 async function held<T>(path: string): Promise<T[]> {
-  const answer = await fetch(`${server.url}/Token`, {
+  const response = await fetch(`${server.url}/Token`, {
     method: "POST",
     body: new URLSearchParams({
       grant_type: "client_credentials",
@@ -27,13 +27,13 @@ async function held<T>(path: string): Promise<T[]> {
       client_secret: sandbox.credentials.clientSecret,
     }),
   });
-  const { access_token: token } = JSON.parse(await answer.text());
+  const { access_token: token } = JSON.parse(await response.text());
   const records: T[] = [];
   for (let page = 1, more = true; more; page += 1) {
-    const answer = await fetch(`${server.url}${path}?page=${page}&pageSize=100`, {
+    const response = await fetch(`${server.url}${path}?page=${page}&pageSize=100`, {
       headers: { authorization: `Bearer ${token}` },
     });
-    const { value, hasMore } = JSON.parse(await answer.text());
+    const { value, hasMore } = JSON.parse(await response.text());
     records.push(...value);
     more = hasMore;
   }

@@ -20,9 +20,9 @@ exports.testTheClient = (fakeTimers) => {
     const { baseUrl, credentials, fetch } = sandbox;
     const client = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
     const partNos = [1001, 1002, 1003, 1004, 1005, 1006];
-    const answers = Promise.all(partNos.map((partNo) => client.items.getByPartNo(partNo)));
+    const items = Promise.all(partNos.map((partNo) => client.items.getByPartNo(partNo)));
     await fakeTimers.runAllTimersAsync();
-    expect(await answers).toHaveLength(6);
+    expect(await items).toHaveLength(6);
     expect(sandbox.requests.some(({ status }) => status === 429)).toBe(true);
     expect(Date.now() - before).toBeGreaterThanOrEqual(30_000);
     fakeTimers.useRealTimers();
