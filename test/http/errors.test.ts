@@ -138,7 +138,7 @@ describe("an error status", () => {
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(error).toMatchObject({
       message:
-        "POST /Inventory/Receive: sent, but the outcome is unknown (504 (the response has no message)). Look before you send it again.",
+        "POST /Inventory/Receive: sent, but the outcome is unknown (504 (the response has no message)). Check whether it was applied before you resend it.",
       cause: { status: 504, serviceMessage: "" },
     });
   });
@@ -273,7 +273,7 @@ describe("an answer that is not what the document says", () => {
     const client = on.client(() => new HttpResponse("", { status: 201 }));
     const error = await failureOf(client.items.create({ shortID: "X" }));
     expect(error).toBeInstanceOf(ResponseValidationError);
-    expect(String(error)).toMatch(/do not send it again/);
+    expect(String(error)).toMatch(/do not resend it/);
     expect(on.seen).toHaveLength(1);
   });
 });
