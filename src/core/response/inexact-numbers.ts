@@ -37,7 +37,7 @@ export function inexactNumbers(text: string): Issue[] {
       TOKEN.lastIndex = endOfString(text, match.index) + 1;
       string = text.slice(match.index, TOKEN.lastIndex);
     } else if (!isExact(token)) {
-      issues.push(issueAt(path, `${shortened(token, 40)} cannot be held exactly by a number`));
+      issues.push(issueAt(path, `${shortened(token, 40)} cannot be represented exactly by a number`));
     }
   }
   return issues;
