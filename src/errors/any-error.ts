@@ -48,13 +48,13 @@ interface Classes {
  */
 export type StocklotErrorName = keyof Classes;
 
-/** Any error of this package, told apart by `name`: a `switch` over it can be exhaustive. */
+/** Any error of this package, distinguished by `name`: a `switch` over it can be exhaustive. */
 export type AnyStocklotError = {
   [Name in StocklotErrorName]: Classes[Name] & { readonly name: Name };
 }[StocklotErrorName];
 
 /**
  * Whether an error is one of this package, as a union that `switch (error.name)` narrows. Classes of your own that extend
- * one of them and set a name of their own belong into the `default` branch.
+ * one of them and set a name of their own belong in the `default` branch.
  */
 export const isStocklotError = (error: unknown): error is AnyStocklotError => error instanceof StocklotError;

@@ -22,12 +22,12 @@ export interface ApiErrorInit {
   headers: Record<string, string>;
   /** How often the request was sent. */
   attempts: number;
-  /** What went wrong before. */
+  /** The failure before this one. */
   cause?: unknown;
 }
 
 /**
- * The service responded with an error status. The subclasses stand for the documented ones; any other status is this class
+ * The service responded with an error status. Each documented status has a subclass; any other status is this class
  * itself. The message reads `GET /Item: 404 Item NO-SUCH was not found.`
  *
  * Source: service interface, "Errors".
@@ -84,7 +84,7 @@ export class BadRequestError extends ApiError {
 }
 
 /**
- * 401 even with a fresh token, or a 4xx response of `POST /Token` other than 429: the credentials are refused (400, 401,
+ * 401 even with a fresh token, or a 4xx response of `POST /Token` other than 429: the credentials are rejected (400, 401,
  * 403), or `baseUrl` is wrong (404, 405).
  */
 export class AuthenticationError extends ApiError {
@@ -127,7 +127,7 @@ export class ValidationError extends BadRequestError {
     brand(ValidationError, "ValidationError");
   }
 
-  /** The service's messages by field name; empty when it gave none. */
+  /** The service's messages by field name; empty if there are none. */
   override readonly details: Record<string, string[]>;
 
   constructor(init: ApiErrorInit) {
@@ -136,7 +136,7 @@ export class ValidationError extends BadRequestError {
   }
 }
 
-/** Why the service forbade something; `unknown` if its text is none of the documented ones. */
+/** Why the service refused permission; `unknown` if its message is not documented. */
 export type PermissionReason =
   | "insufficient-permissions"
   | "read-only"
@@ -166,13 +166,13 @@ export class PermissionError extends ApiError {
   }
 }
 
-/** 429, after the retries are used up. The client pauses before its next request all the same. */
+/** 429, after the retries are used up. The client still pauses before its next request. */
 export class RateLimitError extends ApiError {
   static {
     brand(RateLimitError, "RateLimitError");
   }
 
-  /** How long the client pauses, in ms: what the service asked for, else 30 to 60 seconds. */
+  /** How long the client pauses, in ms: what the service requested, else 30 to 60 seconds. */
   readonly retryAfterMs: number;
 
   constructor(init: ApiErrorInit & { retryAfterMs: number }) {

@@ -1,11 +1,11 @@
 import { fieldOf } from "./unknown-value.js";
 
-/** The mark of a class is on its prototype, so that a user's own subclass has none of its own. */
+/** The symbol of a class. It is set on the prototype, so that a user's own subclass has none of its own. */
 export function brandSymbol(name: string): symbol {
   return Symbol.for(`stocklot.${name}`);
 }
 
-/** Gives a class its name, whatever a bundler calls it, and the mark by which the other copy of the package knows it. */
+/** Sets the name of a class, whatever a bundler calls it, and its symbol, by which the other copy of the package knows it. */
 export function brand(errorClass: { readonly prototype: object }, name: string): void {
   Object.defineProperty(errorClass, "name", { value: name, configurable: true });
   Object.defineProperties(errorClass.prototype, {

@@ -3,7 +3,7 @@ import { StocklotError } from "./stocklot-error.js";
 
 /**
  * There is no usable response: the connection failed or broke, time ran out ({@link TimeoutError}), or the client is closed
- * ({@link ClientClosedError}). `cause` says why.
+ * ({@link ClientClosedError}). `cause` is the reason.
  */
 export class ConnectionError extends StocklotError {
   static {
@@ -11,15 +11,15 @@ export class ConnectionError extends StocklotError {
   }
 }
 
-/** Where the time of a call went, in ms. */
+/** How the time of a call was spent, in ms. */
 export interface TimeSpent {
   /** Waiting for a slot of the rate limit, or for a token, in ms. */
   waitingMs: number;
-  /** Waiting because the service had answered 429, in ms. */
+  /** Waiting because of a pause after a 429, in ms. */
   pausedMs: number;
   /** Waiting between two attempts, in ms. */
   backoffMs: number;
-  /** From sending a request to the head of its answer, in ms. */
+  /** From sending a request to the head of its response, in ms. */
   sendingMs: number;
   /** Reading bodies, in ms. */
   readingMs: number;
@@ -33,7 +33,7 @@ export class TimeoutError extends ConnectionError {
 
   /** The option that set the limit: of one attempt, or of the whole call. */
   readonly clock: "timeoutMs" | "totalTimeoutMs";
-  /** Where the time went. */
+  /** How the time was spent. */
   readonly spent: TimeSpent;
   /** If a slot of the rate limit was missing: when one is expected, in ms from the failure. */
   readonly retryAfterMs?: number;
@@ -54,7 +54,7 @@ export class TimeoutError extends ConnectionError {
   }
 }
 
-/** The client was closed before the call, or while the call waited. Trying again with this client cannot help. */
+/** The client was closed before the call, or while the call waited. Retrying with this client cannot help. */
 export class ClientClosedError extends ConnectionError {
   static {
     brand(ClientClosedError, "ClientClosedError");

@@ -8,7 +8,7 @@ export class InputValidationError extends StocklotError {
     brand(InputValidationError, "InputValidationError");
   }
 
-  /** What is wrong, one entry a field. */
+  /** What is wrong, one entry per field. */
   readonly issues: Issue[];
 
   constructor(method: string, issues: Issue[]) {

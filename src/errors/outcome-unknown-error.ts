@@ -4,7 +4,7 @@ import { StocklotError } from "./stocklot-error.js";
 
 /** A write as it was sent. */
 export interface SentRequest {
-  /** `POST`, or what `client.request` was given. */
+  /** `POST`, or the method that `client.request` was called with. */
   method: string;
   /** Relative to `baseUrl`, encoded, without the query. */
   path: string;
@@ -30,7 +30,7 @@ export class OutcomeUnknownError extends StocklotError {
 
   constructor(message: string, init: { request: SentRequest; cause: unknown }) {
     super(message, init);
-    // There always is a cause, also where a signal was aborted with none.
+    // `cause` always exists, even if a signal was aborted without a reason.
     this.cause ??= undefined;
     this.request = redactData(init.request);
   }

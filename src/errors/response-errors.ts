@@ -24,8 +24,8 @@ export class ResponseValidationError extends StocklotError {
 }
 
 /**
- * Paging cannot go on: the service says that there is more but gives nothing new, or with `gapless` the continuity of the
- * list cannot be shown.
+ * Paging cannot continue: the service reports more records but returns none that are new, or with `gapless` the continuity of
+ * the list cannot be shown.
  */
 export class PaginationError extends StocklotError {
   static {

@@ -3,9 +3,9 @@ import { redact } from "./redaction/redact.js";
 import { redactCause } from "./redaction/redact-cause.js";
 import { fieldOf, messageOf } from "./unknown-value.js";
 
-/** Says where in a value something is wrong, and what. */
+/** One problem of a value: where, and what. */
 export interface Issue {
-  /** The way to the field; empty when the value as a whole is meant. */
+  /** The path to the field; empty for the value as a whole. */
   path: (string | number)[];
   /** What is wrong there, in English. */
   message: string;
@@ -24,12 +24,12 @@ export abstract class StocklotError extends Error {
     super(redact(message), cause === undefined ? {} : { cause: redactCause(cause) });
   }
 
-  /** Lets `instanceof` know the errors of the other copy of the package by their mark. */
+  /** Lets `instanceof` recognise the errors of the other copy of the package by their symbol. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     // `this` is the class on the right of instanceof, not the root of the tree.
-    const mark = brandSymbol(this.prototype.name);
-    return Object.hasOwn(this.prototype, mark)
-      ? mark in Object(value)
+    const symbol = brandSymbol(this.prototype.name);
+    return Object.hasOwn(this.prototype, symbol)
+      ? symbol in Object(value)
       : Function.prototype[Symbol.hasInstance].call(this, value);
   }
 

@@ -1,7 +1,7 @@
 /** Longer names are not compared. */
 const MAX_LENGTH = 50;
 
-/** Says that a name is unknown, and which known one may have been meant. */
+/** The message for an unknown name, with the nearest known name if there is one. */
 export function unknownName(noun: string, name: string, known: readonly string[]): string {
   const shown = JSON.stringify(name.length > MAX_LENGTH ? `${name.slice(0, MAX_LENGTH)}…` : name);
   const nearest = nearestName(name, known);

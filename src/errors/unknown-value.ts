@@ -1,10 +1,10 @@
-/** Whether a value is an object; null is none. */
+/** Whether a value is an object; null is not. */
 export const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
-/** A field of whatever has come; `undefined` where there is none. */
+/** A field of any value; `undefined` if there is none. */
 export const fieldOf = (value: unknown, name: string): unknown => Reflect.get(Object(value), name);
 
-/** The message of what was thrown. Callers may throw anything, even values that cannot become a string; this never throws. */
+/** The message of a thrown value, which may be anything, even a value that has no string. Never throws. */
 export function messageOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown);

@@ -138,7 +138,7 @@ describe("an error status", () => {
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(error).toMatchObject({
       message:
-        "POST /Inventory/Receive: sent, but the outcome is unknown (504 (the response has no message)). Look before you send it again.",
+        "POST /Inventory/Receive: sent, but the outcome is unknown (504 (the response has no message)). Check whether it was applied before you resend it.",
       cause: { status: 504, serviceMessage: "" },
     });
   });
@@ -277,7 +277,7 @@ describe("a response that does not match the document", () => {
     const client = on.client(() => new HttpResponse("", { status: 201 }));
     const error = await failureOf(client.items.create({ shortID: "X" }));
     expect(error).toBeInstanceOf(ResponseValidationError);
-    expect(String(error)).toMatch(/do not send it again/);
+    expect(String(error)).toMatch(/do not resend it/);
     expect(on.requests).toHaveLength(1);
   });
 });

@@ -74,7 +74,7 @@ const EXPECTED: Line[] = [
   ["debug", "POST /Token (attempt 1)"],
   ["debug", "POST /Token: 200 after N ms"],
   ["error", 'the token hook threw: %s and 100 %d of {x}, "[redacted]"'],
-  ["debug", "a new token, good until T"],
+  ["debug", "a new token, valid until T"],
   ["debug", "DELETE /Item/50%20%25d (attempt 1)"],
   ["debug", "DELETE /Item/50%20%25d: 404 after N ms"],
   ["debug", "GET /Item (attempt 1)"],

@@ -70,9 +70,9 @@ describe("the numbers of an answer that would be rounded", () => {
     const text = String.raw`{"value":[{"units":1},{"units":0.1234567890123456789,"a":"\"9007199254740993\\"}, [[9007199254740993]]],
       "total\"Count" : 1e400, "page":1}`;
     expect(inexactNumbers(text)).toEqual([
-      { path: ["value", 1, "units"], message: "0.1234567890123456789 cannot be held exactly by a number" },
-      { path: ["value", 2, 0, 0], message: "9007199254740993 cannot be held exactly by a number" },
-      { path: ['total"Count'], message: "1e400 cannot be held exactly by a number" },
+      { path: ["value", 1, "units"], message: "0.1234567890123456789 cannot be represented exactly by a number" },
+      { path: ["value", 2, 0, 0], message: "9007199254740993 cannot be represented exactly by a number" },
+      { path: ['total"Count'], message: "1e400 cannot be represented exactly by a number" },
     ]);
   });
 

@@ -278,6 +278,7 @@ describe("a fetch function that fails", () => {
     ["UND_ERR_SOCKET", withCode("UND_ERR_SOCKET", "other side closed")],
     ["a record that cannot be decrypted", withCode("ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC")],
     ["a bare network error", new TypeError("Failed to fetch")],
+    ["a status that is no status", new TypeError("fetch failed", { cause: withCode("ERR_ASSERTION") })],
   ])("with %s may have sent it: the outcome of a write is unknown, reads are retried", async (_, error) => {
     const calls = { count: 0 };
     const client = failingWith(error, calls);
@@ -304,6 +305,40 @@ describe("a fetch function that fails", () => {
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(error).toMatchObject({ cause: thrown });
     expect(calls.count).toBe(2);
+  });
+
+  it("because it does not connect to a port sent nothing: a ConnectionError, once", async () => {
+    const calls = { count: 0 };
+    const badPort = new TypeError("fetch failed", { cause: new Error("bad port") });
+    const error = await errorOf(failingWith(badPort, calls).inventory.receive(receipt));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(messageOf(error)).toMatch(/nothing was sent/);
+    expect(calls.count).toBe(1);
+  });
+
+  it("with a message of 5 MB of blanks does not block the process", async () => {
+    const thrown = new Error(`a${" ".repeat(5_000_000)}b`);
+    const error = await errorOf(failingWith(thrown).inventory.receive(receipt));
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(messageOf(error).length).toBeLessThan(5_000);
+  });
+
+  it.each([
+    undefined,
+    5,
+    "text",
+    {},
+    { status: 200 },
+  ])("by returning %o rejects with a TypeError, once; a write has an unknown outcome", async (value) => {
+    let calls = 0;
+    const fetch = async () => {
+      calls += 1;
+      return value as Response;
+    };
+    const client = connect("https://inventory.test/api/v1", { ...withToken, fetch });
+    expect(await errorOf(client.items.get("X"))).toBeInstanceOf(TypeError);
+    expect(calls).toBe(1);
+    expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
   });
 
   it("with errors that are each other's cause does not block the process", async () => {

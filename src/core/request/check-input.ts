@@ -6,11 +6,11 @@ import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { LazySchema } from "../../schemas/field.js";
 import type { StandardIssue } from "../../schemas/standard-schema.js";
 
-/** How an unknown name is explained. */
+/** How the issue of an unknown name is worded. */
 interface Naming {
-  /** What the names stand for. */
+  /** What the names are. */
   noun: "field" | "option" | "parameter";
-  /** Another argument of the method: a name that it knows was given in the wrong one. */
+  /** Another argument of the method, in which the name may belong. */
   other?: { schema: LazySchema<z.ZodObject>; place: string };
 }
 
@@ -26,7 +26,7 @@ export function checkInput(
   if (!result.success) throw new InputValidationError(method, inputIssues(result.error.issues, at, quoted));
 }
 
-/** One issue per field. `show` describes the value that was given; by default it never quotes what may be a secret. */
+/** One issue per field. `show` describes the wrong value; by default it never quotes a string, which may be a secret. */
 export function inputIssues(
   found: readonly z.core.$ZodIssue[],
   at: Issue["path"] = [],
@@ -44,7 +44,7 @@ export function inputIssues(
   return issues.filter((_, index) => fields.indexOf(fields[index] ?? "") === index);
 }
 
-/** Of a union, what is wrong with an object that was given for it. */
+/** Replaces the issue of a union by those of the branch for objects, if the value is an object. */
 function withoutUnions(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== "invalid_union" || !isObject(issue.input)) return [issue];
   const branch = issue.errors.find((inner) =>
@@ -53,7 +53,7 @@ function withoutUnions(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return branch?.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue];
 }
 
-/** The issue with the value that was given, where zod reports it. */
+/** Adds the wrong value to the message, if zod reports it. */
 function withValue(found: z.core.$ZodIssue, issue: Issue, show: (value: unknown, issue: Issue) => string): Issue {
   if (!("input" in found)) return issue;
   if (found.input === undefined) {
@@ -65,14 +65,14 @@ function withValue(found: z.core.$ZodIssue, issue: Issue, show: (value: unknown,
 
 const MAX_SHOWN = 40;
 
-/** A value as it was given; text is redacted before it is cut, or a part of a secret could remain. Headers may be secrets. */
+/** The value itself; a string is redacted before it is cut, or a part of a secret could remain. Headers may be secrets. */
 function quoted(value: unknown, issue: Issue): string {
   if (issue.path.includes("headers")) return unquoted(value, issue);
   if (typeof value === "string") return JSON.stringify(shortened(redact(value), MAX_SHOWN));
   return typeof value === "number" ? String(value) : unquoted(value, issue);
 }
 
-/** A value without its text: the secret may have been given in the wrong option. */
+/** The value, but only the type of a string: the secret may have been passed in the wrong option. */
 function unquoted(value: unknown, { message }: Issue): string {
   if (value === null) return "null";
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "an invalid Date" : "a Date";
@@ -91,7 +91,7 @@ const NOUNS: Record<string, string> = {
   array: "an array",
 };
 
-/** What is wrong with an option, in the words that the rest of the package uses; zod's own for the rare rest. */
+/** The messages for wrong options; `undefined`, and so zod's own message, for rare kinds. */
 export const inputErrorMessages = messagesWith({ noun: "option" });
 
 function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => string | undefined {
@@ -130,7 +130,7 @@ function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => 
 const alternatives = (values: string[]) =>
   values.length > 1 ? `${values.slice(0, -1).join(", ")} or ${values.at(-1)}` : values.join();
 
-/** A hostile response can hold millions of them. */
+/** A hostile response can cause millions of issues. */
 export const MAX_ISSUES = 100;
 const MAX_STEPS = 20;
 const MAX_STEP_LENGTH = 100;
@@ -140,7 +140,7 @@ const MAX_MESSAGE_LENGTH = 500;
 export const toIssues = (issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] =>
   issues.slice(0, MAX_ISSUES).map((issue) => toIssue(issue, at));
 
-/** One of them. */
+/** One issue of a bounded size. */
 export function toIssue({ message, path = [] }: StandardIssue, at: Issue["path"] = []): Issue {
   const steps = path.slice(0, MAX_STEPS + 1).map((step) => {
     const key = typeof step === "object" ? step.key : step;
@@ -158,5 +158,5 @@ export function issueAt(path: Issue["path"], message: string): Issue {
   };
 }
 
-/** The beginning of a long text. */
+/** The beginning of a long string. */
 export const shortened = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}…` : text);

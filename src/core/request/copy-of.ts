@@ -1,9 +1,9 @@
-/** How deeply arguments are nested: options, `retry`, `rateLimitDelayMs`. What lies deeper is refused by their schemas. */
+/** How deeply arguments are nested: options, `retry`, `rateLimitDelayMs`. Their schemas reject anything deeper. */
 const MAX_DEPTH = 3;
 
 /**
- * Copies an argument, so that later changes of the caller's objects have no effect. What is neither data nor a `Date`, such
- * as a function, a signal or an instance of a class, stays itself.
+ * Copies an argument, so that later changes of the caller's objects have no effect. Anything but plain data and `Date`, such
+ * as a function, a signal or an instance of a class, is not copied.
  */
 export function copyOf<T>(value: T, depth?: number): T;
 export function copyOf(value: unknown, depth = 0): unknown {
@@ -14,7 +14,7 @@ export function copyOf(value: unknown, depth = 0): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, copyOf(entry, depth + 1)]));
 }
 
-/** Copies an argument now. An exception that reading it throws is thrown when the copy is used. */
+/** Copies an argument now. If reading it throws, the returned function throws that. */
 export function snapshotOf<T>(value: T): () => T {
   try {
     const copy = copyOf(value);

@@ -5,7 +5,7 @@ import { lazy, optional, string } from "../../schemas/field.js";
 import type { RetryOptions } from "../retry-policy.js";
 import { checkInput } from "./check-input.js";
 
-/** The raw data of a final answer. */
+/** The raw data of a final response. */
 export interface ResponseInfo {
   /** HTTP status. */
   status: number;
@@ -25,7 +25,7 @@ export interface ResponseInfo {
 export interface RequestOptions {
   /**
    * Ends the call, which then rejects with the signal's reason (or with an `OutcomeUnknownError` that has it as its
-   * cause, when a write was already sent).
+   * cause, if a write was already sent).
    * @default none
    */
   signal?: AbortSignal | undefined;
@@ -41,7 +41,7 @@ export interface RequestOptions {
    */
   totalTimeoutMs?: number | undefined;
   /**
-   * When the call is repeated; what is left out is as in the client's options. `false` for never.
+   * When the call is retried; options that are left out are the client's. `false` for never.
    * @default the client's
    */
   retry?: RetryOptions | false | undefined;
@@ -56,7 +56,7 @@ export interface RequestOptions {
    */
   headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * Called with the raw data of the final answer, that of an error included; not called when there was none.
+   * Called with the raw data of the final response, errors included; not called if there was none.
    * @default none
    */
   onResponse?: ((response: ResponseInfo) => void) | undefined;
@@ -104,8 +104,8 @@ export const signal = () =>
   );
 
 const headers = () =>
-  z.record(string(), string()).superRefine((given, { addIssue }) => {
-    for (const [name, value] of Object.entries(given)) {
+  z.record(string(), string()).superRefine((values, { addIssue }) => {
+    for (const [name, value] of Object.entries(values)) {
       const message = headerProblem(name, value);
       if (message) addIssue({ code: "custom", path: [name], message });
     }

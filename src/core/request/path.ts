@@ -2,8 +2,8 @@ import { InputValidationError } from "../../errors/index.js";
 import { keyProblem } from "../../schemas/key.js";
 
 /**
- * Makes a path of a template and its parameters. Each parameter is one segment, whatever it holds: it is encoded, and
- * refused where a URL would lose it.
+ * Builds a path from a template and its parameters. Each parameter is encoded as one segment, and rejected if a URL parser
+ * would drop it.
  */
 export function path(segments: TemplateStringsArray, ...parameters: (string | number)[]): string {
   return String.raw(
@@ -16,7 +16,7 @@ export function path(segments: TemplateStringsArray, ...parameters: (string | nu
   );
 }
 
-/** Tells what is wrong with a path that the caller has encoded, or `undefined`. */
+/** The problem of a path that the caller has encoded, or `undefined`. */
 export function pathProblem(given: unknown): string | undefined {
   if (typeof given !== "string" || !given.startsWith("/")) return 'must start with "/"';
   if (!/^[!$%&'()*+,\-./\w:;=@~]*$/.test(given)) return "must be encoded, without a query or a fragment";

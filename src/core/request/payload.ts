@@ -21,9 +21,9 @@ interface Parts {
 }
 
 /**
- * Encodes the parts of a request, once for all its attempts: what the caller does to its objects later changes nothing.
+ * Encodes the parts of a request, once for all attempts: later changes of the caller's objects have no effect.
  *
- * @throws InputValidationError when something cannot be encoded.
+ * @throws InputValidationError if something cannot be encoded.
  */
 export function encodePayload({ method, path, query: given, body }: Parts): Payload {
   let part = "query";
@@ -40,17 +40,17 @@ export function encodePayload({ method, path, query: given, body }: Parts): Payl
   }
 }
 
-/** A function, for one, has no JSON at all, and would be sent as an empty body. */
+/** A value without JSON, such as a function, would be sent as an empty body. */
 function jsonText(value: unknown): string {
   const text: string | undefined = JSON.stringify(value);
-  if (text === undefined) throw new TypeError("it has no form in JSON");
+  if (text === undefined) throw new TypeError("it cannot be represented in JSON");
   return text;
 }
 
 /** Parameters of a request; those that are `undefined` are left out. Dates are sent as ISO 8601 in UTC. */
 export type Query = Readonly<Record<string, string | number | boolean | Date | undefined>>;
 
-/** The parameters that are sent, as text. */
+/** The parameters as they are sent. */
 export function stringifyParameters(query: Query = {}): Record<string, string> {
   const text: Record<string, string> = {};
   for (const [name, value] of Object.entries(query)) {
@@ -59,13 +59,13 @@ export function stringifyParameters(query: Query = {}): Record<string, string> {
   return text;
 }
 
-/** The query string with its question mark; empty when there are no parameters. A space becomes `%20`, a plus `%2B`. */
+/** The query string with its question mark; empty if there are no parameters. A space becomes `%20`, a plus `%2B`. */
 export function queryString(query: Record<string, string>): string {
-  // Joined, since a text that is put together piece by piece holds on to all its pieces.
+  // Joined, since a concatenated string keeps all its parts in memory.
   const pairs: string[] = [];
   for (const name in query) pairs.push(`${encoded(name)}=${encoded(query[name] ?? "")}`);
   return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }
 
-/** Most texts need no encoding, and to see that takes a tenth of the time. */
+/** Most strings need no encoding, and testing that takes a tenth of the time. */
 const encoded = (text: string) => (/^[\w.~-]*$/.test(text) ? text : encodeURIComponent(text));

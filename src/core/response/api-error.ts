@@ -26,7 +26,7 @@ const CLASSES: Record<number, new (init: ApiErrorInit) => ApiError> = {
 
 const BASE_URL_HINT = 'baseUrl may lack the version segment, for example "/api/v1".';
 
-/** The error that stands for a response with an error status. */
+/** The error for a response with an error status. */
 export function apiError(
   { request, attempts }: Pick<Call, "request" | "attempts">,
   { response, waitMs }: ErrorResponse,
@@ -34,7 +34,7 @@ export function apiError(
   const { status, headers } = response;
   const { method, path, isTokenRequest } = request;
   const init: ApiErrorInit = { status, headers, ...readErrorBody(response), method, path, attempts };
-  // Without a token nothing works, so no status of the token endpoint may pass for a missing item.
+  // A 404 of the token endpoint must not look like a missing item.
   if (isTokenRequest && status >= 400 && status < 500 && status !== 429) {
     const hint = status === 404 || status === 405 ? BASE_URL_HINT : undefined;
     return new AuthenticationError({ ...init, hint });

@@ -22,9 +22,9 @@ import { oneLine } from "../transport/network-failure.js";
 import { TransportFailure } from "../transport/transport.js";
 import { apiError } from "./api-error.js";
 
-/** What the caller gets for a call that failed: the error itself, or that its outcome is unknown because of it. */
+/** The error that the caller receives: the failure itself, or an `OutcomeUnknownError` with the failure as its cause. */
 export function callerError(call: Call, failure: unknown): unknown {
-  // A loop, since each frame pushes the caller's own out of the stack trace.
+  // A loop, because each frame of a recursion would displace the caller's own in the stack trace.
   while (failure instanceof FailedCall) ({ call, failure } = failure);
   const cause = failureError(call, failure);
   const error = leavesOutcomeUnknown(call, failure) ? outcomeUnknown(call, cause) : cause;
@@ -33,12 +33,12 @@ export function callerError(call: Call, failure: unknown): unknown {
   return error;
 }
 
-/** The error for a caller who waits for a call that is not the caller's own; a new one each time. */
+/** The error for a caller who waits for a shared call; a new object each time. */
 export function errorForWaiter(failure: unknown): unknown {
   return failure instanceof FailedCall ? callerError(failure.call, failure.failure) : failure;
 }
 
-/** The failure of an attempt as the error that tells of it. */
+/** The error for the failure of an attempt. */
 export function failureError(call: Call, failure: unknown): unknown {
   if (failure instanceof ResponseValidationError) return new ResponseValidationError(failure.message, failure);
   if (failure instanceof ErrorResponse) return apiError(call, failure);
@@ -52,13 +52,13 @@ function transportError(call: Call, failure: TransportFailure): unknown {
     case "cancelled":
       return cancelledError(call, call.cancellation.reason);
     case "timeout":
-      return timeoutError(call, "timeoutMs", `no complete answer within timeoutMs (${call.settings.timeoutMs} ms)`);
+      return timeoutError(call, "timeoutMs", `no complete response within timeoutMs (${call.settings.timeoutMs} ms)`);
     case "too large":
       return unreadableResponse(call, "the response is larger than maxResponseBytes");
     case "undecodable":
       return unreadableResponse(call, "the response cannot be decompressed", cause);
     case "exception":
-      // As it is, unless it shows a secret: a fetch function may put the request into its errors.
+      // Unchanged, unless it shows a secret: a fetch function may put the request into its errors.
       return isAppliedByStatus(call)
         ? unreadableResponse(call, "the response could not be read", cause)
         : redactCause(cause);
@@ -75,12 +75,13 @@ function connectionMessage(call: Call, { cause, network }: TransportFailure): st
   return `${call.label}: ${problem}${sent}${attemptsText(call)} (${detail}). ${advice}`.trim();
 }
 
-function cancelledError(call: Call, ending: CancelReason = { kind: "closed" }): unknown {
-  if (ending.kind === "aborted") return ending.reason;
-  if (ending.kind === "closed") return new ClientClosedError(`${call.label}: the client is closed`);
-  const { waitingFor: awaited, unmetWait: missed, cancellation } = call;
+function cancelledError(call: Call, reason: CancelReason = { kind: "closed" }): unknown {
+  if (reason.kind === "aborted") return reason.reason;
+  if (reason.kind === "closed") return new ClientClosedError(`${call.label}: the client is closed`);
+  const { waitingFor, unmetWait, cancellation } = call;
   const limit = `totalTimeoutMs (${cancellation.totalTimeoutMs} ms)`;
-  if (missed) return timeoutError(call, "totalTimeoutMs", `no ${awaited} within ${limit}`, whenToRetry(missed));
+  if (unmetWait)
+    return timeoutError(call, "totalTimeoutMs", `no ${waitingFor} within ${limit}`, whenToRetry(unmetWait));
   const isEarly = call.attempts > 0 && cancellation.remainingMs > 0;
   const problem = isEarly ? `the next attempt would come later than ${limit}` : `not finished within ${limit}`;
   return timeoutError(call, "totalTimeoutMs", problem);
@@ -96,53 +97,54 @@ function whenToRetry({ waitMs, pausedUntil }: WaitEstimate): string {
 const isFiniteWait = (waitMs: number) => waitMs > 0 && waitMs < Infinity;
 
 function timeoutError(call: Call, clock: TimeoutError["clock"], problem: string, advice = ""): TimeoutError {
-  const { label: title, spent, attempts, lastError: failure, unmetWait: missed } = call;
-  const { waitMs = 0, pauseError } = missed ?? {};
+  const { label, spent, attempts, lastError, unmetWait } = call;
+  const { waitMs = 0, pauseError } = unmetWait ?? {};
   const sent = attempts === 0 ? ", nothing was sent" : attemptsText(call);
-  return new TimeoutError(`${title}: ${problem}${sent}${advice}`, {
+  return new TimeoutError(`${label}: ${problem}${sent}${advice}`, {
     clock,
     spent,
     retryAfterMs: isFiniteWait(waitMs) ? Math.ceil(waitMs) : undefined,
     // The 429 that began the pause is the last failure, whichever call received it.
-    cause: RateLimitError.is(failure) ? failure : (pauseError?.() ?? failure),
+    cause: RateLimitError.is(lastError) ? lastError : (pauseError?.() ?? lastError),
   });
 }
 
 /** Whether a write may have been applied though the call failed. */
 function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (!call.isWrite) return false;
-  const isOpen = isAttemptOutcomeUnknown(call, failure);
-  const isEnd = failure instanceof Cancelled || (failure instanceof TransportFailure && failure.kind === "cancelled");
-  // Writes that may be repeated fail as reads do, unless the caller has called one off.
-  return isEnd && call.cancellation.reason?.kind === "aborted"
-    ? isOpen || call.mayHaveBeenApplied
-    : isOpen && !call.isIdempotent;
+  const isUnknown = isAttemptOutcomeUnknown(call, failure);
+  const wasCancelled =
+    failure instanceof Cancelled || (failure instanceof TransportFailure && failure.kind === "cancelled");
+  // Idempotent writes fail as reads do, unless the caller has aborted one.
+  return wasCancelled && call.cancellation.reason?.kind === "aborted"
+    ? isUnknown || call.mayHaveBeenApplied
+    : isUnknown && !call.isIdempotent;
 }
 
-/** Whether the attempt that failed so leaves open what the service did. */
+/** Whether the service may have applied the request of the failed attempt. */
 function isAttemptOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (failure instanceof ErrorResponse) return mayHaveBeenApplied({ sent: true, status: failure.response.status });
-  // The caller's schema was not done with the response to a write that was applied.
+  // Cancelled while the caller's schema validated the response to a write that was applied.
   if (failure instanceof Cancelled) return isSuccess(statusOf(call));
   if (!(failure instanceof TransportFailure) || !call.attemptTrace?.sent) return false;
   if (failure.kind === "connection" || failure.kind === "exception") return !isAppliedByStatus(call);
   return failure.kind === "cancelled" || failure.kind === "timeout";
 }
 
-/** The head of the answer has told that the write was applied. */
+/** The status of the response proves that the write was applied. */
 function isAppliedByStatus(call: Call): boolean {
   return call.request.appliedByStatus === true && isSuccess(statusOf(call));
 }
 
-const DEFAULT_RECOVERY_HINT = "Look before you send it again.";
+const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it.";
 
 function outcomeUnknown(call: Call, cause: unknown): OutcomeUnknownError {
-  const { label: title, sentAt } = call;
-  const { method, path, recoveryHint: afterwards = DEFAULT_RECOVERY_HINT } = call.request;
+  const { label, sentAt } = call;
+  const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = call.request;
   const { query, contentType, body } = call.payload;
-  // An ApiError begins with method and path too.
-  const reason = shortReason(cause).replace(`${title}: `, "").replace(/\.$/, "");
-  return new OutcomeUnknownError(`${title}: sent, but the outcome is unknown (${reason}). ${afterwards}`, {
+  // The message of an ApiError begins with method and path, too.
+  const reason = shortReason(cause).replace(`${label}: `, "").replace(/\.$/, "");
+  return new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
     cause,
     request: {
       method,
@@ -176,28 +178,28 @@ export function invalidResponse(
   const unseen = issues.length < MAX_ISSUES ? issues.length - ISSUES_SHOWN : "many";
   const more = issues.length > ISSUES_SHOWN ? ` and ${unseen} more` : "";
   return new ResponseValidationError(
-    `${call.label}: the answer is not what the service documents: ${shown}${more}${appliedWarning(call)}.${advice}`,
+    `${call.label}: the response is not what the service documents: ${shown}${more}${appliedWarning(call)}.${advice}`,
     { status, issues },
   );
 }
 
-/** A warning for a write that succeeded though its answer is of no use. */
+/** A warning for a write that succeeded although its response cannot be used. */
 const appliedWarning = (call: Call) =>
-  call.isWrite ? `. The service has applied it (HTTP ${statusOf(call)}): do not send it again` : "";
+  call.isWrite ? `. The service has applied it (HTTP ${statusOf(call)}): do not resend it` : "";
 
-const statusOf = ({ attemptTrace: trace }: Call) => trace?.head?.status ?? 0;
+const statusOf = ({ attemptTrace }: Call) => attemptTrace?.head?.status ?? 0;
 
 const attemptsText = ({ attempts }: Call) =>
   attempts === 0 ? "" : attempts === 1 ? ", 1 attempt" : `, ${attempts} attempts`;
 
-/** The reason in one line, for a message that goes on after it. */
+/** The reason in one line without a full stop, to be part of a message. */
 function shortReason(cause: unknown): string {
   return oneLine(fullReason(cause)).replace(/\.$/, "");
 }
 
 function fullReason(cause: unknown): string {
   try {
-    // fetch says only "fetch failed" and puts the reason into the cause.
+    // The message of fetch is only "fetch failed"; the reason is in the cause.
     const inner = cause instanceof StocklotError || !(cause instanceof Error) ? undefined : cause.cause;
     return inner instanceof Error ? `${messageOf(cause)}: ${messageOf(inner)}` : messageOf(cause);
   } catch {

@@ -12,7 +12,7 @@ import { invalidResponse, unreadableResponse } from "./caller-error.js";
 import { inexactNumbers } from "./inexact-numbers.js";
 import { isTextTooDeep, MAX_NESTING, parseJson } from "./parse-json.js";
 
-/** A JSON body that follows a schema of ours. It is given as it came, with the fields that the schema does not know. */
+/** Reads a JSON body and validates it. Returns it as received, with the fields that the schema does not know. */
 /* @__NO_SIDE_EFFECTS__ */
 export function jsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<T> {
   return (context) => {
@@ -22,7 +22,7 @@ export function jsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<
   };
 }
 
-/** Holds data against a schema, as strictly as the client is set to. When it returns, the data counts as checked. */
+/** Validates data by a schema, as strictly as the client is configured. Afterwards, the data counts as validated. */
 export function assertSchema<T>(
   schema: LazySchema<z.ZodType<T>>,
   data: unknown,
@@ -33,10 +33,10 @@ export function assertSchema<T>(
   if (issues.length > 0) reportIssues(issues, context);
 }
 
-/** How many records are checked together. No page of the service has more. */
+/** How many records are validated at once. No page of the service has more. */
 const MAX_BATCH = 1_000;
 
-/** What is wrong with data. zod lists everything that is; a long list of records is checked up to the first batch at fault. */
+/** The issues of data, all that zod finds; of a long list, those of the first batch of records that has any. */
 function findIssues(schema: z.ZodType, data: unknown): Issue[] {
   const records = Array.isArray(data) ? data : fieldOf(data, "value");
   if (!Array.isArray(records) || records.length <= MAX_BATCH) return validateBatch(schema, data);
@@ -51,16 +51,16 @@ function findIssues(schema: z.ZodType, data: unknown): Issue[] {
 
 const validateBatch = (schema: z.ZodType, data: unknown) => toIssues(schema.safeParse(data).error?.issues ?? []);
 
-/** A path whose index at `depth` is that in the whole list. */
+/** A path with the index at `depth` moved from the batch to the whole list. */
 const shiftIndex = (start: number, path: Issue["path"], depth: number): Issue["path"] =>
   path.map((step, index) => (index === depth && typeof step === "number" ? step + start : step));
 
-/** A JSON body that follows a schema of the caller's; what the schema makes of it is given. */
+/** Reads a JSON body and returns what a schema of the caller's makes of it. */
 export function standardJsonReader<T>(schema: StandardSchema<T>): ResponseReader<T> {
   return async (context) => validate(schema, readJson(context), [], context);
 }
 
-/** Puts data through a schema of the caller's. */
+/** Returns what a schema of the caller's makes of data. */
 export async function validate<T>(
   schema: StandardSchema<T>,
   data: unknown,
@@ -75,26 +75,26 @@ export async function validate<T>(
   return unchecked(data);
 }
 
-/** The caller has asked for data that is not checked. */
+/** The caller has requested data that is not validated. */
 export const unchecked = <T>(data: unknown) => data as T;
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 const LONGEST_EXCERPT = 120;
 
-/** The body as text. Bytes that are not UTF-8 become replacement characters. */
+/** The body as a string. Bytes that are not UTF-8 become replacement characters. */
 export const readText = ({ body }: WireResponse) => body.toString("utf8").replace(BYTE_ORDER_MARK, "");
 
 /**
- * The body as JSON; a `ResponseValidationError` if it is something else, is not UTF-8, or is nested too deeply. A number
- * that a double cannot hold is an issue like any other.
+ * The body as JSON; a `ResponseValidationError` if it is not JSON, is not UTF-8, or is nested too deeply. A number that a
+ * double cannot represent is an issue like any other.
  */
 export function readJson(context: ResponseContext): unknown {
   const { response, call, validation } = context;
-  // A replacement character in a SKU would pass all checks.
+  // A replacement character in a SKU would pass every schema.
   if (!isUtf8(response.body)) throw unreadableResponse(call, "the response is not valid UTF-8");
   const text = readText(response);
   const data = parseJson(text);
-  // The parser's error quotes the text, and may cut a secret in two so that it cannot be recognised any more: not shown.
+  // The parser's error is not shown: it quotes the body, and may cut a secret so that redaction cannot recognise it.
   if (data === undefined) throw unreadableResponse(call, `the response is ${describeBody(text, call)}`);
   const inexact = validation.mode === "off" ? [] : inexactNumbers(text);
   if (inexact.length > 0) reportIssues(inexact, context);
@@ -104,16 +104,16 @@ export function readJson(context: ResponseContext): unknown {
 function describeBody(text: string, call: Call): string {
   if (text === "") return "empty, not JSON";
   if (/^\s*[[{]/.test(text) && isTextTooDeep(text)) return `nested deeper than ${MAX_NESTING} levels`;
-  // What is left of a token in such a response could not be recognised, so none of it is shown.
+  // Nothing is shown, since redaction could not recognise a part of a token.
   if (call.request.isTokenRequest) return "not JSON";
   const shown = redact(text);
   const line = shown.slice(0, LONGEST_EXCERPT).replace(/\s+/g, " ");
   return `not JSON but ${JSON.stringify(shown.length > LONGEST_EXCERPT ? `${line}…` : line)}`;
 }
 
-const RELAX_ADVICE = ' To take such answers all the same, set responseValidation to "warn" or "off".';
+const RELAX_ADVICE = ' To accept such responses anyway, set responseValidation to "warn" or "off".';
 
-/** What is wrong with an answer is an error, or is logged, as the client is set. */
+/** Throws or logs the issues of a response, as the client is configured. */
 export function reportIssues(issues: Issue[], context: ResponseContext): void {
   const { call, validation } = context;
   const error = invalidResponse(context, issues, call.request.isTokenRequest ? "" : RELAX_ADVICE);

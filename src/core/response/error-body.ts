@@ -5,7 +5,7 @@ import { parseJson } from "./parse-json.js";
 
 const LONGEST_EXCERPT = 200;
 
-/** The documented codes of the statuses, for answers that carry none. */
+/** The documented codes of the statuses, for responses that have none. */
 const CODES: Record<number, string> = {
   400: "bad_request",
   401: "unauthorized",
@@ -19,31 +19,31 @@ const CODES: Record<number, string> = {
 
 export interface ErrorBody {
   code: string;
-  /** Empty if the body has no text. */
+  /** Empty if the body has none. */
   message: string;
   details: Record<string, string[]> | undefined;
 }
 
 /**
- * What an error body says, whatever its form: the documented object, one with only a message, HTML, or nothing. A proxy may
- * have written it, so each field is taken if it is what it should be.
+ * Reads an error body of any form: the documented object, one with only a message, HTML, or nothing. A proxy may have written
+ * it, so each field is used only if it has the documented type.
  */
 export function readErrorBody({ status, body }: WireResponse): ErrorBody {
   const text = body.toString("utf8");
   const given = parseJson(text);
-  const textIn = (...names: string[]) =>
+  const firstString = (...names: string[]) =>
     names
       .map((name) => fieldOf(given, name))
       .filter((value) => typeof value === "string")
       .find((value) => value !== "");
   return {
-    code: textIn("error") ?? CODES[status] ?? "unknown",
-    message: textIn("message", "error_description", "title", "error") ?? excerptOf(text),
+    code: firstString("error") ?? CODES[status] ?? "unknown",
+    message: firstString("message", "error_description", "title", "error") ?? excerptOf(text),
     details: messagesByField(fieldOf(given, "details")),
   };
 }
 
-/** The messages of each field that has any; what is no message is passed over. */
+/** The messages by field; anything but a string is ignored. */
 function messagesByField(details: unknown): ErrorBody["details"] {
   if (!isObject(details) || Array.isArray(details)) return undefined;
   const messages = Object.entries(details).map(([field, given]): [string, string[]] => [
@@ -54,7 +54,7 @@ function messagesByField(details: unknown): ErrorBody["details"] {
 }
 
 function excerptOf(text: string): string {
-  // Redacted as a whole: what is left of a secret that was cut in two could not be recognised.
+  // Redacted before it is cut: a part of a secret could not be recognised.
   return redact(text)
     .slice(0, 20 * LONGEST_EXCERPT)
     .replace(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>/gi, " ")

@@ -2,22 +2,22 @@ import type { Issue } from "../../errors/index.js";
 import { issueAt, MAX_ISSUES, shortened } from "../request/check-input.js";
 
 /**
- * What every number of more than 15 significant digits holds, wherever its point is: three digits and eleven more characters
- * behind them. Sought first, since V8 finds it missing in a third of the time.
+ * Matches whatever contains a number of more than 15 significant digits, wherever its point is: three digits and eleven more
+ * characters. Tested first, because it rejects most bodies in a third of the time.
  */
 const QUICK_CHECK = /\d{3}[\d.]{11}|\d[eE][+-]?\d{3}/;
 
 /**
- * What a double may fail to hold: more than 15 significant digits, or an exponent of three digits. Anything else is read
- * and written again without a change, so most answers need no closer look. A text that begins with digits, such as an RFID
- * tag, is none of it; one that has so many of them behind a space is looked at in vain.
+ * A number that a double may not represent exactly: more than 15 significant digits, or an exponent of three digits. Any other
+ * number stays the same when it is parsed and printed. A string that begins with digits, such as an RFID tag, does not
+ * match; one with that many digits after a space does, which only costs time.
  */
 const SUSPECT_NUMBER = /(?:^|[^"\w.])\d(?:[\d.]{15}|[\d.]*[eE][+-]?\d{3})/;
 
 const TOKEN = /[{}[\],:"]|-?\d[\d.eE+-]*/g;
 const NUMBER = /^-?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
 
-/** The numbers of a JSON text that would be rounded silently: for each, where it stands and what it is. */
+/** One issue for each number of a JSON text that `JSON.parse` would round silently. */
 export function inexactNumbers(text: string): Issue[] {
   if (!QUICK_CHECK.test(text) || !SUSPECT_NUMBER.test(text)) return [];
   const issues: Issue[] = [];
@@ -37,18 +37,18 @@ export function inexactNumbers(text: string): Issue[] {
       TOKEN.lastIndex = endOfString(text, match.index) + 1;
       string = text.slice(match.index, TOKEN.lastIndex);
     } else if (!isExact(token)) {
-      issues.push(issueAt(path, `${shortened(token, 40)} cannot be held exactly by a number`));
+      issues.push(issueAt(path, `${shortened(token, 40)} cannot be represented exactly by a number`));
     }
   }
   return issues;
 }
 
-/** Whether a number is the same after it was read as a double and written again. */
+/** Whether a number stays the same when it is parsed as a double and printed. */
 export function isExact(number: string): boolean {
   return significantDigits(number) === significantDigits(String(Number(number)));
 }
 
-/** Digits without zeros at either end, and the power of ten that they are to be taken times. The sign is never lost. */
+/** The digits without zeros at either end, and the exponent. The sign is left out, since it is never lost. */
 function significantDigits(number: string): string | undefined {
   const [, whole, fraction = "", exponent = "0"] = NUMBER.exec(number) ?? [];
   if (whole === undefined) return undefined;

@@ -1,10 +1,10 @@
-/** Deeper nesting is refused: it overflows the stack of code that follows it, and V8 takes long to parse it. */
+/** Deeper nesting is rejected: it overflows the stack of recursive code, and V8 takes long to parse it. */
 export const MAX_NESTING = 100;
 
-/** From this length on the nesting is looked at before the text is parsed, in a fraction of the time. */
+/** From this length on, the nesting is measured before the text is parsed, in a fraction of the time. */
 const LARGE = 256 * 1024;
 
-/** The value of a JSON text; `undefined`, which no JSON stands for, if it is none, or nested too deeply. */
+/** The value of a JSON text; `undefined`, which is no JSON value, if it is not JSON or nested too deeply. */
 export function parseJson(text: string): unknown {
   if (text.length >= LARGE && isTextTooDeep(text)) return undefined;
   try {

@@ -2,7 +2,7 @@ import { redact } from "../../errors/redaction/redact.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import type { EndEvent } from "./events.js";
 
-/** Options whose values tell nothing of the caller; of all others only that they were given. */
+/** Options whose values reveal nothing about the caller. Of the others, the report shows only that they are set. */
 const SHOWN_OPTIONS =
   /^(timeoutMs|totalTimeoutMs|rateLimit|retry|responseValidation|maxResponseBytes|allowInsecureHttp)$/;
 
@@ -17,7 +17,7 @@ export function debugReport(
     ([name, value]) => `  ${name}: ${SHOWN_OPTIONS.test(name) ? toJson(value) : "(given)"}`,
   );
   const calls = ended.map(({ startedAt, method, path, status, error, attempts, durationMs }) => {
-    const outcome = [status ?? "no answer", error].filter(Boolean).join(" ");
+    const outcome = [status ?? "no response", error].filter(Boolean).join(" ");
     const time = new Date(startedAt).toISOString();
     return `  ${time} ${method} ${path}: ${outcome}; attempts: ${attempts}, ${Math.round(durationMs)} ms`;
   });

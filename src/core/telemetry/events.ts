@@ -8,7 +8,7 @@ export interface CallIdentity {
   path: string;
 }
 
-/** A call begins: it may have to wait for a token and a slot before it is sent. */
+/** A call starts: it may have to wait for a token and a slot before it is sent. */
 export interface StartEvent extends CallIdentity {
   /** The whole address, without the query. */
   url: string;
@@ -20,7 +20,7 @@ export interface RequestEvent extends CallIdentity {
   attempt: number;
 }
 
-/** An answer has come, whatever its status. */
+/** A response was received, whatever its status. */
 export interface ResponseEvent extends RequestEvent {
   /** HTTP status. */
   status: number;
@@ -28,32 +28,32 @@ export interface ResponseEvent extends RequestEvent {
   durationMs: number;
 }
 
-/** A call will be sent again. */
+/** A call will be retried. */
 export interface RetryEvent extends RequestEvent {
   /** Wait before that, in ms; the pause after a 429 is not counted here. */
   delayMs: number;
-  /** Why: a status such as `HTTP 503`, or a failure of the connection. */
+  /** Why: a status such as `HTTP 503`, or a connection failure. */
   reason: string;
 }
 
-/** A call is over, well or not. */
+/** A call has ended, with or without success. */
 export interface EndEvent extends CallIdentity {
-  /** When it began, in ms since the epoch. */
+  /** When it started, in ms since the epoch. */
   startedAt: number;
-  /** From its beginning, with waiting, attempts and back-offs, in ms. */
+  /** The whole call, in ms: waiting, attempts and back-offs. */
   durationMs: number;
   /** How often it was sent. */
   attempts: number;
-  /** The status of the answer to the last sending; `undefined` when none came. */
+  /** The status of the response to the last attempt; `undefined` if there was none. */
   status: number | undefined;
   /**
-   * The name of the error that the caller got, such as `NotFoundError`; `undefined` after a success. Where a signal was
-   * aborted with something that has no name, its type, such as `string`.
+   * The name of the error that the caller received, such as `NotFoundError`; `undefined` after a success. If a signal was
+   * aborted with a value without a name, its type, such as `string`.
    */
   error: string | undefined;
 }
 
-/** The service answered 429, and the client pauses. */
+/** The service responded with 429, and the client pauses. */
 export interface RateLimitedEvent extends CallIdentity {
   /** Length of the pause in ms. */
   delayMs: number;
@@ -64,7 +64,7 @@ export interface RateLimitedEvent extends CallIdentity {
 /** A call has been waiting for 1.5 s to be sent. Reported once for each wait. */
 export interface WaitingEvent extends CallIdentity {
   /**
-   * What it waits for. `"limit"`: a slot, since all that `rateLimit` allows are in use. `"pause"`: the end of the pause
+   * What it waits for. `"limit"`: a slot, since all slots of `rateLimit` are in use. `"pause"`: the end of the pause
    * after a 429. `"token"`: the access token.
    */
   reason: "limit" | "pause" | "token";
@@ -84,11 +84,11 @@ export interface TokenEvent {
 export interface HookEvents {
   /** A request is about to be sent. */
   request: RequestEvent;
-  /** An answer has come. */
+  /** A response was received. */
   response: ResponseEvent;
-  /** A call will be sent again. */
+  /** A call will be retried. */
   retry: RetryEvent;
-  /** The service answered 429, and the client pauses. */
+  /** The service responded with 429, and the client pauses. */
   rateLimited: RateLimitedEvent;
   /** The client has a new token. */
   token: TokenEvent;
@@ -96,10 +96,10 @@ export interface HookEvents {
   waiting: WaitingEvent;
 }
 
-/** Callbacks that watch a client. One that throws, or whose promise rejects, is logged and changes nothing. */
+/** Callbacks that observe a client. If one throws or its promise rejects, that is logged and changes nothing. */
 export type Hooks = { [Name in keyof HookEvents]?: ((event: HookEvents[Name]) => void) | undefined };
 
-/** All that happens: what hooks are told, and the beginning and end of each call. */
+/** All events: those of the hooks, and the start and end of each call. */
 export interface Events extends HookEvents {
   start: StartEvent;
   end: EndEvent;
@@ -107,15 +107,15 @@ export interface Events extends HookEvents {
 
 /** What the channels of `node:diagnostics_channel` carry, for all clients of the process. */
 export interface DiagnosticsMessages {
-  /** The way of each call, by its `type`: `start`, `request` and `response` for each attempt, `end`. */
+  /** The steps of each call, by `type`: `start`, `request` and `response` for each attempt, `end`. */
   "stocklot:request":
     | ({ type: "start" } & StartEvent)
     | ({ type: "request" } & RequestEvent)
     | ({ type: "response" } & ResponseEvent)
     | ({ type: "end" } & EndEvent);
-  /** A call will be sent again. */
+  /** A call will be retried. */
   "stocklot:retry": { type: "retry" } & RetryEvent;
-  /** The service answered 429, and the client pauses. */
+  /** The service responded with 429, and the client pauses. */
   "stocklot:rate-limit": { type: "rateLimited" } & RateLimitedEvent;
   /** The client has a new token. */
   "stocklot:token": { type: "token" } & TokenEvent;
@@ -123,13 +123,13 @@ export interface DiagnosticsMessages {
   "stocklot:waiting": { type: "waiting" } & WaitingEvent;
 }
 
-/** Where log lines go; `console` and a pino logger are such objects. */
+/** Receives log lines; `console` and pino loggers are such objects. */
 export interface Logger {
-  /** Each request and answer. */
+  /** Each request and response. */
   debug(message: string): void;
   /** A call is retried, or has been waiting for 1.5 s to be sent. */
   info(message: string): void;
-  /** A pause after a 429; what is odd but no reason to fail. */
+  /** A pause after a 429; anything unexpected that is no reason to fail. */
   warn(message: string): void;
   /** A callback of yours that threw. */
   error(message: string): void;

@@ -6,11 +6,11 @@ const LONG_WAIT_MS = 1_500;
 
 type Report = (call: Call, waitedMs: number, expectedMs: number) => void;
 
-/** Reports each wait that lasts, once. One timer serves all of them: it is set for the wait that began first. */
+/** Reports each long wait once. One timer serves all waits: it is set for the one that began first. */
 export class LongWaits {
   readonly #report: Report;
   readonly #clock = new MonotonicClock();
-  /** Calls whose wait is not reported yet, in the order in which they began to wait. */
+  /** Calls whose wait was not reported, in the order in which they began to wait. */
   readonly #calls = new Set<Call>();
   #stopTimer: (() => void) | undefined;
 
@@ -18,7 +18,7 @@ export class LongWaits {
     this.#report = report;
   }
 
-  /** A call begins to wait, for `expectedMs` at least as far as is known. A wait before that has ended. */
+  /** A call begins to wait, at least `expectedMs` as far as is known. Ends its previous wait. */
   begin(call: Call, awaited: Call["waitingFor"], expectedMs: number): void {
     this.#calls.delete(call);
     call.waitingFor = awaited;

@@ -7,7 +7,7 @@ type Level = keyof Logger;
 
 const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 
-/** How an event is logged; the beginning and end of a call are not. */
+/** The log lines of events; the start and end of a call have none. */
 const LOG_LINES: { [Name in keyof Events]?: (event: Events[Name]) => [Level, string] } = {
   request: (event) => ["debug", `${titleOf(event)} (attempt ${event.attempt})`],
   response: (event) => ["debug", `${titleOf(event)}: ${event.status} after ${Math.round(event.durationMs)} ms`],
@@ -24,7 +24,7 @@ const LOG_LINES: { [Name in keyof Events]?: (event: Events[Name]) => [Level, str
     `${titleOf(call)}: has waited ${inSeconds(waitedMs)} for ${AWAITED_LABELS[reason]}` +
       (expectedMs === undefined ? "" : `; expected in ${inSeconds(expectedMs)}`),
   ],
-  token: ({ expiresAt }) => ["debug", `a new token, good until ${new Date(expiresAt).toISOString()}`],
+  token: ({ expiresAt }) => ["debug", `a new token, valid until ${new Date(expiresAt).toISOString()}`],
 };
 
 const AWAITED_LABELS: Record<WaitingEvent["reason"], string> = {
@@ -48,10 +48,10 @@ const CHANNELS: { [Name in keyof Events]: ReturnType<typeof channel> } = {
   waiting: named("stocklot:waiting"),
 };
 
-/** So many calls are remembered for a bug report. */
+/** How many calls are kept for a bug report. */
 const CALLS_REMEMBERED = 50;
 
-/** Tells the caller's logger and hooks, and the channels of the process, what happens. Whatever they do, calls go on. */
+/** Reports events to the caller's logger and hooks and to the diagnostics channels. Their failures never affect a call. */
 export class Telemetry {
   /** The calls that ended last, the oldest first. */
   readonly recentCalls: EndEvent[] = [];
@@ -65,7 +65,7 @@ export class Telemetry {
 
   log(level: Level, message: string): void {
     const logger = this.#logger;
-    // There is nowhere left to report that the logger itself fails.
+    // A failure of the logger itself cannot be reported anywhere.
     if (logger)
       callSafely(
         () => logger[level](redact(`stocklot: ${message}`)),
@@ -73,25 +73,25 @@ export class Telemetry {
       );
   }
 
-  /** Calls the hook of an event, publishes it, and logs it. It is made only where somebody listens. */
-  emit<Name extends keyof Events>(name: Name, make: () => Events[Name]): void {
+  /** Calls the hook of an event, publishes it and logs it. The event is only created if someone listens. */
+  emit<Name extends keyof Events>(name: Name, createEvent: () => Events[Name]): void {
     const hook = this.#hooks[name];
     const line = this.#logger && LOG_LINES[name];
     if (!hook && !line && !CHANNELS[name].hasSubscribers) return;
-    const event = make();
+    const event = createEvent();
     if (hook) this.guard(`the ${name} hook`, () => hook(redactData(event)));
     if (CHANNELS[name].hasSubscribers) CHANNELS[name].publish({ type: name, ...redactData(event) });
     if (line) this.log(...line(event));
   }
 
-  /** The same for the end of a call, which is remembered. */
+  /** Emits the end of a call, and keeps it for the bug report. */
   end(event: EndEvent): void {
     this.recentCalls.push(event);
     if (this.recentCalls.length > CALLS_REMEMBERED) this.recentCalls.shift();
     this.emit("end", () => event);
   }
 
-  /** Calls a callback of the caller's. An error or a rejection of it is logged. */
+  /** Runs a callback of the caller's and logs its error or rejection. */
   guard(what: string, run: () => unknown): void {
     callSafely(run, (error) => this.log("error", `${what} threw: ${messageOf(error)}`));
   }

@@ -10,10 +10,10 @@ const DECODERS = new Map([
   ["deflate", inflate],
 ]);
 
-/** The codings to ask for, best first. */
+/** The content codings to accept, best first. */
 export const ACCEPTED_ENCODINGS = "gzip, br";
 
-/** The body without its codings. Rejects when it is not what its codings say, or grows beyond the limit. */
+/** Decodes the body. Rejects if it is not valid in its coding, or larger than the limit. */
 export async function decompress(body: Buffer, encoding: string, maxBytes: number): Promise<Buffer> {
   let decoded = body;
   for (const coding of encoding.toLowerCase().split(",").reverse()) {

@@ -5,17 +5,17 @@ import { networkFailure, ProxyFailure } from "./network-failure.js";
 import { skipInterim } from "./skip-interim.js";
 import type { DispatcherSource } from "./undici.js";
 
-/** Idle connections are closed before usual servers close them, so that a write seldom meets one that is closing. */
+/** Shorter than the timeout of usual servers, so that a write is seldom sent on a connection that is closing. */
 const KEEP_ALIVE_MS = 4_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 const LOOPBACK = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Whether a host name of a URL means this machine. */
+/** Whether the host name of a URL is this machine. */
 export const isLoopback = (hostname: string) => LOOPBACK.test(hostname);
 
 /**
- * The client's own agent, created at the first request; it goes through the proxy that the environment names for the
+ * The client's own agent, created at the first request. It uses the proxy that the environment variables set for the
  * service, if any.
  */
 export function defaultDispatcher(base: URL): DispatcherSource {
@@ -29,7 +29,7 @@ export function defaultDispatcher(base: URL): DispatcherSource {
       });
       return agent;
     },
-    // All calls have ended by now; what is left are idle connections, and one that an aborted call was waiting for.
+    // All calls have ended: only idle connections are left, and those that aborted calls were waiting for.
     close: async () => {
       const created = await agent?.catch(() => undefined);
       await created?.destroy();
@@ -60,7 +60,7 @@ async function createAgent(base: URL): Promise<Dispatcher> {
     httpsProxy: url.href,
     factory(origin, poolOptions) {
       const tunnel = fieldOf(poolOptions, "connect");
-      // For a host that NO_PROXY names it is the connector from above.
+      // For a host in NO_PROXY it is the connector from above.
       return new Pool(
         new URL(origin),
         isConnector(tunnel) && tunnel !== connect
@@ -95,14 +95,14 @@ interface Proxy {
   variable: string;
 }
 
-/** The lower-case name takes precedence, and what is there for `http:` is used for `https:` too, as in undici. */
+/** The lower-case name takes precedence, and the proxy of `http:` also applies to `https:`, as in undici. */
 const PROXY_VARIABLES = [
   ["https_proxy", "HTTPS_PROXY"],
   ["http_proxy", "HTTP_PROXY"],
 ];
 const PROXY_PROTOCOLS = ["http:", "https:", "socks5:", "socks:"];
 
-/** The proxy that the environment names. Plain http to this machine never leaves it: it would carry the secret. */
+/** The proxy of the environment. Plain http to this machine is never proxied, since it contains the secret. */
 function proxyFor({ protocol, hostname }: URL): Proxy | undefined {
   if (protocol === "http:" && isLoopback(hostname)) return undefined;
   for (const names of protocol === "https:" ? PROXY_VARIABLES : PROXY_VARIABLES.slice(1)) {
@@ -113,7 +113,7 @@ function proxyFor({ protocol, hostname }: URL): Proxy | undefined {
   return undefined;
 }
 
-/** Without a scheme it is `http:`, as in curl. The address is not quoted, since it may hold a password. */
+/** Without a scheme it is `http:`, as in curl. The error does not quote the address, which may contain a password. */
 function proxyUrl(variable: string, address: string): URL {
   const text = address.includes("://") ? address : `http://${address}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -4,25 +4,25 @@ import { decompress, isTooLarge } from "./decompress.js";
 import { networkFailure } from "./network-failure.js";
 import { TransportFailure, type WireRequest, type WireResponse } from "./transport.js";
 
-/** One request and its answer, whichever way it travels. */
+/** One request and its response, over any transport. */
 export interface Exchange {
   settled: boolean;
-  /** Stops what is under way on the wire. */
+  /** Stops the request on the wire. */
   cancel: (() => void) | undefined;
-  /** The head of the answer has come. */
+  /** The head of the response was received. */
   receiveHead(status: number, headers: Record<string, string>): void;
-  /** A piece of the body has come. */
+  /** A chunk of the body was received. */
   receiveChunk(chunk: Uint8Array): void;
-  /** The body is complete; `encoding` tells how it is coded. */
+  /** The body is complete; `encoding` is its content coding. */
   complete(encoding?: string): void;
   fail(kind: TransportFailure["kind"], cause?: unknown): void;
-  /** Fails with whatever was thrown: a failure of the network, or an exception of code. */
+  /** Fails with anything that was thrown: a network failure, or an exception of code. */
   failWith(cause: unknown): void;
 }
 
 /**
- * Sends a request, unless its lifetime has ended, and gives the answer. Keeps the time, the size limit, the lifetime and the
- * trace of the exchange, and settles it once. What `send` rejects with ends it.
+ * Sends a request, unless it was cancelled, and returns the response. Enforces the timeout, the size limit and the
+ * cancellation, fills in the trace, and settles once. A rejection of `send` fails the exchange.
  */
 export function exchange(
   { timeoutMs, maxResponseBytes, cancellation, trace }: WireRequest,
@@ -32,7 +32,7 @@ export function exchange(
   let bytes = 0;
   let resolve!: (response: WireResponse | Promise<WireResponse>) => void;
   let reject!: (failure: TransportFailure) => void;
-  const answer = new Promise<WireResponse>((settle, fail) => {
+  const result = new Promise<WireResponse>((settle, fail) => {
     resolve = settle;
     reject = fail;
   });
@@ -47,7 +47,7 @@ export function exchange(
     receiveChunk(chunk) {
       if (exchange.settled) return;
       bytes += chunk.byteLength;
-      // A caller's fetch function may give anything.
+      // A caller's fetch function may return anything.
       if (!types.isUint8Array(chunk)) fail("undecodable", new TypeError("the body is not bytes"));
       else if (bytes > maxResponseBytes) fail("too large");
       else chunks.push(chunk);
@@ -57,13 +57,15 @@ export function exchange(
       if (exchange.settled || !head) return;
       end();
       const [only] = chunks;
-      const raw = chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks);
+      const received = chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks);
       const { status, headers } = head;
-      const whole = (body: Buffer) => ({ status, headers, body });
+      const withBody = (body: Buffer) => ({ status, headers, body });
       const undecodable = (cause: unknown) => {
         throw isTooLarge(cause) ? new TransportFailure("too large") : new TransportFailure("undecodable", cause);
       };
-      resolve(encoding ? decompress(raw, encoding, maxResponseBytes).then(whole, undecodable) : whole(raw));
+      resolve(
+        encoding ? decompress(received, encoding, maxResponseBytes).then(withBody, undecodable) : withBody(received),
+      );
     },
     fail,
     failWith: (cause) => fail(networkFailure(cause) ? "connection" : "exception", cause),
@@ -71,7 +73,7 @@ export function exchange(
   const stops = [startTimer(timeoutMs, () => fail("timeout")), cancellation.onCancel(() => fail("cancelled"))];
   if (cancellation.reason) fail("cancelled");
   else send(exchange).catch(exchange.failWith);
-  return answer;
+  return result;
 
   function fail(kind: TransportFailure["kind"], cause?: unknown): void {
     if (exchange.settled) return;

@@ -7,15 +7,15 @@ import type { Transport, WireRequest } from "./transport.js";
 export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Sends with a fetch function. The global one is looked up at each call, so that a test can patch it later. */
-export function fetchTransport(base: URL, given: FetchLike): Transport {
-  const isGlobal = given === globalThis.fetch;
+export function fetchTransport(base: URL, fetchFunction: FetchLike): Transport {
+  const isGlobal = fetchFunction === globalThis.fetch;
   const prefix = base.href.replace(/\/+$/, "");
   return {
     send(request) {
-      const fetch = isGlobal ? globalThis.fetch : given;
+      const fetch = isGlobal ? globalThis.fetch : fetchFunction;
       return exchange(request, async (exchange) => {
         const response = await sendRequest(fetch, prefix + request.target, request, exchange);
-        // A response that cannot be read is a lost one, whatever its body fails with.
+        // A body that cannot be read is a lost response, whatever the error.
         await readResponse(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
       });
     },
@@ -40,7 +40,7 @@ async function sendRequest(fetch: FetchLike, url: string, request: WireRequest, 
 }
 
 async function readResponse(response: Response, exchange: Exchange): Promise<void> {
-  // Response.error() stands for a failure of the network, and an opaque redirect reveals nothing either.
+  // Response.error() is a network failure, and an opaque redirect contains nothing.
   if (response.status === 0) throw new Error("the fetch function returned a response with status 0");
   const reader = response.body?.getReader();
   exchange.receiveHead(response.status, Object.fromEntries(response.headers));
@@ -50,7 +50,7 @@ async function readResponse(response: Response, exchange: Exchange): Promise<voi
     exchange.receiveChunk(value);
   }
   if (exchange.settled) reader?.cancel().catch(() => {});
-  // fetch has decompressed the body.
+  // fetch has already decompressed the body.
   else exchange.complete();
 }
 

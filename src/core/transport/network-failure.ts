@@ -1,12 +1,12 @@
 import { fieldOf, isObject, messageOf } from "../../errors/unknown-value.js";
 
-/** A failure that is known to be of the network, and not an exception of code. */
+/** A failure that is known to be a network failure, not an exception of code. */
 export interface NetworkFailure {
-  /** What happened, in plain words. */
+  /** What happened, for the message. */
   problem: string;
-  /** What the error underneath says, in one line. */
+  /** The message of the underlying error, in one line. */
   detail: string;
-  /** What to do, as sentences; empty if there is nothing to do but to try later. */
+  /** What to do, as sentences; empty if there is nothing to do except try again later. */
   advice: string;
   /** Whether it happened before any of the request could be sent. */
   notSent: boolean;
@@ -14,11 +14,12 @@ export interface NetworkFailure {
   permanent: boolean;
 }
 
-/** A connection through the proxy of the environment failed. It has no code, so that undici does not connect again. */
+/** A failed connection through the proxy of the environment. It has no code, so that undici does not connect again. */
 export class ProxyFailure extends Error {
   constructor(
-    /** Address without credentials, and the variable that it comes from. */
+    /** Address without credentials. */
     readonly proxy: string,
+    /** The environment variable of the address. */
     readonly variable: string,
     cause: unknown,
   ) {
@@ -52,9 +53,9 @@ const TRUST_ISSUER =
   "Name the file with the issuer's certificate in NODE_EXTRA_CA_CERTS, or pass a dispatcher with connect: { ca }.";
 const TLS_SETTINGS = "To use TLS settings of your own, pass a dispatcher.";
 
-const NO_CONNECTION = beforeSending(/^/, "no connection could be made", "Check the network and baseUrl.");
+const NO_CONNECTION = beforeSending(/^/, "no connection could be established", "Check the network and baseUrl.");
 
-/** The first row that matches counts. Codes of Node.js, OpenSSL and undici, and some of Bun. */
+/** The first matching rule applies. Codes of Node.js, OpenSSL and undici, and some of Bun. */
 const FAILURE_RULES: readonly FailureRule[] = [
   beforeSending(/^(ECONNREFUSED|ConnectionRefused) /, "the connection was refused", CHECK_ADDRESS),
   beforeSending(/^ENOTFOUND /, "the host name was not found", CHECK_ADDRESS),
@@ -100,7 +101,7 @@ const FAILURE_RULES: readonly FailureRule[] = [
 
   permanent(/^UND_ERR_CLOSED /, "the dispatcher is closed", ""),
   { ...permanent(/^UND_ERR_DESTROYED /, "the dispatcher was closed", ""), notSent: false },
-  permanent(/^(UND_MOCK_ERR_|InternalError \[MSW\] )/, "the mock that was to respond has no response for it", ""),
+  permanent(/^(UND_MOCK_ERR_|InternalError \[MSW\] )/, "no mock response is defined for the request", ""),
 
   // undici asserts that a status is at least 100.
   possiblySent(/^(HPE_\w+|HTTPParserError|ERR_ASSERTION) /, "the response is not HTTP"),
@@ -120,8 +121,8 @@ const FETCH_FAILED =
   /^(fetch failed|terminated|failed to fetch|networkerror when attempting|load failed|error sending request|network (request failed|connection lost|error))/i;
 
 /**
- * What a failure means if it is of the network, and `undefined` for any other exception. One table for both transports.
- * The codes are looked for in the error and its causes, since fetch functions wrap them.
+ * Classifies a network failure; `undefined` for any other exception. Both transports use the same rules. The error and its
+ * causes are searched, since fetch functions wrap the original error.
  */
 export function networkFailure(error: unknown): NetworkFailure | undefined {
   try {
@@ -147,7 +148,7 @@ function classify(error: unknown, seen: Set<unknown>): NetworkFailure | undefine
   return { ...(connecting ? NO_CONNECTION : possiblySent(/^/, "the connection broke")), detail: shortDetail(message) };
 }
 
-/** A text without line breaks, which OpenSSL puts into its messages. */
+/** A message without line breaks, which OpenSSL puts into its messages. */
 export const oneLine = (text: string) =>
   text
     .slice(0, MAX_REASON_LENGTH)
@@ -168,7 +169,7 @@ function matchRule(error: object, message: string): FailureRule | undefined {
   return isConnecting && !kind?.notSent ? NO_CONNECTION : kind;
 }
 
-/** The code; that of OpenSSL where the error says only that a protocol failed. */
+/** The code; that of OpenSSL if the code only says that a protocol failed. */
 function errorCode(error: object, message: string): string {
   const code = fieldOf(error, "code");
   const [, reason] = OPENSSL_REASON.exec(message) ?? [];

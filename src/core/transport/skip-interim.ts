@@ -7,15 +7,15 @@ const END_OF_HEAD = "\r\n\r\n";
 const LONGEST_HEAD = 16_384;
 
 /**
- * Makes a connection skip interim responses that were not asked for, as RFC 9110, section 15.2, demands: undici closes the
- * connection at a `100 Continue`. undici sends one request after the other on a connection, so a response begins with the
- * first byte that is read after something was written.
+ * Makes a connection skip unsolicited interim responses, as RFC 9110, section 15.2, requires: undici closes the connection at
+ * a `100 Continue`. undici sends one request at a time on a connection, so a response begins with the first byte that is
+ * read after something was written.
  */
 export function skipInterim(socket: Socket): Socket {
   const read = socket.read.bind(socket);
   const write: (...args: never[]) => boolean = socket.write;
   let isAtStart = false;
-  let held: Buffer = Buffer.alloc(0);
+  let buffered: Buffer = Buffer.alloc(0);
   return Object.assign(socket, {
     write(...args: never[]) {
       isAtStart = true;
@@ -25,18 +25,18 @@ export function skipInterim(socket: Socket): Socket {
       for (;;) {
         const chunk: unknown = read(size);
         if (!isAtStart || !Buffer.isBuffer(chunk)) return chunk;
-        held = afterInterim(held.length > 0 ? Buffer.concat([held, chunk]) : chunk);
-        if (mayBeInterim(held) && held.length < LONGEST_HEAD) continue;
+        buffered = afterInterim(buffered.length > 0 ? Buffer.concat([buffered, chunk]) : chunk);
+        if (mayBeInterim(buffered) && buffered.length < LONGEST_HEAD) continue;
         isAtStart = false;
-        const rest = held;
-        held = Buffer.alloc(0);
+        const rest = buffered;
+        buffered = Buffer.alloc(0);
         return rest;
       }
     },
   });
 }
 
-/** What follows the complete interim responses at the beginning. */
+/** The bytes after the complete interim responses at the beginning. */
 function afterInterim(bytes: Buffer): Buffer {
   let rest = bytes;
   while (INTERIM.test(startOf(rest))) {
@@ -47,7 +47,7 @@ function afterInterim(bytes: Buffer): Buffer {
   return rest;
 }
 
-/** Whether the bytes are the beginning of an interim response, as far as they go. */
+/** Whether the bytes, as far as they go, may be the beginning of an interim response. */
 function mayBeInterim(bytes: Buffer): boolean {
   const start = startOf(bytes);
   return INTERIM.test(start + SHORTEST_STATUS_LINE.slice(start.length));

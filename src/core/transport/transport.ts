@@ -1,19 +1,19 @@
 import type { Cancellation } from "../../time/cancellation.js";
 import { type NetworkFailure, networkFailure } from "./network-failure.js";
 
-/** Status and headers of an answer. */
+/** Status and headers of a response. */
 export interface ResponseHead {
   status: number;
   /** Names in lower case. */
   headers: Record<string, string>;
 }
 
-/** What is known of an exchange with the service; filled in as it goes. Times are on the clock of `performance.now()`. */
+/** What is known of one attempt so far. Times are those of `performance.now()`. */
 export interface AttemptTrace {
   readonly startedAt: number;
-  /** Whether any of the request may have left. */
+  /** Whether any of the request may have been sent. */
   sent: boolean;
-  /** When the head of the answer came. */
+  /** When the head of the response was received. */
   headAt: number | undefined;
   head: ResponseHead | undefined;
 }
@@ -32,13 +32,13 @@ export interface WireRequest {
   trace: AttemptTrace;
 }
 
-/** An answer, read to its end. */
+/** A response, read to its end. */
 export interface WireResponse extends ResponseHead {
   /** The body, decompressed. */
   body: Buffer;
 }
 
-/** Thrown by a transport if there is no response. An exception of code is one that is not known to be of the network. */
+/** Thrown by a transport if there is no response. An "exception" is not known to be a network failure. */
 export class TransportFailure extends Error {
   /** What a failed connection means, if its cause is known. */
   readonly network: NetworkFailure | undefined;

@@ -3,7 +3,7 @@ import { ACCEPTED_ENCODINGS } from "./decompress.js";
 import { exchange } from "./exchange.js";
 import type { Transport } from "./transport.js";
 
-/** Where the dispatcher comes from, and what becomes of it. */
+/** Provides the dispatcher, and closes it if it belongs to the client. */
 export interface DispatcherSource {
   get(): Promise<Dispatcher>;
   close(): Promise<void>;
@@ -13,9 +13,8 @@ export interface DispatcherSource {
 const NO_REDIRECTS = { maxRedirections: 0 };
 
 /**
- * Sends through an undici dispatcher. It hands the dispatcher a handler of its own instead of calling `undici.request`:
- * only a handler learns whether anything was sent, which decides whether a write may be repeated, and it needs no
- * stream.
+ * Sends through an undici dispatcher. It passes a handler to `dispatch` instead of calling `undici.request`: only a handler
+ * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream.
  */
 export function undiciTransport(base: URL, source: DispatcherSource): Transport {
   const prefix = base.pathname.replace(/\/+$/, "");
@@ -28,7 +27,7 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
         method: request.method as Dispatcher.HttpMethod,
         headers: { "accept-encoding": ACCEPTED_ENCODINGS, ...request.headers },
         body: request.body ?? null,
-        // The timeouts of the call are kept by the exchange.
+        // The exchange enforces the timeout.
         headersTimeout: 0,
         bodyTimeout: 0,
         ...NO_REDIRECTS,
@@ -36,7 +35,7 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
       return exchange(request, async (exchange) => {
         const handler: Dispatcher.DispatchHandler = {
           onRequestStart(controller) {
-            // The dispatcher lets go of the connection; the caller has had its answer by then.
+            // Only releases the connection: the exchange has settled by then.
             const cancel = () => controller.abort(new Error("cancelled"));
             if (exchange.settled) return cancel();
             trace.sent = true;

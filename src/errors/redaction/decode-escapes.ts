@@ -1,11 +1,11 @@
-/** UTF-8 bytes, one per character, and where in the original text each of them came from. */
+/** UTF-8 bytes, one per character, and the position of each in the original text. */
 export interface DecodedText {
   bytes: string;
   /** The index in the original text, one per byte and one for the end; left out when it is the same. */
   origins?: Uint32Array;
 }
 
-/** Escapes within escapes are followed this far: JSON within JSON within a form. */
+/** How many levels of escapes within escapes are decoded: JSON within JSON within a form. */
 const MAX_DECODINGS = 4;
 
 const NOT_ASCII = /[\u0080-\uffff]/;
@@ -17,7 +17,7 @@ const ESCAPE =
 const CONTROLS: Record<string, string> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", "0": "\0" };
 const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** The text as it is, then with one more level of escapes decoded each time, until there are none left. */
+/** The text itself, then with one more level of escapes decoded each time, up to the last level. */
 export function* decodings(text: string): Generator<DecodedText> {
   let decoded: DecodedText = NOT_ASCII.test(text) ? encodeUtf8(text) : { bytes: text };
   yield decoded;
@@ -36,7 +36,7 @@ function encodeUtf8(text: string): DecodedText {
     const startsCharacter = (byte & 0xc0) !== 0x80;
     if (startsCharacter) {
       origin = next;
-      // Four bytes stand for two UTF-16 units.
+      // Four bytes encode two UTF-16 units.
       next += byte >= 0xf0 ? 2 : 1;
     }
     origins[index] = origin;
@@ -78,5 +78,5 @@ function decodeEscape(escaped: string, groups: Record<string, string | undefined
   return units.some((code) => code > 0x10ffff) ? escaped : Buffer.from(fromUnits(units), "utf8").toString("latin1");
 }
 
-/** Surrogates come as two units, which join to one character. */
+/** Two surrogate units join to one character. */
 const fromUnits = (units: number[]) => units.map((code) => String.fromCodePoint(code)).join("");

@@ -3,13 +3,13 @@ import { isBranded } from "../brand.js";
 import { fieldOf, isObject, messageOf } from "../unknown-value.js";
 import { REDACTED, redact } from "./redact.js";
 
-/** A cause that is larger or deeper than this is not searched but replaced. */
+/** A larger or deeper cause is not searched but replaced. */
 const MAX_DEPTH = 16;
 const MAX_VALUES = 2_000;
 const MAX_CHARACTERS = 200_000;
 
 /**
- * The cause as it is if it is known to show no secret; otherwise (a parser's error holds the raw response, a caller's fetch
+ * The cause itself if it is known to show no secret; otherwise (a parser's error holds the raw response, a caller's fetch
  * may hold the request) an error with its name, message, code and stack only. Never throws.
  */
 export function redactCause(cause: unknown): unknown {
@@ -39,7 +39,7 @@ function textIn(cause: Error, name: string): string | undefined {
   }
 }
 
-/** Whether nothing that a logger could show of a value is a secret. No code of the caller's runs to find out. */
+/** Whether a logger could show no secret of a value. Runs no code of the caller's to find out. */
 function isHarmless(cause: unknown): boolean {
   const seen = new Set<object>();
   let values = 0;
@@ -67,7 +67,7 @@ function isHarmless(cause: unknown): boolean {
 
   const isHarmlessPart = ([key, value]: Part, depth: number): boolean => {
     if (value === UNKNOWN) return false;
-    // The name of a field may be what gives its value away: `client_secret`.
+    // The name of a field may show that its value is a secret: `client_secret`.
     if (typeof key === "string" && typeof value === "string") return isHarmlessText(`${key}="${value}"`);
     return isHarmlessValue(key, depth) && isHarmlessValue(value, depth + 1);
   };
@@ -82,7 +82,7 @@ function isHarmless(cause: unknown): boolean {
 /** A key and its value. */
 type Part = readonly [unknown, unknown];
 
-/** Stands for a value that only code of the caller's could tell. */
+/** In place of a value that only code of the caller's could compute. */
 const UNKNOWN = Symbol("unknown");
 
 /** An error of this package, of no class of the caller's: it was redacted when it was created. */
@@ -91,7 +91,7 @@ function isRedacted(value: object): boolean {
   return types.isNativeError(value) && !types.isProxy(prototype) && isBranded(prototype);
 }
 
-/** Values whose content cannot be seen, or only by running code. */
+/** Values whose content cannot be inspected without running code. */
 const OPAQUE_TYPES: readonly ((value: unknown) => boolean)[] = [
   types.isProxy,
   types.isPromise,
@@ -111,7 +111,7 @@ const isOpaque = (value: object) => OPAQUE_TYPES.some((isType) => isType(value))
 /** A parser's error holds the rest of the raw response, in which a secret may have been cut in two. */
 const holdsRawResponse = (value: object) => types.isNativeError(value) && ("data" in value || "rawPacket" in value);
 
-/** What a value itself holds. */
+/** The own content of a value. */
 function ownParts(value: object): Part[] {
   const parts: Part[] = [];
   if (types.isMap(value)) Map.prototype.forEach.call(value, (entry, key) => parts.push([key, entry]));
@@ -131,7 +131,7 @@ function bytesOf(buffer: ArrayBufferLike, offset: number, length: number): Part 
   return [undefined, length > MAX_CHARACTERS ? UNKNOWN : Buffer.from(buffer, offset, length).toString("latin1")];
 }
 
-/** How an object may decide itself what is shown of it. */
+/** The members by which an object decides what is shown of it. */
 const SHOWN_BY: readonly PropertyKey[] = [
   "name",
   "message",
@@ -142,7 +142,7 @@ const SHOWN_BY: readonly PropertyKey[] = [
   Symbol.toStringTag,
 ];
 
-/** Classes of JavaScript and Node.js whose own code shows only what their objects hold. */
+/** Classes of JavaScript and Node.js whose code shows only the content of their objects. */
 const KNOWN_CLASSES: ReadonlySet<unknown> = new Set([
   Object.prototype,
   Function.prototype,
@@ -156,7 +156,7 @@ const KNOWN_CLASSES: ReadonlySet<unknown> = new Set([
   Object.getPrototypeOf(Uint8Array.prototype),
 ]);
 
-/** What the classes of a value show of all their objects. */
+/** The content that a value inherits from its classes. */
 function classParts(value: object): Part[] {
   const parts: Part[] = [];
   for (let shared = Object.getPrototypeOf(value); shared !== null; shared = Object.getPrototypeOf(shared)) {

@@ -3,7 +3,7 @@ import { findSecrets, type Range } from "./secrets.js";
 
 export const REDACTED = "[redacted]";
 
-/** Text without any secret in it. Never throws: if it cannot be searched, all of it is hidden. */
+/** Replaces all secrets in a text. Never throws: a text that cannot be searched is replaced as a whole. */
 export function redact(text: string): string {
   try {
     return replaceRanges(text, [...findSecrets(text), ...findCredentials(text)]);
@@ -27,7 +27,7 @@ const SHORTEST_CREDENTIAL = 16;
 
 const CREDENTIAL_NAME = /bearer|access_token|refresh_token|client_secret/gi;
 
-// Bounded: on a text of megabytes, a pattern without a bound overflows the stack. `endOfRun` repeats them.
+// Bounded: on a text of megabytes, a pattern without a bound overflows the stack. `endOfRun` applies them repeatedly.
 const SPACES = /\s{1,1000}/y;
 const QUOTES = /[\\"']{1,1000}/y;
 const TOKEN = /[\w\-.~+/]{1,1000}/y;
@@ -38,7 +38,7 @@ const VALUE = /[^\\"'&\s,}]{1,1000}/y;
 function findCredentials(text: string): Range[] {
   const found: Range[] = [];
   for (const { 0: name, index } of text.matchAll(CREDENTIAL_NAME)) {
-    // Within a value that was found: searching it again for each name would take quadratic time.
+    // Skipped within a value that was found: searching it for each name would take quadratic time.
     if (index < (found.at(-1)?.[1] ?? 0)) continue;
     const after = index + name.length;
     const range = name.toLowerCase() === "bearer" ? bearerToken(text, after) : credential(text, after);
@@ -74,10 +74,10 @@ function endOfRun(text: string, from: number, piece: RegExp): number {
   return end;
 }
 
-/** Data that is nested deeper is hidden. */
+/** Data that is nested deeper is replaced. */
 const MAX_DEPTH = 100;
 
-/** A copy of plain data in which no text shows a secret. */
+/** A copy of plain data in which no string shows a secret. */
 export function redactData<T>(data: T): T;
 export function redactData(data: unknown): unknown {
   return redactPart(data, 0, new Map());

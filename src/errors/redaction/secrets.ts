@@ -1,8 +1,8 @@
 import { decodings } from "./decode-escapes.js";
 
-/** A shorter text is not hidden: with a secret `a`, every `a` of a message would be. */
+/** A shorter secret is not redacted: with a secret `a`, every `a` of a message would be. */
 const MIN_SECRET_LENGTH = 4;
-/** A shorter secret is only hidden where it stands alone. */
+/** A shorter secret is only redacted if it is a whole word. */
 const MIN_UNAMBIGUOUS_LENGTH = 8;
 
 /** Tokens are replaced about every hour; an old one can still appear in a late response. */
@@ -17,13 +17,13 @@ const MAX_COMPARISONS = 20_000_000;
 /** The forms of each secret that one client has registered. */
 interface RegisteredSecrets {
   readonly lasting: Map<string, readonly string[]>;
-  /** The one that was added last comes last. */
+  /** Ordered by when they were last added. */
   readonly tokens: Map<string, readonly string[]>;
 }
 
 /**
- * The secrets of one client. Every error of the package hides what any client has registered here, so that no place
- * that creates an error can forget to.
+ * The secrets of one client. Every error of the package redacts the secrets of all clients, so that no code that creates an
+ * error can forget to.
  */
 export class Secrets {
   readonly #registered: RegisteredSecrets = { lasting: new Map(), tokens: new Map() };
@@ -38,7 +38,7 @@ export class Secrets {
     if (!lasting.has(secret)) lasting.set(secret, register(formsOf(secret)));
   }
 
-  /** A client secret, and the pair as HTTP Basic authentication spells it. */
+  /** A client secret, and the credentials as HTTP Basic authentication encodes them. */
   addCredentials({ clientId, clientSecret }: { clientId: string; clientSecret: string }): void {
     this.add(clientSecret);
     this.add(`${clientId}:${clientSecret}`);
@@ -56,7 +56,7 @@ export class Secrets {
     unregister(oldest[1]);
   }
 
-  /** The client is closed. Its secrets are forgotten once enough others are closed too. */
+  /** The client was closed. Its secrets are forgotten after enough other clients were closed. */
   retire(): void {
     retire(this.#registered);
   }
@@ -64,14 +64,18 @@ export class Secrets {
 
 const garbageCollected = new FinalizationRegistry<RegisteredSecrets>(retire);
 
-/** Of closed clients, the one that was closed last comes last. */
+/** The secrets of closed clients, ordered by when they were closed. */
 const retired = new Set<RegisteredSecrets>();
+const forgotten = new WeakSet<RegisteredSecrets>();
 
 function retire(registered: RegisteredSecrets): void {
+  // A client is collected after it was closed: it must not take a second place, or others would be forgotten too early.
+  if (forgotten.has(registered)) return;
   retired.add(registered);
   const [oldest] = retired;
   if (!oldest || retired.size <= CLOSED_CLIENTS_REMEMBERED) return;
   retired.delete(oldest);
+  forgotten.add(oldest);
   for (const secrets of [oldest.lasting, oldest.tokens]) {
     for (const forms of secrets.values()) unregister(forms);
     secrets.clear();
@@ -79,8 +83,8 @@ function retire(registered: RegisteredSecrets): void {
 }
 
 /**
- * The forms of all secrets by their first four bytes, each with how often it is registered: one look at each position of a
- * text finds them all, however many clients there are.
+ * The forms of all secrets by their first four bytes, each with how often it is registered: one lookup per position of a text
+ * finds them all, however many clients there are.
  */
 const formsByKey = new Map<number, Map<string, number>>();
 
@@ -109,7 +113,7 @@ function formsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret, "utf8");
   // With or without the padding.
   const base64 = bytes.toString("base64").replaceAll("=", "");
-  // Decoding may change the secret too: one with a "%41" in it, or with a backslash.
+  // Decoding may change the secret, too: one that contains "%41" or a backslash.
   const decoded = [...decodings(secret)].map((level) => level.bytes);
   const forms = [...decoded, base64, bytes.toString("base64url")].map(foldPlus);
   return [...new Set(forms)].filter((form) => form.length >= MIN_SECRET_LENGTH);
@@ -117,7 +121,7 @@ function formsOf(secret: string): readonly string[] {
 
 const encodeForm = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
 
-/** In a form, a plus sign stands for a space. */
+/** In a form, a plus sign encodes a space. */
 const foldPlus = (bytes: string) => bytes.replaceAll("+", " ");
 
 const addToKey = (key: number, byte: number) => (key << 8) | byte;
@@ -128,10 +132,10 @@ function keyOf(form: string): number {
   return key;
 }
 
-/** From the first index to before the second. */
+/** Start index, and end index (exclusive). */
 export type Range = [start: number, end: number];
 
-/** Where a text shows secrets, however they are escaped. Throws if that takes too long. */
+/** The ranges of a text that show secrets, however they are escaped. Throws if the search takes too long. */
 export function findSecrets(text: string): Range[] {
   if (formsByKey.size === 0) return [];
   const found: Range[] = [];
@@ -157,7 +161,7 @@ function findForms(bytes: string): Range[] {
       comparisons += length + 1;
       if (comparisons > MAX_COMPARISONS) throw new RangeError("too many comparisons");
       const end = start + length;
-      if (length < form.length || (length < MIN_UNAMBIGUOUS_LENGTH && !standsAlone(bytes, start, end))) continue;
+      if (length < form.length || (length < MIN_UNAMBIGUOUS_LENGTH && !isWholeWord(bytes, start, end))) continue;
       const last = found.at(-1);
       if (last && start <= last[1]) last[1] = Math.max(last[1], end);
       else found.push([start, end]);
@@ -173,5 +177,5 @@ function commonLength(bytes: string, start: number, form: string): number {
 }
 
 const WORD = /\w/;
-const standsAlone = (bytes: string, start: number, end: number) =>
+const isWholeWord = (bytes: string, start: number, end: number) =>
   !WORD.test(bytes.charAt(start - 1)) && !WORD.test(bytes.charAt(end));
