@@ -8,6 +8,7 @@ import { Agent, fetch as undiciFetch } from "undici";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import {
   type ClientOptions,
+  ConfigurationError,
   ConnectionError,
   type InventoryClient,
   OutcomeUnknownError,
@@ -329,14 +330,14 @@ describe("a fetch function that fails", () => {
     "text",
     {},
     { status: 200 },
-  ])("by returning %o rejects with a TypeError, once; a write has an unknown outcome", async (value) => {
+  ])("by returning %o rejects with a ConfigurationError, once; a write has an unknown outcome", async (value) => {
     let calls = 0;
     const fetch = async () => {
       calls += 1;
       return value as Response;
     };
     const client = connect("https://inventory.test/api/v1", { ...withToken, fetch });
-    expect(await errorOf(client.items.get("X"))).toBeInstanceOf(TypeError);
+    expect(await errorOf(client.items.get("X"))).toBeInstanceOf(ConfigurationError);
     expect(calls).toBe(1);
     expect(await errorOf(client.inventory.receive(receipt))).toBeInstanceOf(OutcomeUnknownError);
   });

@@ -1,3 +1,4 @@
+import { ConfigurationError } from "../../errors/index.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { type Exchange, exchange } from "./exchange.js";
 import { networkFailure } from "./network-failure.js";
@@ -31,7 +32,7 @@ async function sendRequest(fetch: FetchLike, url: string, request: WireRequest, 
   trace.sent = true;
   try {
     const response: unknown = await fetch(url, body === undefined ? init : { ...init, body });
-    if (!isResponse(response)) throw new TypeError("the fetch function returned no Response");
+    if (!isResponse(response)) throw new ConfigurationError("client options: fetch must return a Response");
     return response;
   } catch (cause) {
     if (networkFailure(cause)?.notSent) trace.sent = false;
