@@ -32,7 +32,7 @@ export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
   /** The pause, if it has not ended. */
   const activePause = () => {
     if (current && current.until <= clock.now()) {
-      // Its timer still runs: the waiting calls need it, whoever reads the state first.
+      // Its timer still runs: the waiting calls need it, even if the state was read first.
       earlierMs += current.until - current.from;
       current = undefined;
       probe = "due";

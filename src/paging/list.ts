@@ -34,7 +34,7 @@ export interface List<T, Params> {
   /** The request for checked arguments, without its page. Throws an `InputValidationError`. */
   request(params: Params, options: ListOptions): { path: string; query: Query & PageQuery };
   options: ListOptions;
-  answer(request: PageRequest): ResponseReader<Page<T>>;
+  pageReader(request: PageRequest): ResponseReader<Page<T>>;
   maxPageSize: number;
   keyOf: ((record: T) => RecordKey | undefined) | undefined;
   /** A column with unique values that never change. With `gapless` the list is sorted by it if the caller does not sort. */
@@ -66,7 +66,7 @@ export function paginatorOf<T, Params>(sender: Sender, list: List<T, Params>): P
 /** One use of a list, with its request resolved. */
 function openSession<T>(
   sender: Sender,
-  { name, answer, maxPageSize, keyOf, stableSort }: Omit<List<T, unknown>, "request">,
+  { name, pageReader, maxPageSize, keyOf, stableSort }: Omit<List<T, unknown>, "request">,
   path: string,
   requested: Query & PageQuery,
   { readAhead = 1, concurrency = 1, gapless = false, from, onProgress, ...requestOptions }: ListOptions,
@@ -91,7 +91,7 @@ function openSession<T>(
     onProgress: onProgress && ((progress) => sender.guard("onProgress", () => onProgress(progress))),
     keyOf,
     fetch: (request, { further, signal }) => {
-      const readPage = answer(request);
+      const readPage = pageReader(request);
       const call: CallRequest<Page<T>> = {
         method: "GET",
         path,

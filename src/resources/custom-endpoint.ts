@@ -120,7 +120,7 @@ export function paginateCustomList<T>(sender: Sender, wanted: CustomList<T>, opt
       return { path, query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize } };
     },
     options,
-    answer: standardPageReader<T>(wanted?.schema),
+    pageReader: standardPageReader<T>(wanted?.schema),
     maxPageSize: wanted?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
     keyOf: typeof wanted?.key === "function" ? keyFunction(wanted.key) : wanted?.key && keyField(wanted.key),
   });

@@ -73,7 +73,7 @@ export class Items {
       schema: itemListSchema,
       request: ({ includeDiscontinued, ...query }) => ({ path: includeDiscontinued ? "/Item/All" : "/Item", query }),
       options,
-      answer: itemPageReader,
+      pageReader: itemPageReader,
       maxPageSize: MAX_PAGE_SIZE,
       keyOf: keyField("partNo"),
       stableSort: "shortID",

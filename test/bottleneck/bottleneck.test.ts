@@ -17,7 +17,7 @@ function bottleneckOf(options: Bottleneck.ConstructorOptions): Bottleneck {
 
 afterEach(() => Promise.all(made.splice(0).map((bottleneck) => bottleneck.disconnect())));
 
-const answering = async (bottleneck: Bottleneck, delayMs = 0) => {
+const respondingService = async (bottleneck: Bottleneck, delayMs = 0) => {
   const sentAt: number[] = [];
   const served = await clientOf(
     (_, response) => {
@@ -32,7 +32,7 @@ const answering = async (bottleneck: Bottleneck, delayMs = 0) => {
 describe("a limiter on a Bottleneck", () => {
   it("sends no more at a time than the Bottleneck lets run, jobs of other code included", async () => {
     const bottleneck = bottleneckOf({ maxConcurrent: 3 });
-    const { client } = await answering(bottleneck, 10);
+    const { client } = await respondingService(bottleneck, 10);
     let now = 0;
     let most = 0;
     const other = () =>
@@ -52,7 +52,7 @@ describe("a limiter on a Bottleneck", () => {
 
   it("keeps to its reservoir, the token request included", async () => {
     const bottleneck = bottleneckOf({ reservoir: 4 });
-    const { client, sentAt } = await answering(bottleneck);
+    const { client, sentAt } = await respondingService(bottleneck);
     const calls = Promise.allSettled(Array.from({ length: 5 }, () => client.items.get("X", { totalTimeoutMs: 500 })));
     const results = await calls;
     expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
@@ -61,7 +61,7 @@ describe("a limiter on a Bottleneck", () => {
 
   it("lets go of its jobs when calls are aborted", async () => {
     const bottleneck = bottleneckOf({ maxConcurrent: 1 });
-    const { client } = await answering(bottleneck, 20);
+    const { client } = await respondingService(bottleneck, 20);
     await client.items.get("X");
     const leave = new AbortController();
     const calls = Array.from({ length: 5 }, () => client.items.get("X", { signal: leave.signal }));
@@ -74,7 +74,7 @@ describe("a limiter on a Bottleneck", () => {
 
   it("fails those who wait when the Bottleneck is stopped", async () => {
     const bottleneck = bottleneckOf({ maxConcurrent: 1, reservoir: 1 });
-    const { client } = await answering(bottleneck);
+    const { client } = await respondingService(bottleneck);
     const call = client.items.get("X");
     const failed = expect(call).rejects.toThrow(ConnectionError);
     await expect.poll(() => bottleneck.counts().QUEUED).toBe(1);
@@ -84,7 +84,7 @@ describe("a limiter on a Bottleneck", () => {
 
   it("fails one call for each job that the Bottleneck drops, and no other", async () => {
     const bottleneck = bottleneckOf({ maxConcurrent: 1, highWater: 3, strategy: Bottleneck.strategy.OVERFLOW });
-    const { client } = await answering(bottleneck, 5);
+    const { client } = await respondingService(bottleneck, 5);
     await client.items.get("X");
     const results = await Promise.allSettled(Array.from({ length: 10 }, () => client.items.get("X")));
     const failed = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
@@ -100,7 +100,7 @@ describe("a limiter on a Bottleneck", () => {
 
   it("fails no call when the Bottleneck drops a job that no call needs any more", async () => {
     const bottleneck = bottleneckOf({ maxConcurrent: 1, highWater: 2, strategy: Bottleneck.strategy.LEAK });
-    const { client } = await answering(bottleneck, 5);
+    const { client } = await respondingService(bottleneck, 5);
     await client.items.get("X");
     let unblock = () => {};
     void bottleneck.schedule(() => new Promise<void>((resolve) => (unblock = resolve)));
@@ -121,7 +121,7 @@ describe("a limiter on a Bottleneck", () => {
     const expiring = bottleneckOf({ maxConcurrent: 1 });
     expiring.schedule = ((options: object, task: () => Promise<void>) =>
       bottleneck.schedule({ ...options, expiration: 30 }, task)) as typeof expiring.schedule;
-    const { client } = await answering(expiring, 80);
+    const { client } = await respondingService(expiring, 80);
     await client.items.get("X");
     const results = await Promise.allSettled(Array.from({ length: 4 }, () => client.items.get("X")));
     expect(results.map(({ status }) => status)).toEqual(Array(4).fill("fulfilled"));

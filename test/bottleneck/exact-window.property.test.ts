@@ -56,7 +56,7 @@ test("a limiter on a Bottleneck of its own uses at least 90 % of the limit at sa
   const call = { at: 0, priority: "normal", bulk: false, latencyMs: 50, countedAt: 0.5 } as const;
   const calls = Array.from({ length: requests * rounds }, () => ({
     ...call,
-    outcome: "answered" as const,
+    outcome: "completed" as const,
     pauseMs: 0,
   }));
   const { time } = await simulate({ requests, intervalMs, reserved: 0, maxConcurrent: requests }, calls);

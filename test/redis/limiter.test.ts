@@ -44,7 +44,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(await isSettled(ask(second), 1_000)).toBe(true);
   });
 
-  test("keep to it whatever comes: bursts, slow answers, calls given up or never sent", {
+  test("stay within it: bursts, slow responses, calls cancelled or never sent", {
     timeout: 60_000,
   }, async () => {
     const [requests, intervalMs] = [6, 200];

@@ -61,7 +61,7 @@ describe.skipIf(!shared || !own).concurrent("four processes at the limit of one 
     expect(result.usedShare).toBeGreaterThanOrEqual(USED_SHARE);
     for (const count of result.ofEach) expect(count).toBeGreaterThanOrEqual(FAIR / 2);
     for (const report of result.reports) {
-      // The calls that wait when the client is closed are told so; nothing else fails, and the process ends by itself.
+      // Calls that wait when the client is closed reject with it; nothing else fails, and the process ends by itself.
       expect(Object.keys(report?.failures ?? {})).toEqual(["ClientClosedError"]);
       expect(report?.exitCode).toBe(0);
     }

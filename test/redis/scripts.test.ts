@@ -37,7 +37,7 @@ async function limitAndTokenAreShared(redis: () => Redis): Promise<void> {
 }
 
 describe.skipIf(!server).concurrent("the scripts", () => {
-  test("run where the server has been told to forget them", async () => {
+  test("run after the server has forgotten them", async () => {
     const redis = connect(server?.url ?? "");
     await limitAndTokenAreShared(() => {
       void redis.script("FLUSH");

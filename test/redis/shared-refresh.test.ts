@@ -66,7 +66,7 @@ describe("a token that several processes share", () => {
     expect(log).toEqual(["get", "lock", "warning: the token store failed to lock: Redis is away", "request", "set"]);
   });
 
-  test("gives the lock back when the request for it fails", async () => {
+  test("releases the lock when the token request fails", async () => {
     let unlocked = false;
     const lock = async () => async () => {
       unlocked = true;

@@ -266,7 +266,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     expect(times.length).toBeLessThanOrEqual(8 + 2);
   });
 
-  test("a pause is kept, and told to the others when Redis is back", { timeout: 30_000 }, async () => {
+  test("a pause is kept, and shared with the others when Redis is back", { timeout: 30_000 }, async () => {
     const key = newKey();
     const [first, second] = [1, 2].map(() => limiterAt(pausing?.url ?? "", { key, requests: 10, intervalMs: 500 })) as [
       ReturnType<typeof limiterAt>,

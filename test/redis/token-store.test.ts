@@ -21,7 +21,7 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
   test.each([
     undefined,
     "a secret of all processes",
-  ])("gives every process the token that one has set (secret: %s)", async (secret) => {
+  ])("returns to every process the token that one has set (secret: %s)", async (secret) => {
     const key = newKey();
     const [writer, reader] = [storeOf(key, secret), storeOf(key, secret)];
     expect(await reader.get()).toBeUndefined();

@@ -20,7 +20,7 @@ describe("fault rules", () => {
     expect(await statuses(post, ["/Item"])).toEqual([200]);
   });
 
-  it("skip, strike so many times, and then rest", async () => {
+  it("skip matches, apply the given number of times, and then stop", async () => {
     const sandbox = createSandbox({ faults: [{ path: "/Item", skip: 1, times: 2, fault: 500 }] });
     expect(await statuses(sandbox, Array(5).fill("/Item"))).toEqual([200, 500, 500, 200, 200]);
   });

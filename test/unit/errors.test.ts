@@ -73,7 +73,7 @@ describe("the error tree", () => {
     if (errors.ValidationError.is(error)) expectTypeOf(error.details).toEqualTypeOf<Record<string, string[]>>();
   });
 
-  it("gives an ordinary instanceof to a user's subclass", () => {
+  it("supports ordinary instanceof for a user's subclass", () => {
     class MissingSku extends errors.NotFoundError {}
     const missing = new MissingSku(init);
     expect(missing).toBeInstanceOf(MissingSku);

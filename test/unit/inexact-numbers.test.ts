@@ -65,7 +65,7 @@ describe("a number", () => {
   });
 });
 
-describe("the numbers of an answer that would be rounded", () => {
+describe("the numbers of a response that would be rounded", () => {
   it("are found where they stand", () => {
     const text = String.raw`{"value":[{"units":1},{"units":0.1234567890123456789,"a":"\"9007199254740993\\"}, [[9007199254740993]]],
       "total\"Count" : 1e400, "page":1}`;
@@ -89,7 +89,7 @@ describe("the numbers of an answer that would be rounded", () => {
     );
   });
 
-  it("are found when the whole answer is one", () => {
+  it("are found when the whole response is one", () => {
     expect(inexactNumbers("9007199254740993")).toMatchObject([{ path: [] }]);
   });
 

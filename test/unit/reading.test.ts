@@ -15,7 +15,7 @@ describe("Retry-After", () => {
     ["may be 0", { "retry-after": "0" }, 0],
     ["is read as a date by our clock", { "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT" }, 30_000],
     [
-      "is read as a date by the service's clock where it tells",
+      "is read as a date by the service's clock if it is known",
       { "retry-after": "Thu, 01 Jan 2026 01:00:30 GMT", date: "Thu, 01 Jan 2026 01:00:00 GMT" },
       30_000,
     ],
@@ -90,7 +90,7 @@ describe("an error body", () => {
 
   it.each<[string, number, string, object]>([
     [
-      "of the documented form gives all it says",
+      "of the documented form is read completely",
       400,
       '{"statusCode":400,"error":"validation_error","message":"Model validation failed.","details":{"units":["must be > 0"]}}',
       { code: "validation_error", message: "Model validation failed.", details: { units: ["must be > 0"] } },
@@ -102,13 +102,13 @@ describe("an error body", () => {
       { code: "rate_limited", message: "Rate Limit Exceeded. 100 per Minute" },
     ],
     [
-      "of an OAuth server gives its description",
+      "of an OAuth server is read as its description",
       401,
       '{"error":"invalid_client","error_description":"Unknown client"}',
       { code: "invalid_client", message: "Unknown client" },
     ],
     [
-      "in HTML gives its text",
+      "in HTML is read as its text",
       502,
       "<html><head><style>p{}</style><title>502 Bad Gateway</title></head><body><h1>Bad\nGateway</h1></body></html>",
       { code: "unknown", message: "502 Bad Gateway Bad Gateway" },
@@ -126,7 +126,7 @@ describe("an error body", () => {
       '{"error":7,"message":null,"details":[1]}',
       { code: "not_found" },
     ],
-    ["that is no object gives its text", 500, '"oops"', { code: "internal_error", message: '"oops"' }],
+    ["that is no object is read as its text", 500, '"oops"', { code: "internal_error", message: '"oops"' }],
   ])("%s", (_, status, body, expected) => {
     expect(read(status, body)).toMatchObject(expected);
   });

@@ -15,7 +15,7 @@ const lost: AttemptOutcome = { sent: true };
 
 describe("whether a call is repeated", () => {
   const rows: [what: string, outcome: AttemptOutcome, state: Partial<RetryState>, retried: boolean][] = [
-    ["a read after a lost answer", lost, {}, true],
+    ["a read after a lost response", lost, {}, true],
     ["a read after 408", status(408), {}, true],
     ["a read after 500", status(500), {}, true],
     ["a read after 503", status(503), {}, true],
@@ -32,7 +32,7 @@ describe("whether a call is repeated", () => {
     ["a write that was not sent", notSent, { isIdempotent: false }, true],
     ["a write after 401", status(401), { isIdempotent: false }, true],
     ["a write after 429", status(429), { isIdempotent: false }, true],
-    ["a write after a lost answer", lost, { isIdempotent: false }, false],
+    ["a write after a lost response", lost, { isIdempotent: false }, false],
     ["a write after 408", status(408), { isIdempotent: false }, false],
     ["a write after 500", status(500), { isIdempotent: false }, false],
     ["a write after 503 with Retry-After", status(503, 1_000), { isIdempotent: false }, false],
@@ -102,7 +102,7 @@ describe("the pause after a 429", () => {
   });
 });
 
-it("leaves open what the service did after a lost answer, 408 and 5xx other than 501", () => {
+it("leaves open what the service did after a lost response, 408 and 5xx other than 501", () => {
   const open = [lost, status(408), status(500), status(502), status(503), status(504)];
   const settled = [notSent, status(400), status(401), status(404), status(429), status(501), status(302)];
   expect(open.map(mayHaveBeenApplied)).toEqual(open.map(() => true));

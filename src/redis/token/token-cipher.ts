@@ -11,7 +11,7 @@ export interface TokenCipher {
   seal(token: string): Promise<string>;
   /** @throws Error when it was sealed otherwise, or changed. */
   open(sealed: string): Promise<string>;
-  /** Tells tokens apart without showing them. */
+  /** Identifies a token without showing it. */
   fingerprint(token: string): Promise<string>;
 }
 

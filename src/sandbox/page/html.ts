@@ -92,7 +92,7 @@ function showTransactions(transactions) {
 function showRequests(requests) {
   fill("#requests", requests.map((each) => {
     const query = new URLSearchParams(each.query).toString();
-    const status = each.status === null ? "no answer" : String(each.status);
+    const status = each.status === null ? "no response" : String(each.status);
     return [
       cell(time(each.at)), cell(each.method), cell(each.path + (query ? "?" + query : "")),
       cell(each.fault ? status + " (" + each.fault + ")" : status, each.status === null || each.status >= 400 ? "failed" : "fine"),

@@ -72,7 +72,7 @@ export class ChangingService {
       clientSecret: "a secret",
       rateLimit: false,
       retry: false,
-      fetch: (request) => this.#answer(new URL(String(request))),
+      fetch: (request) => this.#respond(new URL(String(request))),
       ...options,
     });
   }
@@ -217,7 +217,7 @@ export class ChangingService {
     return [...levels];
   }
 
-  async #answer(url: URL): Promise<Response> {
+  async #respond(url: URL): Promise<Response> {
     const path = url.pathname.replace("/api/v1", "");
     const headers = new Headers({ "content-type": "application/json" });
     const reply = (status: number, body: unknown) => {

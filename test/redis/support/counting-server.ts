@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 export interface CountingServerOptions {
   requests: number;
   intervalMs: number;
-  /** How long an answer takes, in ms. */
+  /** How long a response takes, in ms. */
   latencyMs?: number;
 }
 
@@ -16,13 +16,13 @@ export interface CountedRequest {
   status: number;
 }
 
-/** A service that counts in a sliding window and answers 429 beyond the limit. It gives out tokens, and `{}`. */
+/** A service that counts in a sliding window and responds with 429 beyond the limit. It issues tokens, and responds with `{}` otherwise. */
 export class CountingServer {
   readonly counted: CountedRequest[] = [];
   /** Tokens that are refused with a 401. */
   readonly revoked = new Set<string>();
   expiresInSeconds = 3_600;
-  /** The next requests that are answered with a 429 for no reason. */
+  /** The next requests that get a 429 for no reason. */
   refuseNext = 0;
   #window: number[] = [];
   #tokens = 0;

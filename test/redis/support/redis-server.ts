@@ -19,7 +19,7 @@ export interface TestRedis {
 export interface RedisControl {
   stop(options?: { keepData?: boolean }): Promise<void>;
   start(): Promise<void>;
-  /** Stops answering, as a server does that is overloaded or cut off; `SIGCONT` lets it go on. */
+  /** Stops responding, as an overloaded or cut-off server does; `SIGCONT` resumes it. */
   signal(name: "SIGSTOP" | "SIGCONT"): void;
 }
 
@@ -81,7 +81,7 @@ export async function startServer(options: readonly string[] = []): Promise<Test
   };
 }
 
-/** Waits until the server answers. */
+/** Waits until the server responds. */
 async function withClient(url: string, use: (redis: Redis) => Promise<unknown>): Promise<void> {
   const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => 50, maxRetriesPerRequest: 200 });
   redis.on("error", () => {});

@@ -1,4 +1,4 @@
-/** A process of its own that keeps its client as busy as the limit allows, until it is told to stop. */
+/** A process of its own that keeps its client as busy as the limit allows, until it receives a message to stop. */
 import { Redis } from "ioredis";
 import { InventoryClient } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
@@ -23,7 +23,7 @@ const client = new InventoryClient({
   retry: { maxRetries: 0, rateLimitDelayMs: [1_000, 1_200] },
 });
 
-const report: WorkerReport = { answered: 0, failures: {}, longestWaitMs: 0, exitCode: 0 };
+const report: WorkerReport = { responses: 0, failures: {}, longestWaitMs: 0, exitCode: 0 };
 let stopped = false;
 
 async function caller(): Promise<void> {
@@ -31,11 +31,11 @@ async function caller(): Promise<void> {
     const startedAt = performance.now();
     try {
       await client.request({ method: "GET", path: "/Ping" }, { headers: { "x-worker": name } });
-      report.answered += 1;
+      report.responses += 1;
     } catch (error) {
       const kind = error instanceof Error ? error.name : String(error);
       report.failures[kind] = (report.failures[kind] ?? 0) + 1;
-      // Whoever is refused at once must not ask again at once for ever.
+      // A call that is refused at once must not be repeated without a wait.
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     report.longestWaitMs = Math.max(report.longestWaitMs, performance.now() - startedAt);

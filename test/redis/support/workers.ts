@@ -16,7 +16,7 @@ export interface WorkerOptions {
 }
 
 export interface WorkerReport {
-  answered: number;
+  responses: number;
   /** How often calls failed, by the name of the error. */
   failures: Record<string, number>;
   longestWaitMs: number;
@@ -54,7 +54,7 @@ export class Worker {
     this.#process.kill(name);
   }
 
-  /** Lets it end by itself and gives its report; what was killed has none. */
+  /** Lets it end by itself and returns its report; a killed process has none. */
   async stop(): Promise<WorkerReport | undefined> {
     if (this.#process.connected) this.#process.send("stop");
     const exitCode = await this.#exited;

@@ -43,7 +43,7 @@ it("names the configured limit in the message", async () => {
   }
 });
 
-it("slides: at most so many in any stretch of that length", async () => {
+it("slides: at most the limit in any window of that length", async () => {
   const { one, pass } = limited({ requests: 3, intervalMs: 60_000 });
   const ask = async () => (await one.get("/Item")).status;
   expect(await ask()).toBe(200); // and the token request
@@ -106,7 +106,7 @@ it("can be switched off", async () => {
   for (let request = 0; request < 150; request += 1) expect((await api.get("/Item/1")).status).toBe(404);
 });
 
-it("tells in the request log how many requests were left", async () => {
+it("reports in the request log how many requests were left", async () => {
   const { one, sandbox } = limited({ requests: 3 });
   for (let request = 0; request < 3; request += 1) await one.get("/Item");
   expect(sandbox.requests.map(({ remaining }) => remaining)).toEqual([2, 1, 0, 0]);

@@ -102,7 +102,7 @@ describe("whatever comes, and however the service counts", () => {
     );
   });
 
-  test("whoever reads the state changes nothing", async () => {
+  test("reading the state changes nothing", async () => {
     await fc.assert(
       fc.asyncProperty(anyLimits(), anyCalls(), fc.nat(), async (options, calls, seed) => {
         const often = await simulate(options, calls, seed, 7);
@@ -160,17 +160,17 @@ const plainCall: SimulatedCall = {
   bulk: false,
   latencyMs: 40,
   countedAt: 1,
-  outcome: "answered",
+  outcome: "completed",
   pauseMs: 0,
 };
 
 describe("at saturation", () => {
   const cases: [name: string, requests: number, intervalMs: number, latencyMs: number, countedAt: number][] = [
     ["100 a minute, counted on arrival", 100, 60_000, 80, 0.1],
-    ["100 a minute, counted with the answer", 100, 60_000, 400, 1],
+    ["100 a minute, counted with the response", 100, 60_000, 400, 1],
     ["40 in 4 s", 40, 4_000, 50, 0.5],
     ["1 a second", 1, 1_000, 120, 0],
-    ["1000 a minute, slow answers", 1_000, 60_000, 5_000, 0.5],
+    ["1000 a minute, slow responses", 1_000, 60_000, 5_000, 0.5],
   ];
   test.each(
     cases,
@@ -178,10 +178,10 @@ describe("at saturation", () => {
     const rounds = 8;
     const calls = Array.from({ length: requests * rounds }, () => ({ ...plainCall, latencyMs, countedAt }));
     const { simulation, counted, time } = await simulate(limitsOf(requests, intervalMs), calls);
-    // Each slot is in use for the time of the answer and one interval, over and over.
+    // Each slot is in use until the response plus one interval, repeatedly.
     const idealMs = (rounds - 1) * (intervalMs + latencyMs) + latencyMs;
     expect(idealMs / (time.now() - 1_000)).toBeGreaterThanOrEqual(0.98);
-    expect(simulation.results.every(({ end }) => end === "answered")).toBe(true);
+    expect(simulation.results.every(({ end }) => end === "completed")).toBe(true);
     expect(refusals(slidingWindow(requests, intervalMs), counted)).toBe(0);
     expect(refusals(tokenBucket(requests, intervalMs), counted)).toBe(0);
     for (const phase of [0, 0.25, 0.5, 0.75, 0.999]) {

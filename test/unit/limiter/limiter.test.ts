@@ -127,7 +127,7 @@ describe("a slot", () => {
     expect(await isSettled(later)).toBe(false);
   });
 
-  test("is not snatched by a newcomer when it has come back but the timer that tells of it is late", async () => {
+  test("is not granted to a new call when it is free again but its timer is late", async () => {
     vi.useRealTimers();
     const time = new VirtualTime(() => 50).install();
     const limiter = limiterOf({ requests: 1 });
@@ -291,7 +291,7 @@ describe("a pause", () => {
 });
 
 describe("the snapshot", () => {
-  test("tells what is free, queued and under way, and the pause by the wall clock", async () => {
+  test("reports what is free, queued and in flight, and the pause in wall-clock time", async () => {
     vi.setSystemTime(1_700_000_000_000);
     const limiter = createRateLimiter({ requests: 3, intervalMs: 1_000 });
     expect(limiter.snapshot()).toEqual({

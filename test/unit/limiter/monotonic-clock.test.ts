@@ -60,7 +60,7 @@ describe("the limiter's clock", () => {
     expect(clock.now()).toBeGreaterThanOrEqual(later);
   });
 
-  test("does not call back when it was told not to", async () => {
+  test("does not call back after it was stopped", async () => {
     const time = new VirtualTime().install();
     const clock = new MonotonicClock();
     const stop = clock.at(5_000, () => expect.unreachable());

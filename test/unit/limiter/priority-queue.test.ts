@@ -13,7 +13,7 @@ const asks = (priority: SlotRequest["priority"], bulk = false, order?: number): 
 });
 
 describe("a lane", () => {
-  test("is left in the order of arrival, by whoever comes back in the order it had first", () => {
+  test("is left in the order of arrival; an entry that returns keeps its first arrival", () => {
     const lane = new LinkedQueue<string>();
     lane.add("third", 3);
     lane.add("fifth", 5);
@@ -37,7 +37,7 @@ describe("a lane", () => {
             const behind = model.findIndex((place) => place.arrival > order);
             model.splice(behind < 0 ? model.length : behind, 0, lane.add(order, order));
           }
-          // Whoever comes back with an order that is taken is not told apart from the other.
+          // An entry that returns with an arrival in use cannot be told apart from the other.
           expect([...lane]).toEqual(model.map((place) => place.arrival));
           expect(lane.size).toBe(model.length);
         }

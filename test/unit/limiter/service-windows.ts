@@ -1,4 +1,4 @@
-/** A way in which a service may count requests: tells whether it takes one at this moment. */
+/** A way in which a service may count requests: returns whether it accepts one at this moment. */
 export type ServiceWindow = (time: number) => boolean;
 
 /** Takes a request when fewer than `requests` were counted in the interval that ends with it. */

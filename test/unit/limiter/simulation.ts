@@ -15,7 +15,7 @@ export interface SimulatedCall {
   /** At which part of that time the service counts the request. */
   countedAt: number;
   /** `unsent`: no connection. `refused`: a 429, after which the call comes back once. */
-  outcome: "answered" | "unsent" | "refused";
+  outcome: "completed" | "unsent" | "refused";
   /** The pause that a 429 makes. */
   pauseMs: number;
   abortedAfterMs?: number | undefined;
@@ -29,7 +29,7 @@ export interface SimulatedResult {
   /** When each of its requests was sent. */
   sentAt: number[];
   endedAt: number;
-  end: "answered" | "unsent" | "aborted" | "out-of-time";
+  end: "completed" | "unsent" | "aborted" | "out-of-time";
 }
 
 /** How often the state is looked at meanwhile, and until when. */
@@ -66,7 +66,7 @@ export class Simulation {
     for (const call of calls) {
       this.time.at(startedAt + call.at, () => settled.push(this.#run(call)));
     }
-    // Whoever looks at the state must change nothing for those who wait.
+    // Reading the state must change nothing for waiting calls.
     for (let ms = lookMs; ms < LAST_LOOK_MS; ms += lookMs) this.time.at(startedAt + ms, () => this.#look());
     await this.time.run();
     const stuck = this.#waiting.size;
@@ -89,7 +89,7 @@ export class Simulation {
   }
 
   async #run(call: SimulatedCall): Promise<void> {
-    const result: SimulatedResult = { call, arrivedAt: this.time.now(), sentAt: [], endedAt: 0, end: "answered" };
+    const result: SimulatedResult = { call, arrivedAt: this.time.now(), sentAt: [], endedAt: 0, end: "completed" };
     const cancellation = new Cancellation([], call.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
     if (call.abortedAfterMs !== undefined) {
       this.time.at(this.time.now() + call.abortedAfterMs, () =>
@@ -98,7 +98,7 @@ export class Simulation {
     }
     try {
       const order = await this.#attempt(call, cancellation, undefined, result);
-      if (order !== undefined) await this.#attempt({ ...call, outcome: "answered" }, cancellation, order, result);
+      if (order !== undefined) await this.#attempt({ ...call, outcome: "completed" }, cancellation, order, result);
     } catch (error) {
       if (!(error instanceof Cancelled) || error.reason.kind === "closed") throw error;
       result.end = error.reason.kind;
@@ -109,7 +109,7 @@ export class Simulation {
     }
   }
 
-  /** One attempt; gives the call's order when it has to come back. */
+  /** One attempt; returns the call's arrival if it has to queue again. */
   async #attempt(call: SimulatedCall, cancellation: Cancellation, order: number | undefined, result: SimulatedResult) {
     const slot = await this.#slot(call, cancellation, order);
     this.#noteStart(call);
@@ -212,14 +212,14 @@ export function anyCalls(
       countedAt: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
       outcome: failures
         ? fc.constantFrom<SimulatedCall["outcome"][]>(
-            "answered",
-            "answered",
-            "answered",
-            "answered",
+            "completed",
+            "completed",
+            "completed",
+            "completed",
             "unsent",
             "refused",
           )
-        : fc.constant<SimulatedCall["outcome"]>("answered"),
+        : fc.constant<SimulatedCall["outcome"]>("completed"),
       pauseMs: fc.integer({ min: 0, max: 1_000 }),
       abortedAfterMs: sometimes(aborts, fc.integer({ min: 0, max: 3_000 })),
       totalTimeoutMs: sometimes(deadlines, fc.integer({ min: 1, max: 3_000 })),

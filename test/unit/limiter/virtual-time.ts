@@ -18,7 +18,7 @@ export class VirtualTime {
   #ids = 0;
   #timers: Timer[] = [];
 
-  /** `jitter` gives by how many ms the next timer fires late, or early if negative. */
+  /** `jitter` returns by how many ms the next timer fires late, or early if negative. */
   constructor(
     readonly jitter: () => number = () => 0,
     startAt = 1_000,

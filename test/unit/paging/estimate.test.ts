@@ -16,7 +16,7 @@ describe("how long requests are likely to take", () => {
     { name: "some while no slot is free", requests: 10, allowance: { ...FREE, available: 0 }, ms: 61_000 },
     { name: "some in a pause", requests: 10, allowance: { ...FREE, pausedMs: 30_000 }, ms: 31_000 },
     { name: "any number without a limit", requests: 4_000, allowance: UNLIMITED, ms: 400_000 },
-    { name: "so many that the limit does not delay them", requests: 1_800, pace: 1_000, ms: 1_800_000 },
+    { name: "so slow that the limit does not delay them", requests: 1_800, pace: 1_000, ms: 1_800_000 },
     { name: "more than ever come", requests: 91, allowance: { ...FREE, intervalMs: Infinity }, ms: Infinity },
     { name: "as many as come but once", requests: 90, allowance: { ...FREE, intervalMs: Infinity }, ms: 9_000 },
   ])("$name: $ms ms", ({ requests, pace = 100, allowance = FREE, ms }) => {

@@ -93,7 +93,7 @@ export async function* linesOf(path: string): AsyncGenerator<string> {
 /**
  * Creates a file of lines, and writes it to the disk.
  *
- * @param mode Permissions of the file; by default those that the process gives to new files.
+ * @param mode Permissions of the file; the default of the process unless stated.
  * @throws when there is a file or a link of that name already: nothing is written through a link.
  */
 async function writeLines(path: string, lines: Iterable<string>, mode: number | undefined): Promise<void> {
