@@ -17,8 +17,8 @@ export default defineConfig(({ mode }) => ({
     // Read by test/support/runs.ts. `--mode all` sets it on every platform.
     env: mode === "all" ? { STOCKLOT_TEST: "all" } : {},
     testTimeout: 30_000,
-    // Most of the time tests wait, for timers and other processes: on two cores vitest would use one.
-    maxWorkers: 2,
+    // Most of the time tests wait, for timers and other processes: on two cores vitest would use one worker.
+    maxWorkers: mode === "all" ? 2 : 3,
     // On a shared machine everything may stop for seconds in the middle of a race. A defect fails twice.
     retry: process.env.CI ? 1 : 0,
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "json-summary"] },

@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { FaultServer } from "../support/fault-server.js";
 import { type Fault, hang, status } from "../support/faults.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { connect, sleep, startServer, waitUntil } from "../support/with-server.js";
 import { ROOT } from "./support/markdown.js";
 import { snippets } from "./support/snippets.js";
@@ -16,6 +17,8 @@ let folder: string;
 let server: FaultServer;
 const children: ChildProcess[] = [];
 
+// The recipes wait as long as a real service may take.
+beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "stocklot-recipe-"));
   server = await startServer();

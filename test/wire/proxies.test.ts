@@ -3,11 +3,12 @@ import { connect as connectSocket, createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type ClientOptions, ConfigurationError, ConnectionError } from "../../src/index.js";
 import { ITEM } from "../http/service.js";
 import { createCertificates } from "../support/certificates.js";
 import { visibleText } from "../support/leaks.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { errorOf, sleep } from "../support/with-server.js";
 import { clientOf, connect } from "./server.js";
 
@@ -93,6 +94,8 @@ describe("a proxy that accepts connections and closes them", () => {
 });
 
 describe("a proxy that never responds to CONNECT", () => {
+  beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
+
   it("keeps the process alive no longer than a connection may take", async () => {
     const proxy = await listenRaw(() => {});
     const env = { HTTPS_PROXY: proxy.origin };
