@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ConfigurationError } from "stocklot";
 import { sqliteSink } from "stocklot/mirror";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { nodeDriver, packageDriver, type SqliteDatabase } from "../../../src/mirror/sinks/sqlite/driver.js";
+import { nodeDriver, packageDriver, type SqliteDatabase } from "../../../src/storage/sqlite/driver.js";
 import { describeSink } from "./conformance.js";
 import { lot } from "./support/records.js";
 import { sinkAt } from "./support/sink-spec.js";

@@ -1,9 +1,9 @@
 import { ConfigurationError } from "../../../errors/index.js";
+import { type PostgresQueryable, queryRows, runScript } from "../../../storage/postgres/connection.js";
 import { type MirrorResource, RESOURCES, type Table, tableOf } from "../../tables.js";
 import { EXTRA } from "../row-codec.js";
 import { tableMissingError } from "../sink-errors.js";
 import { columnTypes, missingColumns, PRIMARY_KEY, quoteName, type TypeNames } from "../sql-table.js";
-import { type PostgresQueryable, queryRows, runScript } from "./connection.js";
 
 /** `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one. */
 export const TYPES: TypeNames = {

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
+import { createPool, isQueryable, type OwnPool, type PostgresQueryable } from "../../../storage/postgres/connection.js";
 import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import { type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
 import { KEY_BATCH_SIZE } from "../sql-table.js";
-import { createPool, isQueryable, type OwnPool, type PostgresQueryable } from "./connection.js";
 import { currentSchema, ensureTables, readState } from "./postgres-schema.js";
 import { PostgresTable } from "./postgres-table.js";
 

@@ -1,10 +1,11 @@
 import * as z from "zod";
+import { nodeDriver, packageDriver, type SqliteDriver } from "../../../storage/sqlite/driver.js";
+import { retryWhileBusy } from "../../../storage/sqlite/transaction.js";
 import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
 import { throwNotOpen } from "../sink-errors.js";
-import { nodeDriver, packageDriver, type SqliteDriver } from "./driver.js";
-import { retryWhileBusy, SqliteConnection } from "./sqlite-connection.js";
+import { SqliteCopy } from "./sqlite-copy.js";
 
 /** Options of {@link sqliteSink}. */
 export interface SqliteSinkOptions {
@@ -38,7 +39,7 @@ export function sqliteSinkWith(options: SqliteSinkOptions, loadDriver: () => Pro
 }
 
 class SqliteSink implements MirrorSink {
-  #copy: SqliteConnection | undefined;
+  #copy: SqliteCopy | undefined;
 
   constructor(
     readonly path: string,
@@ -47,7 +48,7 @@ class SqliteSink implements MirrorSink {
 
   async open(): Promise<string | undefined> {
     const driver = await this.loadDriver();
-    this.#copy ??= await retryWhileBusy(LOCK_WAIT_MS, () => new SqliteConnection(driver, this.path));
+    this.#copy ??= await retryWhileBusy(LOCK_WAIT_MS, () => new SqliteCopy(driver, this.path));
     return this.#copy.state;
   }
 
@@ -68,7 +69,7 @@ class SqliteSink implements MirrorSink {
     this.#copy = undefined;
   }
 
-  get #opened(): SqliteConnection {
+  get #opened(): SqliteCopy {
     return this.#copy ?? throwNotOpen("sqliteSink");
   }
 }

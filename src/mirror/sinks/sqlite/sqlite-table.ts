@@ -1,3 +1,4 @@
+import type { SqliteDatabase, SqliteStatement } from "../../../storage/sqlite/driver.js";
 import type { MirrorRecord, Table } from "../../tables.js";
 import { EXTRA, RowCodec } from "../row-codec.js";
 import { tableMissingError } from "../sink-errors.js";
@@ -10,7 +11,6 @@ import {
   quoteName,
   type TypeNames,
 } from "../sql-table.js";
-import type { SqliteDatabase, SqliteStatement } from "./driver.js";
 
 /** `INTEGER PRIMARY KEY`, in exactly these words, is SQLite's own row number and needs no index. */
 const TYPES: TypeNames = {

@@ -1,5 +1,7 @@
-import { ConfigurationError } from "../../../errors/index.js";
-import type { ColumnValue } from "../row-codec.js";
+import { ConfigurationError } from "../../errors/index.js";
+
+/** A value that can be bound to a statement. */
+export type SqliteValue = string | number | null;
 
 /** The part of an SQLite driver that is used: `node:sqlite`, or `@photostructure/sqlite`, which has the same interface. */
 export interface SqliteDriver {
@@ -13,8 +15,8 @@ export interface SqliteDatabase {
 }
 
 export interface SqliteStatement {
-  run(...values: ColumnValue[]): unknown;
-  all(...values: ColumnValue[]): Record<string, unknown>[];
+  run(...values: SqliteValue[]): unknown;
+  all(...values: SqliteValue[]): Record<string, unknown>[];
 }
 
 /** The driver of Node.js; `undefined` if this version has none, or only behind a flag. */
