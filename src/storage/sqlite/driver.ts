@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../../errors/index.js";
+import { fieldOf } from "../../errors/unknown-value.js";
 
 /** A value that can be bound to a statement. */
 export type SqliteValue = string | number | null;
@@ -19,6 +20,17 @@ export interface SqliteStatement {
   all(...values: SqliteValue[]): Record<string, unknown>[];
 }
 
+/** What to do if there is no driver. The package works on Node.js 20.19, though its `engines` do not say so. */
+const INSTALL =
+  "use Node.js 22.13 or later, or install @photostructure/sqlite 2: npm install @photostructure/sqlite@2 (on Node.js 20 with --engine-strict=false)";
+
+/**
+ * The driver of Node.js, or else that of the package.
+ *
+ * @throws ConfigurationError when there is none.
+ */
+export const findDriver = async (): Promise<SqliteDriver> => nodeDriver() ?? (await packageDriver());
+
 /** The driver of Node.js; `undefined` if this version has none, or only behind a flag. */
 export function nodeDriver(): SqliteDriver | undefined {
   // Bundlers do not know this module, and an import fails on a Node.js without it.
@@ -29,21 +41,23 @@ export function nodeDriver(): SqliteDriver | undefined {
 /**
  * The driver of the package that users install if Node.js has none.
  *
- * @throws ConfigurationError when it is not installed.
+ * @throws ConfigurationError when it is not installed, or version 1 is: that does not close its files.
  */
 export async function packageDriver(): Promise<SqliteDriver> {
+  const module = await importPackage();
+  if (isDriver(module) && closesItsFiles(module)) return module;
+  throw new ConfigurationError(`SQLite: @photostructure/sqlite 1 leaves files open after they were closed; ${INSTALL}`);
+}
+
+async function importPackage(): Promise<unknown> {
   try {
-    const module: unknown = await import("@photostructure/sqlite");
-    if (isDriver(module)) return module;
-    throw new TypeError("it exports no DatabaseSync");
-  } catch (error) {
-    const message = `sqliteSink: Node.js ${process.versions.node} has no node:sqlite (22.13 and later have); install a driver: npm install @photostructure/sqlite`;
-    throw new ConfigurationError(message, { cause: error });
+    return await import("@photostructure/sqlite");
+  } catch (cause) {
+    throw new ConfigurationError(`SQLite: Node.js ${process.versions.node} has no node:sqlite; ${INSTALL}`, { cause });
   }
 }
 
-const isDriver = (module: unknown): module is SqliteDriver =>
-  typeof module === "object" &&
-  module !== null &&
-  "DatabaseSync" in module &&
-  typeof module.DatabaseSync === "function";
+/** Since version 2.0.0, which also introduced `serialize()`. The package exports no version of its own. */
+const closesItsFiles = ({ DatabaseSync }: SqliteDriver) => "serialize" in DatabaseSync.prototype;
+
+const isDriver = (module: unknown): module is SqliteDriver => typeof fieldOf(module, "DatabaseSync") === "function";
