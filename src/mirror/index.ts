@@ -5,7 +5,7 @@
  */
 // Everything else is private: the steps of a run, rows, drivers, and the format of the saved state.
 
-export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/connection.js";
+export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/query.js";
 export type { MirrorEstimate, MirrorResourceEstimate } from "./estimate.js";
 export type { FieldChange, MirrorEvent, MirrorEventOf } from "./events.js";
 export { createMirror, type Mirror } from "./mirror.js";

@@ -146,6 +146,15 @@ function describeDriver(driver: "node" | "package"): void {
       expect(Number(other)).toBe(20);
     });
 
+    it("rejects with a StorageError if SQLite fails", async () => {
+      path = join(directory, "no", "such", "copy.db");
+      await expect(newSink().open()).rejects.toMatchObject({
+        name: "StorageError",
+        location: path,
+        problem: "missing",
+      });
+    });
+
     it("leaves a table alone that no mirror created", async () => {
       database.exec("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO items VALUES (1, 'precious')");
       await expect(newSink().open()).rejects.toThrow(ConfigurationError);

@@ -1,4 +1,4 @@
-import { type PostgresQueryable, queryRows } from "../../../storage/postgres/connection.js";
+import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
 import type { MirrorBatch } from "../../sink.js";
 import type { ColumnType, MirrorRecord, Table } from "../../tables.js";
 import { EXTRA, RowCodec } from "../row-codec.js";
