@@ -43,7 +43,6 @@ console.log(
     columns: ["", "new", "read", "again", "of which waited"],
     rows,
     checks: [],
-    charts: [],
   }),
 );
 
