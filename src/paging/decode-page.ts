@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ResponseContext, ResponseReader } from "../core/call.js";
 import { invalidResponse } from "../core/response/caller-error.js";
-import { assertSchema, readJson, unchecked, validate } from "../core/response/decode.js";
+import { assertSchema, compiledSchema, readJson, unchecked, validate } from "../core/response/decode.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import type { StandardSchema } from "../schemas/standard-schema.js";
 import type { Page, PageRequest } from "./page.js";
@@ -22,7 +22,7 @@ const anyPage = /* @__PURE__ */ lazy(() => envelope(z.unknown()));
 /** Reads a page of records that are checked by a schema of the client. */
 /* @__NO_SIDE_EFFECTS__ */
 export function pageReader<T>(record: LazySchema<z.ZodType<T>>): (request: PageRequest) => ResponseReader<Page<T>> {
-  const schema: LazySchema<z.ZodType<Page<T>>> = /* @__PURE__ */ lazy(() => envelope(record()));
+  const schema: LazySchema<z.ZodType<Page<T>>> = /* @__PURE__ */ compiledSchema(() => envelope(record()));
   return (request) => (context) => {
     const data = readPage(context);
     assertSchema(schema, data, context);

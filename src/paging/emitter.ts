@@ -57,10 +57,10 @@ export class Emitter<T> {
   takeUnseen(records: T[], from = 0): T[] {
     if (!this.hasKeys) return records.slice(from);
     return records.filter((record, index) => {
-      const isNew = !this.isSeen(record);
-      if (!isNew) this.#duplicates += 1;
-      if (!isNew || index < from) return false;
       const key = this.keyOf(record);
+      const isSeen = key !== undefined && this.#seen.has(key);
+      if (isSeen) this.#duplicates += 1;
+      if (isSeen || index < from) return false;
       if (key !== undefined) this.#seen.add(key);
       return true;
     });

@@ -1,3 +1,6 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -407,4 +410,22 @@ describe("what is wrong with a response is bounded", () => {
       expect(error.message.length).toBeLessThan(5_000);
     }
   });
+});
+
+it.each([
+  ["a valid response is returned", 1, "call", "BOLT"],
+  ["an invalid response is rejected", "one", "failure", "ResponseValidationError GET /Item: the response is not what"],
+])("where code generation is forbidden, %s", async (_, partNo, what, output) => {
+  const server = await startServer();
+  server.service.items.set("BOLT", { ...item, partNo });
+  const script = fileURLToPath(new URL("../support/one-call.ts", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    "--disallow-code-generation-from-strings",
+    "--import",
+    "tsx",
+    script,
+    server.baseUrl,
+    what,
+  ]);
+  expect(stdout).toContain(output);
 });

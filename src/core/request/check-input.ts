@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import * as z from "zod";
 import { InputValidationError, type Issue } from "../../errors/index.js";
 import { redact } from "../../errors/redaction/redact.js";
 import { unknownName } from "../../errors/unknown-name.js";
@@ -22,6 +22,8 @@ export function checkInput(
   at: Issue["path"] = [],
   naming: Naming = { noun: "field" },
 ): void {
+  // Without messages to prepare, a valid argument takes 0.04 µs instead of 0.9 µs (bench: overhead).
+  if (z.validate(schema(), value)) return;
   const result = schema().safeParse(value, { error: messagesWith(naming), reportInput: true });
   if (!result.success) throw new InputValidationError(method, inputIssues(result.error.issues, at, quoted));
 }

@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
-import type { z } from "zod";
+import * as z from "zod";
 import type { Issue } from "../../errors/index.js";
 import { redact } from "../../errors/redaction/redact.js";
 import { fieldOf } from "../../errors/unknown-value.js";
-import type { LazySchema } from "../../schemas/field.js";
+import { type LazySchema, lazy } from "../../schemas/field.js";
 import type { StandardSchema } from "../../schemas/standard-schema.js";
 import type { Call, ResponseContext, ResponseReader } from "../call.js";
 import { toIssues } from "../request/check-input.js";
@@ -15,12 +15,22 @@ import { isTextTooDeep, MAX_NESTING, parseJson } from "./parse-json.js";
 /** Reads a JSON body and validates it. Returns it as received, with the fields that the schema does not know. */
 /* @__NO_SIDE_EFFECTS__ */
 export function jsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<T> {
+  const compiled = compiledSchema(schema);
   return (context) => {
     const data = readJson(context);
-    assertSchema(schema, data, context);
+    assertSchema(compiled, data, context);
     return data;
   };
 }
+
+/**
+ * A schema that zod compiles at its first use, which takes less time than one check of a page without it. Later checks of a
+ * page take 2 µs instead of 45 µs, and allocate nothing (bench: page). Where code generation is forbidden, zod checks as
+ * usual.
+ */
+/* @__NO_SIDE_EFFECTS__ */
+export const compiledSchema = <S extends z.ZodType>(schema: LazySchema<S>): LazySchema<S> =>
+  lazy(() => z.compile(schema()));
 
 /** Validates data by a schema, as strictly as the client is configured. Afterwards, the data counts as validated. */
 export function assertSchema<T>(
@@ -28,7 +38,7 @@ export function assertSchema<T>(
   data: unknown,
   context: ResponseContext,
 ): asserts data is T {
-  if (context.validation.mode === "off") return;
+  if (context.validation.mode === "off" || z.validate(schema(), data)) return;
   const issues = findIssues(schema(), data);
   if (issues.length > 0) reportIssues(issues, context);
 }

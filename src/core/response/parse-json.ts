@@ -15,12 +15,15 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** A loop over keys: an array of the values of each record would take 15 µs more for a page of 250 lots. */
+/** Only containers are recursed into: a call for each value would take 35 µs more for a page of 250 lots (bench: page). */
 function isTooDeep(value: unknown, allowed: number): boolean {
   if (!isContainer(value)) return false;
   if (allowed === 0) return true;
   if (Array.isArray(value)) return value.some((entry) => isTooDeep(entry, allowed - 1));
-  for (const key in value) if (isTooDeep(value[key], allowed - 1)) return true;
+  for (const key in value) {
+    const entry = value[key];
+    if (isContainer(entry) && isTooDeep(entry, allowed - 1)) return true;
+  }
   return false;
 }
 
