@@ -262,6 +262,7 @@ describe("a fetch function that fails", () => {
   });
 
   it.each([
+    [401, 1],
     [403, 1],
     [407, 1],
     [429, 3],

@@ -200,7 +200,8 @@ function matchProxyRefusal(message: string): FailureRule | undefined {
   const status = Number(refused ?? unauthorized);
   if (Number.isNaN(status)) return undefined;
   const advice =
-    status === 407
+    // tinyproxy responds to a wrong password with 401.
+    status === 407 || status === 401
       ? "Put a valid user name and password into the proxy's address."
       : "Ask whether the proxy allows the service's host.";
   const refusal = beforeSending(PROXY_REFUSAL, `the proxy refused to connect with status ${status}`, advice);
