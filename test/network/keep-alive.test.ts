@@ -1,3 +1,4 @@
+import { Agent } from "undici";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type ClientOptions, InventoryClient } from "../../src/index.js";
 import { FaultServer } from "../support/fault-server.js";
@@ -110,6 +111,14 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway that closes connection
       const reports = await receiveTwice(clientOf("1 s", options), 1_000);
       expect(wrongReports(reports, service)).toEqual([]);
     });
+  });
+
+  it("loses no write of a client whose dispatcher uses no connection twice", async () => {
+    const dispatcher = new Agent({ pipelining: 0 });
+    onTestFinished(() => dispatcher.destroy());
+    const reports = await receiveTwice(clientOf("1 s", { dispatcher }), 1_000);
+    expect(countEffects(reports)).toEqual({ applied: 2 * CONNECTIONS, "not applied": 0, unknown: 0 });
+    expect(wrongReports(reports, service)).toEqual([]);
   });
 
   describe.each(TRANSPORTS)("over %s", (_, options) => {

@@ -12,7 +12,7 @@ export interface ForwardProxy {
 }
 
 interface ProxyOptions {
-  /** `user:password`; without it the proxy asks for none. */
+  /** `user:password`; without it the proxy requires none. */
   credentials?: string;
   /** Closes tunnels on which nothing was sent for so many seconds. */
   idleSeconds?: number;

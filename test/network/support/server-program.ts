@@ -68,8 +68,11 @@ export class ServerProgram {
     const deadline = performance.now() + 20_000;
     for (const port of ports) {
       while (!(await acceptsConnections(port))) {
-        if (child.exitCode !== null || performance.now() > deadline)
-          throw new Error(`${program} does not listen on port ${port}: ${this.#errors}${this.log("errors.log")}`);
+        if (child.exitCode !== null || performance.now() > deadline) {
+          const problem = `${program} does not listen on port ${port}: ${this.#errors}${this.log("errors.log")}`;
+          await this.close();
+          throw new Error(problem);
+        }
         await sleep(20);
       }
     }
