@@ -1,10 +1,12 @@
 import { createServer as createTlsServer, type SecureContextOptions } from "node:tls";
-import { Agent, fetch as undiciFetch } from "undici";
+import { Agent, type buildConnector } from "undici";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { type ClientOptions, InventoryClient } from "../../src/index.js";
+import type { ClientOptions } from "../../src/index.js";
 import { createCertificates } from "../support/certificates.js";
 import { FaultServer } from "../support/fault-server.js";
 import { freePort } from "../support/free-port.js";
+import { connect } from "../support/with-server.js";
+import { fetchThrough } from "./support/fetch-through.js";
 import { type Nginx, startNginx } from "./support/nginx.js";
 import { receive, timesReceived, wrongReports } from "./support/receipts.js";
 import { buildReceiptProgram, type ReceiptProgram } from "./support/run-receipts.js";
@@ -26,6 +28,7 @@ const SERVERS = {
   "mTLS TLSv1.3": { identity: good, directives: `ssl_protocols TLSv1.3; ${CLIENT_CERTIFICATE}` },
 };
 type ServerName = keyof typeof SERVERS;
+const QUICK = { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 };
 const VERSIONS = ["TLSv1.2", "TLSv1.3"] as const;
 
 describe.skipIf(missingProgramReason("nginx"))("a gateway of https", () => {
@@ -50,27 +53,13 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway of https", () => {
   const newRemark = () => `receipt ${++receipts}`;
   const urlOf = (server: ServerName) => `https://localhost:${nginx.ports[server]}/api/v1`;
 
-  function clientOf(
-    transport: string,
-    baseUrl: string,
-    connect: Agent.Options["connect"],
-    options: ClientOptions = {},
-  ) {
-    const dispatcher = new Agent({ connect: connect ?? {} });
-    const fetch: unknown = (url: string, init: object) => undiciFetch(url, { ...init, dispatcher });
-    const client = new InventoryClient({
-      baseUrl,
-      clientId: "scanner",
-      clientSecret: "canary-secret-0123456789abcdef",
-      retry: { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 },
-      ...(transport === "fetch" ? { fetch: fetch as typeof globalThis.fetch } : { dispatcher }),
-      ...options,
-    });
-    onTestFinished(async () => {
-      await client.close();
-      await dispatcher.destroy();
-    });
-    return client;
+  function clientOf(transport: string, baseUrl: string, tls: buildConnector.BuildOptions, options: ClientOptions = {}) {
+    const dispatcher = new Agent({ connect: tls });
+    onTestFinished(() => dispatcher.destroy());
+    return connect(
+      { baseUrl },
+      { retry: QUICK, ...(transport === "fetch" ? { fetch: fetchThrough(dispatcher) } : { dispatcher }), ...options },
+    );
   }
   const withAuthority = (options: SecureContextOptions = {}) => ({ ca: certificates.authority, ...options });
 

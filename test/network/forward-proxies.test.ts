@@ -1,13 +1,14 @@
 import { connect as connectSocket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
-import { ProxyAgent, fetch as undiciFetch } from "undici";
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { type ClientOptions, InventoryClient } from "../../src/index.js";
+import { ProxyAgent } from "undici";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import type { ClientOptions } from "../../src/index.js";
 import { createCertificates, type Identity } from "../support/certificates.js";
 import { FaultServer, isWrite } from "../support/fault-server.js";
 import { hang } from "../support/faults.js";
 import { freePort } from "../support/free-port.js";
-import { sleep, waitUntil } from "../support/with-server.js";
+import { connect, sleep, waitUntil } from "../support/with-server.js";
+import { fetchThrough } from "./support/fetch-through.js";
 import { type ForwardProxy, startSquid, startTinyproxy } from "./support/forward-proxies.js";
 import { type Nginx, startNginx } from "./support/nginx.js";
 import { receive, timesApplied, timesReceived, wrongReports } from "./support/receipts.js";
@@ -40,8 +41,14 @@ const PROXIES = [
   },
 ] as const;
 
+const QUICK = { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 };
+
 const certificates = createCertificates();
 afterAll(() => certificates.remove());
+// Those of this machine must not take effect.
+beforeEach(() => {
+  for (const name of ["http_proxy", "no_proxy", "NO_PROXY"]) vi.stubEnv(name, undefined);
+});
 afterEach(() => vi.unstubAllEnvs());
 
 const reason = missingProgramReason("nginx", "squid", "tinyproxy");
@@ -83,16 +90,8 @@ describe.skipIf(reason).each(PROXIES)("$name", ({ start, password, onlyPort443, 
     proxyUrl: string,
     { port, ...options }: ClientOptions & { port?: number } = {},
   ) {
-    const client = new InventoryClient({
-      clientId: "scanner",
-      clientSecret: "canary-secret-0123456789abcdef",
-      rateLimit: false,
-      retry: { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 },
-      ...transportOptions(transport, proxyUrl, port),
-      ...options,
-    });
-    onTestFinished(() => client.close());
-    return client;
+    const { baseUrl = "", ...transportSettings } = transportOptions(transport, proxyUrl, port);
+    return connect({ baseUrl }, { rateLimit: false, retry: QUICK, ...transportSettings, ...options });
   }
 
   function transportOptions(transport: Transport, proxyUrl: string, port: number | undefined): ClientOptions {
@@ -104,9 +103,7 @@ describe.skipIf(reason).each(PROXIES)("$name", ({ start, password, onlyPort443, 
     const baseUrl = `https://localhost:${port ?? nginx.ports.https}/api/v1`;
     const dispatcher = new ProxyAgent({ uri: proxyUrl, requestTls: { ca: certificates.authority } });
     onTestFinished(() => dispatcher.destroy());
-    if (transport === "ProxyAgent") return { baseUrl, dispatcher };
-    const fetch: unknown = (url: string, init: object) => undiciFetch(url, { ...init, dispatcher });
-    return { baseUrl, fetch: fetch as typeof globalThis.fetch };
+    return transport === "ProxyAgent" ? { baseUrl, dispatcher } : { baseUrl, fetch: fetchThrough(dispatcher) };
   }
 
   describe.each(TRANSPORTS)("over %s", (transport) => {
