@@ -63,6 +63,22 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway of https", () => {
   }
   const withAuthority = (options: SecureContextOptions = {}) => ({ ca: certificates.authority, ...options });
 
+  /** A server that checks certificates in the handshake, as other gateways than nginx do. */
+  async function startStrictServer(version: (typeof VERSIONS)[number]) {
+    const server = createTlsServer({
+      ...good,
+      ca: certificates.authority,
+      requestCert: true,
+      rejectUnauthorized: true,
+      maxVersion: version,
+    });
+    server.on("tlsClientError", () => {});
+    const port = await freePort();
+    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    return `https://localhost:${port}/api/v1`;
+  }
+
   describe.concurrent.each([
     "undici",
     "fetch",
@@ -95,6 +111,16 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway of https", () => {
       expect(report).toMatchObject({ effect: "not applied" });
       expect(report?.message).toMatch(/issuer of the server's certificate is not known.*NODE_EXTRA_CA_CERTS/);
     });
+  });
+
+  it.each([
+    ["TLSv1.2", /the TLS handshake failed, nothing was sent, 1 attempt .*connect: \{ cert, key \}/],
+    ["TLSv1.3", /the server refused the client's certificate, or requires one, 1 attempt .*connect: \{ cert, key \}/],
+  ] as const)("a program without a certificate, and a server of %s that requires one: the error says so", async (version, message) => {
+    const baseUrl = await startStrictServer(version);
+    const env = { NODE_EXTRA_CA_CERTS: certificates.authorityFile };
+    const [report] = await program.run({ baseUrl, transport: "undici", remark: newRemark(), env });
+    expect(report).toMatchObject({ effect: "not applied", message: expect.stringMatching(message) });
   });
 
   describe.each(["undici", "fetch"])("over %s, with TLS settings of a dispatcher", (transport) => {
@@ -133,21 +159,6 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway of https", () => {
       });
     });
 
-    /** A server that checks certificates in the handshake, as other gateways than nginx do. */
-    async function startStrictServer(version: (typeof VERSIONS)[number]) {
-      const server = createTlsServer({
-        ...good,
-        ca: certificates.authority,
-        requestCert: true,
-        rejectUnauthorized: true,
-        maxVersion: version,
-      });
-      server.on("tlsClientError", () => {});
-      const port = await freePort();
-      await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
-      onTestFinished(() => void server.close());
-      return `https://localhost:${port}/api/v1`;
-    }
     const tokenStore = {
       get: async () => ({ accessToken: "canary-token-0123456789", expiresAt: Date.now() + 60_000 }),
       set: async () => {},

@@ -245,6 +245,7 @@ describe("a fetch function that fails", () => {
     ["ERR_TLS_CERT_ALTNAME_INVALID", 1],
     ["EPROTO", 1],
     ["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", 1],
+    ["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", 1],
     // Since OpenSSL 3.5, which Node.js 24 contains.
     ["ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE", 1],
     ["ECONNREFUSED", 3],

@@ -52,6 +52,8 @@ const CHECK_ADDRESS = "Check the scheme, host and port in baseUrl.";
 const TRUST_ISSUER =
   "Name the file with the issuer's certificate in NODE_EXTRA_CA_CERTS, or pass a dispatcher with connect: { ca }.";
 const TLS_SETTINGS = "To use TLS settings of your own, pass a dispatcher.";
+const CLIENT_CERTIFICATE =
+  "If the server requires a client certificate, pass a dispatcher with connect: { cert, key }.";
 
 const NO_CONNECTION = beforeSending(/^/, "no connection could be established", "Check the network and baseUrl.");
 
@@ -97,7 +99,12 @@ const FAILURE_RULES: readonly FailureRule[] = [
     "the server does not speak https on this port",
     CHECK_ADDRESS,
   ),
-  permanent(/^(ERR_SSL_\S+|ERR_TLS_\w+|EPROTO) /, "the TLS handshake failed", TLS_SETTINGS),
+  permanent(
+    /^ERR_SSL_\S*ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED) /,
+    "the server refused the client's certificate, or requires one",
+    CLIENT_CERTIFICATE,
+  ),
+  permanent(/^(ERR_SSL_\S+|ERR_TLS_\w+|EPROTO) /, "the TLS handshake failed", `${TLS_SETTINGS} ${CLIENT_CERTIFICATE}`),
 
   permanent(/^UND_ERR_CLOSED /, "the dispatcher is closed", ""),
   { ...permanent(/^UND_ERR_DESTROYED /, "the dispatcher was closed", ""), notSent: false },
