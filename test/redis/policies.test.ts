@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { fallbackQuota, type LastKnownState } from "../../src/redis/ledger/fallback-quota.js";
-import { HeldSlots } from "../../src/redis/ledger/held-slots.js";
 import { leaseTimings } from "../../src/redis/ledger/lease-timings.js";
 import { bareError, keyName } from "../../src/redis/redis-client.js";
 
@@ -75,25 +74,6 @@ describe("the timings of a shared limit", () => {
       heartbeatMs: graceMs / 4,
       batchMs,
     });
-  });
-});
-
-describe("the slots that a process holds", () => {
-  test("are counted until they are free again, in whatever order their requests end", () => {
-    const slots = new HeldSlots();
-    for (const kind of ["singles", "singles", "pages"] as const) slots.take(kind);
-    slots.release("singles", 200);
-    slots.release("pages", 150);
-    slots.release("singles", 100);
-    slots.take("pages");
-    expect(slots.report(50.5)).toEqual({
-      inFlight: { singles: 0, pages: 1 },
-      returning: { singles: [50, 150], pages: [100] },
-    });
-    expect([slots.count(99), slots.inFlight, slots.pages, slots.nextReturn]).toEqual([4, 1, 2, 100]);
-    expect([slots.count(150), slots.inFlight, slots.pages, slots.nextReturn]).toEqual([2, 1, 1, 200]);
-    slots.returnUnused("pages");
-    expect([slots.count(200), slots.inFlight, slots.pages, slots.nextReturn]).toEqual([0, 0, 0, Infinity]);
   });
 });
 

@@ -4,8 +4,8 @@ import { Script } from "../script.js";
  * One exchange of a process with the ledger, in one step and by Redis' clock alone.
  *
  * `KEYS[1]` is a hash. The field `ledger` holds what all share: its `epoch`, the ledger's `now`, and until when it is
- * paused and settling. There is one field for each process, with all that it reported last: when it was `seen`, its slots
- * `inFlight` and `returning`, and how many more it `wanted`.
+ * paused and settling. There is one field for each process, with what it reported last: when it was `seen`, how many more
+ * slots it `wanted`, and when each slot that it holds is free again: those of `singles`, and those of `pages`.
  */
 export const LEDGER_SCRIPT = new Script(`
 local request = cjson.decode(ARGV[1])
@@ -39,25 +39,17 @@ if request.usedFallback or (knewAnother and not ledger.hasSettled) then
 end
 local settlingMs = math.max(0, ledger.settlingUntil - now)
 
-local function timesIn(delays)
-  local times = {}
-  for i, delay in ipairs(delays) do times[i] = now + delay end
-  return times
+local own = { seen = now, singles = {}, pages = {} }
+for kind, delays in pairs(request.held) do
+  for i, delay in ipairs(delays) do own[kind][i] = now + delay end
 end
-local own = {
-  seen = now,
-  inFlight = request.inFlight,
-  returning = { singles = timesIn(request.returning.singles), pages = timesIn(request.returning.pages) },
-}
 local settlingShare = settlingMs > 0 and processes[owner] and processes[owner].settlingShare or nil
 processes[owner] = own
 
-local nextAt = now + limit.returnMs
-local function held(process, kind)
-  local leaseEndsAt = process.seen + limit.leaseMs
-  local count = leaseEndsAt > now and process.inFlight[kind] or 0
-  if count > 0 then nextAt = math.min(nextAt, leaseEndsAt) end
-  for _, time in ipairs(process.returning[kind]) do
+local nextAt = settlingMs > 0 and ledger.settlingUntil or now + limit.returnMs
+local function countHeld(times)
+  local count = 0
+  for _, time in ipairs(times) do
     if time > now then
       count = count + 1
       nextAt = math.min(nextAt, time)
@@ -69,8 +61,8 @@ end
 local members, used, usedPages, ownHeld, waiting, heldByWaiting, others = 0, 0, 0, 0, 1, 0, {}
 for name, process in pairs(processes) do
   local silentMs = now - process.seen
-  local pages = held(process, 'pages')
-  local slots = held(process, 'singles') + pages
+  local pages = countHeld(process.pages)
+  local slots = countHeld(process.singles) + pages
   used, usedPages = used + slots, usedPages + pages
   if silentMs < limit.leaseMs then
     members = members + 1
@@ -105,8 +97,8 @@ else
 end
 local singles = math.min(granted, request.wanted.singles)
 local pages = granted - singles
-own.inFlight.singles = own.inFlight.singles + singles
-own.inFlight.pages = own.inFlight.pages + pages
+for _ = 1, singles do table.insert(own.singles, now + limit.leaseMs) end
+for _ = 1, pages do table.insert(own.pages, now + limit.leaseMs) end
 own.wanted = wanted - granted
 
 redis.call('HSET', KEYS[1], 'ledger', cjson.encode(ledger))
@@ -114,7 +106,6 @@ redis.call('HSET', KEYS[1], owner, cjson.encode(own))
 redis.call('PEXPIRE', KEYS[1], string.format('%d', 2 * limit.leaseMs + pauseMs + 10000))
 return cjson.encode({
   epoch = ledger.epoch,
-  settlingMs = settlingMs,
   pauseMs = pauseMs,
   granted = { singles = singles, pages = pages },
   free = free - granted,

@@ -16,9 +16,8 @@ export interface SlotCounts {
 export interface LedgerRequest {
   /** The ledger of the last exchange; `undefined` if none of the slots of that time can be in use any more. */
   epoch: string | undefined;
-  inFlight: SlotCounts;
-  /** In how many ms each slot of an ended request is free again. */
-  returning: { singles: number[]; pages: number[] };
+  /** In how many ms each slot is free again; for a request in flight, if this process is silent from now on. */
+  held: { singles: number[]; pages: number[] };
   wanted: SlotCounts;
   /** A pause to begin, in ms; 0 for none. */
   pauseMs: number;
@@ -29,8 +28,6 @@ export interface LedgerRequest {
 /** The ledger's reply. Times count from then on. */
 export interface LedgerReply {
   epoch: string;
-  /** How long the ledger goes on gathering which process holds which slots. */
-  settlingMs: number;
   /** How long all processes have to pause. */
   pauseMs: number;
   granted: SlotCounts;
@@ -46,7 +43,6 @@ const count = () => z.number().nonnegative();
 const replySchema = lazy(() =>
   z.object({
     epoch: z.string(),
-    settlingMs: count(),
     pauseMs: count(),
     granted: z.object({ singles: count(), pages: count() }),
     free: count(),

@@ -3,8 +3,7 @@ import type { MonotonicClock } from "../../limiter/monotonic-clock.js";
 import type { GrantedSlot, QueueCounts, SlotListener, SlotSource } from "../../limiter/slot-source.js";
 import { startReplyTimeout } from "../reply-timeout.js";
 import type { LastKnownState } from "./fallback-quota.js";
-import { HeldSlots, type SlotKind } from "./held-slots.js";
-import type { Ledger, LedgerReply, LedgerRequest } from "./ledger.js";
+import type { Ledger, LedgerReply, LedgerRequest, SlotCounts } from "./ledger.js";
 import { Outage, type OutageOptions } from "./outage.js";
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -13,6 +12,14 @@ export interface RedisSlotsOptions extends OutageOptions {
   ledger: Ledger;
   clock: MonotonicClock;
   listener: SlotListener;
+}
+
+type SlotKind = keyof SlotCounts;
+
+interface HeldSlot {
+  kind: SlotKind;
+  /** When it is free again; `NEVER` while its request is in flight. */
+  freeAt: number;
 }
 
 interface Exchange {
@@ -29,7 +36,7 @@ interface Exchange {
 export class RedisSlots implements SlotSource {
   readonly #options: RedisSlotsOptions;
   readonly #clock: MonotonicClock;
-  readonly #held = new HeldSlots();
+  #held: HeldSlot[] = [];
   readonly #outage: Outage;
   /** Granted by the last exchange, and not taken yet. */
   #granted = { singles: 0, pages: 0 };
@@ -59,7 +66,7 @@ export class RedisSlots implements SlotSource {
   get available(): number {
     const { settings, timings } = this.#options;
     const now = this.#clock.now();
-    const held = this.#held.count(now);
+    const held = this.#heldAt(now).length;
     const quota = this.#outage.quota(now);
     if (quota) return Math.max(0, quota.slots - held);
     // What the others held at the last exchange is free again by now.
@@ -70,16 +77,17 @@ export class RedisSlots implements SlotSource {
   take(bulk: boolean): GrantedSlot | undefined {
     if (!this.#takeGranted(bulk) && !this.#hasFallbackSlot(bulk)) return undefined;
     const kind = bulk ? "pages" : "singles";
-    this.#held.take(kind);
+    const slot: HeldSlot = { kind, freeAt: NEVER };
+    this.#held.push(slot);
     return {
       release: () => {
         const now = this.#clock.now();
         const { returnMs } = this.#outage.quota(now) ?? this.#options.timings;
-        this.#held.release(kind, now + returnMs);
+        slot.freeAt = now + returnMs;
         this.#report(this.#options.timings.batchMs);
       },
       returnUnused: () => {
-        this.#held.returnUnused(kind);
+        slot.freeAt = this.#clock.now();
         this.#report(0);
       },
     };
@@ -90,12 +98,11 @@ export class RedisSlots implements SlotSource {
     const now = this.#clock.now();
     const quota = this.#outage.quota(now);
     if (quota) {
-      if (this.#held.count(now) < quota.slots) return now;
-      return Math.min(this.#held.nextReturn, now + quota.returnMs);
+      if (this.#heldAt(now).length < quota.slots) return now;
+      return Math.min(this.#nextReturn(now), now + quota.returnMs);
     }
     const { reply, sentAt = now } = this.#last ?? {};
-    const isUsedUp = reply?.free === 0 && reply.settlingMs === 0;
-    const first = isUsedUp ? Math.max(now, sentAt + reply.nextMs) : now;
+    const first = reply?.free === 0 ? Math.max(now, sentAt + reply.nextMs) : now;
     const rounds = Math.floor(ahead.all / requests);
     return rounds === 0 ? first : first + rounds * intervalMs;
   }
@@ -116,6 +123,16 @@ export class RedisSlots implements SlotSource {
     this.#report(0);
   }
 
+  /** The slots that are not free again yet. */
+  #heldAt(now: number): readonly HeldSlot[] {
+    this.#held = this.#held.filter(({ freeAt }) => freeAt > now);
+    return this.#held;
+  }
+
+  #nextReturn(now: number): number {
+    return Math.min(...this.#heldAt(now).map(({ freeAt }) => freeAt));
+  }
+
   /** A slot for a page was granted as one; a single call may use either. */
   #takeGranted(bulk: boolean): boolean {
     const kind = bulk || this.#granted.singles === 0 ? "pages" : "singles";
@@ -127,8 +144,9 @@ export class RedisSlots implements SlotSource {
   #hasFallbackSlot(bulk: boolean): boolean {
     const now = this.#clock.now();
     const quota = this.#outage.quota(now);
-    if (!quota || this.#held.count(now) >= quota.slots) return false;
-    return !bulk || this.#held.pages < quota.pages;
+    const held = this.#heldAt(now);
+    if (!quota || held.length >= quota.slots) return false;
+    return !bulk || held.filter(({ kind }) => kind === "pages").length < quota.pages;
   }
 
   get #isOverdue(): boolean {
@@ -165,7 +183,7 @@ export class RedisSlots implements SlotSource {
   #nextExchange(now: number): number {
     if (this.#exchange) return NEVER;
     const isWaiting = this.#waiting.all > 0;
-    const isActive = isWaiting || this.#held.count(now) > 0;
+    const isActive = isWaiting || this.#heldAt(now).length > 0;
     if (this.#outage.isOn) {
       if (isWaiting && !this.#outage.usesFallback) return now;
       // What is held here counts against the limit as soon as others reach the ledger again.
@@ -180,7 +198,7 @@ export class RedisSlots implements SlotSource {
   #nextFallbackSlot(now: number): number {
     if (!this.#outage.usesFallback || this.#waiting.all === 0) return NEVER;
     const { quotaGrowsAt } = this.#outage;
-    const slotAt = this.#hasFallbackSlot(this.#waiting.all === this.#waiting.pages) ? now : this.#held.nextReturn;
+    const slotAt = this.#hasFallbackSlot(this.#waiting.all === this.#waiting.pages) ? now : this.#nextReturn(now);
     return Math.max(now + 1, Math.min(slotAt, quotaGrowsAt > now ? quotaGrowsAt : NEVER));
   }
 
@@ -212,11 +230,14 @@ export class RedisSlots implements SlotSource {
 
   #nextRequest(): LedgerRequest {
     const now = this.#clock.now();
-    this.#held.count(now);
+    const { leaseMs } = this.#options.timings;
+    const held = this.#heldAt(now);
+    const delays = (kind: SlotKind) =>
+      held.filter((slot) => slot.kind === kind).map(({ freeAt }) => Math.min(leaseMs, Math.ceil(freeAt - now)));
     const { all, pages } = this.#outage.usesFallback ? { all: 0, pages: 0 } : this.#waiting;
-    const isRecent = this.#last && now - this.#last.sentAt < this.#options.timings.leaseMs;
+    const isRecent = this.#last && now - this.#last.sentAt < leaseMs;
     return {
-      ...this.#held.report(now),
+      held: { singles: delays("singles"), pages: delays("pages") },
       epoch: isRecent ? this.#last?.reply.epoch : undefined,
       wanted: { singles: all - pages, pages },
       pauseMs: Math.max(0, Math.ceil((this.#pauseUntil ?? now) - now)),
@@ -232,19 +253,17 @@ export class RedisSlots implements SlotSource {
     // may have used slots of their own. Slots that are not used are free again with the next message.
     const isUsable = !exchange.isOverdue && !this.#outage.usesFallback && now - sentAt < timings.graceMs;
     const { singles, pages } = reply.granted;
-    this.#last = { ...exchange, reply, held: this.#held.count(sentAt) + singles + pages };
+    this.#last = { ...exchange, reply, held: this.#heldAt(sentAt).length + singles + pages };
     this.#connectedAt = Math.min(this.#connectedAt, sentAt);
     this.#outage.end();
     if (request.usedFallback) this.#usedFallback = false;
     if (request.pauseMs > 0) this.#pauseUntil = undefined;
     this.#granted = isUsable ? { singles, pages } : { singles: 0, pages: 0 };
-    // While the ledger is settling, it only grants again what this process held.
-    const nextMs = reply.settlingMs > 0 ? Math.min(reply.settlingMs, this.#held.nextReturn - now) : reply.nextMs;
-    this.#retryAt = now + (isUsable ? Math.max(nextMs + 1, timings.batchMs) : 0);
+    this.#retryAt = now + (isUsable ? Math.max(reply.nextMs + 1, timings.batchMs) : 0);
     if (reply.pauseMs > 0) listener.pausedElsewhere(reply.pauseMs);
     listener.slotsChanged();
     const isShort = isUsable && (this.#wasRefused("singles") || this.#wasRefused("pages"));
-    if (isShort && reply.free === 0 && reply.settlingMs === 0) {
+    if (isShort && reply.free === 0) {
       listener.slotsDelayed(reply.nextMs - (this.#clock.now() - sentAt));
     }
     if (!isUsable || this.#granted.singles + this.#granted.pages > 0) this.#report(0);
@@ -256,7 +275,7 @@ export class RedisSlots implements SlotSource {
     const now = this.#clock.now();
     this.#outage.failed(now, this.#lastKnownState(request, now));
     // Not if its owner closed the connection when all calls had ended.
-    if (this.#waiting.all > 0 || this.#held.inFlight > 0) this.#outage.report(error);
+    if (this.#waiting.all > 0 || this.#held.some(({ freeAt }) => freeAt === NEVER)) this.#outage.report(error);
     if (this.#outage.usesFallback) {
       this.#usedFallback = true;
       listener.slotsChanged();
@@ -266,8 +285,8 @@ export class RedisSlots implements SlotSource {
   }
 
   /** What was held when the exchange failed: slots that came back since then are granted to no other process. */
-  #lastKnownState({ inFlight, returning }: LedgerRequest, now: number): LastKnownState {
-    const held = inFlight.singles + inFlight.pages + returning.singles.length + returning.pages.length;
+  #lastKnownState(request: LedgerRequest, now: number): LastKnownState {
+    const held = request.held.singles.length + request.held.pages.length;
     if (!this.#last) return { members: undefined, wasConnected: false, held };
     const { leaseMs, returnMs } = this.#options.timings;
     const { reply, sentAt } = this.#last;
