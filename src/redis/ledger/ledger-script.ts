@@ -17,7 +17,7 @@ for i = 1, #fields, 2 do
   local value = cjson.decode(fields[i + 1])
   if fields[i] == 'ledger' then ledger = value else processes[fields[i]] = value end
 end
-ledger = ledger or { epoch = request.newEpoch, now = 0, aheadMs = 0, pausedUntil = 0, settlingUntil = 0, hasSettled = false }
+ledger = ledger or { epoch = request.newEpoch, now = 0, aheadMs = 0, pausedUntil = 0, settlingUntil = 0 }
 
 -- The ledger's time never goes back: if Redis' clock was set back, the ledger stays ahead of it from then on.
 local clock = redis.call('TIME')
@@ -30,13 +30,9 @@ ledger.now = now
 if request.pauseMs > 0 and ledger.pausedUntil <= now then ledger.pausedUntil = now + request.pauseMs end
 local pauseMs = math.max(0, ledger.pausedUntil - now)
 
--- This ledger does not know all slots in use: an earlier one was lost, or processes used slots without it. Until all have
--- had time to report, each gets no more than it holds.
-local knewAnother = request.epoch ~= nil and request.epoch ~= ledger.epoch
-if request.usedFallback or (knewAnother and not ledger.hasSettled) then
-  ledger.settlingUntil = now + limit.graceMs
-  ledger.hasSettled = true
-end
+-- This process knew a ledger that was lost, or used slots without one; so may others have. Until all have had time to
+-- report what they hold, each gets no more than that.
+if request.knownEpoch and request.knownEpoch ~= ledger.epoch then ledger.settlingUntil = now + limit.graceMs end
 local settlingMs = math.max(0, ledger.settlingUntil - now)
 
 local own = { seen = now, singles = {}, pages = {} }

@@ -6,6 +6,9 @@ import { keyName, type RedisClient } from "../redis-client.js";
 import type { LeaseTimings } from "./lease-timings.js";
 import { LEDGER_SCRIPT } from "./ledger-script.js";
 
+/** The epoch of slots that were used while Redis was unreachable. */
+export const NO_LEDGER = "none";
+
 /** Slots for single calls, and for further pages of iterations. */
 export interface SlotCounts {
   singles: number;
@@ -14,15 +17,16 @@ export interface SlotCounts {
 
 /** All that a process holds, each time: so a message that was lost needs no repair. And what it asks for. */
 export interface LedgerRequest {
-  /** The ledger of the last exchange; `undefined` if none of the slots of that time can be in use any more. */
-  epoch: string | undefined;
+  /**
+   * The ledger that knows which slots this process used: that of the last exchange, or `NO_LEDGER`. `undefined` if none of
+   * these can be in use any more.
+   */
+  knownEpoch: string | undefined;
   /** In how many ms each slot is free again; for a request in flight, if this process is silent from now on. */
   held: { singles: number[]; pages: number[] };
   wanted: SlotCounts;
   /** A pause to begin, in ms; 0 for none. */
   pauseMs: number;
-  /** This process was cut off, so it and others may have used slots that the ledger does not know. */
-  usedFallback: boolean;
 }
 
 /** The ledger's reply. Times count from then on. */

@@ -3,7 +3,7 @@ import type { MonotonicClock } from "../../limiter/monotonic-clock.js";
 import type { GrantedSlot, QueueCounts, SlotListener, SlotSource } from "../../limiter/slot-source.js";
 import { startReplyTimeout } from "../reply-timeout.js";
 import type { LastKnownState } from "./fallback-quota.js";
-import type { Ledger, LedgerReply, LedgerRequest, SlotCounts } from "./ledger.js";
+import { type Ledger, type LedgerReply, type LedgerRequest, NO_LEDGER, type SlotCounts } from "./ledger.js";
 import { Outage, type OutageOptions } from "./outage.js";
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -238,10 +238,9 @@ export class RedisSlots implements SlotSource {
     const isRecent = this.#last && now - this.#last.sentAt < leaseMs;
     return {
       held: { singles: delays("singles"), pages: delays("pages") },
-      epoch: isRecent ? this.#last?.reply.epoch : undefined,
+      knownEpoch: this.#usedFallback ? NO_LEDGER : isRecent ? this.#last?.reply.epoch : undefined,
       wanted: { singles: all - pages, pages },
       pauseMs: Math.max(0, Math.ceil((this.#pauseUntil ?? now) - now)),
-      usedFallback: this.#usedFallback,
     };
   }
 
@@ -256,7 +255,7 @@ export class RedisSlots implements SlotSource {
     this.#last = { ...exchange, reply, held: this.#heldAt(sentAt).length + singles + pages };
     this.#connectedAt = Math.min(this.#connectedAt, sentAt);
     this.#outage.end();
-    if (request.usedFallback) this.#usedFallback = false;
+    if (request.knownEpoch === NO_LEDGER) this.#usedFallback = false;
     if (request.pauseMs > 0) this.#pauseUntil = undefined;
     this.#granted = isUsable ? { singles, pages } : { singles: 0, pages: 0 };
     this.#retryAt = now + (isUsable ? Math.max(reply.nextMs + 1, timings.batchMs) : 0);
