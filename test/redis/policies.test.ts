@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { fallbackQuota, type LastKnownState } from "../../src/redis/ledger/fallback-quota.js";
 import { leaseTimings } from "../../src/redis/ledger/lease-timings.js";
+import { fallbackQuota, type LastKnownState } from "../../src/redis/ledger/outage.js";
 import { bareError, keyName } from "../../src/redis/redis-client.js";
 
 describe("the part of the limit that a process uses while it is cut off from Redis", () => {
@@ -63,16 +63,15 @@ describe("the part of the limit that a process uses while it is cut off from Red
 
 describe("the timings of a shared limit", () => {
   test.each([
-    [60_000, 60_009, 5_000, 20],
-    [4_000, 4_004, 2_000, 2],
-    [100, 104, 1_000, 1],
-  ])("for an interval of %i ms: slots free after %i, silent processes dead after %i", (intervalMs, returnMs, graceMs, batchMs) => {
+    [60_000, 60_009, 5_000],
+    [4_000, 4_004, 2_000],
+    [100, 104, 1_000],
+  ])("for an interval of %i ms: slots free after %i, silent processes dead after %i", (intervalMs, returnMs, graceMs) => {
     expect(leaseTimings({ intervalMs })).toEqual({
       returnMs,
       graceMs,
       leaseMs: returnMs + graceMs,
       heartbeatMs: graceMs / 4,
-      batchMs,
     });
   });
 });

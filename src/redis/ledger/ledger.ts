@@ -74,19 +74,15 @@ export class Ledger {
     this.#limit = { requests, pages: requests - reserved, returnMs, leaseMs, graceMs };
   }
 
+  /** @throws Error if Redis fails, or does not reply as the script does. */
   async exchange(request: LedgerRequest): Promise<LedgerReply> {
     const newEpoch = randomBytes(9).toString("base64url");
     const message = JSON.stringify({ ...request, owner: this.#owner, limit: this.#limit, newEpoch });
-    const reply = replySchema().safeParse(parse(await LEDGER_SCRIPT.run(this.#redis, [this.#key], [message])));
-    if (!reply.success) throw new Error("the reply of Redis is not one of the rate limiter's script");
-    return reply.data;
-  }
-}
-
-function parse(reply: unknown): unknown {
-  try {
-    return JSON.parse(String(reply));
-  } catch {
-    return undefined;
+    const reply = await LEDGER_SCRIPT.run(this.#redis, [this.#key], [message]);
+    try {
+      return replySchema().parse(JSON.parse(String(reply)));
+    } catch {
+      throw new Error("the reply of Redis is not one of the rate limiter's script");
+    }
   }
 }
