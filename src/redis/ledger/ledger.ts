@@ -56,33 +56,32 @@ const replySchema = lazy(() =>
 );
 
 /** The record in Redis of the slots of all processes with one key. */
-export class Ledger {
-  readonly #redis: RedisClient;
-  readonly #key: string;
-  /** Distinguishes this process from the others. */
-  readonly #owner = randomBytes(9).toString("base64url");
-  readonly #limit: object;
-
-  constructor(
-    redis: RedisClient,
-    key: string | undefined,
-    { requests, reserved }: RateLimitSettings,
-    { returnMs, leaseMs, graceMs }: LeaseTimings,
-  ) {
-    this.#redis = redis;
-    this.#key = keyName(key, "ledger");
-    this.#limit = { requests, pages: requests - reserved, returnMs, leaseMs, graceMs };
-  }
-
+export interface Ledger {
   /** @throws Error if Redis fails, or does not reply as the script does. */
-  async exchange(request: LedgerRequest): Promise<LedgerReply> {
-    const newEpoch = randomBytes(9).toString("base64url");
-    const message = JSON.stringify({ ...request, owner: this.#owner, limit: this.#limit, newEpoch });
-    const reply = await LEDGER_SCRIPT.run(this.#redis, [this.#key], [message]);
-    try {
-      return replySchema().parse(JSON.parse(String(reply)));
-    } catch {
-      throw new Error("the reply of Redis is not one of the rate limiter's script");
-    }
-  }
+  exchange(request: LedgerRequest): Promise<LedgerReply>;
 }
+
+export function openLedger(
+  redis: RedisClient,
+  key: string | undefined,
+  { requests, reserved }: RateLimitSettings,
+  { returnMs, leaseMs, graceMs }: LeaseTimings,
+): Ledger {
+  const name = keyName(key, "ledger");
+  /** Distinguishes this process from the others. */
+  const owner = randomId();
+  const limit = { requests, pages: requests - reserved, returnMs, leaseMs, graceMs };
+  return {
+    async exchange(request) {
+      const message = JSON.stringify({ ...request, owner, limit, newEpoch: randomId() });
+      const reply = await LEDGER_SCRIPT.run(redis, [name], [message]);
+      try {
+        return replySchema().parse(JSON.parse(String(reply)));
+      } catch {
+        throw new Error("the reply of Redis is not one of the rate limiter's script");
+      }
+    },
+  };
+}
+
+const randomId = () => randomBytes(9).toString("base64url");

@@ -54,7 +54,7 @@ export class RedisSlots implements SlotSource {
   #outage: Outage | undefined;
   /** Slots may have been used in an outage that the ledger does not know yet. */
   #usedFallback = false;
-  #stopTimer = () => {};
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: RedisSlotsOptions) {
     this.#options = options;
@@ -152,8 +152,7 @@ export class RedisSlots implements SlotSource {
 
   /** Starts the next exchange if it is due. Otherwise a timer makes the queue state its demand again. */
   #schedule(): void {
-    this.#stopTimer();
-    this.#stopTimer = () => {};
+    clearTimeout(this.#timer);
     const now = this.#clock.now();
     const isWaiting = this.#wanted.singles + this.#wanted.pages > 0;
     const canExchange = !this.#exchange && (isWaiting || this.#hasChanged || this.#heldAt(now).length > 0);
@@ -161,9 +160,9 @@ export class RedisSlots implements SlotSource {
     const pollAt = isWaiting && this.#outage?.quota(now) ? now + FALLBACK_POLL_MS : NEVER;
     const time = Math.min(canExchange ? this.#exchangeAt : NEVER, pollAt);
     if (time === NEVER) return;
-    const wake = () => this.#options.listener.slotsChanged();
-    const keepsAlive = isWaiting || this.#hasChanged;
-    this.#stopTimer = keepsAlive ? this.#clock.at(time, wake) : startBackgroundTimer(time - now, wake);
+    this.#timer = setTimeout(() => this.#options.listener.slotsChanged(), Math.ceil(time - now));
+    // A heartbeat does not keep the process alive.
+    if (!isWaiting && !this.#hasChanged) this.#timer.unref?.();
   }
 
   async #startExchange(): Promise<void> {
@@ -196,6 +195,7 @@ export class RedisSlots implements SlotSource {
     const held = this.#heldAt(now);
     const delays = (kind: SlotKind) =>
       held.filter((slot) => slot.kind === kind).map(({ freeAt }) => Math.min(leaseMs, Math.ceil(freeAt - now)));
+    // A process that was idle knows nothing that a new ledger lacks: its next call need not wait for that to settle.
     const isRecent = this.#last && now - this.#last.sentAt < leaseMs;
     return {
       knownEpoch: this.#usedFallback ? NO_LEDGER : isRecent ? this.#last?.reply.epoch : undefined,
@@ -247,10 +247,3 @@ export class RedisSlots implements SlotSource {
 }
 
 const countHeld = ({ held }: LedgerRequest) => held.singles.length + held.pages.length;
-
-/** A timer that does not keep the process alive. */
-function startBackgroundTimer(delayMs: number, callback: () => void): () => void {
-  const timer = setTimeout(callback, delayMs);
-  timer.unref?.();
-  return () => clearTimeout(timer);
-}
