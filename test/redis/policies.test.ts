@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { leaseTimings } from "../../src/redis/ledger/lease-timings.js";
 import { fallbackQuota, type LastKnownState } from "../../src/redis/ledger/outage.js";
-import { bareError, keyName } from "../../src/redis/redis-client.js";
+import { keyName } from "../../src/redis/redis-client.js";
+import { bareError } from "../../src/redis/script.js";
 
 describe("the part of the limit that a process uses while it is cut off from Redis", () => {
   const settings = { requests: 100, reserved: 0 };
