@@ -97,6 +97,7 @@ grantable = isPaused and 0 or math.max(0, math.min(grantable, free))
 local wantedPages = math.min(request.wanted.pages, math.max(0, limit.pages - heldPages))
 local singles = math.min(grantable, request.wanted.singles)
 local pages = math.min(grantable - singles, wantedPages)
+-- Free a lease from now unless this process reports again: so come back the slots of one that is killed.
 for _ = 1, singles do table.insert(own.singles, now + limit.leaseMs) end
 for _ = 1, pages do table.insert(own.pages, now + limit.leaseMs) end
 own.wanted = request.wanted.singles - singles + wantedPages - pages

@@ -32,7 +32,11 @@ interface HeldSlot {
  *
  * An exchange with the ledger reports all that this process holds and asks for slots for the calls that wait. It takes place
  * when a call asks for a slot, soon after a request has ended, when the next slot may be free, and as a heartbeat, which
- * renews the lease of the requests in flight. One at a time, so that an old message never replaces a newer one.
+ * renews the lease of the requests in flight. While Redis is unreachable, calls use a part of the limit, or fail.
+ *
+ * The limit is exact because a slot is held until `returnMs` after the end of its request, a lease is a grace longer than
+ * that, a grant is used within a grace, and exchanges take place one at a time, so that an old message never replaces a
+ * newer one. When exchanges take place decides only about cost and delay, as long as a heartbeat is shorter than a grace.
  */
 export class RedisSlots implements SlotSource {
   readonly #options: RedisSlotsOptions;
@@ -112,6 +116,7 @@ export class RedisSlots implements SlotSource {
     this.#schedule();
   }
 
+  /** The other processes begin the pause with their next exchange. */
   pauseStarted(delayMs: number): void {
     this.#pauseUntil = this.#clock.now() + delayMs;
     this.#report();
@@ -210,7 +215,7 @@ export class RedisSlots implements SlotSource {
     const now = this.#clock.now();
     const { singles, pages } = reply.granted;
     // A process that stood still may have been taken for dead, and its slots granted to others; and in an outage others
-    // may have used slots of their own.
+    // may have used slots of their own. Without this, both exceed the limit.
     const isUsable = !this.#outage?.quota(now) && now - sentAt < timings.graceMs;
     const held = countHeld(request) + singles + pages;
     this.#last = { connectedAt: this.#last?.connectedAt ?? sentAt, sentAt, held, reply };
