@@ -8,7 +8,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 const NO_SLOTS: SlotCounts = { singles: 0, pages: 0 };
 /** A change waits this long for a call that asks for a slot: both share an exchange, and half of all exchanges are saved. */
 const BATCH_MS = 5;
-/** Time between two attempts to reach Redis again. */
+/** Time until the next attempt to reach Redis again, unless a call or the end of a request causes one before. */
 const RECONNECT_MS = 500;
 /** How often waiting calls look for a free slot while there is no Redis. */
 const FALLBACK_POLL_MS = 25;
