@@ -20,7 +20,7 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
   const prefix = base.pathname.replace(/\/+$/, "");
   return {
     send(request) {
-      const { trace } = request;
+      const { trace, journal } = request;
       const options: Dispatcher.DispatchOptions = {
         origin: base.origin,
         path: prefix + request.target,
@@ -38,8 +38,13 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
             // Only releases the connection: the exchange has settled by then.
             const cancel = () => controller.abort(new Error("cancelled"));
             if (exchange.settled) return cancel();
-            trace.sent = true;
             exchange.cancel = cancel;
+            try {
+              journal?.assertMaySend();
+              trace.sent = true;
+            } catch (cause) {
+              exchange.fail("exception", cause);
+            }
           },
           onResponseStart(_, status, headers) {
             if (status >= 200) exchange.receiveHead(status, headerText(headers));
