@@ -60,8 +60,9 @@ function send(
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const { cancellation } = call;
+  const request = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace };
   const { journal } = call.settings;
-  return transport.send({ method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace, journal });
+  return transport.send(journal ? { ...request, assertMaySend: () => journal.assertMaySend() } : request);
 }
 
 /**

@@ -25,11 +25,11 @@ export function fetchTransport(base: URL, fetchFunction: FetchLike): Transport {
 }
 
 async function sendRequest(fetch: FetchLike, url: string, request: WireRequest, exchange: Exchange): Promise<Response> {
-  const { method, headers, body, trace, journal } = request;
+  const { method, headers, body, trace } = request;
   const controller = new AbortController();
   exchange.cancel = () => controller.abort();
   const init: RequestInit = { method, headers, redirect: "manual", signal: controller.signal };
-  journal?.assertMaySend();
+  request.assertMaySend?.();
   trace.sent = true;
   try {
     const response: unknown = await fetch(url, body === undefined ? init : { ...init, body });

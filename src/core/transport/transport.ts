@@ -1,5 +1,4 @@
 import type { Cancellation } from "../../time/cancellation.js";
-import type { AttemptJournal } from "../request/attempt-journal.js";
 import { type NetworkFailure, networkFailure } from "./network-failure.js";
 
 /** Status and headers of a response. */
@@ -31,8 +30,8 @@ export interface WireRequest {
   maxResponseBytes: number;
   cancellation: Cancellation;
   trace: AttemptTrace;
-  /** Is asked right before the first byte is sent. */
-  journal?: Pick<AttemptJournal, "assertMaySend"> | undefined;
+  /** Called synchronously right before the first byte is sent. If it throws, nothing is sent. */
+  assertMaySend?: (() => void) | undefined;
 }
 
 /** A response, read to its end. */

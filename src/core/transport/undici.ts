@@ -20,7 +20,7 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
   const prefix = base.pathname.replace(/\/+$/, "");
   return {
     send(request) {
-      const { trace, journal } = request;
+      const { trace } = request;
       const options: Dispatcher.DispatchOptions = {
         origin: base.origin,
         path: prefix + request.target,
@@ -40,7 +40,7 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
             if (exchange.settled) return cancel();
             exchange.cancel = cancel;
             try {
-              journal?.assertMaySend();
+              request.assertMaySend?.();
               trace.sent = true;
             } catch (cause) {
               exchange.fail("exception", cause);
