@@ -36,7 +36,8 @@ const CASES: [string, SimulationOptions][] = [
   ["with marks as serials", { mark: "serial" }],
   ["while others receive the same items", { hasOthers: true }],
   ["while the clock is set", { clockJumps: true, mark: "remark" }],
-  ["without failures but kills", { faultPercent: 0, mark: "remark" }],
+  ["with an unreliable store", { storeFaults: 10 }],
+  ["without failures but kills", { requestFaults: 0, storeFaults: 0, mark: "remark" }],
 ];
 
 describe.each(CASES)("whatever fails, %s", (_, options) => {

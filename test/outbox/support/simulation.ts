@@ -30,8 +30,10 @@ export interface SimulationOptions {
   mark?: OutboxOptions["mark"];
   /** Other systems receive the same items. */
   hasOthers?: boolean;
-  /** Of 100 requests or store calls. */
-  faultPercent?: number;
+  /** Of 100 requests. */
+  requestFaults?: number;
+  /** Of 100 commits, before and after their effect; other calls of the store, which are repeated often, fail rarely. */
+  storeFaults?: number;
   clockJumps?: boolean;
   sandbox?: SandboxOptions;
 }
@@ -75,7 +77,7 @@ export class Simulation {
       const key = `k${index}`;
       const sku = this.pick(SKUS);
       const quantity = {
-        itemID: this.pick([sku, sku, sku.toLowerCase()]),
+        itemID: sku,
         units: 1 + this.random(2),
         wid: 3,
         reference: key,
@@ -121,8 +123,13 @@ export class Simulation {
     return picked;
   }
 
-  isFault(): boolean {
-    return this.isFaulty && this.random(100) < (this.#options.faultPercent ?? 20);
+  isRequestFault(): boolean {
+    return this.isFaulty && this.random(100) < (this.#options.requestFaults ?? 35);
+  }
+
+  isStoreFault(method: string): boolean {
+    const percent = this.#options.storeFaults ?? 6;
+    return this.isFaulty && this.random(1_000) < (method.startsWith("update") ? 10 * percent : percent / 2);
   }
 
   note(text: string): void {
@@ -234,7 +241,7 @@ class SimulatedProcess {
     const call = async (name: string, act: () => Promise<unknown>): Promise<unknown> => {
       if (!this.isAlive) return never();
       this.#step(`before ${name}`);
-      const [isFailedBefore, isFailedAfter] = [simulation.isFault(), simulation.isFault()];
+      const [isFailedBefore, isFailedAfter] = [simulation.isStoreFault(name), simulation.isStoreFault(name)];
       const wasSent = this.isAlive || simulation.random(2) === 0;
       await wait(simulation.random(simulation.random(20) === 0 ? 5_000 : 50));
       if (!wasSent || (isFailedBefore && this.isAlive)) {
@@ -267,7 +274,7 @@ class SimulatedProcess {
     const { signal } = request;
     this.#step(`before ${request.method}`);
     if (!this.isAlive) return never();
-    const fault = simulation.isFault() ? simulation.pick(FAULTS) : "none";
+    const fault = simulation.isRequestFault() ? simulation.pick(FAULTS) : "none";
     const copy = new Request(request.clone(), { signal: null });
     simulation.note(`${this.#name} ${request.method} ${new URL(request.url).pathname} ${fault}`);
     const work = async (): Promise<Response> => {
