@@ -67,7 +67,7 @@ export class Outbox {
     checkAddOptions("outbox.add", options);
     const added = newEntry("outbox.add", entry, this.#options.mark, []);
     const [stored] = await this.#add("outbox.add", [added], options, () => []);
-    if (!stored) throw new TypeError("the store returned no entry");
+    if (!stored) throw new TypeError("the store did not return the entry");
     return stored;
   }
 
@@ -214,11 +214,14 @@ export class Outbox {
     await this.#open();
     const stored = await this.#options.store.add([...byKey.values()], client);
     const storedByKey = new Map(stored.map((entry): [string, StoredEntry] => [entry.key, entry]));
-    return added.map((entry, index) => {
-      const found = storedByKey.get(entry.key);
-      if (!found) throw new TypeError(`the store did not return the entry "${entry.key}"`);
-      if (found.inputHash !== entry.inputHash) throw otherInput(method, pathOf(index), entry);
-      return entryOf(found);
+    for (const [index, entry] of added.entries()) {
+      const { inputHash = entry.inputHash } = storedByKey.get(entry.key) ?? {};
+      if (inputHash !== entry.inputHash) throw otherInput(method, pathOf(index), entry);
+    }
+    return added.map(({ key }) => {
+      const entry = storedByKey.get(key);
+      if (!entry) throw new TypeError(`the store did not return the entry "${key}"`);
+      return entryOf(entry);
     });
   }
 

@@ -4,6 +4,9 @@ import type { OutboxStore } from "../store.js";
 import type { Capacity } from "./capacity.js";
 import type { EntryCommits } from "./commits.js";
 
+/** Options of all requests of a run: other calls take precedence, and waiting for them is no failure. */
+export const BACKGROUND = { priority: "low", totalTimeoutMs: Infinity } as const;
+
 /** What the steps of a run share. */
 export interface RunContext {
   readonly client: InventoryClient;

@@ -8,7 +8,7 @@ import { onAbort } from "../../time/abort.js";
 import type { OutboxInputs } from "../entry.js";
 import { markOf, withMark } from "../marks.js";
 import type { OutboxOperation, StoredEntry } from "../store.js";
-import type { RunContext } from "./context.js";
+import { BACKGROUND, type RunContext } from "./context.js";
 import type { Lease } from "./lease.js";
 import type { CallEnd } from "./outcome.js";
 
@@ -62,7 +62,7 @@ class EntryCall implements AttemptJournal {
     const abort = () => this.#abort.abort(ended.aborted ? ended.reason : stopped.reason);
     const stops = [onAbort(ended, abort), onAbort(stopped, () => !this.#isInFlight && abort())];
     if (ended.aborted || stopped.aborted) abort();
-    const options = { priority: "low", signal: this.#abort.signal, [ATTEMPT_JOURNAL]: this } as const;
+    const options = { ...BACKGROUND, signal: this.#abort.signal, [ATTEMPT_JOURNAL]: this };
     try {
       return await callMethod(client, this.#entry.operation, this.#body, options);
     } finally {

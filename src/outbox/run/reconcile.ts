@@ -6,7 +6,7 @@ import type { FoundStoredReceipt } from "../../resources/find/find-stored-receip
 import type { SentReceipt } from "../../resources/find/sent-request.js";
 import { markIn, markOf } from "../marks.js";
 import type { EntryChange, StoredEntry } from "../store.js";
-import type { RunContext } from "./context.js";
+import { BACKGROUND, type RunContext } from "./context.js";
 import { otherReceipts } from "./other-receipts.js";
 import { errorJson, resultJson } from "./stored-json.js";
 
@@ -126,7 +126,7 @@ async function lookUp(attempt: UncertainAttempt, search: () => Promise<EntryChan
 }
 
 const lookUpOptions = (run: RunContext, { signal }: UncertainAttempt): RequestOptions => ({
-  priority: "low",
+  ...BACKGROUND,
   signal,
   onResponse: ({ attempts }: ResponseInfo) => run.addRequests(attempts),
 });

@@ -73,48 +73,35 @@ export class Simulation {
 
   #createEntries(): NewOutboxEntry[] {
     const created: string[] = [];
-    return Array.from({ length: 6 + this.random(8) }, (_, index): NewOutboxEntry => {
-      const key = `k${index}`;
+    const createEntry = (key: string): NewOutboxEntry => {
       const sku = this.pick(SKUS);
-      const quantity = {
-        itemID: sku,
-        units: 1 + this.random(2),
-        wid: 3,
-        reference: key,
+      const quantity = { itemID: sku, units: 1 + this.random(2), wid: 3, reference: key };
+      const serials = this.#options.mark === "serial" ? [{}] : [{}, {}, { serial: "LOT-7" }, { serial: `S-${key}` }];
+      const shortID = this.pick([sku, "NEW-0", "NEW-1", "NEW-2", "NEW-3"]);
+      const receive = {
+        key,
+        operation: "receive",
+        input: { ...quantity, ...this.pick(serials), reasonCode: 1 },
+      } as const;
+      const units = this.random(8) === 0 ? 1_000_000 : 1;
+      const create = () => {
+        created.push(shortID);
+        return { key, operation: "create", input: { shortID, description: key } } as const;
       };
-      const operation = this.pick([
-        "receive",
-        "receive",
-        "receive",
-        "move",
-        "issue",
-        "create",
-        "update",
-        "update",
-      ] as const);
-      switch (operation) {
-        case "receive": {
-          const serial =
-            this.#options.mark !== "serial" && this.random(4) === 0 ? { serial: this.pick(["LOT-7", `S-${key}`]) } : {};
-          return { key, operation, input: { ...quantity, ...serial, reasonCode: 1 } };
-        }
-        case "move":
-          return { key, operation, input: { ...quantity, fromSpot: "A-1", toSpot: "B-1" } };
-        case "issue":
-          return {
-            key,
-            operation,
-            input: { ...quantity, units: this.random(8) === 0 ? 1_000_000 : 1, reasonCode: 1, spot: "A-1" },
-          };
-        case "create": {
-          const shortID = this.random(6) === 0 ? sku : `NEW-${this.random(3)}`;
-          created.push(shortID);
-          return { key, operation, input: { shortID, description: key } };
-        }
-        case "update":
-          return { key, operation, input: { shortID: this.pick([sku, ...created]), description: key } };
-      }
-    });
+      const update = () =>
+        ({ key, operation: "update", input: { shortID: this.pick([sku, ...created]), description: key } }) as const;
+      return this.pick<() => NewOutboxEntry>([
+        () => receive,
+        () => receive,
+        () => receive,
+        () => ({ key, operation: "move", input: { ...quantity, fromSpot: "A-1", toSpot: "B-1" } }),
+        () => ({ key, operation: "issue", input: { ...quantity, units, reasonCode: 1, spot: "A-1" } }),
+        create,
+        update,
+        update,
+      ])();
+    };
+    return Array.from({ length: 6 + this.random(8) }, (_, index) => createEntry(`k${index}`));
   }
 
   pick<T>(options: readonly T[]): T {
