@@ -15,6 +15,7 @@ import type {
   RateLimitError,
   ResponseValidationError,
   ServerError,
+  StorageError,
   TimeoutError,
   ValidationError,
 } from "./index.js";
@@ -37,6 +38,7 @@ interface Classes {
   RateLimitError: RateLimitError;
   ResponseValidationError: ResponseValidationError;
   ServerError: ServerError;
+  StorageError: StorageError;
   TimeoutError: TimeoutError;
   ValidationError: ValidationError;
 }

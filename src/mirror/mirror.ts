@@ -1,6 +1,5 @@
 import { ConfigurationError } from "../errors/index.js";
-import { onAbort } from "../time/abort.js";
-import { startTimer } from "../time/timer.js";
+import { sleep } from "../time/sleep.js";
 import { estimateOfRun, type MirrorEstimate, type ResourceForecast } from "./estimate.js";
 import { LocalCopy } from "./local-copy.js";
 import {
@@ -165,17 +164,4 @@ export class Mirror {
       this.#isRunning = false;
     }
   }
-}
-
-/** Resolves after a time, or when the signal aborts. */
-function sleep(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const stopListening = signal === undefined ? () => {} : onAbort(signal, () => finish());
-    const cancelTimer = startTimer(delayMs, () => finish());
-    const finish = () => {
-      cancelTimer();
-      stopListening();
-      resolve();
-    };
-  });
 }

@@ -1,7 +1,7 @@
+import { sleep } from "../time/sleep.js";
 import { now } from "../time/timer.js";
 import type { OutboxRunOptions, OutboxWatchOptions } from "./options.js";
 import type { OutboxReport } from "./report.js";
-import { sleep } from "./sleep.js";
 
 /** Runs again and again until the signal aborts. */
 export async function watchOutbox(

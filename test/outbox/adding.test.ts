@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ConfigurationError, InputValidationError } from "../../src/index.js";
 import { createOutbox, type NewOutboxEntry, type OutboxEntry, withoutMark } from "../../src/outbox/index.js";
-import { simpleStore } from "./support/simple-store.js";
+import { memoryStore } from "./support/memory-store.js";
 import { createWorld, receipt } from "./support/world.js";
 
 async function allOf(entries: AsyncIterable<OutboxEntry>): Promise<OutboxEntry[]> {
@@ -197,7 +197,7 @@ describe("estimate", () => {
 
 describe("options", () => {
   const client = createWorld().createClient();
-  const store = simpleStore();
+  const store = memoryStore();
 
   it.each<[string, unknown, string]>([
     ["nothing", undefined, "client: is required"],

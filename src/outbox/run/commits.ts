@@ -1,5 +1,5 @@
+import { sleep } from "../../time/sleep.js";
 import { now } from "../../time/timer.js";
-import { sleep } from "../sleep.js";
 import type { EntryChange, OutboxState, OutboxStore, StoredEntry } from "../store.js";
 import { lateOutcome } from "./outcome.js";
 import { errorJson } from "./stored-json.js";

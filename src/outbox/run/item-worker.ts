@@ -1,6 +1,6 @@
 import { ServerError, TimeoutError } from "../../errors/index.js";
+import { sleep } from "../../time/sleep.js";
 import { now } from "../../time/timer.js";
-import { sleep } from "../sleep.js";
 import type { ClaimedItem, EntryChange, StoredEntry } from "../store.js";
 import { AttemptRefused } from "./commits.js";
 import type { RunContext } from "./context.js";

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { InventoryClient } from "../../client.js";
 import { onAbort } from "../../time/abort.js";
+import { sleep } from "../../time/sleep.js";
 import { now } from "../../time/timer.js";
 import { durationOf } from "../estimate.js";
 import type { MarkField } from "../marks.js";
 import type { OutboxRunOptions } from "../options.js";
 import type { OutboxReport } from "../report.js";
-import { sleep } from "../sleep.js";
 import type { ClaimedItem, OutboxStore } from "../store.js";
 import { Capacity } from "./capacity.js";
 import { EntryCommits } from "./commits.js";

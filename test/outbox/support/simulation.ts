@@ -9,7 +9,7 @@ import {
 } from "../../../src/outbox/index.js";
 import { createSandbox, type SandboxOptions } from "../../../src/sandbox/index.js";
 import { type Random, seededRandom } from "../../unit/paging/changing-list.js";
-import { emptyData, simpleStore } from "./simple-store.js";
+import { emptyData, memoryStore } from "./memory-store.js";
 import { wait } from "./virtual-time.js";
 
 const SKUS = ["BOLT", "NUT", "WASHER"] as const;
@@ -207,7 +207,7 @@ class SimulatedProcess {
     this.#stepsLeft = killAtStep;
     this.killed = new Promise((resolve) => (this.#resolveKilled = resolve));
     const client = simulation.createClient((input, init) => this.#fetch(new Request(input, init)));
-    const store = this.#faulty(simpleStore(simulation.data));
+    const store = this.#faulty(memoryStore(simulation.data));
     this.outbox = createOutbox({ client, store, mark, ...simulation.settings });
   }
 

@@ -1,7 +1,7 @@
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
 import { type ClientOptions, InventoryClient } from "../../../src/index.js";
 import { createOutbox, type NewOutboxEntry, type OutboxOptions } from "../../../src/outbox/index.js";
-import { emptyData, simpleStore } from "./simple-store.js";
+import { emptyData, memoryStore } from "./memory-store.js";
 
 export type Intercept = (request: Request, send: () => Promise<Response>) => Promise<Response>;
 
@@ -38,7 +38,7 @@ export function createWorld({ sandbox: options = {} }: { sandbox?: SandboxOption
     createOutbox(outboxOptions: Partial<OutboxOptions> = {}, clientOptions: ClientOptions = {}) {
       return createOutbox({
         client: world.createClient(clientOptions),
-        store: simpleStore(data),
+        store: memoryStore(data),
         settleMs: 150,
         leaseMs: 1_000,
         ...outboxOptions,

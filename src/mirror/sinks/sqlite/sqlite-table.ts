@@ -1,16 +1,8 @@
+import type { SqliteDatabase, SqliteStatement } from "../../../storage/sqlite/driver.js";
 import type { MirrorRecord, Table } from "../../tables.js";
 import { EXTRA, RowCodec } from "../row-codec.js";
 import { tableMissingError } from "../sink-errors.js";
-import {
-  columnTypes,
-  KEY_BATCH_SIZE,
-  keysInBatches,
-  missingColumns,
-  PRIMARY_KEY,
-  quoteName,
-  type TypeNames,
-} from "../sql-table.js";
-import type { SqliteDatabase, SqliteStatement } from "./driver.js";
+import { columnTypes, KEY_BATCH_SIZE, missingColumns, PRIMARY_KEY, quoteName, type TypeNames } from "../sql-table.js";
 
 /** `INTEGER PRIMARY KEY`, in exactly these words, is SQLite's own row number and needs no index. */
 const TYPES: TypeNames = {
@@ -66,8 +58,9 @@ export class SqliteTable {
     return this.#read.all(JSON.stringify(keys)).map((row) => this.#codec.decode(row));
   }
 
-  keys(): AsyncGenerator<readonly number[]> {
-    return keysInBatches((last) => this.#keysAfter.all(last).map((row) => Number(row[this.#key])));
+  /** The next batch of keys, in ascending order. */
+  keysAfter(last: number): number[] {
+    return this.#keysAfter.all(last).map((row) => Number(row[this.#key]));
   }
 
   /** A field that was in `extra` may be documented now, and then has a column. */

@@ -1,5 +1,5 @@
-import { onAbort } from "../time/abort.js";
-import { startTimer } from "../time/timer.js";
+import { onAbort } from "./abort.js";
+import { startTimer } from "./timer.js";
 
 /** Resolves after a time, or when one of the signals aborts. */
 export function sleep(delayMs: number, ...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
