@@ -5,6 +5,7 @@ import type { Call } from "./call.js";
 import { ErrorResponse, isSuccess } from "./failure.js";
 import { apiError } from "./response/api-error.js";
 import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs, retryAfterMs } from "./retry-policy.js";
+import type { ServiceClock } from "./service-clock.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
 import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport/transport.js";
 
@@ -12,6 +13,7 @@ import { type AttemptTrace, type Transport, TransportFailure, type WireResponse 
 export interface AttemptDeps extends AcquireDeps {
   readonly transport: Transport;
   readonly telemetry: Telemetry;
+  readonly serviceClock: ServiceClock;
   readonly maxResponseBytes: number;
 }
 
@@ -30,6 +32,7 @@ export async function attempt(deps: AttemptDeps, call: Call, { slot, token }: Gr
       response = headWithoutBody(trace, failure);
     } finally {
       call.endAttempt(trace);
+      deps.serviceClock.observe(trace);
     }
     if (isSuccess(response.status)) return response;
     if (response.status === 401 && token !== undefined) deps.tokens.invalidate(token);
@@ -57,7 +60,9 @@ function send(
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const { cancellation } = call;
-  return transport.send({ method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace });
+  const request = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace };
+  const { journal } = call.settings;
+  return transport.send(journal ? { ...request, assertMaySend: () => journal.assertMaySend() } : request);
 }
 
 /**

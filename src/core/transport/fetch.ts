@@ -29,6 +29,7 @@ async function sendRequest(fetch: FetchLike, url: string, request: WireRequest, 
   const controller = new AbortController();
   exchange.cancel = () => controller.abort();
   const init: RequestInit = { method, headers, redirect: "manual", signal: controller.signal };
+  request.assertMaySend?.();
   trace.sent = true;
   try {
     const response: unknown = await fetch(url, body === undefined ? init : { ...init, body });

@@ -1,0 +1,30 @@
+/**
+ * Writes that survive the process and are applied exactly once.
+ *
+ * @module stocklot/outbox
+ */
+// Everything else is private: leases, look-ups, and the policies of a run.
+export type { NewOutboxEntry, OutboxEntry, OutboxInputs } from "./entry.js";
+export { withoutMark } from "./marks.js";
+export type {
+  OutboxAddOptions,
+  OutboxEntriesOptions,
+  OutboxOptions,
+  OutboxRunOptions,
+  OutboxWatchOptions,
+} from "./options.js";
+export { createOutbox, type Outbox } from "./outbox.js";
+export type { OutboxEstimate, OutboxProgress, OutboxReport } from "./report.js";
+export type {
+  ClaimedItem,
+  EntryChange,
+  EntryCondition,
+  EntryProgress,
+  NewEntry,
+  OutboxCounts,
+  OutboxOperation,
+  OutboxState,
+  OutboxStore,
+  StoredEntry,
+  StoredJson,
+} from "./store.js";
