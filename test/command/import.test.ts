@@ -107,7 +107,7 @@ describe("stocklot import", () => {
     for (let written = 0; written < 50_000_000; written += line.length) {
       if (!stream.write(line)) await new Promise((resolve) => stream.once("drain", resolve));
     }
-    await new Promise((resolve) => stream.end(resolve));
+    await new Promise<void>((resolve) => stream.end(() => resolve()));
     const before = process.memoryUsage().heapUsed;
     let most = 0;
     let rows = 0;

@@ -1,4 +1,5 @@
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { fieldOf } from "../../errors/unknown-value.js";
 import type { Outbox, OutboxEntry, OutboxReport } from "../../outbox/index.js";
 import { createOutbox, sqliteOutboxStore } from "../../outbox/index.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
@@ -172,7 +173,7 @@ async function report(outbox: Outbox, run: OutboxReport, json: true | undefined)
 }
 
 function reasonOf(error: OutboxEntry["error"]): string {
-  return error === undefined ? "" : String(error.message);
+  return String(fieldOf(error, "message") ?? "");
 }
 
 function mapOption(text: string, earlier: ReadonlyMap<string, string>): ReadonlyMap<string, string> {

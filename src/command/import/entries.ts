@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import * as z from "zod";
 import { InputValidationError } from "../../errors/index.js";
+import type { NewOutboxEntry } from "../../outbox/entry.js";
 import { newEntry } from "../../outbox/new-entries.js";
 import { createItemSchema } from "../../schemas/item-input.js";
 import { issueSchema, moveSchema, receiveSchema } from "../../schemas/transaction.js";
@@ -34,9 +35,7 @@ export function unknownColumns({ cells }: CsvRow, { operation, map, keyColumn }:
 }
 
 /** A row as an entry of the outbox, or what is wrong with it. */
-export type ImportedRow =
-  | { line: number; entry: { key: string; operation: ImportOperation; input: object } }
-  | { line: number; problems: string[] };
+export type ImportedRow = { line: number; entry: NewOutboxEntry } | { line: number; problems: string[] };
 
 export function importedRow({ line, cells }: CsvRow, settings: ImportSettings): ImportedRow {
   const { path, operation, map, keyColumn } = settings;
@@ -50,8 +49,10 @@ export function importedRow({ line, cells }: CsvRow, settings: ImportSettings): 
     }),
   );
   try {
-    newEntry("import", { key, operation, input }, undefined, []);
-    return { line, entry: { key, operation, input } };
+    const entry = { key, operation, input };
+    newEntry("import", entry, undefined, []);
+    // It was validated just now.
+    return { line, entry: entry as NewOutboxEntry };
   } catch (error) {
     if (!(error instanceof InputValidationError)) throw error;
     return { line, problems: error.issues.map(({ path, message }) => `${path.join(".")} ${message}`.trim()) };
