@@ -66,7 +66,8 @@ describe("stocklot export", () => {
     expect(existsSync(file)).toBe(false);
     const partial = statSync(`${file}.part`).size;
     expect(partial).toBeGreaterThan(0);
-    const { code } = await run([...args, "--resume"], env);
+    const { code, err } = await run([...args, "--resume"], env);
+    expect(err).toContain("3000 lots exported");
     expect(code).toBe(0);
     const keys = readFileSync(file, "utf8")
       .trimEnd()

@@ -90,7 +90,7 @@ function tokenFinding(lifetimeMs = 0): Finding {
     const hint = "It is used until the service refuses it, for a day at most.";
     return note("token", "granted, without a usable expires_in", hint);
   }
-  const summary = `granted, valid for ${Math.round(lifetimeMs / 1_000)} s`;
+  const summary = `granted, valid for ${Math.ceil(lifetimeMs / 1_000)} s`;
   if (lifetimeMs < SHORT_TOKEN_MS) return note("token", summary, "Each new token takes a slot of the rate limit.");
   return ok("token", summary);
 }
@@ -199,9 +199,7 @@ function sandboxOptions(
     items: count("items"),
     lots: count("lots"),
     latencyMs: [Math.min(...durations), Math.max(...durations)],
-    ...(hasNoExpiry(lifetimeMs)
-      ? { expiresInForm: "missing" }
-      : { tokenTtlSeconds: Math.max(1, Math.round(lifetimeMs / 1_000)) }),
+    ...(hasNoExpiry(lifetimeMs) ? { expiresInForm: "missing" } : { tokenTtlSeconds: Math.ceil(lifetimeMs / 1_000) }),
     ...(status && { tokenFailureStatus: status }),
     ...(failure && { tokenFailureForm: failure.code === "invalid_client" ? "oauth" : "envelope" }),
     modifiedSinceOn: lists

@@ -54,7 +54,7 @@ export class OutputFile {
 
   /** All that was appended so far belongs to this checkpoint. */
   async saveCheckpoint(checkpoint: unknown, records: number): Promise<void> {
-    if (checkpoint === undefined) return;
+    if (checkpoint === null) return;
     await this.#file.datasync();
     const state: ResumeState = { fingerprint: this.#fingerprint, checkpoint, records, bytes: this.#bytes };
     await writeFile(`${stateFile(this.#path)}.new`, JSON.stringify(state));

@@ -43,7 +43,8 @@ function csvFormat(columns: readonly string[]): RecordFormat {
   } as const;
   const header = stringify([], { ...options, header: true });
   return {
-    encode: (records, written) => (written === 0 ? header : "") + stringify([...records], options),
+    encode: (records, written) =>
+      records.length === 0 ? "" : (written === 0 ? header : "") + stringify([...records], options),
     end: (written) => (written === 0 ? header : ""),
   };
 }

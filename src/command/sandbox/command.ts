@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { FaultRule } from "../../sandbox/options/fault-rule.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
-import { createSandbox } from "../../sandbox/sandbox.js";
+import { createSandbox, type Sandbox } from "../../sandbox/sandbox.js";
 import { CommandError, EXIT, integerOption } from "../exit.js";
 import { painter, print } from "../terminal.js";
 import { faultOption } from "./fault-option.js";
@@ -56,7 +56,7 @@ export function sandboxCommand(): Command {
 
 async function serve(flags: SandboxFlags): Promise<void> {
   const { port, host, shell } = flags;
-  const sandbox = createSandbox(sandboxOptions(flags));
+  const sandbox = createSandboxFrom(flags);
   const server = await sandbox.listen({ port, host, page: true }).catch((error: unknown) => {
     throw listenError(error, port);
   });
@@ -68,6 +68,15 @@ async function serve(flags: SandboxFlags): Promise<void> {
   });
   await server.close();
   await print(shell === "cmd" ? "REM stopped" : "# stopped");
+}
+
+/** The sandbox validates its options itself. */
+function createSandboxFrom(flags: SandboxFlags): Sandbox {
+  try {
+    return createSandbox(sandboxOptions(flags));
+  } catch (error) {
+    throw error instanceof TypeError ? new CommandError(error.message, EXIT.usage) : error;
+  }
 }
 
 function sandboxOptions({
