@@ -1,7 +1,7 @@
 import { createTokenManager } from "./auth/token-manager.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createPipeline, type Pipeline } from "./core/pipeline.js";
-import type { RequestOptions } from "./core/request/options.js";
+import { type RequestOptions, withLowerCaseNames } from "./core/request/options.js";
 import { DEFAULT_RETRY, mergeRetry } from "./core/retry-policy.js";
 import { debugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
@@ -56,8 +56,10 @@ export class InventoryClient {
     checkClientOptions(options);
     checkRuntime(options);
     const { baseUrl, ...credentials } = resolveConnection(options);
-    this.#secrets.addCredentials(credentials);
     const secrets = this.#secrets;
+    secrets.addCredentials(credentials);
+    const headers = withLowerCaseNames(options.headers ?? {});
+    secrets.addHeaders(headers);
     const telemetry = new Telemetry(options.logger, options.hooks);
     const warn = (message: string) => telemetry.log("warn", message);
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
@@ -73,7 +75,7 @@ export class InventoryClient {
       timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
       retry: mergeRetry(DEFAULT_RETRY, options.retry),
-      headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}` },
+      headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
       createTokenManager: (sendOwn) =>
         createTokenManager({
           store,

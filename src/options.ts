@@ -2,7 +2,7 @@ import type { Dispatcher } from "undici";
 import * as z from "zod";
 import type { TokenStore } from "./auth/token-store.js";
 import { inputErrorMessages, inputIssues } from "./core/request/check-input.js";
-import { callback, durationMs, retrySchema, withMethods } from "./core/request/options.js";
+import { callback, durationMs, headersSchema, retrySchema, withMethods } from "./core/request/options.js";
 import type { RetryOptions } from "./core/retry-policy.js";
 import type { Hooks, Logger } from "./core/telemetry/events.js";
 import { isLoopback } from "./core/transport/default-dispatcher.js";
@@ -36,6 +36,13 @@ export interface ClientOptions {
    * @default false
    */
   allowInsecureHttp?: boolean | undefined;
+  /**
+   * Headers of every request, token requests included, such as the key of an API gateway. `headers` of a call take
+   * precedence. `authorization`, `host` and those that frame the message cannot be set. Read once. The values are treated as
+   * secrets: they are never shown in errors, logs or hooks.
+   * @default none
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
   /**
    * Time limit of one attempt in ms, from sending to the last byte of the body. `Infinity` for no limit.
    * @default 30_000
@@ -111,6 +118,7 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
       clientId: string(),
       clientSecret: string(),
       allowInsecureHttp: boolean(),
+      headers: headersSchema(),
       timeoutMs: durationMs(),
       totalTimeoutMs: durationMs(),
       rateLimit: z.union([z.literal(false), z.looseObject({})], { error: "must be an object or false" }),

@@ -128,3 +128,32 @@ it("the snapshot shows the limit that was asked for", () => {
     intervalMs: 10,
   });
 });
+
+describe("headers that are refused", () => {
+  it.each([
+    "Authorization",
+    "host",
+    "Content-Length",
+    "transfer-encoding",
+    "Connection",
+    "proxy-authorization",
+  ])("%s", (name) => {
+    expect(refusal({ ...given, headers: { [name]: "canary" } })).toBe(
+      `ConfigurationError: client options: headers.${name}: is set by the client`,
+    );
+  });
+
+  it.each<[what: string, headers: unknown, message: string]>([
+    ["a name with a space", { "x trace": "canary" }, "headers.x trace: is not a header name"],
+    [
+      "a line break in a value",
+      { "x-key": "canary\r\nx: y" },
+      "headers.x-key: has characters that a header cannot have",
+    ],
+    ["a value that is no string", { "x-key": 5 }, "headers.x-key: must be a string, not a number"],
+    ["a string", "x-key: canary", "headers: must be a plain object, not a string"],
+    ["a Headers object", new Headers({ "x-key": "canary" }), "headers: must be a plain object, not an object"],
+  ])("%s", (_, headers, message) => {
+    expect(refusal({ ...given, headers })).toBe(`ConfigurationError: client options: ${message}`);
+  });
+});

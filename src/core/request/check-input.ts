@@ -87,7 +87,7 @@ const NOUNS: Record<string, string> = {
   number: "a number",
   boolean: "a boolean",
   object: "an object",
-  record: "an object",
+  record: "a plain object",
   array: "an array",
 };
 

@@ -45,6 +45,14 @@ export class Secrets {
     this.add(`${encodeForm(clientId)}:${encodeForm(clientSecret)}`);
   }
 
+  /** The values of headers, and the credentials of those that begin with a scheme: `ApiKey 0123…`. */
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    for (const value of Object.values(headers).map((raw) => raw.trim())) {
+      this.add(value);
+      this.add(value.slice(value.indexOf(" ") + 1).trim());
+    }
+  }
+
   addToken(token: string): void {
     const { tokens } = this.#registered;
     const forms = tokens.get(token) ?? register(formsOf(token));
