@@ -1,3 +1,4 @@
+import { createSecretReader } from "./auth/client-secret.js";
 import { createTokenManager } from "./auth/token-manager.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createPipeline, type Pipeline } from "./core/pipeline.js";
@@ -55,9 +56,10 @@ export class InventoryClient {
   constructor(options: ClientOptions = {}) {
     checkClientOptions(options);
     checkRuntime(options);
-    const { baseUrl, ...credentials } = resolveConnection(options);
+    const { baseUrl, clientId, clientSecret } = resolveConnection(options);
+    const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const secrets = this.#secrets;
-    secrets.addCredentials(credentials);
+    const readSecret = createSecretReader({ clientId, clientSecret, secrets, timeoutMs });
     const headers = withLowerCaseNames(options.headers ?? {});
     secrets.addHeaders(headers);
     const telemetry = new Telemetry(options.logger, options.hooks);
@@ -72,7 +74,7 @@ export class InventoryClient {
       telemetry,
       validation: { mode, warn },
       maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
-      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      timeoutMs,
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
       retry: mergeRetry(DEFAULT_RETRY, options.retry),
       headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
@@ -82,6 +84,7 @@ export class InventoryClient {
           secrets,
           warn,
           async request(cancellation) {
+            const credentials = { clientId, clientSecret: await readSecret(cancellation) };
             const token = await sendOwn(tokenRequest(credentials, secrets), cancellation);
             telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
             return token;

@@ -87,7 +87,7 @@ const NOUNS: Record<string, string> = {
   number: "a number",
   boolean: "a boolean",
   object: "an object",
-  record: "a plain object",
+  record: "an object",
   array: "an array",
 };
 
@@ -101,6 +101,7 @@ function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => 
         if (issue.input === undefined) return "is required";
         if (fieldOf(issue.inst, "isInt") === true) return "must be an integer";
         if (issue.input === Infinity || issue.input === -Infinity) return "must be a finite number";
+        if (issue.expected === "record" && isObject(issue.input)) return "must be a plain object";
         return `must be ${NOUNS[issue.expected] ?? issue.expected}`;
       case "too_small":
         if (issue.origin === "string" || issue.origin === "array") return "must not be empty";
