@@ -11,6 +11,7 @@ import { checkRequestOptions, type RequestOptions, withLowerCaseNames } from "./
 import { encodePayload } from "./request/payload.js";
 import { callerError } from "./response/caller-error.js";
 import { mergeRetry } from "./retry-policy.js";
+import { ClientState } from "./telemetry/client-state.js";
 import { LongWaits } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
 import type { Transport } from "./transport/transport.js";
@@ -71,6 +72,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   const deps: AttemptDeps = {
     ...config,
     waits: new LongWaits(reportWait),
+    client: new ClientState(config.baseUrl, config.limiter, () => closing !== undefined),
     tokens: config.createTokenManager((request, cancellation) =>
       run(request, new Call(request, encodePayload(request), config, cancellation), true),
     ),

@@ -130,7 +130,8 @@ export function checkRequestOptions(method: string, options: RequestOptions): vo
   checkInput(method, requestOptionsSchema, options, [], { noun: "option" });
 }
 
-function headerProblem(name: string, value: string): string | undefined {
+/** What is wrong with a header, or `undefined`. */
+export function headerProblem(name: string, value: string): string | undefined {
   if (CLIENT_HEADERS.test(name)) return "is set by the client";
   if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)) return "is not a header name";
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return "has characters that a header cannot have";
