@@ -2,7 +2,7 @@ import type { BatchObservableCallback, Meter } from "@opentelemetry/api";
 import type { ClientState } from "../core/telemetry/client-state.js";
 import { serverAttributes } from "./attributes.js";
 
-/** Queue and slots of all clients that have asked for a slot, by server. They are read when metrics are collected. */
+/** Queue and slots of all clients that have requested a slot, by server. They are read when metrics are collected. */
 export class RateLimitGauges {
   /** Weak, so that clients that are no longer used can be collected. */
   readonly #clients = new Set<WeakRef<ClientState>>();

@@ -3,7 +3,15 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const ENTRIES = ["index", "redis/index", "bottleneck/index", "sandbox/index", "msw/index", "mirror/index", "opentelemetry/index"];
+const ENTRIES = [
+  "index",
+  "redis/index",
+  "bottleneck/index",
+  "sandbox/index",
+  "msw/index",
+  "mirror/index",
+  "opentelemetry/index",
+];
 
 /** What an editor shows for a member under the pointer. */
 interface Hover {

@@ -220,7 +220,7 @@ describe("the parent of a call", () => {
   });
 });
 
-it("all pages belong to the span in which the first record was asked for, wherever the others are", async () => {
+it("all pages belong to the span in which the first record was requested, wherever the others are", async () => {
   const { client } = await traced();
   const records = client.inventory.listLots({ pageSize: 10 })[Symbol.asyncIterator]();
   const ids: string[] = [];

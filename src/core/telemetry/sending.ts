@@ -3,7 +3,7 @@ import { headerProblem } from "../request/options.js";
 import { CHANNELS } from "./channels.js";
 import type { DiagnosticsMessages, RequestEvent } from "./events.js";
 
-/** Sends an attempt as the subscribers of `stocklot:attempt` wish: with their headers, and in their async context. */
+/** Sends an attempt as the subscribers of `stocklot:attempt` specify: with their headers, and in their async context. */
 export function sendInstrumented<T>(
   event: () => RequestEvent,
   headers: Record<string, string>,
