@@ -174,13 +174,13 @@ export interface DiagnosticsMessages {
 
 /** How far a run of an outbox is, in entries. */
 export interface OutboxProgress {
-  /** Applied by the service. */
+  /** How many entries the service has applied. */
   applied: number;
-  /** Rejected by the service. */
+  /** How many entries it has rejected. */
   rejected: number;
-  /** Sent, and of unknown outcome. */
+  /** How many entries were sent, with unknown outcome. */
   unknown: number;
-  /** Not sent yet. */
+  /** How many entries are still to be sent. */
   pending: number;
 }
 
