@@ -25,8 +25,12 @@ export async function attempt(deps: AttemptDeps, call: Call, { slot, token }: Gr
       const { status } = response;
       deps.telemetry.emit("response", () => ({ ...attemptOf(call), status, durationMs: now() - trace.startedAt }));
     } catch (failure) {
-      const [status, error] = [trace.head?.status, failureType(failure)];
-      deps.telemetry.emit("failed", () => ({ ...attemptOf(call), status, error, durationMs: now() - trace.startedAt }));
+      deps.telemetry.emit("failed", () => ({
+        ...attemptOf(call),
+        status: trace.head?.status,
+        error: failureType(failure),
+        durationMs: now() - trace.startedAt,
+      }));
       response = headWithoutBody(trace, failure);
     } finally {
       call.endAttempt(trace);

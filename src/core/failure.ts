@@ -47,14 +47,18 @@ export function describeFailure(failure: unknown): string {
   return network ? `${network.problem}: ${network.detail}` : oneLine(messageOf(cause));
 }
 
-/** The failure of an attempt in one word, for metrics: few different values. */
+/** The failure of an attempt in one word, for metrics: few different values. Never throws. */
 export function failureType(failure: unknown): string {
-  if (!(failure instanceof TransportFailure)) return nameOf(failure);
+  if (!(failure instanceof TransportFailure)) return "exception";
   const { kind, cause } = failure;
-  return kind === "connection" || kind === "exception" ? (failureCode(cause) ?? nameOf(cause)) : kind;
+  if (kind !== "connection" && kind !== "exception") return kind;
+  try {
+    return failureCode(cause) ?? String(fieldOf(cause, "name") || kind);
+  } catch {
+    // A getter or a Proxy of the caller's.
+    return kind;
+  }
 }
-
-const nameOf = (thrown: unknown) => String(fieldOf(thrown, "name") || typeof thrown);
 
 /** The code of a network failure, such as `ECONNRESET`. That of fetch is in the cause. */
 function failureCode(cause: unknown): string | undefined {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, it } from "vitest";
-import type { ClientOptions, DiagnosticsMessages, FetchLike } from "../../src/index.js";
+import { type ClientOptions, type DiagnosticsMessages, type FetchLike, OutcomeUnknownError } from "../../src/index.js";
 import { subscribeInTest } from "../support/channels.js";
 import { isNotToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
@@ -124,10 +124,41 @@ it("each failed attempt is reported with its type", async () => {
   expect(JSON.stringify(messages)).not.toContain(SECRET);
 });
 
+it.each<[string, unknown, string]>([
+  ["a cause whose code throws", hostile("code"), "exception"],
+  [
+    "a Proxy",
+    new Proxy(new Error("mine"), {
+      get: () => {
+        throw new Error("hostile");
+      },
+    }),
+    "exception",
+  ],
+  ["a string", "mine", "exception"],
+  ["an error with a name", new RangeError("mine"), "RangeError"],
+])("a fetch function that throws %s is reported, and the call fails as without an instrumentation", async (_, thrown, type) => {
+  const messages = record("stocklot:attempt");
+  const fetch: FetchLike = (url, init) =>
+    url.endsWith("/Token") ? globalThis.fetch(url, init) : Promise.reject(thrown);
+  const client = connect(await startServer(), { fetch });
+  const error = await errorOf(client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 }));
+  expect(error).toBeInstanceOf(OutcomeUnknownError);
+  expect(messages).toContainEqual(expect.objectContaining({ type: "failed", error: type }));
+});
+
+function hostile(name: string): Error {
+  return Object.defineProperty(new Error("mine"), name, {
+    get() {
+      throw new Error("hostile");
+    },
+  });
+}
+
 it("waits for a slot are reported with the client, whose state can be read at any time", async () => {
   const server = await startServer();
   const messages = record("stocklot:slot");
-  const client = connect(server, { rateLimit: { requests: 2, reserved: 0, intervalMs: 200 } });
+  const client = connect(server, { rateLimit: { requests: 2, reserved: 0, intervalMs: 1_500 } });
   const calls = Promise.all([client.items.get("BOLT"), client.items.get("BOLT"), client.items.get("BOLT")]);
   await expect.poll(() => messages.some(({ type }) => type === "queued")).toBe(true);
   const state = messages[0]?.client;
