@@ -1,5 +1,5 @@
 import type { Attributes, BatchObservableCallback, Gauge, Histogram, Meter } from "@opentelemetry/api";
-import type { MirrorRun, OutboxProgress } from "../core/telemetry/events.js";
+import type { MirrorRunEvent, OutboxProgressEvent } from "../core/telemetry/events.js";
 import { errorAttributes } from "./attributes.js";
 
 const RESOURCE = "stocklot.mirror.resource";
@@ -19,7 +19,7 @@ export class ProgressGauges {
 
   constructor(meter: Meter) {
     this.#entries = meter.createGauge("stocklot.outbox.entries", {
-      description: "Entries of the outbox, by state, as its last run reported.",
+      description: "Entries of the last run of the outbox, by state.",
       unit: "{entry}",
     });
     this.#runDuration = meter.createHistogram("stocklot.mirror.run.duration", {
@@ -44,18 +44,19 @@ export class ProgressGauges {
     this.stop = () => meter.removeBatchObservableCallback(observe, [lag]);
   }
 
-  observeOutbox({ applied, rejected, unknown, pending }: OutboxProgress): void {
+  observeOutbox({ applied, rejected, unknown, pending }: OutboxProgressEvent): void {
     for (const [state, entries] of Object.entries({ applied, rejected, unknown, pending })) {
       this.#entries.record(entries, { "stocklot.outbox.state": state });
     }
   }
 
-  observeMirror({ kind, durationMs, error, resources }: MirrorRun): void {
+  observeMirror({ kind, durationMs, error, resources }: MirrorRunEvent): void {
     const attributes: Attributes = { "stocklot.mirror.run.kind": kind, ...errorAttributes(error) };
     this.#runDuration.record(durationMs / 1_000, attributes);
-    for (const [resource, { records, lagMs }] of Object.entries(resources)) {
-      this.#records.record(records, { [RESOURCE]: resource });
-      if (lagMs !== null) this.#upToDateAt.set(resource, Date.now() - lagMs);
+    for (const [resource, copy] of Object.entries(resources)) {
+      if (!copy) continue;
+      this.#records.record(copy.records, { [RESOURCE]: resource });
+      if (copy.lagMs !== null) this.#upToDateAt.set(resource, Date.now() - copy.lagMs);
     }
   }
 }

@@ -166,14 +166,14 @@ export interface DiagnosticsMessages {
   "stocklot:slot": ({ type: "queued" } & QueuedEvent) | ({ type: "slot" } & SlotEvent);
   /** For instrumentations: an attempt is about to be sent, or has ended without a complete response. */
   "stocklot:attempt": ({ type: "sending" } & SendingEvent) | ({ type: "failed" } & FailedEvent);
-  /** The entries that a run of an outbox has settled, and those that are left. */
-  "stocklot:outbox:progress": OutboxProgress;
+  /** A run of an outbox has settled an entry. */
+  "stocklot:outbox:progress": OutboxProgressEvent;
   /** A run of a mirror has ended. */
-  "stocklot:mirror:run": MirrorRun;
+  "stocklot:mirror:run": MirrorRunEvent;
 }
 
-/** How far a run of an outbox is, in entries. */
-export interface OutboxProgress {
+/** A run of an outbox has settled an entry. The counts are those of the run. */
+export interface OutboxProgressEvent {
   /** How many entries the service has applied. */
   applied: number;
   /** How many entries it has rejected. */
@@ -184,8 +184,8 @@ export interface OutboxProgress {
   pending: number;
 }
 
-/** A run of a mirror. */
-export interface MirrorRun {
+/** A run of a mirror has ended. */
+export interface MirrorRunEvent {
   /** What kind of run it was. */
   kind: string;
   /** How long it took, in ms. */
@@ -193,11 +193,11 @@ export interface MirrorRun {
   /** The name of the error with which it ended; left out after a success. */
   error?: string | undefined;
   /** The copy of each resource after the run, by its name. */
-  resources: Record<string, MirrorProgress>;
+  resources: Readonly<Partial<Record<string, MirrorCopyState>>>;
 }
 
 /** The copy of one resource. */
-export interface MirrorProgress {
+export interface MirrorCopyState {
   /** Number of records in the copy. */
   records: number;
   /** Age of what the copy shows, in ms; null if it was never read completely. */
