@@ -17,6 +17,7 @@ const shared: Options = {
   platform: "node",
   splitting: true,
   removeNodeProtocol: false,
+  external: ["#undici"],
 };
 
 /** The sandbox brings its router and its decimals along, so that users install nothing more. */
@@ -47,7 +48,11 @@ export default defineConfig(({ dts }) => [
   ...(dts === false ? [] : [types]),
   {
     ...shared,
-    entry: { ...entry, "stocklot-sandbox": "src/sandbox/cli.ts" },
+    entry: {
+      ...entry,
+      "stocklot-sandbox": "src/sandbox/cli.ts",
+      "no-undici": "src/core/transport/no-undici.ts",
+    },
     format: "esm",
     noExternal: bundled,
   },

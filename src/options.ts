@@ -5,12 +5,14 @@ import { inputErrorMessages, inputIssues } from "./core/request/check-input.js";
 import { callback, durationMs, retrySchema, withMethods } from "./core/request/options.js";
 import type { RetryOptions } from "./core/retry-policy.js";
 import type { Hooks, Logger } from "./core/telemetry/events.js";
-import { isLoopback } from "./core/transport/default-dispatcher.js";
 import type { FetchLike } from "./core/transport/fetch.js";
+import { isLoopback } from "./core/transport/proxy.js";
 import { ConfigurationError } from "./errors/index.js";
 import { describeIssue } from "./errors/input-errors.js";
 import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
+import { environmentVariable, mayReadEnvironment } from "./runtime/environment.js";
+import { isDeno, runtimeName } from "./runtime/runtime-name.js";
 import { boolean, lazy, string } from "./schemas/field.js";
 
 /** The options of an {@link InventoryClient}. */
@@ -157,14 +159,11 @@ const invalidOptions = (problem: string) => new ConfigurationError(`client optio
 
 const OLDEST_NODE = [20, 19] as const;
 
-/** Throws a `ConfigurationError` on a runtime that cannot send requests with these options. */
-export function checkRuntime({ fetch, dispatcher }: ClientOptions): void {
-  const { node, bun, deno } = process.versions;
-  if (deno) return;
-  if (bun) {
-    if (fetch || dispatcher) return;
-    throw new ConfigurationError(`Bun ${bun} has no undici to send with. Pass the option fetch: globalThis.fetch.`);
-  }
+/** Throws a `ConfigurationError` on a version of Node.js that is too old. Other runtimes only report one that they imitate. */
+export function checkRuntime(): void {
+  const name = runtimeName();
+  const [, node] = /^Node\.js v(.+)/.exec(name) ?? [];
+  if (node === undefined) return;
   const [major = 0, minor = 0] = node.split(".").map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_NODE;
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
@@ -190,8 +189,8 @@ export function resolveConnection(options: ClientOptions): Connection {
   const missing: string[] = [];
   const readSetting = (name: keyof typeof ENVIRONMENT) => {
     const variable = ENVIRONMENT[name];
-    const value = options[name] ?? process.env[variable];
-    if (!value) missing.push(`${name} is required (or the environment variable ${variable})`);
+    const value = options[name] ?? environmentVariable(variable);
+    if (!value) missing.push(`${name} is required (or the environment variable ${variable}${readProblem(variable)})`);
     return value ?? "";
   };
   const [baseUrl, clientId, clientSecret] = [
@@ -201,6 +200,14 @@ export function resolveConnection(options: ClientOptions): Connection {
   ] as const;
   if (missing.length > 0) throw invalidOptions(missing.join("; "));
   return { baseUrl: parseBaseUrl(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
+}
+
+/** Why a variable of the environment cannot be read here, if it cannot. */
+function readProblem(variable: string): string {
+  if (mayReadEnvironment(variable)) return "";
+  return isDeno()
+    ? `, which this program may not read: run it with --allow-env=${variable}`
+    : ", but this runtime has no environment variables";
 }
 
 function parseBaseUrl(address: string, allowInsecureHttp: boolean): URL {

@@ -4,6 +4,7 @@ import type { AcquireDeps, Grant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
 import { ErrorResponse, isSuccess } from "./failure.js";
 import { apiError } from "./response/api-error.js";
+import { readText } from "./response/body-text.js";
 import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs, retryAfterMs } from "./retry-policy.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
 import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport/transport.js";
@@ -66,7 +67,7 @@ function send(
  */
 function headWithoutBody({ head }: AttemptTrace, failure: unknown): WireResponse {
   const isCutOff = failure instanceof TransportFailure && failure.kind !== "cancelled";
-  if (isCutOff && head && !isSuccess(head.status)) return { ...head, body: Buffer.alloc(0) };
+  if (isCutOff && head && !isSuccess(head.status)) return { ...head, body: new Uint8Array() };
   throw failure;
 }
 
@@ -97,7 +98,8 @@ function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response
 function pauseError({ request, attempts }: Call, response: WireResponse, delayMs: number): () => unknown {
   const { method, path, isTokenRequest } = request;
   const sent = { request: { method, path: redact(path), isTokenRequest }, attempts };
-  const { status, headers, body } = response;
-  const redacted = { status, headers: redactData(headers), body: Buffer.from(redact(body.toString())) };
+  const { status, headers } = response;
+  const body = new TextEncoder().encode(redact(readText(response)));
+  const redacted = { status, headers: redactData(headers), body };
   return () => apiError(sent, new ErrorResponse(redacted, delayMs));
 }

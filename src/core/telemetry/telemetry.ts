@@ -1,6 +1,6 @@
-import { channel } from "node:diagnostics_channel";
 import { redact, redactData } from "../../errors/redaction/redact.js";
 import { messageOf } from "../../errors/unknown-value.js";
+import { diagnosticsChannel } from "../../runtime/node-modules.js";
 import type { DiagnosticsMessages, EndEvent, Events, Hooks, Logger, WaitingEvent } from "./events.js";
 
 type Level = keyof Logger;
@@ -35,9 +35,9 @@ const AWAITED_LABELS: Record<WaitingEvent["reason"], string> = {
 
 const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
-const named = (name: keyof DiagnosticsMessages) => channel(name);
+const named = (name: keyof DiagnosticsMessages) => diagnosticsChannel?.channel(name);
 const requests = named("stocklot:request");
-const CHANNELS: { [Name in keyof Events]: ReturnType<typeof channel> } = {
+const CHANNELS: { [Name in keyof Events]: ReturnType<typeof named> } = {
   start: requests,
   request: requests,
   response: requests,
@@ -77,10 +77,11 @@ export class Telemetry {
   emit<Name extends keyof Events>(name: Name, createEvent: () => Events[Name]): void {
     const hook = this.#hooks[name];
     const line = this.#logger && LOG_LINES[name];
-    if (!hook && !line && !CHANNELS[name].hasSubscribers) return;
+    const channel = CHANNELS[name];
+    if (!hook && !line && !channel?.hasSubscribers) return;
     const event = createEvent();
     if (hook) this.guard(`the ${name} hook`, () => hook(redactData(event)));
-    if (CHANNELS[name].hasSubscribers) CHANNELS[name].publish({ type: name, ...redactData(event) });
+    if (channel?.hasSubscribers) channel.publish({ type: name, ...redactData(event) });
     if (line) this.log(...line(event));
   }
 

@@ -1,3 +1,4 @@
+import { byteString, encodeUtf8 } from "./byte-string.js";
 import { decodings } from "./decode-escapes.js";
 
 /** A shorter secret is not redacted: with a secret `a`, every `a` of a message would be. */
@@ -110,12 +111,12 @@ function unregister(forms: readonly string[]): void {
 
 /** What a text may show of a secret once its escapes are decoded: the secret itself, or its base64. */
 function formsOf(secret: string): readonly string[] {
-  const bytes = Buffer.from(secret, "utf8");
   // With or without the padding.
-  const base64 = bytes.toString("base64").replaceAll("=", "");
+  const base64 = btoa(byteString(encodeUtf8(secret))).replaceAll("=", "");
+  const base64url = base64.replaceAll("+", "-").replaceAll("/", "_");
   // Decoding may change the secret, too: one that contains "%41" or a backslash.
   const decoded = [...decodings(secret)].map((level) => level.bytes);
-  const forms = [...decoded, base64, bytes.toString("base64url")].map(foldPlus);
+  const forms = [...decoded, base64, base64url].map(foldPlus);
   return [...new Set(forms)].filter((form) => form.length >= MIN_SECRET_LENGTH);
 }
 
