@@ -31,7 +31,7 @@ export class Secrets {
 
   constructor(secrets: readonly string[] = []) {
     for (const secret of secrets) this.add(secret);
-    garbageCollected.register(this, this.#registered);
+    garbageCollected?.register(this, this.#registered);
   }
 
   add(secret: string): void {
@@ -63,7 +63,9 @@ export class Secrets {
   }
 }
 
-const garbageCollected = new FinalizationRegistry<RegisteredSecrets>(retire);
+/** Workers lack it before the compatibility date 2025-05-05. There, secrets of clients that are never closed are kept. */
+const garbageCollected =
+  typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry<RegisteredSecrets>(retire);
 
 /** The secrets of closed clients, ordered by when they were closed. */
 const retired = new Set<RegisteredSecrets>();
