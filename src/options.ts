@@ -78,14 +78,14 @@ export interface ClientOptions {
   /**
    * An undici `Dispatcher` to send with, such as an `Agent` or `ProxyAgent`. It stays open when the client closes.
    * Cannot be combined with `fetch`.
-   * @default an own agent; the proxy that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`) is used, except
-   * for plain `http:` to this machine
+   * @default an own agent, where undici works (Node.js, Deno); the proxy that the environment names (`HTTP_PROXY`,
+   * `HTTPS_PROXY`, `NO_PROXY`) is used, except for plain `http:` to this machine
    */
   dispatcher?: Dispatcher | undefined;
   /**
    * A fetch function to send with instead of undici. `globalThis.fetch` is looked up at each call. A network error that it
    * throws becomes a `ConnectionError`; any other exception is passed on unchanged, and is not retried.
-   * @default none
+   * @default none; the global `fetch` on runtimes where undici does not work (Bun, Workers, Deno without `--allow-env`)
    */
   fetch?: FetchLike | undefined;
   /**
