@@ -48,7 +48,7 @@ describe.concurrent.each(runtimes)("$name", ({ name, run, transport }) => {
     await services.close();
   });
 
-  it("has the entry points that the guide says", async () => {
+  it("has the entry points that the guide lists", async () => {
     const folder = mkdtempSync(join(tmpdir(), "stocklot-runtime-"));
     const results = entryPoints.parse(JSON.parse(await run("entry-points", { folder })));
     const { "stocklot, sent with": sentWith, ...cells } = documented[name] ?? {};

@@ -50,7 +50,7 @@ describe("the packed tarball", () => {
     expect(statSync(inject("tarball")).size).toBeLessThan(MOST_BYTES);
   });
 
-  it("takes as much space, with its dependencies, as the guide says", () => {
+  it("takes as much space, with its dependencies, as the guide states", () => {
     const [, total] = /take ([\d.]+) MB of files when installed/.exec(read("docs/deployment.md")) ?? [];
     const installed = [...Object.keys(packageJson.dependencies), "is-network-error", "stocklot"];
     const bytes = installed.map((name) => sizeOf(join(project, "node_modules", name)));

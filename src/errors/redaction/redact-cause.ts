@@ -4,7 +4,7 @@ import { fieldOf, isObject, messageOf } from "../unknown-value.js";
 import { byteString } from "./byte-string.js";
 import { REDACTED, redact } from "./redact.js";
 
-/** What tells the kind of a value without running code of the caller's. */
+/** These functions identify a value without running code of the caller's. */
 const types = nodeUtil?.types;
 
 /** A larger or deeper cause is not searched but replaced. */
