@@ -7,10 +7,11 @@ import { DEFAULT_RETRY, mergeRetry } from "./core/retry-policy.js";
 import { debugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
 import { tokenRequest } from "./core/token-request.js";
-import { callersDispatcher, defaultDispatcher } from "./core/transport/default-dispatcher.js";
-import { fetchTransport } from "./core/transport/fetch.js";
+import { defaultTransport } from "./core/transport/default-transport.js";
+import { exchange, type WireSender } from "./core/transport/exchange.js";
+import { fetchSender } from "./core/transport/fetch.js";
 import type { Transport } from "./core/transport/transport.js";
-import { undiciTransport } from "./core/transport/undici.js";
+import { undiciSender } from "./core/transport/undici.js";
 import { Secrets } from "./errors/redaction/secrets.js";
 import { createRateLimiter, createUnlimited } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
@@ -55,7 +56,7 @@ export class InventoryClient {
   /** @throws ConfigurationError if options are wrong, missing or cannot be combined, or if the runtime is not supported. */
   constructor(options: ClientOptions = {}) {
     checkClientOptions(options);
-    checkRuntime(options);
+    checkRuntime();
     const { baseUrl, clientId, clientSecret } = resolveConnection(options);
     const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const secrets = this.#secrets;
@@ -66,10 +67,11 @@ export class InventoryClient {
     const warn = (message: string) => telemetry.log("warn", message);
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
     this.#limiter = options.rateLimiter ?? (rateLimit === false ? createUnlimited() : createRateLimiter(rateLimit));
-    this.#report = () => debugReport(VERSION, options, this.rateLimit, telemetry.recentCalls);
+    const transport = transportFor(baseUrl, options, warn);
+    this.#report = () => debugReport(VERSION, options, transport.info, this.rateLimit, telemetry.recentCalls);
     this.#pipeline = createPipeline({
       baseUrl: baseUrl.href.replace(/\/+$/, ""),
-      transport: transportFor(baseUrl, options),
+      transport,
       limiter: this.#limiter,
       telemetry,
       validation: { mode, warn },
@@ -102,9 +104,10 @@ export class InventoryClient {
   }
 
   /**
-   * A string to paste into a bug report: versions, the options that reveal nothing about you, the state of the rate limit,
-   * and the last 50 calls with their paths and outcomes. It contains no secret, no address and no data. Read it before you
-   * paste it anyway, since paths contain the keys that you requested.
+   * A string to paste into a bug report: versions, the runtime, what sends the requests, the options that reveal nothing
+   * about you, the state of the rate limit, and the last 50 calls with their paths and outcomes. It contains no secret, no
+   * data, and no address except that of the proxy of the last connection. Read it before you paste it anyway, since paths
+   * contain the keys that you requested.
    */
   debugReport(): string {
     return this.#report();
@@ -155,7 +158,13 @@ export class InventoryClient {
   }
 }
 
-function transportFor(baseUrl: URL, { fetch, dispatcher }: ClientOptions): Transport {
-  if (fetch) return fetchTransport(baseUrl, fetch);
-  return undiciTransport(baseUrl, dispatcher ? callersDispatcher(dispatcher) : defaultDispatcher(baseUrl));
+function transportFor(baseUrl: URL, { fetch, dispatcher }: ClientOptions, warn: (message: string) => void): Transport {
+  if (fetch) return callersTransport("the option fetch", fetchSender(baseUrl, fetch));
+  if (dispatcher) return callersTransport("the option dispatcher", undiciSender(baseUrl, dispatcher));
+  return defaultTransport(baseUrl, warn);
+}
+
+/** What the caller passed stays open when the client closes. */
+function callersTransport(name: string, send: WireSender): Transport {
+  return { info: { name }, send: (request) => exchange(request, send), close: async () => {} };
 }

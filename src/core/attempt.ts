@@ -4,6 +4,7 @@ import type { AcquireDeps, Grant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
 import { ErrorResponse, failureType, isSuccess } from "./failure.js";
 import { apiError } from "./response/api-error.js";
+import { readText } from "./response/body-text.js";
 import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs, retryAfterMs } from "./retry-policy.js";
 import { sendInstrumented } from "./telemetry/sending.js";
 import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport/transport.js";
@@ -76,7 +77,7 @@ const attemptOf = (call: Call) => ({ ...call.identity, attempt: call.attempts })
  */
 function headWithoutBody({ head }: AttemptTrace, failure: unknown): WireResponse {
   const isCutOff = failure instanceof TransportFailure && failure.kind !== "cancelled";
-  if (isCutOff && head && !isSuccess(head.status)) return { ...head, body: Buffer.alloc(0) };
+  if (isCutOff && head && !isSuccess(head.status)) return { ...head, body: new Uint8Array() };
   throw failure;
 }
 
@@ -107,7 +108,8 @@ function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response
 function pauseError({ request, attempts }: Call, response: WireResponse, delayMs: number): () => unknown {
   const { method, path, isTokenRequest } = request;
   const sent = { request: { method, path: redact(path), isTokenRequest }, attempts };
-  const { status, headers, body } = response;
-  const redacted = { status, headers: redactData(headers), body: Buffer.from(redact(body.toString())) };
+  const { status, headers } = response;
+  const body = new TextEncoder().encode(redact(readText(response)));
+  const redacted = { status, headers: redactData(headers), body };
   return () => apiError(sent, new ErrorResponse(redacted, delayMs));
 }

@@ -1,4 +1,5 @@
 import { redactData } from "../../errors/redaction/redact.js";
+import { diagnosticsChannel } from "../../runtime/node-modules.js";
 import type { DiagnosticsMessages } from "./events.js";
 
 export type ChannelName = keyof DiagnosticsMessages;
@@ -9,15 +10,13 @@ interface Channel {
   publish(message: unknown): void;
 }
 
-/** Not imported, since some runtimes lack the module; there, nothing is published. */
-const diagnostics = globalThis.process?.getBuiltinModule?.("node:diagnostics_channel");
-
-export const hasDiagnosticsChannels = diagnostics !== undefined;
+/** Without the module, nothing is published. */
+export const hasDiagnosticsChannels = diagnosticsChannel !== undefined;
 
 const NO_CHANNEL: Channel = { hasSubscribers: false, publish: () => {} };
 
 /** A channel of the process; that of other packages, too. */
-export const channel = (name: string): Channel => diagnostics?.channel(name) ?? NO_CHANNEL;
+export const channel = (name: string): Channel => diagnosticsChannel?.channel(name) ?? NO_CHANNEL;
 
 const named = (name: ChannelName) => channel(name);
 
@@ -45,6 +44,6 @@ export function subscribe<Name extends ChannelName>(
 ): () => void {
   // node:diagnostics_channel does not type its messages; only this package publishes on its channels.
   const receive = (message: unknown) => listener(message as DiagnosticsMessages[Name]);
-  diagnostics?.subscribe(name, receive);
-  return () => void diagnostics?.unsubscribe(name, receive);
+  diagnosticsChannel?.subscribe(name, receive);
+  return () => void diagnosticsChannel?.unsubscribe(name, receive);
 }
