@@ -88,25 +88,26 @@ export class PostgresEntries {
     return countsOfRow(row);
   }
 
-  /** Up to `limit` items that can be claimed. Another process may claim them first. */
+  /**
+   * Up to `limit` items that can be claimed, as columns store them. Another process may claim them first. One pass over the unsettled entries: a
+   * subquery per entry would take quadratic time.
+   */
   async claimable(limit: number, except: readonly string[]): Promise<string[]> {
     const { entries, items } = this.#names;
-    const rows = await this.#select(
-      `LEFT JOIN ${items} AS leased ON leased.item = entry.item
-      WHERE entry.state IN ('pending', 'sending') AND entry.item <> ALL ($1) AND (${IS_LEASED}) IS NOT TRUE
-        AND NOT EXISTS (
-          SELECT FROM ${entries} AS earlier
-          WHERE earlier.item = entry.item AND earlier.sequence < entry.sequence AND earlier.state IN ${UNSETTLED})
-      ORDER BY entry.sequence LIMIT $2`,
-      [except.map(itemToColumn), limit],
+    const rows = await this.#rows(
+      `SELECT first.item FROM (
+        SELECT DISTINCT ON (item) item, sequence, state FROM ${entries} WHERE state IN ${UNSETTLED} ORDER BY item, sequence
+      ) AS first LEFT JOIN ${items} AS leased ON leased.item = first.item
+      WHERE first.state <> 'unknown' AND first.item <> ALL ($1) AND (${IS_LEASED}) IS NOT TRUE
+      ORDER BY first.sequence LIMIT $2`,
+      [except, limit],
     );
-    return rows.map(({ item }) => item);
+    return rows.map(({ item }) => String(item));
   }
 
-  /** Leases those of the items that are free, and locks them. */
-  async lease(candidates: readonly string[], owner: string, leaseMs: number): Promise<ClaimedItem[]> {
+  /** Leases those items that are free, and locks them. */
+  async lease(columns: readonly string[], owner: string, leaseMs: number): Promise<ClaimedItem[]> {
     const { items } = this.#names;
-    const columns = candidates.map(itemToColumn);
     // Sorted, so that two processes do not wait for each other.
     await this.#rows(`INSERT INTO ${items} (item) SELECT unnest($1::text[]) ORDER BY 1 ON CONFLICT DO NOTHING`, [
       columns,
@@ -204,13 +205,13 @@ export class PostgresEntries {
 
   /** The first unsettled entry of each item, if it can be sent, in the order added. */
   async #firstEntries(columns: readonly unknown[]): Promise<StoredEntry[]> {
-    const first = await this.#select(
-      `WHERE entry.sequence IN (
-        SELECT min(sequence) FROM ${this.#names.entries} WHERE item = ANY ($1) AND state IN ${UNSETTLED} GROUP BY item)
-      ORDER BY sequence`,
+    const rows = await this.#rows(
+      `SELECT ${SELECTED} FROM unnest($1::text[]) AS wanted CROSS JOIN LATERAL (
+        SELECT * FROM ${this.#names.entries} WHERE item = wanted AND state IN ${UNSETTLED} ORDER BY sequence LIMIT 1
+      ) AS entry ORDER BY sequence`,
       [columns],
     );
-    return first.filter(({ state }) => state !== "unknown");
+    return rows.map(entryOfRow).filter(({ state }) => state !== "unknown");
   }
 
   async #select(rest: string, values: unknown[]): Promise<StoredEntry[]> {

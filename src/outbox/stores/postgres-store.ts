@@ -15,6 +15,7 @@ import type {
   OutboxStore,
   StoredEntry,
 } from "../store.js";
+import { itemToColumn } from "./entry-row.js";
 import { PostgresEntries } from "./postgres-entries.js";
 import { prepareTables, type TableNames, tableNames } from "./postgres-schema.js";
 
@@ -127,7 +128,7 @@ class PostgresOutboxStore implements OutboxStore {
   claim({ owner, leaseMs, limit, except }: Parameters<OutboxStore["claim"]>[0]): Promise<ClaimedItem[]> {
     return this.#transaction(async (entries) => {
       const claimed: ClaimedItem[] = [];
-      const tried = [...except];
+      const tried = except.map(itemToColumn);
       for (let attempt = 1; attempt <= MAX_CLAIM_ATTEMPTS && claimed.length < limit; attempt += 1) {
         const candidates = await entries.claimable(limit - claimed.length, tried);
         if (candidates.length === 0) break;

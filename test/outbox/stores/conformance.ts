@@ -151,6 +151,13 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       expect(await store.count([])).toMatchObject({ pending: 100 });
     });
 
+    it("adds the same keys in another order at the same moment", { timeout: 60_000 }, async () => {
+      const keys = Array.from({ length: 300 }, (_, index) => newEntry(`key-${index}`));
+      const stores = [store, await openStore(), await openStore()];
+      await Promise.all(stores.map((some, index) => some.add(index === 1 ? [...keys].reverse() : keys)));
+      expect(await store.count([])).toMatchObject({ pending: 300 });
+    });
+
     it("adds one of two inputs of a key when two processes add it at the same moment", async () => {
       const other = await openStore();
       for (let round = 0; round < 20; round += 1) {
