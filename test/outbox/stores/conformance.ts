@@ -4,21 +4,12 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EntryChange, NewEntry, OutboxState, OutboxStore, StoredEntry } from "../../../src/outbox/store.js";
 import { runs } from "../../support/runs.js";
+import { newEntry } from "./support/new-entry.js";
 
 /** Creates stores on one new, empty place: each is like that of another process. */
 export type OpenPlace = () => OutboxStore;
 
 const LONG_MS = 60_000;
-
-export const newEntry = (key: string, item = "bolt-m8", changes: Partial<NewEntry> = {}): NewEntry => ({
-  key,
-  operation: "receive",
-  item,
-  input: JSON.stringify({ itemID: item, units: 1, wid: 3, reasonCode: 1 }),
-  inputHash: `hash of ${key}`,
-  addedAt: 1_700_000_000_000,
-  ...changes,
-});
 
 const asAdded = (entry: NewEntry, sequence: unknown = expect.any(Number)) => ({
   ...entry,
