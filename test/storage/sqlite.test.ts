@@ -77,6 +77,16 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     expect(await values(await open())).toHaveLength(50);
   });
 
+  it.each([
+    ["FULL", 2],
+    ["NORMAL", 1],
+  ] as const)("waits for the disk as it is told: %s", async (synchronous, setting) => {
+    const connection = await open({ synchronous });
+    const read = (pragma: string) => connection.read((database) => database.prepare(`PRAGMA ${pragma}`).all());
+    expect(await read("synchronous")).toMatchObject([{ synchronous: setting }]);
+    expect(await read("journal_mode")).toMatchObject([{ journal_mode: "wal" }]);
+  });
+
   it("leaves an empty log when it is closed before others are", async () => {
     const connection = await withTable();
     const other = await openOther();
