@@ -85,7 +85,9 @@ class SqliteOutboxStore implements OutboxStore {
   async close(): Promise<void> {
     const opened = this.#opened;
     this.#opened = undefined;
-    await (await opened)?.connection.close();
+    // If it could not be opened, there is nothing to close.
+    const store = await opened?.catch(() => undefined);
+    await store?.connection.close();
   }
 
   async add(added: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]> {

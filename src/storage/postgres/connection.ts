@@ -105,7 +105,8 @@ export class PostgresConnection implements PostgresQueryable {
   async close(): Promise<void> {
     const pool = this.#ownPool;
     this.#ownPool = undefined;
-    await (await pool)?.end();
+    // Without the package there is no pool to close.
+    await pool?.then((opened) => opened.end(), ignore);
   }
 
   async #transactOnce<T>(work: (session: PostgresQueryable) => Promise<T>, timeoutMs: number): Promise<T> {
