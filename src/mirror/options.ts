@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
+import { checkConfiguration, checkMethodOptions, required } from "../core/request/check-options.js";
 import { callback, durationMs, signal, withMethods } from "../core/request/options.js";
 import { integer, lazy } from "../schemas/field.js";
-import { checkConfiguration, checkMethodOptions } from "./check-options.js";
 import type { MirrorEvent } from "./events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
 import type { MirrorSink } from "./sink.js";
@@ -92,12 +92,6 @@ export interface WatchOptions {
    */
   onError?: ((error: unknown) => unknown) | undefined;
 }
-
-const required = <S extends z.ZodType>(schema: S) =>
-  z
-    .unknown()
-    .refine((value): boolean => value !== undefined, "is required")
-    .pipe(schema);
 
 const optionsSchema = lazy(() =>
   z.strictObject({
