@@ -3,14 +3,7 @@ import { isObject } from "../errors/unknown-value.js";
 import { changesBetween, changesLotsToo, changesOnlyDenormalized, type MirrorEvent } from "./events.js";
 import type { MirrorOptions } from "./options.js";
 import type { MirrorSink } from "./sink.js";
-import {
-  formatState,
-  type MirrorState,
-  NEW_RESOURCE,
-  type PendingEvent,
-  parseState,
-  type ResourceState,
-} from "./state.js";
+import { formatState, type ListState, type MirrorState, NEW_RESOURCE, type PendingEvent, parseState } from "./state.js";
 import { type MirrorRecord, type MirrorRecords, type MirrorResource, tableOf } from "./tables.js";
 
 type OnEvent = NonNullable<MirrorOptions["onEvent"]>;
@@ -62,12 +55,12 @@ export class LocalCopy {
     return !this.#hasWritten && (await this.#sink.open()) !== this.#savedState;
   }
 
-  stateOf(resource: MirrorResource): ResourceState {
+  stateOf(resource: MirrorResource): ListState {
     return this.#state.resources[resource] ?? NEW_RESOURCE;
   }
 
   /** Saves progress that comes without records. */
-  async save(resource: MirrorResource, statePatch: Partial<ResourceState>): Promise<void> {
+  async save(resource: MirrorResource, statePatch: Partial<ListState>): Promise<void> {
     await this.#commit({ resource, statePatch });
   }
 
@@ -75,7 +68,7 @@ export class LocalCopy {
   async write<R extends MirrorResource>(
     resource: R,
     records: readonly MirrorRecords[R][],
-    statePatch: Partial<ResourceState> = {},
+    statePatch: Partial<ListState> = {},
   ): Promise<WriteResult> {
     for (const record of records) checkNesting(resource, record);
     const keys = records.map((record) => keyOf(resource, record));
@@ -184,7 +177,7 @@ interface Commit {
   remove?: readonly number[];
   events?: readonly PendingEvent[];
   /** What changes in the state of the resource. */
-  statePatch: Partial<ResourceState>;
+  statePatch: Partial<ListState>;
   lotsAreStale?: boolean;
 }
 

@@ -14,8 +14,8 @@ import {
   type WatchOptions,
 } from "./options.js";
 import { type MirrorReport, reportOf } from "./report.js";
-import { ResourceReader } from "./sync/resource-reader.js";
-import { ResourceSync } from "./sync/resource-sync.js";
+import { ListReader } from "./sync/list-reader.js";
+import { ListSync } from "./sync/list-sync.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 const MINUTE_MS = 60_000;
@@ -121,7 +121,7 @@ export class Mirror {
   /** Opens the sink, works on the copy, and closes the sink whatever happens. */
   async #withCopy<T>(
     options: RunOptions,
-    work: (syncs: readonly ResourceSync<MirrorResource>[]) => Promise<T>,
+    work: (syncs: readonly ListSync<MirrorResource>[]) => Promise<T>,
     isRetry = false,
   ): Promise<T> {
     const { sink, onEvent } = this.#options;
@@ -139,7 +139,7 @@ export class Mirror {
     return this.#withCopy(options, work, true);
   }
 
-  #syncsOf(copy: LocalCopy, { signal, full = false, onProgress }: RunOptions): ResourceSync<MirrorResource>[] {
+  #syncsOf(copy: LocalCopy, { signal, full = false, onProgress }: RunOptions): ListSync<MirrorResource>[] {
     const {
       client,
       resources = RESOURCES,
@@ -148,8 +148,8 @@ export class Mirror {
       concurrency = 2,
     } = this.#options;
     return RESOURCES.filter((resource) => resources.includes(resource)).map((resource) => {
-      const reader = new ResourceReader(client, resource, { signal, concurrency });
-      return new ResourceSync(resource, reader, copy, { full, fullPassEveryMs, overlapMs, onProgress });
+      const reader = new ListReader(client, resource, { signal, concurrency });
+      return new ListSync(resource, reader, copy, { full, fullPassEveryMs, overlapMs, onProgress });
     });
   }
 

@@ -67,13 +67,13 @@ const stateSchema = lazy(() =>
 export type MirrorState = z.infer<ReturnType<typeof stateSchema>>;
 
 /** The progress of one resource. */
-export type ResourceState = z.infer<ReturnType<typeof savedResource>>;
+export type ListState = z.infer<ReturnType<typeof savedResource>>;
 
 /** What happened to one record, as it is saved: without the record if the copy has it. */
 export type PendingEvent = z.infer<ReturnType<typeof pendingEvent>>;
 
 /** The progress of a resource that was never read. */
-export const NEW_RESOURCE: ResourceState = { count: 0, watermark: undefined };
+export const NEW_RESOURCE: ListState = { count: 0, watermark: undefined };
 
 /**
  * Reads a saved state; `undefined` is that of a new copy.

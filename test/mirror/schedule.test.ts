@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Checkpoint } from "../../src/index.js";
-import type { ResourceState } from "../../src/mirror/state.js";
+import type { ListState } from "../../src/mirror/state.js";
 import { shouldVerify, supportAfterCheck } from "../../src/mirror/sync/modified-since.js";
 import {
   type CopyProgress,
@@ -25,7 +25,7 @@ const checkpoint: Checkpoint = {
 const options = { full: false, fullPassEveryMs: 10_000, overlapMs: 400 };
 
 describe("the schedule of a resource", () => {
-  it.each<[CopyProgress, ResourceState]>([
+  it.each<[CopyProgress, ListState]>([
     ["new", { count: 0, watermark: undefined }],
     ["interrupted", { count: 250, watermark: 5, checkpoint }],
     ["complete", complete],

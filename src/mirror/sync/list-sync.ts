@@ -2,10 +2,10 @@ import { InputValidationError, PaginationError } from "../../errors/index.js";
 import type { ResourceForecast } from "../estimate.js";
 import type { LocalCopy } from "../local-copy.js";
 import type { MirrorProgress, MirrorReading, MirrorResourceReport } from "../report.js";
-import type { ResourceState } from "../state.js";
+import type { ListState } from "../state.js";
 import type { MirrorRecords, MirrorResource } from "../tables.js";
+import type { ListReader, ListScan } from "./list-reader.js";
 import { probeModifiedSince, shouldVerify, supportAfterCheck } from "./modified-since.js";
-import type { ListScan, ResourceReader } from "./resource-reader.js";
 import { isComplete, type ScanResult, scanPages } from "./scan.js";
 import {
   type CopyProgress,
@@ -33,9 +33,9 @@ type Condition = "current" | "needsFullPass" | "mayDiffer";
  * Brings the copy of one resource up to date, in two steps: `readChanges` reads what is new, `finish` makes a full pass if one
  * is needed. A run takes the first step for all resources before it takes the second for any.
  */
-export class ResourceSync<R extends MirrorResource> {
+export class ListSync<R extends MirrorResource> {
   readonly resource: R;
-  readonly #reader: ResourceReader<R>;
+  readonly #reader: ListReader<R>;
   readonly #copy: LocalCopy;
   readonly #settings: SyncSettings;
   /** How far the copy had come when the run began. */
@@ -46,7 +46,7 @@ export class ResourceSync<R extends MirrorResource> {
   #missing: number | null = null;
   #durationMs = 0;
 
-  constructor(resource: R, reader: ResourceReader<R>, copy: LocalCopy, settings: SyncSettings) {
+  constructor(resource: R, reader: ListReader<R>, copy: LocalCopy, settings: SyncSettings) {
     this.resource = resource;
     this.#reader = reader;
     this.#copy = copy;
@@ -99,7 +99,7 @@ export class ResourceSync<R extends MirrorResource> {
     return { ...forecast, requests: forecast.requests + EXTRA_REQUESTS[reading], reading };
   }
 
-  get #state(): ResourceState {
+  get #state(): ListState {
     return this.#copy.stateOf(this.resource);
   }
 
@@ -237,7 +237,7 @@ export class ResourceSync<R extends MirrorResource> {
     return probeModifiedSince(this.#reader, count, watermark);
   }
 
-  async #endFullPass(startedAt: number, statePatch: Partial<ResourceState>): Promise<void> {
+  async #endFullPass(startedAt: number, statePatch: Partial<ListState>): Promise<void> {
     await this.#copy.save(this.resource, {
       stale: undefined,
       total: undefined,
@@ -271,7 +271,7 @@ export class ResourceSync<R extends MirrorResource> {
 
 interface WriteOptions {
   /** Saved with each page. */
-  statePatch?: () => Partial<ResourceState>;
+  statePatch?: () => Partial<ListState>;
   /** A scan whose records count as seen. */
   previous?: ScanResult | undefined;
 }

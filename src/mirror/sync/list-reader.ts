@@ -52,7 +52,7 @@ export interface ReadStats {
 }
 
 /** Reads the list of one resource: gapless, at the lowest priority, and with statistics. */
-export class ResourceReader<R extends MirrorResource> {
+export class ListReader<R extends MirrorResource> {
   readonly stats: ReadStats = { requests: 0, pages: 0, records: 0, duplicates: 0, gapsRepaired: 0 };
   readonly #list: ListMethod<MirrorRecords[R]>;
   readonly #options: ReadOptions;
