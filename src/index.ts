@@ -50,6 +50,7 @@ export {
   StocklotError,
   TimeoutError,
   type TimeSpent,
+  UnexpectedRemovalsError,
   ValidationError,
 } from "./errors/index.js";
 export { createRateLimiter } from "./limiter/create-rate-limiter.js";

@@ -16,6 +16,7 @@ import type {
   ResponseValidationError,
   ServerError,
   TimeoutError,
+  UnexpectedRemovalsError,
   ValidationError,
 } from "./index.js";
 import { StocklotError } from "./stocklot-error.js";
@@ -38,6 +39,7 @@ interface Classes {
   ResponseValidationError: ResponseValidationError;
   ServerError: ServerError;
   TimeoutError: TimeoutError;
+  UnexpectedRemovalsError: UnexpectedRemovalsError;
   ValidationError: ValidationError;
 }
 
