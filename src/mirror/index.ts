@@ -8,10 +8,27 @@ export type { MirrorEstimate, MirrorResourceEstimate } from "./estimate.js";
 export type { FieldChange, MirrorEvent, MirrorEventOf } from "./events.js";
 export { createMirror, type Mirror } from "./mirror.js";
 export type { EstimateOptions, MirrorOptions, RunOptions, WatchOptions } from "./options.js";
-export type { MirrorCounts, MirrorProgress, MirrorReading, MirrorReport, MirrorResourceReport } from "./report.js";
-export type { MirrorBatch, MirrorSink } from "./sink.js";
+export type {
+  MirrorCounts,
+  MirrorProgress,
+  MirrorReading,
+  MirrorReport,
+  MirrorResourceReport,
+  MirrorRunKind,
+} from "./report.js";
+export type { MirrorBatch, MirrorSink, SinkCallOptions } from "./sink.js";
 export { type NdjsonSinkOptions, ndjsonSink } from "./sinks/ndjson/ndjson-sink.js";
 export type { PostgresQuery, PostgresQueryable } from "./sinks/postgres/connection.js";
 export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres/postgres-sink.js";
 export { type SqliteSinkOptions, sqliteSink } from "./sinks/sqlite/sqlite-sink.js";
-export type { MirrorRecord, MirrorRecords, MirrorResource } from "./tables.js";
+export type { MirrorResourceStatus, MirrorRunStatus, MirrorStatus } from "./status.js";
+export type {
+  MirrorKey,
+  MirrorKeyOf,
+  MirrorRecord,
+  MirrorRecords,
+  MirrorResource,
+  WarehouseStockLevel,
+} from "./tables.js";
+export type { WatchInterval } from "./watch/cadence.js";
+export type { MirrorRunMessage } from "./watch/run-channel.js";

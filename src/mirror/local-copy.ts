@@ -1,10 +1,17 @@
-import { ResponseValidationError } from "../errors/index.js";
-import { isObject } from "../errors/unknown-value.js";
+import type { AbortableSink } from "./copy/abortable-sink.js";
+import { keyInResource, listOf, type MirrorList, numberInList } from "./copy/lists.js";
+import { checkNesting, numberOf } from "./copy/record-checks.js";
 import { changesBetween, changesLotsToo, changesOnlyDenormalized, type MirrorEvent } from "./events.js";
 import type { MirrorOptions } from "./options.js";
-import type { MirrorSink } from "./sink.js";
-import { formatState, type ListState, type MirrorState, NEW_RESOURCE, type PendingEvent, parseState } from "./state.js";
-import { type MirrorRecord, type MirrorRecords, type MirrorResource, tableOf } from "./tables.js";
+import { formatState, type ListState, type MirrorState, NEW_LIST, type PendingEvent, parseState } from "./state.js";
+import {
+  keyOf,
+  type MirrorKey,
+  type MirrorRecord,
+  type MirrorRecords,
+  type MirrorResource,
+  tableOf,
+} from "./tables.js";
 
 type OnEvent = NonNullable<MirrorOptions["onEvent"]>;
 
@@ -12,31 +19,30 @@ type OnEvent = NonNullable<MirrorOptions["onEvent"]>;
 export interface WriteResult {
   added: number;
   changed: number;
-  /** Keys of all records of the batch, in their order. */
-  keys: number[];
-  /** Keys of the records that the service must count as modified since the copy had them last. */
+  /** Numbers of the records that the service must count as modified since the copy had them last. */
   expectedInIncrement: number[];
 }
 
 /** Records that are removed in one commit. */
 const REMOVE_BATCH_SIZE = 500;
 
-/** Levels of arrays and objects within a record: far more than any record needs, and fewer than SQL's JSON functions allow. */
-const MAX_NESTING = 500;
-
 /**
  * The copy in a sink, as one run uses it. Each commit writes records, the state that belongs to them, and their events; then
  * the listener receives the events. After a crash between the two the next run reads the events back. So a listener receives
  * each event at least once, and the copy has what it reports.
+ *
+ * A record is identified by its number within its list, see `MirrorList`.
  */
 export class LocalCopy {
-  readonly #sink: MirrorSink;
+  readonly #sink: AbortableSink;
   readonly #onEvent: OnEvent | undefined;
   #savedState: string | undefined;
   #hasWritten = false;
   #state: MirrorState;
+  /** True while events that are saved have not been emitted. */
+  #isEmitting = false;
 
-  private constructor(sink: MirrorSink, onEvent: OnEvent | undefined, savedState: string | undefined) {
+  private constructor(sink: AbortableSink, onEvent: OnEvent | undefined, savedState: string | undefined) {
     this.#sink = sink;
     this.#onEvent = onEvent;
     this.#savedState = savedState;
@@ -44,7 +50,7 @@ export class LocalCopy {
   }
 
   /** Opens the copy, and emits the events that an interrupted run may not have emitted. */
-  static async open(sink: MirrorSink, onEvent: OnEvent | undefined): Promise<LocalCopy> {
+  static async open(sink: AbortableSink, onEvent: OnEvent | undefined): Promise<LocalCopy> {
     const copy = new LocalCopy(sink, onEvent, await sink.open());
     await copy.#emitPending();
     return copy;
@@ -55,111 +61,134 @@ export class LocalCopy {
     return !this.#hasWritten && (await this.#sink.open()) !== this.#savedState;
   }
 
-  stateOf(resource: MirrorResource): ListState {
-    return this.#state.resources[resource] ?? NEW_RESOURCE;
+  get state(): MirrorState {
+    return this.#state;
+  }
+
+  stateOf({ id }: MirrorList): ListState {
+    return this.#state.lists.get(id) ?? NEW_LIST;
   }
 
   /** Saves progress that comes without records. */
-  async save(resource: MirrorResource, statePatch: Partial<ListState>): Promise<void> {
-    await this.#commit({ resource, statePatch });
+  async save(list: MirrorList, statePatch: Partial<ListState>): Promise<void> {
+    await this.#commit({ resource: list.resource, lists: this.#patched(list, statePatch) });
+  }
+
+  /** Saves how the run ended. Events that were all emitted are not emitted again. */
+  async endRun(lastRun: NonNullable<MirrorState["lastRun"]>): Promise<void> {
+    this.#sink.beginEnd();
+    const pendingEvents = this.#isEmitting ? this.#state.pendingEvents : undefined;
+    await this.#commit({ resource: "items", lastRun, pendingEvents });
   }
 
   /** Writes the records that are new or differ from the copy, and saves `statePatch` with them. */
   async write<R extends MirrorResource>(
-    resource: R,
+    list: MirrorList<R>,
     records: readonly MirrorRecords[R][],
     statePatch: Partial<ListState> = {},
   ): Promise<WriteResult> {
+    const { resource } = list;
     for (const record of records) checkNesting(resource, record);
-    const keys = records.map((record) => keyOf(resource, record));
-    const known = await this.#read(resource, keys);
+    const numbers = records.map((record) => numberOf(resource, record));
+    const known = await this.#read(
+      resource,
+      numbers.map((number) => keyInResource(list, number)),
+    );
     const upsert: MirrorRecord[] = [];
     const events: PendingEvent[] = [];
     const expectedInIncrement: number[] = [];
     let added = 0;
     let lotsAreStale = false;
-    for (const record of records) {
-      const key = keyOf(resource, record);
+    for (const [index, record] of records.entries()) {
+      const number = numbers[index] ?? 0;
+      const key = keyInResource(list, number);
       const before = known.get(key);
       const changes = before === undefined ? [] : changesBetween(tableOf(resource), before, record);
       if (before !== undefined && changes.length === 0) continue;
       upsert.push(record);
       if (before === undefined) added += 1;
-      if (before === undefined || !changesOnlyDenormalized(resource, changes)) expectedInIncrement.push(key);
+      if (before === undefined || !changesOnlyDenormalized(resource, changes)) expectedInIncrement.push(number);
       if (changesLotsToo(resource, changes)) lotsAreStale = true;
       events.push(before === undefined ? { type: "added", key } : { type: "changed", key, changes });
     }
-    const count = this.stateOf(resource).count + added;
     if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
-      await this.#commit({ resource, upsert, events, statePatch: { ...statePatch, count }, lotsAreStale });
+      const lists = this.#patched(list, { ...statePatch, count: this.stateOf(list).count + added });
+      const lots = listOf("lots");
+      if (lotsAreStale) lists.set(lots.id, { ...this.stateOf(lots), stale: true });
+      await this.#commit({ resource, upsert, events, lists });
     }
-    return { added, changed: upsert.length - added, keys, expectedInIncrement };
+    return { added, changed: upsert.length - added, expectedInIncrement };
   }
 
   /** Removes records, and returns how many the copy had. */
-  async remove(resource: MirrorResource, keys: readonly number[]): Promise<number> {
+  async remove(list: MirrorList, numbers: readonly number[]): Promise<number> {
     let removed = 0;
-    for (let start = 0; start < keys.length; start += REMOVE_BATCH_SIZE) {
-      const records = await this.#read(resource, keys.slice(start, start + REMOVE_BATCH_SIZE));
+    for (let start = 0; start < numbers.length; start += REMOVE_BATCH_SIZE) {
+      const keys = numbers.slice(start, start + REMOVE_BATCH_SIZE).map((number) => keyInResource(list, number));
+      const records = await this.#read(list.resource, keys);
       const events = [...records].map(([key, record]): PendingEvent => ({ type: "removed", key, record }));
-      const count = this.stateOf(resource).count - records.size;
-      await this.#commit({ resource, remove: [...records.keys()], events, statePatch: { count } });
+      const lists = this.#patched(list, { count: this.stateOf(list).count - records.size });
+      await this.#commit({ resource: list.resource, remove: [...records.keys()], events, lists });
       removed += records.size;
     }
     return removed;
   }
 
-  /** Counts the records of the copy, and returns the keys of those that were not seen. */
-  async unseenKeys(resource: MirrorResource, isSeen: (key: number) => boolean): Promise<number[]> {
-    const unseen: number[] = [];
-    let count = 0;
-    for await (const keys of this.#sink.keys(resource)) {
-      count += keys.length;
-      unseen.push(...keys.filter((key) => !isSeen(key)));
-    }
-    if (count !== this.stateOf(resource).count) await this.save(resource, { count });
-    return unseen;
+  /** Removes all records of a list that is not mirrored any more, and forgets its progress. */
+  async drop(list: MirrorList): Promise<number> {
+    const removed = await this.remove(list, await this.numbers(list));
+    const lists = new Map(this.#state.lists);
+    lists.delete(list.id);
+    await this.#commit({ resource: list.resource, lists });
+    return removed;
   }
 
-  async #read(resource: MirrorResource, keys: readonly number[]): Promise<Map<number, MirrorRecord>> {
+  /** The numbers of all records of a list, in no order. Their count is saved, if it was another. */
+  async numbers(list: MirrorList): Promise<number[]> {
+    const numbers: number[] = [];
+    for await (const keys of this.#sink.keys(list.resource)) {
+      for (const key of keys) {
+        const number = numberInList(list, key);
+        if (number !== undefined) numbers.push(number);
+      }
+    }
+    if (numbers.length !== this.stateOf(list).count) await this.save(list, { count: numbers.length });
+    return numbers;
+  }
+
+  #patched(list: MirrorList, statePatch: Partial<ListState>): Map<string, ListState> {
+    return new Map(this.#state.lists).set(list.id, { ...this.stateOf(list), ...statePatch });
+  }
+
+  async #read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<Map<MirrorKey, MirrorRecord>> {
     const records = keys.length === 0 ? [] : await this.#sink.read(resource, keys);
     return byKey(resource, records);
   }
 
-  async #commit({
-    resource,
-    upsert = [],
-    remove = [],
-    events = [],
-    statePatch,
-    lotsAreStale = false,
-  }: Commit): Promise<void> {
-    const next: MirrorState = {
-      resources: {
-        ...this.#state.resources,
-        ...(lotsAreStale && { lots: { ...this.stateOf("lots"), stale: true } }),
-        [resource]: { ...this.stateOf(resource), ...statePatch },
-      },
-      pendingEvents: this.#onEvent !== undefined && events.length > 0 ? { resource, events: [...events] } : undefined,
-    };
+  async #commit({ resource, upsert = [], remove = [], events = [], ...statePatch }: Commit): Promise<void> {
+    const pendingEvents =
+      this.#onEvent !== undefined && events.length > 0 ? { resource, events: [...events] } : undefined;
+    const next: MirrorState = { ...this.#state, pendingEvents, ...statePatch };
     const state = formatState(next);
     await this.#sink.commit({ resource, upsert, remove, previousState: this.#savedState, state });
     this.#hasWritten = true;
     this.#savedState = state;
     this.#state = next;
-    if (next.pendingEvents) await this.#emit(resource, events, byKey(resource, upsert));
+    if (pendingEvents) await this.#emit(resource, events, byKey(resource, upsert));
   }
 
   /** One after the other: a slow listener slows the run down. */
   async #emit(
     resource: MirrorResource,
     events: readonly PendingEvent[],
-    records: ReadonlyMap<number, MirrorRecord>,
+    records: ReadonlyMap<MirrorKey, MirrorRecord>,
   ): Promise<void> {
+    this.#isEmitting = true;
     for (const pending of events) {
       const event = completeEvent(resource, pending, records);
       if (event !== undefined) await this.#onEvent?.(event);
     }
+    this.#isEmitting = false;
   }
 
   async #emitPending(): Promise<void> {
@@ -171,55 +200,28 @@ export class LocalCopy {
   }
 }
 
-interface Commit {
+/** What one commit changes; of the state, the members that it names. */
+interface Commit extends Partial<MirrorState> {
   resource: MirrorResource;
   upsert?: readonly MirrorRecord[];
-  remove?: readonly number[];
+  remove?: readonly MirrorKey[];
   events?: readonly PendingEvent[];
-  /** What changes in the state of the resource. */
-  statePatch: Partial<ListState>;
-  lotsAreStale?: boolean;
 }
 
 /** The event with its record. `undefined` if another mirror has removed the record since an interrupted run wrote it. */
 function completeEvent(
   resource: MirrorResource,
   pending: PendingEvent,
-  records: ReadonlyMap<number, MirrorRecord>,
+  records: ReadonlyMap<MirrorKey, MirrorRecord>,
 ): MirrorEvent | undefined {
-  const record = pending.type === "removed" ? pending.record : records.get(pending.key);
+  const { type, key } = pending;
+  const record = pending.type === "removed" ? pending.record : records.get(key);
   if (record === undefined) return undefined;
-  const { type } = pending;
-  const event = type === "changed" ? { type, resource, record, changes: pending.changes } : { type, resource, record };
+  const event =
+    type === "changed" ? { type, resource, key, record, changes: pending.changes } : { type, resource, key, record };
   // The compiler cannot follow the type of the record through the map.
   return event as MirrorEvent;
 }
 
 const byKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
-  new Map(records.map((record) => [keyOf(resource, record), record]));
-
-/** The key of a record. A record without one cannot be stored. */
-function keyOf(resource: MirrorResource, record: MirrorRecord): number {
-  const { key } = tableOf(resource);
-  const value: unknown = Reflect.get(record, key);
-  if (typeof value === "number" && Number.isSafeInteger(value)) return value;
-  throw new ResponseValidationError(`mirror: a record of ${resource} has no ${key}`, {
-    status: 200,
-    issues: [{ path: [key], message: "must be an integer" }],
-  });
-}
-
-/** Comparing or writing a record that is nested deeper could overflow the stack, and SQL could not query it. */
-function checkNesting(resource: MirrorResource, record: MirrorRecord): void {
-  let level: object[] = [record];
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MAX_NESTING) {
-      const { key } = tableOf(resource);
-      throw new ResponseValidationError(
-        `mirror: the record of ${resource} with ${key} ${Reflect.get(record, key)} is nested deeper than ${MAX_NESTING} levels`,
-        { status: 200, issues: [{ path: [], message: `must not be nested deeper than ${MAX_NESTING} levels` }] },
-      );
-    }
-    level = level.flatMap((value) => Object.values(value).filter(isObject));
-  }
-}
+  new Map(records.map((record) => [keyOf(tableOf(resource), record), record]));

@@ -31,12 +31,11 @@ export function progressOf({ lastFullPassAt, checkpoint }: ListState): CopyProgr
 export const watermarkOf = ({ modifiedSince, watermark }: ListState, { full }: ScheduleOptions) =>
   full || modifiedSince !== "honoured" ? undefined : watermark;
 
-/** True if everything is to be read: it is time, or there are no increments. */
+/** True if everything is to be read: it is time, a full pass was interrupted, or there are no increments. */
 export const isFullPassDue = (state: ListState, options: ScheduleOptions, now: number) =>
-  watermarkOf(state, options) === undefined || now - (state.lastFullPassAt ?? 0) >= options.fullPassEveryMs;
-
-/** The `modifiedSince` of an increment. */
-export const incrementStart = (watermark: number, { overlapMs }: ScheduleOptions) => new Date(watermark - overlapMs);
+  state.checkpoint !== undefined ||
+  watermarkOf(state, options) === undefined ||
+  now - (state.lastFullPassAt ?? 0) >= options.fullPassEveryMs;
 
 /** True if a full pass may be made out of turn. A long one is not repeated again and again for a few records. */
 export function mayRepair({ lastFullPassAt = 0, lastFullPassMs = 0 }: ListState, now: number): boolean {

@@ -20,10 +20,15 @@ import { RecordLines } from "./record-lines.js";
 
 const JOURNAL = "stocklot.journal";
 
+/** The files of a copy whose journal does not name them, as version 0.1 wrote it. */
+const FIRST_FILES: readonly string[] = ["items.ndjson", "lots.ndjson", "stock_levels.ndjson"];
+
 /** Attempts to read the copy while another process writes to it. */
 const MAX_LOAD_ATTEMPTS = 5;
 
 const fileOf = (resource: MirrorResource) => `${tableOf(resource).name}.ndjson`;
+
+const FILES = RESOURCES.map(fileOf);
 
 /**
  * A copy in a directory, and in memory. A commit appends one line to the journal. Compaction replaces the record files, and
@@ -104,7 +109,7 @@ export class NdjsonDirectory {
     if (!this.#filesAreStale) return;
     const changed = RESOURCES.filter((resource) => this.records[resource].isChanged);
     const replacements = changed.map((resource) => ({ name: fileOf(resource), lines: this.records[resource].lines() }));
-    const journal = { name: JOURNAL, lines: [headerLine(this.#state)] };
+    const journal = { name: JOURNAL, lines: [headerLine({ state: this.#state, files: FILES })] };
     // Commits that another mirror has appended meanwhile must not be lost.
     if (!(await replaceFiles(this.#directory, [...replacements, journal], () => this.isCurrent()))) return;
     for (const resource of changed) this.records[resource].isChanged = false;
@@ -119,7 +124,7 @@ export class NdjsonDirectory {
     const foreign = RESOURCES.map(fileOf).find((name) => existsSync(join(this.#directory, name)));
     if (foreign)
       throw new ConfigurationError(`ndjsonSink: ${this.#directory} has a file ${foreign} that no mirror created`);
-    const journal = { name: JOURNAL, lines: [headerLine(undefined)] };
+    const journal = { name: JOURNAL, lines: [headerLine({})] };
     await replaceFiles(this.#directory, [journal], () => stampOf(this.#journal) === undefined);
     this.#refreshStamps();
   }
@@ -146,10 +151,13 @@ export class NdjsonDirectory {
     this.#filesAreStale ||= this.#endsIncomplete || RESOURCES.some((resource) => this.records[resource].isChanged);
   }
 
-  /** A saved state requires all files. */
+  /** A saved state requires all files that the copy had. */
   #checkHeader(header: JournalEntry): void {
-    const missing = RESOURCES.find((resource) => this.records[resource].isChanged);
-    if (missing && header.state !== undefined) throw this.#damaged(fileOf(missing));
+    if (header.state === undefined || "resource" in header) return;
+    const expected = header.files ?? FIRST_FILES;
+    const missing = RESOURCES.filter((resource) => this.records[resource].isChanged).map(fileOf);
+    const lost = missing.find((name) => expected.includes(name));
+    if (lost !== undefined) throw this.#damaged(lost);
   }
 
   #damaged(name: string): ConfigurationError {

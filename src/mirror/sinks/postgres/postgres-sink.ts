@@ -2,7 +2,7 @@ import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
 import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
-import { type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
+import { type MirrorKey, type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
 import { KEY_BATCH_SIZE } from "../sql-table.js";
 import { createPool, isQueryable, type OwnPool, type PostgresQueryable } from "./connection.js";
@@ -120,11 +120,11 @@ class PostgresSink implements MirrorSink {
     return this.#copy.state();
   }
 
-  keys(resource: MirrorResource): AsyncIterable<readonly number[]> {
+  keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]> {
     return this.#opened.tables[resource].keys();
   }
 
-  async read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]> {
+  async read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]> {
     return this.#opened.tables[resource].read(keys);
   }
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
-import type { MirrorRecord, MirrorResource } from "../../tables.js";
+import type { MirrorKey, MirrorRecord, MirrorResource } from "../../tables.js";
 import { throwNotOpen } from "../sink-errors.js";
 import { nodeDriver, packageDriver, type SqliteDriver } from "./driver.js";
 import { retryWhileBusy, SqliteConnection } from "./sqlite-connection.js";
@@ -51,11 +51,11 @@ class SqliteSink implements MirrorSink {
     return this.#copy.state;
   }
 
-  keys(resource: MirrorResource): AsyncIterable<readonly number[]> {
+  keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]> {
     return this.#opened.tables[resource].keys();
   }
 
-  async read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]> {
+  async read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]> {
     return this.#opened.tables[resource].read(keys);
   }
 

@@ -1,0 +1,16 @@
+import { onAbort } from "../../time/abort.js";
+import { startTimer } from "../../time/timer.js";
+
+/** Resolves after a time, or when the signal aborts. */
+export function sleep(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const stopListening = signal === undefined ? () => {} : onAbort(signal, () => finish());
+    const cancelTimer = startTimer(delayMs, () => finish());
+    const finish = () => {
+      cancelTimer();
+      stopListening();
+      resolve();
+    };
+    if (signal?.aborted) finish();
+  });
+}
