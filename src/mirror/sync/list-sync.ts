@@ -216,19 +216,25 @@ export class ListSync<R extends MirrorResource> {
     const { checkpoint, scanned, scanBeganAt = Date.now(), watermark, stale } = this.#state;
     const source = this.#reader.scan({ from: checkpoint });
     const isResumed = checkpoint !== undefined;
-    const scan = new FullScan(await this.#copy.numbers(this.list), { isResumed, scanned });
+    const scan = new FullScan(await this.#copy.numbers(this.list), {
+      isResumed,
+      scanned: isResumed ? scanned : undefined,
+    });
+    /** Before the page that is being written, which is read again. */
     const placeToResume = (): Partial<ListState> => {
-      const place = { checkpoint: source.checkpoint() ?? checkpoint, scanned: scan.progress, scanBeganAt };
+      const found = scan.progress;
+      const place = { checkpoint: source.checkpoint() ?? checkpoint, scanned: found, scanBeganAt };
       if (reading === "first") return { ...place, watermark: watermark ?? source.startedAt() };
-      if (isResumed) return scan.progress ? place : START_AGAIN;
+      if (isResumed) return found ? place : START_AGAIN;
       // A pass that can be resumed will find what is stale now, and a later note that records are stale must stay.
-      return scan.progress ? { ...place, stale: undefined } : { ...START_AGAIN, stale };
+      return found ? { ...place, stale: undefined } : { ...START_AGAIN, stale };
     };
     let written: Written;
     try {
       written = await this.#write(reading, source, (page, numbers) => {
+        const place = placeToResume();
         scan.add(numbers, page.totalCount);
-        return placeToResume();
+        return place;
       });
     } catch (error) {
       if (!isResumed || !(error instanceof InputValidationError || error instanceof PaginationError)) throw error;

@@ -102,6 +102,11 @@ export class ChangingService {
     this.#isHidden = isHidden;
   }
 
+  /** Dates changes by the clock of the `Date` header from now on. */
+  correctClock(): void {
+    this.#behaviour.modifiedLagMs = 0;
+  }
+
   advance(ms: number): void {
     this.#now += ms;
   }
@@ -186,6 +191,12 @@ export class ChangingService {
     stored.record = { ...stored.record, units: this.#random(1_000) / 8, hold: this.#random(2) === 0 };
     stored.modifiedAt = modifiedAt;
     this.#levelsModified.set(stored.record.partNo, modifiedAt);
+  }
+
+  /** Counts a lot as modified, though nothing in it has changed. */
+  touchLot(recNo: number): void {
+    const stored = this.#lots.get(recNo);
+    if (stored) stored.modifiedAt = this.#date().modifiedAt;
   }
 
   removeLot(): void {
