@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ndjsonSink, postgresSink } from "../src/mirror/index.js";
 import type { MirrorSink } from "../src/mirror/sink.js";
-import { nodeDriver, packageDriver } from "../src/mirror/sinks/sqlite/driver.js";
 import { sqliteSinkWith } from "../src/mirror/sinks/sqlite/sqlite-sink.js";
+import { nodeDriver, packageDriver } from "../src/storage/sqlite/driver.js";
 import { findPostgres } from "../test/support/postgres-server.js";
 import { lot } from "./records.js";
 import { tableOf } from "./table.js";
@@ -43,7 +43,6 @@ console.log(
     columns: ["", "new", "read", "again", "of which waited"],
     rows,
     checks: [],
-    charts: [],
   }),
 );
 

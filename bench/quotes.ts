@@ -31,7 +31,8 @@ function quote(name: string, { machine, sections }: Results): string {
   }
   const section = sections[name];
   if (!section) throw new Error(`bench/results.json has no section ${name}`);
-  return `${section.note}\n\n${table(section)}${list(section.checks.map(checkLine))}`;
+  const chart = section.chart ? `![${section.chart.title}](../bench/charts/${name}.svg)\n\n` : "";
+  return `${section.note}\n\n${chart}${table(section)}${list(section.checks.map(checkLine))}`;
 }
 
 function table({ columns, rows }: Section): string {

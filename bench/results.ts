@@ -39,7 +39,8 @@ export interface Section {
   columns: string[];
   rows: Cell[][];
   checks: Check[];
-  charts: (BarChart | LineChart)[];
+  /** Its title is the question that it shows the result of. */
+  chart?: BarChart | LineChart;
 }
 
 /** The results of a run. */

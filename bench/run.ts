@@ -1,7 +1,7 @@
 /**
  * Runs all comparisons of stocklot with its peers.
  *
- * npm run bench                             everything, into bench/results.json, bench/results.svg and the pages that quote them
+ * npm run bench                             everything, into bench/results.json, bench/charts and the pages that quote them
  * npm run bench -- --quick                  less of everything, under two minutes; writes nothing
  * npm run bench -- overhead page            these sections only; writes nothing
  * npm run bench -- --write overhead page    these sections only, into the results of an earlier run
@@ -13,7 +13,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { chartOf } from "./chart.js";
-import { CHART, RESULTS } from "./paths.js";
+import { chartPath, RESULTS } from "./paths.js";
 import { prepare } from "./prepare.js";
 import { updateQuotedFigures } from "./quotes.js";
 import { isMet, type Results, type Section } from "./results.js";
@@ -49,7 +49,8 @@ if (writes) {
   const all = { ...earlier.sections, ...measured };
   const sections = Object.fromEntries(Object.keys(SECTIONS).flatMap((name) => (all[name] ? [[name, all[name]]] : [])));
   writeFileSync(RESULTS, `${JSON.stringify({ machine, sections }, null, 2)}\n`);
-  writeFileSync(CHART, chartOf(Object.values(sections), machine));
+  for (const [name, { chart }] of Object.entries(sections))
+    if (chart) writeFileSync(chartPath(name), chartOf(chart, machine));
   updateQuotedFigures();
 }
 const checks = Object.values(measured).flatMap((section) => section.checks);

@@ -26,7 +26,7 @@ export async function overhead(quick: boolean): Promise<Section> {
   const others = figures.filter(({ name }) => OTHERS.includes(name));
   const nearest = (kind: keyof Cost) => Math.min(...others.map((figure) => figure[kind].median)) / own[kind].median;
   return {
-    ...inSection(figures, "One call, sequential"),
+    ...inSection(figures, "How long does one call take?"),
     title: "Overhead of one call",
     note: `items.get with everything on: limiter, token, retry, validation, gzip requested. ${NOTE}`,
     checks: [
@@ -42,7 +42,7 @@ export async function page(quick: boolean): Promise<Section> {
   const measurementSize = quick ? { rounds: 5, calls: 60, warmUp: 300 } : { rounds: 15, calls: 400, warmUp: 1_500 };
   const { figures, own } = await compare("page", measurementSize);
   return {
-    ...inSection(figures, "A page of 250 lots"),
+    ...inSection(figures, "How long does a page of 250 lots take?"),
     title: "A page of 250 lots",
     note: `inventory.listLots({ page }).page(), validated; of the others only hey-api's client validates. ${NOTE}`,
     checks: [{ what: "a page of 250 lots, × the floor (wall)", value: own.wall.median, atMost: 1.3 }],
@@ -72,11 +72,11 @@ function ratios(costs: readonly Cost[], floor: readonly Cost[], kind: keyof Cost
   return spreadOf(costs.map((cost, round) => cost[kind] / (floor[round]?.[kind] ?? Number.NaN)));
 }
 
-function inSection(figures: readonly Figures[], title: string): Pick<Section, "columns" | "rows" | "charts"> {
+function inSection(figures: readonly Figures[], title: string): Pick<Section, "columns" | "rows" | "chart"> {
   const chart: BarChart = {
     kind: "bars",
     title,
-    unit: "× undici.request + JSON.parse",
+    unit: "wall time, × undici.request + JSON.parse; shorter is better",
     bars: figures.map(({ name, wall }) => ({ name, value: wall.median, spread: wall, own: name === OWN })),
   };
   return {
@@ -87,6 +87,6 @@ function inSection(figures: readonly Figures[], title: string): Pick<Section, "c
       { value: cpu, digits: 2, unit: "×" },
       { value: micros, digits: 0, unit: "µs" },
     ]),
-    charts: [chart],
+    chart,
   };
 }

@@ -72,14 +72,12 @@ export async function growth(quick: boolean): Promise<Section> {
       return [name, ...SIZES.map((size) => cellOf(values.get(size)))];
     }),
     checks: growths,
-    charts: [
-      {
-        kind: "lines",
-        title: "Cost of a call with this many at once",
-        unit: "µs of CPU per call",
-        lines: cases.map(({ name, own }) => ({ name, own, points: points.get(name) ?? [] })),
-      },
-    ],
+    chart: {
+      kind: "lines",
+      title: "What does a call cost with many at once?",
+      unit: "µs of CPU per call, by calls at once",
+      lines: cases.map(({ name, own }) => ({ name, own, points: points.get(name) ?? [] })),
+    },
   };
 }
 

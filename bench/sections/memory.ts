@@ -47,7 +47,6 @@ export async function memory(quick: boolean): Promise<Section> {
       { what: "a queued call, KiB", value: queue.bytes / KIB, atMost: 4 },
       { what: "queued calls served or aborted", value: queue.served + queue.aborted, atLeast: QUEUED },
     ],
-    charts: [],
   };
 }
 

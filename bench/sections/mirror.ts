@@ -70,6 +70,5 @@ export async function mirror(quick: boolean): Promise<Section> {
       { what: "first run, lots per second", value: first.perSecond, atLeast: 20_000 },
       { what: "first run, held MiB at the end − at the start", value: first.drift, atMost: 16 },
     ],
-    charts: [],
   };
 }

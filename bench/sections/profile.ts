@@ -46,7 +46,6 @@ export async function profile(quick: boolean): Promise<Section> {
       ["together", ...columns.map((places) => cellOf(sum(places)))],
     ],
     checks: [],
-    charts: [],
   };
 }
 

@@ -82,16 +82,14 @@ export async function quota(quick: boolean): Promise<Section> {
       { what: `share of a ${window} window, %`, value: share * 100, atLeast: 97 },
       { what: `429s of a ${window} window`, value: stats.refused, atMost: 0 },
     ]),
-    charts: [
-      {
-        kind: "bars",
-        title: `429s in ${pages} pages, ${REQUESTS} per ${INTERVAL_MS / 1_000} s (sliding window)`,
-        unit: "requests refused",
-        bars: runs
-          .filter(({ window }) => window === "sliding")
-          .map(({ name, stats }) => ({ name, value: stats.refused, own: name === "stocklot" })),
-      },
-    ],
+    chart: {
+      kind: "bars",
+      title: `How many 429s do ${pages} pages cost?`,
+      unit: `requests refused; sliding window of ${REQUESTS} per ${INTERVAL_MS / 1_000} s`,
+      bars: runs
+        .filter(({ window }) => window === "sliding")
+        .map(({ name, stats }) => ({ name, value: stats.refused, own: name === "stocklot" })),
+    },
   };
 }
 

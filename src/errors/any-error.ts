@@ -15,6 +15,7 @@ import type {
   RateLimitError,
   ResponseValidationError,
   ServerError,
+  StorageError,
   TimeoutError,
   UnexpectedRemovalsError,
   ValidationError,
@@ -38,6 +39,7 @@ interface Classes {
   RateLimitError: RateLimitError;
   ResponseValidationError: ResponseValidationError;
   ServerError: ServerError;
+  StorageError: StorageError;
   TimeoutError: TimeoutError;
   UnexpectedRemovalsError: UnexpectedRemovalsError;
   ValidationError: ValidationError;

@@ -4,6 +4,8 @@
  * @module stocklot/mirror
  */
 // Everything else is private: the steps of a run, rows, drivers, and the format of the saved state.
+
+export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/query.js";
 export type { MirrorEstimate, MirrorResourceEstimate } from "./estimate.js";
 export type { FieldChange, MirrorEvent, MirrorEventOf } from "./events.js";
 export { createMirror, type Mirror } from "./mirror.js";
@@ -16,9 +18,8 @@ export type {
   MirrorResourceReport,
   MirrorRunKind,
 } from "./report.js";
-export type { MirrorBatch, MirrorSink, SinkCallOptions } from "./sink.js";
+export type { MirrorBatch, MirrorSink, SinkOpenOptions } from "./sink.js";
 export { type NdjsonSinkOptions, ndjsonSink } from "./sinks/ndjson/ndjson-sink.js";
-export type { PostgresQuery, PostgresQueryable } from "./sinks/postgres/connection.js";
 export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres/postgres-sink.js";
 export { type SqliteSinkOptions, sqliteSink } from "./sinks/sqlite/sqlite-sink.js";
 export type { MirrorResourceStatus, MirrorRunStatus, MirrorStatus } from "./status.js";

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors/index.js";
+import { sleep } from "../time/sleep.js";
 import { AbortableSink } from "./copy/abortable-sink.js";
 import { listsOf, type MirrorList } from "./copy/lists.js";
 import { estimateOfRun, type ListForecast, type MirrorEstimate } from "./estimate.js";
@@ -22,7 +23,6 @@ import { MirrorRun } from "./sync/mirror-run.js";
 import { CONFIRM_AFTER_MS } from "./sync/removals.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 import { Cadence } from "./watch/cadence.js";
-import { sleep } from "./watch/sleep.js";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

@@ -14,11 +14,12 @@ export interface MirrorBatch {
   state: string;
 }
 
-/** Options of a call to a sink. */
-export interface SinkCallOptions {
+/** How a sink is opened. */
+export interface SinkOpenOptions {
   /**
-   * Aborts when the run is aborted. The mirror does not wait for the call any longer then, so a sink should end it: a commit
-   * either completely or not at all.
+   * Aborts when the run is aborted. The mirror does not wait for calls in progress any longer then, so the sink should end
+   * them: a commit either completely or not at all. A commit that needs no wait is still made, with how the run ended.
+   * @default none
    */
   signal?: AbortSignal | undefined;
 }
@@ -32,20 +33,20 @@ export interface SinkCallOptions {
  */
 export interface MirrorSink {
   /** Opens the copy, creates one if there is none, and returns the state that the last commit saved. */
-  open(options?: SinkCallOptions): Promise<string | undefined>;
+  open(options?: SinkOpenOptions): Promise<string | undefined>;
   /** All keys of the copy, in batches, in any order. The mirror writes nothing meanwhile. */
-  keys(resource: MirrorResource, options?: SinkCallOptions): AsyncIterable<readonly MirrorKey[]>;
+  keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]>;
   /**
    * The records with these keys, in any order. Each as it was committed, except that a documented field that it lacked is
    * `null`.
    */
-  read(resource: MirrorResource, keys: readonly MirrorKey[], options?: SinkCallOptions): Promise<MirrorRecord[]>;
+  read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]>;
   /**
    * Writes a batch in one transaction.
    *
    * @throws when the saved state is not `previousState`: two mirrors write to one copy. Nothing is written then.
    */
-  commit(batch: MirrorBatch, options?: SinkCallOptions): Promise<void>;
+  commit(batch: MirrorBatch): Promise<void>;
   /** Closes files and connections that the sink opened itself. A second call does nothing. */
   close(): Promise<void>;
   /**

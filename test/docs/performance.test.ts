@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { CHART, RESULTS } from "../../bench/paths.js";
+import { chartOf } from "../../bench/chart.js";
+import { chartPath, RESULTS } from "../../bench/paths.js";
 import { QUOTING, quoting } from "../../bench/quotes.js";
 import { isMet, type Results } from "../../bench/results.js";
 import { SECTIONS } from "../../bench/sections/index.js";
@@ -27,9 +28,13 @@ it("the guide marks a target that was missed", () => {
   expect(guide.match(/^- ✗ /gm) ?? []).toHaveLength(missed.length);
 });
 
-it("the README shows the chart of the same run", () => {
-  expect(readFileSync(new URL("../../README.md", import.meta.url), "utf8")).toContain("bench/results.svg");
-  expect(existsSync(CHART)).toBe(true);
-  const { node, cores } = results.machine;
-  expect(readFileSync(CHART, "utf8")).toContain(`Node ${node}, ${cores} cores`);
+it("README and guide show the charts of the same run", () => {
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  expect(readme).toContain("(bench/charts/overhead.svg)");
+  const charts = Object.entries(results.sections).filter(([, { chart }]) => chart);
+  expect(charts.length).toBeGreaterThan(3);
+  for (const [name, { chart }] of charts) {
+    expect(guide).toContain(`(../bench/charts/${name}.svg)`);
+    if (chart) expect(readFileSync(chartPath(name), "utf8")).toBe(chartOf(chart, results.machine));
+  }
 });

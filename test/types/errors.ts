@@ -30,6 +30,8 @@ export function advice(error: unknown): string {
     case "NotImplementedError":
     case "ServerError":
       return `${error.status} ${error.code}`;
+    case "StorageError":
+      return `${error.storage} ${error.location} ${error.problem} ${error.mayBeStored}`;
     case "ConnectionError":
     case "ClientClosedError":
     case "PaginationError":

@@ -32,6 +32,7 @@ const samples = [
   new errors.PaginationError("no end"),
   new errors.ConfigurationError("wrong"),
   new errors.UnexpectedRemovalsError({ resource: "lots", removals: 60, records: 90 }),
+  new errors.StorageError("full", { storage: "sqlite", location: "stock.db" }),
 ];
 
 const PARENTS: Record<string, string[]> = {
@@ -54,6 +55,7 @@ const PARENTS: Record<string, string[]> = {
   PaginationError: [],
   ConfigurationError: [],
   UnexpectedRemovalsError: [],
+  StorageError: [],
 };
 
 describe("the error tree", () => {
@@ -102,6 +104,24 @@ describe("the error tree", () => {
       request: { method: "POST", path: "/Item", sentAt: 1 },
     });
     expect(nested.toJSON()).toMatchObject({ cause: { name: "ServerError", status: 400 } });
+  });
+
+  it("says of a StorageError what failed where, and whether the change may be stored", () => {
+    const cause = Object.assign(new Error("database or disk is full"), { code: "ERR_SQLITE_ERROR", errcode: 13 });
+    const error = new errors.StorageError("full", { storage: "sqlite", location: "stock.db", problem: "full", cause });
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      name: "StorageError",
+      message: "full",
+      storage: "sqlite",
+      location: "stock.db",
+      problem: "full",
+      mayBeStored: false,
+      cause: { name: "Error", message: "database or disk is full", code: "ERR_SQLITE_ERROR" },
+    });
+    expect(new errors.StorageError("?", { storage: "own", location: "x", mayBeStored: true })).toMatchObject({
+      problem: "other",
+      mayBeStored: true,
+    });
   });
 
   it("keeps the cause of an unknown outcome even when it is undefined", () => {

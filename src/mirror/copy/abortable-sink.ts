@@ -1,7 +1,7 @@
 import { onAbort } from "../../time/abort.js";
+import { sleep } from "../../time/sleep.js";
 import type { MirrorBatch, MirrorSink } from "../sink.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "../tables.js";
-import { sleep } from "../watch/sleep.js";
 
 /** How long the end of a run waits for the sink after an abort, in ms. */
 const END_TIMEOUT_MS = 5_000;
@@ -21,11 +21,11 @@ export class AbortableSink {
   }
 
   open(): Promise<string | undefined> {
-    return this.#call((signal) => this.#sink.open({ signal }));
+    return this.#call(() => this.#sink.open({ signal: this.#signal }));
   }
 
   async *keys(resource: MirrorResource): AsyncGenerator<readonly MirrorKey[]> {
-    const batches = this.#sink.keys(resource, { signal: this.#signal })[Symbol.asyncIterator]();
+    const batches = this.#sink.keys(resource)[Symbol.asyncIterator]();
     for (;;) {
       const { done, value } = await this.#call(() => batches.next());
       if (done) return;
@@ -34,11 +34,11 @@ export class AbortableSink {
   }
 
   read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]> {
-    return this.#call((signal) => this.#sink.read(resource, keys, { signal }));
+    return this.#call(() => this.#sink.read(resource, keys));
   }
 
   commit(batch: MirrorBatch): Promise<void> {
-    return this.#call((signal) => this.#sink.commit(batch, { signal }));
+    return this.#call(() => this.#sink.commit(batch));
   }
 
   /** Allows calls after an abort, for a short time: the run saves how it ended. */
@@ -56,11 +56,11 @@ export class AbortableSink {
     await Promise.race([ended, sleep(this.#isHanging ? 0 : END_TIMEOUT_MS, closed.signal)]);
   }
 
-  async #call<T>(call: (signal: AbortSignal | undefined) => Promise<T>): Promise<T> {
+  async #call<T>(call: () => Promise<T>): Promise<T> {
     const signal = this.#endSignal ?? this.#signal;
     signal?.throwIfAborted();
     if (this.#isHanging) throw new Error("mirror: the sink does not respond");
-    const result = call(signal);
+    const result = call();
     return signal === undefined ? result : this.#untilAborted(result, signal);
   }
 

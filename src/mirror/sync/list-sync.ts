@@ -1,5 +1,6 @@
 import { InputValidationError, PaginationError, UnexpectedRemovalsError } from "../../errors/index.js";
 import { SeenKeys } from "../../paging/seen-keys.js";
+import { sleep } from "../../time/sleep.js";
 import { listOf, type MirrorList } from "../copy/lists.js";
 import { numberOf } from "../copy/record-checks.js";
 import type { ListForecast } from "../estimate.js";
@@ -7,7 +8,6 @@ import type { LocalCopy } from "../local-copy.js";
 import { kindOf, type MirrorProgress, type MirrorReading, type MirrorResourceReport } from "../report.js";
 import type { ListState } from "../state.js";
 import type { MirrorRecords, MirrorResource } from "../tables.js";
-import { sleep } from "../watch/sleep.js";
 import { FullScan } from "./full-scan.js";
 import type { ListReader, ListScan } from "./list-reader.js";
 import { incrementStart, lagAfterIncrement, newestModified } from "./modified-dates.js";

@@ -29,8 +29,9 @@ export class FaultRules {
   }
 
   /** Throws a `TypeError` for an invalid rule. */
-  add(rule: FaultRule): void {
-    assertOptions(faultRuleSchema(), rule, "fault rule field");
+  add(value: unknown): void {
+    assertOptions(faultRuleSchema(), value, "fault rule field");
+    const rule: FaultRule = faultRuleSchema().parse(value);
     const path = typeof rule.path === "string" ? wildcardPattern(rule.path) : rule.path;
     this.rules.push({ rule, fault: toFault(rule.fault), path, matched: 0, applied: 0 });
   }
@@ -38,6 +39,20 @@ export class FaultRules {
   clear(): void {
     this.rules = [];
     this.random = createRandom(this.seed);
+  }
+
+  /** The rules that can still apply, in words. */
+  get descriptions(): string[] {
+    return this.rules
+      .filter(({ rule, applied }) => applied < (rule.times ?? Number.POSITIVE_INFINITY))
+      .map(({ rule: { method, path = "*", times = Number.POSITIVE_INFINITY }, fault, applied }) => {
+        const name =
+          fault.type === "status"
+            ? fault.status
+            : `${fault.type}${"when" in fault && fault.when === "after" ? "-after" : ""}`;
+        const left = times === Number.POSITIVE_INFINITY ? "always" : `${times - applied} more`;
+        return `${[method, path, name].filter(Boolean).join(" ")} (${left})`;
+      });
   }
 
   /** The fault to apply to this request, if any. */

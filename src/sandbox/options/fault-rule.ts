@@ -137,7 +137,7 @@ export const faultRuleSchema = lazy(() =>
       .union(
         [
           z.string().regex(/^[/*][^?\s]*$/, 'must begin with "/" or "*", be encoded, and have no query'),
-          z.custom(types.isRegExp),
+          z.custom<RegExp>(types.isRegExp),
         ],
         {
           error: "must be a string or a regular expression",

@@ -1,8 +1,8 @@
 import { ConfigurationError } from "stocklot";
 import { postgresSink } from "stocklot/mirror";
 import { expect, it, vi } from "vitest";
-import { packageDriver } from "../../../src/mirror/sinks/sqlite/driver.js";
 import { sqliteSinkWith } from "../../../src/mirror/sinks/sqlite/sqlite-sink.js";
+import { packageDriver } from "../../../src/storage/sqlite/driver.js";
 
 const missing = () => {
   throw new Error("Cannot find package");

@@ -4,6 +4,7 @@ import {
   chmodSync,
   existsSync,
   lstatSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -43,6 +44,26 @@ describe("ndjsonSink", () => {
       .split("\n")
       .slice(0, -1)
       .map((line) => JSON.parse(line));
+
+  it("rejects with a StorageError if files cannot be written, and works again afterwards", async () => {
+    const failure = { name: "StorageError", storage: "ndjson", mayBeStored: false };
+    writeFileSync(directory, "in the way");
+    const below = ndjsonSink({ directory: join(directory, "below") });
+    await expect(below.open()).rejects.toMatchObject({ ...failure, location: join(directory, "below") });
+    await expect(below.open()).rejects.toThrow("(ENOTDIR: not a directory");
+    rmSync(directory);
+    const sink = ndjsonSink({ directory });
+    await sink.open();
+    const journal = readFileSync(path("stocklot.journal"));
+    rmSync(path("stocklot.journal"));
+    mkdirSync(path("stocklot.journal"));
+    await expect(sink.commit(batch(1))).rejects.toMatchObject(failure);
+    rmSync(path("stocklot.journal"), { recursive: true });
+    writeFileSync(path("stocklot.journal"), journal);
+    await sink.open();
+    await sink.commit(batch(1));
+    await sink.close();
+  });
 
   it("has files of one record per line, up to date when it is closed", async () => {
     const sink = ndjsonSink({ directory });

@@ -192,6 +192,12 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await killed.end();
   });
 
+  it("rejects with a StorageError if the database fails", async () => {
+    const sink = newSink({ connectionString: "postgres://nobody@127.0.0.1:1/none" });
+    const location = "127.0.0.1:1/none";
+    await expect(sink.open()).rejects.toMatchObject({ name: "StorageError", location, problem: "unreachable" });
+  });
+
   it("refuses a second mirror that waits for the first one's commit", async () => {
     const sink = newSink();
     await sink.open();

@@ -1,15 +1,23 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { ConfigurationError } from "stocklot";
 import { sqliteSink } from "stocklot/mirror";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { nodeDriver, packageDriver, type SqliteDatabase } from "../../../src/mirror/sinks/sqlite/driver.js";
+import {
+  nodeDriver,
+  packageDriver,
+  type SqliteDatabase,
+  type SqliteDriver,
+} from "../../../src/storage/sqlite/driver.js";
 import { describeSink } from "./conformance.js";
 import { lot } from "./support/records.js";
 import { sinkAt } from "./support/sink-spec.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-sqlite-"));
+const COUNT_LOTS = fileURLToPath(new URL("./support/count-lots.ts", import.meta.url));
 let files = 0;
 const newPath = () => join(directory, `copy-${++files}.db`);
 
@@ -47,6 +55,13 @@ function describeDriver(driver: "node" | "package"): void {
   describe(`on ${name}`, () => {
     let path: string;
     let database: SqliteDatabase;
+    let DatabaseSync: SqliteDriver["DatabaseSync"];
+    const countLots = (file: string) => {
+      const copy = new DatabaseSync(file);
+      const [row] = copy.prepare("SELECT count(*) AS count FROM lots").all();
+      copy.close();
+      return row?.count;
+    };
     const newSink = () => sinkAt({ kind: "sqlite", path, driver });
     const rows = (sql: string) =>
       database
@@ -56,7 +71,7 @@ function describeDriver(driver: "node" | "package"): void {
 
     beforeEach(async () => {
       path = newPath();
-      const { DatabaseSync } = (driver === "node" ? nodeDriver() : undefined) ?? (await packageDriver());
+      ({ DatabaseSync } = (driver === "node" ? nodeDriver() : undefined) ?? (await packageDriver()));
       database = new DatabaseSync(path);
     });
 
@@ -110,6 +125,34 @@ function describeDriver(driver: "node" | "package"): void {
       clearInterval(clock);
       expect(ticks).toBeGreaterThanOrEqual(10);
       await sink.close();
+    });
+
+    it("may be copied between two runs, by this process too, and is one file then", async () => {
+      path = newPath();
+      const commit = async (previousState: string | undefined, state: string) => {
+        const sink = newSink();
+        await sink.open();
+        await sink.commit({ resource: "lots", upsert: [lot(Number(state))], remove: [], previousState, state });
+        await sink.close();
+      };
+      for (let run = 1; run <= 20; run += 1) {
+        await commit(run === 1 ? undefined : String(run - 1), String(run));
+        expect(readdirSync(directory).filter((file) => file.startsWith(basename(path)))).toEqual([basename(path)]);
+        copyFileSync(path, `${path}.copy`);
+        expect(countLots(`${path}.copy`)).toBe(run);
+        rmSync(`${path}.copy`);
+      }
+      const other = execFileSync(process.execPath, ["--import", "tsx", COUNT_LOTS, path], { encoding: "utf8" });
+      expect(Number(other)).toBe(20);
+    });
+
+    it("rejects with a StorageError if SQLite fails", async () => {
+      path = join(directory, "no", "such", "copy.db");
+      await expect(newSink().open()).rejects.toMatchObject({
+        name: "StorageError",
+        location: path,
+        problem: "missing",
+      });
     });
 
     it("leaves a table alone that no mirror created", async () => {

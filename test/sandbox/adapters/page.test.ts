@@ -1,4 +1,5 @@
 import { get } from "node:http";
+import axe from "axe-core";
 import { createSandbox, type Sandbox, type SandboxServer } from "stocklot/sandbox";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import document from "../../../openapi.json" with { type: "json" };
@@ -67,8 +68,8 @@ describe.skipIf(browserMissingReason("The tests of the sandbox's page"))("the pa
     expect(await page.locator("#rate").textContent()).toBe("sandbox-client: 3 of 100 in 60 s");
     expect(await page.locator("#rate meter").evaluate((meter) => Reflect.get(meter, "value"))).toBe(3);
     sandbox.reset();
-    await page.locator("#transactions").getByText("None yet.").waitFor();
-    expect(await rows("requests")).toEqual([["None yet."]]);
+    await page.locator("#transactions").getByText("No receipts, moves or issues yet.").waitFor();
+    expect((await rows("requests"))[0]?.[0]).toContain("Paste the variables above into a terminal");
     expect((await rows("stock"))[2]?.slice(2)).toEqual(["0", "0", "0", "0", "0"]);
     expect(problems).toEqual([]);
   });
@@ -84,6 +85,88 @@ describe.skipIf(browserMissingReason("The tests of the sandbox's page"))("the pa
     await link.click();
     await page.getByText("Inventory and Item Catalog Service").first().waitFor();
     expect(sandbox.requests).toHaveLength(0);
+  });
+
+  it("shows the variables to connect with, and copies them", async () => {
+    const { page, problems } = await open();
+    const { clientId, clientSecret } = sandbox.credentials;
+    const lines = [
+      `export STOCKLOT_BASE_URL=${server.url}`,
+      `export STOCKLOT_CLIENT_ID=${clientId}`,
+      `export STOCKLOT_CLIENT_SECRET=${clientSecret}`,
+    ];
+    expect(await page.locator("#variables").textContent()).toBe(lines.join("\n"));
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy" }).click();
+    await page.getByText("Copied.").waitFor();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(lines.join("\n"));
+    expect(problems).toEqual([]);
+  });
+
+  it("adds and clears fault rules, and resets the sandbox", async () => {
+    const { page, problems } = await open();
+    const api = callerOf(sandbox);
+    await page.getByRole("combobox").selectOption("503");
+    await page.getByLabel("Path").fill("/Item*");
+    await page.getByLabel("Times").fill("2");
+    await page.getByRole("button", { name: "Add fault rule" }).click();
+    await page.getByText("/Item* 503 (2 more)").waitFor();
+    expect((await api.get("/Item")).status).toBe(503);
+    await page.getByText("/Item* 503 (1 more)").waitFor();
+    await page.locator("#requests").getByText("503 (fault rule)").waitFor();
+    await page.getByRole("button", { name: "Clear fault rules" }).click();
+    await page.getByText("No fault rules.").waitFor();
+    expect((await api.get("/Item")).status).toBe(200);
+    await page.getByLabel("Path").fill("Item");
+    await page.getByRole("button", { name: "Add fault rule" }).click();
+    await page.getByText('must begin with "/" or "*"').waitFor();
+    await page.getByRole("button", { name: "Reset the sandbox" }).click();
+    await page.locator("#requests").getByText("No requests yet.").waitFor();
+    expect(sandbox.requests).toHaveLength(0);
+    // Chromium reports the refused rule.
+    expect(problems.filter((problem) => !problem.includes("400"))).toEqual([]);
+  });
+
+  it("shows the body of a request while others arrive", async () => {
+    const { page } = await open();
+    const api = callerOf(sandbox);
+    await api.post("/Inventory/Move", { itemID: "NUT", units: 1, wid: 1, shipToWid: 3 });
+    const path = page.getByRole("button", { name: "/Inventory/Move" });
+    await path.click();
+    expect(await page.locator("#requests pre").textContent()).toContain('"shipToWid": 3');
+    await api.get("/Item");
+    await page.locator("#requests").getByText("/Item").waitFor();
+    expect(await page.locator("#requests pre").count()).toBe(1);
+    await path.click();
+    expect(await page.locator("#requests pre").count()).toBe(0);
+  });
+
+  it.each([
+    [1280, "light"],
+    [1280, "dark"],
+    [390, "light"],
+    [390, "dark"],
+  ] as const)("fits a window %i pixels wide in %s colours, and is accessible", async (width, colorScheme) => {
+    const { page } = await open();
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    const api = callerOf(sandbox);
+    const itemID = "A-VERY-LONG-SKU/".repeat(6);
+    await api.post("/Item", { shortID: itemID, description: "long", uOM: "EA" });
+    await api.post("/Inventory/Receive", { itemID, units: 1_234_567.25, wid: 1, reasonCode: 1 });
+    await api.get(`/Item?key=${encodeURIComponent(itemID)}&type=id`);
+    await page.locator("#transactions").getByText("receive").waitFor();
+    await page.locator("#requests button").first().click();
+    const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+    expect(overflow).toBe(0);
+    const cells = await page.locator("#requests tbody tr").nth(0).locator("td:visible").all();
+    for (const cell of cells) {
+      const box = await cell.boundingBox();
+      expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(width);
+    }
+    await page.evaluate(axe.source);
+    const { violations } = await page.evaluate<{ violations: { id: string; nodes: unknown[] }[] }>("axe.run()");
+    expect(violations.map(({ id, nodes }) => `${id}: ${JSON.stringify(nodes).slice(0, 300)}`)).toEqual([]);
   });
 
   it("does not count as a request, and says when the sandbox has stopped", async () => {
@@ -109,7 +192,7 @@ describe("the page over HTTP", () => {
       }).on("error", reject);
     });
 
-  it.each(["/", "/events", "/openapi.json"])("%s is served under loopback names alone", async (path) => {
+  it.each(["/", "/page/events", "/openapi.json"])("%s is served under loopback names alone", async (path) => {
     server = await createSandbox().listen({ page: true });
     for (const host of ["127.0.0.1", "localhost", "LOCALHOST:8080", "app.localhost:1", "[::1]:9", "127.8.9.10:4010"]) {
       expect(await statusFor(host, path), host).toBe(200);
@@ -126,6 +209,23 @@ describe("the page over HTTP", () => {
     ]) {
       expect(await statusFor(host, path), host).toBe(403);
     }
+  });
+
+  it("obeys no button that another site presses", async () => {
+    const sandbox = createSandbox();
+    server = await sandbox.listen({ page: true });
+    const url = new URL("/page/add-fault", server.url);
+    const body = JSON.stringify({ fault: 503 });
+    expect((await fetch(url, { method: "POST", body })).status).toBe(400);
+    const headers = { "x-stocklot-page": "1" };
+    const preflight = await fetch(url, {
+      method: "OPTIONS",
+      headers: { "access-control-request-headers": "x-stocklot-page" },
+    });
+    expect(preflight.headers.get("access-control-allow-origin")).toBeNull();
+    expect((await fetch(url, { method: "POST", headers, body: "x".repeat(20_000) })).status).toBe(400);
+    expect((await fetch(url, { method: "POST", headers, body })).status).toBe(204);
+    expect((await sandbox.fetch(`${sandbox.baseUrl}/Item`)).status).toBe(503);
   });
 
   it("is served under the address that it listens on", async () => {

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { withFileFailures } from "../../../storage/file-failure.js";
 import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "../../tables.js";
@@ -30,7 +31,7 @@ const MIN_JOURNAL_BYTES = 8 * 1024 * 1024;
  * failure may undo the last commits, each as a whole.
  *
  * `open()` rejects with a `ConfigurationError` if the directory has files of these names that no mirror created, or if one of
- * the four is missing.
+ * the four is missing. Any method rejects with a `StorageError` if a file cannot be read or written.
  *
  * @throws ConfigurationError when the options are wrong.
  */
@@ -52,8 +53,10 @@ class NdjsonSink implements MirrorSink {
   ) {}
 
   async open(): Promise<string | undefined> {
-    if (this.#directory?.isCurrent()) await this.#directory.compact();
-    else this.#directory = await this.#load();
+    await this.#withFailures(async () => {
+      if (this.#directory?.isCurrent()) await this.#directory.compact();
+      else this.#directory = await this.#load();
+    });
     return this.#opened.state;
   }
 
@@ -67,6 +70,10 @@ class NdjsonSink implements MirrorSink {
   }
 
   async commit(batch: MirrorBatch): Promise<void> {
+    await this.#withFailures(() => this.#commit(batch));
+  }
+
+  async #commit(batch: MirrorBatch): Promise<void> {
     // Another process may have opened the copy and compacted it. That does not matter if the state is the same.
     if (!this.#opened.isCurrent()) this.#directory = await this.#load();
     const directory = this.#opened;
@@ -89,7 +96,11 @@ class NdjsonSink implements MirrorSink {
   async close(): Promise<void> {
     const directory = this.#directory;
     this.#directory = undefined;
-    await directory?.compact();
+    await this.#withFailures(async () => directory?.compact());
+  }
+
+  #withFailures<T>(action: () => Promise<T>): Promise<T> {
+    return withFileFailures("ndjson", this.path, action);
   }
 
   get #opened(): NdjsonDirectory {

@@ -1,4 +1,6 @@
 import { ConfigurationError } from "../../../errors/index.js";
+import type { PostgresConnection } from "../../../storage/postgres/connection.js";
+import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
 import { type MirrorResource, RESOURCES, type Table, tableOf } from "../../tables.js";
 import { tableMissingError } from "../sink-errors.js";
 import {
@@ -10,7 +12,6 @@ import {
   type TypeNames,
   tableDefinition,
 } from "../sql-table.js";
-import { type PostgresQueryable, queryRows, runScript } from "./connection.js";
 
 /** `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one. */
 export const TYPES: TypeNames = {
@@ -47,10 +48,10 @@ export async function currentSchema(queryable: PostgresQueryable): Promise<strin
  * @returns the resources whose tables got new columns.
  * @throws ConfigurationError when a table was not created by a mirror, or the database cannot store all characters.
  */
-export async function ensureTables(queryable: PostgresQueryable, schema: string): Promise<MirrorResource[]> {
-  await checkEncoding(queryable);
-  const found = await columnsFound(queryable, schema);
-  const hasState = found.has(STATE_TABLE) && (await readState(queryable, schema)) !== undefined;
+export async function ensureTables(connection: PostgresConnection, schema: string): Promise<MirrorResource[]> {
+  await checkEncoding(connection);
+  const found = await columnsFound(connection, schema);
+  const hasState = found.has(STATE_TABLE) && (await readState(connection, schema)) !== undefined;
   const commands: string[] = [];
   const extended: MirrorResource[] = [];
   for (const resource of RESOURCES) {
@@ -68,7 +69,7 @@ export async function ensureTables(queryable: PostgresQueryable, schema: string)
   // Somebody may have deleted the row to start a new copy.
   else if (!hasState) commands.push(insertState(schema));
   if (commands.length > 0) {
-    await runScript(queryable, [LOCK, ...(await createSchema(queryable, schema)), ...commands]);
+    await connection.runScript([LOCK, ...(await createSchema(connection, schema)), ...commands]);
   }
   return extended;
 }

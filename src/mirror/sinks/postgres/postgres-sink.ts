@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
+import { PostgresConnection } from "../../../storage/postgres/connection.js";
+import { isQueryable, type PostgresQueryable } from "../../../storage/postgres/query.js";
 import { checkConfiguration } from "../../check-options.js";
-import type { MirrorBatch, MirrorSink } from "../../sink.js";
+import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../../sink.js";
 import { type MirrorKey, type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
 import { KEY_BATCH_SIZE } from "../sql-table.js";
-import { createPool, isQueryable, type OwnPool, type PostgresQueryable } from "./connection.js";
 import { currentSchema, ensureTables, readState } from "./postgres-schema.js";
 import { PostgresTable } from "./postgres-table.js";
 
@@ -57,7 +58,8 @@ const optionsSchema = lazy(() => {
  * A batch and its state are written by one command. Two mirrors cannot write to one copy: the second is refused.
  *
  * `open()` rejects with a `ConfigurationError` if a table of one of these names was not created by a mirror, or if the
- * encoding of the database is not UTF8. If the tables exist, the database user needs no right to create any.
+ * encoding of the database is not UTF8. If the tables exist, the database user needs no right to create any. Any method
+ * rejects with a `StorageError` if the database fails, also if a lock or a connection is waited for longer than 30 s.
  *
  * @throws ConfigurationError when the options are wrong.
  */
@@ -98,7 +100,7 @@ class PostgresTables {
   }
 }
 
-async function openCopy(connection: PostgresQueryable, givenSchema: string | undefined): Promise<PostgresTables> {
+async function openCopy(connection: PostgresConnection, givenSchema: string | undefined): Promise<PostgresTables> {
   const schema = givenSchema ?? (await currentSchema(connection));
   const extended = await ensureTables(connection, schema);
   const copy = new PostgresTables(connection, schema);
@@ -108,15 +110,16 @@ async function openCopy(connection: PostgresQueryable, givenSchema: string | und
 
 class PostgresSink implements MirrorSink {
   readonly #options: PostgresSinkOptions;
-  #ownPool: OwnPool | undefined;
+  #connection: PostgresConnection | undefined;
   #copy: PostgresTables | undefined;
 
   constructor(options: PostgresSinkOptions) {
     this.#options = options;
   }
 
-  async open(): Promise<string | undefined> {
-    this.#copy ??= await openCopy(await this.#connection(), this.#options.schema);
+  async open({ signal }: SinkOpenOptions = {}): Promise<string | undefined> {
+    this.#connection ??= new PostgresConnection({ ...this.#options, signal });
+    this.#copy ??= await openCopy(this.#connection, this.#options.schema);
     return this.#copy.state();
   }
 
@@ -133,18 +136,10 @@ class PostgresSink implements MirrorSink {
   }
 
   async close(): Promise<void> {
-    const pool = this.#ownPool;
-    this.#ownPool = undefined;
+    const connection = this.#connection;
+    this.#connection = undefined;
     this.#copy = undefined;
-    await pool?.end();
-  }
-
-  async #connection(): Promise<PostgresQueryable> {
-    const { pool, client, connectionString = "" } = this.#options;
-    const given = pool ?? client;
-    if (given) return given;
-    this.#ownPool ??= await createPool(connectionString);
-    return this.#ownPool;
+    await connection?.close();
   }
 
   get #opened(): PostgresTables {

@@ -1,3 +1,4 @@
+import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
 import type { MirrorBatch } from "../../sink.js";
 import {
   type ColumnType,
@@ -9,7 +10,6 @@ import {
 } from "../../tables.js";
 import { EXTRA, RowCodec } from "../row-codec.js";
 import { KEY_BATCH_SIZE, keysInBatches, quoteName } from "../sql-table.js";
-import { type PostgresQueryable, queryRows } from "./connection.js";
 import { STATE_TABLE, TYPES, tableName } from "./postgres-schema.js";
 
 /** The table of one resource. */

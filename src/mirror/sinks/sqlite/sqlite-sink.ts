@@ -1,19 +1,16 @@
 import * as z from "zod";
+import { findDriver, type SqliteDriver } from "../../../storage/sqlite/driver.js";
 import { checkConfiguration } from "../../check-options.js";
-import type { MirrorBatch, MirrorSink } from "../../sink.js";
+import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../../sink.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "../../tables.js";
 import { throwNotOpen } from "../sink-errors.js";
-import { nodeDriver, packageDriver, type SqliteDriver } from "./driver.js";
-import { retryWhileBusy, SqliteConnection } from "./sqlite-connection.js";
+import { SqliteCopy } from "./sqlite-copy.js";
 
 /** Options of {@link sqliteSink}. */
 export interface SqliteSinkOptions {
   /** The database file; created if there is none. It may contain other tables. */
   path: string;
 }
-
-/** How long a commit waits for another process that writes, in ms. */
-const LOCK_WAIT_MS = 30_000;
 
 /**
  * A copy in an SQLite database: the tables `items`, `lots` and `stock_levels` with a column for each documented field,
@@ -24,12 +21,12 @@ const LOCK_WAIT_MS = 30_000;
  * warns once that its own is experimental. Writing blocks the event loop for a few milliseconds per page.
  *
  * `open()` rejects with a `ConfigurationError` if there is no driver, or if a table of one of these names was not created by
- * a mirror.
+ * a mirror. Any method rejects with a `StorageError` if SQLite fails, also if another process locks the database for 30 s.
  *
  * @throws ConfigurationError when the options are wrong.
  */
 export function sqliteSink(options: SqliteSinkOptions): MirrorSink {
-  return sqliteSinkWith(options, async () => nodeDriver() ?? (await packageDriver()));
+  return sqliteSinkWith(options, findDriver);
 }
 
 export function sqliteSinkWith(options: SqliteSinkOptions, loadDriver: () => Promise<SqliteDriver>): MirrorSink {
@@ -38,29 +35,28 @@ export function sqliteSinkWith(options: SqliteSinkOptions, loadDriver: () => Pro
 }
 
 class SqliteSink implements MirrorSink {
-  #copy: SqliteConnection | undefined;
+  #copy: SqliteCopy | undefined;
 
   constructor(
     readonly path: string,
     readonly loadDriver: () => Promise<SqliteDriver>,
   ) {}
 
-  async open(): Promise<string | undefined> {
-    const driver = await this.loadDriver();
-    this.#copy ??= await retryWhileBusy(LOCK_WAIT_MS, () => new SqliteConnection(driver, this.path));
-    return this.#copy.state;
+  async open({ signal }: SinkOpenOptions = {}): Promise<string | undefined> {
+    this.#copy ??= await SqliteCopy.open({ path: this.path, loadDriver: this.loadDriver, signal });
+    return await this.#copy.state();
   }
 
   keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]> {
-    return this.#opened.tables[resource].keys();
+    return this.#opened.keys(resource);
   }
 
   async read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]> {
-    return this.#opened.tables[resource].read(keys);
+    return await this.#opened.read(resource, keys);
   }
 
   async commit(batch: MirrorBatch): Promise<void> {
-    await retryWhileBusy(LOCK_WAIT_MS, () => this.#opened.commit(batch));
+    await this.#opened.commit(batch);
   }
 
   async close(): Promise<void> {
@@ -68,7 +64,7 @@ class SqliteSink implements MirrorSink {
     this.#copy = undefined;
   }
 
-  get #opened(): SqliteConnection {
+  get #opened(): SqliteCopy {
     return this.#copy ?? throwNotOpen("sqliteSink");
   }
 }

@@ -1,3 +1,4 @@
+import type { SqliteDatabase, SqliteStatement } from "../../../storage/sqlite/driver.js";
 import { fieldsOfKey, keyOfFields, type MirrorKey, type MirrorRecord, type Table } from "../../tables.js";
 import { EXTRA, RowCodec } from "../row-codec.js";
 import { tableMissingError } from "../sink-errors.js";
@@ -6,14 +7,12 @@ import {
   columnTypes,
   isRequired,
   KEY_BATCH_SIZE,
-  keysInBatches,
   missingColumns,
   PRIMARY_KEY,
   quoteName,
   type TypeNames,
   tableDefinition,
 } from "../sql-table.js";
-import type { SqliteDatabase, SqliteStatement } from "./driver.js";
 
 /** `INTEGER PRIMARY KEY`, in exactly these words, is SQLite's own row number and needs no index. */
 const TYPES: TypeNames = {
@@ -71,8 +70,9 @@ export class SqliteTable {
     return rows.map((row) => this.#codec.decode(row));
   }
 
-  keys(): AsyncGenerator<readonly MirrorKey[]> {
-    return keysInBatches(this.#table, (last) => this.#keysOf(this.#keysAfter.all(...last)));
+  /** The next batch of keys, in ascending order, as the values of their fields. */
+  keysAfter(last: readonly number[]): number[][] {
+    return this.#keysOf(this.#keysAfter.all(...last));
   }
 
   #keysOf(rows: readonly Record<string, unknown>[]): number[][] {

@@ -1,8 +1,8 @@
 import { postgresSink } from "../../../../src/mirror/index.js";
 import type { MirrorSink } from "../../../../src/mirror/sink.js";
 import { ndjsonSinkWith } from "../../../../src/mirror/sinks/ndjson/ndjson-sink.js";
-import { nodeDriver, packageDriver } from "../../../../src/mirror/sinks/sqlite/driver.js";
 import { sqliteSinkWith } from "../../../../src/mirror/sinks/sqlite/sqlite-sink.js";
+import { nodeDriver, packageDriver } from "../../../../src/storage/sqlite/driver.js";
 
 /** The location of a copy, which another process can open too. */
 export type SinkSpec =

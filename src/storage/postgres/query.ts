@@ -1,5 +1,3 @@
-import { ConfigurationError } from "../../../errors/index.js";
-
 /** A query as `pg` takes it. */
 export interface PostgresQuery {
   /** The command, with `$1`, `$2` … for values. */
@@ -13,7 +11,7 @@ export interface PostgresQuery {
   };
 }
 
-/** The part of the caller's `Pool` or `Client` of `pg` that is used. The mirror never closes it. */
+/** The part of the caller's `Pool` or `Client` of `pg` that is used. It is never closed. */
 export interface PostgresQueryable {
   /** Runs a query. */
   query(query: PostgresQuery): Promise<{
@@ -22,15 +20,13 @@ export interface PostgresQueryable {
   }>;
 }
 
-/** Runs commands that return no rows, all in one transaction. */
-export async function runScript(queryable: PostgresQueryable, commands: readonly string[]): Promise<void> {
-  await queryable.query({ text: commands.join(";\n"), types: AS_TEXT });
-}
-
 /** A row by column name. Values are strings as PostgreSQL writes them. */
 export type PostgresRow = Readonly<Record<string, unknown>>;
 
 const AS_TEXT: PostgresQuery["types"] = { getTypeParser: () => (value) => value };
+
+/** A command without values; several, separated by semicolons, are sent at once. */
+export const command = (text: string): PostgresQuery => ({ text, types: AS_TEXT });
 
 /** Runs one command. */
 export async function queryRows(
@@ -45,32 +41,3 @@ export async function queryRows(
 /** True for a `Pool` or a `Client` of `pg`. */
 export const isQueryable = (value: unknown): value is PostgresQueryable =>
   typeof value === "object" && value !== null && "query" in value && typeof value.query === "function";
-
-/** A pool of the sink's own. */
-export interface OwnPool extends PostgresQueryable {
-  end(): Promise<void>;
-}
-
-/**
- * A pool with one connection. It connects at the first query, and again after a failure.
- *
- * @throws ConfigurationError when `pg` is not installed.
- */
-export async function createPool(connectionString: string): Promise<OwnPool> {
-  const { Pool } = await loadPg();
-  const pool = new Pool({ connectionString, max: 1, allowExitOnIdle: true });
-  // An idle connection was lost; the next query opens another.
-  pool.on("error", () => {});
-  return pool;
-}
-
-async function loadPg() {
-  try {
-    const { default: pg } = await import("pg");
-    return pg;
-  } catch (error) {
-    throw new ConfigurationError("postgresSink: connectionString needs the package pg: npm install pg", {
-      cause: error,
-    });
-  }
-}

@@ -1,0 +1,134 @@
+/** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
+export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
+
+/**
+ * - `pending`: to be sent
+ * - `sending`: an attempt was about to be sent, and its outcome is not stored yet
+ * - `applied`, `rejected`: settled
+ * - `unknown`: it may have been applied; a person has to decide, see `outbox.resolve`
+ */
+export type OutboxState = "pending" | "sending" | "applied" | "rejected" | "unknown";
+
+/** A JSON value as it is stored. */
+export type StoredJson = string;
+
+/** A write that is added. */
+export interface NewEntry {
+  key: string;
+  operation: OutboxOperation;
+  /** The item whose entries are sent one at a time, in the order added: its SKU, trimmed and in lower case. */
+  item: string;
+  /** What the caller passed. */
+  input: StoredJson;
+  /** SHA-256 of operation and input; it outlives the input when the entry is pruned. */
+  inputHash: string;
+  /** In ms since the epoch. */
+  addedAt: number;
+}
+
+/** The part of an entry that changes. Times are in ms since the epoch, by the clock of the process that wrote them. */
+export interface EntryProgress {
+  state: OutboxState;
+  /** How often a request for it was about to be sent. */
+  attempts: number;
+  /** The body of the request, with its mark; the same in every attempt. `null` before the first. */
+  body: StoredJson | null;
+  /** When the last attempt was about to be sent. */
+  sentAt: number | null;
+  /** How far the clock of the service was ahead then, in ms; `null` if it was not known. */
+  clockAheadMs: number | null;
+  settledAt: number | null;
+  result: StoredJson | null;
+  error: StoredJson | null;
+}
+
+/** An entry as it is stored. */
+export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
+  /** Grows in the order added. */
+  sequence: number;
+  /** `null` once the entry was pruned. */
+  input: StoredJson | null;
+}
+
+/** An item that was claimed, with what there is to do. */
+export interface ClaimedItem {
+  item: string;
+  /** Its first entry that is `pending` or `sending`. */
+  entry: StoredEntry;
+  /** How long ago the previous lease of the item ended, in ms. `undefined` if there was none, or if that is not known. */
+  unleasedMs: number | undefined;
+  /** How long no entry of the item may be sent, in ms, because of an earlier `quietMs`; 0 if there is nothing to wait for. */
+  quietMs: number;
+}
+
+/** What an entry must be like for a change of it to apply. */
+export interface EntryCondition {
+  state: readonly OutboxState[];
+  attempts: number;
+  /** The lease of its item must be held by this run, and must not have ended. */
+  owner?: string | undefined;
+}
+
+export interface EntryChange extends Partial<EntryProgress> {
+  /** Later entries of the item must not be sent for this many ms, since a late attempt of this one could undo them. */
+  quietMs?: number | undefined;
+}
+
+export interface OutboxCounts extends Record<OutboxState, number> {
+  /** Pending entries behind an `unknown` one of the same item. They are counted as `pending`, too. */
+  heldBack: number;
+}
+
+/**
+ * Where an outbox keeps its entries. Each method is one transaction that is on disk when it resolves. Several processes use
+ * one store at a time. Methods reject with a `StorageError` if the store fails; then the change may or may not have been
+ * stored.
+ */
+export interface OutboxStore {
+  /**
+   * Opens the store, and creates or upgrades its tables. Called before any other method; a second call changes nothing.
+   *
+   * @returns the id of the store: a random string, created once and stored.
+   */
+  open(): Promise<string>;
+  /** Releases files and connections. `open()` may be called again. */
+  close(): Promise<void>;
+
+  /**
+   * Adds entries as `pending`. An entry whose key exists already is not added. Either all are stored or none.
+   *
+   * @param transaction what the caller passed as `client` to `outbox.add`: the entries become part of its transaction
+   * @returns for each entry, in the same order, what is now stored with its key
+   */
+  add(entries: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]>;
+  get(key: string): Promise<StoredEntry | undefined>;
+  /** Up to `limit` entries with a greater sequence than `after`, in the order added, without pruned ones. */
+  list(filter: { state?: OutboxState | undefined; after: number; limit: number }): Promise<StoredEntry[]>;
+  count(): Promise<OutboxCounts>;
+
+  /**
+   * Leases up to `limit` items to `owner`: items with an entry to send, that have no `unknown` entry before it, whose lease is
+   * free or has ended, and that are not in `except`. Items whose first entry was added earlier come first.
+   */
+  claim(lease: { owner: string; leaseMs: number; limit: number; except: readonly string[] }): Promise<ClaimedItem[]>;
+  /** Extends leases that have not ended. Returns the items that `owner` holds. */
+  renew(lease: { owner: string; leaseMs: number; items: readonly string[] }): Promise<string[]>;
+  /** Ends the lease now. */
+  release(lease: { owner: string; item: string }): Promise<void>;
+  /** The first entry of the item that is `pending` or `sending`, unless an `unknown` one comes before it. */
+  next(item: string): Promise<StoredEntry | undefined>;
+
+  /**
+   * Changes an entry if it meets the condition.
+   *
+   * @returns whether it did, and the entry as it is now; `undefined` if there is none with this key
+   */
+  update(
+    key: string,
+    condition: EntryCondition,
+    change: EntryChange,
+  ): Promise<{ changed: boolean; entry: StoredEntry } | undefined>;
+
+  /** Removes the contents (`input`, `body`, `result`, `error`) of entries `applied` or `rejected` before a time; returns how many. */
+  prune(filter: { settledBefore: number }): Promise<number>;
+}

@@ -1,0 +1,47 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { StorageError, StorageProblem } from "../errors/index.js";
+import { fieldOf } from "../errors/unknown-value.js";
+import { storageFailure } from "./storage-failure.js";
+
+const PROBLEMS: Readonly<Record<string, StorageProblem>> = {
+  ENOSPC: "full",
+  EDQUOT: "full",
+  EROFS: "read-only",
+  EACCES: "permission",
+  EPERM: "permission",
+  ENOENT: "missing",
+  ENOTDIR: "missing",
+};
+
+/** The problem that a system error code stands for; `undefined` if the error is not a system error. */
+export function fileProblem(error: unknown): StorageProblem | undefined {
+  const code = fieldOf(error, "code");
+  if (typeof code !== "string" || fieldOf(error, "syscall") === undefined) return undefined;
+  return PROBLEMS[code] ?? "other";
+}
+
+/** Runs an action on files. A system error becomes a `StorageError`; any other error is thrown as it is. */
+export async function withFileFailures<T>(storage: string, path: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    throw fileFailure(storage, path, error) ?? error;
+  }
+}
+
+function fileFailure(storage: string, path: string, error: unknown): StorageError | undefined {
+  const problem = fileProblem(error);
+  return problem && storageFailure({ storage, location: path, problem, cause: error });
+}
+
+/** Why a file can be neither opened nor created; SQLite itself reports no reason. */
+export function whyNotOpened(path: string): { problem: StorageProblem; cause?: unknown } {
+  try {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return { problem: "other" };
+    accessSync(dirname(path), constants.W_OK | constants.X_OK);
+    return { problem: "other" };
+  } catch (error) {
+    return { problem: fileProblem(error) ?? "other", cause: error };
+  }
+}

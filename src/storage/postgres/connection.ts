@@ -1,0 +1,177 @@
+import { addressOf, createPool, isPool, type OwnPool, type PooledClient, type PostgresPool } from "./pool.js";
+import { postgresFailure } from "./postgres-failure.js";
+import { command, type PostgresQuery, type PostgresQueryable } from "./query.js";
+import { inTime, Session } from "./session.js";
+
+/** How long a script may take, in ms. */
+const SCRIPT_TIMEOUT_MS = 30 * 60_000;
+
+export interface PostgresConnectionOptions {
+  /** Address of the database, for a pool of its own. One of `connectionString`, `pool` and `client` is given. */
+  connectionString?: string | undefined;
+  /** The caller's pool. */
+  pool?: PostgresQueryable | undefined;
+  /** The caller's connection. */
+  client?: PostgresQueryable | undefined;
+  /**
+   * Connections of the own pool.
+   * @default 1
+   */
+  maxConnections?: number;
+  /**
+   * Ends every wait, half a second after it aborted.
+   * @default none
+   */
+  signal?: AbortSignal | undefined;
+  /**
+   * Whether a commit waits until it is on the disk, whatever `synchronous_commit` the database has.
+   * @default false
+   */
+  durable?: boolean;
+  /**
+   * How long a connection and a lock are waited for, in ms.
+   * @default 30_000
+   */
+  waitMs?: number;
+  /**
+   * How long one command may take, in ms.
+   * @default 60_000
+   */
+  commandTimeoutMs?: number;
+}
+
+type Limits = Required<Pick<PostgresConnectionOptions, "waitMs" | "commandTimeoutMs" | "durable">>;
+
+/**
+ * A PostgreSQL database. Every wait ends: for a connection, for a lock, for a slow command, for a network that is silent.
+ * Failures are `StorageError`s. Limits are set in each transaction, not in the session, so that a pooler such as pgbouncer may
+ * be in between.
+ */
+export class PostgresConnection implements PostgresQueryable {
+  readonly #options: PostgresConnectionOptions;
+  /** The caller's pool or connection. */
+  readonly #given: PostgresQueryable | undefined;
+  readonly #limits: Limits;
+  readonly #address: string;
+  #ownPool: Promise<OwnPool> | undefined;
+
+  constructor(options: PostgresConnectionOptions) {
+    const { waitMs = 30_000, commandTimeoutMs = 60_000, durable = false } = options;
+    this.#options = options;
+    this.#given = options.pool ?? options.client;
+    this.#limits = { waitMs, commandTimeoutMs, durable };
+    this.#address = addressOf(options);
+  }
+
+  /** Runs one command, in a transaction of its own. */
+  async query(query: PostgresQuery): Promise<{ rows: unknown[] }> {
+    return await this.#autocommit(query, this.#limits.commandTimeoutMs);
+  }
+
+  /** Runs commands that return no rows, all in one transaction. They may take half an hour, for indexes of a large table. */
+  async runScript(commands: readonly string[]): Promise<void> {
+    await this.#autocommit(command(commands.join(";\n")), SCRIPT_TIMEOUT_MS);
+  }
+
+  /**
+   * Runs commands in one transaction.
+   *
+   * @param timeoutMs How long one command may take, in ms; `commandTimeoutMs` unless stated.
+   * @throws StorageError when a command fails; what `work` throws. Nothing is committed then, unless `mayBeStored` is true.
+   */
+  async transaction<T>(
+    work: (session: PostgresQueryable) => Promise<T>,
+    timeoutMs = this.#limits.commandTimeoutMs,
+  ): Promise<T> {
+    const { client, session } = await this.#begin(timeoutMs);
+    try {
+      const result = await work(session);
+      await session.send(command("COMMIT"), { mayBeStored: true });
+      return result;
+    } catch (error) {
+      if (!session.isLost) await session.query(command("ROLLBACK")).catch(() => {});
+      throw error;
+    } finally {
+      release(client, session);
+    }
+  }
+
+  /** Runs commands in a transaction that the caller has begun on a connection of its own. */
+  joined(client: PostgresQueryable): PostgresQueryable {
+    return this.#sessionOn(client, this.#limits.commandTimeoutMs);
+  }
+
+  /** Closes the own pool. The next command opens another. */
+  async close(): Promise<void> {
+    const pool = this.#ownPool;
+    this.#ownPool = undefined;
+    await (await pool)?.end();
+  }
+
+  #autocommit(query: PostgresQuery, timeoutMs: number): Promise<{ rows: unknown[] }> {
+    const given = this.#given;
+    // Queries of the caller could get into a transaction on its only connection. So there is none, and no limits on the server.
+    if (given && !isPool(given)) return this.#sessionOn(given, timeoutMs).send(query, { mayBeStored: true });
+    return this.transaction((session) => session.query(query), timeoutMs);
+  }
+
+  /** An idle connection may have been lost unnoticed. Nothing was done on it, so another one is tried. */
+  async #begin(timeoutMs: number): Promise<{ client: PooledClient; session: Session }> {
+    for (let attempt = 1; ; attempt += 1) {
+      const client = await this.#connect();
+      const session = this.#sessionOn(client, timeoutMs);
+      try {
+        await session.query(command(this.#beginCommand(timeoutMs)));
+        return { client, session };
+      } catch (error) {
+        release(client, session);
+        if (attempt === 2 || !session.isLost || this.#options.signal?.aborted) throw error;
+      }
+    }
+  }
+
+  #beginCommand(timeoutMs: number): string {
+    const { waitMs, durable } = this.#limits;
+    return [
+      "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+      `SET LOCAL statement_timeout = ${timeoutMs}`,
+      `SET LOCAL lock_timeout = ${waitMs}`,
+      `SET LOCAL idle_in_transaction_session_timeout = ${waitMs}`,
+      ...(durable ? ["SET LOCAL synchronous_commit = on"] : []),
+    ].join("; ");
+  }
+
+  async #connect(): Promise<PooledClient> {
+    const pool = await this.#pool();
+    // In a function, since `pg` throws at once if the address is none.
+    const connecting = (async () => pool.connect())();
+    try {
+      const client = await inTime(connecting, this.#limits.waitMs, this.#options.signal);
+      client.on("error", ignore);
+      return client;
+    } catch (error) {
+      // It may still be connected later.
+      connecting.then((client) => client.release()).catch(ignore);
+      throw postgresFailure(error, this.#address, false);
+    }
+  }
+
+  async #pool(): Promise<PostgresPool> {
+    if (isPool(this.#given)) return this.#given;
+    const { connectionString = "", maxConnections = 1 } = this.#options;
+    this.#ownPool ??= createPool(connectionString, maxConnections, this.#limits.waitMs);
+    return await this.#ownPool;
+  }
+
+  #sessionOn(queryable: PostgresQueryable, timeoutMs: number): Session {
+    return new Session(queryable, { address: this.#address, signal: this.#options.signal, timeoutMs });
+  }
+}
+
+/** The loss of a connection is an event as well as the failure of a command; without a listener it would end the process. */
+const ignore = () => {};
+
+function release(client: PooledClient, session: Session): void {
+  client.removeListener("error", ignore);
+  client.release(session.isLost);
+}

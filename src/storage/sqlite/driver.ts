@@ -1,0 +1,63 @@
+import { ConfigurationError } from "../../errors/index.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+
+/** A value that can be bound to a statement. */
+export type SqliteValue = string | number | null;
+
+/** The part of an SQLite driver that is used: `node:sqlite`, or `@photostructure/sqlite`, which has the same interface. */
+export interface SqliteDriver {
+  DatabaseSync: new (path: string) => SqliteDatabase;
+}
+
+export interface SqliteDatabase {
+  exec(sql: string): void;
+  prepare(sql: string): SqliteStatement;
+  close(): void;
+}
+
+export interface SqliteStatement {
+  run(...values: SqliteValue[]): unknown;
+  all(...values: SqliteValue[]): Record<string, unknown>[];
+}
+
+/** What to do if there is no driver. The package works on Node.js 20.19, though its `engines` do not say so. */
+const INSTALL =
+  "use Node.js 22.13 or later, or install @photostructure/sqlite 2: npm install @photostructure/sqlite@2 (on Node.js 20 with --engine-strict=false)";
+
+/**
+ * The driver of Node.js, or else that of the package.
+ *
+ * @throws ConfigurationError when there is none.
+ */
+export const findDriver = async (): Promise<SqliteDriver> => nodeDriver() ?? (await packageDriver());
+
+/** The driver of Node.js; `undefined` if this version has none, or only behind a flag. */
+export function nodeDriver(): SqliteDriver | undefined {
+  // Bundlers do not know this module, and an import fails on a Node.js without it.
+  const module: unknown = process.getBuiltinModule?.("node:sqlite");
+  return isDriver(module) ? module : undefined;
+}
+
+/**
+ * The driver of the package that users install if Node.js has none.
+ *
+ * @throws ConfigurationError when it is not installed, or version 1 is: that does not close its files.
+ */
+export async function packageDriver(): Promise<SqliteDriver> {
+  const module = await importPackage();
+  if (isDriver(module) && closesItsFiles(module)) return module;
+  throw new ConfigurationError(`SQLite: @photostructure/sqlite 1 leaves files open after they were closed; ${INSTALL}`);
+}
+
+async function importPackage(): Promise<unknown> {
+  try {
+    return await import("@photostructure/sqlite");
+  } catch (cause) {
+    throw new ConfigurationError(`SQLite: Node.js ${process.versions.node} has no node:sqlite; ${INSTALL}`, { cause });
+  }
+}
+
+/** Since version 2.0.0, which also introduced `serialize()`. The package exports no version of its own. */
+const closesItsFiles = ({ DatabaseSync }: SqliteDriver) => "serialize" in DatabaseSync.prototype;
+
+const isDriver = (module: unknown): module is SqliteDriver => typeof fieldOf(module, "DatabaseSync") === "function";

@@ -1,0 +1,37 @@
+import { StorageError, type StorageErrorInit, type StorageProblem } from "../errors/index.js";
+import { fieldOf, messageOf } from "../errors/unknown-value.js";
+
+/** What happened, and what to do, in words. */
+const WORDS: Readonly<Record<StorageProblem, readonly [happened: string, todo: string]>> = {
+  full: ["no space is left", "Free space, then try again."],
+  "read-only": ["it is read-only", "Make the file and its directory, or the database, writable."],
+  permission: ["access was denied", "Check permissions and credentials."],
+  missing: ["the directory or the database does not exist", "Create it, or correct its name."],
+  locked: ["it was locked for too long", "Find the process or session that holds the lock, then try again."],
+  timeout: ["it did not respond in time", "Check its load and the network, then try again."],
+  unreachable: ["there is no connection", "Check that the database runs and can be reached, then try again."],
+  damaged: ["the content is damaged", "Restore it from a backup."],
+  other: ["the operation failed", "See the cause."],
+};
+
+interface Failure extends StorageErrorInit {
+  /** In place of the words for the problem. */
+  happened?: string | undefined;
+}
+
+/** A `StorageError` whose message says what happened, whether the change was stored, and what to do. */
+export function storageFailure({ happened, ...init }: Failure): StorageError {
+  const { storage, location, problem = "other", mayBeStored = false, cause } = init;
+  const [usual, todo] = WORDS[problem];
+  const reason = reasonOf(cause);
+  const what = `${happened ?? usual}${reason === "" ? "" : ` (${reason})`}`;
+  const effect = mayBeStored ? "The change may or may not have been stored." : "The change was not stored.";
+  return new StorageError(`${storage} ${location}: ${what}. ${effect} ${todo}`, init);
+}
+
+/** The message of a driver's error. That of several failed addresses is empty, but it has a code. */
+function reasonOf(cause: unknown): string {
+  if (cause === undefined) return "";
+  const message = messageOf(cause) || String(fieldOf(cause, "code") ?? "");
+  return message.replace(/\.$/, "");
+}

@@ -1,0 +1,239 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client, Pool } from "pg";
+import { ConfigurationError, StorageError } from "stocklot";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { PostgresConnection, type PostgresConnectionOptions } from "../../src/storage/postgres/connection.js";
+import { type PostgresQueryable, queryRows } from "../../src/storage/postgres/query.js";
+import { findLeaks } from "../support/leaks.js";
+import { findPostgres } from "../support/postgres-server.js";
+import { brokenNetwork } from "./support/broken-network.js";
+
+const postgres = await findPostgres();
+afterAll(() => postgres?.close());
+
+describe.skipIf(!postgres)("a PostgreSQL connection", () => {
+  const connectionString = postgres?.url ?? "";
+  const table = `storage_${process.pid}`;
+  const insert = (value: number) => (session: PostgresQueryable) =>
+    queryRows(session, `INSERT INTO ${table} VALUES ($1)`, [value]);
+  const values = async () => (await admin.query(`SELECT a FROM ${table} ORDER BY a`)).rows.map(({ a }) => a);
+
+  let admin: Client;
+  const cleanups: (() => Promise<unknown>)[] = [];
+  const open = (options: PostgresConnectionOptions = { connectionString }) => {
+    const connection = new PostgresConnection(options);
+    cleanups.push(() => connection.close());
+    return connection;
+  };
+
+  beforeEach(async () => {
+    admin = new Client({ connectionString });
+    await admin.connect();
+    await admin.query(`CREATE TABLE ${table} (a int)`);
+  });
+
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+    await admin.query(`DROP TABLE ${table}`);
+    await admin.end();
+  });
+
+  const lockTable = async () => {
+    const other = new Client({ connectionString });
+    await other.connect();
+    cleanups.push(() => other.end());
+    await other.query(`BEGIN; LOCK TABLE ${table}`);
+    return other;
+  };
+
+  const callersPool = (options: object = {}) => {
+    const pool = new Pool({ connectionString, ...options });
+    pool.on("error", () => {});
+    cleanups.push(() => pool.end());
+    return pool;
+  };
+
+  it("commits all of a transaction or nothing, and passes the error of the work on", async () => {
+    const connection = open();
+    await connection.transaction(async (session) => {
+      await insert(1)(session);
+      await insert(2)(session);
+    });
+    const failing = connection.transaction(async (session) => {
+      await insert(3)(session);
+      throw new RangeError("mine");
+    });
+    await expect(failing).rejects.toThrow(new RangeError("mine"));
+    await expect(connection.transaction((session) => queryRows(session, "SELECT nonsense"))).rejects.toMatchObject({
+      name: "StorageError",
+      storage: "postgres",
+      problem: "other",
+      mayBeStored: false,
+      message: expect.stringContaining('column "nonsense" does not exist'),
+    });
+    expect(await values()).toEqual([1, 2]);
+  });
+
+  it.each(["own", "the caller's"])("ends the wait for a table lock, with %s pool", async (whose) => {
+    const pool = callersPool({ max: 1 });
+    const connection = open({ ...(whose === "own" ? { connectionString } : { pool }), waitMs: 2_000 });
+    const other = await lockTable();
+    const start = performance.now();
+    const waiting = connection.transaction(insert(1));
+    await expect(waiting).rejects.toMatchObject({ name: "StorageError", problem: "locked", mayBeStored: false });
+    expect(performance.now() - start).toBeLessThan(8_000);
+    await other.query("ROLLBACK");
+    await connection.transaction(insert(2));
+    expect(await values()).toEqual([2]);
+    // The limits were those of the transaction, not of the session.
+    expect((await pool.query("SHOW lock_timeout")).rows).toEqual([{ lock_timeout: "0" }]);
+  });
+
+  it("ends a command that takes too long", async () => {
+    const connection = open({ connectionString, commandTimeoutMs: 100 });
+    const slow = connection.transaction((session) => queryRows(session, "SELECT pg_sleep(60)"));
+    await expect(slow).rejects.toMatchObject({ problem: "timeout", mayBeStored: false });
+    await expect(slow).rejects.toThrow("canceling statement due to statement timeout");
+  });
+
+  it.each(["pool", "client"] as const)("stops waiting for a lock when its signal aborts, with a %s", async (kind) => {
+    const client = new Client({ connectionString });
+    await client.connect();
+    const stop = new AbortController();
+    const connection = open({ ...(kind === "pool" ? { connectionString } : { client }), signal: stop.signal });
+    const other = await lockTable();
+    const waiting = queryRows(connection, `INSERT INTO ${table} VALUES (1)`);
+    const failed = expect(waiting).rejects.toThrow(new Error("enough"));
+    await sleep(100);
+    stop.abort(new Error("enough"));
+    const start = performance.now();
+    await failed;
+    expect(performance.now() - start).toBeLessThan(2_000);
+    await other.query("ROLLBACK");
+    await client.end();
+    // What needs no wait is done nevertheless.
+    if (kind === "client") return;
+    await connection.transaction(insert(2));
+    expect(await values()).toEqual([2]);
+  });
+
+  it("notices a silent network, keeps its promises then, and does not keep close() waiting", async () => {
+    const network = await brokenNetwork(connectionString);
+    cleanups.push(network.close);
+    const stop = new AbortController();
+    const connection = open({
+      connectionString: network.url,
+      waitMs: 2_000,
+      commandTimeoutMs: 300,
+      signal: stop.signal,
+    });
+    await connection.transaction(insert(1));
+    network.silence();
+    const start = performance.now();
+    await expect(connection.transaction(insert(2))).rejects.toMatchObject({ mayBeStored: false });
+    expect(performance.now() - start).toBeLessThan(15_000);
+    await expect(connection.transaction(insert(3))).rejects.toMatchObject({ name: "StorageError", mayBeStored: false });
+    await connection.close();
+    expect(await values()).toEqual([1]);
+  });
+
+  it("does not know whether a change is stored if the reply to its commit is lost", async () => {
+    const network = await brokenNetwork(connectionString);
+    cleanups.push(network.close);
+    const connection = open({ connectionString: network.url });
+    network.cutAfter("COMMIT\0");
+    await expect(connection.transaction(insert(1))).rejects.toMatchObject({
+      problem: "unreachable",
+      mayBeStored: true,
+    });
+    expect(await values()).toEqual([1]);
+    network.cutAfter("INSERT");
+    await expect(connection.transaction(insert(2))).rejects.toMatchObject({
+      problem: "unreachable",
+      mayBeStored: false,
+    });
+    await connection.transaction(insert(3));
+    expect(await values()).toEqual([1, 3]);
+  });
+
+  it.each([
+    "own",
+    "the caller's",
+  ])("continues when connections were lost, also within a transaction: %s pool", async (whose) => {
+    const connection = open(whose === "own" ? { connectionString } : { pool: callersPool() });
+    const kill = () =>
+      admin.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL",
+      );
+    await connection.transaction(insert(1));
+    await kill();
+    await connection.transaction(insert(2));
+    const killed = connection.transaction(async (session) => {
+      await insert(3)(session);
+      await kill();
+      await sleep(100);
+    });
+    await expect(killed).rejects.toMatchObject({ problem: "unreachable" });
+    await connection.transaction(insert(4));
+    expect(await values()).toEqual([1, 2, 4]);
+  });
+
+  it("ends the wait for a free connection of the caller's pool", async () => {
+    const pool = callersPool({ max: 1 });
+    const busy = await pool.connect();
+    const connection = open({ pool, waitMs: 2_000 });
+    await expect(connection.transaction(insert(1))).rejects.toMatchObject({ problem: "timeout" });
+    busy.release();
+    await connection.transaction(insert(2));
+    expect(await values()).toEqual([2]);
+  });
+
+  it("runs 1 000 transactions at once", async () => {
+    const connection = open({ connectionString, maxConnections: 2 });
+    await Promise.all(Array.from({ length: 1_000 }, (_, value) => connection.transaction(insert(value))));
+    expect(await values()).toHaveLength(1_000);
+  });
+
+  it("waits for the disk at each commit if it is to be durable, whatever the database says", async () => {
+    const pool = callersPool({ options: "-c synchronous_commit=off" });
+    const setting = (connection: PostgresConnection) =>
+      connection.transaction((session) => queryRows(session, "SHOW synchronous_commit"));
+    expect(await setting(open({ pool, durable: true }))).toEqual([{ synchronous_commit: "on" }]);
+    expect(await setting(open({ pool }))).toEqual([{ synchronous_commit: "off" }]);
+  });
+
+  it("says who was refused where, without the password", async () => {
+    const password = "correct horse battery staple";
+    const user = `${table}_user`;
+    await admin.query(`CREATE ROLE ${user}`);
+    cleanups.push(() => admin.query(`DROP ROLE ${user}`));
+    const address = new URL(connectionString);
+    address.username = user;
+    address.password = password;
+    const connection = open({ connectionString: address.href });
+    const error: unknown = await connection.transaction(insert(1)).catch((failure: unknown) => failure);
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error).toMatchObject({ problem: "permission", location: `${address.host}/postgres` });
+    expect(findLeaks(error, [password, encodeURIComponent(password)])).toEqual([]);
+    expect(findLeaks(connection, [password, encodeURIComponent(password)])).toEqual([]);
+  });
+
+  it.each([
+    ["nobody listens", "postgres://nobody:verysecretpassword@127.0.0.1:1/none", "unreachable", "ECONNREFUSED"],
+    ["there is no such database", () => connectionString.replace(/[^/]+$/, "no_such"), "missing", "does not exist"],
+  ])("reports that %s", async (_, url, problem, text) => {
+    const connection = open({ connectionString: typeof url === "string" ? url : url() });
+    const failing = connection.transaction(insert(1));
+    await expect(failing).rejects.toMatchObject({ name: "StorageError", problem, mayBeStored: false });
+    await expect(failing).rejects.toThrow(text);
+    expect(findLeaks(await failing.catch((error: unknown) => error), ["verysecretpassword"])).toEqual([]);
+  });
+
+  it("refuses an address that is none, and does not show it", async () => {
+    const failing = open({ connectionString: "postgres://nobody:verysecretpassword@127.0.0.1:port/x" }).transaction(
+      insert(1),
+    );
+    await expect(failing).rejects.toThrow(ConfigurationError);
+    expect(findLeaks(await failing.catch((error: unknown) => error), ["verysecretpassword"])).toEqual([]);
+  });
+});

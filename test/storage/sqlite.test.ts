@@ -1,0 +1,223 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { StorageError } from "stocklot";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { nodeDriver, packageDriver, type SqliteDatabase } from "../../src/storage/sqlite/driver.js";
+import { SqliteConnection, type SqliteConnectionOptions } from "../../src/storage/sqlite/sqlite-connection.js";
+
+const directory = mkdtempSync(join(tmpdir(), "stocklot-storage-"));
+chmodSync(directory, 0o777);
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", (name) => {
+  const driver = name === "node" ? nodeDriver() : undefined;
+  if (name === "node" && !driver) return it.skip(`Node.js ${process.versions.node} has no node:sqlite`);
+  const loadDriver = async () => driver ?? (await packageDriver());
+
+  let files = 0;
+  let path: string;
+  const opened: { close(): void }[] = [];
+  const open = async (options: Partial<SqliteConnectionOptions> = {}) => {
+    const connection = await SqliteConnection.open({ path, synchronous: "FULL", loadDriver, ...options });
+    opened.push(connection);
+    return connection;
+  };
+  /** Another connection, as of another process. */
+  const openOther = async () => {
+    const database = new (await loadDriver()).DatabaseSync(path);
+    opened.push(database);
+    return database;
+  };
+  const insert = (value: number) => (database: SqliteDatabase) => database.exec(`INSERT INTO t VALUES (${value})`);
+  const values = (connection: SqliteConnection) =>
+    connection.read((database) =>
+      database
+        .prepare("SELECT a FROM t")
+        .all()
+        .map(({ a }) => a),
+    );
+
+  beforeEach(() => {
+    path = join(directory, `${name}-${++files}.db`);
+  });
+
+  afterEach(() => {
+    for (const connection of opened.splice(0)) {
+      try {
+        connection.close();
+      } catch {
+        // Closed by the test.
+      }
+    }
+  });
+
+  const withTable = async (options: Partial<SqliteConnectionOptions> = {}) => {
+    const connection = await open(options);
+    await connection.transaction((database) => database.exec("CREATE TABLE t (a)"));
+    return connection;
+  };
+
+  it("leaves no descriptor and no second file when it is closed", async () => {
+    const descriptors = () => readdirSync("/proc/self/fd").length;
+    (await withTable()).close();
+    const before = existsSync("/proc/self/fd") ? descriptors() : 0;
+    for (let run = 0; run < 50; run += 1) {
+      const connection = await open();
+      await connection.transaction((database) => database.prepare("INSERT INTO t VALUES (?)").run(run));
+      await values(connection);
+      connection.close();
+      expect(existsSync(`${path}-wal`)).toBe(false);
+    }
+    if (existsSync("/proc/self/fd")) expect(descriptors()).toBeLessThanOrEqual(before);
+    expect(await values(await open())).toHaveLength(50);
+  });
+
+  it("leaves an empty log when it is closed before others are", async () => {
+    const connection = await withTable();
+    const other = await openOther();
+    other.prepare("SELECT * FROM t").all();
+    connection.close();
+    expect(readdirSync(directory).filter((file) => file.startsWith(`${name}-${files}.db`))).toHaveLength(3);
+    // The file alone has everything.
+    rmSync(`${path}-wal`);
+    expect(await values(await open())).toEqual([]);
+  });
+
+  it("rolls a failed transaction back, and passes the error of the action on", async () => {
+    const connection = await withTable();
+    const failing = connection.transaction((database) => {
+      insert(1)(database);
+      throw new RangeError("mine");
+    });
+    await expect(failing).rejects.toThrow(new RangeError("mine"));
+    expect(await values(connection)).toEqual([]);
+  });
+
+  it("runs transactions in the order in which they were requested, also after a wait", async () => {
+    const connection = await withTable();
+    const other = await openOther();
+    other.exec("BEGIN IMMEDIATE");
+    const all = Array.from({ length: 1_000 }, (_, value) => connection.transaction(insert(value)));
+    await sleep(100);
+    other.exec("ROLLBACK");
+    await Promise.all(all);
+    expect(await values(connection)).toEqual(all.map((_, value) => value));
+  });
+
+  it("waits for a lock without blocking the event loop", async () => {
+    const connection = await withTable();
+    const other = await openOther();
+    other.exec("BEGIN IMMEDIATE");
+    const waiting = connection.transaction(insert(1));
+    const delays = monitorEventLoopDelay({ resolution: 1 });
+    delays.enable();
+    await sleep(500);
+    delays.disable();
+    other.exec("ROLLBACK");
+    await waiting;
+    // Not the longest: other programs may have stopped this one.
+    expect(delays.percentile(90) / 1e6).toBeLessThan(25);
+  });
+
+  it("gives up a lock after a time, all waiting transactions at once", async () => {
+    const connection = await withTable({ lockWaitMs: 200 });
+    (await openOther()).exec("BEGIN IMMEDIATE");
+    const start = performance.now();
+    const failures = await Promise.allSettled([1, 2, 3].map((value) => connection.transaction(insert(value))));
+    expect(performance.now() - start).toBeLessThan(1_000);
+    for (const failure of failures) {
+      expect(failure).toMatchObject({ reason: { name: "StorageError", problem: "locked", mayBeStored: false } });
+    }
+    await expect(connection.transaction(insert(4))).rejects.toThrow(
+      `sqlite ${path}: it was locked by another process for 0.2 s (database is locked). The change was not stored.`,
+    );
+  });
+
+  it("waits for a lock when it is opened, and gives up", async () => {
+    (await openOther()).exec("PRAGMA locking_mode = EXCLUSIVE; CREATE TABLE t (a)");
+    await expect(open({ lockWaitMs: 100 })).rejects.toMatchObject({ name: "StorageError", problem: "locked" });
+  });
+
+  it("stops waiting when its signal aborts, and does what needs no wait nevertheless", async () => {
+    const stop = new AbortController();
+    const connection = await withTable({ signal: stop.signal });
+    const other = await openOther();
+    other.exec("BEGIN IMMEDIATE");
+    const waiting = [1, 2, 3].map((value) => connection.transaction(insert(value)));
+    const results = Promise.allSettled(waiting);
+    await sleep(50);
+    stop.abort(new Error("enough"));
+    const start = performance.now();
+    expect(await results).toMatchObject(waiting.map(() => ({ status: "rejected", reason: stop.signal.reason })));
+    expect(performance.now() - start).toBeLessThan(200);
+    other.exec("ROLLBACK");
+    await connection.transaction(insert(4));
+    expect(await values(connection)).toEqual([4]);
+  });
+
+  it("reports a full disk, and works again when there is space", async () => {
+    const connection = await withTable();
+    await connection.read((database) => database.exec("PRAGMA max_page_count = 4"));
+    const large = (database: SqliteDatabase) => database.prepare("INSERT INTO t VALUES (?)").run("x".repeat(50_000));
+    const full = connection.transaction(large);
+    await expect(full).rejects.toThrow(StorageError);
+    await expect(full).rejects.toThrow("no space is left (database or disk is full). The change was not stored. Free");
+    await expect(full).rejects.toMatchObject({
+      storage: "sqlite",
+      location: path,
+      problem: "full",
+      mayBeStored: false,
+    });
+    await connection.transaction(insert(1));
+    expect(await values(connection)).toEqual([1]);
+    await connection.read((database) => database.exec("PRAGMA max_page_count = 1000"));
+    await connection.transaction(large);
+  });
+
+  it.each([
+    ["a directory that does not exist", () => join(directory, "no", "such.db"), "missing", "no such file or directory"],
+    ["a directory in place of the file", () => directory, "other", "unable to open database file"],
+    [
+      "a file that is no database",
+      () => {
+        writeFileSync(path, "x".repeat(5_000));
+        return path;
+      },
+      "damaged",
+      "file is not a database",
+    ],
+  ])("reports %s", async (_, place, problem, text) => {
+    const location = place();
+    const failing = open({ path: location });
+    await expect(failing).rejects.toMatchObject({ name: "StorageError", storage: "sqlite", location, problem });
+    await expect(failing).rejects.toThrow(text);
+  });
+
+  it("reports a directory and a file that it may not write to", async () => {
+    const folder = join(directory, `${name}-read-only`);
+    mkdirSync(folder, { mode: 0o555 });
+    expect(openAsOrdinaryUser(join(folder, "new.db"))).toMatchObject({
+      problem: "permission",
+      mayBeStored: false,
+      message: expect.stringContaining("new.db: access was denied (EACCES"),
+    });
+    (await withTable()).close();
+    chmodSync(path, 0o444);
+    expect(openAsOrdinaryUser(path)).toMatchObject({
+      problem: "read-only",
+      mayBeStored: false,
+      message: expect.stringContaining("it is read-only (attempt to write a readonly database)"),
+    });
+  });
+});
+
+const PROGRAM = fileURLToPath(new URL("./support/open-database.ts", import.meta.url));
+
+/** The error of a process that opens the database without the rights of root, who may write everywhere. */
+const openAsOrdinaryUser = (path: string): unknown =>
+  JSON.parse(execFileSync(process.execPath, ["--import", "tsx", PROGRAM, path], { encoding: "utf8" }));

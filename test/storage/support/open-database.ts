@@ -1,0 +1,22 @@
+/** A process of its own that opens a database without the rights of root, and prints the error as JSON. */
+import { findDriver } from "../../../src/storage/sqlite/driver.js";
+import { SqliteConnection } from "../../../src/storage/sqlite/sqlite-connection.js";
+
+/** The user `nobody`, who owns no files. */
+const NOBODY = 65_534;
+
+const path = process.argv[2] ?? "";
+// First, since an ordinary user may not be allowed to read the driver's files.
+const driver = await findDriver();
+if (process.getuid?.() === 0) {
+  process.setgid?.(NOBODY);
+  process.setuid?.(NOBODY);
+}
+try {
+  const connection = await SqliteConnection.open({ path, synchronous: "FULL", loadDriver: async () => driver });
+  await connection.transaction((database) => database.exec("CREATE TABLE created (a)"));
+  connection.close();
+  console.log("{}");
+} catch (error) {
+  console.log(JSON.stringify(error));
+}
