@@ -4,6 +4,7 @@ import { checkNesting, numberOf } from "./copy/record-checks.js";
 import { changesBetween, changesLotsToo, changesOnlyDenormalized, type MirrorEvent } from "./events.js";
 import type { MirrorOptions } from "./options.js";
 import { formatState, type ListState, type MirrorState, NEW_LIST, type PendingEvent, parseState } from "./state.js";
+import { statusRows } from "./status.js";
 import {
   keyOf,
   type MirrorKey,
@@ -36,22 +37,24 @@ const REMOVE_BATCH_SIZE = 500;
 export class LocalCopy {
   readonly #sink: AbortableSink;
   readonly #onEvent: OnEvent | undefined;
+  readonly #lists: readonly MirrorList[];
   #savedState: string | undefined;
   #hasWritten = false;
   #state: MirrorState;
   /** True while events that are saved have not been emitted. */
   #isEmitting = false;
 
-  private constructor(sink: AbortableSink, onEvent: OnEvent | undefined, savedState: string | undefined) {
+  private constructor(sink: AbortableSink, { lists, onEvent }: CopyOptions, savedState: string | undefined) {
     this.#sink = sink;
+    this.#lists = lists;
     this.#onEvent = onEvent;
     this.#savedState = savedState;
     this.#state = parseState(savedState);
   }
 
   /** Opens the copy, and emits the events that an interrupted run may not have emitted. */
-  static async open(sink: AbortableSink, onEvent: OnEvent | undefined): Promise<LocalCopy> {
-    const copy = new LocalCopy(sink, onEvent, await sink.open());
+  static async open(sink: AbortableSink, options: CopyOptions): Promise<LocalCopy> {
+    const copy = new LocalCopy(sink, options, await sink.open());
     await copy.#emitPending();
     return copy;
   }
@@ -170,7 +173,8 @@ export class LocalCopy {
       this.#onEvent !== undefined && events.length > 0 ? { resource, events: [...events] } : undefined;
     const next: MirrorState = { ...this.#state, pendingEvents, ...statePatch };
     const state = formatState(next);
-    await this.#sink.commit({ resource, upsert, remove, previousState: this.#savedState, state });
+    const status = statusRows(next, this.#lists);
+    await this.#sink.commit({ resource, upsert, remove, previousState: this.#savedState, state, status });
     this.#hasWritten = true;
     this.#savedState = state;
     this.#state = next;
@@ -198,6 +202,12 @@ export class LocalCopy {
     const keys = events.flatMap(({ type, key }) => (type === "removed" ? [] : [key]));
     await this.#emit(resource, events, await this.#read(resource, keys));
   }
+}
+
+interface CopyOptions {
+  /** All lists of the mirror, for the status. */
+  lists: readonly MirrorList[];
+  onEvent: OnEvent | undefined;
 }
 
 /** What one commit changes; of the state, the members that it names. */

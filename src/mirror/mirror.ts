@@ -166,7 +166,7 @@ export class Mirror {
   ): Promise<T> {
     const sink = new AbortableSink(this.#options.sink, signal);
     try {
-      const copy = await LocalCopy.open(sink, this.#options.onEvent);
+      const copy = await LocalCopy.open(sink, { lists: this.#lists, onEvent: this.#options.onEvent });
       this.#copy = copy;
       try {
         return await work(copy);

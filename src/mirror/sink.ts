@@ -1,3 +1,4 @@
+import type { MirrorStatusRow } from "./status.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "./tables.js";
 
 /** What one commit writes: all of it, or nothing. */
@@ -12,6 +13,8 @@ export interface MirrorBatch {
   previousState: string | undefined;
   /** The progress of the mirror, saved in the same transaction. */
   state: string;
+  /** What that state means to people: one row per resource. For readers of the copy; a sink need not store it. */
+  status?: readonly MirrorStatusRow[];
 }
 
 /** How a sink is opened. */

@@ -1,7 +1,7 @@
 import type { MirrorList } from "./copy/lists.js";
 import type { MirrorRunKind } from "./report.js";
 import { type ListState, type MirrorState, NEW_LIST } from "./state.js";
-import type { MirrorResource } from "./tables.js";
+import { type MirrorResource, RESOURCES } from "./tables.js";
 
 /** How complete and how recent the copy of one resource is. */
 export interface MirrorResourceStatus {
@@ -41,6 +41,52 @@ export interface MirrorStatus {
   /** The same per resource. */
   resources: Partial<Record<MirrorResource, MirrorResourceStatus>>;
 }
+
+/** The status of one resource, and the run that ended last, as the table `mirror_status` of a copy shows it. */
+export interface MirrorStatusRow {
+  /** The resource. */
+  resource: MirrorResource;
+  /** False until each list of the resource was read to its end once. */
+  complete: boolean;
+  /** Records in the copy. */
+  records: number;
+  /** See {@link MirrorResourceStatus.asOf}, in ISO 8601. */
+  asOf: string | null;
+  /** See {@link MirrorResourceStatus.awaitsFullPass}. */
+  awaitsFullPass: boolean;
+  /** See {@link MirrorResourceStatus.missing}. */
+  missing: number | null;
+  /** When the run began that ended last, in ISO 8601. */
+  lastRunStartedAt: string | null;
+  /** When it ended, in ISO 8601. */
+  lastRunEndedAt: string | null;
+  /** `full` if it has read any list completely. */
+  lastRunKind: MirrorRunKind | null;
+  /** Name and message of the error that it ended with; `null` if it succeeded. */
+  lastRunError: string | null;
+}
+
+/** The status of a copy as rows. */
+export function statusRows(state: MirrorState, lists: readonly MirrorList[]): MirrorStatusRow[] {
+  const { lastRun, resources } = statusOf(state, lists, 0);
+  const run = {
+    lastRunStartedAt: toIso(lastRun?.startedAt),
+    lastRunEndedAt: toIso(lastRun?.endedAt),
+    lastRunKind: lastRun?.kind ?? null,
+    lastRunError: lastRun?.error ? `${lastRun.error.name}: ${lastRun.error.message}` : null,
+  };
+  return RESOURCES.flatMap((resource) => {
+    const status = resources[resource];
+    if (status === undefined) return [];
+    const { records, asOf, awaitsFullPass, missing } = status;
+    const complete = lists
+      .filter((list) => list.resource === resource)
+      .every(({ id }) => isComplete(state.lists.get(id) ?? NEW_LIST));
+    return [{ resource, complete, records, asOf: toIso(asOf), awaitsFullPass, missing, ...run }];
+  });
+}
+
+const toIso = (time: number | null | undefined) => (time == null ? null : new Date(time).toISOString());
 
 /** The status of a copy that has these lists. */
 export function statusOf(

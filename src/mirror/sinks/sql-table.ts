@@ -36,6 +36,12 @@ export function tableDefinition(table: Table, types: TypeNames): string[] {
 /** True for the tables that every copy has had from the beginning: if one is missing, somebody has dropped it. */
 export const isRequired = ({ name }: Table) => name !== "warehouse_stock_levels";
 
+/** True if `extra` comes after the columns of the other fields. Others may have added columns behind it. */
+export function isExtraLast({ columns }: Table, found: ReadonlyMap<string, string>): boolean {
+  const names = [...found.keys()].filter((name) => name === EXTRA || Object.hasOwn(columns, name));
+  return names.at(-1) === EXTRA;
+}
+
 /**
  * The columns that must be added to a table that an earlier version created. Columns that others have added stay as they
  * are.
@@ -45,7 +51,7 @@ export const isRequired = ({ name }: Table) => name !== "warehouse_stock_levels"
  */
 export function missingColumns(table: Table, types: TypeNames, found: ReadonlyMap<string, string>): string[] {
   const missing: string[] = [];
-  for (const [name, type] of columnTypes(table, types)) {
+  for (const [name, type] of [[EXTRA, types.extra] as const, ...columnTypes(table, types)]) {
     const foundType = found.get(name);
     if (foundType === undefined && name !== EXTRA && !table.key.includes(name)) missing.push(name);
     else if (foundType?.toLowerCase() !== type.toLowerCase()) {

@@ -28,7 +28,8 @@ const MAX_LOAD_ATTEMPTS = 5;
 
 const fileOf = (resource: MirrorResource) => `${tableOf(resource).name}.ndjson`;
 
-const FILES = RESOURCES.map(fileOf);
+/** Files that every copy has. Others exist once they have had records. */
+const isRequired = (resource: MirrorResource) => FIRST_FILES.includes(fileOf(resource));
 
 /**
  * A copy in a directory, and in memory. A commit appends one line to the journal. Compaction replaces the record files, and
@@ -78,6 +79,17 @@ export class NdjsonDirectory {
     throw otherMirrorError(directory);
   }
 
+  /** The saved state of a copy, also while another process writes; `undefined` if there is none. Writes nothing. */
+  static async readState(directory: string): Promise<string | undefined> {
+    let state: string | undefined;
+    for await (const line of linesOf(join(directory, JOURNAL))) {
+      const entry = parseEntry(line);
+      if (!entry) break;
+      if (!("resource" in entry) || entry.previousState === state) ({ state } = entry);
+    }
+    return state;
+  }
+
   get state(): string | undefined {
     return this.#state;
   }
@@ -109,7 +121,7 @@ export class NdjsonDirectory {
     if (!this.#filesAreStale) return;
     const changed = RESOURCES.filter((resource) => this.records[resource].isChanged);
     const replacements = changed.map((resource) => ({ name: fileOf(resource), lines: this.records[resource].lines() }));
-    const journal = { name: JOURNAL, lines: [headerLine({ state: this.#state, files: FILES })] };
+    const journal = { name: JOURNAL, lines: [headerLine({ state: this.#state, files: this.#files() })] };
     // Commits that another mirror has appended meanwhile must not be lost.
     if (!(await replaceFiles(this.#directory, [...replacements, journal], () => this.isCurrent()))) return;
     for (const resource of changed) this.records[resource].isChanged = false;
@@ -134,8 +146,7 @@ export class NdjsonDirectory {
       const path = join(this.#directory, fileOf(resource));
       const records = this.records[resource];
       for await (const line of linesOf(path)) records.load(line);
-      // All files exist from the beginning.
-      records.isChanged = !existsSync(path);
+      records.isChanged = isRequired(resource) && !existsSync(path);
     }
     let bytes = 0;
     for await (const line of linesOf(this.#journal)) {
@@ -155,8 +166,7 @@ export class NdjsonDirectory {
   #checkHeader(header: JournalEntry): void {
     if (header.state === undefined || "resource" in header) return;
     const expected = header.files ?? FIRST_FILES;
-    const missing = RESOURCES.filter((resource) => this.records[resource].isChanged).map(fileOf);
-    const lost = missing.find((name) => expected.includes(name));
+    const lost = expected.find((name) => !existsSync(join(this.#directory, name)));
     if (lost !== undefined) throw this.#damaged(lost);
   }
 
@@ -179,6 +189,11 @@ export class NdjsonDirectory {
     for (const record of entry.upsert) records.set(record, records.lineOf(record));
     for (const key of entry.remove) records.delete(key);
     this.#state = entry.state;
+  }
+
+  /** Names of the files that a copy with this state has. */
+  #files(): string[] {
+    return RESOURCES.filter((resource) => isRequired(resource) || this.records[resource].hasFile).map(fileOf);
   }
 
   #refreshStamps(): void {

@@ -93,6 +93,10 @@ class NdjsonSink implements MirrorSink {
     return NdjsonDirectory.load(this.path, this.minJournalBytes);
   }
 
+  async readState(): Promise<string | undefined> {
+    return this.#directory?.state ?? (await this.#withFailures(() => NdjsonDirectory.readState(this.path)));
+  }
+
   async close(): Promise<void> {
     const directory = this.#directory;
     this.#directory = undefined;

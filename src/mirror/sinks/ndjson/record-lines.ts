@@ -8,6 +8,8 @@ export class RecordLines {
   readonly #lines = new Map<MirrorKey, string>();
   /** True if the file is not up to date. */
   isChanged = false;
+  /** True if there is a file, or will be after the next compaction. */
+  hasFile = false;
 
   constructor(table: Table) {
     this.#table = table;
@@ -21,12 +23,14 @@ export class RecordLines {
 
   /** Adds a line of the file. */
   load(line: string): void {
+    this.hasFile = true;
     this.#lines.set(keyOf(this.#table, JSON.parse(line)), line);
   }
 
   set(record: object, line: string): void {
     this.#lines.set(keyOf(this.#table, record), line);
     this.isChanged = true;
+    this.hasFile = true;
   }
 
   delete(key: MirrorKey): void {

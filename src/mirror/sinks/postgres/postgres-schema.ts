@@ -32,7 +32,7 @@ FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NO
 WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname = ANY ($2)`;
 
 /** Two mirrors that start at once create the tables one after the other. */
-const LOCK = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
+export const LOCK = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
 
 /** The schema for the tables if the caller names none. */
 export async function currentSchema(queryable: PostgresQueryable): Promise<string> {
@@ -77,6 +77,15 @@ export async function ensureTables(connection: PostgresConnection, schema: strin
 /** The saved state. Waits for a commit in progress: the server completes it even if its process was killed. */
 export async function readState(queryable: PostgresQueryable, schema: string): Promise<string | undefined> {
   const [row] = await queryRows(queryable, `SELECT state FROM ${tableName(schema, STATE_TABLE)} FOR SHARE`);
+  return typeof row?.state === "string" ? row.state : undefined;
+}
+
+/** The same for a schema that may have no copy. Does not wait for a commit in progress. */
+export async function readStateIfAny(queryable: PostgresQueryable, schema: string): Promise<string | undefined> {
+  const name = tableName(schema, STATE_TABLE);
+  const [found] = await queryRows(queryable, "SELECT to_regclass($1) IS NOT NULL AS exists", [name]);
+  if (found?.exists !== "t") return undefined;
+  const [row] = await queryRows(queryable, `SELECT state FROM ${name}`);
   return typeof row?.state === "string" ? row.state : undefined;
 }
 

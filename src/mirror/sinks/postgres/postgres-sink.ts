@@ -7,7 +7,8 @@ import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../../sink.js";
 import { type MirrorKey, type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
 import { KEY_BATCH_SIZE } from "../sql-table.js";
-import { currentSchema, ensureTables, readState } from "./postgres-schema.js";
+import { ensureIndexesAndViews } from "./postgres-objects.js";
+import { currentSchema, ensureTables, readState, readStateIfAny } from "./postgres-schema.js";
 import { PostgresTable } from "./postgres-table.js";
 
 /** Options of {@link postgresSink}: exactly one of `pool`, `client` and `connectionString`. */
@@ -74,10 +75,10 @@ class PostgresTables {
   readonly #connection: PostgresQueryable;
   readonly #schema: string;
 
-  constructor(connection: PostgresQueryable, schema: string) {
+  constructor(connection: PostgresQueryable, schema: string, hasStatus: boolean) {
     this.#connection = connection;
     this.#schema = schema;
-    this.tables = mapResources((resource) => new PostgresTable(connection, schema, tableOf(resource)));
+    this.tables = mapResources((resource) => new PostgresTable(connection, schema, tableOf(resource), hasStatus));
   }
 
   state(): Promise<string | undefined> {
@@ -103,7 +104,7 @@ class PostgresTables {
 async function openCopy(connection: PostgresConnection, givenSchema: string | undefined): Promise<PostgresTables> {
   const schema = givenSchema ?? (await currentSchema(connection));
   const extended = await ensureTables(connection, schema);
-  const copy = new PostgresTables(connection, schema);
+  const copy = new PostgresTables(connection, schema, await ensureIndexesAndViews(connection, schema));
   for (const resource of extended) await copy.fillColumns(resource);
   return copy;
 }
@@ -133,6 +134,16 @@ class PostgresSink implements MirrorSink {
 
   async commit(batch: MirrorBatch): Promise<void> {
     await this.#opened.commit(batch);
+  }
+
+  async readState(): Promise<string | undefined> {
+    const connection = this.#connection ?? new PostgresConnection(this.#options);
+    try {
+      const schema = this.#options.schema ?? (await currentSchema(connection));
+      return await readStateIfAny(connection, schema);
+    } finally {
+      if (connection !== this.#connection) await connection.close();
+    }
   }
 
   async close(): Promise<void> {

@@ -8,7 +8,8 @@ import {
   type MirrorRecord,
   type Table,
 } from "../../tables.js";
-import { EXTRA, RowCodec } from "../row-codec.js";
+import { EXTRA, RowCodec, toExtra } from "../row-codec.js";
+import { STATUS_TABLE } from "../sql-objects.js";
 import { KEY_BATCH_SIZE, keysInBatches, quoteName } from "../sql-table.js";
 import { STATE_TABLE, TYPES, tableName } from "./postgres-schema.js";
 
@@ -16,15 +17,17 @@ import { STATE_TABLE, TYPES, tableName } from "./postgres-schema.js";
 export class PostgresTable {
   readonly #queryable: PostgresQueryable;
   readonly #table: Table;
+  readonly #hasStatus: boolean;
   readonly #codec: RowCodec;
   readonly #commit: string;
   readonly #read: string;
   readonly #keysAfter: string;
   readonly #keysWithExtra: string;
 
-  constructor(queryable: PostgresQueryable, schema: string, table: Table) {
+  constructor(queryable: PostgresQueryable, schema: string, table: Table, hasStatus: boolean) {
     this.#queryable = queryable;
     this.#table = table;
+    this.#hasStatus = hasStatus;
     this.#codec = new RowCodec(table);
     const name = tableName(schema, table.name);
     const keyColumns = table.key.map(quoteName);
@@ -37,6 +40,7 @@ export class PostgresTable {
     const updates = columns
       .filter((column) => !keyColumns.includes(column))
       .map((column) => `${column} = excluded.${column}`);
+    const statusValue = `$${3 + table.key.length + types.length}`;
     // The row with the state is the lock. Nothing is written unless it has the expected state.
     this.#commit = `
 WITH updated AS (
@@ -48,7 +52,7 @@ WITH updated AS (
   ON CONFLICT (${key}) DO UPDATE SET ${updates}
 ), deleted AS (
   DELETE FROM ${name} WHERE ${hasKeyIn(keyValues(3))} AND EXISTS (SELECT FROM updated)
-)
+)${hasStatus ? updateStatus(schema, statusValue) : ""}
 SELECT id FROM updated`;
     this.#read = `SELECT ${columns} FROM ${name} WHERE ${hasKeyIn(keyValues(1))}`;
     this.#keysAfter = `SELECT ${key} FROM ${name} WHERE (${key}) > (${keyValues(1)}) ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`;
@@ -56,10 +60,11 @@ SELECT id FROM updated`;
   }
 
   /** False if nothing was written, because the saved state is another. */
-  async commit({ upsert, remove, previousState, state }: CommitBatch): Promise<boolean> {
+  async commit({ upsert, remove, previousState, state, status }: CommitBatch): Promise<boolean> {
     const rows = upsert.map((record) => this.#codec.encode(record));
     const byColumn = this.#codec.columns.map((_, index) => rows.map((row) => row[index]));
     const values = [previousState, state, ...this.#byField(remove), ...byColumn];
+    if (this.#hasStatus) values.push(status && toExtra(status));
     const updated = await queryRows(this.#queryable, this.#commit, values);
     return updated.length > 0;
   }
@@ -91,4 +96,10 @@ SELECT id FROM updated`;
   }
 }
 
-type CommitBatch = Pick<MirrorBatch, "upsert" | "remove"> & Record<"previousState" | "state", string | undefined>;
+/** The status of a batch that has none stays as it is. */
+const updateStatus = (schema: string, value: string) => `, status AS (
+  UPDATE ${tableName(schema, STATUS_TABLE)} SET status = coalesce(${value}::json, status) WHERE EXISTS (SELECT FROM updated)
+)`;
+
+type CommitBatch = Pick<MirrorBatch, "upsert" | "remove" | "status"> &
+  Record<"previousState" | "state", string | undefined>;

@@ -1,20 +1,23 @@
+import { existsSync } from "node:fs";
 import type { SqliteDatabase, SqliteStatement } from "../../../storage/sqlite/driver.js";
 import { SqliteConnection, type SqliteConnectionOptions } from "../../../storage/sqlite/sqlite-connection.js";
 import type { MirrorBatch } from "../../sink.js";
 import { type MirrorKey, type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
+import { toExtra } from "../row-codec.js";
 import { otherMirrorError } from "../sink-errors.js";
+import { STATUS_TABLE } from "../sql-objects.js";
 import { keysInBatches } from "../sql-table.js";
+import { createState, ensureIndexesAndViews } from "./sqlite-schema.js";
 import { SqliteTable } from "./sqlite-table.js";
 
-/** A table with one row: the saved state. */
-const CREATE_STATE =
-  "CREATE TABLE IF NOT EXISTS stocklot_state (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL)";
+const GET_STATE = "SELECT state FROM stocklot_state";
 
 /** The statements of a copy. */
 interface Statements {
   readonly tables: Readonly<Record<MirrorResource, SqliteTable>>;
   readonly getState: SqliteStatement;
   readonly setState: SqliteStatement;
+  readonly setStatus: SqliteStatement;
 }
 
 /** An open database with a copy. */
@@ -54,13 +57,30 @@ export class SqliteCopy {
     return this.#connection.read(() => this.#statements.tables[resource].read(keys));
   }
 
-  commit({ resource, upsert, remove, previousState, state }: MirrorBatch): Promise<void> {
-    const { tables, setState } = this.#statements;
+  /** The saved state of a copy; `undefined` if there is none. Writes nothing, and creates no file. */
+  static async readState(options: Omit<SqliteConnectionOptions, "synchronous">): Promise<string | undefined> {
+    if (!existsSync(options.path)) return undefined;
+    const connection = await SqliteConnection.open({ ...options, synchronous: "NORMAL" });
+    try {
+      return await connection.read((database) => {
+        const isCopy =
+          database.prepare("SELECT name FROM sqlite_schema WHERE name = 'stocklot_state'").all().length > 0;
+        const [row] = isCopy ? database.prepare(GET_STATE).all() : [];
+        return row && String(row.state);
+      });
+    } finally {
+      connection.close();
+    }
+  }
+
+  commit({ resource, upsert, remove, previousState, state, status }: MirrorBatch): Promise<void> {
+    const { tables, setState, setStatus } = this.#statements;
     return this.#connection.transaction(() => {
       if (this.#readState() !== previousState) throw otherMirrorError(this.#path);
       for (const record of upsert) tables[resource].upsert(record);
       for (const key of remove) tables[resource].delete(key);
       setState.run(state);
+      if (status) setStatus.run(toExtra(status));
     });
   }
 
@@ -75,12 +95,17 @@ export class SqliteCopy {
 }
 
 function prepare(database: SqliteDatabase): Statements {
-  database.exec(CREATE_STATE);
+  createState(database);
+  const tables = mapResources((resource) => new SqliteTable(database, tableOf(resource)));
+  ensureIndexesAndViews(database);
   return {
-    tables: mapResources((resource) => new SqliteTable(database, tableOf(resource))),
-    getState: database.prepare("SELECT state FROM stocklot_state"),
+    tables,
+    getState: database.prepare(GET_STATE),
     setState: database.prepare(
       "INSERT INTO stocklot_state VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state",
+    ),
+    setStatus: database.prepare(
+      `INSERT INTO ${STATUS_TABLE} VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET status = excluded.status`,
     ),
   };
 }

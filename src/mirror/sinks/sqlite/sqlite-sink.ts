@@ -59,6 +59,10 @@ class SqliteSink implements MirrorSink {
     await this.#opened.commit(batch);
   }
 
+  readState(): Promise<string | undefined> {
+    return SqliteCopy.readState({ path: this.path, loadDriver: this.loadDriver });
+  }
+
   async close(): Promise<void> {
     this.#copy?.close();
     this.#copy = undefined;

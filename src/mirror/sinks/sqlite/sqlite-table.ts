@@ -1,27 +1,8 @@
 import type { SqliteDatabase, SqliteStatement } from "../../../storage/sqlite/driver.js";
 import { fieldsOfKey, keyOfFields, type MirrorKey, type MirrorRecord, type Table } from "../../tables.js";
 import { EXTRA, RowCodec } from "../row-codec.js";
-import { tableMissingError } from "../sink-errors.js";
-import {
-  columnDefinition,
-  columnTypes,
-  isRequired,
-  KEY_BATCH_SIZE,
-  missingColumns,
-  PRIMARY_KEY,
-  quoteName,
-  type TypeNames,
-  tableDefinition,
-} from "../sql-table.js";
-
-/** `INTEGER PRIMARY KEY`, in exactly these words, is SQLite's own row number and needs no index. */
-const TYPES: TypeNames = {
-  integer: "INTEGER",
-  decimal: "REAL",
-  text: "TEXT",
-  boolean: "INTEGER",
-  extra: "TEXT",
-};
+import { KEY_BATCH_SIZE, quoteName } from "../sql-table.js";
+import { ensureTable } from "./sqlite-schema.js";
 
 /** The table of one resource in an open database. */
 export class SqliteTable {
@@ -38,10 +19,13 @@ export class SqliteTable {
     this.#table = table;
     this.#codec = new RowCodec(table);
     const name = quoteName(table.name);
-    const key = table.key.map(quoteName).join(", ");
+    const keyColumns = table.key.map(quoteName);
+    const key = keyColumns.join(", ");
     const values = table.key.map(() => "?").join(", ");
     const columns = this.#codec.columns.map(quoteName);
-    const updates = columns.map((column) => `${column} = excluded.${column}`);
+    const updates = columns
+      .filter((column) => !keyColumns.includes(column))
+      .map((column) => `${column} = excluded.${column}`);
     // Not REPLACE: it would clear columns that others have added.
     this.#upsert = database.prepare(
       `INSERT INTO ${name} (${columns}) VALUES (${columns.map(() => "?")}) ON CONFLICT (${key}) DO UPDATE SET ${updates}`,
@@ -86,33 +70,4 @@ export class SqliteTable {
       for (const record of this.read([keyOfFields(fields)])) this.upsert(record);
     }
   }
-}
-
-/** True if columns were added to an existing table. */
-function ensureTable(database: SqliteDatabase, table: Table): boolean {
-  const name = quoteName(table.name);
-  const found = columnsFound(database, table);
-  if (found.size === 0) {
-    if (isRequired(table) && database.prepare("SELECT id FROM stocklot_state").all().length > 0) {
-      throw tableMissingError(table.name);
-    }
-    database.exec(`CREATE TABLE ${name} (${tableDefinition(table, TYPES)})`);
-    return false;
-  }
-  const types = columnTypes(table, TYPES);
-  const missing = missingColumns(table, TYPES, found);
-  for (const column of missing) {
-    database.exec(
-      `ALTER TABLE ${name} ADD COLUMN ${quoteName(column)} ${columnDefinition(types.get(column) ?? "", column)}`,
-    );
-  }
-  return missing.length > 0;
-}
-
-function columnsFound(database: SqliteDatabase, table: Table): Map<string, string> {
-  const rows = database.prepare("SELECT name, type, pk FROM pragma_table_info(?)").all(table.name);
-  const hasKey = rows.filter(({ pk }) => pk !== 0).length === table.key.length;
-  return new Map(
-    rows.map(({ name, type, pk }) => [String(name), pk !== 0 && hasKey ? type + PRIMARY_KEY : String(type)]),
-  );
 }
