@@ -100,7 +100,7 @@ export class NdjsonDirectory {
   }
 
   /** Appends to the journal. If it throws, nothing was written. */
-  commit(batch: MirrorBatch): void {
+  commit({ status, ...batch }: MirrorBatch): void {
     const records = this.records[batch.resource];
     const upsert = batch.upsert.map((record) => records.lineOf(record));
     this.#journalStamp = append(this.#journal, `${commitLine({ ...batch, upsert })}\n`, this.#journalStamp);
