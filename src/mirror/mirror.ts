@@ -21,6 +21,7 @@ import { ListReader } from "./sync/list-reader.js";
 import { ListSync } from "./sync/list-sync.js";
 import { MirrorRun } from "./sync/mirror-run.js";
 import { CONFIRM_AFTER_MS } from "./sync/removals.js";
+import { SyncedList, type SyncSettings } from "./sync/synced-list.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 import { Cadence } from "./watch/cadence.js";
 
@@ -200,20 +201,21 @@ export class Mirror {
       concurrency = 2,
       maxRemovedShare = DEFAULT_MAX_REMOVED_SHARE,
     } = this.#options;
+    const settings: SyncSettings = {
+      signal,
+      full,
+      fullPassEveryMs,
+      overlapMs,
+      maxRemovedShare,
+      allowRemovals,
+      confirmAfterMs: this.#confirmAfterMs,
+      onProgress,
+    };
     return this.#lists
       .filter(({ resource }) => resources.includes(resource))
       .map((list) => {
         const reader = new ListReader(client, list, { signal, concurrency });
-        return new ListSync(list, reader, copy, {
-          signal,
-          full,
-          fullPassEveryMs,
-          overlapMs,
-          maxRemovedShare,
-          allowRemovals,
-          confirmAfterMs: this.#confirmAfterMs,
-          onProgress,
-        });
+        return new ListSync(new SyncedList(list, reader, copy, settings));
       });
   }
 

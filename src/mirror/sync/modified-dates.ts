@@ -22,6 +22,10 @@ function dateOf(value: unknown): number | undefined {
   }
 }
 
+/** The later of two dates, either of which may be unknown. */
+export const laterOf = (one: number | undefined, other: number | undefined) =>
+  one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
+
 interface IncrementSettings {
   overlapMs: number;
   /** How far `modified` is behind the service's `Date` header, see {@link lagAfterIncrement}. */
