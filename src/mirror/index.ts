@@ -6,8 +6,7 @@
 // Everything else is private: the steps of a run, rows, drivers, and the format of the saved state.
 
 export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/query.js";
-export type { MirrorEstimate, MirrorResourceEstimate } from "./estimate.js";
-export type { FieldChange, MirrorEvent, MirrorEventOf } from "./events.js";
+export type { FieldChange, MirrorEvent, MirrorEventOf } from "./copy/events.js";
 export { createMirror, type Mirror } from "./mirror.js";
 export type { EstimateOptions, MirrorOptions, RunOptions, WatchOptions } from "./options.js";
 export type {
@@ -18,6 +17,9 @@ export type {
   MirrorResourceReport,
   MirrorRunKind,
 } from "./report.js";
+export type { WatchInterval } from "./run/cadence.js";
+export type { MirrorEstimate, MirrorResourceEstimate } from "./run/estimate.js";
+export type { MirrorRunMessage } from "./run/run-channel.js";
 export type { MirrorBatch, MirrorSink, SinkOpenOptions } from "./sink.js";
 export { type NdjsonSinkOptions, ndjsonSink } from "./sinks/ndjson/ndjson-sink.js";
 export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres/postgres-sink.js";
@@ -31,5 +33,3 @@ export type {
   MirrorResource,
   WarehouseStockLevel,
 } from "./tables.js";
-export type { WatchInterval } from "./watch/cadence.js";
-export type { MirrorRunMessage } from "./watch/run-channel.js";

@@ -2,8 +2,8 @@ import { ConfigurationError } from "../errors/index.js";
 import { sleep } from "../time/sleep.js";
 import { AbortableSink } from "./copy/abortable-sink.js";
 import { listsOf, type MirrorList } from "./copy/lists.js";
-import { estimateOfRun, type ListForecast, type MirrorEstimate } from "./estimate.js";
-import { LocalCopy } from "./local-copy.js";
+import { LocalCopy } from "./copy/local-copy.js";
+import { parseState } from "./copy/state.js";
 import {
   checkEstimateOptions,
   checkMirrorOptions,
@@ -15,15 +15,15 @@ import {
   type WatchOptions,
 } from "./options.js";
 import type { MirrorReport } from "./report.js";
-import { parseState } from "./state.js";
+import { Cadence } from "./run/cadence.js";
+import { estimateOfRun, type ListForecast, type MirrorEstimate } from "./run/estimate.js";
+import { MirrorRun } from "./run/mirror-run.js";
 import { type MirrorStatus, statusOf } from "./status.js";
 import { ListReader } from "./sync/list-reader.js";
 import { ListSync } from "./sync/list-sync.js";
-import { MirrorRun } from "./sync/mirror-run.js";
 import { CONFIRM_AFTER_MS } from "./sync/removals.js";
 import { SyncedList, type SyncSettings } from "./sync/synced-list.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
-import { Cadence } from "./watch/cadence.js";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

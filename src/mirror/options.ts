@@ -5,11 +5,11 @@ import { InputValidationError } from "../errors/index.js";
 import { isObject } from "../errors/unknown-value.js";
 import { integer, lazy } from "../schemas/field.js";
 import { checkConfiguration, checkMethodOptions } from "./check-options.js";
-import type { MirrorEvent } from "./events.js";
+import type { MirrorEvent } from "./copy/events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
+import type { WatchInterval } from "./run/cadence.js";
 import type { MirrorSink } from "./sink.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
-import type { WatchInterval } from "./watch/cadence.js";
 
 /** Options of {@link createMirror}. */
 export interface MirrorOptions {

@@ -1,6 +1,6 @@
 import type { MirrorList } from "./copy/lists.js";
+import { type ListState, type MirrorState, NEW_LIST } from "./copy/state.js";
 import type { MirrorRunKind } from "./report.js";
-import { type ListState, type MirrorState, NEW_LIST } from "./state.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 /** How complete and how recent the copy of one resource is. */

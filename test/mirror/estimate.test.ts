@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type ClientOptions, InventoryClient } from "../../src/index.js";
-import { estimateOfRun } from "../../src/mirror/estimate.js";
 import { createMirror, type MirrorOptions } from "../../src/mirror/index.js";
+import { estimateOfRun } from "../../src/mirror/run/estimate.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { MemorySink } from "../support/memory-sink.js";
 

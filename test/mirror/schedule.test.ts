@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Checkpoint } from "../../src/index.js";
-import type { ListState } from "../../src/mirror/state.js";
+import type { ListState } from "../../src/mirror/copy/state.js";
 import { incrementStart } from "../../src/mirror/sync/modified-dates.js";
 import { shouldVerify, supportAfterCheck } from "../../src/mirror/sync/modified-since.js";
 import {

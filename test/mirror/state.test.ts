@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../src/index.js";
-import { formatState, parseState } from "../../src/mirror/state.js";
+import { formatState, parseState } from "../../src/mirror/copy/state.js";
 
 /** As version 0.1.0 saved it. */
 const SAVED = JSON.stringify({

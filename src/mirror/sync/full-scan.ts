@@ -1,4 +1,4 @@
-import type { ListState } from "../state.js";
+import type { ListState } from "../copy/state.js";
 
 /** More unseen records than this are not saved with each page: the pass starts again if it is interrupted. */
 const MAX_SAVED_UNSEEN = 1_000;

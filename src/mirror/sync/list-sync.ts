@@ -1,8 +1,8 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
 import type { MirrorList } from "../copy/lists.js";
-import type { ListForecast } from "../estimate.js";
+import type { ListState } from "../copy/state.js";
 import { kindOf, type MirrorReading, type MirrorResourceReport } from "../report.js";
-import type { ListState } from "../state.js";
+import type { ListForecast } from "../run/estimate.js";
 import type { MirrorResource } from "../tables.js";
 import type { FullScan } from "./full-scan.js";
 import { incrementStartOf, readIncrement } from "./increment.js";

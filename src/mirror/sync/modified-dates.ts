@@ -1,5 +1,5 @@
 import { parseServiceDate } from "../../schemas/date.js";
-import type { ListState } from "../state.js";
+import type { ListState } from "../copy/state.js";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 

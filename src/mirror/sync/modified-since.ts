@@ -1,5 +1,5 @@
 import { BadRequestError, NotImplementedError, ServerError } from "../../errors/index.js";
-import type { ListState } from "../state.js";
+import type { ListState } from "../copy/state.js";
 
 /** Whether a list honours `modifiedSince`, as far as it is known. */
 type ModifiedSinceSupport = ListState["modifiedSince"];

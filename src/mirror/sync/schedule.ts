@@ -1,4 +1,4 @@
-import type { ListState } from "../state.js";
+import type { ListState } from "../copy/state.js";
 
 /** A full pass that takes less may be repeated at once. */
 const SHORT_PASS_MS = 60_000;

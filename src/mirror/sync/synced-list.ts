@@ -1,8 +1,8 @@
 import type { MirrorList } from "../copy/lists.js";
+import type { LocalCopy } from "../copy/local-copy.js";
 import { numberOf } from "../copy/record-checks.js";
-import type { LocalCopy } from "../local-copy.js";
+import type { ListState } from "../copy/state.js";
 import type { MirrorProgress, MirrorReading } from "../report.js";
-import type { ListState } from "../state.js";
 import type { MirrorRecords, MirrorResource } from "../tables.js";
 import type { ListReader, ListScan } from "./list-reader.js";
 import { laterOf, newestModified } from "./modified-dates.js";

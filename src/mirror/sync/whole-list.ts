@@ -1,5 +1,5 @@
 import { InputValidationError, PaginationError } from "../../errors/index.js";
-import type { ListState } from "../state.js";
+import type { ListState } from "../copy/state.js";
 import type { MirrorResource } from "../tables.js";
 import { FullScan } from "./full-scan.js";
 import type { SyncedList, Written } from "./synced-list.js";

@@ -1,11 +1,11 @@
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import { abandonedLists, type MirrorList } from "../copy/lists.js";
-import type { LocalCopy } from "../local-copy.js";
+import type { LocalCopy } from "../copy/local-copy.js";
 import { kindOf, type MirrorReport, mergeReports, reportOf } from "../report.js";
 import { statusOf } from "../status.js";
+import type { ListSync } from "../sync/list-sync.js";
 import type { MirrorResource } from "../tables.js";
-import { type MirrorRunMessage, publishRun } from "../watch/run-channel.js";
-import type { ListSync } from "./list-sync.js";
+import { type MirrorRunMessage, publishRun } from "./run-channel.js";
 
 /** One run: brings lists up to date, and records how it ended. */
 export class MirrorRun {

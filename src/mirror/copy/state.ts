@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { ConfigurationError } from "../errors/index.js";
-import type { Checkpoint } from "../paging/checkpoint.js";
-import { lazy } from "../schemas/field.js";
-import { listOf } from "./copy/lists.js";
-import { type MirrorRecord, RESOURCES } from "./tables.js";
+import { ConfigurationError } from "../../errors/index.js";
+import type { Checkpoint } from "../../paging/checkpoint.js";
+import { lazy } from "../../schemas/field.js";
+import { type MirrorRecord, RESOURCES } from "../tables.js";
+import { listOf } from "./lists.js";
 
 /** Version of the saved format. Increased when a saved state can no longer be read. */
 const VERSION = 1;

@@ -1,7 +1,7 @@
-import { estimateOf, type Forecast } from "../paging/estimate.js";
-import type { Estimate } from "../paging/page.js";
-import type { MirrorReading } from "./report.js";
-import type { MirrorResource } from "./tables.js";
+import { estimateOf, type Forecast } from "../../paging/estimate.js";
+import type { Estimate } from "../../paging/page.js";
+import type { MirrorReading } from "../report.js";
+import type { MirrorResource } from "../tables.js";
 
 /** What the next run is likely to take for one resource. */
 export interface MirrorResourceEstimate extends Estimate {

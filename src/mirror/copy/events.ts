@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { MirrorKeyOf, MirrorRecord, MirrorRecords, MirrorResource, Table } from "./tables.js";
+import type { MirrorKeyOf, MirrorRecord, MirrorRecords, MirrorResource, Table } from "../tables.js";
 
 /** What happened to one record. The copy has it already. */
 export type MirrorEvent<R extends MirrorResource = MirrorResource> = {

@@ -1,10 +1,5 @@
-import type { AbortableSink } from "./copy/abortable-sink.js";
-import { keyInResource, listOf, type MirrorList, numberInList } from "./copy/lists.js";
-import { checkNesting, numberOf } from "./copy/record-checks.js";
-import { changesBetween, changesLotsToo, changesOnlyDenormalized, type MirrorEvent } from "./events.js";
-import type { MirrorOptions } from "./options.js";
-import { formatState, type ListState, type MirrorState, NEW_LIST, type PendingEvent, parseState } from "./state.js";
-import { statusRows } from "./status.js";
+import type { MirrorOptions } from "../options.js";
+import { statusRows } from "../status.js";
 import {
   keyOf,
   type MirrorKey,
@@ -12,7 +7,12 @@ import {
   type MirrorRecords,
   type MirrorResource,
   tableOf,
-} from "./tables.js";
+} from "../tables.js";
+import type { AbortableSink } from "./abortable-sink.js";
+import { changesBetween, changesLotsToo, changesOnlyDenormalized, type MirrorEvent } from "./events.js";
+import { keyInResource, listOf, type MirrorList, numberInList } from "./lists.js";
+import { checkNesting, numberOf } from "./record-checks.js";
+import { formatState, type ListState, type MirrorState, NEW_LIST, type PendingEvent, parseState } from "./state.js";
 
 type OnEvent = NonNullable<MirrorOptions["onEvent"]>;
 
