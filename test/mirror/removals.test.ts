@@ -85,9 +85,9 @@ describe("maxRemovedShare", () => {
   });
 });
 
-it("removes no record that exists, where the order of a list changes while records are added and removed", async () => {
+it("removes no record that exists, where the order of a list changes meanwhile", { timeout: 120_000 }, async () => {
   const ignored = { items: "ignored", lots: "ignored", stockLevels: "ignored" } as const;
-  for (let seed = 1; seed <= runs(40); seed += 1) {
+  for (let seed = 1; seed <= runs(20); seed += 1) {
     const random = seededRandom(seed);
     const { service, mirror, events } = setUp(150, { modifiedSince: ignored, sorts: false, maxPageSize: 25 });
     service.shuffles = true;

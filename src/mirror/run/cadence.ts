@@ -18,9 +18,11 @@ export class Cadence {
     );
   }
 
-  /** The resources that are due. They are due again one interval later. */
+  /** The resources that are due, or else those that are due next. They are due again one interval later. */
   takeDue(now: number): MirrorResource[] {
-    const due = this.#groups.filter(({ nextAt }) => nextAt <= now);
+    // A timer may fire a fraction of a millisecond early.
+    const dueAt = Math.max(now, this.nextAt);
+    const due = this.#groups.filter(({ nextAt }) => nextAt <= dueAt);
     for (const group of due) group.nextAt = now + group.everyMs;
     return due.flatMap(({ resources }) => resources);
   }
