@@ -54,7 +54,7 @@ export interface MirrorStatusRow {
   asOf: string | null;
   /** See {@link MirrorResourceStatus.awaitsFullPass}. */
   awaitsFullPass: boolean;
-  /** See {@link MirrorResourceStatus.missing}. */
+  /** Records that the copy lacks, see {@link MirrorResourceStatus.missing}. */
   missing: number | null;
   /** When the run began that ended last, in ISO 8601. */
   lastRunStartedAt: string | null;
