@@ -20,8 +20,11 @@ const INDEXES: readonly (() => Index)[] = [
 
 export const indexName = ({ table, columns }: Index) => ["stocklot", table.name, ...columns].join("_");
 
-/** All indexes. The primary keys have their own. */
-export const indexes = () => INDEXES.map((index) => index());
+/**
+ * The indexes of a table. They are created when its first scan has ended: with them, a new row takes three times as long.
+ * The primary key has its own.
+ */
+export const indexesOf = (table: Table) => INDEXES.map((index) => index()).filter((index) => index.table === table);
 
 /** The command that creates an index. `nameOf` returns the name of a table in SQL. */
 export const createIndex = (index: Index, nameOf: (table: string) => string) =>

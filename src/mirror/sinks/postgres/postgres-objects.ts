@@ -1,10 +1,10 @@
 import type { PostgresConnection } from "../../../storage/postgres/connection.js";
 import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
-import { RESOURCES, tableOf } from "../../tables.js";
+import { type MirrorResource, RESOURCES, tableOf } from "../../tables.js";
 import { EXTRA } from "../row-codec.js";
 import {
   createIndex,
-  indexes,
+  indexesOf,
   indexName,
   STATUS_COLUMNS,
   STATUS_TABLE,
@@ -28,29 +28,42 @@ JOIN pg_attribute AS field ON field.attrelid = pg_class.oid AND field.attnum > e
 WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
 AND (relname, field.attname) IN (SELECT * FROM unnest($2::text[], $3::text[]))`;
 
+/** What a copy has beside its tables. */
+export interface CopyObjects {
+  /** True if there is a table for the status. */
+  hasStatus: boolean;
+  /** Commands that create the indexes which are missing, by resource. */
+  missingIndexes: Map<MirrorResource, string[]>;
+}
+
 /**
- * Creates what makes a copy easy to query: indexes, views, and the table with the status. Nothing that exists is replaced, and
- * nothing is created if the user is not the owner of the tables, or may not create any.
- *
- * @returns true if there is a table for the status.
+ * Creates what makes a copy easy to query: views, and the table with the status; not yet the indexes. Nothing that exists is
+ * replaced, and nothing is created if the user is not the owner of the tables, or may not create any.
  */
-export async function ensureIndexesAndViews(connection: PostgresConnection, schema: string): Promise<boolean> {
+export async function ensureViews(connection: PostgresConnection, schema: string): Promise<CopyObjects> {
   const relations = await queryRows(connection, FIND_RELATIONS, [schema]);
   const owned = new Map(relations.map((row) => [String(row.name), row.is_owner === "t"]));
-  const hasStatus = owned.has(STATUS_TABLE);
   const isOwner = RESOURCES.every((resource) => owned.get(tableOf(resource).name));
-  if (!isOwner || relations[0]?.may_create !== "t") return hasStatus;
+  if (!isOwner || relations[0]?.may_create !== "t") {
+    return { hasStatus: owned.has(STATUS_TABLE), missingIndexes: new Map() };
+  }
   const nameOf = (name: string) => tableName(schema, name);
-  const missing = (name: string, ...commands: string[]) => (owned.has(name) ? [] : commands);
+  const unlessFound = (name: string, ...commands: string[]) => (owned.has(name) ? [] : commands);
   const commands = [
-    ...indexes().flatMap((index) => missing(indexName(index), createIndex(index, nameOf))),
-    ...missing(STOCK_VIEW, `CREATE OR REPLACE VIEW ${nameOf(STOCK_VIEW)} AS ${selectStock(nameOf)}`),
-    ...missing(STATUS_TABLE, ...createStatus(nameOf(STATUS_TABLE))),
-    ...missing(STATUS_VIEW, `CREATE OR REPLACE VIEW ${nameOf(STATUS_VIEW)} AS ${selectStatus(nameOf(STATUS_TABLE))}`),
+    ...unlessFound(STOCK_VIEW, `CREATE OR REPLACE VIEW ${nameOf(STOCK_VIEW)} AS ${selectStock(nameOf)}`),
+    ...unlessFound(STATUS_TABLE, ...createStatus(nameOf(STATUS_TABLE))),
+    ...unlessFound(
+      STATUS_VIEW,
+      `CREATE OR REPLACE VIEW ${nameOf(STATUS_VIEW)} AS ${selectStatus(nameOf(STATUS_TABLE))}`,
+    ),
   ];
   if (commands.length > 0) await connection.runScript([LOCK, ...commands]);
   await moveExtraLast(connection, schema);
-  return true;
+  const missingIndexes = RESOURCES.map((resource): [MirrorResource, string[]] => {
+    const missing = indexesOf(tableOf(resource)).filter((index) => !owned.has(indexName(index)));
+    return [resource, missing.map((index) => createIndex(index, nameOf))];
+  });
+  return { hasStatus: true, missingIndexes: new Map(missingIndexes) };
 }
 
 const createStatus = (name: string) => [

@@ -7,8 +7,8 @@ import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../../sink.js";
 import { type MirrorKey, type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
 import { KEY_BATCH_SIZE } from "../sql-table.js";
-import { ensureIndexesAndViews } from "./postgres-objects.js";
-import { currentSchema, ensureTables, readState, readStateIfAny } from "./postgres-schema.js";
+import { type CopyObjects, ensureViews } from "./postgres-objects.js";
+import { currentSchema, ensureTables, LOCK, readState, readStateIfAny } from "./postgres-schema.js";
 import { PostgresTable } from "./postgres-table.js";
 
 /** Options of {@link postgresSink}: exactly one of `pool`, `client` and `connectionString`. */
@@ -72,12 +72,14 @@ export function postgresSink(options: PostgresSinkOptions): MirrorSink {
 /** The tables of a copy. */
 class PostgresTables {
   readonly tables: Readonly<Record<MirrorResource, PostgresTable>>;
-  readonly #connection: PostgresQueryable;
+  readonly #connection: PostgresConnection;
   readonly #schema: string;
+  readonly #missingIndexes: CopyObjects["missingIndexes"];
 
-  constructor(connection: PostgresQueryable, schema: string, hasStatus: boolean) {
+  constructor(connection: PostgresConnection, schema: string, { hasStatus, missingIndexes }: CopyObjects) {
     this.#connection = connection;
     this.#schema = schema;
+    this.#missingIndexes = missingIndexes;
     this.tables = mapResources((resource) => new PostgresTable(connection, schema, tableOf(resource), hasStatus));
   }
 
@@ -86,7 +88,15 @@ class PostgresTables {
   }
 
   async commit(batch: MirrorBatch): Promise<void> {
-    if (!(await this.tables[batch.resource].commit(batch))) throw otherMirrorError("PostgreSQL");
+    const { resource, status } = batch;
+    if (!(await this.tables[resource].commit(batch))) throw otherMirrorError("PostgreSQL");
+    if (status?.some((row) => row.resource === resource && row.complete)) await this.#createIndexes(resource);
+  }
+
+  async #createIndexes(resource: MirrorResource): Promise<void> {
+    const commands = this.#missingIndexes.get(resource) ?? [];
+    this.#missingIndexes.delete(resource);
+    if (commands.length > 0) await this.#connection.runScript([LOCK, ...commands]);
   }
 
   /** A field that was in `extra` may be documented now, and then has a column. */
@@ -104,7 +114,7 @@ class PostgresTables {
 async function openCopy(connection: PostgresConnection, givenSchema: string | undefined): Promise<PostgresTables> {
   const schema = givenSchema ?? (await currentSchema(connection));
   const extended = await ensureTables(connection, schema);
-  const copy = new PostgresTables(connection, schema, await ensureIndexesAndViews(connection, schema));
+  const copy = new PostgresTables(connection, schema, await ensureViews(connection, schema));
   for (const resource of extended) await copy.fillColumns(resource);
   return copy;
 }

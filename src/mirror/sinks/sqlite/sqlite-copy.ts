@@ -7,7 +7,7 @@ import { toExtra } from "../row-codec.js";
 import { otherMirrorError } from "../sink-errors.js";
 import { STATUS_TABLE } from "../sql-objects.js";
 import { keysInBatches } from "../sql-table.js";
-import { createState, ensureIndexesAndViews } from "./sqlite-schema.js";
+import { createState, ensureIndexes, ensureViews } from "./sqlite-schema.js";
 import { SqliteTable } from "./sqlite-table.js";
 
 const GET_STATE = "SELECT state FROM stocklot_state";
@@ -25,6 +25,8 @@ export class SqliteCopy {
   readonly #path: string;
   readonly #connection: SqliteConnection;
   readonly #statements: Statements;
+  /** Resources whose tables have their indexes. */
+  readonly #indexed = new Set<MirrorResource>();
 
   /** Opens the database, and creates or upgrades the tables of the copy. */
   static async open(options: Omit<SqliteConnectionOptions, "synchronous">): Promise<SqliteCopy> {
@@ -73,15 +75,18 @@ export class SqliteCopy {
     }
   }
 
-  commit({ resource, upsert, remove, previousState, state, status }: MirrorBatch): Promise<void> {
+  async commit({ resource, upsert, remove, previousState, state, status }: MirrorBatch): Promise<void> {
     const { tables, setState, setStatus } = this.#statements;
-    return this.#connection.transaction(() => {
+    const isComplete = status?.some((row) => row.resource === resource && row.complete) ?? false;
+    await this.#connection.transaction((database) => {
       if (this.#readState() !== previousState) throw otherMirrorError(this.#path);
       for (const record of upsert) tables[resource].upsert(record);
       for (const key of remove) tables[resource].delete(key);
       setState.run(state);
       if (status) setStatus.run(toExtra(status));
+      if (isComplete && !this.#indexed.has(resource)) ensureIndexes(database, tableOf(resource));
     });
+    if (isComplete) this.#indexed.add(resource);
   }
 
   close(): void {
@@ -97,7 +102,7 @@ export class SqliteCopy {
 function prepare(database: SqliteDatabase): Statements {
   createState(database);
   const tables = mapResources((resource) => new SqliteTable(database, tableOf(resource)));
-  ensureIndexesAndViews(database);
+  ensureViews(database);
   return {
     tables,
     getState: database.prepare(GET_STATE),

@@ -4,7 +4,7 @@ import { EXTRA } from "../row-codec.js";
 import { tableMissingError } from "../sink-errors.js";
 import {
   createIndex,
-  indexes,
+  indexesOf,
   STATUS_COLUMNS,
   STATUS_TABLE,
   STATUS_VIEW,
@@ -59,9 +59,13 @@ export function ensureTable(database: SqliteDatabase, table: Table): boolean {
   return missing.length > 0;
 }
 
-/** Creates indexes and views. A view or table of the same name that others have created stays as it is. */
-export function ensureIndexesAndViews(database: SqliteDatabase): void {
-  for (const index of indexes()) database.exec(createIndex(index, quoteName));
+/** Creates the indexes of a table. */
+export function ensureIndexes(database: SqliteDatabase, table: Table): void {
+  for (const index of indexesOf(table)) database.exec(createIndex(index, quoteName));
+}
+
+/** Creates the views. A view or table of the same name that others have created stays as it is. */
+export function ensureViews(database: SqliteDatabase): void {
   database.exec(`CREATE VIEW IF NOT EXISTS ${STOCK_VIEW} AS ${selectStock(quoteName)}`);
   database.exec(`CREATE VIEW IF NOT EXISTS ${STATUS_VIEW} AS ${selectStatus()}`);
 }
