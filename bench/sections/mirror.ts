@@ -90,7 +90,6 @@ export async function mirror(quick: boolean): Promise<Section> {
 const QUERIES = [
   { name: "lots of one SKU", where: "shortID = :shortID", index: "stocklot_lots_shortID" },
   { name: "lots in one bin", where: "wID = :wID AND spot = :spot", index: "stocklot_lots_wID_spot" },
-  { name: "lots of one serial number", where: "serial = :serial", index: "stocklot_lots_serial" },
 ] as const;
 
 /** Runs of a query; the median counts. */
