@@ -31,7 +31,8 @@ export class SqliteTable {
       `INSERT INTO ${name} (${columns}) VALUES (${columns.map(() => "?")}) ON CONFLICT (${key}) DO UPDATE SET ${updates}`,
     );
     this.#delete = database.prepare(`DELETE FROM ${name} WHERE (${key}) = (${values})`);
-    const fields = table.key.map((_, index) => `value ->> ${index}`);
+    // A plain number is read faster than the first member of an array.
+    const fields = table.key.length === 1 ? "value" : table.key.map((_, index) => `value ->> ${index}`);
     this.#read = database.prepare(
       `SELECT ${columns} FROM ${name} WHERE (${key}) IN (SELECT ${fields} FROM json_each(?))`,
     );
@@ -50,7 +51,8 @@ export class SqliteTable {
   }
 
   read(keys: readonly MirrorKey[]): MirrorRecord[] {
-    const rows = this.#read.all(JSON.stringify(keys.map(fieldsOfKey)));
+    const isNumber = this.#table.key.length === 1;
+    const rows = this.#read.all(JSON.stringify(isNumber ? keys : keys.map(fieldsOfKey)));
     return rows.map((row) => this.#codec.decode(row));
   }
 
