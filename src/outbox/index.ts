@@ -28,3 +28,5 @@ export type {
   StoredEntry,
   StoredJson,
 } from "./store.js";
+export { type PostgresOutboxStoreOptions, postgresOutboxStore } from "./stores/postgres-store.js";
+export { type SqliteOutboxStoreOptions, sqliteOutboxStore } from "./stores/sqlite-store.js";

@@ -387,6 +387,23 @@ it("a call that waits after a 429 is pending", async () => {
   expect(await outbox.get("a")).toMatchObject({ attempts: 2 });
 });
 
+it("a create that is applied much too late, while the next attempt is queued, is recognised by the duplicate error", async () => {
+  const world = createWorld();
+  const outbox = world.createOutbox(DEFAULTS, { retry: { rateLimitDelayMs: [40_000, 40_000] } });
+  await outbox.add({ key: "a", operation: "create", input: { shortID: "NEW" } });
+  let creates = 0;
+  world.intercept = async (request, send) => {
+    if (!isWrite(request)) return send();
+    creates += 1;
+    if (creates === 2) return Response.json({ message: "Rate Limit Exceeded." }, { status: 429 });
+    if (creates > 2) return send();
+    setTimeout(() => void send(), SETTLE_MS + 20_000);
+    throw connectionReset();
+  };
+  expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1, rejected: 0 });
+  expect(await outbox.get("a")).toMatchObject({ state: "applied", attempts: 3 });
+});
+
 it("a duplicate error shows that the first create was applied after it had settled", async () => {
   const world = createWorld();
   const outbox = world.createOutbox(DEFAULTS);

@@ -60,8 +60,9 @@ class SqliteSink implements MirrorSink {
   }
 
   async close(): Promise<void> {
-    this.#copy?.close();
+    const copy = this.#copy;
     this.#copy = undefined;
+    await copy?.close();
   }
 
   get #opened(): SqliteCopy {
