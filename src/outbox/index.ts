@@ -4,6 +4,7 @@
  * @module stocklot/outbox
  */
 // Everything else is private: leases, look-ups, and the policies of a run.
+export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/query.js";
 export type { NewOutboxEntry, OutboxEntry, OutboxInputs } from "./entry.js";
 export { withoutMark } from "./marks.js";
 export type {
