@@ -94,6 +94,15 @@ describe("order", () => {
   });
 });
 
+it("an input that the method refuses, since it was stored by another version, is rejected", async () => {
+  const world = createWorld();
+  const outbox = world.createOutbox();
+  await outbox.addMany([receipt("a"), receipt("b")]);
+  Object.assign(world.data.entries.get("a") ?? {}, { input: JSON.stringify({ itemID: "BOLT" }) });
+  expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1, rejected: 1 });
+  expect(await outbox.get("a")).toMatchObject({ state: "rejected", error: { name: "InputValidationError" } });
+});
+
 describe("several runs", () => {
   it("at once share the work", async () => {
     const world = createWorld({ sandbox: { items: 50 } });
