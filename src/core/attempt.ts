@@ -6,12 +6,14 @@ import { ErrorResponse, failureType, isSuccess } from "./failure.js";
 import { apiError } from "./response/api-error.js";
 import { readText } from "./response/body-text.js";
 import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs, retryAfterMs } from "./retry-policy.js";
+import type { ServiceClock } from "./service-clock.js";
 import { sendInstrumented } from "./telemetry/sending.js";
 import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** What an attempt needs. */
 export interface AttemptDeps extends AcquireDeps {
   readonly transport: Transport;
+  readonly serviceClock: ServiceClock;
   readonly maxResponseBytes: number;
 }
 
@@ -35,6 +37,7 @@ export async function attempt(deps: AttemptDeps, call: Call, { slot, token }: Gr
       response = headWithoutBody(trace, failure);
     } finally {
       call.endAttempt(trace);
+      deps.serviceClock.observe(trace);
     }
     if (isSuccess(response.status)) return response;
     if (response.status === 401 && token !== undefined) deps.tokens.invalidate(token);
@@ -62,10 +65,12 @@ function send(
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const { cancellation } = call;
+  const { journal } = call.settings;
+  const request = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace };
   return sendInstrumented(
     () => attemptOf(call),
     headers,
-    () => transport.send({ method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace }),
+    () => transport.send(journal ? { ...request, assertMaySend: () => journal.assertMaySend() } : request),
   );
 }
 

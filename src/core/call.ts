@@ -2,6 +2,7 @@ import type { TimeSpent } from "../errors/index.js";
 import type { SlotRequest, WaitEstimate } from "../limiter/rate-limiter.js";
 import type { Cancellation } from "../time/cancellation.js";
 import { now } from "../time/timer.js";
+import type { AttemptJournal } from "./request/attempt-journal.js";
 import type { RequestOptions } from "./request/options.js";
 import type { Payload, Query } from "./request/payload.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
@@ -52,6 +53,8 @@ export interface CallSettings {
   headers: Record<string, string>;
   /** Called with the final response. */
   onResponse?: RequestOptions["onResponse"];
+  /** Records the attempts. */
+  journal?: AttemptJournal | undefined;
 }
 
 const IDEMPOTENT_METHODS = new Set(["PUT", "DELETE"]);

@@ -7,10 +7,12 @@ import { now, startTimer } from "../time/timer.js";
 import type { AttemptDeps } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import { FailedCall } from "./failure.js";
+import { ATTEMPT_JOURNAL } from "./request/attempt-journal.js";
 import { checkRequestOptions, type RequestOptions, withLowerCaseNames } from "./request/options.js";
 import { encodePayload } from "./request/payload.js";
 import { callerError } from "./response/caller-error.js";
 import { mergeRetry } from "./retry-policy.js";
+import { ServiceClock } from "./service-clock.js";
 import { ClientState } from "./telemetry/client-state.js";
 import { LongWaits } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
@@ -73,6 +75,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     ...config,
     waits: new LongWaits(reportWait),
     client: new ClientState(config.baseUrl, config.limiter, () => closing !== undefined),
+    serviceClock: new ServiceClock(),
     tokens: config.createTokenManager((request, cancellation) =>
       run(request, new Call(request, encodePayload(request), config, cancellation), true),
     ),
@@ -110,16 +113,20 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     const payload = encodePayload(request);
     const { signal, totalTimeoutMs = config.totalTimeoutMs, priority } = options;
     const cancellation = new Cancellation([signal, iterationSignal], totalTimeoutMs);
-    const prioritized = priority === undefined ? request : { ...request, priority };
+    const isBulk = options[ATTEMPT_JOURNAL] !== undefined;
+    const withPriority = priority === undefined ? request : { ...request, priority };
+    const prioritized = isBulk ? { ...withPriority, bulk: true } : withPriority;
     return new Call(prioritized, payload, options === NO_OPTIONS ? config : mergeSettings(options), cancellation);
   }
 
-  function mergeSettings({ timeoutMs = config.timeoutMs, retry, headers, onResponse }: RequestOptions): CallSettings {
+  function mergeSettings(options: RequestOptions): CallSettings {
+    const { timeoutMs = config.timeoutMs, retry, headers, onResponse, [ATTEMPT_JOURNAL]: journal } = options;
     return {
       timeoutMs,
       retry: mergeRetry(config.retry, retry),
       headers: headers ? { ...config.headers, ...withLowerCaseNames(headers) } : config.headers,
       onResponse,
+      journal,
     };
   }
 

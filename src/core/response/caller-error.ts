@@ -131,7 +131,7 @@ function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
 }
 
 /** Whether the service may have applied the request of the failed attempt. */
-function isAttemptOutcomeUnknown(call: Call, failure: unknown): boolean {
+export function isAttemptOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (failure instanceof ErrorResponse) return mayHaveBeenApplied({ sent: true, status: failure.response.status });
   // Cancelled while the caller's schema validated the response to a write that was applied.
   if (failure instanceof Cancelled) return isSuccess(statusOf(call));
