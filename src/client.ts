@@ -1,15 +1,17 @@
+import { createSecretReader } from "./auth/client-secret.js";
 import { createTokenManager } from "./auth/token-manager.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createPipeline, type Pipeline } from "./core/pipeline.js";
-import type { RequestOptions } from "./core/request/options.js";
+import { type RequestOptions, withLowerCaseNames } from "./core/request/options.js";
 import { DEFAULT_RETRY, mergeRetry } from "./core/retry-policy.js";
 import { debugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
 import { tokenRequest } from "./core/token-request.js";
-import { callersDispatcher, defaultDispatcher } from "./core/transport/default-dispatcher.js";
-import { fetchTransport } from "./core/transport/fetch.js";
+import { defaultTransport } from "./core/transport/default-transport.js";
+import { exchange, type WireSender } from "./core/transport/exchange.js";
+import { fetchSender } from "./core/transport/fetch.js";
 import type { Transport } from "./core/transport/transport.js";
-import { undiciTransport } from "./core/transport/undici.js";
+import { undiciSender } from "./core/transport/undici.js";
 import { Secrets } from "./errors/redaction/secrets.js";
 import { createRateLimiter, createUnlimited } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
@@ -54,32 +56,37 @@ export class InventoryClient {
   /** @throws ConfigurationError if options are wrong, missing or cannot be combined, or if the runtime is not supported. */
   constructor(options: ClientOptions = {}) {
     checkClientOptions(options);
-    checkRuntime(options);
-    const { baseUrl, ...credentials } = resolveConnection(options);
-    this.#secrets.addCredentials(credentials);
+    checkRuntime();
+    const { baseUrl, clientId, clientSecret } = resolveConnection(options);
+    const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const secrets = this.#secrets;
+    const readSecret = createSecretReader({ clientId, clientSecret, secrets, timeoutMs });
+    const headers = withLowerCaseNames(options.headers ?? {});
+    secrets.addHeaders(headers);
     const telemetry = new Telemetry(options.logger, options.hooks);
     const warn = (message: string) => telemetry.log("warn", message);
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
     this.#limiter = options.rateLimiter ?? (rateLimit === false ? createUnlimited() : createRateLimiter(rateLimit));
-    this.#report = () => debugReport(VERSION, options, this.rateLimit, telemetry.recentCalls);
+    const transport = transportFor(baseUrl, options, warn);
+    this.#report = () => debugReport(VERSION, options, transport.info, this.rateLimit, telemetry.recentCalls);
     this.#pipeline = createPipeline({
       baseUrl: baseUrl.href.replace(/\/+$/, ""),
-      transport: transportFor(baseUrl, options),
+      transport,
       limiter: this.#limiter,
       telemetry,
       validation: { mode, warn },
       maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
-      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      timeoutMs,
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
       retry: mergeRetry(DEFAULT_RETRY, options.retry),
-      headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}` },
+      headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
       createTokenManager: (sendOwn) =>
         createTokenManager({
           store,
           secrets,
           warn,
           async request(cancellation) {
+            const credentials = { clientId, clientSecret: await readSecret(cancellation) };
             const token = await sendOwn(tokenRequest(credentials, secrets), cancellation);
             telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
             return token;
@@ -97,9 +104,10 @@ export class InventoryClient {
   }
 
   /**
-   * A string to paste into a bug report: versions, the options that reveal nothing about you, the state of the rate limit,
-   * and the last 50 calls with their paths and outcomes. It contains no secret, no address and no data. Read it before you
-   * paste it anyway, since paths contain the keys that you requested.
+   * A string to paste into a bug report: versions, the runtime, what sends the requests, the options that reveal nothing
+   * about you, the state of the rate limit, and the last 50 calls with their paths and outcomes. It contains no secret, no
+   * data, and no address except that of the proxy of the last connection. Read it before you paste it anyway, since paths
+   * contain the keys that you requested.
    */
   debugReport(): string {
     return this.#report();
@@ -150,7 +158,13 @@ export class InventoryClient {
   }
 }
 
-function transportFor(baseUrl: URL, { fetch, dispatcher }: ClientOptions): Transport {
-  if (fetch) return fetchTransport(baseUrl, fetch);
-  return undiciTransport(baseUrl, dispatcher ? callersDispatcher(dispatcher) : defaultDispatcher(baseUrl));
+function transportFor(baseUrl: URL, { fetch, dispatcher }: ClientOptions, warn: (message: string) => void): Transport {
+  if (fetch) return callersTransport("the option fetch", fetchSender(baseUrl, fetch));
+  if (dispatcher) return callersTransport("the option dispatcher", undiciSender(baseUrl, dispatcher));
+  return defaultTransport(baseUrl, warn);
+}
+
+/** What the caller passed stays open when the client closes. */
+function callersTransport(name: string, send: WireSender): Transport {
+  return { info: { name }, send: (request) => exchange(request, send), close: async () => {} };
 }

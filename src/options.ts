@@ -1,16 +1,19 @@
 import type { Dispatcher } from "undici";
 import * as z from "zod";
+import type { ClientSecret } from "./auth/client-secret.js";
 import type { TokenStore } from "./auth/token-store.js";
 import { inputErrorMessages, inputIssues } from "./core/request/check-input.js";
-import { callback, durationMs, retrySchema, withMethods } from "./core/request/options.js";
+import { callback, durationMs, headersSchema, retrySchema, withMethods } from "./core/request/options.js";
 import type { RetryOptions } from "./core/retry-policy.js";
 import type { Hooks, Logger } from "./core/telemetry/events.js";
-import { isLoopback } from "./core/transport/default-dispatcher.js";
 import type { FetchLike } from "./core/transport/fetch.js";
+import { isLoopback } from "./core/transport/proxy.js";
 import { ConfigurationError } from "./errors/index.js";
 import { describeIssue } from "./errors/input-errors.js";
 import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
+import { environmentVariable, mayReadEnvironment } from "./runtime/environment.js";
+import { isDeno, runtimeName } from "./runtime/runtime-name.js";
 import { boolean, lazy, string } from "./schemas/field.js";
 
 /** The options of an {@link InventoryClient}. */
@@ -27,15 +30,25 @@ export interface ClientOptions {
    */
   clientId?: string | undefined;
   /**
-   * Client secret of the integration user. Never shown in errors, logs or hooks.
+   * Client secret of the integration user, or a function, sync or async, that returns it: for secrets that are rotated. The
+   * function is called for each token request. If it throws or returns no string, calls that need a token reject with a
+   * `ConfigurationError`; if it takes longer than `timeoutMs`, with a `TimeoutError`. Secrets are never shown in errors, logs
+   * or hooks.
    * @default process.env.STOCKLOT_CLIENT_SECRET
    */
-  clientSecret?: string | undefined;
+  clientSecret?: string | (() => string | Promise<string>) | undefined;
   /**
    * Allows plain `http:` to any host. The secret and the token then travel unencrypted.
    * @default false
    */
   allowInsecureHttp?: boolean | undefined;
+  /**
+   * Headers of every request, token requests included, such as the key of an API gateway. `headers` of a call take
+   * precedence. `authorization`, `host` and those that frame the message cannot be set. Read once. The values are treated as
+   * secrets: they are never shown in errors, logs or hooks.
+   * @default none
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
   /**
    * Time limit of one attempt in ms, from sending to the last byte of the body. `Infinity` for no limit.
    * @default 30_000
@@ -76,14 +89,14 @@ export interface ClientOptions {
   /**
    * An undici `Dispatcher` to send with, such as an `Agent` or `ProxyAgent`. It stays open when the client closes.
    * Cannot be combined with `fetch`.
-   * @default an own agent; the proxy that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`) is used, except
-   * for plain `http:` to this machine
+   * @default an own agent, where undici works (Node.js, Deno); the proxy that the environment names (`HTTP_PROXY`,
+   * `HTTPS_PROXY`, `NO_PROXY`) is used, except for plain `http:` to this machine
    */
   dispatcher?: Dispatcher | undefined;
   /**
    * A fetch function to send with instead of undici. `globalThis.fetch` is looked up at each call. A network error that it
    * throws becomes a `ConnectionError`; any other exception is passed on unchanged, and is not retried.
-   * @default none
+   * @default none; the global `fetch` on runtimes where undici does not work (Bun, Workers, Deno without `--allow-env`)
    */
   fetch?: FetchLike | undefined;
   /**
@@ -109,8 +122,9 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
     .strictObject({
       baseUrl: string(),
       clientId: string(),
-      clientSecret: string(),
+      clientSecret: z.union([string(), callback()], { error: "must be a string or a function" }),
       allowInsecureHttp: boolean(),
+      headers: headersSchema(),
       timeoutMs: durationMs(),
       totalTimeoutMs: durationMs(),
       rateLimit: z.union([z.literal(false), z.looseObject({})], { error: "must be an object or false" }),
@@ -157,14 +171,11 @@ const invalidOptions = (problem: string) => new ConfigurationError(`client optio
 
 const OLDEST_NODE = [20, 19] as const;
 
-/** Throws a `ConfigurationError` on a runtime that cannot send requests with these options. */
-export function checkRuntime({ fetch, dispatcher }: ClientOptions): void {
-  const { node, bun, deno } = process.versions;
-  if (deno) return;
-  if (bun) {
-    if (fetch || dispatcher) return;
-    throw new ConfigurationError(`Bun ${bun} has no undici to send with. Pass the option fetch: globalThis.fetch.`);
-  }
+/** Throws a `ConfigurationError` on a version of Node.js that is too old. Other runtimes only report one that they imitate. */
+export function checkRuntime(): void {
+  const name = runtimeName();
+  const [, node] = /^Node\.js v(.+)/.exec(name) ?? [];
+  if (node === undefined) return;
   const [major = 0, minor = 0] = node.split(".").map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_NODE;
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
@@ -176,7 +187,7 @@ export function checkRuntime({ fetch, dispatcher }: ClientOptions): void {
 export interface Connection {
   baseUrl: URL;
   clientId: string;
-  clientSecret: string;
+  clientSecret: ClientSecret;
 }
 
 const ENVIRONMENT = {
@@ -188,19 +199,27 @@ const ENVIRONMENT = {
 /** Reads address and credentials from the options or the environment. */
 export function resolveConnection(options: ClientOptions): Connection {
   const missing: string[] = [];
-  const readSetting = (name: keyof typeof ENVIRONMENT) => {
+  const readSetting = <Value>(name: keyof typeof ENVIRONMENT, given: Value | undefined) => {
     const variable = ENVIRONMENT[name];
-    const value = options[name] ?? process.env[variable];
-    if (!value) missing.push(`${name} is required (or the environment variable ${variable})`);
+    const value = given ?? environmentVariable(variable);
+    if (!value) missing.push(`${name} is required (or the environment variable ${variable}${readProblem(variable)})`);
     return value ?? "";
   };
   const [baseUrl, clientId, clientSecret] = [
-    readSetting("baseUrl"),
-    readSetting("clientId"),
-    readSetting("clientSecret"),
+    readSetting("baseUrl", options.baseUrl),
+    readSetting("clientId", options.clientId),
+    readSetting("clientSecret", options.clientSecret),
   ] as const;
   if (missing.length > 0) throw invalidOptions(missing.join("; "));
   return { baseUrl: parseBaseUrl(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
+}
+
+/** Why a variable of the environment cannot be read here, if it cannot. */
+function readProblem(variable: string): string {
+  if (mayReadEnvironment(variable)) return "";
+  return isDeno()
+    ? `, which this program may not read: run it with --allow-env=${variable}`
+    : ", but this runtime has no environment variables";
 }
 
 function parseBaseUrl(address: string, allowInsecureHttp: boolean): URL {

@@ -2,17 +2,17 @@ import { redact, redactData } from "../errors/redaction/redact.js";
 import { now } from "../time/timer.js";
 import type { AcquireDeps, Grant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
-import { ErrorResponse, isSuccess } from "./failure.js";
+import { ErrorResponse, failureType, isSuccess } from "./failure.js";
 import { apiError } from "./response/api-error.js";
+import { readText } from "./response/body-text.js";
 import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs, retryAfterMs } from "./retry-policy.js";
 import type { ServiceClock } from "./service-clock.js";
-import type { Telemetry } from "./telemetry/telemetry.js";
+import { sendInstrumented } from "./telemetry/sending.js";
 import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** What an attempt needs. */
 export interface AttemptDeps extends AcquireDeps {
   readonly transport: Transport;
-  readonly telemetry: Telemetry;
   readonly serviceClock: ServiceClock;
   readonly maxResponseBytes: number;
 }
@@ -26,9 +26,14 @@ export async function attempt(deps: AttemptDeps, call: Call, { slot, token }: Gr
     try {
       response = await send(deps, call, token, trace);
       const { status } = response;
-      const durationMs = now() - trace.startedAt;
-      deps.telemetry.emit("response", () => ({ ...call.identity, attempt: call.attempts, status, durationMs }));
+      deps.telemetry.emit("response", () => ({ ...attemptOf(call), status, durationMs: now() - trace.startedAt }));
     } catch (failure) {
+      deps.telemetry.emit("failed", () => ({
+        ...attemptOf(call),
+        status: trace.head?.status,
+        error: failureType(failure),
+        durationMs: now() - trace.startedAt,
+      }));
       response = headWithoutBody(trace, failure);
     } finally {
       call.endAttempt(trace);
@@ -55,15 +60,21 @@ function send(
   const { method } = call.request;
   const { target, contentType, body } = call.payload;
   const { timeoutMs } = call.settings;
-  telemetry.emit("request", () => ({ ...call.identity, attempt: call.attempts }));
+  telemetry.emit("request", () => attemptOf(call));
   const headers = { ...call.settings.headers };
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const { cancellation } = call;
-  const request = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace };
   const { journal } = call.settings;
-  return transport.send(journal ? { ...request, assertMaySend: () => journal.assertMaySend() } : request);
+  const request = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace };
+  return sendInstrumented(
+    () => attemptOf(call),
+    headers,
+    () => transport.send(journal ? { ...request, assertMaySend: () => journal.assertMaySend() } : request),
+  );
 }
+
+const attemptOf = (call: Call) => ({ ...call.identity, attempt: call.attempts });
 
 /**
  * The head of an error response whose body was cut off, too slow or unreadable: the retry policy needs only the status.
@@ -71,7 +82,7 @@ function send(
  */
 function headWithoutBody({ head }: AttemptTrace, failure: unknown): WireResponse {
   const isCutOff = failure instanceof TransportFailure && failure.kind !== "cancelled";
-  if (isCutOff && head && !isSuccess(head.status)) return { ...head, body: Buffer.alloc(0) };
+  if (isCutOff && head && !isSuccess(head.status)) return { ...head, body: new Uint8Array() };
   throw failure;
 }
 
@@ -102,7 +113,8 @@ function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response
 function pauseError({ request, attempts }: Call, response: WireResponse, delayMs: number): () => unknown {
   const { method, path, isTokenRequest } = request;
   const sent = { request: { method, path: redact(path), isTokenRequest }, attempts };
-  const { status, headers, body } = response;
-  const redacted = { status, headers: redactData(headers), body: Buffer.from(redact(body.toString())) };
+  const { status, headers } = response;
+  const body = new TextEncoder().encode(redact(readText(response)));
+  const redacted = { status, headers: redactData(headers), body };
   return () => apiError(sent, new ErrorResponse(redacted, delayMs));
 }

@@ -8,11 +8,12 @@ import type { AttemptDeps } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import { FailedCall } from "./failure.js";
 import { ATTEMPT_JOURNAL } from "./request/attempt-journal.js";
-import { checkRequestOptions, type RequestOptions } from "./request/options.js";
+import { checkRequestOptions, type RequestOptions, withLowerCaseNames } from "./request/options.js";
 import { encodePayload } from "./request/payload.js";
 import { callerError } from "./response/caller-error.js";
 import { mergeRetry } from "./retry-policy.js";
 import { ServiceClock } from "./service-clock.js";
+import { ClientState } from "./telemetry/client-state.js";
 import { LongWaits } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
 import type { Transport } from "./transport/transport.js";
@@ -73,6 +74,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   const deps: AttemptDeps = {
     ...config,
     waits: new LongWaits(reportWait),
+    client: new ClientState(config.baseUrl, config.limiter, () => closing !== undefined),
     serviceClock: new ServiceClock(),
     tokens: config.createTokenManager((request, cancellation) =>
       run(request, new Call(request, encodePayload(request), config, cancellation), true),
@@ -122,7 +124,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     return {
       timeoutMs,
       retry: mergeRetry(config.retry, retry),
-      headers: headers ? { ...config.headers, ...lowerCase(headers) } : config.headers,
+      headers: headers ? { ...config.headers, ...withLowerCaseNames(headers) } : config.headers,
       onResponse,
       journal,
     };
@@ -202,6 +204,3 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     return () => stop();
   }
 }
-
-const lowerCase = (headers: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));

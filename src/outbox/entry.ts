@@ -2,6 +2,12 @@ import type { CreateItemInput, ItemChanges } from "../schemas/item-input.js";
 import type { IssueInput, MoveInput, ReceiveInput } from "../schemas/transaction.js";
 import type { OutboxOperation, OutboxState, StoredEntry, StoredJson } from "./store.js";
 
+/** Which item to discontinue or to update. */
+export interface ItemReference {
+  /** Its SKU. */
+  shortID: string;
+}
+
 /** What each operation takes. */
 export interface OutboxInputs {
   /** As for `client.inventory.receive`. */
@@ -13,9 +19,9 @@ export interface OutboxInputs {
   /** As for `client.items.create`. */
   create: CreateItemInput;
   /** The SKU, and the changes as for `client.items.update`. */
-  update: ItemChanges & { shortID: string };
+  update: ItemChanges & ItemReference;
   /** The SKU, as for `client.items.discontinue`. */
-  discontinue: { shortID: string };
+  discontinue: ItemReference;
 }
 
 /** A write to add to an outbox. */

@@ -4,8 +4,9 @@
  * @module stocklot/outbox
  */
 // Everything else is private: leases, look-ups, and the policies of a run.
-export type { NewOutboxEntry, OutboxEntry, OutboxInputs } from "./entry.js";
-export { withoutMark } from "./marks.js";
+export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/query.js";
+export type { ItemReference, NewOutboxEntry, OutboxEntry, OutboxInputs } from "./entry.js";
+export { type MarkField, withoutMark } from "./marks.js";
 export type {
   OutboxAddOptions,
   OutboxEntriesOptions,
@@ -27,4 +28,7 @@ export type {
   OutboxStore,
   StoredEntry,
   StoredJson,
+  UpdateResult,
 } from "./store.js";
+export { type PostgresOutboxStoreOptions, postgresOutboxStore } from "./stores/postgres-store.js";
+export { type SqliteOutboxStoreOptions, sqliteOutboxStore } from "./stores/sqlite-store.js";

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type ClientOptions, InventoryClient } from "../../src/index.js";
-import { sqliteSink } from "../../src/mirror/index.js";
+import { InventoryClient } from "../../src/index.js";
+import { type MirrorKey, sqliteSink } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { runs } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
@@ -44,9 +44,15 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+interface Service {
+  baseUrl: string;
+  clientId: string;
+  clientSecret: string;
+}
+
 /** Runs a mirror in a process, and kills it after `killAfterMs`; `undefined` lets it end. Returns true if it was killed. */
-async function mirrorInto(path: string, service: ClientOptions, killAfterMs: number | undefined): Promise<boolean> {
-  const { baseUrl = "", clientId = "", clientSecret = "" } = service;
+async function mirrorInto(path: string, service: Service, killAfterMs: number | undefined): Promise<boolean> {
+  const { baseUrl, clientId, clientSecret } = service;
   const child = spawn(process.execPath, [PROGRAM, baseUrl, path, clientId, clientSecret], {
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -72,7 +78,7 @@ async function expectCopy(path: string, client: InventoryClient): Promise<void> 
   ] as const;
   for (const [resource, key, list] of lists) {
     const byKey = (records: readonly object[]) => new Map(records.map((record) => [Reflect.get(record, key), record]));
-    const keys: number[] = [];
+    const keys: MirrorKey[] = [];
     for await (const some of sink.keys(resource)) keys.push(...some);
     expect(byKey(await sink.read(resource, keys)), resource).toEqual(byKey(await list.toArray()));
   }

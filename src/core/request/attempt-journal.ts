@@ -6,7 +6,7 @@ export const ATTEMPT_JOURNAL: unique symbol = Symbol.for("stocklot.attemptJourna
 /** How an attempt ended. */
 export interface AttemptEnd {
   /** The response, if its head was received; the body is missing if it was cut off. */
-  response: { status: number; body: Buffer | undefined } | undefined;
+  response: { status: number; body: Uint8Array | undefined } | undefined;
   /** The service may have applied the request, or has applied it. */
   mayHaveBeenApplied: boolean;
 }

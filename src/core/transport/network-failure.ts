@@ -57,7 +57,7 @@ const CLIENT_CERTIFICATE =
 
 const NO_CONNECTION = beforeSending(/^/, "no connection could be established", "Check the network and baseUrl.");
 
-/** The first matching rule applies. Codes of Node.js, OpenSSL and undici, and some of Bun. */
+/** The first matching rule applies. Codes of Node.js, OpenSSL and undici, some of Bun, and messages of Deno and Workers. */
 const FAILURE_RULES: readonly FailureRule[] = [
   beforeSending(/^(ECONNREFUSED|ConnectionRefused) /, "the connection was refused", CHECK_ADDRESS),
   beforeSending(/^ENOTFOUND /, "the host name was not found", CHECK_ADDRESS),
@@ -105,6 +105,14 @@ const FAILURE_RULES: readonly FailureRule[] = [
     CLIENT_CERTIFICATE,
   ),
   permanent(/^(ERR_SSL_\S+|ERR_TLS_\w+|EPROTO) /, "the TLS handshake failed", `${TLS_SETTINGS} ${CLIENT_CERTIFICATE}`),
+
+  permanent(/client error \(Connect\): invalid peer certificate/, "the server's certificate was refused", TRUST_ISSUER),
+  { ...NO_CONNECTION, pattern: /client error \(Connect\)/ },
+  // Workers report a refused connection and a lost response in the same words.
+  possiblySent(
+    /^Error (error sending request |Network connection lost|internal error; reference = )/,
+    "the connection broke",
+  ),
 
   permanent(/^UND_ERR_CLOSED /, "the dispatcher is closed", ""),
   { ...permanent(/^UND_ERR_DESTROYED /, "the dispatcher was closed", ""), notSent: false },
@@ -154,8 +162,7 @@ function classify(error: unknown, seen: Set<unknown>, wrapperMessage = ""): Netw
   // A fetch that failed because of an error of another kind is an exception of code.
   if (isErrorLike(cause)) return classify(cause, seen, message);
   if (fieldOf(error, "name") !== "TypeError" || !FETCH_FAILED.test(message)) return undefined;
-  const connecting = message.includes("client error (Connect)");
-  return { ...(connecting ? NO_CONNECTION : possiblySent(/^/, "the connection broke")), detail: shortDetail(message) };
+  return { ...possiblySent(/^/, "the connection broke"), detail: shortDetail(message) };
 }
 
 /** A message without line breaks, which OpenSSL puts into its messages. */

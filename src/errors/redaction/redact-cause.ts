@@ -1,7 +1,11 @@
-import { inspect, types } from "node:util";
+import { nodeUtil } from "../../runtime/node-modules.js";
 import { isBranded } from "../brand.js";
 import { fieldOf, isObject, messageOf } from "../unknown-value.js";
+import { byteString } from "./byte-string.js";
 import { REDACTED, redact } from "./redact.js";
+
+/** These functions identify a value without running code of the caller's. */
+const types = nodeUtil?.types;
 
 /** A larger or deeper cause is not searched but replaced. */
 const MAX_DEPTH = 16;
@@ -16,7 +20,7 @@ export function redactCause(cause: unknown): unknown {
   if (typeof cause === "string") return redact(cause);
   if (isHarmless(cause)) return cause;
   try {
-    return types.isNativeError(cause) || cause instanceof Error ? redactedCopy(cause) : new Error(REDACTED);
+    return types?.isNativeError(cause) || cause instanceof Error ? redactedCopy(cause) : new Error(REDACTED);
   } catch {
     return new Error(REDACTED);
   }
@@ -41,6 +45,7 @@ function textIn(cause: Error, name: string): string | undefined {
 
 /** Whether a logger could show no secret of a value. Runs no code of the caller's to find out. */
 function isHarmless(cause: unknown): boolean {
+  if (!types) return false;
   const seen = new Set<object>();
   let values = 0;
   let characters = 0;
@@ -88,37 +93,39 @@ const UNKNOWN = Symbol("unknown");
 /** An error of this package, of no class of the caller's: it was redacted when it was created. */
 function isRedacted(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
-  return types.isNativeError(value) && !types.isProxy(prototype) && isBranded(prototype);
+  return types?.isNativeError(value) === true && !types.isProxy(prototype) && isBranded(prototype);
 }
 
 /** Values whose content cannot be inspected without running code. */
-const OPAQUE_TYPES: readonly ((value: unknown) => boolean)[] = [
-  types.isProxy,
-  types.isPromise,
-  types.isWeakMap,
-  types.isWeakSet,
-  types.isMapIterator,
-  types.isSetIterator,
-  types.isGeneratorObject,
-  types.isBoxedPrimitive,
-  types.isModuleNamespaceObject,
-  types.isRegExp,
-  types.isExternal,
-];
+const OPAQUE_TYPES: readonly ((value: unknown) => boolean)[] = types
+  ? [
+      types.isProxy,
+      types.isPromise,
+      types.isWeakMap,
+      types.isWeakSet,
+      types.isMapIterator,
+      types.isSetIterator,
+      types.isGeneratorObject,
+      types.isBoxedPrimitive,
+      types.isModuleNamespaceObject,
+      types.isRegExp,
+      types.isExternal,
+    ]
+  : [];
 
 const isOpaque = (value: object) => OPAQUE_TYPES.some((isType) => isType(value));
 
 /** A parser's error holds the rest of the raw response, in which a secret may have been cut in two. */
-const holdsRawResponse = (value: object) => types.isNativeError(value) && ("data" in value || "rawPacket" in value);
+const holdsRawResponse = (value: object) => types?.isNativeError(value) && ("data" in value || "rawPacket" in value);
 
 /** The own content of a value. */
 function ownParts(value: object): Part[] {
   const parts: Part[] = [];
-  if (types.isMap(value)) Map.prototype.forEach.call(value, (entry, key) => parts.push([key, entry]));
-  if (types.isSet(value)) Set.prototype.forEach.call(value, (entry) => parts.push([undefined, entry]));
+  if (types?.isMap(value)) Map.prototype.forEach.call(value, (entry, key) => parts.push([key, entry]));
+  if (types?.isSet(value)) Set.prototype.forEach.call(value, (entry) => parts.push([undefined, entry]));
   if (ArrayBuffer.isView(value)) parts.push(bytesOf(value.buffer, value.byteOffset, value.byteLength));
-  if (types.isAnyArrayBuffer(value)) parts.push(bytesOf(value, 0, value.byteLength));
-  if ((Array.isArray(value) || types.isTypedArray(value)) && value.length > MAX_VALUES) return [[undefined, UNKNOWN]];
+  if (types?.isAnyArrayBuffer(value)) parts.push(bytesOf(value, 0, value.byteLength));
+  if ((Array.isArray(value) || types?.isTypedArray(value)) && value.length > MAX_VALUES) return [[undefined, UNKNOWN]];
   for (const key of Reflect.ownKeys(value)) {
     const property = Object.getOwnPropertyDescriptor(value, key);
     const isNativeStack = property?.get !== undefined && property.get === STACK_GETTER;
@@ -128,7 +135,7 @@ function ownParts(value: object): Part[] {
 }
 
 function bytesOf(buffer: ArrayBufferLike, offset: number, length: number): Part {
-  return [undefined, length > MAX_CHARACTERS ? UNKNOWN : Buffer.from(buffer, offset, length).toString("latin1")];
+  return [undefined, length > MAX_CHARACTERS ? UNKNOWN : byteString(new Uint8Array(buffer, offset, length))];
 }
 
 /** The members by which an object decides what is shown of it. */
@@ -138,7 +145,7 @@ const SHOWN_BY: readonly PropertyKey[] = [
   "code",
   "toString",
   "toJSON",
-  inspect.custom,
+  Symbol.for("nodejs.util.inspect.custom"),
   Symbol.toStringTag,
 ];
 
@@ -152,7 +159,7 @@ const KNOWN_CLASSES: ReadonlySet<unknown> = new Set([
   Date.prototype,
   Map.prototype,
   Set.prototype,
-  Buffer.prototype,
+  globalThis.Buffer?.prototype,
   Object.getPrototypeOf(Uint8Array.prototype),
 ]);
 
@@ -160,7 +167,7 @@ const KNOWN_CLASSES: ReadonlySet<unknown> = new Set([
 function classParts(value: object): Part[] {
   const parts: Part[] = [];
   for (let shared = Object.getPrototypeOf(value); shared !== null; shared = Object.getPrototypeOf(shared)) {
-    if (types.isProxy(shared)) return [[undefined, UNKNOWN]];
+    if (types?.isProxy(shared)) return [[undefined, UNKNOWN]];
     if (KNOWN_CLASSES.has(shared)) continue;
     for (const key of SHOWN_BY) parts.push([key, shownOf(key, Object.getOwnPropertyDescriptor(shared, key))]);
   }

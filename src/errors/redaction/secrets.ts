@@ -1,3 +1,4 @@
+import { byteString, encodeUtf8 } from "./byte-string.js";
 import { decodings } from "./decode-escapes.js";
 
 /** A shorter secret is not redacted: with a secret `a`, every `a` of a message would be. */
@@ -8,6 +9,9 @@ const MIN_UNAMBIGUOUS_LENGTH = 8;
 /** Tokens are replaced about every hour; an old one can still appear in a late response. */
 const TOKENS_REMEMBERED = 8;
 
+/** Of each client secret, three texts are registered. Secrets may be rotated at each token request. */
+const CREDENTIALS_REMEMBERED = 3 * TOKENS_REMEMBERED;
+
 /** The secrets of a closed client can still appear in late responses and callbacks. */
 const CLOSED_CLIENTS_REMEMBERED = 100;
 
@@ -17,7 +21,8 @@ const MAX_COMPARISONS = 20_000_000;
 /** The forms of each secret that one client has registered. */
 interface RegisteredSecrets {
   readonly lasting: Map<string, readonly string[]>;
-  /** Ordered by when they were last added. */
+  /** Ordered by when they were last added, as are tokens. */
+  readonly credentials: Map<string, readonly string[]>;
   readonly tokens: Map<string, readonly string[]>;
 }
 
@@ -26,11 +31,11 @@ interface RegisteredSecrets {
  * error can forget to.
  */
 export class Secrets {
-  readonly #registered: RegisteredSecrets = { lasting: new Map(), tokens: new Map() };
+  readonly #registered: RegisteredSecrets = { lasting: new Map(), credentials: new Map(), tokens: new Map() };
 
   constructor(secrets: readonly string[] = []) {
     for (const secret of secrets) this.add(secret);
-    garbageCollected.register(this, this.#registered);
+    garbageCollected?.register(this, this.#registered);
   }
 
   add(secret: string): void {
@@ -40,20 +45,22 @@ export class Secrets {
 
   /** A client secret, and the credentials as HTTP Basic authentication encodes them. */
   addCredentials({ clientId, clientSecret }: { clientId: string; clientSecret: string }): void {
-    this.add(clientSecret);
-    this.add(`${clientId}:${clientSecret}`);
-    this.add(`${encodeForm(clientId)}:${encodeForm(clientSecret)}`);
+    const { credentials } = this.#registered;
+    addRecent(credentials, clientSecret, CREDENTIALS_REMEMBERED);
+    addRecent(credentials, `${clientId}:${clientSecret}`, CREDENTIALS_REMEMBERED);
+    addRecent(credentials, `${encodeForm(clientId)}:${encodeForm(clientSecret)}`, CREDENTIALS_REMEMBERED);
+  }
+
+  /** The values of headers, and the credentials of those that begin with a scheme: `ApiKey 0123…`. */
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    for (const value of Object.values(headers).map((raw) => raw.trim())) {
+      this.add(value);
+      this.add(value.slice(value.indexOf(" ") + 1).trim());
+    }
   }
 
   addToken(token: string): void {
-    const { tokens } = this.#registered;
-    const forms = tokens.get(token) ?? register(formsOf(token));
-    tokens.delete(token);
-    tokens.set(token, forms);
-    const [oldest] = tokens;
-    if (!oldest || tokens.size <= TOKENS_REMEMBERED) return;
-    tokens.delete(oldest[0]);
-    unregister(oldest[1]);
+    addRecent(this.#registered.tokens, token, TOKENS_REMEMBERED);
   }
 
   /** The client was closed. Its secrets are forgotten after enough other clients were closed. */
@@ -62,7 +69,20 @@ export class Secrets {
   }
 }
 
-const garbageCollected = new FinalizationRegistry<RegisteredSecrets>(retire);
+/** Registers a secret, and forgets the one that was added first if there are more than `limit`. */
+function addRecent(recent: Map<string, readonly string[]>, secret: string, limit: number): void {
+  const forms = recent.get(secret) ?? register(formsOf(secret));
+  recent.delete(secret);
+  recent.set(secret, forms);
+  const [oldest] = recent;
+  if (!oldest || recent.size <= limit) return;
+  recent.delete(oldest[0]);
+  unregister(oldest[1]);
+}
+
+/** Workers lack it before the compatibility date 2025-05-05. There, secrets of clients that are never closed are kept. */
+const garbageCollected =
+  typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry<RegisteredSecrets>(retire);
 
 /** The secrets of closed clients, ordered by when they were closed. */
 const retired = new Set<RegisteredSecrets>();
@@ -76,7 +96,7 @@ function retire(registered: RegisteredSecrets): void {
   if (!oldest || retired.size <= CLOSED_CLIENTS_REMEMBERED) return;
   retired.delete(oldest);
   forgotten.add(oldest);
-  for (const secrets of [oldest.lasting, oldest.tokens]) {
+  for (const secrets of [oldest.lasting, oldest.credentials, oldest.tokens]) {
     for (const forms of secrets.values()) unregister(forms);
     secrets.clear();
   }
@@ -110,12 +130,12 @@ function unregister(forms: readonly string[]): void {
 
 /** What a text may show of a secret once its escapes are decoded: the secret itself, or its base64. */
 function formsOf(secret: string): readonly string[] {
-  const bytes = Buffer.from(secret, "utf8");
   // With or without the padding.
-  const base64 = bytes.toString("base64").replaceAll("=", "");
+  const base64 = btoa(byteString(encodeUtf8(secret))).replaceAll("=", "");
+  const base64url = base64.replaceAll("+", "-").replaceAll("/", "_");
   // Decoding may change the secret, too: one that contains "%41" or a backslash.
   const decoded = [...decodings(secret)].map((level) => level.bytes);
-  const forms = [...decoded, base64, bytes.toString("base64url")].map(foldPlus);
+  const forms = [...decoded, base64, base64url].map(foldPlus);
   return [...new Set(forms)].filter((form) => form.length >= MIN_SECRET_LENGTH);
 }
 

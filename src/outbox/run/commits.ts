@@ -78,7 +78,7 @@ export class EntryCommits {
     const isApplied = change.state === "applied";
     let current = entry;
     for (;;) {
-      const late = lateOutcome({ isApplied, attempts }, current);
+      const late = current === entry ? "store" : lateOutcome({ isApplied, attempts }, current);
       if (late === "ignore") return current;
       const condition = { state: [current.state], attempts: current.attempts };
       const wanted = late === "store" ? change : conflictChange(current, attempts);

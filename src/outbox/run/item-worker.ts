@@ -1,4 +1,5 @@
 import { ServerError, TimeoutError } from "../../errors/index.js";
+import { onAbort } from "../../time/abort.js";
 import { sleep } from "../../time/sleep.js";
 import { now } from "../../time/timer.js";
 import type { ClaimedItem, EntryChange, StoredEntry } from "../store.js";
@@ -26,6 +27,8 @@ export class ItemWorker {
   /** Why the outcome of the current entry is not known. */
   #cause: unknown;
   #sends = 0;
+  /** Ends waiting and look-ups when the lease ends or the run stops. */
+  readonly #interruption = new AbortController();
 
   constructor(run: RunContext, lease: Lease, { quietMs, unleasedMs = 0 }: ClaimedItem) {
     this.#run = run;
@@ -35,8 +38,15 @@ export class ItemWorker {
   }
 
   async work(first: StoredEntry): Promise<void> {
-    let entry: StoredEntry | undefined = first;
-    while (entry && this.#mayGoOn) entry = await this.#advance(entry);
+    const stops = [this.#lease.ended, this.#run.stopped].map((signal) =>
+      onAbort(signal, () => this.#interruption.abort(signal.reason)),
+    );
+    try {
+      let entry: StoredEntry | undefined = first;
+      while (entry && this.#mayGoOn) entry = await this.#advance(entry);
+    } finally {
+      for (const stop of stops) stop();
+    }
   }
 
   get #mayGoOn(): boolean {
@@ -62,7 +72,7 @@ export class ItemWorker {
     // An attempt of its own is no reason to wait: it has the same effect.
     const quietMs = entry.sentAt === null ? this.#quietUntil - now() : 0;
     if (quietMs > 0) {
-      await this.#settle(() => sleep(quietMs, this.#lease.ended, this.#run.stopped));
+      await this.#settle(() => sleep(quietMs, this.#interruption.signal));
       return entry;
     }
     this.#sends += 1;
@@ -142,8 +152,7 @@ export class ItemWorker {
     findOut: (attempt: UncertainAttempt) => Promise<EntryChange> | EntryChange,
   ): Promise<StoredEntry | undefined> {
     const settlesInMs = Math.max(0, this.#run.settleMs - this.#unleasedMs);
-    const controller = new AbortController();
-    const signal = AbortSignal.any([this.#lease.ended, this.#run.stopped, controller.signal]);
+    const { signal } = this.#interruption;
     try {
       const change = await findOut({ entry, settlesInMs, cause: this.#cause, signal });
       if (change.quietMs !== undefined) this.#quietUntil = Math.max(this.#quietUntil, now() + change.quietMs);

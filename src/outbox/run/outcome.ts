@@ -1,3 +1,4 @@
+import { readText } from "../../core/response/body-text.js";
 import { parseJson } from "../../core/response/parse-json.js";
 import { InputValidationError, PermissionError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
@@ -15,7 +16,7 @@ export type Outcome = "applied" | "rejected" | "duplicate" | "uncertain" | "not-
 export interface CallEnd {
   operation: OutboxOperation;
   /** The response to the last attempt, if there was one; the body is missing if it was cut off. */
-  response: { status: number; body: Buffer | undefined } | undefined;
+  response: { status: number; body: Uint8Array | undefined } | undefined;
   /** Whether any attempt of the call may have been applied, besides a success. */
   mayHaveBeenApplied: boolean;
   /** Whether an attempt before this call may have been applied. */
@@ -48,8 +49,8 @@ function isRefusal({ status, body }: NonNullable<CallEnd["response"]>, error: un
 }
 
 /** Whether a body is the service's error object. Source: service interface, "Errors". */
-export function isServiceError(status: number, body: Buffer | undefined): boolean {
-  const error = parseJson(body?.toString("utf8") ?? "");
+export function isServiceError(status: number, body: Uint8Array | undefined): boolean {
+  const error = body && parseJson(readText({ body }));
   const statusCode = fieldOf(error, "statusCode") ?? status;
   return (
     typeof fieldOf(error, "error") === "string" &&

@@ -115,7 +115,7 @@ class LotEvidence {
   }
 }
 
-const hasText = (text: string, part: string) => text.toLowerCase().includes(part.toLowerCase());
+const hasText = (text: string | null, part: string) => (text ?? "").toLowerCase().includes(part.toLowerCase());
 
 const isBlankOrSame = (sent: string | undefined, stored: string | null) =>
   sent === undefined || sent.trim() === "" || isSameValue(sent, stored);

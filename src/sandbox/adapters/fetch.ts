@@ -10,13 +10,11 @@ export type SandboxFetch = (input: FetchInput, init?: RequestInit) => Promise<Re
 export function createFetchAdapter(service: Service): SandboxFetch {
   return async (input, init = {}) => {
     const signal = signalOf(input, init);
-    if (!signal) return serve(service, input, init, NEVER_ABORTED);
+    if (!signal) return serve(service, input, init, new AbortController().signal);
     signal.throwIfAborted();
     return rejectOnAbort(signal, serve(service, input, init, signal));
   };
 }
-
-const NEVER_ABORTED = new AbortController().signal;
 
 async function serve(service: Service, input: FetchInput, init: RequestInit, signal: AbortSignal): Promise<Response> {
   const request = await requestFromFetch(input, init, signal);
@@ -81,7 +79,7 @@ function toFetchResponse(
     case "truncated":
       return new Response(truncatedStream(body, delivery.bytes), {
         status,
-        headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
+        headers: { ...headers, "content-length": String(toBytes(body).length) },
       });
   }
 }

@@ -1,6 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { promisify } from "node:util";
-import { gzip, gzipSync } from "node:zlib";
+import { nodeUtil, nodeZlib } from "../../runtime/node-modules.js";
 import type { SandboxRequest } from "../http/request.js";
 import { type SandboxResponse, toBytes, truncatedLength } from "../http/response.js";
 import { sleep } from "../time.js";
@@ -26,16 +25,16 @@ export async function sendResponse(
       return;
     case "whole":
       if (gzip && isWorthCompressing(body)) {
-        const packed = await gzipBody(body);
+        const packed = await compress(body);
         const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
         outgoing.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
       } else {
-        const length = status === 204 || status === 304 ? {} : { "content-length": Buffer.byteLength(body) };
+        const length = status === 204 || status === 304 ? {} : { "content-length": toBytes(body).length };
         outgoing.writeHead(status, { ...headers, ...length }).end(body);
       }
       return;
     case "slow":
-      outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+      outgoing.writeHead(status, { ...headers, "content-length": toBytes(body).length });
       return sendSlowly(toBytes(body), outgoing, delivery, request.signal);
     case "truncated":
       return sendTruncated(toBytes(body), outgoing, response, delivery.bytes);
@@ -43,7 +42,7 @@ export async function sendResponse(
 }
 
 async function sendSlowly(
-  body: Buffer,
+  body: Uint8Array,
   outgoing: ServerResponse,
   { delayMs, chunkBytes }: { delayMs: number; chunkBytes: number },
   signal: AbortSignal,
@@ -59,7 +58,7 @@ async function sendSlowly(
 
 /** Declares the length of the whole body, sends part of it, and breaks the connection once that part is sent. */
 function sendTruncated(
-  body: Buffer,
+  body: Uint8Array,
   outgoing: ServerResponse,
   { status, headers }: SandboxResponse,
   bytes: number | undefined,
@@ -70,7 +69,6 @@ function sendTruncated(
   outgoing.write(part, () => outgoing.destroy());
 }
 
-const compress = promisify<Body, { level: number }, Buffer>(gzip);
 const FASTEST_LEVEL = { level: 1 };
 
 /** Below this, compressing costs more than it saves. */
@@ -79,13 +77,15 @@ const MIN_COMPRESSED_LENGTH = 2048;
 /** From this length on, compressing would block other requests for longer than handing it to another thread takes. */
 const MIN_ASYNC_LENGTH = 32_768;
 
-type Body = string | Buffer;
+type Body = SandboxResponse["body"];
 
 function isWorthCompressing(body: Body): boolean {
   return body.length >= MIN_COMPRESSED_LENGTH;
 }
 
 /** The body as gzip: synchronously for an ordinary page, on another thread for a large one. */
-function gzipBody(body: Body): Buffer | Promise<Buffer> {
-  return body.length < MIN_ASYNC_LENGTH ? gzipSync(body, FASTEST_LEVEL) : compress(body, FASTEST_LEVEL);
+async function compress(body: Body): Promise<Uint8Array> {
+  if (!nodeUtil || !nodeZlib) throw new Error("this runtime has no node:zlib");
+  if (body.length < MIN_ASYNC_LENGTH) return nodeZlib.gzipSync(body, FASTEST_LEVEL);
+  return nodeUtil.promisify<Body, { level: number }, Uint8Array>(nodeZlib.gzip)(body, FASTEST_LEVEL);
 }

@@ -1,7 +1,7 @@
 import type { Settings } from "../options/settings.js";
 import type { RecordIndex } from "../store/record-index.js";
 import { parseTime } from "../time.js";
-import { rawJsonResponse, type SandboxResponse } from "./response.js";
+import { rawJsonResponse, type SandboxResponse, toBytes } from "./response.js";
 import { validationError } from "./service-error.js";
 
 const DEFAULT_PAGE_SIZE = 25;
@@ -14,7 +14,7 @@ export interface PagedList {
   readonly defaultDirection: "ASC" | "DESC";
   /** Whether the list supports `modifiedSince`. */
   readonly supportsModifiedSince: boolean;
-  toJson(id: number): Buffer;
+  toJson(id: number): Uint8Array;
 }
 
 /** The requested page of a list, in the common envelope and with its headers. */
@@ -27,7 +27,7 @@ export function pageResponse(list: PagedList, query: URLSearchParams, settings: 
   const start = Math.min((page - 1) * pageSize, totalCount);
   const end = Math.min(start + pageSize, totalCount);
 
-  const records: Buffer[] = [];
+  const records: Uint8Array[] = [];
   for (let position = start; position < end; position += 1) {
     const id = ids[descending ? totalCount - 1 - position : position];
     if (id !== undefined) records.push(list.toJson(id));
@@ -72,16 +72,16 @@ function positiveInteger(query: URLSearchParams, name: string, fallback: number,
   return Number.isNaN(value) ? fallback : 1;
 }
 
-const OPENING = Buffer.from('{"value":[');
+const OPENING = toBytes('{"value":[');
 const COMMA = 0x2c;
 
-/** The common envelope: the records' JSON, and after them the JSON of the numbers, which is ASCII. */
-function pageBody(records: readonly Buffer[], numbers: string): Buffer {
-  const closing = `],${numbers}}`;
+/** The common envelope: the records' JSON, and after them the JSON of the numbers. */
+function pageBody(records: readonly Uint8Array[], numbers: string): Uint8Array {
+  const closing = toBytes(`],${numbers}}`);
   let length = OPENING.length + Math.max(0, records.length - 1) + closing.length;
   for (const record of records) length += record.length;
 
-  const body = Buffer.allocUnsafe(length);
+  const body = new Uint8Array(length);
   body.set(OPENING);
   let position = OPENING.length;
   for (const record of records) {
@@ -89,6 +89,6 @@ function pageBody(records: readonly Buffer[], numbers: string): Buffer {
     body.set(record, position);
     position += record.length;
   }
-  body.write(closing, position, "latin1");
+  body.set(closing, position);
   return body;
 }

@@ -12,7 +12,7 @@ export interface SandboxResponse {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /** A string, or its UTF-8 bytes. */
-  readonly body: string | Buffer;
+  readonly body: string | Uint8Array;
   readonly delivery: Delivery;
 }
 
@@ -24,7 +24,7 @@ const WHOLE: Delivery = { kind: "whole" };
 /** A response whose body is JSON already. */
 export function rawJsonResponse(
   status: number,
-  body: string | Buffer,
+  body: string | Uint8Array,
   headers?: Readonly<Record<string, string>>,
 ): SandboxResponse {
   return { status, headers: headers ? { ...JSON_TYPE, ...headers } : JSON_TYPE, body, delivery: WHOLE };
@@ -55,6 +55,8 @@ export function truncatedLength(length: number, wanted = Math.floor(length / 2))
   return Math.max(0, Math.min(wanted, length - 1));
 }
 
-export function toBytes(body: string | Buffer): Buffer {
-  return typeof body === "string" ? Buffer.from(body) : body;
+const encoder = new TextEncoder();
+
+export function toBytes(body: string | Uint8Array): Uint8Array {
+  return typeof body === "string" ? encoder.encode(body) : body;
 }

@@ -1,3 +1,5 @@
+import { toBytes } from "../http/response.js";
+
 /** Records in one cache. */
 const MAX_ENTRIES = 200_000;
 
@@ -6,13 +8,13 @@ const MAX_ENTRIES = 200_000;
  * rest of the request (bench/sandbox.ts). A changed record must be deleted from the cache.
  */
 export class JsonCache {
-  private readonly entries = new Map<number, Buffer>();
+  private readonly entries = new Map<number, Uint8Array>();
 
-  get(id: number, read: (id: number) => unknown): Buffer {
+  get(id: number, read: (id: number) => unknown): Uint8Array {
     let bytes = this.entries.get(id);
     if (!bytes) {
       if (this.entries.size >= MAX_ENTRIES) this.entries.clear();
-      bytes = Buffer.from(JSON.stringify(read(id)));
+      bytes = toBytes(JSON.stringify(read(id)));
       this.entries.set(id, bytes);
     }
     return bytes;

@@ -1,10 +1,13 @@
 import { addressOf, createPool, isPool, type OwnPool, type PooledClient, type PostgresPool } from "./pool.js";
-import { postgresFailure } from "./postgres-failure.js";
+import { isRolledBackForOthers, postgresFailure } from "./postgres-failure.js";
 import { command, type PostgresQuery, type PostgresQueryable } from "./query.js";
 import { inTime, Session } from "./session.js";
 
 /** How long a script may take, in ms. */
 const SCRIPT_TIMEOUT_MS = 30 * 60_000;
+
+/** How often a transaction is tried that the server rolls back because of other ones, as after a deadlock. */
+const MAX_ATTEMPTS = 5;
 
 export interface PostgresConnectionOptions {
   /** Address of the database, for a pool of its own. One of `connectionString`, `pool` and `client` is given. */
@@ -76,6 +79,7 @@ export class PostgresConnection implements PostgresQueryable {
   /**
    * Runs commands in one transaction.
    *
+   * @param work Called again if the server has rolled the transaction back because of other ones.
    * @param timeoutMs How long one command may take, in ms; `commandTimeoutMs` unless stated.
    * @throws StorageError when a command fails; what `work` throws. Nothing is committed then, unless `mayBeStored` is true.
    */
@@ -83,16 +87,12 @@ export class PostgresConnection implements PostgresQueryable {
     work: (session: PostgresQueryable) => Promise<T>,
     timeoutMs = this.#limits.commandTimeoutMs,
   ): Promise<T> {
-    const { client, session } = await this.#begin(timeoutMs);
-    try {
-      const result = await work(session);
-      await session.send(command("COMMIT"), { mayBeStored: true });
-      return result;
-    } catch (error) {
-      if (!session.isLost) await session.query(command("ROLLBACK")).catch(() => {});
-      throw error;
-    } finally {
-      release(client, session);
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#transactOnce(work, timeoutMs);
+      } catch (error) {
+        if (!isRolledBackForOthers(error) || attempt === MAX_ATTEMPTS) throw error;
+      }
     }
   }
 
@@ -105,7 +105,22 @@ export class PostgresConnection implements PostgresQueryable {
   async close(): Promise<void> {
     const pool = this.#ownPool;
     this.#ownPool = undefined;
-    await (await pool)?.end();
+    // Without the package there is no pool to close.
+    await pool?.then((opened) => opened.end(), ignore);
+  }
+
+  async #transactOnce<T>(work: (session: PostgresQueryable) => Promise<T>, timeoutMs: number): Promise<T> {
+    const { client, session } = await this.#begin(timeoutMs);
+    try {
+      const result = await work(session);
+      await session.send(command("COMMIT"), { mayBeStored: true });
+      return result;
+    } catch (error) {
+      if (!session.isLost) await session.query(command("ROLLBACK")).catch(() => {});
+      throw error;
+    } finally {
+      release(client, session);
+    }
   }
 
   #autocommit(query: PostgresQuery, timeoutMs: number): Promise<{ rows: unknown[] }> {

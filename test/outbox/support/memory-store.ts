@@ -93,10 +93,10 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
 
     async claim({ owner, leaseMs, limit, except }) {
       const claimed = [];
-      for (const { item } of entries()) {
+      for (const entry of entries()) {
+        const { item } = entry;
         if (claimed.length >= limit) break;
-        const entry = nextOf(item);
-        if (!entry || isLeased(item) || except.includes(item)) continue;
+        if (entry !== nextOf(item) || isLeased(item) || except.includes(item)) continue;
         const { leasedUntil, quietUntil = -Infinity } = data.items.get(item) ?? {};
         const unleasedMs = leasedUntil === undefined ? undefined : now() - leasedUntil;
         changeItem(item, { owner, leasedUntil: now() + leaseMs });

@@ -199,6 +199,7 @@ class SimulatedProcess {
   readonly #name: string;
   #stepsLeft: number;
   #resolveKilled = () => {};
+  #outageUntil = -Infinity;
   isAlive = true;
 
   constructor(simulation: Simulation, name: string, killAtStep: number, { mark }: SimulationOptions) {
@@ -222,6 +223,18 @@ class SimulatedProcess {
     this.#resolveKilled();
   }
 
+  /** Sometimes the store is out of reach for this process, for longer than its leases: commands or responses are delayed. */
+  #outage(): { beforeMs: number; afterMs: number } {
+    const simulation = this.#simulation;
+    const now = performance.now();
+    if (this.#outageUntil < now && simulation.isFaulty && simulation.random(150) === 0) {
+      this.#outageUntil = now + simulation.random(200_000);
+      simulation.note(`OUTAGE of ${this.#name} until ${Math.round(this.#outageUntil)}`);
+    }
+    const delayMs = Math.max(0, this.#outageUntil - now);
+    return simulation.random(2) === 0 ? { beforeMs: delayMs, afterMs: 0 } : { beforeMs: 0, afterMs: delayMs };
+  }
+
   /** A store whose calls take time, and fail before or after their effect. A commit may take place after a kill. */
   #faulty(store: OutboxStore): OutboxStore {
     const simulation = this.#simulation;
@@ -230,14 +243,15 @@ class SimulatedProcess {
       this.#step(`before ${name}`);
       const [isFailedBefore, isFailedAfter] = [simulation.isStoreFault(name), simulation.isStoreFault(name)];
       const wasSent = this.isAlive || simulation.random(2) === 0;
-      await wait(simulation.random(simulation.random(20) === 0 ? 5_000 : 50));
+      const outage = this.#outage();
+      await wait(simulation.random(50) + outage.beforeMs);
       if (!wasSent || (isFailedBefore && this.isAlive)) {
         if (!this.isAlive) return never();
         throw new Error(`${name}: the store failed before`);
       }
       const result = await act();
       this.#step(`after ${name}`);
-      await wait(simulation.random(50));
+      await wait(simulation.random(50) + outage.afterMs);
       if (!this.isAlive) return never();
       simulation.note(
         `${this.#name} ${name} ${isFailedAfter ? "(response lost)" : ""} ${JSON.stringify(result)?.slice(0, 400)}`,

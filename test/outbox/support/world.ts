@@ -24,7 +24,10 @@ export function createWorld({ sandbox: options = {} }: { sandbox?: SandboxOption
     createClient(clientOptions: ClientOptions = {}) {
       const fetch = async (input: Request | string | URL, init?: RequestInit) => {
         const request = new Request(input, init);
-        return world.intercept(request, () => sandbox.fetch(request.clone(), { signal: request.signal }));
+        // The service may process a request that was aborted.
+        const sent = new Request(request.clone(), { signal: null });
+        const response = world.intercept(request, () => sandbox.fetch(sent.clone()));
+        return Promise.race([response, rejectOnAbort(request.signal)]);
       };
       return new InventoryClient({
         baseUrl: sandbox.baseUrl,
@@ -70,6 +73,10 @@ export const receipt = (key: string, fields: Record<string, unknown> = {}): NewO
 
 export const isWrite = ({ method, url }: Request) => method !== "GET" && !url.endsWith("/Token");
 export const isList = ({ method }: Request) => method === "GET";
+
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+}
 
 /** The connection breaks. */
 export const connectionReset = () =>

@@ -1,0 +1,122 @@
+import type { InventoryClient } from "../../client.js";
+import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
+import type { Checkpoint } from "../../paging/checkpoint.js";
+import type { Forecast } from "../../paging/estimate.js";
+import type { Page, PagingProgress } from "../../paging/page.js";
+import type { MirrorList } from "../copy/lists.js";
+import type { MirrorRecords, MirrorResource } from "../tables.js";
+import { type Source, sourceOf } from "./source.js";
+
+/** The part of a list that is read; all of it by default. */
+interface ScanRange {
+  modifiedSince?: Date;
+  from?: Checkpoint | undefined;
+}
+
+export interface ReadOptions {
+  signal: AbortSignal | undefined;
+  concurrency: number;
+}
+
+/** A list that is being read. */
+export interface ListScan<T> {
+  pages: AsyncIterable<Page<T>>;
+  /** Where to resume after the last page that was consumed. */
+  checkpoint(): Checkpoint | null;
+  /** The service's clock, in ms, not later than the beginning of the scan; `undefined` if responses have no `Date` header. */
+  startedAt(): number | undefined;
+  /** The first `Date` header, in ms. */
+  firstDate(): number | undefined;
+  progress(): PagingProgress | undefined;
+}
+
+/** What reading a resource has taken so far. */
+export interface ReadStats {
+  requests: number;
+  pages: number;
+  records: number;
+  duplicates: number;
+  gapsRepaired: number;
+}
+
+/** Reads one list: gapless, at the lowest priority, and with statistics. */
+export class ListReader<R extends MirrorResource> {
+  readonly stats: ReadStats = { requests: 0, pages: 0, records: 0, duplicates: 0, gapsRepaired: 0 };
+  readonly #source: Source<MirrorRecords[R]>;
+  readonly #options: ReadOptions;
+
+  constructor(client: InventoryClient, list: MirrorList<R>, options: ReadOptions) {
+    this.#source = sourceOf(client, list);
+    this.#options = options;
+  }
+
+  scan({ modifiedSince, from }: ScanRange = {}): ListScan<MirrorRecords[R]> {
+    let startedAt: number | undefined;
+    let firstDate: number | undefined;
+    let progress: PagingProgress | undefined;
+    const paginator = this.#source(
+      { modifiedSince },
+      {
+        ...this.#requestOptions((response) => {
+          firstDate ??= dateOf(response);
+          startedAt ??= serviceTimeBefore(response);
+        }),
+        gapless: true,
+        concurrency: this.#options.concurrency,
+        from,
+        onProgress: (now) => {
+          this.#addPage(now, progress);
+          progress = now;
+        },
+      },
+    );
+    return {
+      pages: paginator.pages(),
+      checkpoint: () => paginator.checkpoint(),
+      startedAt: () => startedAt,
+      firstDate: () => firstDate,
+      progress: () => progress,
+    };
+  }
+
+  /** What a scan is likely to take, from one request for one record. */
+  forecast({ modifiedSince, from }: ScanRange): Promise<Forecast> {
+    const { concurrency } = this.#options;
+    return this.#source({ modifiedSince }, { ...this.#requestOptions(), gapless: true, concurrency, from }).forecast();
+  }
+
+  /** How many records the service reports, in one request for one record. */
+  async count(modifiedSince?: Date): Promise<number> {
+    const { totalCount } = await this.#source({ modifiedSince, pageSize: 1 }, this.#requestOptions()).page();
+    return totalCount;
+  }
+
+  #requestOptions(observe?: (response: ResponseInfo) => void): RequestOptions {
+    const { signal } = this.#options;
+    const onResponse = (response: ResponseInfo) => {
+      this.stats.requests += response.attempts;
+      observe?.(response);
+    };
+    return { priority: "low", onResponse, ...(signal === undefined ? {} : { signal }) };
+  }
+
+  /** Progress reports sums; a page is what they have grown by. */
+  #addPage(now: PagingProgress, last: PagingProgress | undefined): void {
+    this.stats.pages += 1;
+    this.stats.records += now.received - (last?.received ?? 0);
+    this.stats.duplicates += now.duplicates - (last?.duplicates ?? 0);
+    this.stats.gapsRepaired += now.gapsRepaired - (last?.gapsRepaired ?? 0);
+  }
+}
+
+/** The `Date` header, in ms; `undefined` if there is none. */
+function dateOf({ headers }: ResponseInfo): number | undefined {
+  const date = Date.parse(headers.date ?? "");
+  return Number.isNaN(date) ? undefined : date;
+}
+
+/** The service's time when the call began, or earlier: the `Date` header is set when the response begins, at the earliest. */
+function serviceTimeBefore(response: ResponseInfo): number | undefined {
+  const date = dateOf(response);
+  return date === undefined ? undefined : Math.floor(date - response.durationMs);
+}
