@@ -2,4 +2,6 @@
 /** The command `stocklot`. */
 import { run } from "./program.js";
 
-process.exitCode = await run(process.argv.slice(2));
+void run(process.argv.slice(2)).then((exitCode) => {
+  process.exitCode = exitCode;
+});

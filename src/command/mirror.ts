@@ -95,12 +95,14 @@ async function printStatus(mirror: Mirror, { json }: MirrorFlags): Promise<void>
   const rows = Object.entries(status.resources).map(([resource, { records, asOf, lagMs }]) => [
     resource,
     records,
-    asOf ?? "never",
+    asOf === null ? "never" : dateTime(asOf),
     lagMs === null ? "" : seconds(lagMs),
   ]);
   await print(table(["resource", "records", "as of", "lag"], rows));
   const { lastRun } = status;
   if (lastRun)
-    await print(`last run: ${lastRun.endedAt ?? "not ended"}${lastRun.error ? `, failed: ${lastRun.error}` : ""}`);
+    await print(`last run: ${dateTime(lastRun.endedAt)}${lastRun.error ? `, failed: ${lastRun.error}` : ""}`);
   if (!status.complete) await print("The copy is not complete yet.");
 }
+
+const dateTime = (ms: number) => new Date(ms).toISOString();

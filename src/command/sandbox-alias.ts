@@ -2,4 +2,6 @@
 /** The command `stocklot-sandbox`, an alias of `stocklot sandbox`. */
 import { run } from "./program.js";
 
-process.exitCode = await run(["sandbox", ...process.argv.slice(2)]);
+void run(["sandbox", ...process.argv.slice(2)]).then((exitCode) => {
+  process.exitCode = exitCode;
+});

@@ -105,7 +105,7 @@ describe("stocklot import", () => {
     stream.write(`${HEADER}\n`);
     const line = `BOLT-M8,5,1,1,${"x".repeat(100)}\n`.repeat(1_000);
     for (let written = 0; written < 50_000_000; written += line.length) {
-      if (!stream.write(line)) await new Promise((resolve) => stream.once("drain", resolve));
+      if (!stream.write(line)) await new Promise((resolve) => stream.once("drain", () => resolve(undefined)));
     }
     await new Promise<void>((resolve) => stream.end(() => resolve()));
     const before = process.memoryUsage().heapUsed;

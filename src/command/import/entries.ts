@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import * as z from "zod";
+import { unchecked } from "../../core/response/decode.js";
 import { InputValidationError } from "../../errors/index.js";
 import type { NewOutboxEntry } from "../../outbox/entry.js";
 import { newEntry } from "../../outbox/new-entries.js";
@@ -52,7 +53,7 @@ export function importedRow({ line, cells }: CsvRow, settings: ImportSettings): 
     const entry = { key, operation, input };
     newEntry("import", entry, undefined, []);
     // It was validated just now.
-    return { line, entry: entry as NewOutboxEntry };
+    return { line, entry: unchecked<NewOutboxEntry>(entry) };
   } catch (error) {
     if (!(error instanceof InputValidationError)) throw error;
     return { line, problems: error.issues.map(({ path, message }) => `${path.join(".")} ${message}`.trim()) };
