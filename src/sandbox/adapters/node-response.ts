@@ -2,20 +2,20 @@ import type { ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { gzip, gzipSync } from "node:zlib";
 import type { SandboxRequest } from "../http/request.js";
-import { type SandboxResponse, toBytes, truncatedLength } from "../http/response.js";
+import { bodyToBytes, type SandboxResponse, truncatedBodyLength } from "../http/response.js";
 import { sleep } from "../time.js";
 
-interface SendOptions {
+interface SendResponseOptions {
   /** Whether the client accepts gzip. */
   readonly gzip: boolean;
   readonly request: Pick<SandboxRequest, "signal">;
 }
 
 /** Sends the response over HTTP, or breaks the connection if a fault requires it. */
-export async function sendResponse(
+export async function sendNodeResponse(
   response: SandboxResponse,
   outgoing: ServerResponse,
-  { gzip, request }: SendOptions,
+  { gzip, request }: SendResponseOptions,
 ): Promise<void> {
   const { status, headers, body, delivery } = response;
   switch (delivery.kind) {
@@ -36,9 +36,9 @@ export async function sendResponse(
       return;
     case "slow":
       outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
-      return sendSlowly(toBytes(body), outgoing, delivery, request.signal);
+      return sendSlowly(bodyToBytes(body), outgoing, delivery, request.signal);
     case "truncated":
-      return sendTruncated(toBytes(body), outgoing, response, delivery.bytes);
+      return sendTruncated(bodyToBytes(body), outgoing, response, delivery.bytes);
   }
 }
 
@@ -64,28 +64,30 @@ function sendTruncated(
   { status, headers }: SandboxResponse,
   bytes: number | undefined,
 ): void {
-  const part = body.subarray(0, truncatedLength(body.length, bytes));
+  const part = body.subarray(0, truncatedBodyLength(body.length, bytes));
   outgoing.writeHead(status, { ...headers, "content-length": Math.max(body.length, 1) });
   outgoing.flushHeaders();
   outgoing.write(part, () => outgoing.destroy());
 }
 
-const compress = promisify<Body, { level: number }, Buffer>(gzip);
-const FASTEST_LEVEL = { level: 1 };
+const gzipOnThreadPool = promisify<ResponseBody, { level: number }, Buffer>(gzip);
+const FASTEST_GZIP_OPTIONS = { level: 1 };
 
 /** Below this, compressing costs more than it saves. */
-const MIN_COMPRESSED_LENGTH = 2048;
+const MIN_LENGTH_TO_COMPRESS = 2048;
 
 /** From this length on, compressing would block other requests for longer than handing it to another thread takes. */
-const MIN_ASYNC_LENGTH = 32_768;
+const MIN_LENGTH_TO_COMPRESS_ASYNC = 32_768;
 
-type Body = string | Buffer;
+type ResponseBody = string | Buffer;
 
-function isWorthCompressing(body: Body): boolean {
-  return body.length >= MIN_COMPRESSED_LENGTH;
+function isWorthCompressing(body: ResponseBody): boolean {
+  return body.length >= MIN_LENGTH_TO_COMPRESS;
 }
 
 /** The body as gzip: synchronously for an ordinary page, on another thread for a large one. */
-function gzipBody(body: Body): Buffer | Promise<Buffer> {
-  return body.length < MIN_ASYNC_LENGTH ? gzipSync(body, FASTEST_LEVEL) : compress(body, FASTEST_LEVEL);
+function gzipBody(body: ResponseBody): Buffer | Promise<Buffer> {
+  return body.length < MIN_LENGTH_TO_COMPRESS_ASYNC
+    ? gzipSync(body, FASTEST_GZIP_OPTIONS)
+    : gzipOnThreadPool(body, FASTEST_GZIP_OPTIONS);
 }

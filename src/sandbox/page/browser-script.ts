@@ -1,5 +1,5 @@
 /** Runs in the browser as it is. Every value is set as text content, never as markup, since SKUs come from outside. */
-export const SCRIPT = String.raw`
+export const PAGE_SCRIPT = String.raw`
 "use strict";
 const find = (selector) => document.querySelector(selector);
 const time = (at) => new Date(at).toLocaleTimeString("en-GB");

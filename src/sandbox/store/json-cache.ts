@@ -1,5 +1,5 @@
 /** Records in one cache. */
-const MAX_ENTRIES = 200_000;
+const MAX_CACHED_RECORDS = 200_000;
 
 /**
  * The JSON of records as bytes, from which pages are assembled: encoding them for each request would cost more than the
@@ -11,7 +11,7 @@ export class JsonCache {
   get(id: number, read: (id: number) => unknown): Buffer {
     let bytes = this.entries.get(id);
     if (!bytes) {
-      if (this.entries.size >= MAX_ENTRIES) this.entries.clear();
+      if (this.entries.size >= MAX_CACHED_RECORDS) this.entries.clear();
       bytes = Buffer.from(JSON.stringify(read(id)));
       this.entries.set(id, bytes);
     }
