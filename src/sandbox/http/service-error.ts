@@ -18,7 +18,7 @@ export type FieldErrors = Record<string, string[]>;
 
 /** Thrown to respond with the document's error object. */
 export class ServiceError extends Error {
-  override readonly name = "Refusal";
+  override readonly name = "ServiceError";
 
   constructor(
     readonly code: ErrorCode,
