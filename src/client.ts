@@ -10,7 +10,7 @@ import { callersDispatcher, defaultDispatcher } from "./core/transport/default-d
 import { fetchTransport } from "./core/transport/fetch.js";
 import type { Transport } from "./core/transport/transport.js";
 import { undiciTransport } from "./core/transport/undici.js";
-import { Secrets } from "./errors/redaction/secrets.js";
+import { ClientSecrets } from "./errors/redaction/secrets.js";
 import { createRateLimiter, createUnlimited } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
 import { type ClientOptions, checkClientOptions, checkRuntime, resolveConnection } from "./options.js";
@@ -48,7 +48,7 @@ export class InventoryClient {
   readonly inventory: Inventory;
   readonly #limiter: RateLimiter;
   readonly #pipeline: Pipeline;
-  readonly #secrets = new Secrets();
+  readonly #secrets = new ClientSecrets();
   readonly #report: () => string;
 
   /** @throws ConfigurationError if options are wrong, missing or cannot be combined, or if the runtime is not supported. */

@@ -6,12 +6,12 @@ import { safetyMarginMs } from "../limiter/quota.js";
 import type { GrantedSlot, QueueCounts, SlotListener, SlotSource } from "../limiter/slot-source.js";
 
 /** Bottleneck's priorities range from 0 to 9; pages are its least urgent jobs, so that jobs of other code go first. */
-const PRIORITY = { singles: 5, pages: 9 };
+const JOB_PRIORITY = { singles: 5, pages: 9 };
 
-type Kind = keyof typeof PRIORITY;
+type Kind = keyof typeof JOB_PRIORITY;
 
 /** A job of a Bottleneck that has started: the right to send one request, until it ends. */
-interface Job {
+interface StartedJob {
   kind: Kind;
   end(): void;
 }
@@ -34,12 +34,12 @@ export class BottleneckSlots implements SlotSource {
   /** Jobs that wait in the Bottleneck. */
   readonly #queued = { singles: 0, pages: 0 };
   /** Jobs that have started, and that no call has taken yet. */
-  #started: Job[] = [];
+  #started: StartedJob[] = [];
   #inFlight = 0;
   /** Jobs of ended requests, in the order in which they end. */
-  #held: { endsAt: number; job: Job }[] = [];
+  #held: { endsAt: number; job: StartedJob }[] = [];
   #waiting: QueueCounts = { all: 0, pages: 0 };
-  #alarm: { time: number; stop: () => void } | undefined;
+  #wakeUpTimer: { time: number; stop: () => void } | undefined;
 
   constructor({ bottlenecks, window, clock, listener }: BottleneckSlotsOptions) {
     this.#bottlenecks = bottlenecks;
@@ -64,11 +64,11 @@ export class BottleneckSlots implements SlotSource {
     return {
       release: () => {
         this.#inFlight -= 1;
-        this.#hold(job);
+        this.#holdJob(job);
       },
       returnUnused: () => {
         this.#inFlight -= 1;
-        this.#offer(job);
+        this.#offerJob(job);
       },
     };
   }
@@ -88,20 +88,20 @@ export class BottleneckSlots implements SlotSource {
     this.#waiting = waiting;
     this.#endHeldJobs();
     for (const kind of ["singles", "pages"] as const) {
-      while (this.#missing(kind) > 0) this.#schedule(kind);
+      while (this.#missingJobs(kind) > 0) this.#scheduleJob(kind);
     }
-    this.#setAlarm();
+    this.#setWakeUpTimer();
   }
 
   pauseStarted(): void {}
 
   /** Calls of this kind for which there is no job yet. */
-  #missing(kind: Kind): number {
+  #missingJobs(kind: Kind): number {
     const waiting = kind === "pages" ? this.#waiting.pages : this.#waiting.all - this.#waiting.pages;
     return waiting - this.#queued[kind] - this.#started.filter((job) => job.kind === kind).length;
   }
 
-  #schedule(kind: Kind): void {
+  #scheduleJob(kind: Kind): void {
     this.#queued[kind] += 1;
     let isQueued = true;
     const leaveQueue = () => {
@@ -109,24 +109,24 @@ export class BottleneckSlots implements SlotSource {
       isQueued = false;
     };
     this.#bottlenecks[kind]
-      .schedule({ priority: PRIORITY[kind] }, async () => {
+      .schedule({ priority: JOB_PRIORITY[kind] }, async () => {
         // A job that has failed may be started again by the caller's `failed` listener.
         if (!isQueued) return;
         leaveQueue();
-        await new Promise<void>((end) => this.#offer({ kind, end }));
+        await new Promise<void>((end) => this.#offerJob({ kind, end }));
       })
       .catch((error: unknown) => {
         // One that expired: its request is under way or has ended.
         if (!isQueued) return;
         leaveQueue();
-        if (this.#missing(kind) <= 0) return;
+        if (this.#missingJobs(kind) <= 0) return;
         const message = `the Bottleneck refused a slot, nothing was sent: ${messageOf(error)}`;
         this.#listener.slotRefused(kind === "pages", new ConnectionError(message, { cause: error }));
       });
   }
 
   /** Offers a job to the calls that wait; a Bottleneck cannot take a job back, so one that nobody takes ends. */
-  #offer(job: Job): void {
+  #offerJob(job: StartedJob): void {
     this.#started.push(job);
     queueMicrotask(() => {
       this.#listener.slotsChanged();
@@ -134,14 +134,14 @@ export class BottleneckSlots implements SlotSource {
     });
   }
 
-  #hold(job: Job): void {
+  #holdJob(job: StartedJob): void {
     if (!this.#window) {
       job.end();
       return;
     }
     const { intervalMs } = this.#window;
     this.#held.push({ endsAt: this.#clock.now() + intervalMs + safetyMarginMs(intervalMs), job });
-    this.#setAlarm();
+    this.#setWakeUpTimer();
   }
 
   #endHeldJobs(): void {
@@ -150,16 +150,16 @@ export class BottleneckSlots implements SlotSource {
   }
 
   /** Wakes up when the next job ends, only while a call waits: a timer keeps the process alive. */
-  #setAlarm(): void {
+  #setWakeUpTimer(): void {
     const time = this.#waiting.all > 0 ? this.#held[0]?.endsAt : undefined;
-    if (time === this.#alarm?.time) return;
-    this.#alarm?.stop();
-    this.#alarm = time === undefined ? undefined : { time, stop: this.#clock.at(time, () => this.#ring()) };
+    if (time === this.#wakeUpTimer?.time) return;
+    this.#wakeUpTimer?.stop();
+    this.#wakeUpTimer = time === undefined ? undefined : { time, stop: this.#clock.at(time, () => this.#wakeUp()) };
   }
 
-  #ring(): void {
-    this.#alarm = undefined;
+  #wakeUp(): void {
+    this.#wakeUpTimer = undefined;
     this.#endHeldJobs();
-    this.#setAlarm();
+    this.#setWakeUpTimer();
   }
 }

@@ -49,10 +49,10 @@ export function createBottleneckRateLimiter(bottleneck: Bottleneck | BottleneckR
     const bottlenecks = { singles: bottleneck, pages: bottleneck };
     return queueingLimiter(NO_LIMIT, clock, (listener) => new BottleneckSlots({ bottlenecks, clock, listener }));
   }
-  return createOwn(bottleneck);
+  return createWithOwnBottleneck(bottleneck);
 }
 
-function createOwn(options: BottleneckRateLimiterOptions): RateLimiter {
+function createWithOwnBottleneck(options: BottleneckRateLimiterOptions): RateLimiter {
   if (options?.requests === undefined || options.intervalMs === undefined) {
     throw new ConfigurationError("rate limit: must be a Bottleneck or an object with requests and intervalMs");
   }

@@ -1,6 +1,6 @@
 import type { TokenManager } from "../auth/token-manager.js";
 import type { RateLimiter, Slot, SlotRequest } from "../limiter/rate-limiter.js";
-import { now } from "../time/timer.js";
+import { monotonicNowMs } from "../time/timer.js";
 import type { Call } from "./call.js";
 import type { LongWaits } from "./telemetry/long-waits.js";
 
@@ -26,7 +26,7 @@ export interface AcquireDeps {
  * one. If the token expires in the queue, the slot is returned and a new token is requested.
  */
 export async function acquireSlot(deps: AcquireDeps, call: Call): Promise<Grant> {
-  const startedAt = now();
+  const startedAt = monotonicNowMs();
   const { limiter, tokens, waits } = deps;
   const { request, cancellation } = call;
   const needsToken = !request.isTokenRequest;
@@ -66,7 +66,7 @@ export async function acquireSlot(deps: AcquireDeps, call: Call): Promise<Grant>
     waits.end(call);
     const pausedMs = limiter.pausedMs() - pausedBefore;
     call.spent.pausedMs += pausedMs;
-    call.spent.waitingMs += Math.max(0, now() - startedAt - pausedMs);
+    call.spent.waitingMs += Math.max(0, monotonicNowMs() - startedAt - pausedMs);
   }
 }
 

@@ -1,5 +1,5 @@
 import { redact, redactData } from "../errors/redaction/redact.js";
-import { now } from "../time/timer.js";
+import { monotonicNowMs } from "../time/timer.js";
 import type { AcquireDeps, Grant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
 import { ErrorResponse, isSuccess } from "./failure.js";
@@ -24,7 +24,7 @@ export async function attempt(deps: AttemptDeps, call: Call, { slot, token }: Gr
     try {
       response = await send(deps, call, token, trace);
       const { status } = response;
-      const durationMs = now() - trace.startedAt;
+      const durationMs = monotonicNowMs() - trace.startedAt;
       deps.telemetry.emit("response", () => ({ ...call.identity, attempt: call.attempts, status, durationMs }));
     } catch (failure) {
       response = headWithoutBody(trace, failure);

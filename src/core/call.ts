@@ -1,7 +1,7 @@
 import type { TimeSpent } from "../errors/index.js";
 import type { SlotRequest, WaitEstimate } from "../limiter/rate-limiter.js";
 import type { Cancellation } from "../time/cancellation.js";
-import { now } from "../time/timer.js";
+import { monotonicNowMs } from "../time/timer.js";
 import type { RequestOptions } from "./request/options.js";
 import type { Payload, Query } from "./request/payload.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
@@ -62,7 +62,7 @@ let lastCallId = Math.floor(Math.random() * 1e6) * 1e9;
 /** The state of one call, from its start to its result or error. */
 export class Call implements RetryState {
   readonly id: number;
-  readonly startedAt = now();
+  readonly startedAt = monotonicNowMs();
   /** In ms since the epoch. */
   readonly startedAtEpoch = Date.now();
   readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
@@ -133,7 +133,7 @@ export class Call implements RetryState {
   beginAttempt(): AttemptTrace {
     this.attempts += 1;
     this.sentAt = Date.now();
-    this.attemptTrace = { startedAt: now(), sent: false, headAt: undefined, head: undefined };
+    this.attemptTrace = { startedAt: monotonicNowMs(), sent: false, headAt: undefined, head: undefined };
     return this.attemptTrace;
   }
 
@@ -147,8 +147,8 @@ export class Call implements RetryState {
     }
   }
 
-  endAttempt({ startedAt, headAt = now() }: AttemptTrace): void {
+  endAttempt({ startedAt, headAt = monotonicNowMs() }: AttemptTrace): void {
     this.spent.sendingMs += headAt - startedAt;
-    this.spent.readingMs += now() - headAt;
+    this.spent.readingMs += monotonicNowMs() - headAt;
   }
 }

@@ -3,7 +3,7 @@ import { redactData } from "../errors/redaction/redact.js";
 import { fieldOf } from "../errors/unknown-value.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { Cancellation } from "../time/cancellation.js";
-import { now, startTimer } from "../time/timer.js";
+import { monotonicNowMs, startTimer } from "../time/timer.js";
 import type { AttemptDeps } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import { FailedCall } from "./failure.js";
@@ -157,7 +157,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   ): void {
     const { onResponse } = settings;
     const head = trace?.head;
-    const durationMs = now() - startedAt;
+    const durationMs = monotonicNowMs() - startedAt;
     const { call, method, path } = identity;
     config.telemetry.end({
       call,

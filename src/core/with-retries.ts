@@ -1,5 +1,5 @@
 import pRetry from "p-retry";
-import { now } from "../time/timer.js";
+import { monotonicNowMs } from "../time/timer.js";
 import { acquireSlot } from "./acquire-slot.js";
 import { type AttemptDeps, attempt } from "./attempt.js";
 import type { Call } from "./call.js";
@@ -45,10 +45,10 @@ async function backOff(deps: AttemptDeps, call: Call, failure: unknown): Promise
     delayMs,
     reason: describeFailure(failure),
   }));
-  const startedAt = now();
+  const startedAt = monotonicNowMs();
   try {
     await call.cancellation.sleep(delayMs);
   } finally {
-    call.spent.backoffMs += now() - startedAt;
+    call.spent.backoffMs += monotonicNowMs() - startedAt;
   }
 }

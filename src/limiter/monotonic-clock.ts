@@ -1,4 +1,4 @@
-import { now, startTimer } from "../time/timer.js";
+import { monotonicNowMs, startTimer } from "../time/timer.js";
 
 /** Node may fire a timer this much early by the clock. */
 const TIMER_PRECISION_MS = 3;
@@ -13,7 +13,7 @@ export class MonotonicClock {
   #last = -Infinity;
 
   now(): number {
-    const time = now() + this.#offsetMs;
+    const time = monotonicNowMs() + this.#offsetMs;
     if (time < this.#last) this.#offsetMs += this.#last - time;
     else this.#last = time;
     return this.#last;

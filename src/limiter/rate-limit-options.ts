@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors/index.js";
-import { unknownName } from "../errors/unknown-name.js";
+import { unknownNameMessage } from "../errors/unknown-name.js";
 
 /** How many requests may be sent, and when. */
 export interface RateLimitOptions {
@@ -45,7 +45,7 @@ export function rateLimitSettings(options: RateLimitOptions): RateLimitSettings 
   const { requests = 100, intervalMs = DEFAULT_INTERVAL_MS, maxConcurrent = 16, ...others } = options;
   const { reserved = requests === Infinity ? 0 : Math.floor(requests / 10), ...unknown } = others;
   const wrong = [
-    ...Object.keys(unknown).map((name) => unknownName("option", name, Object.keys(NO_LIMIT))),
+    ...Object.keys(unknown).map((name) => unknownNameMessage("option", name, Object.keys(NO_LIMIT))),
     !isCount(requests) && "requests must be an integer greater than 0, or Infinity",
     !(typeof intervalMs === "number" && intervalMs > 0) &&
       "intervalMs must be a number of ms greater than 0, or Infinity",

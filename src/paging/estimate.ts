@@ -1,5 +1,5 @@
 import type { RateLimiter } from "../limiter/rate-limiter.js";
-import { now } from "../time/timer.js";
+import { monotonicNowMs } from "../time/timer.js";
 import type { Allowance, Estimate, PageSession } from "./page.js";
 
 /** What reading one or more lists is likely to take, and the figures that the duration is based on. */
@@ -70,13 +70,13 @@ export class Eta {
 
   /** The consumer receives a page. */
   pageEmitted(): void {
-    this.#emittedAt = now();
+    this.#emittedAt = monotonicNowMs();
   }
 
   /** The consumer requests the next page. */
   pageRequested(): void {
     if (this.#emittedAt === undefined) return;
-    this.#heldMs += now() - this.#emittedAt;
+    this.#heldMs += monotonicNowMs() - this.#emittedAt;
     this.#pagesHeld += 1;
     this.#emittedAt = undefined;
   }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { TokenStore } from "../auth/token-store.js";
 import { ConfigurationError } from "../errors/index.js";
-import { unknownName } from "../errors/unknown-name.js";
+import { unknownNameMessage } from "../errors/unknown-name.js";
 import { lazy } from "../schemas/field.js";
 import { checkRedis, keyName, type RedisClient } from "./redis-client.js";
 import { inTime } from "./reply-timeout.js";
@@ -54,7 +54,7 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
   const { redis, key, secret, ...unknown } = options;
   checkRedis(TITLE, { redis, key });
   for (const name of Object.keys(unknown)) {
-    throw new ConfigurationError(`${TITLE}: ${unknownName("option", name, ["redis", "key", "secret"])}`);
+    throw new ConfigurationError(`${TITLE}: ${unknownNameMessage("option", name, ["redis", "key", "secret"])}`);
   }
   if (secret !== undefined && (typeof secret !== "string" || secret === "")) {
     throw new ConfigurationError(`${TITLE}: secret must be a string that is not empty`);

@@ -12,22 +12,22 @@ import { pageReader } from "../paging/decode-page.js";
 import { keyField, type List, type ListOptions, paginatorOf } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
 import type { LazySchema } from "../schemas/field.js";
-import { type InventoryListParams, inventoryListSchema } from "../schemas/list-params.js";
+import { type InventoryListParams, inventoryListParamsSchema } from "../schemas/list-params.js";
 import { type Lot, lotSchema } from "../schemas/lot.js";
 import { type StockLevel, stockLevelSchema } from "../schemas/stock-level.js";
 import {
   type IssueInput,
-  issueSchema,
+  issueInputSchema,
   type MoveInput,
-  moveSchema,
+  moveInputSchema,
   type ReceiveInput,
-  receiveSchema,
+  receiveInputSchema,
 } from "../schemas/transaction.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundReceipt, findReceipt } from "./find/find-receipt.js";
 import { type FindOptions, readFindOptions } from "./find/search-until-settled.js";
 import { readSentReceipt } from "./find/sent-request.js";
-import { recordNumber } from "./record-number.js";
+import { findRecordNumber } from "./record-number.js";
 
 /** The result of `receive`, `move` and `issue`. */
 export interface TransactionResult {
@@ -41,13 +41,13 @@ const MAX_PAGE_SIZE = 250;
 
 const MAX_KNOWN_RECEIPTS = 1_000;
 
-const COMPARE_LOTS =
+const COMPARE_LOTS_HINT =
   "It may still be in progress: before you resend it, wait a minute and compare the lots of the item with their earlier state.";
 /** What to do after an unknown outcome. */
-const RECOVERY_HINTS = {
+const TRANSACTION_RECOVERY_HINTS = {
   Receive: 'Resend it only if client.inventory.findReceipt(error) reports "not-applied", which takes up to a minute.',
-  Move: COMPARE_LOTS,
-  Issue: COMPARE_LOTS,
+  Move: COMPARE_LOTS_HINT,
+  Issue: COMPARE_LOTS_HINT,
 };
 
 const lotPageReader = /* @__PURE__ */ pageReader(lotSchema);
@@ -92,8 +92,8 @@ export class Inventory {
     return paginatorOf(this.#sender, {
       name: "inventory.listLots",
       params,
-      schema: inventoryListSchema,
-      request: (params) => listRequest("/Inventory", params),
+      schema: inventoryListParamsSchema,
+      request: (params) => createWarehouseListRequest("/Inventory", params),
       options,
       pageReader: lotPageReader,
       maxPageSize: MAX_PAGE_SIZE,
@@ -116,8 +116,8 @@ export class Inventory {
     return paginatorOf(this.#sender, {
       name: "inventory.listStockLevels",
       params,
-      schema: inventoryListSchema,
-      request: (params) => listRequest("/Inventory/StockLevels", params),
+      schema: inventoryListParamsSchema,
+      request: (params) => createWarehouseListRequest("/Inventory/StockLevels", params),
       options,
       pageReader: stockLevelPageReader,
       maxPageSize: MAX_PAGE_SIZE,
@@ -137,7 +137,7 @@ export class Inventory {
    * "not-applied".
    */
   async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
-    const result = await this.#transact("Receive", receiveSchema, input, options);
+    const result = await this.#transact("Receive", receiveInputSchema, input, options);
     if (result.recNo !== undefined) this.#knownReceipts.add(result.recNo);
     const [oldest] = this.#knownReceipts;
     if (this.#knownReceipts.size > MAX_KNOWN_RECEIPTS && oldest !== undefined) this.#knownReceipts.delete(oldest);
@@ -193,7 +193,7 @@ export class Inventory {
    * @throws OutcomeUnknownError if it was sent and no usable response came.
    */
   move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
-    return this.#transact("Move", moveSchema, input, options);
+    return this.#transact("Move", moveInputSchema, input, options);
   }
 
   /**
@@ -206,11 +206,11 @@ export class Inventory {
    * @throws OutcomeUnknownError if it was sent and no usable response came.
    */
   issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
-    return this.#transact("Issue", issueSchema, input, options);
+    return this.#transact("Issue", issueInputSchema, input, options);
   }
 
   #transact(
-    kind: keyof typeof RECOVERY_HINTS,
+    kind: keyof typeof TRANSACTION_RECOVERY_HINTS,
     schema: LazySchema<z.ZodType>,
     body: ReceiveInput | MoveInput | IssueInput,
     options: RequestOptions | undefined,
@@ -218,23 +218,29 @@ export class Inventory {
     return this.#sender.send(() => {
       checkInput(`inventory.${kind.toLowerCase()}`, schema, body);
       const path = `/Inventory/${kind}`;
-      return { method: "POST", path, body, read: transactionReader, recoveryHint: RECOVERY_HINTS[kind] };
+      return {
+        method: "POST",
+        path,
+        body,
+        read: readTransactionResult,
+        recoveryHint: TRANSACTION_RECOVERY_HINTS[kind],
+      };
     }, options);
   }
 }
 
-function listRequest(base: string, { wid, ...query }: InventoryListParams) {
+function createWarehouseListRequest(base: string, { wid, ...query }: InventoryListParams) {
   return { path: wid === undefined ? base : base + path`/${wid}`, query };
 }
 
 /** Any body is a success, so its problems are only logged. */
-const transactionReader: ResponseReader<TransactionResult> = (context) => {
+const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const { response, validation } = context;
   const text = readText(response);
   const parsed = parseJson(text);
   const body = parsed === undefined ? text || undefined : parsed;
   const inexact = validation.mode === "off" || typeof body === "string" ? [] : inexactNumbers(text);
   if (inexact.length > 0) reportIssues(inexact, { ...context, validation: { ...validation, mode: "warn" } });
-  const recNo = recordNumber(body);
+  const recNo = findRecordNumber(body);
   return { ...(recNo === undefined ? {} : { recNo }), body };
 };

@@ -10,18 +10,23 @@ import { keyField, type List, type ListOptions, paginatorOf } from "../paging/li
 import type { Paginator } from "../paging/paginator.js";
 import { lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";
-import { type CreateItemInput, createItemSchema, type ItemChanges, itemChangesSchema } from "../schemas/item-input.js";
+import {
+  type CreateItemInput,
+  createItemInputSchema,
+  type ItemChanges,
+  itemChangesSchema,
+} from "../schemas/item-input.js";
 import { integerSchema, skuSchema } from "../schemas/key.js";
-import { type ItemListParams, itemListSchema } from "../schemas/list-params.js";
+import { type ItemListParams, itemListParamsSchema } from "../schemas/list-params.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundItem, findCreated } from "./find/find-created.js";
 import { type FindOptions, readFindOptions } from "./find/search-until-settled.js";
 import { readSentCreation } from "./find/sent-request.js";
 import {
   type CreatedItem,
-  createdItemReader,
+  createCreatedItemReader,
+  createItemStatusReader,
   type DiscontinuedItem,
-  itemStatusReader,
   type UpdatedItem,
 } from "./item-status.js";
 
@@ -70,7 +75,7 @@ export class Items {
     return paginatorOf(this.#sender, {
       name: "items.list",
       params,
-      schema: itemListSchema,
+      schema: itemListParamsSchema,
       request: ({ includeDiscontinued, ...query }) => ({ path: includeDiscontinued ? "/Item/All" : "/Item", query }),
       options,
       pageReader: itemPageReader,
@@ -141,12 +146,12 @@ export class Items {
    */
   create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
     return this.#sender.send(() => {
-      checkInput("items.create", createItemSchema, input);
+      checkInput("items.create", createItemInputSchema, input);
       return {
         method: "POST",
         path: "/Item",
         body: input,
-        read: createdItemReader(input.shortID),
+        read: createCreatedItemReader(input.shortID),
         recoveryHint:
           'Resend it only if client.items.findCreated(error) reports "not-applied", which takes up to a minute.',
         appliedByStatus: true,
@@ -206,7 +211,7 @@ export class Items {
         method: "PUT",
         path: "/Item",
         body: { ...changes, shortID },
-        read: itemStatusReader("updated"),
+        read: createItemStatusReader("updated"),
         recoveryHint: RESEND_HINT,
       };
     }, options);
@@ -224,7 +229,7 @@ export class Items {
       return {
         method: "DELETE",
         path: path`/Item/${shortID}`,
-        read: itemStatusReader("discontinued"),
+        read: createItemStatusReader("discontinued"),
         recoveryHint: RESEND_HINT,
       };
     }, options);

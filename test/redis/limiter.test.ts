@@ -1,7 +1,7 @@
 import { type ClientOptions, ConfigurationError, type RateLimiter } from "stocklot";
 import { createRedisRateLimiter } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
-import { Cancellation, Cancelled } from "../../src/time/cancellation.js";
+import { Cancellation, CancelledError } from "../../src/time/cancellation.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, isSettled, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findRedis } from "./support/redis-server.js";
@@ -25,7 +25,7 @@ const onWarning = () => {};
 const endingOf = (promise: Promise<unknown>) =>
   promise.then(
     () => "a slot",
-    (error: unknown) => (error instanceof Cancelled ? error.reason.kind : error),
+    (error: unknown) => (error instanceof CancelledError ? error.reason.kind : error),
   );
 
 describe.skipIf(!server).concurrent("limiters that share a key", () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { refreshTime, tokenLifetimeMs } from "../../src/auth/token-manager.js";
+import { parseTokenLifetimeMs, tokenRefreshTime } from "../../src/auth/token-manager.js";
 import { queryString, stringifyParameters } from "../../src/core/request/payload.js";
 import { readErrorBody } from "../../src/core/response/error-body.js";
 import { retryAfterMs } from "../../src/core/retry-policy.js";
 import { InputValidationError, parseServiceDate } from "../../src/index.js";
-import { recordNumber } from "../../src/resources/record-number.js";
+import { findRecordNumber } from "../../src/resources/record-number.js";
 
 const DAY_MS = 86_400_000;
 
@@ -48,12 +48,12 @@ describe("the life of a token", () => {
     [31_536_000, DAY_MS],
     [1e300, DAY_MS],
   ])("with expires_in %j is %i ms", (expiresIn, expected) => {
-    expect(tokenLifetimeMs(expiresIn)).toBe(expected);
+    expect(parseTokenLifetimeMs(expiresIn)).toBe(expected);
   });
 
   it("ends a minute early, or a tenth of it", () => {
-    expect(refreshTime(3_600_000, 0)).toBe(3_540_000);
-    expect(refreshTime(10_000, 0)).toBe(9_000);
+    expect(tokenRefreshTime(3_600_000, 0)).toBe(3_540_000);
+    expect(tokenRefreshTime(10_000, 0)).toBe(9_000);
   });
 });
 
@@ -81,7 +81,7 @@ describe("the record number of a transaction", () => {
     [undefined, undefined],
     [true, undefined],
   ])("in %j is %s", (body, expected) => {
-    expect(recordNumber(body)).toBe(expected);
+    expect(findRecordNumber(body)).toBe(expected);
   });
 });
 

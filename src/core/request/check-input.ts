@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { InputValidationError, type Issue } from "../../errors/index.js";
 import { redact } from "../../errors/redaction/redact.js";
-import { unknownName } from "../../errors/unknown-name.js";
+import { unknownNameMessage } from "../../errors/unknown-name.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { LazySchema } from "../../schemas/field.js";
 import type { StandardIssue } from "../../schemas/standard-schema.js";
@@ -119,7 +119,7 @@ function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => 
           .map((key) =>
             other && Object.hasOwn(other.schema().shape, key)
               ? `unknown ${noun} ${JSON.stringify(key)}: it belongs in ${other.place}`
-              : unknownName(noun, key, known),
+              : unknownNameMessage(noun, key, known),
           )
           .join("\n");
       }

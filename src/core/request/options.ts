@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { Priority } from "../../limiter/rate-limiter.js";
-import { lazy, optional, string } from "../../schemas/field.js";
+import { lazy, optionalFields, string } from "../../schemas/field.js";
 import type { RetryOptions } from "../retry-policy.js";
 import { checkInput } from "./check-input.js";
 
@@ -112,7 +112,7 @@ const headers = () =>
   });
 
 export const requestOptionsShape = () =>
-  optional({
+  optionalFields({
     signal: signal(),
     timeoutMs: durationMs(),
     totalTimeoutMs: durationMs(),

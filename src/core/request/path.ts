@@ -1,5 +1,5 @@
 import { InputValidationError } from "../../errors/index.js";
-import { keyProblem } from "../../schemas/key.js";
+import { describeKeyProblem } from "../../schemas/key.js";
 
 /**
  * Builds a path from a template and its parameters. Each parameter is encoded as one segment, and rejected if a URL parser
@@ -9,7 +9,7 @@ export function path(segments: TemplateStringsArray, ...parameters: (string | nu
   return String.raw(
     { raw: segments },
     ...parameters.map((parameter) => {
-      const message = keyProblem(String(parameter));
+      const message = describeKeyProblem(String(parameter));
       if (message) throw new InputValidationError("path", [{ path: [], message }]);
       return encodeURIComponent(parameter);
     }),

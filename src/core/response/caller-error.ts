@@ -12,7 +12,7 @@ import { describeIssue } from "../../errors/input-errors.js";
 import { redactCause } from "../../errors/redaction/redact-cause.js";
 import { messageOf } from "../../errors/unknown-value.js";
 import type { WaitEstimate } from "../../limiter/rate-limiter.js";
-import { Cancelled, type CancelReason } from "../../time/cancellation.js";
+import { CancelledError, type CancelReason } from "../../time/cancellation.js";
 import type { Call, ResponseContext } from "../call.js";
 import { ErrorResponse, FailedCall, isSuccess } from "../failure.js";
 import { MAX_ISSUES } from "../request/check-input.js";
@@ -42,7 +42,7 @@ export function errorForWaiter(failure: unknown): unknown {
 export function failureError(call: Call, failure: unknown): unknown {
   if (failure instanceof ResponseValidationError) return new ResponseValidationError(failure.message, failure);
   if (failure instanceof ErrorResponse) return apiError(call, failure);
-  if (failure instanceof Cancelled) return cancelledError(call, failure.reason);
+  if (failure instanceof CancelledError) return cancelledError(call, failure.reason);
   return failure instanceof TransportFailure ? transportError(call, failure) : failure;
 }
 
@@ -114,7 +114,7 @@ function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (!call.isWrite) return false;
   const isUnknown = isAttemptOutcomeUnknown(call, failure);
   const wasCancelled =
-    failure instanceof Cancelled || (failure instanceof TransportFailure && failure.kind === "cancelled");
+    failure instanceof CancelledError || (failure instanceof TransportFailure && failure.kind === "cancelled");
   // Idempotent writes fail as reads do, unless the caller has aborted one.
   return wasCancelled && call.cancellation.reason?.kind === "aborted"
     ? isUnknown || call.mayHaveBeenApplied
@@ -125,7 +125,7 @@ function leavesOutcomeUnknown(call: Call, failure: unknown): boolean {
 function isAttemptOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (failure instanceof ErrorResponse) return mayHaveBeenApplied({ sent: true, status: failure.response.status });
   // Cancelled while the caller's schema validated the response to a write that was applied.
-  if (failure instanceof Cancelled) return isSuccess(statusOf(call));
+  if (failure instanceof CancelledError) return isSuccess(statusOf(call));
   if (!(failure instanceof TransportFailure) || !call.attemptTrace?.sent) return false;
   if (failure.kind === "connection" || failure.kind === "exception") return !isAppliedByStatus(call);
   return failure.kind === "cancelled" || failure.kind === "timeout";

@@ -1,5 +1,5 @@
 import { types } from "node:util";
-import { now, startTimer } from "../../time/timer.js";
+import { monotonicNowMs, startTimer } from "../../time/timer.js";
 import { decompress, isTooLarge } from "./decompress.js";
 import { networkFailure } from "./network-failure.js";
 import { TransportFailure, type WireRequest, type WireResponse } from "./transport.js";
@@ -40,7 +40,7 @@ export function exchange(
     settled: false,
     cancel: undefined,
     receiveHead(status, headers) {
-      trace.headAt = now();
+      trace.headAt = monotonicNowMs();
       trace.head = { status, headers };
       if (Number(headers["content-length"]) > maxResponseBytes) fail("too large");
     },

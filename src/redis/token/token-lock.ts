@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
-import { now, startTimer } from "../../time/timer.js";
+import { monotonicNowMs, startTimer } from "../../time/timer.js";
 import type { RedisClient } from "../redis-client.js";
 import { inTime } from "../reply-timeout.js";
 import { Script } from "../script.js";
@@ -34,12 +34,12 @@ const takenSchema = lazy(() => z.tuple([z.coerce.number(), z.coerce.number()]));
  */
 export async function takeLock(redis: RedisClient, name: string, signal: AbortSignal): Promise<() => Promise<void>> {
   const holder = randomBytes(9).toString("base64url");
-  const startedAt = now();
+  const startedAt = monotonicNowMs();
   for (let delayMs = FIRST_TRY_MS; ; delayMs = Math.min(LONGEST_TRY_MS, delayMs * 1.5)) {
     signal.throwIfAborted();
     const [isTaken, expiresInMs] = takenSchema().parse(await inTime(TAKE.run(redis, [name], [holder, LOCK_MS])));
     if (isTaken === 1) break;
-    const waitedMs = now() - startedAt;
+    const waitedMs = monotonicNowMs() - startedAt;
     // Ours always expire, and soon; -2 is a key that has just gone.
     const isForeign = expiresInMs === -1 || expiresInMs > LOCK_MS;
     if (waitedMs > (isForeign ? LOCK_MS : LONGEST_WAIT_MS)) {

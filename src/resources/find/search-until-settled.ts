@@ -3,7 +3,7 @@ import { checkInput } from "../../core/request/check-input.js";
 import { type RequestOptions, requestOptionsShape } from "../../core/request/options.js";
 import { TimeoutError } from "../../errors/index.js";
 import { MonotonicClock } from "../../limiter/monotonic-clock.js";
-import { lazy, optional } from "../../schemas/field.js";
+import { lazy, optionalFields } from "../../schemas/field.js";
 import { onAbort } from "../../time/abort.js";
 import { startTimer } from "../../time/timer.js";
 
@@ -41,7 +41,7 @@ const findOptionsSchema = /* @__PURE__ */ lazy(() => {
     (value) => typeof value === "number" && value >= 0,
     "must be a number of ms, at least 0",
   );
-  return z.strictObject({ ...requestOptionsShape(), ...optional({ settleMs }) });
+  return z.strictObject({ ...requestOptionsShape(), ...optionalFields({ settleMs }) });
 });
 
 /** A checked copy of the options: later changes to the caller's object have no effect. */

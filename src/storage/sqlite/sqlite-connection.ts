@@ -1,5 +1,5 @@
 import { sleep } from "../../time/sleep.js";
-import { now } from "../../time/timer.js";
+import { monotonicNowMs } from "../../time/timer.js";
 import { findDriver, type SqliteDatabase, type SqliteDriver } from "./driver.js";
 import { isBusy, sqliteFailure } from "./sqlite-failure.js";
 
@@ -49,7 +49,7 @@ export class SqliteConnection {
   static async open(options: SqliteConnectionOptions): Promise<SqliteConnection> {
     const { path, synchronous, signal, lockWaitMs = LOCK_WAIT_MS, loadDriver = findDriver } = options;
     const driver = await loadDriver();
-    const waiting = { path, signal, waitMs: lockWaitMs, deadline: now() + lockWaitMs };
+    const waiting = { path, signal, waitMs: lockWaitMs, deadline: monotonicNowMs() + lockWaitMs };
     const database = await retryWhileBusy(waiting, () => openDatabase(driver, path, synchronous));
     return new SqliteConnection(database, { path, signal, lockWaitMs });
   }
@@ -95,7 +95,7 @@ export class SqliteConnection {
 
   #waiting(): Waiting {
     const waitMs = this.#lockWaitMs;
-    return { path: this.#path, signal: this.#signal, waitMs, deadline: now() + waitMs };
+    return { path: this.#path, signal: this.#signal, waitMs, deadline: monotonicNowMs() + waitMs };
   }
 
   #runTransaction<T>(action: (database: SqliteDatabase) => T): T {
@@ -151,7 +151,7 @@ async function retryWhileBusy<T>({ path, signal, waitMs, deadline }: Waiting, ac
     try {
       return action();
     } catch (error) {
-      if (!isBusy(error) || now() > deadline) throw sqliteFailure(error, { path, waitedMs: waitMs });
+      if (!isBusy(error) || monotonicNowMs() > deadline) throw sqliteFailure(error, { path, waitedMs: waitMs });
     }
     await sleep(Math.random() * MAX_RETRY_DELAY_MS, signal);
     signal?.throwIfAborted();

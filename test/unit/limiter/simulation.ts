@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { type RateLimitOptions, rateLimitSettings } from "../../../src/limiter/rate-limit-options.js";
 import type { RateLimiter, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { Cancellation, Cancelled } from "../../../src/time/cancellation.js";
+import { Cancellation, CancelledError } from "../../../src/time/cancellation.js";
 import type { VirtualTime } from "./virtual-time.js";
 
 /** One call as it comes, and what becomes of its request. */
@@ -100,7 +100,7 @@ export class Simulation {
       const order = await this.#attempt(call, cancellation, undefined, result);
       if (order !== undefined) await this.#attempt({ ...call, outcome: "completed" }, cancellation, order, result);
     } catch (error) {
-      if (!(error instanceof Cancelled) || error.reason.kind === "closed") throw error;
+      if (!(error instanceof CancelledError) || error.reason.kind === "closed") throw error;
       result.end = error.reason.kind;
     } finally {
       cancellation.dispose();
