@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { envelope } from "../src/paging/decode-page.js";
+import { pageEnvelopeSchema } from "../src/paging/decode-page.js";
 import { itemSchema } from "../src/schemas/item.js";
 import { createItemInputSchema, itemChangesSchema } from "../src/schemas/item-input.js";
 import { lotSchema } from "../src/schemas/lot.js";
@@ -36,7 +36,7 @@ const described = (schema: z.ZodType, about: string, fields: Fields): Component 
 });
 
 const page = (record: z.ZodType, of: string): Component => ({
-  ...documented(envelope(record), "paging/page.ts", "Page", "", { value: "The records of this page." }),
+  ...documented(pageEnvelopeSchema(record), "paging/page.ts", "Page", "", { value: "The records of this page." }),
   about: `One page of ${of}.`,
 });
 

@@ -11,7 +11,7 @@ import { fetchTransport } from "./core/transport/fetch.js";
 import type { Transport } from "./core/transport/transport.js";
 import { undiciTransport } from "./core/transport/undici.js";
 import { ClientSecrets } from "./errors/redaction/secrets.js";
-import { createRateLimiter, createUnlimited } from "./limiter/create-rate-limiter.js";
+import { createRateLimiter, createUnlimitedRateLimiter } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
 import { type ClientOptions, checkClientOptions, checkRuntime, resolveConnection } from "./options.js";
 import type { ListOptions } from "./paging/list.js";
@@ -61,7 +61,8 @@ export class InventoryClient {
     const telemetry = new Telemetry(options.logger, options.hooks);
     const warn = (message: string) => telemetry.log("warn", message);
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
-    this.#limiter = options.rateLimiter ?? (rateLimit === false ? createUnlimited() : createRateLimiter(rateLimit));
+    this.#limiter =
+      options.rateLimiter ?? (rateLimit === false ? createUnlimitedRateLimiter() : createRateLimiter(rateLimit));
     this.#report = () => debugReport(VERSION, options, this.rateLimit, telemetry.recentCalls);
     this.#pipeline = createPipeline({
       baseUrl: baseUrl.href.replace(/\/+$/, ""),

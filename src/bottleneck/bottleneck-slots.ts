@@ -154,7 +154,8 @@ export class BottleneckSlots implements SlotSource {
     const time = this.#waiting.all > 0 ? this.#held[0]?.endsAt : undefined;
     if (time === this.#wakeUpTimer?.time) return;
     this.#wakeUpTimer?.stop();
-    this.#wakeUpTimer = time === undefined ? undefined : { time, stop: this.#clock.at(time, () => this.#wakeUp()) };
+    this.#wakeUpTimer =
+      time === undefined ? undefined : { time, stop: this.#clock.startTimerAt(time, () => this.#wakeUp()) };
   }
 
   #wakeUp(): void {

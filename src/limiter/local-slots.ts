@@ -1,16 +1,16 @@
 import type { MonotonicClock } from "./monotonic-clock.js";
-import { createQuota, safetyMarginMs } from "./quota.js";
+import { createSlotQuota, safetyMarginMs } from "./quota.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
 import type { QueueCounts, SlotListener, SlotSource } from "./slot-source.js";
 
 /** The slots of one process that uses the whole limit alone. */
-export function localSlots(
+export function createLocalSlots(
   { requests, reserved, intervalMs }: RateLimitSettings,
   clock: MonotonicClock,
   listener: SlotListener,
 ): SlotSource {
-  const allQuota = createQuota(requests);
-  const pageQuota = createQuota(requests - reserved);
+  const allQuota = createSlotQuota(requests);
+  const pageQuota = createSlotQuota(requests - reserved);
   let wakeUpTimer: { time: number; stop: () => void } | undefined;
 
   const reclaim = () => {
@@ -56,7 +56,7 @@ export function localSlots(
       const time = nextGrantTime(waiting);
       if (time === wakeUpTimer?.time) return;
       wakeUpTimer?.stop();
-      wakeUpTimer = time === undefined ? undefined : { time, stop: clock.at(time, wakeUp) };
+      wakeUpTimer = time === undefined ? undefined : { time, stop: clock.startTimerAt(time, wakeUp) };
     },
     pauseStarted() {},
   };

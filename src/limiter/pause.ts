@@ -71,7 +71,7 @@ export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
     },
     setWatched(isWatched) {
       if (!current) return;
-      if (isWatched) current.stop ??= clock.at(current.until, onEnd);
+      if (isWatched) current.stop ??= clock.startTimerAt(current.until, onEnd);
       else {
         current.stop?.();
         current.stop = undefined;

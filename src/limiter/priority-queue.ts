@@ -19,7 +19,7 @@ export class PriorityQueue<T> {
 
   /** Adds a value by its arrival. Returns a function that removes it. */
   add(value: T, request: SlotRequest, arrival: number): () => void {
-    const queue = this.#queues[queueIndex(request)];
+    const queue = this.#queues[queueIndexOf(request)];
     if (!queue) throw new RangeError(`no queue for priority ${request.priority}`);
     const entry = queue.add(value, arrival);
     return () => queue.remove(entry);
@@ -41,7 +41,7 @@ export class PriorityQueue<T> {
   /** How many calls are certainly ahead of a request that joins the queue now. */
   countsAhead(request: SlotRequest): QueueCounts {
     // A retry keeps its arrival, so it may be ahead of its whole queue.
-    const { all, pages } = this.#countsOf(queueIndex(request) + (request.arrival === undefined ? 1 : 0));
+    const { all, pages } = this.#countsOf(queueIndexOf(request) + (request.arrival === undefined ? 1 : 0));
     // Pages may wait for their own quota, so a single call may start before them.
     return request.bulk ? { all, pages } : { all: all - pages, pages: 0 };
   }
@@ -62,7 +62,7 @@ export class PriorityQueue<T> {
   }
 }
 
-const queueIndex = ({ priority, bulk }: SlotRequest) => PRIORITIES.indexOf(priority) * 2 + (bulk ? 1 : 0);
+const queueIndexOf = ({ priority, bulk }: SlotRequest) => PRIORITIES.indexOf(priority) * 2 + (bulk ? 1 : 0);
 
 /** An entry of a {@link LinkedQueue}. */
 export interface QueueEntry<T> {

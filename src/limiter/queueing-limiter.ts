@@ -2,7 +2,7 @@ import type { MonotonicClock } from "./monotonic-clock.js";
 import { createPause } from "./pause.js";
 import { PriorityQueue } from "./priority-queue.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
-import { RATE_LIMITER, type RateLimiter, type Slot, type SlotRequest } from "./rate-limiter.js";
+import { RATE_LIMITER_BRAND, type RateLimiter, type Slot, type SlotRequest } from "./rate-limiter.js";
 import type { SlotListener, SlotSource } from "./slot-source.js";
 
 interface WaitingCall {
@@ -13,7 +13,7 @@ interface WaitingCall {
 }
 
 /** The queue, the pause and the concurrency limit of a limiter; `sourceFor` creates the source of its slots. */
-export function queueingLimiter(
+export function createQueueingLimiter(
   { requests, intervalMs, reserved, maxConcurrent }: RateLimitSettings,
   clock: MonotonicClock,
   sourceFor: (listener: SlotListener) => SlotSource,
@@ -43,13 +43,13 @@ export function queueingLimiter(
   const tryAcquire = (request: SlotRequest) => {
     if (queue.counts.all > 0) return undefined;
     const arrival = request.arrival ?? arrivals + 1;
-    const slot = take(request, arrival);
+    const slot = takeSlot(request, arrival);
     if (slot) arrivals = Math.max(arrivals, arrival);
     return slot;
   };
 
   return {
-    [RATE_LIMITER]: true,
+    [RATE_LIMITER_BRAND]: true,
     tryAcquire,
     acquire(request) {
       // Not an async function: its promise would take memory in every queued call (bench: memory).
@@ -110,14 +110,14 @@ export function queueingLimiter(
   /** Grants slots to waiting calls, by priority. */
   function grantSlots(): void {
     for (const { request, arrival, settle } of queue.heads()) {
-      const slot = take(request, arrival);
+      const slot = takeSlot(request, arrival);
       if (slot) settle(slot);
     }
     publishDemand();
   }
 
-  function take({ bulk }: SlotRequest, arrival: number): Slot | undefined {
-    const granted = allowance() > 0 && source.take(bulk);
+  function takeSlot({ bulk }: SlotRequest, arrival: number): Slot | undefined {
+    const granted = allowedStarts() > 0 && source.take(bulk);
     if (!granted) return undefined;
     const endProbe = pause.start();
     inFlight += 1;
@@ -135,7 +135,7 @@ export function queueingLimiter(
   }
 
   /** How many requests may start now if there are slots for them. */
-  function allowance(): number {
+  function allowedStarts(): number {
     return Math.max(0, Math.min(maxConcurrent - inFlight, pause.allowance));
   }
 
@@ -159,7 +159,7 @@ export function queueingLimiter(
   /** Reports to the source how many waiting calls may start if there are slots for them, single calls first. */
   function publishDemand(): void {
     const { all, pages } = queue.counts;
-    const count = allowance();
+    const count = allowedStarts();
     pause.setWatched(all > 0);
     source.setDemand({ all: Math.min(all, count), pages: Math.min(pages, Math.max(0, count - all + pages)) });
   }

@@ -3,7 +3,7 @@
  * some moment between its start and its end, so no interval contains more requests than there are slots, with any kind of
  * window that the service may use.
  */
-export interface Quota {
+export interface SlotQuota {
   readonly free: number;
   /** When the next slot is free again; `undefined` if no request with a slot has ended. */
   readonly nextReturnAt: number | undefined;
@@ -18,7 +18,7 @@ export interface Quota {
   earliestStart(ahead: number, now: number, intervalMs: number): number;
 }
 
-export function createQuota(capacity: number): Quota {
+export function createSlotQuota(capacity: number): SlotQuota {
   let free = capacity;
   /** When the slots of ended requests are free again, earliest first. Those before `head` are reclaimed. */
   let returns: number[] = [];

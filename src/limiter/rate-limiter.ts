@@ -52,7 +52,7 @@ export interface WaitEstimate {
 }
 
 /** Not exported by the package: no other object can have this property, so the compiler refuses look-alikes. */
-export const RATE_LIMITER: unique symbol = Symbol("stocklot.RateLimiter");
+export const RATE_LIMITER_BRAND: unique symbol = Symbol("stocklot.RateLimiter");
 
 /**
  * Decides when requests may be sent. Created by `createRateLimiter`, `createRedisRateLimiter` or
@@ -60,7 +60,7 @@ export const RATE_LIMITER: unique symbol = Symbol("stocklot.RateLimiter");
  */
 export interface RateLimiter {
   /** Marks the limiters of this package. */
-  readonly [RATE_LIMITER]: true;
+  readonly [RATE_LIMITER_BRAND]: true;
   /** Takes a slot if one is free and no call waits. @internal */
   tryAcquire(request: SlotRequest): Slot | undefined;
   /** @internal */

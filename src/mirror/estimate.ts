@@ -1,4 +1,4 @@
-import { estimateOf, type Forecast } from "../paging/estimate.js";
+import { estimateFromForecast, type ListForecast } from "../paging/estimate.js";
 import type { Estimate } from "../paging/page.js";
 import type { MirrorReading } from "./report.js";
 import type { MirrorResource } from "./tables.js";
@@ -16,14 +16,15 @@ export interface MirrorEstimate extends Estimate {
 }
 
 /** The same, with the figures that the duration follows from. */
-export interface ResourceForecast extends Forecast {
+export interface ResourceForecast extends ListForecast {
   reading: MirrorReading;
 }
 
 /** The estimate of a run. Its resources are read one after the other, and share one limit. */
 export function estimateOfRun(forecasts: ReadonlyMap<MirrorResource, ResourceForecast>): MirrorEstimate {
   const all = [...forecasts.values()];
-  const sum = (figure: (forecast: Forecast) => number) => all.reduce((total, forecast) => total + figure(forecast), 0);
+  const sum = (figure: (forecast: ListForecast) => number) =>
+    all.reduce((total, forecast) => total + figure(forecast), 0);
   const requests = sum((forecast) => forecast.requests);
   const run = {
     records: sum(({ records }) => records),
@@ -33,11 +34,11 @@ export function estimateOfRun(forecasts: ReadonlyMap<MirrorResource, ResourceFor
   };
   const resources: MirrorEstimate["resources"] = {};
   for (const [resource, forecast] of forecasts) {
-    resources[resource] = { ...estimateOf(forecast), reading: forecast.reading };
+    resources[resource] = { ...estimateFromForecast(forecast), reading: forecast.reading };
   }
   // The state of the limiter at the last of these requests.
   const allowance = all.at(-1)?.allowance ?? NO_LIMIT;
-  return { ...estimateOf({ ...run, allowance }), resources };
+  return { ...estimateFromForecast({ ...run, allowance }), resources };
 }
 
 const NO_LIMIT = { available: Infinity, share: Infinity, intervalMs: 0, pausedMs: 0 };

@@ -1,7 +1,7 @@
 import { errorForWaiter } from "../core/response/caller-error.js";
 import type { Checkpoint } from "./checkpoint.js";
-import type { Emitted } from "./emitter.js";
-import { Eta } from "./estimate.js";
+import type { EmittedPage } from "./emitter.js";
+import { EtaEstimator } from "./estimate.js";
 import { GaplessReader } from "./gapless/reader.js";
 import type { Page, PageSource } from "./page.js";
 import { SequentialReader } from "./sequential.js";
@@ -27,8 +27,8 @@ export function iteratePages<T>(
   limit = Infinity,
 ): PageIterator<T> {
   let reader: SequentialReader<T> | GaplessReader<T> | undefined;
-  let pages: AsyncGenerator<Emitted<T>, void> | undefined;
-  let eta: Eta | undefined;
+  let pages: AsyncGenerator<EmittedPage<T>, void> | undefined;
+  let eta: EtaEstimator | undefined;
   let closed = false;
   /** Where to resume after the pages that the consumer has processed, and after the page that it holds. */
   let consumed: Checkpoint | undefined;
@@ -76,11 +76,11 @@ export function iteratePages<T>(
   };
   return iterator;
 
-  function start(): AsyncGenerator<Emitted<T>, void> {
+  function start(): AsyncGenerator<EmittedPage<T>, void> {
     const session = source.prepare();
     onStart(iterator);
     consumed = session.from;
-    eta = new Eta(session);
+    eta = new EtaEstimator(session);
     reader = session.gapless ? new GaplessReader(session, eta, limit) : new SequentialReader(session, eta, limit);
     return reader.pages();
   }

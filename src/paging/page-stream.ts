@@ -1,5 +1,5 @@
 import { PaginationError } from "../errors/index.js";
-import { type Page, type PageRead, type PageRequest, type PageSession, startPosition } from "./page.js";
+import { iterationStartPosition, type Page, type PageRequest, type PageSession, type ReceivedPage } from "./page.js";
 
 /** Which pages are requested, and how many at a time. */
 export interface PagePlan {
@@ -44,7 +44,7 @@ export class PageStream<T> {
     this.#session = session;
     this.#plan = plan;
     this.#maxOutstanding = concurrency > 1 ? Math.max(readAhead, concurrency) : readAhead;
-    this.#readAheadLimit = startPosition(session) + limit;
+    this.#readAheadLimit = iterationStartPosition(session) + limit;
   }
 
   /** Requests sent so far. */
@@ -63,7 +63,7 @@ export class PageStream<T> {
   }
 
   /** The next page, which stays the next page until it is taken. Rejects with the error of its request. */
-  peek(): Promise<PageRead<T>> {
+  peek(): Promise<ReceivedPage<T>> {
     this.#awaited = true;
     if (this.#queue.length === 0 && this.#taken?.page) {
       this.#queue.push(this.#pendingPage(this.#plan.after(this.#taken.request, this.#taken.page)));
@@ -81,7 +81,7 @@ export class PageStream<T> {
   }
 
   /** Requests a page outside the plan, before all planned requests that are not in flight yet. */
-  fetchUnplanned(request: PageRequest): Promise<PageRead<T>> {
+  fetchUnplanned(request: PageRequest): Promise<ReceivedPage<T>> {
     this.#unplanned = this.#pendingPage(request);
     this.#sendDue();
     return this.#unplanned.result;
@@ -167,9 +167,9 @@ class PendingPage<T> {
   failed = false;
   /** The response, if it has been received. */
   page: Page<T> | undefined;
-  readonly result: Promise<PageRead<T>>;
+  readonly result: Promise<ReceivedPage<T>>;
   readonly #abort = new AbortController();
-  #settle!: { resolve(read: PageRead<T>): void; reject(reason: unknown): void };
+  #settle!: { resolve(read: ReceivedPage<T>): void; reject(reason: unknown): void };
 
   constructor(readonly request: PageRequest) {
     this.result = new Promise((resolve, reject) => {
@@ -179,7 +179,7 @@ class PendingPage<T> {
   }
 
   /** Sends the request. Resolves when it has ended, whether it failed or not. */
-  async send(fetch: (signal: AbortSignal) => Promise<PageRead<T>>): Promise<void> {
+  async send(fetch: (signal: AbortSignal) => Promise<ReceivedPage<T>>): Promise<void> {
     this.sent = true;
     try {
       const read = await fetch(this.#abort.signal);

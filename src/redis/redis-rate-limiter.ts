@@ -1,7 +1,7 @@
 import { ConfigurationError } from "../errors/index.js";
 import { MonotonicClock } from "../limiter/monotonic-clock.js";
-import { queueingLimiter } from "../limiter/queueing-limiter.js";
-import { type RateLimitOptions, rateLimitSettings } from "../limiter/rate-limit-options.js";
+import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
+import { type RateLimitOptions, resolveRateLimitOptions } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { leaseTimings } from "./ledger/lease-timings.js";
 import { Ledger } from "./ledger/ledger.js";
@@ -73,7 +73,7 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
     throw new ConfigurationError(`${TITLE}: onStoreError must be "fail" or "local"`);
   }
   if (typeof onWarning !== "function") throw new ConfigurationError(`${TITLE}: onWarning must be a function`);
-  const settings = rateLimitSettings(limits);
+  const settings = resolveRateLimitOptions(limits);
   if (!Number.isFinite(settings.requests) || !Number.isFinite(settings.intervalMs)) {
     throw new ConfigurationError(`${TITLE}: requests and intervalMs must be finite, or there is nothing to share`);
   }
@@ -86,7 +86,7 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
       .then(onWarning)
       .catch(() => {});
   const shared = { ledger, settings, timings, clock, onStoreError, warn };
-  return queueingLimiter(settings, clock, (listener) => new RedisSlots({ ...shared, listener }));
+  return createQueueingLimiter(settings, clock, (listener) => new RedisSlots({ ...shared, listener }));
 }
 
 const TITLE = "Redis rate limiter";

@@ -7,8 +7,8 @@ import { pathProblem } from "../core/request/path.js";
 import type { Query } from "../core/request/payload.js";
 import { readJson, standardJsonReader, unchecked } from "../core/response/decode.js";
 import { InputValidationError } from "../errors/index.js";
-import { standardPageReader } from "../paging/decode-page.js";
-import { keyField, type ListOptions, paginatorOf } from "../paging/list.js";
+import { createStandardPageReader } from "../paging/decode-page.js";
+import { createFieldKeyReader, createPaginator, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
 import { boolean, integer, lazy, optionalFields, string, withCheck } from "../schemas/field.js";
 import { isStandardSchema, type StandardSchema } from "../schemas/standard-schema.js";
@@ -110,7 +110,7 @@ export function sendCustomRequest<T>(sender: Sender, wanted: CustomRequest<T>, o
 
 /** `client.paginate`. */
 export function paginateCustomList<T>(sender: Sender, wanted: CustomList<T>, options: ListOptions = {}): Paginator<T> {
-  return paginatorOf<T, CustomList<T>>(sender, {
+  return createPaginator<T, CustomList<T>>(sender, {
     name: "paginate",
     params: wanted,
     schema: customListSchema,
@@ -123,10 +123,12 @@ export function paginateCustomList<T>(sender: Sender, wanted: CustomList<T>, opt
       return { path, query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize } };
     },
     options,
-    pageReader: standardPageReader<T>(wanted?.schema),
+    pageReader: createStandardPageReader<T>(wanted?.schema),
     maxPageSize: wanted?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
     keyOf:
-      typeof wanted?.key === "function" ? createCheckedKeyFunction(wanted.key) : wanted?.key && keyField(wanted.key),
+      typeof wanted?.key === "function"
+        ? createCheckedKeyFunction(wanted.key)
+        : wanted?.key && createFieldKeyReader(wanted.key),
   });
 }
 

@@ -8,8 +8,8 @@ import { readText, reportIssues } from "../core/response/decode.js";
 import { inexactNumbers } from "../core/response/inexact-numbers.js";
 import { parseJson } from "../core/response/parse-json.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
-import { pageReader } from "../paging/decode-page.js";
-import { keyField, type List, type ListOptions, paginatorOf } from "../paging/list.js";
+import { createPageReader } from "../paging/decode-page.js";
+import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
 import type { LazySchema } from "../schemas/field.js";
 import { type InventoryListParams, inventoryListParamsSchema } from "../schemas/list-params.js";
@@ -50,8 +50,8 @@ const TRANSACTION_RECOVERY_HINTS = {
   Issue: COMPARE_LOTS_HINT,
 };
 
-const lotPageReader = /* @__PURE__ */ pageReader(lotSchema);
-const stockLevelPageReader = /* @__PURE__ */ pageReader(stockLevelSchema);
+const lotPageReader = /* @__PURE__ */ createPageReader(lotSchema);
+const stockLevelPageReader = /* @__PURE__ */ createPageReader(stockLevelSchema);
 
 /**
  * Lots, stock levels, and the three stock transactions.
@@ -89,7 +89,7 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
-    return paginatorOf(this.#sender, {
+    return createPaginator(this.#sender, {
       name: "inventory.listLots",
       params,
       schema: inventoryListParamsSchema,
@@ -97,9 +97,9 @@ export class Inventory {
       options,
       pageReader: lotPageReader,
       maxPageSize: MAX_PAGE_SIZE,
-      keyOf: keyField("recNo"),
+      keyOf: createFieldKeyReader("recNo"),
       stableSort: "recNo",
-    } satisfies List<Lot, InventoryListParams>);
+    } satisfies ListDefinition<Lot, InventoryListParams>);
   }
 
   /**
@@ -113,7 +113,7 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listStockLevels(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<StockLevel> {
-    return paginatorOf(this.#sender, {
+    return createPaginator(this.#sender, {
       name: "inventory.listStockLevels",
       params,
       schema: inventoryListParamsSchema,
@@ -121,9 +121,9 @@ export class Inventory {
       options,
       pageReader: stockLevelPageReader,
       maxPageSize: MAX_PAGE_SIZE,
-      keyOf: keyField("partNo"),
+      keyOf: createFieldKeyReader("partNo"),
       stableSort: "partNo",
-    } satisfies List<StockLevel, InventoryListParams>);
+    } satisfies ListDefinition<StockLevel, InventoryListParams>);
   }
 
   /**

@@ -5,8 +5,8 @@ import type { RequestOptions } from "../core/request/options.js";
 import { path } from "../core/request/path.js";
 import { jsonReader } from "../core/response/decode.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
-import { pageReader } from "../paging/decode-page.js";
-import { keyField, type List, type ListOptions, paginatorOf } from "../paging/list.js";
+import { createPageReader } from "../paging/decode-page.js";
+import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
 import { lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";
@@ -37,7 +37,7 @@ const MAX_PAGE_SIZE = 250;
 const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
 const itemReader = /* @__PURE__ */ jsonReader(itemSchema);
 const itemArrayReader = /* @__PURE__ */ jsonReader(itemArraySchema);
-const itemPageReader = /* @__PURE__ */ pageReader(itemSchema);
+const itemPageReader = /* @__PURE__ */ createPageReader(itemSchema);
 
 /**
  * The item catalogue.
@@ -72,7 +72,7 @@ export class Items {
    * for await (const item of client.items.list({ includeDiscontinued: true })) console.log(item.shortID);
    */
   list(params: ItemListParams = {}, options: ListOptions = {}): Paginator<Item> {
-    return paginatorOf(this.#sender, {
+    return createPaginator(this.#sender, {
       name: "items.list",
       params,
       schema: itemListParamsSchema,
@@ -80,9 +80,9 @@ export class Items {
       options,
       pageReader: itemPageReader,
       maxPageSize: MAX_PAGE_SIZE,
-      keyOf: keyField("partNo"),
+      keyOf: createFieldKeyReader("partNo"),
       stableSort: "shortID",
-    } satisfies List<Item, ItemListParams>);
+    } satisfies ListDefinition<Item, ItemListParams>);
   }
 
   /**

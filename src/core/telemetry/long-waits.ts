@@ -39,7 +39,8 @@ export class LongWaits {
       this.#stopTimer = undefined;
     } else if (!this.#stopTimer) {
       const [first] = this.#calls;
-      if (first) this.#stopTimer = this.#clock.at(first.waitingSince + LONG_WAIT_MS, () => this.#reportLong());
+      if (first)
+        this.#stopTimer = this.#clock.startTimerAt(first.waitingSince + LONG_WAIT_MS, () => this.#reportLong());
     }
   }
 

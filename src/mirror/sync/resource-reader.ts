@@ -1,7 +1,7 @@
 import type { InventoryClient } from "../../client.js";
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
-import type { Forecast } from "../../paging/estimate.js";
+import type { ListForecast } from "../../paging/estimate.js";
 import type { ListOptions } from "../../paging/list.js";
 import type { Page, PagingProgress } from "../../paging/page.js";
 import type { Paginator } from "../../paging/paginator.js";
@@ -89,7 +89,7 @@ export class ResourceReader<R extends MirrorResource> {
   }
 
   /** What a scan is likely to take, from one request for one record. */
-  forecast({ modifiedSince, from }: ScanRange): Promise<Forecast> {
+  forecast({ modifiedSince, from }: ScanRange): Promise<ListForecast> {
     const { concurrency } = this.#options;
     return this.#list({ modifiedSince }, { ...this.#requestOptions(), gapless: true, concurrency, from }).forecast();
   }

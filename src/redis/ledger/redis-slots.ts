@@ -159,7 +159,7 @@ export class RedisSlots implements SlotSource {
       this.#schedule();
     };
     const keepsAlive = this.#waiting.all > 0 || (this.#reportAt <= time && !this.#outage.isOn);
-    this.#stopTimer = keepsAlive ? this.#clock.at(time, wake) : startBackgroundTimer(time - now, wake);
+    this.#stopTimer = keepsAlive ? this.#clock.startTimerAt(time, wake) : startBackgroundTimer(time - now, wake);
   }
 
   #nextExchange(now: number): number {

@@ -106,6 +106,6 @@ function waitUntil(clock: MonotonicClock, time: number, signals: readonly AbortS
       for (const stop of stops) stop();
       resolve();
     };
-    const stops = [clock.at(time, finish), ...signals.map((signal) => onAbort(signal, finish))];
+    const stops = [clock.startTimerAt(time, finish), ...signals.map((signal) => onAbort(signal, finish))];
   });
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ConfigurationError } from "../../../src/errors/index.js";
-import { createRateLimiter, createUnlimited } from "../../../src/limiter/create-rate-limiter.js";
+import { createRateLimiter, createUnlimitedRateLimiter } from "../../../src/limiter/create-rate-limiter.js";
 import type { RateLimitOptions } from "../../../src/limiter/rate-limit-options.js";
 import type { RateLimiter, Slot, SlotRequest } from "../../../src/limiter/rate-limiter.js";
 import { Cancellation, CancelledError } from "../../../src/time/cancellation.js";
@@ -279,7 +279,7 @@ describe("a pause", () => {
   });
 
   test("is all that holds back calls without a limit", async () => {
-    const limiter = createUnlimited();
+    const limiter = createUnlimitedRateLimiter();
     expect(limiter.snapshot()).toMatchObject({ limit: Number.POSITIVE_INFINITY, available: Number.POSITIVE_INFINITY });
     await Promise.all(Array.from({ length: 1_000 }, () => ask(limiter, { bulk: true })));
     limiter.pause(1_000);

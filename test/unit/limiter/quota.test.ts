@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { createQuota } from "../../../src/limiter/quota.js";
+import { createSlotQuota } from "../../../src/limiter/quota.js";
 
 const INTERVAL_MS = 1_000;
 
 describe("a quota", () => {
   test("hands out as many slots as it has, and takes each back when its time has come", () => {
-    const quota = createQuota(2);
+    const quota = createSlotQuota(2);
     quota.take();
     quota.take();
     expect(quota.free).toBe(0);
@@ -23,7 +23,7 @@ describe("a quota", () => {
   });
 
   test("has a slot again at once when it was given back unused", () => {
-    const quota = createQuota(1);
+    const quota = createSlotQuota(1);
     quota.take();
     quota.returnUnused();
     expect(quota.free).toBe(1);
@@ -31,7 +31,7 @@ describe("a quota", () => {
   });
 
   test("without a limit is never used up and remembers nothing", () => {
-    const quota = createQuota(Number.POSITIVE_INFINITY);
+    const quota = createSlotQuota(Number.POSITIVE_INFINITY);
     for (let request = 0; request < 1_000; request += 1) {
       quota.take();
       quota.returnAt(request);
@@ -42,7 +42,7 @@ describe("a quota", () => {
   });
 
   test("keeps its order and its count through thousands of requests", () => {
-    const quota = createQuota(50);
+    const quota = createSlotQuota(50);
     for (let time = 0; time < 20_000; time += 10) {
       quota.reclaim(time);
       if (quota.free === 0) continue;
@@ -56,7 +56,7 @@ describe("a quota", () => {
   });
 
   test("can come back never", () => {
-    const quota = createQuota(1);
+    const quota = createSlotQuota(1);
     quota.take();
     quota.returnAt(Number.POSITIVE_INFINITY);
     quota.reclaim(1e12);
@@ -78,7 +78,7 @@ describe("a quota", () => {
       [12, 2_400, "the second that comes back, a third time"],
     ];
     test.each(cases)("%i ahead: at %i (%s)", (ahead, time) => {
-      const quota = createQuota(5);
+      const quota = createSlotQuota(5);
       for (let taken = 0; taken < 4; taken += 1) quota.take();
       quota.returnAt(300);
       quota.returnAt(400);
