@@ -8,6 +8,7 @@ const entry = {
   mirror: "src/mirror/index.ts",
   sandbox: "src/sandbox/index.ts",
   msw: "src/msw/index.ts",
+  opentelemetry: "src/opentelemetry/index.ts",
 };
 
 const shared: Options = {

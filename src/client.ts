@@ -1,7 +1,8 @@
+import { createSecretReader } from "./auth/client-secret.js";
 import { createTokenManager } from "./auth/token-manager.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createPipeline, type Pipeline } from "./core/pipeline.js";
-import type { RequestOptions } from "./core/request/options.js";
+import { type RequestOptions, withLowerCaseNames } from "./core/request/options.js";
 import { DEFAULT_RETRY, mergeRetry } from "./core/retry-policy.js";
 import { debugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
@@ -55,9 +56,12 @@ export class InventoryClient {
   constructor(options: ClientOptions = {}) {
     checkClientOptions(options);
     checkRuntime(options);
-    const { baseUrl, ...credentials } = resolveConnection(options);
-    this.#secrets.addCredentials(credentials);
+    const { baseUrl, clientId, clientSecret } = resolveConnection(options);
+    const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const secrets = this.#secrets;
+    const readSecret = createSecretReader({ clientId, clientSecret, secrets, timeoutMs });
+    const headers = withLowerCaseNames(options.headers ?? {});
+    secrets.addHeaders(headers);
     const telemetry = new Telemetry(options.logger, options.hooks);
     const warn = (message: string) => telemetry.log("warn", message);
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
@@ -71,16 +75,17 @@ export class InventoryClient {
       telemetry,
       validation: { mode, warn },
       maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
-      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      timeoutMs,
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
       retry: mergeRetry(DEFAULT_RETRY, options.retry),
-      headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}` },
+      headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
       createTokenManager: (sendOwn) =>
         createTokenManager({
           store,
           secrets,
           warn,
           async request(cancellation) {
+            const credentials = { clientId, clientSecret: await readSecret(cancellation) };
             const token = await sendOwn(tokenRequest(credentials, secrets), cancellation);
             telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
             return token;

@@ -1,8 +1,9 @@
 import type { Dispatcher } from "undici";
 import * as z from "zod";
+import type { ClientSecret } from "./auth/client-secret.js";
 import type { TokenStore } from "./auth/token-store.js";
 import { inputErrorMessages, inputIssues } from "./core/request/check-input.js";
-import { callback, durationMs, retrySchema, withMethods } from "./core/request/options.js";
+import { callback, durationMs, headersSchema, retrySchema, withMethods } from "./core/request/options.js";
 import type { RetryOptions } from "./core/retry-policy.js";
 import type { Hooks, Logger } from "./core/telemetry/events.js";
 import { isLoopback } from "./core/transport/default-dispatcher.js";
@@ -27,15 +28,25 @@ export interface ClientOptions {
    */
   clientId?: string | undefined;
   /**
-   * Client secret of the integration user. Never shown in errors, logs or hooks.
+   * Client secret of the integration user, or a function, sync or async, that returns it: for secrets that are rotated. The
+   * function is called for each token request. If it throws or returns no string, calls that need a token reject with a
+   * `ConfigurationError`; if it takes longer than `timeoutMs`, with a `TimeoutError`. Secrets are never shown in errors, logs
+   * or hooks.
    * @default process.env.STOCKLOT_CLIENT_SECRET
    */
-  clientSecret?: string | undefined;
+  clientSecret?: string | (() => string | Promise<string>) | undefined;
   /**
    * Allows plain `http:` to any host. The secret and the token then travel unencrypted.
    * @default false
    */
   allowInsecureHttp?: boolean | undefined;
+  /**
+   * Headers of every request, token requests included, such as the key of an API gateway. `headers` of a call take
+   * precedence. `authorization`, `host` and those that frame the message cannot be set. Read once. The values are treated as
+   * secrets: they are never shown in errors, logs or hooks.
+   * @default none
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
   /**
    * Time limit of one attempt in ms, from sending to the last byte of the body. `Infinity` for no limit.
    * @default 30_000
@@ -109,8 +120,9 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
     .strictObject({
       baseUrl: string(),
       clientId: string(),
-      clientSecret: string(),
+      clientSecret: z.union([string(), callback()], { error: "must be a string or a function" }),
       allowInsecureHttp: boolean(),
+      headers: headersSchema(),
       timeoutMs: durationMs(),
       totalTimeoutMs: durationMs(),
       rateLimit: z.union([z.literal(false), z.looseObject({})], { error: "must be an object or false" }),
@@ -176,7 +188,7 @@ export function checkRuntime({ fetch, dispatcher }: ClientOptions): void {
 export interface Connection {
   baseUrl: URL;
   clientId: string;
-  clientSecret: string;
+  clientSecret: ClientSecret;
 }
 
 const ENVIRONMENT = {
@@ -188,16 +200,16 @@ const ENVIRONMENT = {
 /** Reads address and credentials from the options or the environment. */
 export function resolveConnection(options: ClientOptions): Connection {
   const missing: string[] = [];
-  const readSetting = (name: keyof typeof ENVIRONMENT) => {
+  const readSetting = <Value>(name: keyof typeof ENVIRONMENT, given: Value | undefined) => {
     const variable = ENVIRONMENT[name];
-    const value = options[name] ?? process.env[variable];
+    const value = given ?? process.env[variable];
     if (!value) missing.push(`${name} is required (or the environment variable ${variable})`);
     return value ?? "";
   };
   const [baseUrl, clientId, clientSecret] = [
-    readSetting("baseUrl"),
-    readSetting("clientId"),
-    readSetting("clientSecret"),
+    readSetting("baseUrl", options.baseUrl),
+    readSetting("clientId", options.clientId),
+    readSetting("clientSecret", options.clientSecret),
   ] as const;
   if (missing.length > 0) throw invalidOptions(missing.join("; "));
   return { baseUrl: parseBaseUrl(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };

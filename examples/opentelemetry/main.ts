@@ -1,17 +1,18 @@
 /**
- * Traces of a client: one span per call, with its attempts, retries and pauses as events.
+ * Traces and metrics of a client: one span per call, with a child per attempt.
  *
  *     npx tsx examples/opentelemetry/main.ts
  *
- * Always against a sandbox, which can produce faults. trace-stocklot.ts is the file to copy; tracing.ts sets up the SDK.
+ * Always against a sandbox, which can produce faults. tracing.ts sets up the SDK and instruments stocklot.
  */
 
 import { SpanStatusCode, trace } from "@opentelemetry/api";
 import { InventoryClient, NotFoundError } from "stocklot";
 import { createSandbox } from "stocklot/sandbox";
 import { number } from "../terminal.js";
+import { metricTable } from "./metric-table.js";
 import { traceTree } from "./trace-tree.js";
-import { exporter, shutdown } from "./tracing.js";
+import { flush, metricExporter, shutdown, spanExporter } from "./tracing.js";
 
 const rateLimit = { requests: 8, intervalMs: 500, reserved: 2 };
 const sandbox = createSandbox({ items: 20, lots: 600, latencyMs: [15, 40] });
@@ -47,8 +48,11 @@ await inSpan("look up what was scanned", async () => {
   console.log(`Known of ${scanned.length} scans: ${found.filter(Boolean).length}.`);
 });
 
+await flush();
 await client.close();
-for (const line of traceTree(exporter.getFinishedSpans())) console.log(line);
+for (const line of traceTree(spanExporter.getFinishedSpans())) console.log(line);
+console.log();
+for (const line of metricTable(metricExporter.getMetrics())) console.log(line);
 await shutdown();
 
 /** Runs a function within a new span, which is active meanwhile. */

@@ -39,7 +39,8 @@ export function traceTree(spans: readonly ReadableSpan[]): string[] {
 function spanLine(span: ReadableSpan, root: ReadableSpan, branch: string): string {
   const failed = span.status.code === SpanStatusCode.ERROR;
   const { "http.response.status_code": status, "error.type": error } = span.attributes;
-  const outcome = [status, error].filter((part) => part !== undefined).join(" ");
+  // The error type of a request is its status.
+  const outcome = [...new Set([status, error].filter((part) => part !== undefined).map(String))].join(" ");
   const duration = `${Math.round(msOf(span.duration))} ms`.padStart(8);
   const name = `${branch}${span.name}`.padEnd(NAME_WIDTH);
   return `${name} ${barOf(span, root)} ${duration}  ${style(failed ? "red" : "green", outcome)}`.trimEnd();

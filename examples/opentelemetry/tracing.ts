@@ -1,18 +1,32 @@
 /** Sets up OpenTelemetry. Import it before the first call. */
+import { metrics } from "@opentelemetry/api";
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
-import { traceStocklot } from "./trace-stocklot.js";
+import { instrumentStocklot } from "stocklot/opentelemetry";
 
-/** Keeps the spans for printing. Your program sends them with BatchSpanProcessor and an OTLP exporter. */
-export const exporter = new InMemorySpanExporter();
+/** Keep spans and metrics for printing. Your program sends them with a BatchSpanProcessor and OTLP exporters. */
+export const spanExporter = new InMemorySpanExporter();
+export const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
 
-const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
-// Also installs the context manager that carries the active span across async calls.
-provider.register();
+const tracerProvider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spanExporter)] });
+// Also installs the context manager that carries the active span across async calls, and the propagator for traceparent.
+tracerProvider.register();
 
-const stop = traceStocklot();
+const meterProvider = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter: metricExporter })] });
+metrics.setGlobalMeterProvider(meterProvider);
 
-/** Sends the remaining spans. Call it at the end of the program. */
+const stop = instrumentStocklot();
+
+/** Exports the metrics now. */
+export const flush = () => meterProvider.forceFlush();
+
+/** Sends what remains. Call it at the end of the program. */
 export async function shutdown(): Promise<void> {
   stop();
-  await provider.shutdown();
+  await Promise.all([tracerProvider.shutdown(), meterProvider.shutdown()]);
 }

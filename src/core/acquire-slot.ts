@@ -2,7 +2,9 @@ import type { TokenManager } from "../auth/token-manager.js";
 import type { RateLimiter, Slot, SlotRequest } from "../limiter/rate-limiter.js";
 import { monotonicNowMs } from "../time/timer.js";
 import type { Call } from "./call.js";
+import type { ClientState } from "./telemetry/client-state.js";
 import type { LongWaits } from "./telemetry/long-waits.js";
+import type { Telemetry } from "./telemetry/telemetry.js";
 
 /** After this many tokens that expired in the queue, the last token is used, whatever its age. */
 const MAX_TOKEN_ROUNDS = 3;
@@ -18,6 +20,8 @@ export interface AcquireDeps {
   readonly limiter: RateLimiter;
   readonly tokens: TokenManager;
   readonly waits: LongWaits;
+  readonly telemetry: Telemetry;
+  readonly client: ClientState;
   readonly closed: boolean;
 }
 
@@ -27,10 +31,11 @@ export interface AcquireDeps {
  */
 export async function acquireSlot(deps: AcquireDeps, call: Call): Promise<Grant> {
   const startedAt = monotonicNowMs();
-  const { limiter, tokens, waits } = deps;
+  const { limiter, tokens, waits, telemetry, client } = deps;
   const { request, cancellation } = call;
   const needsToken = !request.isTokenRequest;
   const pausedBefore = limiter.pausedMs();
+  let queuedMs = 0;
   try {
     for (let round = 1; ; round += 1) {
       if (deps.closed) cancellation.cancel({ kind: "closed" });
@@ -46,12 +51,16 @@ export async function acquireSlot(deps: AcquireDeps, call: Call): Promise<Grant>
       }
       let slot = limiter.tryAcquire(wanted);
       if (!slot) {
+        const queuedAt = monotonicNowMs();
+        telemetry.emit("queued", () => ({ ...call.identity, attempt: call.attempts + 1, client }));
         waits.begin(call, "slot", limiter.estimateWait(wanted).waitMs);
         slot = await limiter.acquire(wanted);
+        queuedMs += monotonicNowMs() - queuedAt;
       }
       call.arrival = slot.arrival;
       const token = round < MAX_TOKEN_ROUNDS ? tokens.freshToken : tokens.lastToken;
       if (!cancellation.reason && (token !== undefined || !needsToken)) {
+        telemetry.emit("slot", () => ({ ...call.identity, attempt: call.attempts + 1, client, waitedMs: queuedMs }));
         return { slot, token: needsToken ? token : undefined };
       }
       slot.returnUnused();

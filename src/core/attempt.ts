@@ -2,16 +2,15 @@ import { redact, redactData } from "../errors/redaction/redact.js";
 import { monotonicNowMs } from "../time/timer.js";
 import type { AcquireDeps, Grant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
-import { ErrorResponse, isSuccess } from "./failure.js";
+import { ErrorResponse, failureType, isSuccess } from "./failure.js";
 import { apiError } from "./response/api-error.js";
 import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs, retryAfterMs } from "./retry-policy.js";
-import type { Telemetry } from "./telemetry/telemetry.js";
+import { sendInstrumented } from "./telemetry/sending.js";
 import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** What an attempt needs. */
 export interface AttemptDeps extends AcquireDeps {
   readonly transport: Transport;
-  readonly telemetry: Telemetry;
   readonly maxResponseBytes: number;
 }
 
@@ -24,9 +23,18 @@ export async function attempt(deps: AttemptDeps, call: Call, { slot, token }: Gr
     try {
       response = await send(deps, call, token, trace);
       const { status } = response;
-      const durationMs = monotonicNowMs() - trace.startedAt;
-      deps.telemetry.emit("response", () => ({ ...call.identity, attempt: call.attempts, status, durationMs }));
+      deps.telemetry.emit("response", () => ({
+        ...attemptOf(call),
+        status,
+        durationMs: monotonicNowMs() - trace.startedAt,
+      }));
     } catch (failure) {
+      deps.telemetry.emit("failed", () => ({
+        ...attemptOf(call),
+        status: trace.head?.status,
+        error: failureType(failure),
+        durationMs: monotonicNowMs() - trace.startedAt,
+      }));
       response = headWithoutBody(trace, failure);
     } finally {
       call.endAttempt(trace);
@@ -52,13 +60,19 @@ function send(
   const { method } = call.request;
   const { target, contentType, body } = call.payload;
   const { timeoutMs } = call.settings;
-  telemetry.emit("request", () => ({ ...call.identity, attempt: call.attempts }));
+  telemetry.emit("request", () => attemptOf(call));
   const headers = { ...call.settings.headers };
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const { cancellation } = call;
-  return transport.send({ method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace });
+  return sendInstrumented(
+    () => attemptOf(call),
+    headers,
+    () => transport.send({ method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace }),
+  );
 }
+
+const attemptOf = (call: Call) => ({ ...call.identity, attempt: call.attempts });
 
 /**
  * The head of an error response whose body was cut off, too slow or unreadable: the retry policy needs only the status.

@@ -1,4 +1,4 @@
-import { messageOf } from "../errors/unknown-value.js";
+import { fieldOf, messageOf } from "../errors/unknown-value.js";
 import type { Call } from "./call.js";
 import { type AttemptOutcome, retryAfterMs } from "./retry-policy.js";
 import { oneLine } from "./transport/network-failure.js";
@@ -45,6 +45,25 @@ export function describeFailure(failure: unknown): string {
   if (!(failure instanceof TransportFailure) || failure.kind !== "connection") return messageOf(failure);
   const { network, cause } = failure;
   return network ? `${network.problem}: ${network.detail}` : oneLine(messageOf(cause));
+}
+
+/** The failure of an attempt in one word, for metrics: few different values. Never throws. */
+export function failureType(failure: unknown): string {
+  if (!(failure instanceof TransportFailure)) return "exception";
+  const { kind, cause } = failure;
+  if (kind !== "connection" && kind !== "exception") return kind;
+  try {
+    return failureCode(cause) ?? String(fieldOf(cause, "name") || kind);
+  } catch {
+    // A getter or a Proxy of the caller's.
+    return kind;
+  }
+}
+
+/** The code of a network failure, such as `ECONNRESET`. That of fetch is in the cause. */
+function failureCode(cause: unknown): string | undefined {
+  const codes = [fieldOf(cause, "code"), fieldOf(fieldOf(cause, "cause"), "code")];
+  return codes.find((code): code is string => typeof code === "string");
 }
 
 export const isSuccess = (status: number) => status >= 200 && status < 300;

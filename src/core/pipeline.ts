@@ -7,10 +7,11 @@ import { monotonicNowMs, startTimer } from "../time/timer.js";
 import type { AttemptDeps } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import { FailedCall } from "./failure.js";
-import { checkRequestOptions, type RequestOptions } from "./request/options.js";
+import { checkRequestOptions, type RequestOptions, withLowerCaseNames } from "./request/options.js";
 import { encodePayload } from "./request/payload.js";
 import { callerError } from "./response/caller-error.js";
 import { mergeRetry } from "./retry-policy.js";
+import { ClientState } from "./telemetry/client-state.js";
 import { LongWaits } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
 import type { Transport } from "./transport/transport.js";
@@ -71,6 +72,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   const deps: AttemptDeps = {
     ...config,
     waits: new LongWaits(reportWait),
+    client: new ClientState(config.baseUrl, config.limiter, () => closing !== undefined),
     tokens: config.createTokenManager((request, cancellation) =>
       run(request, new Call(request, encodePayload(request), config, cancellation), true),
     ),
@@ -116,7 +118,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     return {
       timeoutMs,
       retry: mergeRetry(config.retry, retry),
-      headers: headers ? { ...config.headers, ...lowerCase(headers) } : config.headers,
+      headers: headers ? { ...config.headers, ...withLowerCaseNames(headers) } : config.headers,
       onResponse,
     };
   }
@@ -195,6 +197,3 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     return () => stop();
   }
 }
-
-const lowerCase = (headers: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));

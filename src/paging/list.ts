@@ -5,6 +5,7 @@ import { checkInput } from "../core/request/check-input.js";
 import { snapshotOf } from "../core/request/copy-of.js";
 import { callback, type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { encodePayload, type Query } from "../core/request/payload.js";
+import { captureContext } from "../core/telemetry/async-context.js";
 import { InputValidationError } from "../errors/index.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import { checkpointSchema } from "./checkpoint.js";
@@ -79,6 +80,8 @@ function openPageSession<T>(
     throw new InputValidationError(name, [{ path: ["from"], message }]);
   }
   let latencyMs = Number.NaN;
+  // Pages that are read ahead are requested wherever the page before them arrives.
+  const inCallersContext = captureContext();
   return {
     list: identity,
     from,
@@ -108,7 +111,7 @@ function openPageSession<T>(
         priority: further ? "low" : "normal",
         bulk: further,
       };
-      return sender.sendPage(call, requestOptions, signal);
+      return inCallersContext(() => sender.sendPage(call, requestOptions, signal));
     },
     pace: () => ({ latencyMs, ...pageAllowanceOf(sender.limiter) }),
   };

@@ -1,5 +1,4 @@
 import { ConfigurationError } from "../errors/index.js";
-import { messageOf } from "../errors/unknown-value.js";
 
 /**
  * What is used of the caller's ioredis client, a `Redis` or a `Cluster`. It stays the caller's: it is never closed,
@@ -30,28 +29,4 @@ const DEFAULT_KEY = "default";
 export function keyName(key: string | undefined, what: string): string {
   // A brace within the key would end the hash tag.
   return `{stocklot:${(key ?? DEFAULT_KEY).replace(/[%{}]/g, encodeURIComponent)}}:${what}`;
-}
-
-/**
- * Redis' error without what was sent: ioredis attaches the command, and Redis quotes the arguments of a command that it
- * does not know. They may be a token or a password.
- */
-export function bareError(error: unknown, sent: readonly string[] = []): Error {
-  const [message = ""] = messageOf(error).split(/,? with args beginning with/i);
-  const bare = new Error(quotesAny(message, sent) ? `${/^[A-Z]+/.exec(message)?.[0] ?? "an error"} of Redis` : message);
-  if (error instanceof Error && "code" in error && typeof error.code === "string") {
-    Object.assign(bare, { code: error.code });
-  }
-  return bare;
-}
-
-/** A part of what was sent that is this long is shown to nobody. */
-const QUOTE_LENGTH = 6;
-
-function quotesAny(message: string, sent: readonly string[]): boolean {
-  for (let start = 0; start + QUOTE_LENGTH <= message.length; start += 1) {
-    const part = message.slice(start, start + QUOTE_LENGTH);
-    if (sent.some((value) => value.includes(part))) return true;
-  }
-  return false;
 }

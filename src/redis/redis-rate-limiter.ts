@@ -4,7 +4,7 @@ import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
 import { type RateLimitOptions, resolveRateLimitOptions } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { leaseTimings } from "./ledger/lease-timings.js";
-import { Ledger } from "./ledger/ledger.js";
+import { openLedger } from "./ledger/ledger.js";
 import { RedisSlots } from "./ledger/redis-slots.js";
 import { checkRedis, type RedisClient } from "./redis-client.js";
 
@@ -79,7 +79,7 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
   }
   const clock = new MonotonicClock();
   const timings = leaseTimings(settings);
-  const ledger = new Ledger(redis, key, settings, timings);
+  const ledger = openLedger(redis, key, settings, timings);
   // A callback that throws or rejects changes nothing.
   const warn = (message: string) =>
     void Promise.resolve(message)

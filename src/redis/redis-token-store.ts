@@ -19,7 +19,8 @@ export interface RedisTokenStoreOptions {
    */
   key?: string | undefined;
   /**
-   * Encrypts the token in Redis (AES-256-GCM). The same in all processes.
+   * Encrypts the token in Redis (AES-256-GCM). The same in all processes, and independent of the client secret: processes
+   * could not read each other's token while that is being rotated.
    * @default none: the token is stored as it is
    */
   secret?: string | undefined;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { messageOf } from "../errors/unknown-value.js";
-import { bareError, type RedisClient } from "./redis-client.js";
+import type { RedisClient } from "./redis-client.js";
 
 /** Clients whose server, proxy or user has no EVALSHA. */
 const withoutEvalsha = new WeakSet<RedisClient>();
@@ -34,4 +34,28 @@ export class Script {
       throw bareError(error, sent);
     }
   }
+}
+
+/**
+ * Redis' error without what was sent: ioredis attaches the command, and Redis quotes the arguments of a command that it
+ * does not know. They may be a token or a password.
+ */
+export function bareError(error: unknown, sent: readonly string[] = []): Error {
+  const [message = ""] = messageOf(error).split(/,? with args beginning with/i);
+  const bare = new Error(quotesAny(message, sent) ? `${/^[A-Z]+/.exec(message)?.[0] ?? "an error"} of Redis` : message);
+  if (error instanceof Error && "code" in error && typeof error.code === "string") {
+    Object.assign(bare, { code: error.code });
+  }
+  return bare;
+}
+
+/** A part of what was sent that is this long is shown to nobody. */
+const QUOTE_LENGTH = 6;
+
+function quotesAny(message: string, sent: readonly string[]): boolean {
+  for (let start = 0; start + QUOTE_LENGTH <= message.length; start += 1) {
+    const part = message.slice(start, start + QUOTE_LENGTH);
+    if (sent.some((value) => value.includes(part))) return true;
+  }
+  return false;
 }

@@ -3,7 +3,15 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const ENTRIES = ["index", "redis/index", "bottleneck/index", "sandbox/index", "msw/index", "mirror/index"];
+const ENTRIES = [
+  "index",
+  "redis/index",
+  "bottleneck/index",
+  "sandbox/index",
+  "msw/index",
+  "mirror/index",
+  "opentelemetry/index",
+];
 
 /** What an editor shows for a member under the pointer. */
 interface Hover {
@@ -51,7 +59,7 @@ function includesNumber(type: ts.Type): boolean {
 
 /** A unit, or what is counted or numbered. */
 const UNIT =
-  /\b(ms|seconds|bytes|unit of measure|unit not documented by the service|IDs?|numbers?|codes?|status|records?|requests|calls|pages|attempts|retries|slots|warehouses?|TCP port|share|times|sent|position|seed)\b/i;
+  /\b(ms|seconds|bytes|unit of measure|unit not documented by the service|IDs?|numbers?|codes?|status|records?|entries|requests|calls|pages|attempts|retries|slots|warehouses?|TCP port|share|times|sent|position|seed)\b/i;
 
 describe("what an editor shows", () => {
   const all = hovers();

@@ -2,6 +2,7 @@ import { createSandbox, type SandboxServer } from "stocklot/sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findRedis, type TestRedis } from "../redis/support/redis-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
+import { type CompanyNetwork, startCompanyNetwork } from "./support/company-network.js";
 import { buildSnippets, type Runnable } from "./support/run-snippet.js";
 import { snippets } from "./support/snippets.js";
 
@@ -24,6 +25,7 @@ const sandbox = createSandbox({
   rateLimit: false,
 });
 let server: SandboxServer;
+let network: CompanyNetwork;
 let redis: TestRedis | undefined;
 let programs: Runnable;
 
@@ -31,10 +33,11 @@ beforeAll(async () => {
   if (!RUN_ALL) return;
   const { credentials } = sandbox;
   server = await sandbox.listen();
+  network = await startCompanyNetwork(server.url);
   redis = await findRedis();
   programs = await buildSnippets(
     run,
-    { [SERVICE]: server.url, ...(redis && { [REDIS]: redis.url }) },
+    { [SERVICE]: server.url, ...network.replacements, ...(redis && { [REDIS]: redis.url }) },
     {
       STOCKLOT_BASE_URL: server.url,
       STOCKLOT_CLIENT_ID: credentials.clientId,
@@ -44,6 +47,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   programs?.remove();
+  network?.close();
   await server?.close();
   await redis?.close();
 });

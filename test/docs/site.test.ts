@@ -19,7 +19,10 @@ beforeAll(async () => {
 afterAll(() => rmSync(site, { recursive: true, force: true }));
 
 const GUIDES = guides().flatMap(({ path }) => path.match(/^docs\/(.+)\.md$/)?.[1] ?? []);
-const MODULES = ["stocklot", ...["bottleneck", "mirror", "msw", "redis", "sandbox"].map((name) => `stocklot_${name}`)];
+const MODULES = [
+  "stocklot",
+  ...["bottleneck", "mirror", "msw", "opentelemetry", "redis", "sandbox"].map((name) => `stocklot_${name}`),
+];
 
 /** The most-read pages, and the one with the longest signature. */
 const READ_MOST = [

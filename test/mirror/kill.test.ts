@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type ClientOptions, InventoryClient } from "../../src/index.js";
+import { InventoryClient } from "../../src/index.js";
 import { sqliteSink } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { runs } from "../support/runs.js";
@@ -44,9 +44,15 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+interface Service {
+  baseUrl: string;
+  clientId: string;
+  clientSecret: string;
+}
+
 /** Runs a mirror in a process, and kills it after `killAfterMs`; `undefined` lets it end. Returns true if it was killed. */
-async function mirrorInto(path: string, service: ClientOptions, killAfterMs: number | undefined): Promise<boolean> {
-  const { baseUrl = "", clientId = "", clientSecret = "" } = service;
+async function mirrorInto(path: string, service: Service, killAfterMs: number | undefined): Promise<boolean> {
+  const { baseUrl, clientId, clientSecret } = service;
   const child = spawn(process.execPath, [PROGRAM, baseUrl, path, clientId, clientSecret], {
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -85,6 +85,15 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(await isSettled(ask(second))).toBe(false);
   });
 
+  test("keep no reserved slot from single calls for pages of another process, which may not use it", async () => {
+    const [reading, waiting, writing] = limitersOf(3, { requests: 10, intervalMs: 5_000, reserved: 4 });
+    await Promise.all(Array.from({ length: 6 }, () => ask(reading, { bulk: true, priority: "low" })));
+    const pages = Array.from({ length: 4 }, () => ask(waiting, { bulk: true, priority: "low" }));
+    expect(await isSettled(Promise.race(pages))).toBe(false);
+    const singles = Promise.all(Array.from({ length: 4 }, () => ask(writing)));
+    expect(await isSettled(singles, 1_000)).toBe(true);
+  });
+
   test("divide it evenly when all of them want more", async () => {
     const limiters = limitersOf(3, { requests: 12, intervalMs: 400, maxConcurrent: 100 });
     const served = [0, 0, 0];

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { fallbackQuota, type LastKnownState } from "../../src/redis/ledger/fallback-quota.js";
-import { HeldSlots } from "../../src/redis/ledger/held-slots.js";
 import { leaseTimings } from "../../src/redis/ledger/lease-timings.js";
-import { bareError, keyName } from "../../src/redis/redis-client.js";
+import { fallbackQuota, type LastKnownState } from "../../src/redis/ledger/outage.js";
+import { keyName } from "../../src/redis/redis-client.js";
+import { bareError } from "../../src/redis/script.js";
 
 describe("the part of the limit that a process uses while it is cut off from Redis", () => {
   const settings = { requests: 100, reserved: 0 };
@@ -64,36 +64,16 @@ describe("the part of the limit that a process uses while it is cut off from Red
 
 describe("the timings of a shared limit", () => {
   test.each([
-    [60_000, 60_009, 5_000, 20],
-    [4_000, 4_004, 2_000, 2],
-    [100, 104, 1_000, 1],
-  ])("for an interval of %i ms: slots free after %i, silent processes dead after %i", (intervalMs, returnMs, graceMs, batchMs) => {
+    [60_000, 60_009, 5_000],
+    [4_000, 4_004, 2_000],
+    [100, 104, 1_000],
+  ])("for an interval of %i ms: slots free after %i, silent processes dead after %i", (intervalMs, returnMs, graceMs) => {
     expect(leaseTimings({ intervalMs })).toEqual({
       returnMs,
       graceMs,
       leaseMs: returnMs + graceMs,
       heartbeatMs: graceMs / 4,
-      batchMs,
     });
-  });
-});
-
-describe("the slots that a process holds", () => {
-  test("are counted until they are free again, in whatever order their requests end", () => {
-    const slots = new HeldSlots();
-    for (const kind of ["singles", "singles", "pages"] as const) slots.take(kind);
-    slots.release("singles", 200);
-    slots.release("pages", 150);
-    slots.release("singles", 100);
-    slots.take("pages");
-    expect(slots.report(50.5)).toEqual({
-      inFlight: { singles: 0, pages: 1 },
-      returning: { singles: [50, 150], pages: [100] },
-    });
-    expect([slots.count(99), slots.inFlight, slots.pages, slots.nextReturn]).toEqual([4, 1, 2, 100]);
-    expect([slots.count(150), slots.inFlight, slots.pages, slots.nextReturn]).toEqual([2, 1, 1, 200]);
-    slots.returnUnused("pages");
-    expect([slots.count(200), slots.inFlight, slots.pages, slots.nextReturn]).toEqual([0, 0, 0, Infinity]);
   });
 });
 

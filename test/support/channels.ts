@@ -3,21 +3,22 @@ import { onTestFinished } from "vitest";
 import { type ClientOptions, type DiagnosticsMessages, InventoryClient } from "../../src/index.js";
 import { createSandbox, type SandboxOptions } from "../../src/sandbox/index.js";
 
-type Channel = keyof DiagnosticsMessages;
-export type ReceivedMessage = { [Name in Channel]: { channel: Name; message: DiagnosticsMessages[Name] } }[Channel];
-
-const CHANNELS: Channel[] = [
+/** The channels that report what a call does. */
+const CHANNELS = [
   "stocklot:request",
   "stocklot:retry",
   "stocklot:rate-limit",
   "stocklot:token",
   "stocklot:waiting",
-];
+] as const;
+
+type Channel = (typeof CHANNELS)[number];
+export type ReceivedMessage = { [Name in Channel]: { channel: Name; message: DiagnosticsMessages[Name] } }[Channel];
 
 export const SECRET = "a-very-secret-secret";
 
 /** Subscribes to a channel until the test ends. */
-export function subscribeInTest(channel: Channel, listener: (message: unknown) => void): void {
+export function subscribeInTest(channel: keyof DiagnosticsMessages, listener: (message: unknown) => void): void {
   subscribe(channel, listener);
   onTestFinished(() => void unsubscribe(channel, listener));
 }

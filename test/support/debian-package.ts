@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 
-/** Whether a program is installed. */
-export function canRun(program: string): boolean {
+/** Whether a program is installed. `versionOption` makes it print its version. */
+export function canRun(program: string, versionOption = "--version"): boolean {
   try {
-    execFileSync(program, ["--version"], { stdio: "ignore" });
+    execFileSync(program, [versionOption], { stdio: "ignore" });
     return true;
   } catch {
     return false;

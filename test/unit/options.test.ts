@@ -69,7 +69,7 @@ describe("the message about a wrong option", () => {
     [{ timeoutMs: 0 }, "timeoutMs: must be a number of ms greater than 0, not 0"],
     [{ timeoutMs: "canary-secret" }, "timeoutMs: must be a number of ms greater than 0, not a string"],
     [{ responseValidation: "canary" }, 'responseValidation: must be "error", "warn" or "off", not a string'],
-    [{ clientSecret: 12_345_678 }, "clientSecret: must be a string, not a number"],
+    [{ clientSecret: 12_345_678 }, "clientSecret: must be a string or a function, not a number"],
     [{ rateLimit: "canary-secret" }, "rateLimit: must be an object or false, not a string"],
   ])("%o", (options, message) => {
     expect(refusal({ ...given, ...options })).toBe(`ConfigurationError: client options: ${message}`);
@@ -126,5 +126,34 @@ it("the snapshot shows the limit that was asked for", () => {
     limit: 5,
     available: 5,
     intervalMs: 10,
+  });
+});
+
+describe("headers that are refused", () => {
+  it.each([
+    "Authorization",
+    "host",
+    "Content-Length",
+    "transfer-encoding",
+    "Connection",
+    "proxy-authorization",
+  ])("%s", (name) => {
+    expect(refusal({ ...given, headers: { [name]: "canary" } })).toBe(
+      `ConfigurationError: client options: headers.${name}: is set by the client`,
+    );
+  });
+
+  it.each<[what: string, headers: unknown, message: string]>([
+    ["a name with a space", { "x trace": "canary" }, "headers.x trace: is not a header name"],
+    [
+      "a line break in a value",
+      { "x-key": "canary\r\nx: y" },
+      "headers.x-key: has characters that a header cannot have",
+    ],
+    ["a value that is no string", { "x-key": 5 }, "headers.x-key: must be a string, not a number"],
+    ["a string", "x-key: canary", "headers: must be an object, not a string"],
+    ["a Headers object", new Headers({ "x-key": "canary" }), "headers: must be a plain object, not an object"],
+  ])("%s", (_, headers, message) => {
+    expect(refusal({ ...given, headers })).toBe(`ConfigurationError: client options: ${message}`);
   });
 });

@@ -245,6 +245,9 @@ describe("a fetch function that fails", () => {
     ["ERR_TLS_CERT_ALTNAME_INVALID", 1],
     ["EPROTO", 1],
     ["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", 1],
+    ["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", 1],
+    // Since OpenSSL 3.5, which Node.js 24 contains.
+    ["ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE", 1],
     ["ECONNREFUSED", 3],
     ["ENOTFOUND", 3],
     ["EAI_AGAIN", 3],
@@ -260,6 +263,7 @@ describe("a fetch function that fails", () => {
   });
 
   it.each([
+    [401, 1],
     [403, 1],
     [407, 1],
     [429, 3],
@@ -278,6 +282,7 @@ describe("a fetch function that fails", () => {
     ["EPIPE", withCode("EPIPE")],
     ["UND_ERR_SOCKET", withCode("UND_ERR_SOCKET", "other side closed")],
     ["a record that cannot be decrypted", withCode("ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC")],
+    ["a record that the server cannot decrypt", withCode("ERR_SSL_SSL/TLS_ALERT_BAD_RECORD_MAC")],
     ["a bare network error", new TypeError("Failed to fetch")],
     ["a status that is no status", new TypeError("fetch failed", { cause: withCode("ERR_ASSERTION") })],
   ])("with %s may have sent it: the outcome of a write is unknown, reads are retried", async (_, error) => {

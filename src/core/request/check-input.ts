@@ -103,6 +103,7 @@ function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => 
         if (issue.input === undefined) return "is required";
         if (fieldOf(issue.inst, "isInt") === true) return "must be an integer";
         if (issue.input === Infinity || issue.input === -Infinity) return "must be a finite number";
+        if (issue.expected === "record" && isObject(issue.input)) return "must be a plain object";
         return `must be ${NOUNS[issue.expected] ?? issue.expected}`;
       case "too_small":
         if (issue.origin === "string" || issue.origin === "array") return "must not be empty";

@@ -103,7 +103,8 @@ export const signal = () =>
     "must be an AbortSignal",
   );
 
-const headers = () =>
+/** Header fields that a caller may set, by name. */
+export const headersSchema = () =>
   z.record(string(), string()).superRefine((values, { addIssue }) => {
     for (const [name, value] of Object.entries(values)) {
       const message = headerProblem(name, value);
@@ -118,7 +119,7 @@ export const requestOptionsShape = () =>
     totalTimeoutMs: durationMs(),
     retry: retrySchema(),
     priority: z.enum(["high", "normal", "low"]),
-    headers: headers(),
+    headers: headersSchema(),
     onResponse: callback(),
   });
 
@@ -129,9 +130,14 @@ export function checkRequestOptions(method: string, options: RequestOptions): vo
   checkInput(method, requestOptionsSchema, options, [], { noun: "option" });
 }
 
-function headerProblem(name: string, value: string): string | undefined {
+/** What is wrong with a header, or `undefined`. */
+export function headerProblem(name: string, value: string): string | undefined {
   if (CLIENT_HEADERS.test(name)) return "is set by the client";
   if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)) return "is not a header name";
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return "has characters that a header cannot have";
   return undefined;
 }
+
+/** The same headers; a later one replaces an earlier one of the same name. */
+export const withLowerCaseNames = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));

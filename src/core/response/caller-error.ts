@@ -1,5 +1,7 @@
+import { ClientSecretFailure } from "../../auth/client-secret.js";
 import {
   ClientClosedError,
+  ConfigurationError,
   ConnectionError,
   type Issue,
   OutcomeUnknownError,
@@ -43,6 +45,7 @@ export function failureError(call: Call, failure: unknown): unknown {
   if (failure instanceof ResponseValidationError) return new ResponseValidationError(failure.message, failure);
   if (failure instanceof ErrorResponse) return apiError(call, failure);
   if (failure instanceof CancelledError) return cancelledError(call, failure.reason);
+  if (failure instanceof ClientSecretFailure) return clientSecretError(call, failure);
   return failure instanceof TransportFailure ? transportError(call, failure) : failure;
 }
 
@@ -67,6 +70,12 @@ function transportError(call: Call, failure: TransportFailure): unknown {
         ? unreadableResponse(call, "the connection broke within the response", cause)
         : new ConnectionError(connectionMessage(call, failure), { cause });
   }
+}
+
+function clientSecretError(call: Call, { kind, message, cause }: ClientSecretFailure): unknown {
+  return kind === "timeout"
+    ? timeoutError(call, "timeoutMs", message)
+    : new ConfigurationError(`${call.label}: ${message}`, cause === undefined ? {} : { cause });
 }
 
 function connectionMessage(call: Call, { cause, network }: TransportFailure): string {

@@ -1,3 +1,5 @@
+import type { ClientState } from "./client-state.js";
+
 /** What all events of one call have in common. */
 export interface CallIdentity {
   /** Number of the call: the same in all its events, and greater than that of every earlier call of the process. */
@@ -26,6 +28,42 @@ export interface ResponseEvent extends RequestEvent {
   status: number;
   /** From sending to the last byte, in ms. */
   durationMs: number;
+}
+
+/** An attempt has ended without a complete response. */
+export interface FailedEvent extends RequestEvent {
+  /** From sending to the failure, in ms. */
+  durationMs: number;
+  /** HTTP status, if the response broke off after its head. */
+  status: number | undefined;
+  /**
+   * What happened: `timeout`, `cancelled`, `too large`, `undecodable`, the code of the network failure, such as
+   * `ECONNRESET`, or else the name of the error.
+   */
+  error: string;
+}
+
+/**
+ * An attempt is about to be sent. For instrumentations: a subscriber may add headers and choose the async context, while it
+ * is called and not later.
+ */
+export interface SendingEvent extends RequestEvent {
+  /** Adds a header, such as `traceparent`. One that the request has already, or that cannot be set, is left out. */
+  setHeader(name: string, value: string): void;
+  /** Sends the request within `run`, which must call `send` before it returns. */
+  sendWithin(run: (send: () => void) => void): void;
+}
+
+/** A call begins to wait for a slot. */
+export interface QueuedEvent extends RequestEvent {
+  /** The client of the call. */
+  client: ClientState;
+}
+
+/** A call has a slot. */
+export interface SlotEvent extends QueuedEvent {
+  /** How long it waited for the slot, in ms. */
+  waitedMs: number;
 }
 
 /** A call will be retried. */
@@ -99,9 +137,12 @@ export interface HookEvents {
 /** Callbacks that observe a client. If one throws or its promise rejects, that is logged and changes nothing. */
 export type Hooks = { [Name in keyof HookEvents]?: ((event: HookEvents[Name]) => void) | undefined };
 
-/** All events: those of the hooks, and the start and end of each call. */
+/** All events: those of the hooks, and those that only channels report. */
 export interface Events extends HookEvents {
   start: StartEvent;
+  queued: QueuedEvent;
+  slot: SlotEvent;
+  failed: FailedEvent;
   end: EndEvent;
 }
 
@@ -121,6 +162,46 @@ export interface DiagnosticsMessages {
   "stocklot:token": { type: "token" } & TokenEvent;
   /** A call has been waiting for 1.5 s to be sent. */
   "stocklot:waiting": { type: "waiting" } & WaitingEvent;
+  /** A call begins to wait for a slot, and has one. */
+  "stocklot:slot": ({ type: "queued" } & QueuedEvent) | ({ type: "slot" } & SlotEvent);
+  /** For instrumentations: an attempt is about to be sent, or has ended without a complete response. */
+  "stocklot:attempt": ({ type: "sending" } & SendingEvent) | ({ type: "failed" } & FailedEvent);
+  /** A run of an outbox has settled an entry. */
+  "stocklot:outbox:progress": OutboxProgressEvent;
+  /** A run of a mirror has ended. */
+  "stocklot:mirror:run": MirrorRunEvent;
+}
+
+/** A run of an outbox has settled an entry. The counts are those of the run. */
+export interface OutboxProgressEvent {
+  /** How many entries the service has applied. */
+  applied: number;
+  /** How many entries it has rejected. */
+  rejected: number;
+  /** How many entries were sent, with unknown outcome. */
+  unknown: number;
+  /** How many entries are still to be sent. */
+  pending: number;
+}
+
+/** A run of a mirror has ended. */
+export interface MirrorRunEvent {
+  /** What kind of run it was. */
+  kind: string;
+  /** How long it took, in ms. */
+  durationMs: number;
+  /** The name of the error with which it ended; left out after a success. */
+  error?: string | undefined;
+  /** The copy of each resource after the run, by its name. */
+  resources: Readonly<Partial<Record<string, MirrorCopyState>>>;
+}
+
+/** The copy of one resource. */
+export interface MirrorCopyState {
+  /** Number of records in the copy. */
+  records: number;
+  /** Age of what the copy shows, in ms; null if it was never read completely. */
+  lagMs: number | null;
 }
 
 /** Receives log lines; `console` and pino loggers are such objects. */

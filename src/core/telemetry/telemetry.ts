@@ -1,13 +1,13 @@
-import { channel } from "node:diagnostics_channel";
 import { redact, redactData } from "../../errors/redaction/redact.js";
 import { messageOf } from "../../errors/unknown-value.js";
-import type { DiagnosticsMessages, EndEvent, Events, Hooks, Logger, WaitingEvent } from "./events.js";
+import { CHANNELS, type ChannelName } from "./channels.js";
+import type { EndEvent, Events, Hooks, Logger, WaitingEvent } from "./events.js";
 
 type Level = keyof Logger;
 
 const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 
-/** The log lines of events; the start and end of a call have none. */
+/** The log lines of events; those that only channels report have none. */
 const LOG_LINES: { [Name in keyof Events]?: (event: Events[Name]) => [Level, string] } = {
   request: (event) => ["debug", `${titleOf(event)} (attempt ${event.attempt})`],
   response: (event) => ["debug", `${titleOf(event)}: ${event.status} after ${Math.round(event.durationMs)} ms`],
@@ -35,17 +35,19 @@ const AWAITED_LABELS: Record<WaitingEvent["reason"], string> = {
 
 const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
-const named = (name: keyof DiagnosticsMessages) => channel(name);
-const requests = named("stocklot:request");
-const CHANNELS: { [Name in keyof Events]: ReturnType<typeof channel> } = {
-  start: requests,
-  request: requests,
-  response: requests,
-  end: requests,
-  retry: named("stocklot:retry"),
-  rateLimited: named("stocklot:rate-limit"),
-  token: named("stocklot:token"),
-  waiting: named("stocklot:waiting"),
+/** The channel of each event. */
+const CHANNEL_NAMES: Record<keyof Events, ChannelName> = {
+  start: "stocklot:request",
+  request: "stocklot:request",
+  response: "stocklot:request",
+  end: "stocklot:request",
+  retry: "stocklot:retry",
+  rateLimited: "stocklot:rate-limit",
+  token: "stocklot:token",
+  waiting: "stocklot:waiting",
+  queued: "stocklot:slot",
+  slot: "stocklot:slot",
+  failed: "stocklot:attempt",
 };
 
 /** How many calls are kept for a bug report. */
@@ -77,10 +79,11 @@ export class Telemetry {
   emit<Name extends keyof Events>(name: Name, createEvent: () => Events[Name]): void {
     const hook = this.#hooks[name];
     const line = this.#logger && LOG_LINES[name];
-    if (!hook && !line && !CHANNELS[name].hasSubscribers) return;
+    const channel = CHANNELS[CHANNEL_NAMES[name]];
+    if (!hook && !line && !channel.hasSubscribers) return;
     const event = createEvent();
     if (hook) this.guard(`the ${name} hook`, () => hook(redactData(event)));
-    if (CHANNELS[name].hasSubscribers) CHANNELS[name].publish({ type: name, ...redactData(event) });
+    if (channel.hasSubscribers) channel.publish({ type: name, ...redactData(event) });
     if (line) this.log(...line(event));
   }
 

@@ -2,6 +2,7 @@ import type { buildConnector, Dispatcher } from "undici";
 import { ConfigurationError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { networkFailure, ProxyFailure } from "./network-failure.js";
+import { failWhenCertificateIsRefused } from "./refused-certificate.js";
 import { skipInterim } from "./skip-interim.js";
 import type { DispatcherSource } from "./undici.js";
 
@@ -48,7 +49,9 @@ async function createAgent(base: URL): Promise<Dispatcher> {
   const tls = { timeout: CONNECT_TIMEOUT_MS };
   const connectSocket = buildConnector(tls);
   const connect: buildConnector.connector = (target, callback) =>
-    connectSocket(target, (error, socket) => (error ? callback(error, null) : callback(null, skipInterim(socket))));
+    connectSocket(target, (error, socket) =>
+      error ? callback(error, null) : callback(null, failWhenCertificateIsRefused(skipInterim(socket))),
+    );
   const options = { keepAliveTimeout: KEEP_ALIVE_MS, connect };
   if (!proxy) return new Agent(options);
   const { url, variable } = proxy;
@@ -78,7 +81,7 @@ async function createAgent(base: URL): Promise<Dispatcher> {
     return (target, callback) => {
       const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
       tunnel(Object.assign({ signal }, target), (error, socket) => {
-        if (!error) return callback(null, skipInterim(socket));
+        if (!error) return callback(null, failWhenCertificateIsRefused(skipInterim(socket)));
         const cause = signal.aborted
           ? new errors.ConnectTimeoutError(`no response to CONNECT within ${CONNECT_TIMEOUT_MS / 1_000} s`)
           : error;

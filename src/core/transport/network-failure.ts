@@ -52,6 +52,8 @@ const CHECK_ADDRESS = "Check the scheme, host and port in baseUrl.";
 const TRUST_ISSUER =
   "Name the file with the issuer's certificate in NODE_EXTRA_CA_CERTS, or pass a dispatcher with connect: { ca }.";
 const TLS_SETTINGS = "To use TLS settings of your own, pass a dispatcher.";
+const CLIENT_CERTIFICATE =
+  "If the server requires a client certificate, pass a dispatcher with connect: { cert, key }.";
 
 const NO_CONNECTION = beforeSending(/^/, "no connection could be established", "Check the network and baseUrl.");
 
@@ -91,13 +93,18 @@ const FAILURE_RULES: readonly FailureRule[] = [
   ),
 
   // Records that cannot be decrypted: the handshake was over by then.
-  possiblySent(/^ERR_SSL_\w*(RECORD_MAC|BAD_RECORD|DECRYPTION_FAILED|UNEXPECTED_EOF) /, "the connection broke"),
+  possiblySent(/^ERR_SSL_\S*(RECORD_MAC|BAD_RECORD|DECRYPTION_FAILED|UNEXPECTED_EOF) /, "the connection broke"),
   permanent(
     /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST) /,
     "the server does not speak https on this port",
     CHECK_ADDRESS,
   ),
-  permanent(/^(ERR_SSL_\w+|ERR_TLS_\w+|EPROTO) /, "the TLS handshake failed", TLS_SETTINGS),
+  permanent(
+    /^ERR_SSL_\S*ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED) /,
+    "the server refused the client's certificate, or requires one",
+    CLIENT_CERTIFICATE,
+  ),
+  permanent(/^(ERR_SSL_\S+|ERR_TLS_\w+|EPROTO) /, "the TLS handshake failed", `${TLS_SETTINGS} ${CLIENT_CERTIFICATE}`),
 
   permanent(/^UND_ERR_CLOSED /, "the dispatcher is closed", ""),
   { ...permanent(/^UND_ERR_DESTROYED /, "the dispatcher was closed", ""), notSent: false },
@@ -133,16 +140,19 @@ export function networkFailure(error: unknown): NetworkFailure | undefined {
   }
 }
 
-function classify(error: unknown, seen: Set<unknown>): NetworkFailure | undefined {
+function classify(error: unknown, seen: Set<unknown>, wrapperMessage = ""): NetworkFailure | undefined {
   if (!isObject(error) || seen.has(error)) return undefined;
   seen.add(error);
   if (error instanceof ProxyFailure) return classifyProxyFailure(error, seen);
   const message = messageOf(error instanceof Error ? error : fieldOf(error, "message"));
   const kind = matchProxyRefusal(message) ?? matchRule(error, message) ?? classifyAggregate(error, seen);
-  if (kind) return { ...kind, detail: shortDetail(message) };
+  if (kind) {
+    const isConnected = hasOpensslCode(error) && !FETCH_FAILED.test(wrapperMessage);
+    return { ...kind, notSent: kind.notSent && !isConnected, detail: shortDetail(message) };
+  }
   const cause = fieldOf(error, "cause");
   // A fetch that failed because of an error of another kind is an exception of code.
-  if (isErrorLike(cause)) return classify(cause, seen);
+  if (isErrorLike(cause)) return classify(cause, seen, message);
   if (fieldOf(error, "name") !== "TypeError" || !FETCH_FAILED.test(message)) return undefined;
   const connecting = message.includes("client error (Connect)");
   return { ...(connecting ? NO_CONNECTION : possiblySent(/^/, "the connection broke")), detail: shortDetail(message) };
@@ -169,6 +179,12 @@ function matchRule(error: object, message: string): FailureRule | undefined {
   return isConnecting && !kind?.notSent ? NO_CONNECTION : kind;
 }
 
+/**
+ * Whether the error has a code of OpenSSL itself. undici's fetch reports such errors only of the handshake; a fetch function
+ * on `node:https` only after the handshake, when a write may have been sent (before that, the code is EPROTO).
+ */
+const hasOpensslCode = (error: object) => /^ERR_SSL_/.test(String(fieldOf(error, "code")));
+
 /** The code; that of OpenSSL if the code only says that a protocol failed. */
 function errorCode(error: object, message: string): string {
   const code = fieldOf(error, "code");
@@ -191,7 +207,8 @@ function matchProxyRefusal(message: string): FailureRule | undefined {
   const status = Number(refused ?? unauthorized);
   if (Number.isNaN(status)) return undefined;
   const advice =
-    status === 407
+    // tinyproxy responds to a wrong password with 401.
+    status === 407 || status === 401
       ? "Put a valid user name and password into the proxy's address."
       : "Ask whether the proxy allows the service's host.";
   const refusal = beforeSending(PROXY_REFUSAL, `the proxy refused to connect with status ${status}`, advice);

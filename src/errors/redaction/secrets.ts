@@ -8,6 +8,9 @@ const MIN_UNAMBIGUOUS_LENGTH = 8;
 /** Tokens are replaced about every hour; an old one can still appear in a late response. */
 const MAX_REMEMBERED_TOKENS = 8;
 
+/** Of each client secret, three texts are registered. Secrets may be rotated at each token request. */
+const CREDENTIALS_REMEMBERED = 3 * MAX_REMEMBERED_TOKENS;
+
 /** The secrets of a closed client can still appear in late responses and callbacks. */
 const MAX_REMEMBERED_CLOSED_CLIENTS = 100;
 
@@ -17,7 +20,8 @@ const MAX_COMPARISONS = 20_000_000;
 /** The forms of each secret that one client has registered. */
 interface RegisteredSecrets {
   readonly lasting: Map<string, readonly string[]>;
-  /** Ordered by when they were last added. */
+  /** Ordered by when they were last added, as are tokens. */
+  readonly credentials: Map<string, readonly string[]>;
   readonly tokens: Map<string, readonly string[]>;
 }
 
@@ -26,7 +30,7 @@ interface RegisteredSecrets {
  * error can forget to.
  */
 export class ClientSecrets {
-  readonly #registered: RegisteredSecrets = { lasting: new Map(), tokens: new Map() };
+  readonly #registered: RegisteredSecrets = { lasting: new Map(), credentials: new Map(), tokens: new Map() };
 
   constructor(secrets: readonly string[] = []) {
     for (const secret of secrets) this.add(secret);
@@ -40,26 +44,39 @@ export class ClientSecrets {
 
   /** A client secret, and the credentials as HTTP Basic authentication encodes them. */
   addCredentials({ clientId, clientSecret }: { clientId: string; clientSecret: string }): void {
-    this.add(clientSecret);
-    this.add(`${clientId}:${clientSecret}`);
-    this.add(`${encodeFormValue(clientId)}:${encodeFormValue(clientSecret)}`);
+    const { credentials } = this.#registered;
+    addRecent(credentials, clientSecret, CREDENTIALS_REMEMBERED);
+    addRecent(credentials, `${clientId}:${clientSecret}`, CREDENTIALS_REMEMBERED);
+    addRecent(credentials, `${encodeFormValue(clientId)}:${encodeFormValue(clientSecret)}`, CREDENTIALS_REMEMBERED);
+  }
+
+  /** The values of headers, and the credentials of those that begin with a scheme: `ApiKey 0123…`. */
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    for (const value of Object.values(headers).map((raw) => raw.trim())) {
+      this.add(value);
+      this.add(value.slice(value.indexOf(" ") + 1).trim());
+    }
   }
 
   addToken(token: string): void {
-    const { tokens } = this.#registered;
-    const forms = tokens.get(token) ?? registerForms(searchableFormsOf(token));
-    tokens.delete(token);
-    tokens.set(token, forms);
-    const [oldest] = tokens;
-    if (!oldest || tokens.size <= MAX_REMEMBERED_TOKENS) return;
-    tokens.delete(oldest[0]);
-    unregisterForms(oldest[1]);
+    addRecent(this.#registered.tokens, token, MAX_REMEMBERED_TOKENS);
   }
 
   /** The client was closed. Its secrets are forgotten after enough other clients were closed. */
   retire(): void {
     retireSecrets(this.#registered);
   }
+}
+
+/** Registers a secret, and forgets the one that was added first if there are more than `limit`. */
+function addRecent(recent: Map<string, readonly string[]>, secret: string, limit: number): void {
+  const forms = recent.get(secret) ?? registerForms(searchableFormsOf(secret));
+  recent.delete(secret);
+  recent.set(secret, forms);
+  const [oldest] = recent;
+  if (!oldest || recent.size <= limit) return;
+  recent.delete(oldest[0]);
+  unregisterForms(oldest[1]);
 }
 
 const clientFinalizationRegistry = new FinalizationRegistry<RegisteredSecrets>(retireSecrets);
@@ -76,7 +93,7 @@ function retireSecrets(registered: RegisteredSecrets): void {
   if (!oldest || retiredSecrets.size <= MAX_REMEMBERED_CLOSED_CLIENTS) return;
   retiredSecrets.delete(oldest);
   forgottenSecrets.add(oldest);
-  for (const secrets of [oldest.lasting, oldest.tokens]) {
+  for (const secrets of [oldest.lasting, oldest.credentials, oldest.tokens]) {
     for (const forms of secrets.values()) unregisterForms(forms);
     secrets.clear();
   }

@@ -4,7 +4,6 @@ import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
 const SHORTEST_GRACE_MS = 1_000;
 const LONGEST_GRACE_MS = 5_000;
 const HEARTBEATS_PER_GRACE = 4;
-const LONGEST_BATCH_MS = 20;
 
 /** The times of one shared limit, in ms. */
 export interface LeaseTimings {
@@ -16,8 +15,6 @@ export interface LeaseTimings {
   leaseMs: number;
   /** How often a process reports while it holds slots or waits for some. */
   heartbeatMs: number;
-  /** Ends of requests, and slots that become free one after the other, share a message if they are this close. */
-  batchMs: number;
 }
 
 export function leaseTimings({ intervalMs }: Pick<RateLimitSettings, "intervalMs">): LeaseTimings {
@@ -29,6 +26,5 @@ export function leaseTimings({ intervalMs }: Pick<RateLimitSettings, "intervalMs
     // A dead process may have sent its last request up to a grace after its last message.
     leaseMs: returnMs + graceMs,
     heartbeatMs: graceMs / HEARTBEATS_PER_GRACE,
-    batchMs: Math.min(LONGEST_BATCH_MS, Math.max(1, intervalMs / 2_000)),
   };
 }

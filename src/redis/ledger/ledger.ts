@@ -6,6 +6,9 @@ import { keyName, type RedisClient } from "../redis-client.js";
 import type { LeaseTimings } from "./lease-timings.js";
 import { LEDGER_SCRIPT } from "./ledger-script.js";
 
+/** The epoch of slots that were used while Redis was unreachable. */
+export const NO_LEDGER = "none";
+
 /** Slots for single calls, and for further pages of iterations. */
 export interface SlotCounts {
   singles: number;
@@ -14,23 +17,21 @@ export interface SlotCounts {
 
 /** All that a process holds, each time: so a message that was lost needs no repair. And what it asks for. */
 export interface LedgerRequest {
-  /** The ledger of the last exchange; `undefined` if none of the slots of that time can be in use any more. */
-  epoch: string | undefined;
-  inFlight: SlotCounts;
-  /** In how many ms each slot of an ended request is free again. */
-  returning: { singles: number[]; pages: number[] };
+  /**
+   * The ledger that knows which slots this process used: that of the last exchange, or `NO_LEDGER`. `undefined` if none of
+   * these can be in use any more.
+   */
+  knownEpoch: string | undefined;
+  /** In how many ms each slot is free again; for a request in flight, if this process is silent from now on. */
+  held: { singles: number[]; pages: number[] };
   wanted: SlotCounts;
   /** A pause to begin, in ms; 0 for none. */
   pauseMs: number;
-  /** This process was cut off, so it and others may have used slots that the ledger does not know. */
-  usedFallback: boolean;
 }
 
 /** The ledger's reply. Times count from then on. */
 export interface LedgerReply {
   epoch: string;
-  /** How long the ledger goes on gathering which process holds which slots. */
-  settlingMs: number;
   /** How long all processes have to pause. */
   pauseMs: number;
   granted: SlotCounts;
@@ -46,7 +47,6 @@ const count = () => z.number().nonnegative();
 const replySchema = lazy(() =>
   z.object({
     epoch: z.string(),
-    settlingMs: count(),
     pauseMs: count(),
     granted: z.object({ singles: count(), pages: count() }),
     free: count(),
@@ -56,37 +56,32 @@ const replySchema = lazy(() =>
 );
 
 /** The record in Redis of the slots of all processes with one key. */
-export class Ledger {
-  readonly #redis: RedisClient;
-  readonly #key: string;
+export interface Ledger {
+  /** @throws Error if Redis fails, or does not reply as the script does. */
+  exchange(request: LedgerRequest): Promise<LedgerReply>;
+}
+
+export function openLedger(
+  redis: RedisClient,
+  key: string | undefined,
+  { requests, reserved }: RateLimitSettings,
+  { returnMs, leaseMs, graceMs }: LeaseTimings,
+): Ledger {
+  const name = keyName(key, "ledger");
   /** Distinguishes this process from the others. */
-  readonly #owner = randomBytes(9).toString("base64url");
-  readonly #limit: object;
-
-  constructor(
-    redis: RedisClient,
-    key: string | undefined,
-    { requests, reserved }: RateLimitSettings,
-    { returnMs, leaseMs, graceMs }: LeaseTimings,
-  ) {
-    this.#redis = redis;
-    this.#key = keyName(key, "ledger");
-    this.#limit = { requests, pages: requests - reserved, returnMs, leaseMs, graceMs };
-  }
-
-  async exchange(request: LedgerRequest): Promise<LedgerReply> {
-    const newEpoch = randomBytes(9).toString("base64url");
-    const message = JSON.stringify({ ...request, owner: this.#owner, limit: this.#limit, newEpoch });
-    const reply = replySchema().safeParse(parse(await LEDGER_SCRIPT.run(this.#redis, [this.#key], [message])));
-    if (!reply.success) throw new Error("the reply of Redis is not one of the rate limiter's script");
-    return reply.data;
-  }
+  const owner = randomId();
+  const limit = { requests, pages: requests - reserved, returnMs, leaseMs, graceMs };
+  return {
+    async exchange(request) {
+      const message = JSON.stringify({ ...request, owner, limit, newEpoch: randomId() });
+      const reply = await LEDGER_SCRIPT.run(redis, [name], [message]);
+      try {
+        return replySchema().parse(JSON.parse(String(reply)));
+      } catch {
+        throw new Error("the reply of Redis is not one of the rate limiter's script");
+      }
+    },
+  };
 }
 
-function parse(reply: unknown): unknown {
-  try {
-    return JSON.parse(String(reply));
-  } catch {
-    return undefined;
-  }
-}
+const randomId = () => randomBytes(9).toString("base64url");

@@ -1,9 +1,77 @@
+import { ConnectionError } from "../../errors/index.js";
+import { messageOf } from "../../errors/unknown-value.js";
 import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
-import { type FallbackQuota, fallbackQuota, type LastKnownState } from "./fallback-quota.js";
 import type { LeaseTimings } from "./lease-timings.js";
+import type { LedgerReply } from "./ledger.js";
 
-/** Time between two attempts to reach Redis again. */
-const RECONNECT_MS = 500;
+/** If a process was never connected, assume that this many share the limit. */
+const ASSUMED_PROCESSES = 10;
+
+/** What a process knew when it was cut off from Redis. */
+export interface LastKnownState {
+  /** Processes that shared the limit, itself included; `undefined` if it cannot know. */
+  members: number | undefined;
+  /** Whether it ever reached Redis. */
+  wasConnected: boolean;
+  /** Slots that it held. */
+  held: number;
+}
+
+/** The last exchange of a process with the ledger. Times are those of the process, in ms. */
+export interface LastExchange {
+  /** When the first exchange took place. */
+  connectedAt: number;
+  sentAt: number;
+  /** Slots that the process held afterwards. */
+  held: number;
+  reply: LedgerReply;
+}
+
+export function lastKnownState(
+  last: LastExchange | undefined,
+  held: number,
+  now: number,
+  { leaseMs, returnMs }: LeaseTimings,
+): LastKnownState {
+  if (!last) return { members: undefined, wasConnected: false, held };
+  const { members } = last.reply;
+  // A process that has just been started may be the first of many.
+  const knowsOthers = now - last.sentAt < leaseMs && (members > 1 || now - last.connectedAt > returnMs);
+  return { members: knowsOthers ? members : undefined, wasConnected: true, held };
+}
+
+/** What a process may use that is cut off from Redis. */
+export interface FallbackQuota {
+  slots: number;
+  /** Slots that further pages of iterations may use; at least one, or they could not go on. */
+  pages: number;
+  /** A slot is free again this long after its request has ended, in ms. */
+  returnMs: number;
+}
+
+/**
+ * The part of the limit that a process uses while it is cut off from Redis. In the first interval the others may hold all
+ * other slots: it uses no more than it held, and one if it held none. Later all of those are free again: it uses an even
+ * part, at least one slot, and one if it does not know how many the others are. So if all processes are cut off, they
+ * exceed the limit by at most one for each.
+ */
+export function fallbackQuota(
+  { members, wasConnected, held }: LastKnownState,
+  sinceMs: number,
+  { requests, reserved }: Pick<RateLimitSettings, "requests" | "reserved">,
+  { returnMs }: LeaseTimings,
+): FallbackQuota {
+  const processes = members ?? (wasConnected ? requests : ASSUMED_PROCESSES);
+  const evenPart = Math.max(1, Math.floor(requests / processes));
+  const isFirstInterval = wasConnected && members !== 1 && sinceMs <= returnMs;
+  const slots = isFirstInterval ? Math.max(1, Math.min(held, evenPart)) : evenPart;
+  return {
+    slots,
+    pages: Math.max(1, slots - Math.ceil((slots * reserved) / requests)),
+    // More processes than slots: each uses one, less often.
+    returnMs: members === undefined ? returnMs : returnMs * Math.max(1, members / requests),
+  };
+}
 
 export interface OutageOptions {
   settings: RateLimitSettings;
@@ -12,58 +80,37 @@ export interface OutageOptions {
   warn(message: string): void;
 }
 
-/** The time in which Redis cannot be reached, and what this process may do meanwhile. */
+/** A time in which this process cannot reach Redis. */
 export class Outage {
-  readonly #options: OutageOptions;
-  #current: { since: number; failedAt: number; state: LastKnownState; isReported: boolean } | undefined;
+  #hasWarned = false;
 
-  constructor(options: OutageOptions) {
-    this.#options = options;
-  }
+  constructor(
+    readonly options: OutageOptions,
+    readonly since: number,
+    readonly lastKnownState: LastKnownState,
+  ) {}
 
-  get isOn(): boolean {
-    return this.#current !== undefined;
-  }
-
-  /** Whether calls are served without Redis. */
-  get usesFallback(): boolean {
-    return this.isOn && this.#options.onStoreError === "local";
-  }
-
-  /** What this process may use now; `undefined` while it depends on Redis. */
+  /** What this process may use now; `undefined` if its calls fail. */
   quota(now: number): FallbackQuota | undefined {
-    const { settings, timings } = this.#options;
-    if (!this.#current || !this.usesFallback) return undefined;
-    return fallbackQuota(this.#current.state, now - this.#current.since, settings, timings);
+    const { settings, timings, onStoreError } = this.options;
+    if (onStoreError === "fail") return undefined;
+    return fallbackQuota(this.lastKnownState, now - this.since, settings, timings);
   }
 
-  /** When the quota may grow; a time in the past if it does not grow any more. */
-  get quotaGrowsAt(): number {
-    return (this.#current?.since ?? Number.NEGATIVE_INFINITY) + this.#options.timings.returnMs + 1;
-  }
-
-  get nextAttemptAt(): number {
-    return (this.#current?.failedAt ?? Number.NEGATIVE_INFINITY) + RECONNECT_MS;
-  }
-
-  failed(now: number, state: LastKnownState): void {
-    this.#current ??= { since: now, failedAt: now, state, isReported: false };
-    this.#current.failedAt = now;
-  }
-
-  end(): void {
-    this.#current = undefined;
-  }
-
-  /** Warns, once in an outage. */
-  report(error: Error): void {
-    if (!this.#current || this.#current.isReported) return;
-    this.#current.isReported = true;
-    const { requests, intervalMs } = this.#options.settings;
+  warnOnce(error: unknown): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const { requests, intervalMs } = this.options.settings;
     const quota = this.quota(Number.POSITIVE_INFINITY);
     const consequence = quota
       ? `this process goes on with ${quota.slots} of ${requests} requests in ${intervalMs} ms`
       : "calls fail";
-    this.#options.warn(`the shared rate limiter cannot reach Redis (${error.message}): ${consequence} until it can`);
+    this.options.warn(`the shared rate limiter cannot reach Redis (${messageOf(error)}): ${consequence} until it can`);
   }
+}
+
+/** What a call rejects with that cannot have a slot. */
+export function noSlotError(cause: unknown): ConnectionError {
+  const message = `the shared rate limiter cannot reach Redis, nothing was sent: ${messageOf(cause)}`;
+  return new ConnectionError(message, { cause });
 }

@@ -1,13 +1,17 @@
-import { ConnectionError } from "../../errors/index.js";
 import type { MonotonicClock } from "../../limiter/monotonic-clock.js";
 import type { GrantedSlot, QueueCounts, SlotListener, SlotSource } from "../../limiter/slot-source.js";
 import { startReplyTimeout } from "../reply-timeout.js";
-import type { LastKnownState } from "./fallback-quota.js";
-import { HeldSlots, type SlotKind } from "./held-slots.js";
-import type { Ledger, LedgerReply, LedgerRequest } from "./ledger.js";
-import { Outage, type OutageOptions } from "./outage.js";
+import { type Ledger, type LedgerReply, type LedgerRequest, NO_LEDGER, type SlotCounts } from "./ledger.js";
+import { type LastExchange, lastKnownState, noSlotError, Outage, type OutageOptions } from "./outage.js";
 
 const NEVER = Number.POSITIVE_INFINITY;
+const NO_SLOTS: SlotCounts = { singles: 0, pages: 0 };
+/** A change waits this long for a call that asks for a slot: both share an exchange, and half of all exchanges are saved. */
+const BATCH_MS = 5;
+/** Time until the next attempt to reach Redis again, unless a call or the end of a request causes one before. */
+const RECONNECT_MS = 500;
+/** How often waiting calls look for a free slot while there is no Redis. */
+const FALLBACK_POLL_MS = 25;
 
 export interface RedisSlotsOptions extends OutageOptions {
   ledger: Ledger;
@@ -15,52 +19,58 @@ export interface RedisSlotsOptions extends OutageOptions {
   listener: SlotListener;
 }
 
-interface Exchange {
-  request: LedgerRequest;
-  sentAt: number;
-  /** It was given up; the reply may still arrive. */
-  isOverdue: boolean;
+type SlotKind = keyof SlotCounts;
+
+interface HeldSlot {
+  readonly kind: SlotKind;
+  /** When it is free again; `NEVER` while its request is in flight. */
+  freeAt: number;
 }
 
 /**
- * The slots of a limit that several processes share, through a ledger in Redis. One exchange at a time: it reports what
- * this process holds, asks for slots if calls wait, and renews the lease of the requests in flight.
+ * The slots of a limit that several processes share, through a ledger in Redis.
+ *
+ * An exchange with the ledger reports all that this process holds and asks for slots for the calls that wait. It takes place
+ * when a call asks for a slot, soon after a request has ended, when the next slot may be free, and as a heartbeat, which
+ * renews the lease of the requests in flight. While Redis is unreachable, calls use a part of the limit, or fail.
+ *
+ * The limit is exact because a slot is held until `returnMs` after the end of its request, a lease is a grace longer than
+ * that, a grant is used within a grace, and exchanges take place one at a time, so that an old message never replaces a
+ * newer one. When exchanges take place decides only about cost and delay, as long as a heartbeat is shorter than a grace.
  */
 export class RedisSlots implements SlotSource {
   readonly #options: RedisSlotsOptions;
   readonly #clock: MonotonicClock;
-  readonly #held = new HeldSlots();
-  readonly #outage: Outage;
+  #held: HeldSlot[] = [];
   /** Granted by the last exchange, and not taken yet. */
-  #granted = { singles: 0, pages: 0 };
-  #waiting: QueueCounts = { all: 0, pages: 0 };
-  #exchange: Exchange | "queued" | undefined;
-  #last: (Exchange & { reply: LedgerReply; held: number }) | undefined;
-  /** When the first exchange began that succeeded. */
-  #connectedAt = NEVER;
-  /** When the ledger has to know what has changed here. */
-  #reportAt = NEVER;
-  /** Before this time the ledger has no slots of a kind that it refused. */
-  #retryAt = -NEVER;
-  #heartbeatAt = -NEVER;
-  /** The ledger does not know yet that slots may have been used without it. */
-  #usedFallback = false;
+  #granted: SlotCounts = NO_SLOTS;
+  /** The calls that wait. */
+  #wanted: SlotCounts = NO_SLOTS;
+  /** If it is overdue, Redis counts as unreachable. Its reply may still arrive. */
+  #exchange: { isOverdue: boolean } | undefined;
+  /** When the next exchange is due. */
+  #exchangeAt = -NEVER;
+  /** Something has changed that the ledger does not know yet. */
+  #hasChanged = false;
   /** The end of a pause that the ledger does not know yet. */
   #pauseUntil: number | undefined;
-  #stopTimer = () => {};
+  #last: LastExchange | undefined;
+  #outage: Outage | undefined;
+  /** Slots may have been used in an outage that the ledger does not know yet. */
+  #usedFallback = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: RedisSlotsOptions) {
     this.#options = options;
     this.#clock = options.clock;
-    this.#outage = new Outage(options);
   }
 
   /** As of the last exchange, and what has become free here since: reading it sends nothing. */
   get available(): number {
     const { settings, timings } = this.#options;
     const now = this.#clock.now();
-    const held = this.#held.count(now);
-    const quota = this.#outage.quota(now);
+    const held = this.#heldAt(now).length;
+    const quota = this.#outage?.quota(now);
     if (quota) return Math.max(0, quota.slots - held);
     // What the others held at the last exchange is free again by now.
     if (!this.#last || now - this.#last.sentAt > timings.leaseMs) return settings.requests - held;
@@ -69,223 +79,176 @@ export class RedisSlots implements SlotSource {
 
   take(bulk: boolean): GrantedSlot | undefined {
     if (!this.#takeGranted(bulk) && !this.#hasFallbackSlot(bulk)) return undefined;
-    const kind = bulk ? "pages" : "singles";
-    this.#held.take(kind);
+    const slot: HeldSlot = { kind: bulk ? "pages" : "singles", freeAt: NEVER };
+    this.#held.push(slot);
+    const end = (afterMs: number) => {
+      slot.freeAt = this.#clock.now() + afterMs;
+      this.#report();
+    };
     return {
-      release: () => {
-        const now = this.#clock.now();
-        const { returnMs } = this.#outage.quota(now) ?? this.#options.timings;
-        this.#held.release(kind, now + returnMs);
-        this.#report(this.#options.timings.batchMs);
-      },
-      returnUnused: () => {
-        this.#held.returnUnused(kind);
-        this.#report(0);
-      },
+      release: () => end((this.#outage?.quota(this.#clock.now()) ?? this.#options.timings).returnMs),
+      returnUnused: () => end(0),
     };
   }
 
   earliestStart(_bulk: boolean, ahead: QueueCounts): number {
     const { requests, intervalMs } = this.#options.settings;
     const now = this.#clock.now();
-    const quota = this.#outage.quota(now);
+    const quota = this.#outage?.quota(now);
     if (quota) {
-      if (this.#held.count(now) < quota.slots) return now;
-      return Math.min(this.#held.nextReturn, now + quota.returnMs);
+      const held = this.#heldAt(now);
+      return held.length < quota.slots ? now : Math.min(now + quota.returnMs, ...held.map(({ freeAt }) => freeAt));
     }
-    const { reply, sentAt = now } = this.#last ?? {};
-    const isUsedUp = reply?.free === 0 && reply.settlingMs === 0;
-    const first = isUsedUp ? Math.max(now, sentAt + reply.nextMs) : now;
+    const first = Math.max(now, this.#nextFreeAt);
     const rounds = Math.floor(ahead.all / requests);
     return rounds === 0 ? first : first + rounds * intervalMs;
   }
 
-  setDemand(waiting: QueueCounts): void {
-    const { onStoreError, listener, timings } = this.#options;
-    this.#waiting = waiting;
-    if (waiting.all > 0 && onStoreError === "fail" && this.#isOverdue) {
-      queueMicrotask(() => listener.slotsFailed(noSlotError(new Error("Redis does not reply"))));
+  setDemand({ all, pages }: QueueCounts): void {
+    const before = this.#wanted;
+    this.#wanted = { singles: all - pages, pages };
+    if (all > 0 && this.#exchange?.isOverdue && this.#options.onStoreError === "fail") {
+      queueMicrotask(() => this.#options.listener.slotsFailed(noSlotError(new Error("Redis does not reply"))));
     }
-    // The ledger keeps slots for calls that do not wait any more.
-    if (waiting.all === 0 && (this.#wasRefused("singles") || this.#wasRefused("pages"))) this.#report(timings.batchMs);
-    else this.#schedule();
+    if (all - pages > before.singles || pages > before.pages) {
+      this.#exchangeAt = Math.min(this.#exchangeAt, Math.max(this.#clock.now(), this.#nextFreeAt));
+    }
+    this.#schedule();
   }
 
+  /** The other processes begin the pause with their next exchange. */
   pauseStarted(delayMs: number): void {
     this.#pauseUntil = this.#clock.now() + delayMs;
-    this.#report(0);
+    this.#report();
+  }
+
+  /** The slots that are not free again yet. */
+  #heldAt(now: number): readonly HeldSlot[] {
+    this.#held = this.#held.filter(({ freeAt }) => freeAt > now);
+    return this.#held;
+  }
+
+  /** No slot is free before, as far as the ledger knew; a time in the past if one was free. */
+  get #nextFreeAt(): number {
+    return !this.#outage && this.#last?.reply.free === 0 ? this.#last.sentAt + this.#last.reply.nextMs + 1 : -NEVER;
   }
 
   /** A slot for a page was granted as one; a single call may use either. */
   #takeGranted(bulk: boolean): boolean {
     const kind = bulk || this.#granted.singles === 0 ? "pages" : "singles";
     if (this.#granted[kind] === 0) return false;
-    this.#granted[kind] -= 1;
+    this.#granted = { ...this.#granted, [kind]: this.#granted[kind] - 1 };
     return true;
   }
 
   #hasFallbackSlot(bulk: boolean): boolean {
     const now = this.#clock.now();
-    const quota = this.#outage.quota(now);
-    if (!quota || this.#held.count(now) >= quota.slots) return false;
-    return !bulk || this.#held.pages < quota.pages;
+    const quota = this.#outage?.quota(now);
+    const held = this.#heldAt(now);
+    if (!quota || held.length >= quota.slots) return false;
+    return !bulk || held.filter(({ kind }) => kind === "pages").length < quota.pages;
   }
 
-  get #isOverdue(): boolean {
-    return typeof this.#exchange === "object" && this.#exchange.isOverdue;
-  }
-
-  #wasRefused(kind: SlotKind): boolean {
-    return this.#last !== undefined && this.#last.reply.granted[kind] < this.#last.request.wanted[kind];
-  }
-
-  /** Reports a change, together with others that come within this time. */
-  #report(withinMs: number): void {
-    this.#reportAt = Math.min(this.#reportAt, this.#clock.now() + withinMs);
+  #report(): void {
+    this.#hasChanged = true;
+    this.#exchangeAt = Math.min(this.#exchangeAt, this.#clock.now() + BATCH_MS);
     this.#schedule();
   }
 
-  /** One timer at most: for the next exchange, and in an outage for the next slot. */
+  /** Starts the next exchange if it is due. Otherwise a timer makes the queue state its demand again. */
   #schedule(): void {
-    this.#stopTimer();
-    this.#stopTimer = () => {};
+    clearTimeout(this.#timer);
     const now = this.#clock.now();
-    const exchangeAt = this.#nextExchange(now);
-    if (exchangeAt <= now) this.#queueExchange();
-    const time = Math.min(exchangeAt > now ? exchangeAt : NEVER, this.#nextFallbackSlot(now));
+    const isWaiting = this.#wanted.singles + this.#wanted.pages > 0;
+    const canExchange = !this.#exchange && (isWaiting || this.#hasChanged || this.#heldAt(now).length > 0);
+    if (canExchange && this.#exchangeAt <= now) return void this.#startExchange();
+    const pollAt = isWaiting && this.#outage?.quota(now) ? now + FALLBACK_POLL_MS : NEVER;
+    const time = Math.min(canExchange ? this.#exchangeAt : NEVER, pollAt);
     if (time === NEVER) return;
-    const wake = () => {
-      if (this.#outage.isOn) this.#options.listener.slotsChanged();
-      this.#schedule();
-    };
-    const keepsAlive = this.#waiting.all > 0 || (this.#reportAt <= time && !this.#outage.isOn);
-    this.#stopTimer = keepsAlive ? this.#clock.startTimerAt(time, wake) : startBackgroundTimer(time - now, wake);
-  }
-
-  #nextExchange(now: number): number {
-    if (this.#exchange) return NEVER;
-    const isWaiting = this.#waiting.all > 0;
-    const isActive = isWaiting || this.#held.count(now) > 0;
-    if (this.#outage.isOn) {
-      if (isWaiting && !this.#outage.usesFallback) return now;
-      // What is held here counts against the limit as soon as others reach the ledger again.
-      return isActive ? this.#outage.nextAttemptAt : NEVER;
-    }
-    const { all, pages } = this.#waiting;
-    const isWorthAsking = (all > pages && !this.#wasRefused("singles")) || (pages > 0 && !this.#wasRefused("pages"));
-    const requestAt = isWorthAsking ? now : this.#retryAt;
-    return Math.min(isWaiting ? requestAt : NEVER, this.#reportAt, isActive ? this.#heartbeatAt : NEVER);
-  }
-
-  #nextFallbackSlot(now: number): number {
-    if (!this.#outage.usesFallback || this.#waiting.all === 0) return NEVER;
-    const { quotaGrowsAt } = this.#outage;
-    const slotAt = this.#hasFallbackSlot(this.#waiting.all === this.#waiting.pages) ? now : this.#held.nextReturn;
-    return Math.max(now + 1, Math.min(slotAt, quotaGrowsAt > now ? quotaGrowsAt : NEVER));
-  }
-
-  /** One exchange for all that happens at this moment. */
-  #queueExchange(): void {
-    this.#exchange = "queued";
-    queueMicrotask(() => void this.#startExchange());
+    this.#timer = setTimeout(() => this.#options.listener.slotsChanged(), Math.ceil(time - now));
+    // A heartbeat does not keep the process alive.
+    if (!isWaiting && !this.#hasChanged) this.#timer.unref?.();
   }
 
   async #startExchange(): Promise<void> {
-    const exchange = { request: this.#nextRequest(), sentAt: this.#clock.now(), isOverdue: false };
+    const { ledger, timings } = this.#options;
+    const exchange = { isOverdue: false };
     this.#exchange = exchange;
-    this.#heartbeatAt = exchange.sentAt + this.#options.timings.heartbeatMs;
-    this.#reportAt = NEVER;
+    // One exchange for all that happens at this moment.
+    await Promise.resolve();
+    const sentAt = this.#clock.now();
+    const request = this.#nextRequest(sentAt);
+    this.#exchangeAt = sentAt + timings.heartbeatMs;
+    this.#hasChanged = false;
     const stopTimeout = startReplyTimeout((error) => {
       exchange.isOverdue = true;
-      this.#failed(exchange, error);
+      this.#failed(request, error);
     });
-    const result = await this.#options.ledger.exchange(exchange.request).then(
+    const result = await ledger.exchange(request).then(
       (reply) => ({ reply }),
-      (error: unknown) => ({ error: error instanceof Error ? error : new Error(String(error)) }),
+      (error: unknown) => ({ error }),
     );
     stopTimeout();
     this.#exchange = undefined;
-    if ("reply" in result) this.#replied(exchange, result.reply);
-    else if (!exchange.isOverdue) this.#failed(exchange, result.error);
+    if ("reply" in result) this.#replied(request, result.reply, sentAt);
+    else if (!exchange.isOverdue) this.#failed(request, result.error);
     this.#schedule();
   }
 
-  #nextRequest(): LedgerRequest {
-    const now = this.#clock.now();
-    this.#held.count(now);
-    const { all, pages } = this.#outage.usesFallback ? { all: 0, pages: 0 } : this.#waiting;
-    const isRecent = this.#last && now - this.#last.sentAt < this.#options.timings.leaseMs;
+  #nextRequest(now: number): LedgerRequest {
+    const { leaseMs } = this.#options.timings;
+    const held = this.#heldAt(now);
+    const delays = (kind: SlotKind) =>
+      held.filter((slot) => slot.kind === kind).map(({ freeAt }) => Math.min(leaseMs, Math.ceil(freeAt - now)));
+    // A process that was idle knows nothing that a new ledger lacks: its next call need not wait for that to settle.
+    const isRecent = this.#last && now - this.#last.sentAt < leaseMs;
     return {
-      ...this.#held.report(now),
-      epoch: isRecent ? this.#last?.reply.epoch : undefined,
-      wanted: { singles: all - pages, pages },
+      knownEpoch: this.#usedFallback ? NO_LEDGER : isRecent ? this.#last?.reply.epoch : undefined,
+      held: { singles: delays("singles"), pages: delays("pages") },
+      wanted: this.#outage?.quota(now) ? NO_SLOTS : this.#wanted,
       pauseMs: Math.max(0, Math.ceil((this.#pauseUntil ?? now) - now)),
-      usedFallback: this.#usedFallback,
     };
   }
 
-  #replied(exchange: Exchange, reply: LedgerReply): void {
+  #replied(request: LedgerRequest, reply: LedgerReply, sentAt: number): void {
     const { timings, listener } = this.#options;
-    const { request, sentAt } = exchange;
     const now = this.#clock.now();
-    // A process that stood still may have been taken for dead, and its slots granted to others; and in an outage others
-    // may have used slots of their own. Slots that are not used are free again with the next message.
-    const isUsable = !exchange.isOverdue && !this.#outage.usesFallback && now - sentAt < timings.graceMs;
     const { singles, pages } = reply.granted;
-    this.#last = { ...exchange, reply, held: this.#held.count(sentAt) + singles + pages };
-    this.#connectedAt = Math.min(this.#connectedAt, sentAt);
-    this.#outage.end();
-    if (request.usedFallback) this.#usedFallback = false;
+    // A process that stood still may have been taken for dead, and its slots granted to others; and in an outage others
+    // may have used slots of their own. Without this, both exceed the limit.
+    const isUsable = !this.#outage?.quota(now) && now - sentAt < timings.graceMs;
+    const held = countHeld(request) + singles + pages;
+    this.#last = { connectedAt: this.#last?.connectedAt ?? sentAt, sentAt, held, reply };
+    this.#outage = undefined;
+    if (request.knownEpoch === NO_LEDGER) this.#usedFallback = false;
     if (request.pauseMs > 0) this.#pauseUntil = undefined;
-    this.#granted = isUsable ? { singles, pages } : { singles: 0, pages: 0 };
-    // While the ledger is settling, it only grants again what this process held.
-    const nextMs = reply.settlingMs > 0 ? Math.min(reply.settlingMs, this.#held.nextReturn - now) : reply.nextMs;
-    this.#retryAt = now + (isUsable ? Math.max(nextMs + 1, timings.batchMs) : 0);
+    const isRefused = isUsable && (singles < request.wanted.singles || pages < request.wanted.pages);
+    if (isRefused) this.#exchangeAt = Math.min(this.#exchangeAt, now + Math.max(reply.nextMs + 1, BATCH_MS));
     if (reply.pauseMs > 0) listener.pausedElsewhere(reply.pauseMs);
+    this.#granted = isUsable ? reply.granted : NO_SLOTS;
     listener.slotsChanged();
-    const isShort = isUsable && (this.#wasRefused("singles") || this.#wasRefused("pages"));
-    if (isShort && reply.free === 0 && reply.settlingMs === 0) {
-      listener.slotsDelayed(reply.nextMs - (this.#clock.now() - sentAt));
-    }
-    if (!isUsable || this.#granted.singles + this.#granted.pages > 0) this.#report(0);
-    this.#granted = { singles: 0, pages: 0 };
+    if (isRefused && reply.free === 0) listener.slotsDelayed(this.#nextFreeAt - this.#clock.now());
+    // Slots that nobody took are free again with the next exchange.
+    if (!isUsable || this.#granted.singles + this.#granted.pages > 0) this.#report();
+    this.#granted = NO_SLOTS;
   }
 
-  #failed({ request }: Exchange, error: Error): void {
-    const { listener } = this.#options;
+  #failed(request: LedgerRequest, error: unknown): void {
+    const { onStoreError, timings, listener } = this.#options;
     const now = this.#clock.now();
-    this.#outage.failed(now, this.#lastKnownState(request, now));
+    this.#exchangeAt = now + RECONNECT_MS;
+    // What was held when the exchange began: slots that came back since then are granted to no other process.
+    this.#outage ??= new Outage(this.#options, now, lastKnownState(this.#last, countHeld(request), now, timings));
     // Not if its owner closed the connection when all calls had ended.
-    if (this.#waiting.all > 0 || this.#held.inFlight > 0) this.#outage.report(error);
-    if (this.#outage.usesFallback) {
+    const hasCalls = this.#wanted.singles + this.#wanted.pages > 0 || this.#held.some(({ freeAt }) => freeAt === NEVER);
+    if (hasCalls) this.#outage.warnOnce(error);
+    if (onStoreError === "local") {
       this.#usedFallback = true;
       listener.slotsChanged();
     } else {
       listener.slotsFailed(noSlotError(error));
     }
   }
-
-  /** What was held when the exchange failed: slots that came back since then are granted to no other process. */
-  #lastKnownState({ inFlight, returning }: LedgerRequest, now: number): LastKnownState {
-    const held = inFlight.singles + inFlight.pages + returning.singles.length + returning.pages.length;
-    if (!this.#last) return { members: undefined, wasConnected: false, held };
-    const { leaseMs, returnMs } = this.#options.timings;
-    const { reply, sentAt } = this.#last;
-    // One that has just been started may be the first of many.
-    const knowsOthers = now - sentAt < leaseMs && (reply.members > 1 || now - this.#connectedAt > returnMs);
-    return { members: knowsOthers ? reply.members : undefined, wasConnected: true, held };
-  }
 }
 
-/** What a call rejects with that cannot have a slot. */
-function noSlotError(cause: Error): ConnectionError {
-  const message = `the shared rate limiter cannot reach Redis, nothing was sent: ${cause.message}`;
-  return new ConnectionError(message, { cause });
-}
-
-/** A timer that does not keep the process alive. */
-function startBackgroundTimer(delayMs: number, callback: () => void): () => void {
-  const timer = setTimeout(callback, delayMs);
-  timer.unref?.();
-  return () => clearTimeout(timer);
-}
+const countHeld = ({ held }: LedgerRequest) => held.singles.length + held.pages.length;

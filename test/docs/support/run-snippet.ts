@@ -82,7 +82,10 @@ export async function buildSnippets(
     alias: {
       stocklot: source(""),
       ...Object.fromEntries(
-        ["bottleneck", "mirror", "msw", "redis", "sandbox"].map((entry) => [`stocklot/${entry}`, source(entry)]),
+        ["bottleneck", "mirror", "msw", "opentelemetry", "redis", "sandbox"].map((entry) => [
+          `stocklot/${entry}`,
+          source(entry),
+        ]),
       ),
     },
   });

@@ -1,0 +1,75 @@
+import type { ClientSecrets } from "../errors/redaction/secrets.js";
+import { messageOf } from "../errors/unknown-value.js";
+import { Cancellation } from "../time/cancellation.js";
+
+/** The client secret, or a function that returns the current one. */
+export type ClientSecret = string | (() => string | Promise<string>);
+
+/** Thrown if the caller's `clientSecret` function returned no secret. Each waiting call creates its own error from it. */
+export class ClientSecretFailure extends Error {
+  constructor(
+    readonly kind: "timeout" | "invalid",
+    message: string,
+    cause?: unknown,
+  ) {
+    super(`the clientSecret function ${message}`, { cause });
+  }
+}
+
+/** Where a client secret comes from. */
+export interface ClientSecretSource {
+  clientId: string;
+  clientSecret: ClientSecret;
+  /** Every secret is registered here before it is used. */
+  secrets: ClientSecrets;
+  /** How long a function may take, in ms. */
+  timeoutMs: number;
+}
+
+/** Returns a function that reads the secret for one token request. It rejects with a `ClientSecretFailure`. */
+export function createSecretReader(source: ClientSecretSource): (cancellation: Cancellation) => Promise<string> {
+  const { clientId, clientSecret, secrets, timeoutMs } = source;
+  if (typeof clientSecret === "string") {
+    secrets.addCredentials({ clientId, clientSecret });
+    return async () => clientSecret;
+  }
+  return async (cancellation) => {
+    cancellation.throwIfCancelled();
+    const limit = new Cancellation([], timeoutMs);
+    const unsubscribe = cancellation.onCancel(() => limit.cancel({ kind: "closed" }));
+    try {
+      const secret = await limit.race(callSafely(clientSecret));
+      secrets.addCredentials({ clientId, clientSecret: secret });
+      return secret;
+    } catch (error) {
+      cancellation.throwIfCancelled();
+      throw limit.reason
+        ? new ClientSecretFailure("timeout", `returned nothing within timeoutMs (${timeoutMs} ms)`)
+        : error;
+    } finally {
+      unsubscribe();
+      limit.dispose();
+    }
+  };
+}
+
+async function callSafely(readSecret: () => unknown): Promise<string> {
+  const secret = await call(readSecret);
+  if (typeof secret === "string" && secret !== "") return secret;
+  throw new ClientSecretFailure("invalid", `must return a string that is not empty, not ${describe(secret)}`);
+}
+
+async function call(readSecret: () => unknown): Promise<unknown> {
+  try {
+    return await readSecret();
+  } catch (error) {
+    throw new ClientSecretFailure("invalid", `threw: ${messageOf(error)}`, error);
+  }
+}
+
+/** Never the value itself: it may contain the secret. */
+function describe(value: unknown): string {
+  if (value === "") return "an empty string";
+  if (value === null || value === undefined) return String(value);
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}

@@ -1,0 +1,48 @@
+import type { Tracer } from "@opentelemetry/api";
+import type { DiagnosticsMessages } from "../core/telemetry/events.js";
+import type { Instruments } from "./instruments.js";
+import { ObservedCall } from "./observed-call.js";
+
+type Message = DiagnosticsMessages[
+  | "stocklot:request"
+  | "stocklot:attempt"
+  | "stocklot:retry"
+  | "stocklot:rate-limit"
+  | "stocklot:slot"];
+
+/** Finds the call that a message is about. */
+export class CallObserver {
+  /** The calls in flight, by number. One that began before the subscription is not among them. */
+  readonly #calls = new Map<number, ObservedCall>();
+  readonly #tracer: Tracer;
+  readonly #instruments: Instruments;
+
+  constructor(tracer: Tracer, instruments: Instruments) {
+    this.#tracer = tracer;
+    this.#instruments = instruments;
+  }
+
+  observe(message: Message): void {
+    if (message.type === "start") {
+      this.#calls.set(message.call, new ObservedCall(this.#tracer, this.#instruments, message));
+      return;
+    }
+    const call = this.#calls.get(message.call);
+    if (!call) return;
+    if (message.type === "slot") call.slotGranted(message);
+    else if (message.type === "sending") call.attemptStarted(message);
+    else if (message.type === "response" || message.type === "failed") call.attemptEnded(message);
+    else if (message.type === "rateLimited") call.paused(message);
+    else if (message.type === "retry") call.retried(message);
+    else if (message.type === "end") {
+      this.#calls.delete(message.call);
+      call.ended(message);
+    }
+  }
+
+  /** Ends the spans of calls in flight. */
+  stop(): void {
+    for (const call of this.#calls.values()) call.abandon();
+    this.#calls.clear();
+  }
+}

@@ -1,0 +1,137 @@
+import {
+  type Attributes,
+  type Context,
+  context,
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import { channel } from "../core/telemetry/channels.js";
+import type {
+  EndEvent,
+  FailedEvent,
+  RateLimitedEvent,
+  ResponseEvent,
+  RetryEvent,
+  SendingEvent,
+  SlotEvent,
+  StartEvent,
+} from "../core/telemetry/events.js";
+import {
+  callAttributes,
+  ERROR_TYPE,
+  errorAttributes,
+  RESEND_COUNT,
+  STATUS_CODE,
+  statusAttributes,
+  URL_FULL,
+  URL_TEMPLATE,
+} from "./attributes.js";
+import type { Instruments } from "./instruments.js";
+
+/**
+ * Instrumentations of undici, and so of the fetch of Node.js, subscribe to this channel and add `traceparent` to each
+ * request. A second one would make both invalid.
+ */
+const undiciRequests = channel("undici:request:create");
+
+const inSeconds = (ms: number) => ms / 1_000;
+
+/** The spans and metrics of one call: a span for the call, and a child for each attempt. */
+export class ObservedCall {
+  readonly #tracer: Tracer;
+  readonly #instruments: Instruments;
+  /** The context of the caller, with the span of the call. */
+  readonly #context: Context;
+  readonly #attributes: Attributes;
+  readonly #name: string;
+  readonly #url: string;
+  readonly #isTokenRequest: boolean;
+  readonly #span: Span;
+  #attempt: Span | undefined;
+  /** How the last attempt failed, as `error.type`. */
+  #attemptError: Attributes = {};
+
+  /** Called where the caller called: its context is the parent, however long the call waits. */
+  constructor(tracer: Tracer, instruments: Instruments, start: StartEvent) {
+    this.#tracer = tracer;
+    this.#instruments = instruments;
+    this.#attributes = callAttributes(start);
+    this.#url = start.url;
+    this.#name = [start.method, this.#attributes[URL_TEMPLATE]].join(" ").trim();
+    this.#isTokenRequest = start.method === "POST" && start.path === "/Token";
+    const callersContext = context.active();
+    // Not CLIENT: each attempt is a request of its own.
+    this.#span = this.#startSpan(SpanKind.INTERNAL, callersContext);
+    this.#context = trace.setSpan(callersContext, this.#span);
+  }
+
+  slotGranted({ waitedMs }: SlotEvent): void {
+    this.#instruments.slotWait.record(inSeconds(waitedMs), this.#attributes);
+  }
+
+  /** Sends the attempt in the context of its span, so that spans of other instrumentations become its children. */
+  attemptStarted({ attempt, setHeader, sendWithin }: SendingEvent): void {
+    const span = this.#startSpan(SpanKind.CLIENT, this.#context, resends(attempt));
+    this.#attempt = span;
+    const attemptContext = trace.setSpan(this.#context, span);
+    if (!undiciRequests.hasSubscribers) {
+      propagation.inject(attemptContext, undefined, { set: (_, name, value) => setHeader(name, value) });
+    }
+    sendWithin((send) => context.with(attemptContext, send));
+  }
+
+  attemptEnded(end: ResponseEvent | FailedEvent): void {
+    const { status, durationMs } = end;
+    const outcome = { ...statusAttributes(status), ...("error" in end && errorAttributes(end.error)) };
+    this.#attemptError = ERROR_TYPE in outcome ? { [ERROR_TYPE]: outcome[ERROR_TYPE] } : {};
+    this.#instruments.attemptDuration.record(inSeconds(durationMs), { ...this.#attributes, ...outcome });
+    if (status === 429) this.#instruments.rejections.add(1, this.#attributes);
+    if (this.#attempt) endSpan(this.#attempt, outcome);
+    this.#attempt = undefined;
+  }
+
+  paused({ delayMs }: RateLimitedEvent): void {
+    this.#instruments.pauseDuration.record(inSeconds(delayMs), this.#attributes);
+    this.#span.addEvent("pause", { "stocklot.pause.duration_ms": delayMs });
+  }
+
+  retried({ reason, delayMs }: RetryEvent): void {
+    this.#instruments.retries.add(1, { ...this.#attributes, ...this.#attemptError });
+    this.#span.addEvent("retry", { "stocklot.retry.reason": reason, "stocklot.retry.delay_ms": delayMs });
+  }
+
+  ended({ status, error, durationMs, attempts }: EndEvent): void {
+    const outcome = { ...(status !== undefined && { [STATUS_CODE]: status }), ...errorAttributes(error) };
+    const attributes = { ...this.#attributes, ...outcome };
+    this.#instruments.callDuration.record(inSeconds(durationMs), attributes);
+    if (this.#isTokenRequest) this.#instruments.tokenRequests.add(1, attributes);
+    endSpan(this.#span, { ...outcome, ...resends(attempts) });
+  }
+
+  /** Nothing more will be known of the call. */
+  abandon(): void {
+    this.#attempt?.end();
+    this.#span.end();
+  }
+
+  #startSpan(kind: SpanKind, parent: Context, attributes: Attributes = {}): Span {
+    return this.#tracer.startSpan(
+      this.#name,
+      { kind, attributes: { ...this.#attributes, [URL_FULL]: this.#url, ...attributes } },
+      parent,
+    );
+  }
+}
+
+function endSpan(span: Span, outcome: Attributes): void {
+  span.setAttributes(outcome);
+  if (ERROR_TYPE in outcome) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end();
+}
+
+/** How often a call was retried; no attribute for the first attempt. */
+const resends = (attempts: number): Attributes => (attempts > 1 ? { [RESEND_COUNT]: attempts - 1 } : {});

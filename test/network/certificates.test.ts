@@ -1,0 +1,178 @@
+import { createServer as createTlsServer, type SecureContextOptions } from "node:tls";
+import { Agent, type buildConnector } from "undici";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import type { ClientOptions } from "../../src/index.js";
+import { createCertificates } from "../support/certificates.js";
+import { FaultServer } from "../support/fault-server.js";
+import { freePort } from "../support/free-port.js";
+import { connect } from "../support/with-server.js";
+import { fetchThrough } from "./support/fetch-through.js";
+import { type Nginx, startNginx } from "./support/nginx.js";
+import { receive, timesReceived, wrongReports } from "./support/receipts.js";
+import { buildReceiptProgram, type ReceiptProgram } from "./support/run-receipts.js";
+import { missingProgramReason } from "./support/server-program.js";
+
+const certificates = createCertificates();
+afterAll(() => certificates.remove());
+
+const { good, expired, otherHost, selfSigned } = certificates;
+const CLIENT_CERTIFICATE = "ssl_client_certificate FOLDER/authority.pem; ssl_verify_client on;";
+const SERVERS = {
+  good: { identity: good },
+  expired: { identity: expired },
+  otherHost: { identity: otherHost },
+  selfSigned: { identity: selfSigned },
+  "TLSv1.2": { identity: good, directives: "ssl_protocols TLSv1.2; add_header tls $ssl_protocol;" },
+  "TLSv1.3": { identity: good, directives: "ssl_protocols TLSv1.3; add_header tls $ssl_protocol;" },
+  "mTLS TLSv1.2": { identity: good, directives: `ssl_protocols TLSv1.2; ${CLIENT_CERTIFICATE}` },
+  "mTLS TLSv1.3": { identity: good, directives: `ssl_protocols TLSv1.3; ${CLIENT_CERTIFICATE}` },
+};
+type ServerName = keyof typeof SERVERS;
+const QUICK = { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 };
+const VERSIONS = ["TLSv1.2", "TLSv1.3"] as const;
+
+describe.skipIf(missingProgramReason("nginx"))("a gateway of https", () => {
+  let service: FaultServer;
+  let nginx: Nginx<ServerName>;
+  let program: ReceiptProgram;
+  let receipts = 0;
+
+  beforeAll(async () => {
+    service = await FaultServer.start();
+    [program, nginx] = await Promise.all([
+      buildReceiptProgram(),
+      startNginx(service.baseUrl, SERVERS, { "authority.pem": certificates.authority }),
+    ]);
+  });
+  afterAll(async () => {
+    await nginx?.close();
+    await service?.close();
+    program?.remove();
+  });
+
+  const newRemark = () => `receipt ${++receipts}`;
+  const urlOf = (server: ServerName) => `https://localhost:${nginx.ports[server]}/api/v1`;
+
+  function clientOf(transport: string, baseUrl: string, tls: buildConnector.BuildOptions, options: ClientOptions = {}) {
+    const dispatcher = new Agent({ connect: tls });
+    onTestFinished(() => dispatcher.destroy());
+    return connect(
+      { baseUrl },
+      { retry: QUICK, ...(transport === "fetch" ? { fetch: fetchThrough(dispatcher) } : { dispatcher }), ...options },
+    );
+  }
+  const withAuthority = (options: SecureContextOptions = {}) => ({ ca: certificates.authority, ...options });
+
+  /** A server that checks certificates in the handshake, as other gateways than nginx do. */
+  async function startStrictServer(version: (typeof VERSIONS)[number]) {
+    const server = createTlsServer({
+      ...good,
+      ca: certificates.authority,
+      requestCert: true,
+      rejectUnauthorized: true,
+      maxVersion: version,
+    });
+    server.on("tlsClientError", () => {});
+    const port = await freePort();
+    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    return `https://localhost:${port}/api/v1`;
+  }
+
+  describe.concurrent.each([
+    "undici",
+    "fetch",
+  ] as const)("a program whose authority is in NODE_EXTRA_CA_CERTS, over %s", (transport) => {
+    const run = (
+      server: ServerName,
+      env: Record<string, string> = { NODE_EXTRA_CA_CERTS: certificates.authorityFile },
+    ) => program.run({ baseUrl: urlOf(server), transport, remark: newRemark(), env });
+
+    it.for(["good", ...VERSIONS] as const)("sends a write to the server %s", async (server, { expect }) => {
+      const reports = await run(server);
+      expect(reports).toMatchObject([{ effect: "applied" }]);
+      expect(wrongReports(reports, service)).toEqual([]);
+    });
+
+    it.for([
+      ["expired", /certificate has expired/],
+      ["otherHost", /certificate is for another host name/],
+      ["selfSigned", /certificate is self-signed/],
+    ] as const)("reports the certificate of the server %s, and that nothing was sent", async ([server, message], {
+      expect,
+    }) => {
+      const [report] = await run(server);
+      expect(report).toMatchObject({ effect: "not applied", message: expect.stringMatching(message) });
+      expect(report?.message).toContain("nothing was sent, 1 attempt");
+    });
+
+    it("without the variable reports the authority", async ({ expect }) => {
+      const [report] = await run("good", {});
+      expect(report).toMatchObject({ effect: "not applied" });
+      expect(report?.message).toMatch(/issuer of the server's certificate is not known.*NODE_EXTRA_CA_CERTS/);
+    });
+  });
+
+  it.each([
+    ["TLSv1.2", /the TLS handshake failed, nothing was sent, 1 attempt .*connect: \{ cert, key \}/],
+    ["TLSv1.3", /the server refused the client's certificate, or requires one, 1 attempt .*connect: \{ cert, key \}/],
+  ] as const)("a program without a certificate, and a server of %s that requires one: the error says so", async (version, message) => {
+    const baseUrl = await startStrictServer(version);
+    const env = { NODE_EXTRA_CA_CERTS: certificates.authorityFile };
+    const [report] = await program.run({ baseUrl, transport: "undici", remark: newRemark(), env });
+    expect(report).toMatchObject({ effect: "not applied", message: expect.stringMatching(message) });
+  });
+
+  describe.each(["undici", "fetch"])("over %s, with TLS settings of a dispatcher", (transport) => {
+    it.each(VERSIONS)("%s is used", async (version) => {
+      const client = clientOf(transport, urlOf(version), withAuthority());
+      let used: string | undefined;
+      await client.items.get("BOLT", { onResponse: ({ headers }) => (used = headers.tls) });
+      expect(used).toBe(version);
+    });
+
+    it.each([
+      ["TLSv1.2", { minVersion: "TLSv1.3" }],
+      ["TLSv1.3", { maxVersion: "TLSv1.2" }],
+    ] as const)("a server of %s and a client without it: nothing is sent", async (server, versions) => {
+      const report = await receive(clientOf(transport, urlOf(server), withAuthority(versions)), newRemark());
+      expect(report.effect).toBe("not applied");
+      expect(report.message).toMatch(/the TLS handshake failed, nothing was sent, 1 attempt/);
+    });
+
+    it.each(VERSIONS)("%s with a certificate of the client", async (version) => {
+      const report = await receive(clientOf(transport, urlOf(`mTLS ${version}`), withAuthority(good)), newRemark());
+      expect(report).toMatchObject({ effect: "applied" });
+      expect(wrongReports([report], service)).toEqual([]);
+    });
+
+    describe.each(VERSIONS)("%s, and a certificate of the client", (version) => {
+      it.each([
+        ["is missing", {}, /400 .*No required SSL certificate was sent/],
+        ["has expired", expired, /400 .*SSL certificate error/],
+        ["was issued by nobody", selfSigned, /400 .*SSL certificate error/],
+      ])("that %s is refused with 400", async (_, identity, message) => {
+        const remark = newRemark();
+        const report = await receive(clientOf(transport, urlOf(`mTLS ${version}`), withAuthority(identity)), remark);
+        expect(report).toMatchObject({ effect: "not applied", message: expect.stringMatching(message) });
+        expect(timesReceived(service, remark)).toBe(0);
+      });
+    });
+
+    const tokenStore = {
+      get: async () => ({ accessToken: "canary-token-0123456789", expiresAt: Date.now() + 60_000 }),
+      set: async () => {},
+      delete: async () => {},
+    };
+
+    it.each([
+      // With TLS 1.3 a client may send before the server has checked its certificate.
+      ["TLSv1.2", "not applied", /the TLS handshake (failed|broke), nothing was sent/],
+      ["TLSv1.3", "unknown", /the connection broke/],
+    ] as const)("%s, and a server that refuses in the handshake", async (version, effect, message) => {
+      const baseUrl = await startStrictServer(version);
+      const report = await receive(clientOf(transport, baseUrl, withAuthority(), { tokenStore }), newRemark());
+      expect(report).toMatchObject({ effect, message: expect.stringMatching(message) });
+    });
+  });
+});

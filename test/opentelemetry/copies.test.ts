@@ -1,0 +1,119 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import * as stocklot from "stocklot";
+import * as instrumentation from "stocklot/opentelemetry";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { attempts, calls, connect, idOf, parentOf, registerTracing, resetSpans, startMetrics } from "./support.js";
+
+registerTracing();
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+interface Copy {
+  InventoryClient: typeof stocklot.InventoryClient;
+  instrumentStocklot: typeof instrumentation.instrumentStocklot;
+}
+
+const esModules: Copy = { ...stocklot, ...instrumentation };
+let commonJS: Copy;
+let folder: string;
+
+// A CommonJS copy in the same process, as `require("stocklot")` loads it beside `import`.
+beforeAll(async () => {
+  const cache = join(ROOT, "node_modules/.cache");
+  await mkdir(cache, { recursive: true });
+  folder = await mkdtemp(join(cache, "stocklot-copies-"));
+  const outfile = join(folder, "stocklot.cjs");
+  await build({
+    stdin: {
+      contents: 'export * from "./src/index.ts"; export * from "./src/opentelemetry/index.ts";',
+      resolveDir: ROOT,
+      loader: "ts",
+    },
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "cjs",
+    external: ["undici", "zod", "@opentelemetry/api"],
+    logLevel: "error",
+  });
+  commonJS = createRequire(import.meta.url)(outfile);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+describe.each<[string, () => [Copy, Copy]]>([
+  ["ES modules observes a client of CommonJS", () => [esModules, commonJS]],
+  ["CommonJS observes a client of ES modules", () => [commonJS, esModules]],
+])("the instrumentation of %s", (_, copies) => {
+  it("with spans and metrics", async () => {
+    const [observer, { InventoryClient }] = copies();
+    const { meterProvider, collect } = startMetrics();
+    const { settings } = await connect();
+    resetSpans();
+    onTestFinished(observer.instrumentStocklot({ meterProvider }));
+    const client = new InventoryClient(settings);
+    onTestFinished(() => client.close());
+    await client.items.list().page();
+    expect(calls().map(({ name }) => name)).toEqual(["GET /api/v1/Item"]);
+    expect(attempts().map(parentOf)).toEqual(calls().map(idOf));
+    const metrics = await collect();
+    for (const name of ["stocklot.call.duration", "stocklot.rate_limit.slots.available"])
+      expect(metrics.get(name)?.points.length).toBeGreaterThan(0);
+  });
+});
+
+it("the clients of both copies have spans of their own", async () => {
+  const { settings } = await connect();
+  resetSpans();
+  onTestFinished(esModules.instrumentStocklot());
+  const clients = [esModules, commonJS].map(({ InventoryClient }) => new InventoryClient(settings));
+  onTestFinished(() => Promise.all(clients.map((client) => client.close())).then(() => {}));
+  await Promise.all(clients.flatMap((client) => Array.from({ length: 20 }, () => client.items.list().page())));
+  expect(calls()).toHaveLength(40);
+  expect(new Set(attempts().map(parentOf))).toEqual(new Set(calls().map(idOf)));
+});
+
+it("on a runtime without node:diagnostics_channel, it loads, says so and does nothing", async () => {
+  const { diag, DiagLogLevel } = await import("@opentelemetry/api");
+  const warn = vi.fn();
+  diag.setLogger({ error: warn, warn, info: warn, debug: warn, verbose: warn }, DiagLogLevel.WARN);
+  const { getBuiltinModule } = process;
+  onTestFinished(() => {
+    process.getBuiltinModule = getBuiltinModule;
+    diag.disable();
+    vi.resetModules();
+  });
+  Reflect.set(process, "getBuiltinModule", undefined);
+  vi.resetModules();
+  const { InventoryClient } = await import("stocklot");
+  const { instrumentStocklot } = await import("stocklot/opentelemetry");
+  process.getBuiltinModule = getBuiltinModule;
+  const { settings } = await connect();
+  resetSpans();
+  const stop = instrumentStocklot();
+  expect(warn.mock.calls.flat().join()).toContain("no node:diagnostics_channel");
+  const client = new InventoryClient(settings);
+  await client.items.list().page();
+  await client.close();
+  stop();
+  expect(calls()).toEqual([]);
+});
+
+it("a tracer that throws changes no call", async () => {
+  const { client } = await connect();
+  const broken = {
+    getTracer: () => ({
+      startSpan: () => {
+        throw new Error("a wrong tracer");
+      },
+      startActiveSpan: () => {
+        throw new Error("a wrong tracer");
+      },
+    }),
+  };
+  onTestFinished(instrumentation.instrumentStocklot({ tracerProvider: broken }));
+  expect(await client.items.list().page()).toMatchObject({ totalCount: 3 });
+});

@@ -1,0 +1,209 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { createRateLimiter, InventoryClient } from "stocklot";
+import { instrumentStocklot } from "stocklot/opentelemetry";
+import type { SandboxOptions } from "stocklot/sandbox";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { publish } from "../../src/core/telemetry/channels.js";
+import type { ClientOptions } from "../../src/index.js";
+import { connect, type Point, SECRET, startMetrics } from "./support.js";
+
+/** A client whose calls are measured. */
+async function measured(options: ClientOptions = {}, service: SandboxOptions = {}) {
+  const metrics = startMetrics();
+  const connected = await connect(options, service);
+  const stop = instrumentStocklot({ meterProvider: metrics.meterProvider });
+  onTestFinished(stop);
+  return { ...connected, ...metrics, stop };
+}
+
+const countOf = (points: readonly Point[] = []) =>
+  points.reduce((sum, { value }) => sum + (typeof value === "number" ? value : value.count), 0);
+
+describe("the metrics of calls", () => {
+  it("are durations of calls and attempts, by endpoint and outcome", async () => {
+    const { client, sandbox, collect, port } = await measured();
+    sandbox.addFault({ path: "/Item", times: 1, fault: 503 });
+    await client.items.list().page();
+    await client.items.get("NONE").catch(() => {});
+    const metrics = await collect();
+    const endpoint = (method: string, path: string) => ({
+      "http.request.method": method,
+      "server.address": "127.0.0.1",
+      "server.port": port,
+      "url.template": `/api/v1${path}`,
+    });
+    const countsOf = (name: string) =>
+      metrics.get(name)?.points.map(({ attributes, value }) => [attributes, typeof value === "object" && value.count]);
+    expect(countsOf("stocklot.call.duration")).toEqual([
+      [{ ...endpoint("POST", "/Token"), "http.response.status_code": 200 }, 1],
+      [{ ...endpoint("GET", "/Item"), "http.response.status_code": 200 }, 1],
+      [{ ...endpoint("GET", "/Item"), "http.response.status_code": 404, "error.type": "NotFoundError" }, 1],
+    ]);
+    expect(countsOf("http.client.request.duration")).toEqual([
+      [{ ...endpoint("POST", "/Token"), "http.response.status_code": 200 }, 1],
+      [{ ...endpoint("GET", "/Item"), "http.response.status_code": 503, "error.type": "503" }, 1],
+      [{ ...endpoint("GET", "/Item"), "http.response.status_code": 200 }, 1],
+      [{ ...endpoint("GET", "/Item"), "http.response.status_code": 404, "error.type": "404" }, 1],
+    ]);
+    expect(metrics.get("stocklot.call.retries")?.points).toEqual([
+      { attributes: { ...endpoint("GET", "/Item"), "error.type": "503" }, value: 1 },
+    ]);
+    expect(metrics.get("stocklot.token.requests")?.points).toEqual([
+      { attributes: { ...endpoint("POST", "/Token"), "http.response.status_code": 200 }, value: 1 },
+    ]);
+    for (const name of ["stocklot.call.duration", "http.client.request.duration"]) {
+      expect(metrics.get(name)?.unit).toBe("s");
+      for (const { value } of metrics.get(name)?.points ?? []) expect((value as { sum: number }).sum).toBeLessThan(10);
+    }
+    expect(JSON.stringify([...metrics])).not.toContain(SECRET);
+  });
+
+  it("count 429s and pauses, and measure waits for a slot", async () => {
+    const { client, sandbox, collect } = await measured({ rateLimit: { requests: 2, reserved: 0, intervalMs: 300 } });
+    sandbox.addFault({ path: "/Item", times: 1, fault: 429 });
+    await Promise.all([client.items.list().page(), client.items.list().page()]);
+    const metrics = await collect();
+    expect(countOf(metrics.get("stocklot.rate_limit.rejections")?.points)).toBe(1);
+    expect(countOf(metrics.get("stocklot.rate_limit.pause.duration")?.points)).toBe(1);
+    const waits = metrics.get("stocklot.rate_limit.wait.duration")?.points ?? [];
+    // Of the token request, two calls and one retry.
+    expect(countOf(waits)).toBe(4);
+    const waitedS = waits.reduce((sum, { value }) => sum + ((value as { sum?: number }).sum ?? 0), 0);
+    expect(waitedS).toBeGreaterThan(0.2);
+    expect(waitedS).toBeLessThan(5);
+  });
+
+  it("are recorded without a tracer, and no longer once it is stopped", async () => {
+    const { client, collect, stop } = await measured();
+    await client.items.list().page();
+    stop();
+    await client.items.list().page();
+    expect(countOf((await collect()).get("stocklot.call.duration")?.points)).toBe(2);
+  });
+});
+
+describe("the gauges of the rate limit", () => {
+  const gauges = async (collect: Awaited<ReturnType<typeof measured>>["collect"]) => {
+    const metrics = await collect();
+    return ["stocklot.rate_limit.queue.length", "stocklot.rate_limit.slots.available"].map(
+      (name) => metrics.get(name)?.points.map(({ value }) => value) ?? [],
+    );
+  };
+
+  it("show queue and slots at the moment of collection, also while all calls wait", async () => {
+    const { client, collect } = await measured({ rateLimit: { requests: 3, reserved: 0, intervalMs: 1_000 } });
+    await client.items.list().page();
+    const waiting = Promise.all(Array.from({ length: 5 }, () => client.items.list().page()));
+    await expect.poll(() => client.rateLimit.queued).toBe(4);
+    expect(await gauges(collect)).toEqual([[4], [0]]);
+    await waiting;
+    await expect.poll(() => client.rateLimit.available, { timeout: 5_000 }).toBe(3);
+    expect(await gauges(collect)).toEqual([[0], [3]]);
+    await client.close();
+    expect(await gauges(collect)).toEqual([[0], [0]]);
+  });
+
+  it("know a client whose limiter is paused before it has sent anything", async () => {
+    const rateLimiter = createRateLimiter({ requests: 10 });
+    rateLimiter.pause(60_000);
+    const { client, collect } = await measured({ rateLimiter });
+    const controller = new AbortController();
+    const waiting = client.items
+      .list({}, { signal: controller.signal })
+      .page()
+      .catch(() => {});
+    await expect.poll(() => client.rateLimit.queued).toBe(1);
+    expect((await gauges(collect))[0]).toEqual([1]);
+    controller.abort();
+    await waiting;
+  });
+
+  it("add the clients of a server up, and count a shared limiter once", async () => {
+    const rateLimiter = createRateLimiter({ requests: 10 });
+    const { client, settings, collect } = await measured({ rateLimiter });
+    const others = [{ ...settings }, { ...settings, rateLimiter: createRateLimiter({ requests: 20 }) }].map(
+      (options) => new InventoryClient(options),
+    );
+    onTestFinished(() => Promise.all(others.map((other) => other.close())).then(() => {}));
+    for (const one of [client, ...others]) await one.items.list().page();
+    // Each client has sent a token request and a page.
+    expect(await gauges(collect)).toEqual([[0], [10 - 4 + (20 - 2)]]);
+  });
+
+  it("show no slots of a client without a limit", async () => {
+    const { client, collect } = await measured({ rateLimit: false });
+    await client.items.list().page();
+    expect(await gauges(collect)).toEqual([[0], []]);
+  });
+
+  it("do not keep a client from being collected", async () => {
+    const { settings, collect } = await measured();
+    const collected = vi.fn();
+    const registry = new FinalizationRegistry(collected);
+    await (async () => {
+      const client = new InventoryClient({ ...settings });
+      registry.register(client.items, undefined);
+      await client.items.list().page();
+    })();
+    setFlagsFromString("--expose-gc");
+    const gc: () => void = runInNewContext("gc");
+    await vi.waitFor(
+      async () => {
+        gc();
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        expect(collected).toHaveBeenCalled();
+      },
+      { timeout: 10_000 },
+    );
+    await collect();
+  });
+});
+
+describe("the metrics of outbox and mirror", () => {
+  it("show the entries of an outbox by state", async () => {
+    const { collect } = await measured();
+    publish("stocklot:outbox:progress", () => ({ applied: 0, rejected: 0, unknown: 0, pending: 9 }));
+    publish("stocklot:outbox:progress", () => ({ applied: 5, rejected: 2, unknown: 1, pending: 1 }));
+    expect((await collect()).get("stocklot.outbox.entries")?.points).toEqual([
+      { attributes: { "stocklot.outbox.state": "applied" }, value: 5 },
+      { attributes: { "stocklot.outbox.state": "rejected" }, value: 2 },
+      { attributes: { "stocklot.outbox.state": "unknown" }, value: 1 },
+      { attributes: { "stocklot.outbox.state": "pending" }, value: 1 },
+    ]);
+  });
+
+  it("show runs, records and a lag that grows between the runs of a mirror", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { collect } = await measured();
+    const items = { records: 120, lagMs: 2_000 };
+    publish("stocklot:mirror:run", () => ({
+      kind: "full",
+      durationMs: 1_500,
+      resources: { items, lots: { records: 0, lagMs: null } },
+    }));
+    publish("stocklot:mirror:run", () => ({
+      kind: "changes",
+      durationMs: 500,
+      error: "TimeoutError",
+      resources: { items },
+    }));
+    vi.setSystemTime(Date.now() + 30_000);
+    const metrics = await collect();
+    expect(metrics.get("stocklot.mirror.run.duration")?.points).toMatchObject([
+      { attributes: { "stocklot.mirror.run.kind": "full" }, value: { count: 1, sum: 1.5 } },
+      {
+        attributes: { "stocklot.mirror.run.kind": "changes", "error.type": "TimeoutError" },
+        value: { count: 1, sum: 0.5 },
+      },
+    ]);
+    expect(metrics.get("stocklot.mirror.records")?.points).toEqual([
+      { attributes: { "stocklot.mirror.resource": "items" }, value: 120 },
+      { attributes: { "stocklot.mirror.resource": "lots" }, value: 0 },
+    ]);
+    expect(metrics.get("stocklot.mirror.lag")?.points).toEqual([
+      { attributes: { "stocklot.mirror.resource": "items" }, value: 32 },
+    ]);
+  });
+});

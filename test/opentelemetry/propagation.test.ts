@@ -1,0 +1,94 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { context, trace } from "@opentelemetry/api";
+import type { ClientOptions, FetchLike } from "stocklot";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { FaultServer, isNotToken } from "../support/fault-server.js";
+import * as faults from "../support/faults.js";
+import { attempts, idOf, registerTracing, resetSpans, spans, traced, within } from "./support.js";
+
+registerTracing();
+
+const transports: [string, ClientOptions][] = [
+  ["undici", {}],
+  ["fetch", { fetch: globalThis.fetch }],
+];
+
+/** A traced client of a server that keeps the headers of its requests. */
+async function start(options: ClientOptions) {
+  const server = await FaultServer.start();
+  onTestFinished(() => server.close());
+  const { client } = await traced({ baseUrl: server.baseUrl, ...options });
+  return { server, client };
+}
+
+const traceparentOf = (span: ReturnType<typeof spans>[number]) => `00-${span.spanContext().traceId}-${idOf(span)}-01`;
+
+/** Another instrumentation, which adds a header to each request of undici, as OpenTelemetry's own does. */
+function instrumentUndici(value: string): void {
+  const addHeader = (message: unknown) =>
+    (message as { request: { addHeader(name: string, value: string): void } }).request.addHeader("traceparent", value);
+  subscribe("undici:request:create", addHeader);
+  onTestFinished(() => void unsubscribe("undici:request:create", addHeader));
+}
+
+describe.each(transports)("traceparent over %s", (_, transport) => {
+  it("names the span of each attempt, token requests included", async () => {
+    const { server, client } = await start(transport);
+    server.plan(faults.status(503));
+    await within("job", () => client.items.get("BOLT"));
+    const sent = server.requests.map(({ headers }) => headers.traceparent);
+    const [tokenAttempt] = spans();
+    expect(tokenAttempt?.name).toBe("POST /api/v1/Token");
+    expect(sent).toEqual([tokenAttempt, ...attempts()].map((span) => span && traceparentOf(span)));
+    expect(new Set(sent).size).toBe(3);
+  });
+
+  it("is left to another instrumentation of undici", async () => {
+    const { server, client } = await start(transport);
+    await client.items.get("BOLT");
+    instrumentUndici("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    await client.items.get("BOLT");
+    const sent = server.requests.filter(isNotToken).map(({ headers }) => headers.traceparent);
+    expect(sent).toEqual([expect.any(String), "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]);
+  });
+
+  it("is left to the caller's header", async () => {
+    const { server, client } = await start({ ...transport, headers: { Traceparent: "of-the-caller" } });
+    await client.items.get("BOLT");
+    expect(server.requests.map(({ headers }) => headers.traceparent)).toEqual(["of-the-caller", "of-the-caller"]);
+  });
+
+  it("is not sent after instrumentation has stopped", async () => {
+    const server = await FaultServer.start();
+    onTestFinished(() => server.close());
+    const { client, stop } = await traced({ baseUrl: server.baseUrl, ...transport });
+    stop();
+    await client.items.get("BOLT");
+    expect(server.requests.map(({ headers }) => headers.traceparent)).toEqual([undefined, undefined]);
+  });
+});
+
+it("spans that other instrumentations create while a request is sent are children of its attempt", async () => {
+  const seen: (string | undefined)[] = [];
+  const fetch: FetchLike = (url, init) => {
+    if (!url.endsWith("/Token")) seen.push(trace.getSpan(context.active())?.spanContext().spanId);
+    return globalThis.fetch(url, init);
+  };
+  const { server, client } = await start({ fetch });
+  server.plan(faults.status(503));
+  await client.items.get("BOLT");
+  expect(seen).toEqual(attempts().map(idOf));
+});
+
+it("the caller's context is as before once the call has ended", async () => {
+  const { client } = await start({});
+  const id = await within("job", async () => {
+    await client.items.get("BOLT");
+    resetSpans();
+    await within("next", () => Promise.resolve());
+  });
+  expect(spans().map(({ name, parentSpanContext }) => [name, parentSpanContext?.spanId])).toEqual([
+    ["next", id],
+    ["job", undefined],
+  ]);
+});

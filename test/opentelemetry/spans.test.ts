@@ -1,0 +1,266 @@
+import { readFileSync } from "node:fs";
+import { type HrTime, SpanKind, SpanStatusCode } from "@opentelemetry/api";
+import type { ReadableSpan } from "@opentelemetry/sdk-trace-node";
+import * as conventions from "@opentelemetry/semantic-conventions/incubating";
+import type { StoredToken } from "stocklot";
+import { describe, expect, it } from "vitest";
+import * as attributes from "../../src/opentelemetry/attributes.js";
+import { urlTemplate } from "../../src/opentelemetry/url-template.js";
+import {
+  attempts,
+  calls,
+  idOf,
+  isCall,
+  isTokenSpan,
+  parentOf,
+  registerTracing,
+  resetSpans,
+  SECRET,
+  spans,
+  traced,
+  within,
+} from "./support.js";
+
+registerTracing();
+
+const msOf = ([seconds, nanoseconds]: HrTime) => seconds * 1_000 + nanoseconds / 1e6;
+const BROKEN = /^(UND_ERR_SOCKET|ECONNRESET)$/;
+const outcomeOf = ({ attributes, status }: ReadableSpan) => [
+  attributes[conventions.ATTR_ERROR_TYPE],
+  attributes[conventions.ATTR_HTTP_RESPONSE_STATUS_CODE],
+  status.code,
+];
+
+describe("a call", () => {
+  it("is a span with a child for its attempt, which follows the conventions; so is a token request", async () => {
+    const { client, url, port } = await traced();
+    await client.inventory.listLots({ wid: 1 }).page();
+    const shared = {
+      [conventions.ATTR_SERVER_ADDRESS]: "127.0.0.1",
+      [conventions.ATTR_SERVER_PORT]: port,
+      [conventions.ATTR_HTTP_RESPONSE_STATUS_CODE]: 200,
+    };
+    const token = {
+      name: "POST /api/v1/Token",
+      attributes: {
+        ...shared,
+        [conventions.ATTR_HTTP_REQUEST_METHOD]: "POST",
+        [conventions.ATTR_URL_FULL]: `${url}/Token`,
+        [conventions.ATTR_URL_TEMPLATE]: "/api/v1/Token",
+      },
+      status: { code: SpanStatusCode.UNSET },
+    };
+    const page = {
+      name: "GET /api/v1/Inventory/{wid}",
+      attributes: {
+        ...shared,
+        [conventions.ATTR_HTTP_REQUEST_METHOD]: "GET",
+        [conventions.ATTR_URL_FULL]: `${url}/Inventory/1`,
+        [conventions.ATTR_URL_TEMPLATE]: "/api/v1/Inventory/{wid}",
+      },
+      status: { code: SpanStatusCode.UNSET },
+    };
+    expect(spans().map(({ name, kind, attributes, status }) => ({ name, kind, attributes, status }))).toEqual([
+      { ...token, kind: SpanKind.CLIENT },
+      { ...token, kind: SpanKind.INTERNAL },
+      { ...page, kind: SpanKind.CLIENT },
+      { ...page, kind: SpanKind.INTERNAL },
+    ]);
+    const [tokenAttempt, tokenCall, attempt, call] = spans();
+    expect(spans().map(parentOf)).toEqual([tokenCall && idOf(tokenCall), undefined, call && idOf(call), undefined]);
+    expect([tokenAttempt, attempt].map((span) => span?.instrumentationScope.name)).toEqual(["stocklot", "stocklot"]);
+  });
+
+  it("is named after the method if the endpoint is not known", async () => {
+    const { client } = await traced();
+    await client.request({ method: "GET", path: "/Orders/4711" }).catch(() => {});
+    const [span] = calls();
+    expect(span?.name).toBe("GET");
+    expect(span?.attributes).not.toHaveProperty(conventions.ATTR_URL_TEMPLATE);
+  });
+
+  it("has a child for each attempt; retries and pauses are events, in order and within its time", async () => {
+    const { client, sandbox } = await traced();
+    await client.items.list().page();
+    sandbox.addFault({ path: "/Item", times: 1, fault: 503 });
+    sandbox.addFault({ path: "/Item", times: 1, fault: 429 });
+    resetSpans();
+    await client.items.list().page();
+    const [call] = calls();
+    if (!call) throw new Error("no span");
+    expect(calls()).toHaveLength(1);
+    expect(attempts().map(parentOf)).toEqual([idOf(call), idOf(call), idOf(call)]);
+    expect(
+      attempts().map((span) => [...outcomeOf(span), span.attributes[conventions.ATTR_HTTP_REQUEST_RESEND_COUNT]]),
+    ).toEqual([
+      ["503", 503, SpanStatusCode.ERROR, undefined],
+      ["429", 429, SpanStatusCode.ERROR, 1],
+      [undefined, 200, SpanStatusCode.UNSET, 2],
+    ]);
+    expect(call.events.map(({ name, attributes }) => [name, attributes])).toEqual([
+      ["retry", { "stocklot.retry.reason": "HTTP 503", "stocklot.retry.delay_ms": expect.any(Number) }],
+      ["pause", { "stocklot.pause.duration_ms": expect.any(Number) }],
+      ["retry", { "stocklot.retry.reason": "HTTP 429", "stocklot.retry.delay_ms": 0 }],
+    ]);
+    expect(call.attributes[conventions.ATTR_HTTP_REQUEST_RESEND_COUNT]).toBe(2);
+    expect(outcomeOf(call)).toEqual([undefined, 200, SpanStatusCode.UNSET]);
+    const [first, second, third] = attempts();
+    const times = [
+      call.startTime,
+      first?.startTime,
+      first?.endTime,
+      call.events[0]?.time,
+      second?.startTime,
+      second?.endTime,
+      call.events[1]?.time,
+      third?.startTime,
+      third?.endTime,
+      call.endTime,
+    ].map((time) => (time ? msOf(time) : Number.NaN));
+    // The SDK reads the wall clock for each span, in whole ms.
+    for (const [index, time] of times.entries()) expect(time).toBeGreaterThan((times[index - 1] ?? 0) - 2);
+  });
+
+  it("begins when it is made, so that its time in the queue is visible", async () => {
+    const { client } = await traced({ rateLimit: { requests: 2, reserved: 0, intervalMs: 400 } });
+    await Promise.all([client.items.list().page(), client.items.list().page()]);
+    const waited = calls().map((call) => {
+      const attempt = attempts().find((span) => parentOf(span) === idOf(call));
+      return attempt ? msOf(attempt.startTime) - msOf(call.startTime) : 0;
+    });
+    expect(Math.max(...waited)).toBeGreaterThan(300);
+  });
+
+  it("that failed is an error with a type, and so is its attempt, with the status if there was a response", async () => {
+    const { client, sandbox } = await traced({ retry: false });
+    await client.items.list().page();
+    resetSpans();
+    await client.items.get("NONE").catch(() => {});
+    sandbox.addFault({ path: "/Item", times: 1, fault: "drop" });
+    await client.items.get("NONE").catch(() => {});
+    sandbox.addFault({ path: "/Inventory/Receive", times: 1, fault: "drop-after" });
+    await client.inventory.receive({ itemID: "X", units: 1, wid: 1, reasonCode: 1 }).catch(() => {});
+    await client.items.get("NONE", { signal: AbortSignal.abort() }).catch(() => {});
+    sandbox.addFault({ path: "/Item", times: 1, fault: "hang" });
+    await client.items.get("NONE", { timeoutMs: 50 }).catch(() => {});
+    expect(calls().map(outcomeOf)).toEqual([
+      ["NotFoundError", 404, SpanStatusCode.ERROR],
+      ["ConnectionError", undefined, SpanStatusCode.ERROR],
+      ["OutcomeUnknownError", undefined, SpanStatusCode.ERROR],
+      ["AbortError", undefined, SpanStatusCode.ERROR],
+      ["TimeoutError", undefined, SpanStatusCode.ERROR],
+    ]);
+    expect(attempts().map(outcomeOf)).toEqual([
+      ["404", 404, SpanStatusCode.ERROR],
+      [expect.stringMatching(BROKEN), undefined, SpanStatusCode.ERROR],
+      [expect.stringMatching(BROKEN), undefined, SpanStatusCode.ERROR],
+      ["timeout", undefined, SpanStatusCode.ERROR],
+    ]);
+  });
+
+  it("shows no secret, no token and no header, even if the caller puts them into a path", async () => {
+    const tokens: string[] = [];
+    const token: StoredToken[] = [];
+    const tokenStore = {
+      get: async () => token[0] ?? null,
+      set: async (given: StoredToken) => {
+        token[0] = given;
+        tokens.push(given.accessToken);
+      },
+      delete: async () => void token.pop(),
+    };
+    const apiKey = "the-key-of-a-gateway";
+    const { client, sandbox } = await traced({ tokenStore, headers: { "x-api-key": apiKey } });
+    await client.items.list().page();
+    sandbox.revokeTokens();
+    await client.items.list().page();
+    for (const secret of [SECRET, apiKey, ...tokens]) await client.items.discontinue(secret).catch(() => {});
+    expect(tokens).toHaveLength(2);
+    const text = JSON.stringify(
+      spans().map(({ name, attributes, events, status }) => [name, attributes, events, status]),
+    );
+    for (const hidden of [SECRET, apiKey, ...tokens, "Bearer"]) expect(text).not.toContain(hidden);
+    expect(text).toContain("[redacted]");
+  });
+});
+
+describe("the parent of a call", () => {
+  it("is none outside of spans", async () => {
+    const { client } = await traced();
+    await client.items.list().page();
+    expect(spans().filter(isCall).map(parentOf)).toEqual([undefined, undefined]);
+  });
+
+  it("is the span that was active at the call, also if the call waited in the queue", async () => {
+    const { client } = await traced({ rateLimit: { requests: 3, reserved: 0, intervalMs: 50, maxConcurrent: 1 } });
+    const ids = await Promise.all(
+      Array.from({ length: 8 }, (_, number) =>
+        within(`job ${number}`, () => client.items.get(`NONE-${number}`).catch(() => {})),
+      ),
+    );
+    expect(calls().map(parentOf).sort()).toEqual(ids.sort());
+    const tokenCall = spans().find((span) => isCall(span) && isTokenSpan(span));
+    expect(ids).toContain(tokenCall && parentOf(tokenCall));
+  });
+
+  it.each([
+    ["read ahead", { readAhead: 3 }],
+    ["side by side", { concurrency: 4 }],
+    ["gapless", { gapless: true, concurrency: 3 }],
+  ])("is the span around the iteration for pages that are %s, not that of a record's work", async (_how, options) => {
+    const { client, sandbox } = await traced();
+    sandbox.addFault({ path: "/Inventory", skip: 2, times: 2, fault: 503 });
+    const id = await within("copy", async () => {
+      for await (const lot of client.inventory.listLots({ pageSize: 10 }, options)) {
+        await within(`lot ${lot.recNo}`, () => Promise.resolve());
+      }
+    });
+    expect(calls().length).toBeGreaterThanOrEqual(4);
+    expect(new Set(calls().map(parentOf))).toEqual(new Set([id]));
+  });
+});
+
+it("all pages belong to the span in which the first record was requested, wherever the others are", async () => {
+  const { client } = await traced();
+  const records = client.inventory.listLots({ pageSize: 10 })[Symbol.asyncIterator]();
+  const ids: string[] = [];
+  for (let index = 0; index < 61; index += 1) ids.push(await within(`record ${index}`, () => records.next()));
+  expect(calls().map(parentOf)).toEqual(Array(6).fill(ids[0]));
+});
+
+it("stopping ends the spans of calls in flight, and creates no more", async () => {
+  const { client, sandbox, stop } = await traced();
+  await client.items.list().page();
+  resetSpans();
+  sandbox.addFault({ path: "/Item", times: 1, fault: "hang" });
+  const controller = new AbortController();
+  const hanging = client.items.get("NONE", { signal: controller.signal }).catch(() => {});
+  await expect.poll(() => client.rateLimit.inFlight).toBe(1);
+  stop();
+  await client.inventory.listLots().page();
+  controller.abort();
+  await hanging;
+  expect(spans().map(({ name }) => name)).toEqual(["GET /api/v1/Item", "GET /api/v1/Item"]);
+  stop();
+});
+
+it("the templates are the paths of the OpenAPI document", () => {
+  const document = readFileSync(new URL("../../openapi.json", import.meta.url), "utf8");
+  const { paths }: { paths: Record<string, unknown> } = JSON.parse(document);
+  for (const path of Object.keys(paths)) expect(urlTemplate(path.replace(/\{\w+\}/, "BOLT%2FM8"))).toBe(path);
+  for (const path of ["/Orders", "/Item/1/2", "/Inventory/", "/Inventory/StockLevels/3/4"])
+    expect(urlTemplate(path)).toBeUndefined();
+});
+
+it("the names of the attributes are those of the conventions", () => {
+  expect(attributes).toMatchObject({
+    ERROR_TYPE: conventions.ATTR_ERROR_TYPE,
+    REQUEST_METHOD: conventions.ATTR_HTTP_REQUEST_METHOD,
+    RESEND_COUNT: conventions.ATTR_HTTP_REQUEST_RESEND_COUNT,
+    STATUS_CODE: conventions.ATTR_HTTP_RESPONSE_STATUS_CODE,
+    SERVER_ADDRESS: conventions.ATTR_SERVER_ADDRESS,
+    SERVER_PORT: conventions.ATTR_SERVER_PORT,
+    URL_FULL: conventions.ATTR_URL_FULL,
+    URL_TEMPLATE: conventions.ATTR_URL_TEMPLATE,
+  });
+});

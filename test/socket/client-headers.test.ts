@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { type ClientOptions, InventoryClient } from "../../src/index.js";
+import { isToken } from "../support/fault-server.js";
+import * as faults from "../support/faults.js";
+import { findLeaks } from "../support/leaks.js";
+import { connect, errorOf, SECRET, startServer } from "../support/with-server.js";
+
+const API_KEY = "canary-gateway-key-0123456789";
+const quick = { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [5, 6] } as const;
+
+describe.each<[string, () => ClientOptions]>([
+  ["undici", () => ({})],
+  ["fetch", () => ({ fetch: globalThis.fetch })],
+])("the headers of a client over %s", (_, transport) => {
+  it("are sent with every request: token requests, retries, pages and writes", async () => {
+    const server = await startServer();
+    const client = connect(server, { ...transport(), headers: { "X-Api-Key": API_KEY }, retry: quick });
+    server.plan(faults.status(503), { on: isToken }).plan(faults.status(503)).plan(faults.status(429));
+    await client.items.get("BOLT");
+    await client.inventory.receive({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 });
+    await client.inventory.listLots({ pageSize: 1 }, { concurrency: 3 }).toArray();
+    expect(server.tokenRequests).toBe(2);
+    expect(server.requests.length).toBeGreaterThanOrEqual(7);
+    expect(server.requests.map(({ headers }) => headers["x-api-key"])).toEqual(server.requests.map(() => API_KEY));
+  });
+
+  it("give way to those of a request, whatever the case of their names", async () => {
+    const server = await startServer();
+    const client = connect(server, { ...transport(), headers: { "X-Api-Key": API_KEY, "User-Agent": "scanner/2" } });
+    await client.items.get("BOLT", { headers: { "x-API-key": "other" } });
+    await client.items.get("BOLT");
+    const sent = server.requests.filter((request) => !isToken(request));
+    expect(sent.map(({ headers }) => [headers["x-api-key"], headers["user-agent"]])).toEqual([
+      ["other", "scanner/2"],
+      [API_KEY, "scanner/2"],
+    ]);
+  });
+
+  it("are read once", async () => {
+    const server = await startServer();
+    const headers: Record<string, string> = { "X-Api-Key": API_KEY };
+    const client = connect(server, { ...transport(), headers: Object.seal(headers) });
+    headers["X-Api-Key"] = "changed";
+    await client.items.get("BOLT");
+    expect(server.requests.map((request) => request.headers["x-api-key"])).toEqual([API_KEY, API_KEY]);
+  });
+
+  it("are visible nowhere, even if a gateway echoes them", async () => {
+    const server = await startServer();
+    const recorded: unknown[] = [];
+    const note = (value: unknown) => void recorded.push(value);
+    const client = connect(server, {
+      ...transport(),
+      headers: { "X-Api-Key": API_KEY, Cookie: `session=${API_KEY}-cookie` },
+      retry: { ...quick, maxRetries: 1, maxRateLimitRetries: 1 },
+      logger: { debug: note, info: note, warn: note, error: note },
+      hooks: { request: note, response: note, retry: note, rateLimited: note, token: note },
+    });
+    const echo = {
+      message: `unknown key ${API_KEY}, cookie session=${API_KEY}-cookie`,
+      headers: { "x-echo": API_KEY },
+    };
+    for (const status of [400, 403, 404, 429, 500, 503]) {
+      server.plan(faults.status(status, echo), { times: 2 });
+      recorded.push(await errorOf(client.items.get(API_KEY, { onResponse: note })));
+    }
+    server.plan(faults.status(401, echo), { on: isToken });
+    server.service.revokeTokens();
+    recorded.push(await errorOf(client.items.get("BOLT")), client, client.items, client.debugReport());
+    expect(recorded.length).toBeGreaterThan(20);
+    expect(findLeaks(recorded, [API_KEY, SECRET])).toEqual([]);
+  });
+});
+
+it("an exception of a fetch function that shows the headers is redacted", async () => {
+  const fetch = async (_url: string, init: RequestInit): Promise<Response> => {
+    throw Object.assign(new RangeError(`failed with ${JSON.stringify(init.headers)}`), { init });
+  };
+  const client = new InventoryClient({
+    baseUrl: "https://inventory.test/api/v1",
+    clientId: "scanner",
+    clientSecret: SECRET,
+    headers: { authorization2: `ApiKey ${API_KEY}` },
+    fetch,
+  });
+  const error = await errorOf(client.items.get("BOLT"));
+  expect(error).toMatchObject({ name: "RangeError" });
+  expect(findLeaks(error, [API_KEY])).toEqual([]);
+});
+
+it("the credentials of a header are redacted without their scheme, too", async () => {
+  const server = await startServer();
+  const client = connect(server, { headers: { "X-Gateway": `ApiKey ${API_KEY}` } });
+  server.plan(faults.status(400, { message: `the key ${API_KEY} has expired` }));
+  const error = await errorOf(client.items.get("BOLT"));
+  expect(findLeaks(error, [API_KEY])).toEqual([]);
+  expect(String(error)).toContain("has expired");
+});
