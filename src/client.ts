@@ -2,19 +2,19 @@ import { createSecretReader } from "./auth/client-secret.js";
 import { createTokenManager } from "./auth/token-manager.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createPipeline, type Pipeline } from "./core/pipeline.js";
-import { type RequestOptions, withLowerCaseNames } from "./core/request/options.js";
-import { DEFAULT_RETRY, mergeRetry } from "./core/retry-policy.js";
-import { debugReport } from "./core/telemetry/debug-report.js";
+import { lowerCaseHeaderNames, type RequestOptions } from "./core/request/options.js";
+import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./core/retry-policy.js";
+import { createDebugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
-import { tokenRequest } from "./core/token-request.js";
-import { callersDispatcher, defaultDispatcher } from "./core/transport/default-dispatcher.js";
-import { fetchTransport } from "./core/transport/fetch.js";
+import { createTokenRequest } from "./core/token-request.js";
+import { createCallersDispatcherSource, createDefaultDispatcherSource } from "./core/transport/default-dispatcher.js";
+import { createFetchTransport } from "./core/transport/fetch.js";
 import type { Transport } from "./core/transport/transport.js";
-import { undiciTransport } from "./core/transport/undici.js";
+import { createUndiciTransport } from "./core/transport/undici.js";
 import { ClientSecrets } from "./errors/redaction/secrets.js";
 import { createRateLimiter, createUnlimitedRateLimiter } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
-import { type ClientOptions, checkClientOptions, checkRuntime, resolveConnection } from "./options.js";
+import { type ClientOptions, checkClientOptions, checkRuntime, resolveServiceConnection } from "./options.js";
 import type { ListOptions } from "./paging/list.js";
 import type { Paginator } from "./paging/paginator.js";
 import { bindMethods } from "./resources/bind-methods.js";
@@ -56,28 +56,28 @@ export class InventoryClient {
   constructor(options: ClientOptions = {}) {
     checkClientOptions(options);
     checkRuntime(options);
-    const { baseUrl, clientId, clientSecret } = resolveConnection(options);
+    const { baseUrl, clientId, clientSecret } = resolveServiceConnection(options);
     const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const secrets = this.#secrets;
     const readSecret = createSecretReader({ clientId, clientSecret, secrets, timeoutMs });
-    const headers = withLowerCaseNames(options.headers ?? {});
+    const headers = lowerCaseHeaderNames(options.headers ?? {});
     secrets.addHeaders(headers);
     const telemetry = new Telemetry(options.logger, options.hooks);
     const warn = (message: string) => telemetry.log("warn", message);
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
     this.#limiter =
       options.rateLimiter ?? (rateLimit === false ? createUnlimitedRateLimiter() : createRateLimiter(rateLimit));
-    this.#report = () => debugReport(VERSION, options, this.rateLimit, telemetry.recentCalls);
+    this.#report = () => createDebugReport(VERSION, options, this.rateLimit, telemetry.recentCalls);
     this.#pipeline = createPipeline({
       baseUrl: baseUrl.href.replace(/\/+$/, ""),
-      transport: transportFor(baseUrl, options),
+      transport: createTransport(baseUrl, options),
       limiter: this.#limiter,
       telemetry,
       validation: { mode, warn },
       maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
       timeoutMs,
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
-      retry: mergeRetry(DEFAULT_RETRY, options.retry),
+      retry: mergeRetryOptions(DEFAULT_RETRY_SETTINGS, options.retry),
       headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
       createTokenManager: (sendOwn) =>
         createTokenManager({
@@ -86,7 +86,7 @@ export class InventoryClient {
           warn,
           async request(cancellation) {
             const credentials = { clientId, clientSecret: await readSecret(cancellation) };
-            const token = await sendOwn(tokenRequest(credentials, secrets), cancellation);
+            const token = await sendOwn(createTokenRequest(credentials, secrets), cancellation);
             telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
             return token;
           },
@@ -156,7 +156,10 @@ export class InventoryClient {
   }
 }
 
-function transportFor(baseUrl: URL, { fetch, dispatcher }: ClientOptions): Transport {
-  if (fetch) return fetchTransport(baseUrl, fetch);
-  return undiciTransport(baseUrl, dispatcher ? callersDispatcher(dispatcher) : defaultDispatcher(baseUrl));
+function createTransport(baseUrl: URL, { fetch, dispatcher }: ClientOptions): Transport {
+  if (fetch) return createFetchTransport(baseUrl, fetch);
+  return createUndiciTransport(
+    baseUrl,
+    dispatcher ? createCallersDispatcherSource(dispatcher) : createDefaultDispatcherSource(baseUrl),
+  );
 }

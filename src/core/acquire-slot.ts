@@ -3,23 +3,23 @@ import type { RateLimiter, Slot, SlotRequest } from "../limiter/rate-limiter.js"
 import { monotonicNowMs } from "../time/timer.js";
 import type { Call } from "./call.js";
 import type { ClientState } from "./telemetry/client-state.js";
-import type { LongWaits } from "./telemetry/long-waits.js";
+import type { LongWaitReporter } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
 
 /** After this many tokens that expired in the queue, the last token is used, whatever its age. */
-const MAX_TOKEN_ROUNDS = 3;
+const MAX_TOKEN_REFRESHES = 3;
 
-export interface Grant {
+export interface SlotGrant {
   slot: Slot;
   /** The access token; the request for a token has none. */
   token: string | undefined;
 }
 
 /** What is needed to acquire a slot. */
-export interface AcquireDeps {
+export interface AcquireSlotDeps {
   readonly limiter: RateLimiter;
   readonly tokens: TokenManager;
-  readonly waits: LongWaits;
+  readonly waits: LongWaitReporter;
   readonly telemetry: Telemetry;
   readonly client: ClientState;
   readonly closed: boolean;
@@ -29,7 +29,7 @@ export interface AcquireDeps {
  * Waits for a token, then for a slot. In this order, because the token request needs a slot too, and there may be only
  * one. If the token expires in the queue, the slot is returned and a new token is requested.
  */
-export async function acquireSlot(deps: AcquireDeps, call: Call): Promise<Grant> {
+export async function acquireSlot(deps: AcquireSlotDeps, call: Call): Promise<SlotGrant> {
   const startedAt = monotonicNowMs();
   const { limiter, tokens, waits, telemetry, client } = deps;
   const { request, cancellation } = call;
@@ -42,7 +42,7 @@ export async function acquireSlot(deps: AcquireDeps, call: Call): Promise<Grant>
       // Checked first, so that no token is requested for a cancelled call.
       cancellation.throwIfCancelled();
       call.waitingFor = "slot";
-      const wanted = slotRequest(call);
+      const wanted = createSlotRequest(call);
       if (needsToken && tokens.freshToken === undefined) {
         // No token request if the slot would come too late.
         cancellation.ensureTimeFor(limiter.estimateWait(wanted).waitMs);
@@ -58,7 +58,7 @@ export async function acquireSlot(deps: AcquireDeps, call: Call): Promise<Grant>
         queuedMs += monotonicNowMs() - queuedAt;
       }
       call.arrival = slot.arrival;
-      const token = round < MAX_TOKEN_ROUNDS ? tokens.freshToken : tokens.lastToken;
+      const token = round < MAX_TOKEN_REFRESHES ? tokens.freshToken : tokens.lastToken;
       if (!cancellation.reason && (token !== undefined || !needsToken)) {
         telemetry.emit("slot", () => ({ ...call.identity, attempt: call.attempts + 1, client, waitedMs: queuedMs }));
         return { slot, token: needsToken ? token : undefined };
@@ -68,7 +68,7 @@ export async function acquireSlot(deps: AcquireDeps, call: Call): Promise<Grant>
   } catch (failure) {
     // Without the arrival: the call has left the queue, so the estimate is that of a new call.
     if (cancellation.reason?.kind === "out-of-time") {
-      call.unmetWait = limiter.estimateWait({ ...slotRequest(call), arrival: undefined });
+      call.unmetWait = limiter.estimateWait({ ...createSlotRequest(call), arrival: undefined });
     }
     throw failure;
   } finally {
@@ -79,7 +79,7 @@ export async function acquireSlot(deps: AcquireDeps, call: Call): Promise<Grant>
   }
 }
 
-const slotRequest = ({ request, priority, arrival, cancellation }: Call): SlotRequest => ({
+const createSlotRequest = ({ request, priority, arrival, cancellation }: Call): SlotRequest => ({
   priority,
   bulk: request.bulk === true,
   arrival,

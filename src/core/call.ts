@@ -3,7 +3,7 @@ import type { SlotRequest, WaitEstimate } from "../limiter/rate-limiter.js";
 import type { Cancellation } from "../time/cancellation.js";
 import { monotonicNowMs } from "../time/timer.js";
 import type { RequestOptions } from "./request/options.js";
-import type { Payload, Query } from "./request/payload.js";
+import type { EncodedRequest, Query } from "./request/payload.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
 import type { CallIdentity } from "./telemetry/events.js";
 import type { AttemptTrace, WireResponse } from "./transport/transport.js";
@@ -62,9 +62,9 @@ let lastCallId = Math.floor(Math.random() * 1e6) * 1e9;
 /** The state of one call, from its start to its result or error. */
 export class Call implements RetryState {
   readonly id: number;
-  readonly startedAt = monotonicNowMs();
+  readonly startedAtMs = monotonicNowMs();
   /** In ms since the epoch. */
-  readonly startedAtEpoch = Date.now();
+  readonly startedAtEpochMs = Date.now();
   readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
   /** How often the request was sent. */
   attempts = 0;
@@ -87,7 +87,7 @@ export class Call implements RetryState {
   arrival: number | undefined;
   /** What the call waits for, or waited for last. */
   waitingFor: "token" | "slot" = "slot";
-  /** When that wait started, by the clock of `LongWaits`. */
+  /** When that wait started, by the clock of `LongWaitReporter`. */
   waitingSince = 0;
   /** The earliest end of that wait, as far as is known. */
   expectedAt = 0;
@@ -96,7 +96,7 @@ export class Call implements RetryState {
 
   constructor(
     readonly request: Omit<CallRequest<unknown>, "read">,
-    readonly payload: Payload,
+    readonly payload: EncodedRequest,
     readonly settings: CallSettings,
     readonly cancellation: Cancellation,
   ) {

@@ -7,15 +7,15 @@ import { monotonicNowMs, startTimer } from "../time/timer.js";
 import type { AttemptDeps } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import { FailedCall } from "./failure.js";
-import { checkRequestOptions, type RequestOptions, withLowerCaseNames } from "./request/options.js";
-import { encodePayload } from "./request/payload.js";
-import { callerError } from "./response/caller-error.js";
-import { mergeRetry } from "./retry-policy.js";
+import { checkRequestOptions, lowerCaseHeaderNames, type RequestOptions } from "./request/options.js";
+import { encodeRequest } from "./request/payload.js";
+import { createCallerError } from "./response/caller-error.js";
+import { mergeRetryOptions } from "./retry-policy.js";
 import { ClientState } from "./telemetry/client-state.js";
-import { LongWaits } from "./telemetry/long-waits.js";
+import { LongWaitReporter } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
 import type { Transport } from "./transport/transport.js";
-import { withRetries } from "./with-retries.js";
+import { sendWithRetries } from "./with-retries.js";
 
 export interface PipelineConfig extends CallSettings {
   /** Without a slash at its end. */
@@ -55,9 +55,9 @@ export interface Pipeline extends Sender {
 }
 
 /** How often `close()` looks for validations that do not settle. */
-const VALIDATION_INTERVAL_MS = 1_000;
+const STALLED_VALIDATION_INTERVAL_MS = 1_000;
 
-const NO_OPTIONS: RequestOptions = {};
+const NO_REQUEST_OPTIONS: RequestOptions = {};
 
 /**
  * Every request takes these steps: it is encoded, sent (each attempt: token, slot, transport) until it succeeds or the retry
@@ -71,10 +71,10 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   let closedController: AbortController | undefined;
   const deps: AttemptDeps = {
     ...config,
-    waits: new LongWaits(reportWait),
+    waits: new LongWaitReporter(reportWait),
     client: new ClientState(config.baseUrl, config.limiter, () => closing !== undefined),
     tokens: config.createTokenManager((request, cancellation) =>
-      run(request, new Call(request, encodePayload(request), config, cancellation), true),
+      run(request, new Call(request, encodeRequest(request), config, cancellation), true),
     ),
     get closed() {
       return closing !== undefined;
@@ -106,19 +106,28 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     },
   };
 
-  function createCall(request: CallRequest<unknown>, options = NO_OPTIONS, iterationSignal?: AbortSignal): Call {
-    const payload = encodePayload(request);
+  function createCall(
+    request: CallRequest<unknown>,
+    options = NO_REQUEST_OPTIONS,
+    iterationSignal?: AbortSignal,
+  ): Call {
+    const payload = encodeRequest(request);
     const { signal, totalTimeoutMs = config.totalTimeoutMs, priority } = options;
     const cancellation = new Cancellation([signal, iterationSignal], totalTimeoutMs);
     const prioritized = priority === undefined ? request : { ...request, priority };
-    return new Call(prioritized, payload, options === NO_OPTIONS ? config : mergeSettings(options), cancellation);
+    return new Call(
+      prioritized,
+      payload,
+      options === NO_REQUEST_OPTIONS ? config : mergeSettings(options),
+      cancellation,
+    );
   }
 
   function mergeSettings({ timeoutMs = config.timeoutMs, retry, headers, onResponse }: RequestOptions): CallSettings {
     return {
       timeoutMs,
-      retry: mergeRetry(config.retry, retry),
-      headers: headers ? { ...config.headers, ...withLowerCaseNames(headers) } : config.headers,
+      retry: mergeRetryOptions(config.retry, retry),
+      headers: headers ? { ...config.headers, ...lowerCaseHeaderNames(headers) } : config.headers,
       onResponse,
     };
   }
@@ -129,10 +138,10 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     config.telemetry.emit("start", () => ({ ...call.identity, url: config.baseUrl + call.request.path }));
     let errorName: string | undefined;
     try {
-      const response = await withRetries(deps, call);
+      const response = await sendWithRetries(deps, call);
       return await read({ response, call, validation: config.validation });
     } catch (failure) {
-      const error = callerError(call, failure);
+      const error = createCallerError(call, failure);
       errorName = String(fieldOf(error, "name") || typeof error);
       throw isShared ? new FailedCall(call, failure, error) : error;
     } finally {
@@ -154,18 +163,18 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   }
 
   function reportEnd(
-    { identity, attemptTrace: trace, attempts, settings, startedAt, startedAtEpoch: startedAtMs }: Call,
+    { identity, attemptTrace: trace, attempts, settings, startedAtMs, startedAtEpochMs }: Call,
     error: string | undefined,
   ): void {
     const { onResponse } = settings;
     const head = trace?.head;
-    const durationMs = monotonicNowMs() - startedAt;
+    const durationMs = monotonicNowMs() - startedAtMs;
     const { call, method, path } = identity;
     config.telemetry.end({
       call,
       method,
       path,
-      startedAt: startedAtMs,
+      startedAt: startedAtEpochMs,
       durationMs,
       attempts,
       status: head?.status,
@@ -191,7 +200,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       for (const { pendingValidation, cancellation } of calls)
         if (previous.has(pendingValidation)) cancellation.cancel({ kind: "closed" });
       previous = new Set([...calls].flatMap(({ pendingValidation }) => pendingValidation ?? []));
-      stop = startTimer(VALIDATION_INTERVAL_MS, check);
+      stop = startTimer(STALLED_VALIDATION_INTERVAL_MS, check);
     };
     check();
     return () => stop();

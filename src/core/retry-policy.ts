@@ -1,4 +1,4 @@
-import { copyOf } from "./request/copy-of.js";
+import { copyPlainData } from "./request/copy-of.js";
 
 /** When a call is retried. */
 export interface RetryOptions {
@@ -32,7 +32,7 @@ export interface RetryOptions {
 
 export type RetrySettings = { [Name in keyof RetryOptions]-?: NonNullable<RetryOptions[Name]> };
 
-export const DEFAULT_RETRY: RetrySettings = {
+export const DEFAULT_RETRY_SETTINGS: RetrySettings = {
   maxRetries: 3,
   minDelayMs: 500,
   maxDelayMs: 8_000,
@@ -41,11 +41,11 @@ export const DEFAULT_RETRY: RetrySettings = {
 };
 
 /** The settings, with those that the caller has set. */
-export function mergeRetry(settings: RetrySettings, given: RetryOptions | false = {}): RetrySettings {
+export function mergeRetryOptions(settings: RetrySettings, given: RetryOptions | false = {}): RetrySettings {
   const changes =
     given === false
       ? { maxRetries: 0, maxRateLimitRetries: 0 }
-      : Object.fromEntries(Object.entries(copyOf(given)).filter(([, value]) => value !== undefined));
+      : Object.fromEntries(Object.entries(copyPlainData(given)).filter(([, value]) => value !== undefined));
   return { ...settings, ...changes };
 }
 
@@ -75,7 +75,7 @@ export interface RetryDecision {
   budget: "retries" | "rateLimitRetries" | "authRetries";
 }
 
-const LONGEST_RETRY_AFTER_MS = 60_000;
+const MAX_RETRY_AFTER_MS = 60_000;
 
 /** Whether the service may have applied the request of a failed attempt. */
 export function mayHaveBeenApplied({ sent, status }: AttemptOutcome): boolean {
@@ -95,7 +95,7 @@ export function decideRetry(
   if (status === 401) return ifBudgetLeft(1, "authRetries", 0);
   if (sent && !(state.isIdempotent && mayHaveBeenApplied(outcome))) return undefined;
   const bound = Math.min(settings.maxDelayMs, settings.minDelayMs * 2 ** state.retries);
-  const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS);
+  const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
   return ifBudgetLeft(settings.maxRetries, "retries", backOffMs);
 
   function ifBudgetLeft(limit: number, budget: RetryDecision["budget"], delayMs: number): RetryDecision | undefined {
@@ -104,28 +104,28 @@ export function decideRetry(
 }
 
 /** A longer pause, after one mistaken response, would stop all calls for good. */
-export const LONGEST_PAUSE_MS = 3_600_000;
+export const MAX_PAUSE_MS = 3_600_000;
 
 /** How long to pause after a 429. */
-export function pauseMs(retryAfter: number | undefined, settings: RetrySettings, random = Math.random()): number {
+export function choosePauseMs(retryAfter: number | undefined, settings: RetrySettings, random = Math.random()): number {
   const [shortest, longest] = settings.rateLimitDelayMs;
-  const from = Math.min(shortest, LONGEST_PAUSE_MS);
-  const to = Math.min(longest, LONGEST_PAUSE_MS);
-  return Math.round(Math.min(retryAfter ?? from + random * (to - from), LONGEST_PAUSE_MS));
+  const from = Math.min(shortest, MAX_PAUSE_MS);
+  const to = Math.min(longest, MAX_PAUSE_MS);
+  return Math.round(Math.min(retryAfter ?? from + random * (to - from), MAX_PAUSE_MS));
 }
 
-/** Whether {@link pauseMs} is shorter than what was requested. */
-export const isPauseCapped = (retryAfter: number | undefined, { rateLimitDelayMs: [, longest] }: RetrySettings) =>
-  (retryAfter ?? longest) > LONGEST_PAUSE_MS;
+/** Whether {@link choosePauseMs} is shorter than what was requested. */
+export const isPauseShortened = (retryAfter: number | undefined, { rateLimitDelayMs: [, longest] }: RetrySettings) =>
+  (retryAfter ?? longest) > MAX_PAUSE_MS;
 
 /**
  * Reads `Retry-After`, seconds or a date, as ms from now; `undefined` if it is missing or invalid. A date is
  * relative to the response's own `Date`, so that a wrong clock on either side does not matter.
  */
-export function retryAfterMs(headers: Record<string, string>, now: number): number | undefined {
+export function parseRetryAfterMs(headers: Record<string, string>, now: number): number | undefined {
   const value = headers["retry-after"]?.trim();
   if (!value) return undefined;
-  if (/^\d+(\.\d+)?$/.test(value)) return finite(Number(value) * 1_000);
+  if (/^\d+(\.\d+)?$/.test(value)) return finiteOrUndefined(Number(value) * 1_000);
   if (/^[-+\d.]/.test(value)) return undefined;
   const date = Date.parse(value);
   if (Number.isNaN(date)) return undefined;
@@ -133,4 +133,4 @@ export function retryAfterMs(headers: Record<string, string>, now: number): numb
   return Math.max(0, date - (Number.isNaN(respondedAt) ? now : respondedAt));
 }
 
-const finite = (delayMs: number) => (Number.isFinite(delayMs) ? delayMs : undefined);
+const finiteOrUndefined = (delayMs: number) => (Number.isFinite(delayMs) ? delayMs : undefined);

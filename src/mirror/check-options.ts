@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { checkInput, inputErrorMessages, inputIssues } from "../core/request/check-input.js";
+import { checkInput, optionErrorMessage, readableInputIssues } from "../core/request/check-input.js";
 import { ConfigurationError, type Issue } from "../errors/index.js";
 import { describeIssue } from "../errors/input-errors.js";
 import { isObject } from "../errors/unknown-value.js";
@@ -7,9 +7,9 @@ import type { LazySchema } from "../schemas/field.js";
 
 /** Throws a `ConfigurationError` that names each option of `functionName` which the schema does not allow. */
 export function checkConfiguration(functionName: string, schema: z.ZodType, options: unknown = {}): void {
-  const result = schema.safeParse(options, { error: inputErrorMessages });
+  const result = schema.safeParse(options, { error: optionErrorMessage });
   if (result.success) return;
-  const issues = inputIssues(result.error.issues, pathOf(options));
+  const issues = readableInputIssues(result.error.issues, pathOf(options));
   throw new ConfigurationError(`${functionName}: ${issues.map(describeIssue).join("; ")}`);
 }
 

@@ -1,6 +1,11 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { callback, durationMs, signal, withMethods } from "../core/request/options.js";
+import {
+  abortSignalSchema,
+  durationMsSchema,
+  functionSchema,
+  objectWithMethodsSchema,
+} from "../core/request/options.js";
 import { integer, lazy } from "../schemas/field.js";
 import { checkConfiguration, checkMethodOptions } from "./check-options.js";
 import type { MirrorEvent } from "./events.js";
@@ -101,35 +106,38 @@ const required = <S extends z.ZodType>(schema: S) =>
 
 const optionsSchema = lazy(() =>
   z.strictObject({
-    client: required(withMethods(["request", "paginate"], "must be an InventoryClient")),
+    client: required(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
     sink: required(
-      withMethods(["open", "keys", "read", "commit", "close"], "must have open, keys, read, commit and close"),
+      objectWithMethodsSchema(
+        ["open", "keys", "read", "commit", "close"],
+        "must have open, keys, read, commit and close",
+      ),
     ),
     resources: z
       .array(z.enum(RESOURCES))
       .min(1)
       .refine((names) => new Set(names).size === names.length, "must name each resource once")
       .optional(),
-    onEvent: callback().optional(),
-    fullPassEveryMs: durationMs().optional(),
+    onEvent: functionSchema().optional(),
+    fullPassEveryMs: durationMsSchema().optional(),
     overlapMs: z.number().min(0).optional(),
     concurrency: integer().min(1).optional(),
   }),
 );
 
-const estimateShape = () => ({ signal: signal().optional(), full: z.boolean().optional() });
+const estimateShape = () => ({ signal: abortSignalSchema().optional(), full: z.boolean().optional() });
 
 const estimateSchema = lazy(() => z.strictObject(estimateShape()));
 
-const runSchema = lazy(() => z.strictObject({ ...estimateShape(), onProgress: callback().optional() }));
+const runSchema = lazy(() => z.strictObject({ ...estimateShape(), onProgress: functionSchema().optional() }));
 
 const watchSchema = lazy(() =>
   z.strictObject({
-    everyMs: required(durationMs()),
-    signal: signal().optional(),
-    onProgress: callback().optional(),
-    onReport: callback().optional(),
-    onError: callback().optional(),
+    everyMs: required(durationMsSchema()),
+    signal: abortSignalSchema().optional(),
+    onProgress: functionSchema().optional(),
+    onReport: functionSchema().optional(),
+    onError: functionSchema().optional(),
   }),
 );
 

@@ -1,7 +1,13 @@
 import * as z from "zod";
 import type { ResponseContext, ResponseReader } from "../core/call.js";
-import { invalidResponse } from "../core/response/caller-error.js";
-import { assertSchema, compiledSchema, readJson, unchecked, validate } from "../core/response/decode.js";
+import { invalidResponseError } from "../core/response/caller-error.js";
+import {
+  assertMatchesSchema,
+  compileLazily,
+  readJsonBody,
+  uncheckedAs,
+  validateWithStandardSchema,
+} from "../core/response/decode.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import type { StandardSchema } from "../schemas/standard-schema.js";
 import type { Page, PageRequest } from "./page.js";
@@ -24,10 +30,10 @@ const unknownPageSchema = /* @__PURE__ */ lazy(() => pageEnvelopeSchema(z.unknow
 export function createPageReader<T>(
   record: LazySchema<z.ZodType<T>>,
 ): (request: PageRequest) => ResponseReader<Page<T>> {
-  const schema: LazySchema<z.ZodType<Page<T>>> = /* @__PURE__ */ compiledSchema(() => pageEnvelopeSchema(record()));
+  const schema: LazySchema<z.ZodType<Page<T>>> = /* @__PURE__ */ compileLazily(() => pageEnvelopeSchema(record()));
   return (request) => (context) => {
     const data = readPageJson(context);
-    assertSchema(schema, data, context);
+    assertMatchesSchema(schema, data, context);
     return context.validation.mode === "error" ? data : replaceInvalidPageNumbers(data, request);
   };
 }
@@ -38,10 +44,12 @@ export function createStandardPageReader<T>(
 ): (request: PageRequest) => ResponseReader<Page<T>> {
   return (request) => async (context) => {
     const data = readPageJson(context);
-    assertSchema<Page<unknown>>(unknownPageSchema, data, context);
+    assertMatchesSchema<Page<unknown>>(unknownPageSchema, data, context);
     const value: T[] = [];
     for (const [index, entry] of data.value.entries()) {
-      value.push(record ? await validate(record, entry, ["value", index], context) : unchecked(entry));
+      value.push(
+        record ? await validateWithStandardSchema(record, entry, ["value", index], context) : uncheckedAs(entry),
+      );
     }
     return replaceInvalidPageNumbers({ ...data, value }, request);
   };
@@ -49,9 +57,9 @@ export function createStandardPageReader<T>(
 
 /** The envelope as JSON. Paging requires an array of records, whatever `responseValidation` is. */
 function readPageJson(context: ResponseContext): unknown {
-  const data = readJson(context);
+  const data = readJsonBody(context);
   if (typeof data !== "object" || data === null || !("value" in data) || !Array.isArray(data.value)) {
-    throw invalidResponse(context, [{ path: ["value"], message: "expected an array of records" }]);
+    throw invalidResponseError(context, [{ path: ["value"], message: "expected an array of records" }]);
   }
   return data;
 }

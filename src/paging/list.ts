@@ -2,9 +2,9 @@ import * as z from "zod";
 import type { CallRequest, ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
-import { snapshotOf } from "../core/request/copy-of.js";
-import { callback, type RequestOptions, requestOptionsShape } from "../core/request/options.js";
-import { encodePayload, type Query } from "../core/request/payload.js";
+import { snapshotArgument } from "../core/request/copy-of.js";
+import { functionSchema, type RequestOptions, requestOptionsShape } from "../core/request/options.js";
+import { encodeRequest, type Query } from "../core/request/payload.js";
 import { captureContext } from "../core/telemetry/async-context.js";
 import { InputValidationError } from "../errors/index.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
@@ -44,8 +44,8 @@ export interface ListDefinition<T, Params> {
 
 /** The records of a list. Parameters and options are copied now: changing them afterwards has no effect. */
 export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<T, Params>): Paginator<T> {
-  const readParams = snapshotOf(list.params);
-  const readOptions = snapshotOf(list.options);
+  const readParams = snapshotArgument(list.params);
+  const readOptions = snapshotArgument(list.options);
   return new Paginator<T>({
     prepare: () => {
       const params = readParams();
@@ -73,7 +73,7 @@ function openPageSession<T>(
   { readAhead = 1, concurrency = 1, gapless = false, from, onProgress, ...requestOptions }: ListOptions,
 ): PageSession<T> {
   const { page = 1, pageSize = DEFAULT_PAGE_SIZE, sort = gapless ? stableSort : undefined } = requested;
-  const { query } = encodePayload({ method: "GET", path, query: { ...requested, sort, page, pageSize } });
+  const { query } = encodeRequest({ method: "GET", path, query: { ...requested, sort, page, pageSize } });
   const identity = listIdentityOf(path, query);
   if (from && from.list !== identity) {
     const message = `is a checkpoint of another list, ${from.list}; this one is ${identity}`;
@@ -141,6 +141,6 @@ export const listOptionsSchema = /* @__PURE__ */ lazy(() =>
     concurrency: integer().min(1).optional(),
     gapless: z.boolean().optional(),
     from: checkpointSchema().optional(),
-    onProgress: callback().optional(),
+    onProgress: functionSchema().optional(),
   }),
 );

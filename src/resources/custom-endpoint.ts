@@ -3,9 +3,9 @@ import type { ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
 import type { RequestOptions } from "../core/request/options.js";
-import { pathProblem } from "../core/request/path.js";
+import { describePathProblem } from "../core/request/path.js";
 import type { Query } from "../core/request/payload.js";
-import { readJson, standardJsonReader, unchecked } from "../core/response/decode.js";
+import { createStandardJsonReader, readJsonBody, uncheckedAs } from "../core/response/decode.js";
 import { InputValidationError } from "../errors/index.js";
 import { createStandardPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListOptions } from "../paging/list.js";
@@ -58,7 +58,7 @@ const DEFAULT_MAX_PAGE_SIZE = 250;
 
 /** The fields that requests and lists share. */
 const customEndpointShape = () => ({
-  path: withCheck(z.unknown(), pathProblem),
+  path: withCheck(z.unknown(), describePathProblem),
   ...optionalFields({
     query: z.record(
       string(),
@@ -96,7 +96,7 @@ const pageQuerySchema = /* @__PURE__ */ lazy(() =>
 
 /** Reads unchecked JSON; the response to a DELETE or a PUT may also have no body. */
 function createUncheckedJsonReader<T>(): ResponseReader<T> {
-  return (context) => unchecked(context.response.body.length === 0 ? undefined : readJson(context));
+  return (context) => uncheckedAs(context.response.body.length === 0 ? undefined : readJsonBody(context));
 }
 
 /** `client.request`. */
@@ -104,7 +104,13 @@ export function sendCustomRequest<T>(sender: Sender, wanted: CustomRequest<T>, o
   return sender.send(() => {
     checkInput("request", customRequestSchema, wanted);
     const { method, path, query, body, schema } = wanted;
-    return { method, path, query, body, read: schema ? standardJsonReader(schema) : createUncheckedJsonReader<T>() };
+    return {
+      method,
+      path,
+      query,
+      body,
+      read: schema ? createStandardJsonReader(schema) : createUncheckedJsonReader<T>(),
+    };
   }, options);
 }
 

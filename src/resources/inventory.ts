@@ -3,10 +3,10 @@ import type { ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
 import type { RequestOptions } from "../core/request/options.js";
-import { path } from "../core/request/path.js";
-import { readText, reportIssues } from "../core/response/decode.js";
-import { inexactNumbers } from "../core/response/inexact-numbers.js";
-import { parseJson } from "../core/response/parse-json.js";
+import { encodedPath } from "../core/request/path.js";
+import { readBodyText, throwOrLogIssues } from "../core/response/decode.js";
+import { findInexactNumbers } from "../core/response/inexact-numbers.js";
+import { parseJsonOrUndefined } from "../core/response/parse-json.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
 import { createPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
@@ -230,17 +230,17 @@ export class Inventory {
 }
 
 function createWarehouseListRequest(base: string, { wid, ...query }: InventoryListParams) {
-  return { path: wid === undefined ? base : base + path`/${wid}`, query };
+  return { path: wid === undefined ? base : base + encodedPath`/${wid}`, query };
 }
 
 /** Any body is a success, so its problems are only logged. */
 const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const { response, validation } = context;
-  const text = readText(response);
-  const parsed = parseJson(text);
+  const text = readBodyText(response);
+  const parsed = parseJsonOrUndefined(text);
   const body = parsed === undefined ? text || undefined : parsed;
-  const inexact = validation.mode === "off" || typeof body === "string" ? [] : inexactNumbers(text);
-  if (inexact.length > 0) reportIssues(inexact, { ...context, validation: { ...validation, mode: "warn" } });
+  const inexact = validation.mode === "off" || typeof body === "string" ? [] : findInexactNumbers(text);
+  if (inexact.length > 0) throwOrLogIssues(inexact, { ...context, validation: { ...validation, mode: "warn" } });
   const recNo = findRecordNumber(body);
   return { ...(recNo === undefined ? {} : { recNo }), body };
 };

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { ResponseReader } from "../core/call.js";
-import { assertSchema, jsonReader, readJson } from "../core/response/decode.js";
+import { assertMatchesSchema, createJsonReader, readJsonBody } from "../core/response/decode.js";
 import { lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";
 
@@ -38,13 +38,13 @@ const createdItemSchema = /* @__PURE__ */ lazy(() => itemSchema().partial().requ
 /** Reads both documented responses to a create: a reference, or the whole item. */
 export function createCreatedItemReader(shortID: string): ResponseReader<CreatedItem> {
   return (context) => {
-    const body = readJson(context);
+    const body = readJsonBody(context);
     const isItem = typeof body === "object" && body !== null && "partNo" in body;
     if (!isItem) {
-      assertSchema(createdReferenceSchema, body, context);
+      assertMatchesSchema(createdReferenceSchema, body, context);
       return { shortID: body?.shortID ?? shortID, status: "created" };
     }
-    assertSchema(createdItemSchema, body, context);
+    assertMatchesSchema(createdItemSchema, body, context);
     return { shortID: body.shortID, status: "created", ...(isCompleteItem(body) ? { item: body } : {}) };
   };
 }
@@ -53,6 +53,6 @@ const isCompleteItem = (body: unknown): body is Item => itemSchema().safeParse(b
 
 /** Reads the item reference that the service returns for an update and a discontinue. */
 export function createItemStatusReader<S extends string>(status: S): ResponseReader<{ shortID: string; status: S }> {
-  const reference = /* @__PURE__ */ jsonReader(createdReferenceSchema);
+  const reference = /* @__PURE__ */ createJsonReader(createdReferenceSchema);
   return async (context) => ({ ...(await reference(context)), status });
 }

@@ -2,8 +2,8 @@ import * as z from "zod";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
 import type { RequestOptions } from "../core/request/options.js";
-import { path } from "../core/request/path.js";
-import { jsonReader } from "../core/response/decode.js";
+import { encodedPath } from "../core/request/path.js";
+import { createJsonReader } from "../core/response/decode.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
 import { createPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
@@ -35,8 +35,8 @@ const RESEND_HINT = "Resending it has the same result.";
 const MAX_PAGE_SIZE = 250;
 
 const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
-const itemReader = /* @__PURE__ */ jsonReader(itemSchema);
-const itemArrayReader = /* @__PURE__ */ jsonReader(itemArraySchema);
+const itemReader = /* @__PURE__ */ createJsonReader(itemSchema);
+const itemArrayReader = /* @__PURE__ */ createJsonReader(itemArraySchema);
 const itemPageReader = /* @__PURE__ */ createPageReader(itemSchema);
 
 /**
@@ -129,7 +129,7 @@ export class Items {
   getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
     return this.#sender.send(() => {
       checkInput("items.getByPartNo", integerSchema, partNo, ["partNo"]);
-      return { method: "GET", path: path`/Item/${partNo}`, read: itemReader };
+      return { method: "GET", path: encodedPath`/Item/${partNo}`, read: itemReader };
     }, options);
   }
 
@@ -228,7 +228,7 @@ export class Items {
       checkInput("items.discontinue", skuSchema, shortID, ["shortID"]);
       return {
         method: "DELETE",
-        path: path`/Item/${shortID}`,
+        path: encodedPath`/Item/${shortID}`,
         read: createItemStatusReader("discontinued"),
         recoveryHint: RESEND_HINT,
       };

@@ -3,18 +3,18 @@ import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import type { EndEvent } from "./events.js";
 
 /** Options whose values reveal nothing about the caller. Of the others, the report shows only that they are set. */
-const SHOWN_OPTIONS =
+const HARMLESS_OPTION_PATTERN =
   /^(timeoutMs|totalTimeoutMs|rateLimit|retry|responseValidation|maxResponseBytes|allowInsecureHttp)$/;
 
 /** A text for a bug report: versions, options, the state of the rate limit, and the calls that ended last. */
-export function debugReport(
+export function createDebugReport(
   version: string,
   options: object,
   rateLimit: RateLimitSnapshot,
   ended: readonly EndEvent[],
 ): string {
   const given = Object.entries(options).map(
-    ([name, value]) => `  ${name}: ${SHOWN_OPTIONS.test(name) ? toJson(value) : "(given)"}`,
+    ([name, value]) => `  ${name}: ${HARMLESS_OPTION_PATTERN.test(name) ? toJsonWithInfinity(value) : "(given)"}`,
   );
   const calls = ended.map(({ startedAt, method, path, status, error, attempts, durationMs }) => {
     const outcome = [status ?? "no response", error].filter(Boolean).join(" ");
@@ -26,11 +26,12 @@ export function debugReport(
       `stocklot ${version}, Node.js ${process.version}, ${process.platform} ${process.arch}`,
       "options:",
       ...given,
-      `rate limit: ${toJson(rateLimit)}`,
+      `rate limit: ${toJsonWithInfinity(rateLimit)}`,
       `calls that ended last: ${ended.length}`,
       ...calls,
     ].join("\n"),
   );
 }
 
-const toJson = (value: unknown) => JSON.stringify(value, (_, part) => (part === Infinity ? String(part) : part));
+const toJsonWithInfinity = (value: unknown) =>
+  JSON.stringify(value, (_, part) => (part === Infinity ? String(part) : part));

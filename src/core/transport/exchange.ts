@@ -1,7 +1,7 @@
 import { types } from "node:util";
 import { monotonicNowMs, startTimer } from "../../time/timer.js";
-import { decompress, isTooLarge } from "./decompress.js";
-import { networkFailure } from "./network-failure.js";
+import { decompressBody, isDecompressedTooLarge } from "./decompress.js";
+import { describeNetworkFailure } from "./network-failure.js";
 import { TransportFailure, type WireRequest, type WireResponse } from "./transport.js";
 
 /** One request and its response, over any transport. */
@@ -24,7 +24,7 @@ export interface Exchange {
  * Sends a request, unless it was cancelled, and returns the response. Enforces the timeout, the size limit and the
  * cancellation, fills in the trace, and settles once. A rejection of `send` fails the exchange.
  */
-export function exchange(
+export function performExchange(
   { timeoutMs, maxResponseBytes, cancellation, trace }: WireRequest,
   send: (exchange: Exchange) => Promise<void>,
 ): Promise<WireResponse> {
@@ -61,14 +61,18 @@ export function exchange(
       const { status, headers } = head;
       const withBody = (body: Buffer) => ({ status, headers, body });
       const undecodable = (cause: unknown) => {
-        throw isTooLarge(cause) ? new TransportFailure("too large") : new TransportFailure("undecodable", cause);
+        throw isDecompressedTooLarge(cause)
+          ? new TransportFailure("too large")
+          : new TransportFailure("undecodable", cause);
       };
       resolve(
-        encoding ? decompress(received, encoding, maxResponseBytes).then(withBody, undecodable) : withBody(received),
+        encoding
+          ? decompressBody(received, encoding, maxResponseBytes).then(withBody, undecodable)
+          : withBody(received),
       );
     },
     fail,
-    failWith: (cause) => fail(networkFailure(cause) ? "connection" : "exception", cause),
+    failWith: (cause) => fail(describeNetworkFailure(cause) ? "connection" : "exception", cause),
   };
   const stops = [startTimer(timeoutMs, () => fail("timeout")), cancellation.onCancel(() => fail("cancelled"))];
   if (cancellation.reason) fail("cancelled");

@@ -1,6 +1,6 @@
 import type { Dispatcher } from "undici";
 import { ACCEPTED_ENCODINGS } from "./decompress.js";
-import { exchange } from "./exchange.js";
+import { performExchange } from "./exchange.js";
 import type { Transport } from "./transport.js";
 
 /** Provides the dispatcher, and closes it if it belongs to the client. */
@@ -16,7 +16,7 @@ const NO_REDIRECTS = { maxRedirections: 0 };
  * Sends through an undici dispatcher. It passes a handler to `dispatch` instead of calling `undici.request`: only a handler
  * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream.
  */
-export function undiciTransport(base: URL, source: DispatcherSource): Transport {
+export function createUndiciTransport(base: URL, source: DispatcherSource): Transport {
   const prefix = base.pathname.replace(/\/+$/, "");
   return {
     send(request) {
@@ -32,7 +32,7 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
         bodyTimeout: 0,
         ...NO_REDIRECTS,
       };
-      return exchange(request, async (exchange) => {
+      return performExchange(request, async (exchange) => {
         const handler: Dispatcher.DispatchHandler = {
           onRequestStart(controller) {
             // Only releases the connection: the exchange has settled by then.
@@ -42,7 +42,7 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
             exchange.cancel = cancel;
           },
           onResponseStart(_, status, headers) {
-            if (status >= 200) exchange.receiveHead(status, headerText(headers));
+            if (status >= 200) exchange.receiveHead(status, joinHeaderValues(headers));
           },
           onResponseData: (_, chunk) => exchange.receiveChunk(chunk),
           onResponseEnd: () => exchange.complete(trace.head?.headers["content-encoding"]),
@@ -58,7 +58,7 @@ export function undiciTransport(base: URL, source: DispatcherSource): Transport 
 
 type IncomingHeaders = Record<string, string | string[] | undefined>;
 
-function headerText(raw: IncomingHeaders): Record<string, string> {
+function joinHeaderValues(raw: IncomingHeaders): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const name in raw) {
     const value = raw[name];

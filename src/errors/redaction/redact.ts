@@ -27,7 +27,7 @@ const MIN_CREDENTIAL_LENGTH = 16;
 
 const CREDENTIAL_NAME_PATTERN = /bearer|access_token|refresh_token|client_secret/gi;
 
-// Bounded: on a text of megabytes, a pattern without a bound overflows the stack. `endOfRun` applies them repeatedly.
+// Bounded: on a text of megabytes, a pattern without a bound overflows the stack. `endOfRepeatedPattern` applies them repeatedly.
 const SPACES_PATTERN = /\s{1,1000}/y;
 const QUOTES_PATTERN = /[\\"']{1,1000}/y;
 const TOKEN_PATTERN = /[\w\-.~+/]{1,1000}/y;

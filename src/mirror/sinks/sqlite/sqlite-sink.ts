@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { findDriver, type SqliteDriver } from "../../../storage/sqlite/driver.js";
+import { findSqliteDriver, type SqliteDriver } from "../../../storage/sqlite/driver.js";
 import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
@@ -26,7 +26,7 @@ export interface SqliteSinkOptions {
  * @throws ConfigurationError when the options are wrong.
  */
 export function sqliteSink(options: SqliteSinkOptions): MirrorSink {
-  return sqliteSinkWith(options, findDriver);
+  return sqliteSinkWith(options, findSqliteDriver);
 }
 
 export function sqliteSinkWith(options: SqliteSinkOptions, loadDriver: () => Promise<SqliteDriver>): MirrorSink {
