@@ -54,10 +54,10 @@ export class BottleneckSlots implements SlotSource {
     return Math.max(0, this.#window.requests - this.#inFlight - this.#held.length);
   }
 
-  take(bulk: boolean): GrantedSlot | undefined {
+  take(isFurtherPage: boolean): GrantedSlot | undefined {
     const indexOf = (kind: Kind) => this.#started.findIndex((job) => job.kind === kind);
     // A single call may use the job of a page, which so never goes before it; not the other way round.
-    const index = bulk || indexOf("singles") < 0 ? indexOf("pages") : indexOf("singles");
+    const index = isFurtherPage || indexOf("singles") < 0 ? indexOf("pages") : indexOf("singles");
     const [job] = index < 0 ? [] : this.#started.splice(index, 1);
     if (!job) return undefined;
     this.#inFlight += 1;

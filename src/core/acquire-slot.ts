@@ -81,7 +81,7 @@ export async function acquireSlot(deps: AcquireSlotDeps, call: Call): Promise<Sl
 
 const createSlotRequest = ({ request, priority, arrival, cancellation }: Call): SlotRequest => ({
   priority,
-  bulk: request.bulk === true,
+  isFurtherPage: request.isFurtherPage === true,
   arrival,
   cancellation,
 });

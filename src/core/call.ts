@@ -20,7 +20,7 @@ export interface CallRequest<T> {
   /** By default `high` for writes, `normal` for reads. */
   priority?: SlotRequest["priority"] | undefined;
   /** A further page of an iteration. */
-  bulk?: boolean | undefined;
+  isFurtherPage?: boolean | undefined;
   /** A success status alone proves that the write was applied, even if the connection breaks within the body. */
   appliedByStatus?: boolean | undefined;
   /** A sentence for the error of a write of unknown outcome: how the caller can find out whether it was applied. */

@@ -32,9 +32,9 @@ export function createLocalSlots(
       reclaim();
       return allQuota.free;
     },
-    take(bulk) {
+    take(isFurtherPage) {
       reclaim();
-      const quotas = bulk ? [allQuota, pageQuota] : [allQuota];
+      const quotas = isFurtherPage ? [allQuota, pageQuota] : [allQuota];
       if (quotas.some(({ free }) => free === 0)) return undefined;
       for (const quota of quotas) quota.take();
       return {
@@ -47,10 +47,10 @@ export function createLocalSlots(
         },
       };
     },
-    earliestStart(bulk, ahead) {
+    earliestStart(isFurtherPage, ahead) {
       const now = reclaim();
       const anySlot = allQuota.earliestStart(ahead.all, now, intervalMs);
-      return bulk ? Math.max(anySlot, pageQuota.earliestStart(ahead.pages, now, intervalMs)) : anySlot;
+      return isFurtherPage ? Math.max(anySlot, pageQuota.earliestStart(ahead.pages, now, intervalMs)) : anySlot;
     },
     setDemand(waiting) {
       const time = nextGrantTime(waiting);

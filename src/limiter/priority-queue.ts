@@ -43,7 +43,7 @@ export class PriorityQueue<T> {
     // A retry keeps its arrival, so it may be ahead of its whole queue.
     const { all, pages } = this.#countsOf(queueIndexOf(request) + (request.arrival === undefined ? 1 : 0));
     // Pages may wait for their own quota, so a single call may start before them.
-    return request.bulk ? { all, pages } : { all: all - pages, pages: 0 };
+    return request.isFurtherPage ? { all, pages } : { all: all - pages, pages: 0 };
   }
 
   *[Symbol.iterator](): Generator<T> {
@@ -62,7 +62,8 @@ export class PriorityQueue<T> {
   }
 }
 
-const queueIndexOf = ({ priority, bulk }: SlotRequest) => PRIORITIES.indexOf(priority) * 2 + (bulk ? 1 : 0);
+const queueIndexOf = ({ priority, isFurtherPage }: SlotRequest) =>
+  PRIORITIES.indexOf(priority) * 2 + (isFurtherPage ? 1 : 0);
 
 /** An entry of a {@link LinkedQueue}. */
 export interface QueueEntry<T> {

@@ -28,9 +28,9 @@ export function createQueueingLimiter(
     pausedElsewhere(delayMs) {
       if (pause.begin(delayMs)) cancelPastDeadline(delayMs);
     },
-    slotRefused(bulk, error) {
+    slotRefused(isFurtherPage, error) {
       let last: WaitingCall | undefined;
-      for (const waiting of queue) if (waiting.request.bulk === bulk) last = waiting;
+      for (const waiting of queue) if (waiting.request.isFurtherPage === isFurtherPage) last = waiting;
       last?.settle(undefined, error);
       publishDemand();
     },
@@ -116,8 +116,8 @@ export function createQueueingLimiter(
     publishDemand();
   }
 
-  function takeSlot({ bulk }: SlotRequest, arrival: number): Slot | undefined {
-    const granted = allowedStarts() > 0 && source.take(bulk);
+  function takeSlot({ isFurtherPage }: SlotRequest, arrival: number): Slot | undefined {
+    const granted = allowedStarts() > 0 && source.take(isFurtherPage);
     if (!granted) return undefined;
     const endProbe = pause.start();
     inFlight += 1;
@@ -147,7 +147,7 @@ export function createQueueingLimiter(
 
   /** The earliest time at which this request can have a slot, as far as is known. */
   function earliestStart(request: SlotRequest): number {
-    const slot = source.earliestStart(request.bulk, queue.countsAhead(request));
+    const slot = source.earliestStart(request.isFurtherPage, queue.countsAhead(request));
     return Math.max(slot, pause.until ?? slot);
   }
 

@@ -24,7 +24,7 @@ export interface SlotRequest {
   /** A token request takes precedence, since all calls may be waiting for it. */
   priority: Priority | "token";
   /** A further page of an iteration: it may not use the reserved slots. */
-  bulk: boolean;
+  isFurtherPage: boolean;
   /** The arrival of a previous attempt of the same call, which a retry keeps. */
   arrival?: number | undefined;
   /** Ends the wait. */

@@ -15,11 +15,11 @@ export interface GrantedSlot {
 /** Where the slots of a limiter come from: the quota of this process, or one that several processes share. */
 export interface SlotSource {
   /** Takes a slot if one is free, as far as is known. */
-  take(bulk: boolean): GrantedSlot | undefined;
+  take(isFurtherPage: boolean): GrantedSlot | undefined;
   /** Free slots, as far as is known. */
   readonly available: number;
   /** The earliest time at which a request behind others can have a slot, as far as is known. */
-  earliestStart(bulk: boolean, ahead: QueueCounts): number;
+  earliestStart(isFurtherPage: boolean, ahead: QueueCounts): number;
   /**
    * How many waiting calls could start if there were slots for them. The source notifies its listener when trying again may
    * succeed. No call waits if `all` is 0.
@@ -37,8 +37,8 @@ export interface SlotListener {
   pausedElsewhere(delayMs: number): void;
   /** No slot is free before this time has passed. */
   slotsDelayed(delayMs: number): void;
-  /** One slot that was requested will not come: the call that would wait longest fails, a page if `bulk`. */
-  slotRefused(bulk: boolean, error: unknown): void;
+  /** One slot that was requested will not come: the call that would wait longest fails, a further page if `isFurtherPage`. */
+  slotRefused(isFurtherPage: boolean, error: unknown): void;
   /** There will be no slots for the calls that wait now. */
   slotsFailed(error: unknown): void;
 }

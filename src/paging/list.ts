@@ -93,7 +93,7 @@ function openPageSession<T>(
     gapless,
     onProgress: onProgress && ((progress) => sender.guard("onProgress", () => onProgress(progress))),
     keyOf,
-    fetch: (request, { further, signal }) => {
+    fetch: (request, { isFurtherPage, signal }) => {
       const readPage = pageReader(request);
       const call: CallRequest<Page<T>> = {
         method: "GET",
@@ -108,8 +108,8 @@ function openPageSession<T>(
             : latencyMs + (durationMs - latencyMs) / LATENCY_AVERAGE_REQUESTS;
           return readPage(context);
         },
-        priority: further ? "low" : "normal",
-        bulk: further,
+        priority: isFurtherPage ? "low" : "normal",
+        isFurtherPage,
       };
       return inCallersContext(() => sender.sendPage(call, requestOptions, signal));
     },

@@ -141,12 +141,12 @@ export class PageStream<T> {
 
   #send(pending: PendingPage<T>): void {
     const { request } = pending;
-    const further = this.#requests > 0;
+    const isFurtherPage = this.#requests > 0;
     const responsesAtSend = this.#responses;
     this.#requests += 1;
     this.#inFlight += 1;
     const fetch = async (signal: AbortSignal) => {
-      const page = await this.#session.fetch(request, { further, signal });
+      const page = await this.#session.fetch(request, { isFurtherPage, signal });
       this.#responses += 1;
       this.#knownEnd = page.totalCount;
       this.#plan.noteAppliedSize(request, page);

@@ -49,19 +49,23 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
   }, async () => {
     const [requests, intervalMs] = [6, 200];
     const limiters = limitersOf(3, { requests, intervalMs, reserved: 2, maxConcurrent: 4 });
-    const counted: { time: number; bulk: boolean }[] = [];
+    const counted: { time: number; isFurtherPage: boolean }[] = [];
     const call = async (limiter: (typeof limiters)[0]) => {
       await sleep(Math.random() * 2_000);
       const cancellation = new Cancellation([], Math.random() < 0.2 ? Math.random() * 1_000 : 60_000);
-      const bulk = Math.random() < 0.4;
-      const slot = await ask(limiter, { bulk, priority: bulk ? "low" : "normal", cancellation }).catch(() => undefined);
+      const isFurtherPage = Math.random() < 0.4;
+      const slot = await ask(limiter, {
+        isFurtherPage,
+        priority: isFurtherPage ? "low" : "normal",
+        cancellation,
+      }).catch(() => undefined);
       if (!slot) return;
       cancellation.dispose();
       const startedAt = performance.now();
       await sleep(Math.random() < 0.8 ? Math.random() * 20 : Math.random() * 500);
       const endedAt = performance.now();
       if (Math.random() < 0.1) return slot.returnUnused();
-      counted.push({ time: startedAt + Math.random() * (endedAt - startedAt), bulk });
+      counted.push({ time: startedAt + Math.random() * (endedAt - startedAt), isFurtherPage });
       slot.release();
     };
     await Promise.all(limiters.flatMap((limiter) => Array.from({ length: 40 }, () => call(limiter))));
@@ -72,14 +76,14 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
         intervalMs,
       ),
     ).toBeLessThanOrEqual(requests);
-    const pages = counted.filter(({ bulk }) => bulk).map(({ time }) => time);
+    const pages = counted.filter(({ isFurtherPage }) => isFurtherPage).map(({ time }) => time);
     expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - 2);
   });
 
   test("leave the reserved slots to single calls, in all processes together", async () => {
     const [first, second] = limitersOf(2, { requests: 5, intervalMs: 5_000, reserved: 2 });
-    await Promise.all(Array.from({ length: 3 }, () => ask(first, { bulk: true, priority: "low" })));
-    expect(await isSettled(ask(second, { bulk: true, priority: "low" }))).toBe(false);
+    await Promise.all(Array.from({ length: 3 }, () => ask(first, { isFurtherPage: true, priority: "low" })));
+    expect(await isSettled(ask(second, { isFurtherPage: true, priority: "low" }))).toBe(false);
     expect(await isSettled(ask(second), 1_000)).toBe(true);
     expect(await isSettled(ask(second), 1_000)).toBe(true);
     expect(await isSettled(ask(second))).toBe(false);
@@ -87,8 +91,8 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
 
   test("keep no reserved slot from single calls for pages of another process, which may not use it", async () => {
     const [reading, waiting, writing] = limitersOf(3, { requests: 10, intervalMs: 5_000, reserved: 4 });
-    await Promise.all(Array.from({ length: 6 }, () => ask(reading, { bulk: true, priority: "low" })));
-    const pages = Array.from({ length: 4 }, () => ask(waiting, { bulk: true, priority: "low" }));
+    await Promise.all(Array.from({ length: 6 }, () => ask(reading, { isFurtherPage: true, priority: "low" })));
+    const pages = Array.from({ length: 4 }, () => ask(waiting, { isFurtherPage: true, priority: "low" }));
     expect(await isSettled(Promise.race(pages))).toBe(false);
     const singles = Promise.all(Array.from({ length: 4 }, () => ask(writing)));
     expect(await isSettled(singles, 1_000)).toBe(true);

@@ -321,21 +321,23 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const [requests, intervalMs, reserved] = [6, 300, 2];
     const options = { redis, key: newKey(), requests, intervalMs, reserved, onWarning: () => {} };
     const limiters = Array.from({ length: 4 }, () => createRedisRateLimiter({ ...options, onStoreError: "fail" }));
-    const times: { time: number; bulk: boolean }[] = [];
+    const times: { time: number; isFurtherPage: boolean }[] = [];
     let isOver = false;
     const callers = limiters.flatMap((limiter) =>
       Array.from({ length: 4 }, async (_, index) => {
-        const bulk = index % 2 === 0;
+        const isFurtherPage = index % 2 === 0;
         while (!isOver) {
           const cancellation = new Cancellation([], Math.random() < 0.2 ? 200 : 10_000);
-          const slot = await ask(limiter, { bulk, priority: bulk ? "low" : "normal", cancellation }).catch(() =>
-            sleep(20),
-          );
+          const slot = await ask(limiter, {
+            isFurtherPage,
+            priority: isFurtherPage ? "low" : "normal",
+            cancellation,
+          }).catch(() => sleep(20));
           cancellation.dispose();
           if (!slot) continue;
           await sleep(Math.random() * 60);
           if (Math.random() < 0.1) slot.returnUnused();
-          else times.push({ time: performance.now(), bulk });
+          else times.push({ time: performance.now(), isFurtherPage });
           slot.release();
         }
       }),
@@ -346,7 +348,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const all = times.map(({ time }) => time);
     expect(all.length).toBeGreaterThan(2 * requests);
     expect(mostInAnyWindow(all, intervalMs)).toBeLessThanOrEqual(requests);
-    const pages = times.filter(({ bulk }) => bulk).map(({ time }) => time);
+    const pages = times.filter(({ isFurtherPage }) => isFurtherPage).map(({ time }) => time);
     expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - reserved);
   });
 

@@ -9,7 +9,8 @@ function block(ms: number): void {
   while (performance.now() < end);
 }
 
-const request = (cancellation = new Cancellation()) => ({ priority: "normal", bulk: false, cancellation }) as const;
+const request = (cancellation = new Cancellation()) =>
+  ({ priority: "normal", isFurtherPage: false, cancellation }) as const;
 
 /** Whether a promise is fulfilled within a time that is long for anything that happens at once. */
 const comesSoon = (promise: Promise<unknown>) =>

@@ -83,9 +83,9 @@ export class RedisSlots implements SlotSource {
     return Math.min(settings.requests, this.#last.reply.free + Math.max(0, this.#last.held - held));
   }
 
-  take(bulk: boolean): GrantedSlot | undefined {
-    if (!this.#takeGranted(bulk) && !this.#hasFallbackSlot(bulk)) return undefined;
-    const slot: HeldSlot = { kind: bulk ? "pages" : "singles", freeAt: NEVER };
+  take(isFurtherPage: boolean): GrantedSlot | undefined {
+    if (!this.#takeGranted(isFurtherPage) && !this.#hasFallbackSlot(isFurtherPage)) return undefined;
+    const slot: HeldSlot = { kind: isFurtherPage ? "pages" : "singles", freeAt: NEVER };
     this.#held.push(slot);
     const end = (afterMs: number) => {
       slot.freeAt = this.#clock.now() + afterMs;
@@ -142,19 +142,19 @@ export class RedisSlots implements SlotSource {
   }
 
   /** A slot for a page was granted as one; a single call may use either. */
-  #takeGranted(bulk: boolean): boolean {
-    const kind = bulk || this.#granted.singles === 0 ? "pages" : "singles";
+  #takeGranted(isFurtherPage: boolean): boolean {
+    const kind = isFurtherPage || this.#granted.singles === 0 ? "pages" : "singles";
     if (this.#granted[kind] === 0) return false;
     this.#granted = { ...this.#granted, [kind]: this.#granted[kind] - 1 };
     return true;
   }
 
-  #hasFallbackSlot(bulk: boolean): boolean {
+  #hasFallbackSlot(isFurtherPage: boolean): boolean {
     const now = this.#clock.now();
     const quota = this.#outage?.quota(now);
     const held = this.#heldAt(now);
     if (!quota || held.length >= quota.slots) return false;
-    return !bulk || held.filter(({ kind }) => kind === "pages").length < quota.pages;
+    return !isFurtherPage || held.filter(({ kind }) => kind === "pages").length < quota.pages;
   }
 
   #reportSoon(): void {

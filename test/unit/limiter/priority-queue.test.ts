@@ -5,9 +5,9 @@ import type { SlotRequest } from "../../../src/limiter/rate-limiter.js";
 import { Cancellation } from "../../../src/time/cancellation.js";
 
 const cancellation = new Cancellation();
-const asks = (priority: SlotRequest["priority"], bulk = false, order?: number): SlotRequest => ({
+const asks = (priority: SlotRequest["priority"], isFurtherPage = false, order?: number): SlotRequest => ({
   priority,
-  bulk,
+  isFurtherPage,
   cancellation,
   ...(order === undefined ? {} : { arrival: order }),
 });
