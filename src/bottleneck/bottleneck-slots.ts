@@ -3,22 +3,27 @@ import { ConnectionError } from "../errors/index.js";
 import { messageOf } from "../errors/unknown-value.js";
 import type { MonotonicClock } from "../limiter/monotonic-clock.js";
 import { safetyMarginMs } from "../limiter/quota.js";
-import type { GrantedSlot, QueueCounts, SlotListener, SlotSource } from "../limiter/slot-source.js";
+import {
+  type GrantedSlot,
+  type SlotCounts,
+  type SlotKind,
+  type SlotListener,
+  type SlotSource,
+  totalCountOf,
+} from "../limiter/slot-source.js";
 
 /** Bottleneck's priorities range from 0 to 9; pages are its least urgent jobs, so that jobs of other code go first. */
-const JOB_PRIORITY = { singles: 5, pages: 9 };
-
-type Kind = keyof typeof JOB_PRIORITY;
+const JOB_PRIORITY: Record<SlotKind, number> = { singles: 5, pages: 9 };
 
 /** A job of a Bottleneck that has started: the right to send one request, until it ends. */
 interface StartedJob {
-  kind: Kind;
+  kind: SlotKind;
   end(): void;
 }
 
 export interface BottleneckSlotsOptions {
   /** Where the jobs run; both may be the same Bottleneck. */
-  bottlenecks: Record<Kind, Bottleneck>;
+  bottlenecks: Record<SlotKind, Bottleneck>;
   /** An exact window: that many jobs at once, each held for this long after its request has ended. */
   window?: { requests: number; intervalMs: number };
   clock: MonotonicClock;
@@ -27,7 +32,7 @@ export interface BottleneckSlotsOptions {
 
 /** Slots that are jobs of a Bottleneck: each runs from when its request may be sent until its slot is free again. */
 export class BottleneckSlots implements SlotSource {
-  readonly #bottlenecks: Record<Kind, Bottleneck>;
+  readonly #bottlenecks: Record<SlotKind, Bottleneck>;
   readonly #window: BottleneckSlotsOptions["window"];
   readonly #clock: MonotonicClock;
   readonly #listener: SlotListener;
@@ -38,7 +43,7 @@ export class BottleneckSlots implements SlotSource {
   #inFlight = 0;
   /** Jobs of ended requests, in the order in which they end. */
   #held: { endsAt: number; job: StartedJob }[] = [];
-  #waiting: QueueCounts = { all: 0, pages: 0 };
+  #waiting: SlotCounts = { singles: 0, pages: 0 };
   #wakeUpTimer: { time: number; stop: () => void } | undefined;
 
   constructor({ bottlenecks, window, clock, listener }: BottleneckSlotsOptions) {
@@ -55,7 +60,7 @@ export class BottleneckSlots implements SlotSource {
   }
 
   take(isFurtherPage: boolean): GrantedSlot | undefined {
-    const indexOf = (kind: Kind) => this.#started.findIndex((job) => job.kind === kind);
+    const indexOf = (kind: SlotKind) => this.#started.findIndex((job) => job.kind === kind);
     // A single call may use the job of a page, which so never goes before it; not the other way round.
     const index = isFurtherPage || indexOf("singles") < 0 ? indexOf("pages") : indexOf("singles");
     const [job] = index < 0 ? [] : this.#started.splice(index, 1);
@@ -73,18 +78,18 @@ export class BottleneckSlots implements SlotSource {
     };
   }
 
-  earliestStart(_bulk: boolean, ahead: QueueCounts): number {
+  earliestStart(_isFurtherPage: boolean, ahead: SlotCounts): number {
     // A Bottleneck of the caller's does not report when it will have a slot.
     if (!this.#window) return 0;
     const { requests, intervalMs } = this.#window;
     const now = this.#clock.now();
-    const missing = ahead.all - this.available;
+    const missing = totalCountOf(ahead) - this.available;
     if (missing < 0) return now;
     const rounds = Math.floor(missing / requests);
     return (this.#held[missing % requests]?.endsAt ?? now + intervalMs) + rounds * intervalMs;
   }
 
-  setDemand(waiting: QueueCounts): void {
+  setDemand(waiting: SlotCounts): void {
     this.#waiting = waiting;
     this.#endHeldJobs();
     for (const kind of ["singles", "pages"] as const) {
@@ -96,12 +101,11 @@ export class BottleneckSlots implements SlotSource {
   pauseStarted(): void {}
 
   /** Calls of this kind for which there is no job yet. */
-  #missingJobs(kind: Kind): number {
-    const waiting = kind === "pages" ? this.#waiting.pages : this.#waiting.all - this.#waiting.pages;
-    return waiting - this.#queued[kind] - this.#started.filter((job) => job.kind === kind).length;
+  #missingJobs(kind: SlotKind): number {
+    return this.#waiting[kind] - this.#queued[kind] - this.#started.filter((job) => job.kind === kind).length;
   }
 
-  #scheduleJob(kind: Kind): void {
+  #scheduleJob(kind: SlotKind): void {
     this.#queued[kind] += 1;
     let isQueued = true;
     const leaveQueue = () => {
@@ -151,7 +155,7 @@ export class BottleneckSlots implements SlotSource {
 
   /** Wakes up when the next job ends, only while a call waits: a timer keeps the process alive. */
   #setWakeUpTimer(): void {
-    const time = this.#waiting.all > 0 ? this.#held[0]?.endsAt : undefined;
+    const time = totalCountOf(this.#waiting) > 0 ? this.#held[0]?.endsAt : undefined;
     if (time === this.#wakeUpTimer?.time) return;
     this.#wakeUpTimer?.stop();
     this.#wakeUpTimer =

@@ -1,7 +1,7 @@
 import type { MonotonicClock } from "./monotonic-clock.js";
 import { createSlotQuota, safetyMarginMs } from "./quota.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
-import type { QueueCounts, SlotListener, SlotSource } from "./slot-source.js";
+import { type SlotCounts, type SlotListener, type SlotSource, totalCountOf } from "./slot-source.js";
 
 /** The slots of one process that uses the whole limit alone. */
 export function createLocalSlots(
@@ -20,11 +20,11 @@ export function createLocalSlots(
     return now;
   };
 
-  const nextGrantTime = (waiting: QueueCounts) => {
-    if (waiting.all === 0) return undefined;
+  const nextGrantTime = (waiting: SlotCounts) => {
+    if (totalCountOf(waiting) === 0) return undefined;
     if (allQuota.free === 0) return allQuota.nextReturnAt;
     // A snapshot reclaims slots without granting them, so free slots may be waiting here.
-    return waiting.all > waiting.pages || pageQuota.free > 0 ? clock.now() : pageQuota.nextReturnAt;
+    return waiting.singles > 0 || pageQuota.free > 0 ? clock.now() : pageQuota.nextReturnAt;
   };
 
   return {
@@ -49,7 +49,7 @@ export function createLocalSlots(
     },
     earliestStart(isFurtherPage, ahead) {
       const now = reclaim();
-      const anySlot = allQuota.earliestStart(ahead.all, now, intervalMs);
+      const anySlot = allQuota.earliestStart(totalCountOf(ahead), now, intervalMs);
       return isFurtherPage ? Math.max(anySlot, pageQuota.earliestStart(ahead.pages, now, intervalMs)) : anySlot;
     },
     setDemand(waiting) {

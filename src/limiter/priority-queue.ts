@@ -1,5 +1,5 @@
 import type { SlotRequest } from "./rate-limiter.js";
-import type { QueueCounts } from "./slot-source.js";
+import type { SlotCounts } from "./slot-source.js";
 
 /** From the most urgent to the least. */
 const PRIORITIES = ["token", "high", "normal", "low"] as const;
@@ -13,7 +13,7 @@ export class PriorityQueue<T> {
   readonly #queues = PRIORITIES.flatMap(() => [new LinkedQueue<T>(), new LinkedQueue<T>()]);
 
   /** How many calls wait, in all queues. */
-  get counts(): QueueCounts {
+  get counts(): SlotCounts {
     return this.#countsOf(this.#queues.length);
   }
 
@@ -39,11 +39,11 @@ export class PriorityQueue<T> {
   }
 
   /** How many calls are certainly ahead of a request that joins the queue now. */
-  countsAhead(request: SlotRequest): QueueCounts {
+  countsAhead(request: SlotRequest): SlotCounts {
     // A retry keeps its arrival, so it may be ahead of its whole queue.
-    const { all, pages } = this.#countsOf(queueIndexOf(request) + (request.arrival === undefined ? 1 : 0));
+    const { singles, pages } = this.#countsOf(queueIndexOf(request) + (request.arrival === undefined ? 1 : 0));
     // Pages may wait for their own quota, so a single call may start before them.
-    return request.isFurtherPage ? { all, pages } : { all: all - pages, pages: 0 };
+    return { singles, pages: request.isFurtherPage ? pages : 0 };
   }
 
   *[Symbol.iterator](): Generator<T> {
@@ -51,12 +51,11 @@ export class PriorityQueue<T> {
   }
 
   /** How many calls wait in the first `length` queues. */
-  #countsOf(length: number): QueueCounts {
-    const counts = { all: 0, pages: 0 };
+  #countsOf(length: number): SlotCounts {
+    const counts = { singles: 0, pages: 0 };
     for (let index = 0; index < length; index += 1) {
       const { size } = this.#queues[index] ?? { size: 0 };
-      counts.all += size;
-      if (index % 2 === 1) counts.pages += size;
+      counts[index % 2 === 0 ? "singles" : "pages"] += size;
     }
     return counts;
   }

@@ -3,7 +3,7 @@ import { createPause } from "./pause.js";
 import { PriorityQueue } from "./priority-queue.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
 import { RATE_LIMITER_BRAND, type RateLimiter, type Slot, type SlotRequest } from "./rate-limiter.js";
-import type { SlotListener, SlotSource } from "./slot-source.js";
+import { type SlotListener, type SlotSource, totalCountOf } from "./slot-source.js";
 
 interface WaitingCall {
   readonly request: SlotRequest;
@@ -41,7 +41,7 @@ export function createQueueingLimiter(
   });
 
   const tryAcquire = (request: SlotRequest) => {
-    if (queue.counts.all > 0) return undefined;
+    if (totalCountOf(queue.counts) > 0) return undefined;
     const arrival = request.arrival ?? arrivals + 1;
     const slot = takeSlot(request, arrival);
     if (slot) arrivals = Math.max(arrivals, arrival);
@@ -83,7 +83,7 @@ export function createQueueingLimiter(
         limit: requests,
         intervalMs,
         available: pause.until === undefined ? source.available : 0,
-        queued: queue.counts.all,
+        queued: totalCountOf(queue.counts),
         inFlight,
         pausedUntil: pausedUntil(),
       };
@@ -158,9 +158,10 @@ export function createQueueingLimiter(
 
   /** Reports to the source how many waiting calls may start if there are slots for them, single calls first. */
   function publishDemand(): void {
-    const { all, pages } = queue.counts;
-    const count = allowedStarts();
-    pause.setWatched(all > 0);
-    source.setDemand({ all: Math.min(all, count), pages: Math.min(pages, Math.max(0, count - all + pages)) });
+    const waiting = queue.counts;
+    const starts = allowedStarts();
+    const singles = Math.min(waiting.singles, starts);
+    pause.setWatched(totalCountOf(waiting) > 0);
+    source.setDemand({ singles, pages: Math.min(waiting.pages, starts - singles) });
   }
 }

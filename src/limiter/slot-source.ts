@@ -1,8 +1,14 @@
-/** How many calls are waiting: all of them, and how many of these are further pages of an iteration. */
-export interface QueueCounts {
-  all: number;
+/** Numbers of slots, or of the calls that wait for them: for single calls, and for further pages of iterations. */
+export interface SlotCounts {
+  singles: number;
   pages: number;
 }
+
+/** What a slot is for. */
+export type SlotKind = keyof SlotCounts;
+
+/** The slots, or calls, of both kinds. */
+export const totalCountOf = ({ singles, pages }: SlotCounts): number => singles + pages;
 
 /** A slot that its source has granted. */
 export interface GrantedSlot {
@@ -19,12 +25,12 @@ export interface SlotSource {
   /** Free slots, as far as is known. */
   readonly available: number;
   /** The earliest time at which a request behind others can have a slot, as far as is known. */
-  earliestStart(isFurtherPage: boolean, ahead: QueueCounts): number;
+  earliestStart(isFurtherPage: boolean, ahead: SlotCounts): number;
   /**
    * How many waiting calls could start if there were slots for them. The source notifies its listener when trying again may
-   * succeed. No call waits if `all` is 0.
+   * succeed. No call waits if both counts are 0.
    */
-  setDemand(waiting: QueueCounts): void;
+  setDemand(waiting: SlotCounts): void;
   /** A pause has begun here. */
   pauseStarted(delayMs: number): void;
 }

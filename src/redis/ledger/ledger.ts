@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
+import type { SlotCounts } from "../../limiter/slot-source.js";
 import { lazy } from "../../schemas/field.js";
 import { type RedisClient, redisKeyName } from "../redis-client.js";
 import type { LeaseTimings } from "./lease-timings.js";
@@ -8,12 +9,6 @@ import { LEDGER_SCRIPT } from "./ledger-script.js";
 
 /** The epoch of slots that were used while Redis was unreachable. */
 export const NO_LEDGER_EPOCH = "none";
-
-/** Slots for single calls, and for further pages of iterations. */
-export interface SlotCounts {
-  singles: number;
-  pages: number;
-}
 
 /** All that a process holds, each time: so a message that was lost needs no repair. And what it asks for. */
 export interface LedgerRequest {

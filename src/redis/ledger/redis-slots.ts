@@ -1,7 +1,14 @@
 import type { MonotonicClock } from "../../limiter/monotonic-clock.js";
-import type { GrantedSlot, QueueCounts, SlotListener, SlotSource } from "../../limiter/slot-source.js";
+import {
+  type GrantedSlot,
+  type SlotCounts,
+  type SlotKind,
+  type SlotListener,
+  type SlotSource,
+  totalCountOf,
+} from "../../limiter/slot-source.js";
 import { startReplyTimeout } from "../reply-timeout.js";
-import { type Ledger, type LedgerReply, type LedgerRequest, NO_LEDGER_EPOCH, type SlotCounts } from "./ledger.js";
+import { type Ledger, type LedgerReply, type LedgerRequest, NO_LEDGER_EPOCH } from "./ledger.js";
 import {
   type LastExchange,
   lastKnownStateOf,
@@ -24,8 +31,6 @@ export interface RedisSlotsOptions extends OutageOptions {
   clock: MonotonicClock;
   listener: SlotListener;
 }
-
-type SlotKind = keyof SlotCounts;
 
 interface HeldSlot {
   readonly kind: SlotKind;
@@ -97,7 +102,7 @@ export class RedisSlots implements SlotSource {
     };
   }
 
-  earliestStart(_bulk: boolean, ahead: QueueCounts): number {
+  earliestStart(_isFurtherPage: boolean, ahead: SlotCounts): number {
     const { requests, intervalMs } = this.#options.settings;
     const now = this.#clock.now();
     const quota = this.#outage?.quota(now);
@@ -106,19 +111,19 @@ export class RedisSlots implements SlotSource {
       return held.length < quota.slots ? now : Math.min(now + quota.returnMs, ...held.map(({ freeAt }) => freeAt));
     }
     const first = Math.max(now, this.#nextFreeAt);
-    const rounds = Math.floor(ahead.all / requests);
+    const rounds = Math.floor(totalCountOf(ahead) / requests);
     return rounds === 0 ? first : first + rounds * intervalMs;
   }
 
-  setDemand({ all, pages }: QueueCounts): void {
+  setDemand(waiting: SlotCounts): void {
     const before = this.#wanted;
-    this.#wanted = { singles: all - pages, pages };
-    if (all > 0 && this.#exchange?.isOverdue && this.#options.onStoreError === "fail") {
+    this.#wanted = waiting;
+    if (totalCountOf(waiting) > 0 && this.#exchange?.isOverdue && this.#options.onStoreError === "fail") {
       queueMicrotask(() =>
         this.#options.listener.slotsFailed(redisUnreachableError(new Error("Redis does not reply"))),
       );
     }
-    if (all - pages > before.singles || pages > before.pages) {
+    if (waiting.singles > before.singles || waiting.pages > before.pages) {
       this.#exchangeAt = Math.min(this.#exchangeAt, Math.max(this.#clock.now(), this.#nextFreeAt));
     }
     this.#schedule();
@@ -167,7 +172,7 @@ export class RedisSlots implements SlotSource {
   #schedule(): void {
     clearTimeout(this.#timer);
     const now = this.#clock.now();
-    const isWaiting = this.#wanted.singles + this.#wanted.pages > 0;
+    const isWaiting = totalCountOf(this.#wanted) > 0;
     const canExchange = !this.#exchange && (isWaiting || this.#hasChanged || this.#heldAt(now).length > 0);
     if (canExchange && this.#exchangeAt <= now) return void this.#startExchange();
     const pollAt = isWaiting && this.#outage?.quota(now) ? now + FALLBACK_POLL_INTERVAL_MS : NEVER;
@@ -237,7 +242,7 @@ export class RedisSlots implements SlotSource {
     listener.slotsChanged();
     if (isRefused && reply.free === 0) listener.slotsDelayed(this.#nextFreeAt - this.#clock.now());
     // Slots that nobody took are free again with the next exchange.
-    if (!isUsable || this.#granted.singles + this.#granted.pages > 0) this.#reportSoon();
+    if (!isUsable || totalCountOf(this.#granted) > 0) this.#reportSoon();
     this.#granted = ZERO_SLOT_COUNTS;
   }
 
@@ -252,7 +257,7 @@ export class RedisSlots implements SlotSource {
       lastKnownStateOf(this.#last, countHeldSlots(request), now, timings),
     );
     // Not if its owner closed the connection when all calls had ended.
-    const hasCalls = this.#wanted.singles + this.#wanted.pages > 0 || this.#held.some(({ freeAt }) => freeAt === NEVER);
+    const hasCalls = totalCountOf(this.#wanted) > 0 || this.#held.some(({ freeAt }) => freeAt === NEVER);
     if (hasCalls) this.#outage.warnOnce(error);
     if (onStoreError === "local") {
       this.#usedFallback = true;
