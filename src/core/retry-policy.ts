@@ -3,8 +3,8 @@ import { copyPlainData } from "./request/copy-of.js";
 /** When a call is retried. */
 export interface RetryOptions {
   /**
-   * Retries after connection failures, attempt timeouts, 408 and 5xx other than 501; `0` for none. Writes that may have
-   * been applied are never retried.
+   * Retries after connection failures, attempt timeouts, 408 and 5xx other than 501; `0` for none. A POST or PATCH that
+   * may have been applied is never retried.
    * @default 3
    */
   maxRetries?: number | undefined;
@@ -79,7 +79,12 @@ const MAX_RETRY_AFTER_MS = 60_000;
 
 /** Whether the service may have applied the request of a failed attempt. */
 export function mayHaveBeenApplied({ sent, status }: AttemptOutcome): boolean {
-  return status === undefined ? sent : status === 408 || (status >= 500 && status !== 501);
+  return sent && isTransientStatus(status);
+}
+
+/** Whether another attempt may succeed: there was no response, or its status is 408 or 5xx other than 501. */
+function isTransientStatus(status: number | undefined): boolean {
+  return status === undefined || status === 408 || (status >= 500 && status !== 501);
 }
 
 /** Whether to retry a call, and after how long; `undefined` for no retry. */
@@ -93,7 +98,7 @@ export function decideRetry(
   // After a 429 the limiter pauses all calls.
   if (status === 429) return ifBudgetLeft(settings.maxRateLimitRetries, "rateLimitRetries", 0);
   if (status === 401) return ifBudgetLeft(1, "authRetries", 0);
-  if (sent && !(state.isIdempotent && mayHaveBeenApplied(outcome))) return undefined;
+  if (sent && !(state.isIdempotent && isTransientStatus(status))) return undefined;
   const bound = Math.min(settings.maxDelayMs, settings.minDelayMs * 2 ** state.retries);
   const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
   return ifBudgetLeft(settings.maxRetries, "retries", backOffMs);
