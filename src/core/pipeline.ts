@@ -74,7 +74,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     waits: new LongWaitReporter(reportWait),
     client: new ClientState(config.baseUrl, config.limiter, () => closing !== undefined),
     tokens: config.createTokenManager((request, cancellation) =>
-      run(request, new Call(request, encodeRequest(request), config, cancellation), true),
+      runCall(request, new Call(request, encodeRequest(request), config, cancellation), { isShared: true }),
     ),
     get closed() {
       return closing !== undefined;
@@ -86,12 +86,12 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       try {
         const request = buildRequest();
         if (options !== undefined) checkRequestOptions(`${request.method} ${request.path}`, options);
-        return run(request, createCall(request, options));
+        return runCall(request, createCall(request, options));
       } catch (error) {
         return Promise.reject(error);
       }
     },
-    sendPage: (request, options, signal) => run(request, createCall(request, options, signal), true),
+    sendPage: (request, options, signal) => runCall(request, createCall(request, options, signal), { isShared: true }),
     guard: (what, callback) => config.telemetry.guard(what, callback),
     limiter: config.limiter,
     get closed() {
@@ -100,7 +100,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       return closedController.signal;
     },
     close() {
-      closing ??= close();
+      closing ??= finishAndClose();
       closedController?.abort();
       return closing;
     },
@@ -133,7 +133,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   }
 
   /** Rejects with the error for the caller, or with a `FailedCall` if several callers may wait. */
-  async function run<T>({ read }: CallRequest<T>, call: Call, isShared = false): Promise<T> {
+  async function runCall<T>({ read }: CallRequest<T>, call: Call, { isShared } = { isShared: false }): Promise<T> {
     calls.add(call);
     config.telemetry.emit("start", () => ({ ...call.identity, url: config.baseUrl + call.request.path }));
     let errorName: string | undefined;
@@ -184,16 +184,16 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     config.telemetry.guard("onResponse", () => onResponse(redactData({ ...head, method, path, attempts, durationMs })));
   }
 
-  async function close(): Promise<void> {
+  async function finishAndClose(): Promise<void> {
     for (const call of calls) if (!call.inFlight) call.cancellation.cancel({ kind: "closed" });
-    const stop = cancelStalledValidations();
+    const stopWatching = watchForStalledValidations();
     if (calls.size > 0) await new Promise<void>((resolve) => (resolveIdle = resolve));
-    stop();
+    stopWatching();
     await config.transport.close();
   }
 
   /** A schema of the caller's may never settle: a validation that lasts a whole interval is cancelled. */
-  function cancelStalledValidations(): () => void {
+  function watchForStalledValidations(): () => void {
     let previous = new Set<unknown>();
     let stop = () => {};
     const check = () => {
