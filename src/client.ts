@@ -122,8 +122,8 @@ export class InventoryClient {
    * const order = await client.request({ method: "GET", path: "/Orders/4711", schema: orderSchema });
    * console.log(order.status);
    */
-  request<T = unknown>(wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
-    return sendCustomRequest(this.#pipeline, wanted, options);
+  request<T = unknown>(request: CustomRequest<T>, options?: RequestOptions): Promise<T> {
+    return sendCustomRequest(this.#pipeline, request, options);
   }
 
   /**
@@ -136,8 +136,8 @@ export class InventoryClient {
    * const orders = client.paginate({ path: "/Orders", schema: orderSchema, maxPageSize: 50, key: "orderNo" });
    * for await (const order of orders) console.log(order.orderNo, order.status);
    */
-  paginate<T = unknown>(wanted: CustomList<T>, options?: ListOptions): Paginator<T> {
-    return paginateCustomList(this.#pipeline, wanted, options);
+  paginate<T = unknown>(list: CustomList<T>, options?: ListOptions): Paginator<T> {
+    return paginateCustomList(this.#pipeline, list, options);
   }
 
   /**

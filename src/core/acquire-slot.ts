@@ -42,19 +42,19 @@ export async function acquireSlot(deps: AcquireSlotDeps, call: Call): Promise<Sl
       // Checked first, so that no token is requested for a cancelled call.
       cancellation.throwIfCancelled();
       call.waitingFor = "slot";
-      const wanted = createSlotRequest(call);
+      const slotRequest = createSlotRequest(call);
       if (needsToken && tokens.freshToken === undefined) {
         // No token request if the slot would come too late.
-        cancellation.ensureTimeFor(limiter.estimateWait(wanted).waitMs);
+        cancellation.ensureTimeFor(limiter.estimateWait(slotRequest).waitMs);
         waits.begin(call, "token", 0);
         await tokens.ensureToken(cancellation);
       }
-      let slot = limiter.tryAcquire(wanted);
+      let slot = limiter.tryAcquire(slotRequest);
       if (!slot) {
         const queuedAt = monotonicNowMs();
         telemetry.emit("queued", () => ({ ...call.identity, attempt: call.attempts + 1, client }));
-        waits.begin(call, "slot", limiter.estimateWait(wanted).waitMs);
-        slot = await limiter.acquire(wanted);
+        waits.begin(call, "slot", limiter.estimateWait(slotRequest).waitMs);
+        slot = await limiter.acquire(slotRequest);
         queuedMs += monotonicNowMs() - queuedAt;
       }
       call.arrival = slot.arrival;
@@ -63,7 +63,7 @@ export async function acquireSlot(deps: AcquireSlotDeps, call: Call): Promise<Sl
         telemetry.emit("slot", () => ({ ...call.identity, attempt: call.attempts + 1, client, waitedMs: queuedMs }));
         return { slot, token: needsToken ? token : undefined };
       }
-      slot.returnUnused();
+      slot.endUnsent();
     }
   } catch (failure) {
     // Without the arrival: the call has left the queue, so the estimate is that of a new call.

@@ -100,10 +100,10 @@ function createUncheckedJsonReader<T>(): ResponseReader<T> {
 }
 
 /** `client.request`. */
-export function sendCustomRequest<T>(sender: Sender, wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
+export function sendCustomRequest<T>(sender: Sender, request: CustomRequest<T>, options?: RequestOptions): Promise<T> {
   return sender.send(() => {
-    checkInput("request", customRequestSchema, wanted);
-    const { method, path, query, body, schema } = wanted;
+    checkInput("request", customRequestSchema, request);
+    const { method, path, query, body, schema } = request;
     return {
       method,
       path,
@@ -115,10 +115,10 @@ export function sendCustomRequest<T>(sender: Sender, wanted: CustomRequest<T>, o
 }
 
 /** `client.paginate`. */
-export function paginateCustomList<T>(sender: Sender, wanted: CustomList<T>, options: ListOptions = {}): Paginator<T> {
+export function paginateCustomList<T>(sender: Sender, list: CustomList<T>, options: ListOptions = {}): Paginator<T> {
   return createPaginator<T, CustomList<T>>(sender, {
     name: "paginate",
-    params: wanted,
+    params: list,
     schema: customListSchema,
     request: ({ path, query = {}, key, maxPageSize }, { gapless }) => {
       checkInput("paginate", pageQuerySchema, query, ["query"]);
@@ -129,12 +129,12 @@ export function paginateCustomList<T>(sender: Sender, wanted: CustomList<T>, opt
       return { path, query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize } };
     },
     options,
-    pageReader: createStandardPageReader<T>(wanted?.schema),
-    maxPageSize: wanted?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
+    pageReader: createStandardPageReader<T>(list?.schema),
+    maxPageSize: list?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
     keyOf:
-      typeof wanted?.key === "function"
-        ? createCheckedKeyFunction(wanted.key)
-        : wanted?.key && createFieldKeyReader(wanted.key),
+      typeof list?.key === "function"
+        ? createCheckedKeyFunction(list.key)
+        : list?.key && createFieldKeyReader(list.key),
   });
 }
 
