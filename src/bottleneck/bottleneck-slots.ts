@@ -67,11 +67,11 @@ export class BottleneckSlots implements SlotSource {
     if (!job) return undefined;
     this.#inFlight += 1;
     return {
-      release: () => {
+      endSent: () => {
         this.#inFlight -= 1;
         this.#holdJob(job);
       },
-      returnUnused: () => {
+      endUnsent: () => {
         this.#inFlight -= 1;
         this.#offerJob(job);
       },

@@ -46,8 +46,8 @@ export async function sendAttempt(deps: AttemptDeps, call: Call, { slot, token }
     call.inFlight = false;
     throw failure;
   } finally {
-    if (trace.sent) slot.release();
-    else slot.returnUnused();
+    if (trace.sent) slot.endSent();
+    else slot.endUnsent();
   }
 }
 

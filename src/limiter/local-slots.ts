@@ -22,9 +22,9 @@ export function createLocalSlots(
 
   const nextGrantTime = (waiting: SlotCounts) => {
     if (totalCountOf(waiting) === 0) return undefined;
-    if (allQuota.free === 0) return allQuota.nextReturnAt;
+    if (allQuota.free === 0) return allQuota.nextFreeAt;
     // A snapshot reclaims slots without granting them, so free slots may be waiting here.
-    return waiting.singles > 0 || pageQuota.free > 0 ? clock.now() : pageQuota.nextReturnAt;
+    return waiting.singles > 0 || pageQuota.free > 0 ? clock.now() : pageQuota.nextFreeAt;
   };
 
   return {
@@ -38,12 +38,12 @@ export function createLocalSlots(
       if (quotas.some(({ free }) => free === 0)) return undefined;
       for (const quota of quotas) quota.take();
       return {
-        release() {
+        endSent() {
           const time = clock.now() + intervalMs + safetyMarginMs(intervalMs);
-          for (const quota of quotas) quota.returnAt(time);
+          for (const quota of quotas) quota.freeAt(time);
         },
-        returnUnused() {
-          for (const quota of quotas) quota.returnUnused();
+        endUnsent() {
+          for (const quota of quotas) quota.freeNow();
         },
       };
     },

@@ -127,11 +127,11 @@ export function createQueueingLimiter(
       ended = true;
       inFlight -= 1;
       endProbe?.(sent);
-      if (sent) granted.release();
-      else granted.returnUnused();
+      if (sent) granted.endSent();
+      else granted.endUnsent();
       grantSlots();
     };
-    return { arrival, release: () => end(true), returnUnused: () => end(false) };
+    return { arrival, endSent: () => end(true), endUnsent: () => end(false) };
   }
 
   /** How many requests may start now if there are slots for them. */

@@ -6,12 +6,12 @@
 export interface SlotQuota {
   readonly free: number;
   /** When the next slot is free again; `undefined` if no request with a slot has ended. */
-  readonly nextReturnAt: number | undefined;
+  readonly nextFreeAt: number | undefined;
   take(): void;
   /** Returns a slot that was not used. */
-  returnUnused(): void;
+  freeNow(): void;
   /** The request of a slot has ended. `time` must not be earlier than that of any previous call. */
-  returnAt(time: number): void;
+  freeAt(time: number): void;
   /** Frees the slots whose time has passed. */
   reclaim(now: number): void;
   /** The earliest time at which a request with this many others ahead of it can have a slot, as far as is known. */
@@ -27,16 +27,16 @@ export function createSlotQuota(capacity: number): SlotQuota {
     get free() {
       return free;
     },
-    get nextReturnAt() {
+    get nextFreeAt() {
       return returns[head];
     },
     take() {
       free -= 1;
     },
-    returnUnused() {
+    freeNow() {
       free += 1;
     },
-    returnAt(time) {
+    freeAt(time) {
       // Without a limit no slot is ever missing.
       if (capacity !== Infinity) returns.push(time);
     },

@@ -36,9 +36,9 @@ export interface Slot {
   /** Position in the order in which calls reached the limiter. */
   readonly arrival: number;
   /** The request has ended, in whatever way; its slot is free again one interval later. */
-  release(): void;
+  endSent(): void;
   /** Nothing was sent; the slot is free again at once. */
-  returnUnused(): void;
+  endUnsent(): void;
 }
 
 /** How long a request that joined the queue now would wait. */

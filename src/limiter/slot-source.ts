@@ -13,9 +13,9 @@ export const totalCountOf = ({ singles, pages }: SlotCounts): number => singles 
 /** A slot that its source has granted. */
 export interface GrantedSlot {
   /** Its request has ended: the slot is free again one interval later. */
-  release(): void;
+  endSent(): void;
   /** It was not used: it is free again at once. */
-  returnUnused(): void;
+  endUnsent(): void;
 }
 
 /** Where the slots of a limiter come from: the quota of this process, or one that several processes share. */

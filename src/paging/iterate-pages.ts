@@ -6,7 +6,7 @@ import { GaplessReader } from "./gapless/reader.js";
 import type { Page, PageSource } from "./page.js";
 import { SequentialReader } from "./sequential.js";
 
-const DONE = { done: true, value: undefined } as const;
+const ITERATION_DONE = { done: true, value: undefined } as const;
 
 /** An iteration over the pages of a list. */
 export interface PageIterator<T> extends AsyncIterableIterator<Page<T>, undefined, undefined> {
@@ -42,7 +42,7 @@ export function iteratePages<T>(
       return this;
     },
     async next() {
-      if (closed) return DONE;
+      if (closed) return ITERATION_DONE;
       try {
         pages ??= start();
         // The consumer has processed the page that it held.
@@ -56,10 +56,10 @@ export function iteratePages<T>(
         }
         if (!closed && consumed) consumed = { ...consumed, done: true };
         close();
-        return DONE;
+        return ITERATION_DONE;
       } catch (error) {
         // No caller is interested in a failure after the end of the iteration.
-        if (closed) return DONE;
+        if (closed) return ITERATION_DONE;
         close();
         throw createErrorForWaitingCaller(error);
       }
@@ -67,7 +67,7 @@ export function iteratePages<T>(
     async return() {
       close();
       await pages?.return();
-      return DONE;
+      return ITERATION_DONE;
     },
     async throw(error) {
       await this.return?.();

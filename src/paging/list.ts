@@ -95,7 +95,7 @@ function openPageSession<T>(
     keyOf,
     fetch: (request, { isFurtherPage, signal }) => {
       const readPage = pageReader(request);
-      const call: CallRequest<Page<T>> = {
+      const callRequest: CallRequest<Page<T>> = {
         method: "GET",
         path,
         query: { ...query, ...request },
@@ -111,7 +111,7 @@ function openPageSession<T>(
         priority: isFurtherPage ? "low" : "normal",
         isFurtherPage,
       };
-      return inCallersContext(() => sender.sendPage(call, requestOptions, signal));
+      return inCallersContext(() => sender.sendPage(callRequest, requestOptions, signal));
     },
     pace: () => ({ latencyMs, ...pageAllowanceOf(sender.limiter) }),
   };

@@ -8,7 +8,7 @@ export interface PagePlan {
   /** The request that follows `request`. `page` is the response to `request` if it has been received. */
   after(request: PageRequest, page: Page<unknown> | undefined): PageRequest;
   /** Position at which the page of `request` ends, as far as is known. */
-  endOf(request: PageRequest): number;
+  expectedEndOf(request: PageRequest): number;
   /** Called with each response when it is received, before any further request is planned. */
   noteAppliedSize(request: PageRequest, page: Page<unknown>): void;
 }
@@ -33,7 +33,7 @@ export class PageStream<T> {
   #requests = 0;
   #responses = 0;
   #inFlight = 0;
-  #knownEnd = 0;
+  #listEnd = 0;
   /** True while the consumer waits for the next page. That page is requested even if nothing may be read ahead. */
   #awaited = false;
   #closed = false;
@@ -124,7 +124,8 @@ export class PageStream<T> {
   /** How many of the planned pages may be requested now. */
   #dueCount(): number {
     if (this.#awaited) return Math.max(this.#maxOutstanding, 1);
-    const isBeforeLimit = this.#taken === undefined || this.#plan.endOf(this.#taken.request) < this.#readAheadLimit;
+    const isBeforeLimit =
+      this.#taken === undefined || this.#plan.expectedEndOf(this.#taken.request) < this.#readAheadLimit;
     return isBeforeLimit ? this.#maxOutstanding : 0;
   }
 
@@ -133,9 +134,9 @@ export class PageStream<T> {
     const tail = this.#queue.at(-1) ?? this.#taken;
     // `hasMore` takes precedence over the known end: the list may have grown.
     if (!tail || tail.page?.hasMore === false || this.#queue.some(({ failed }) => failed)) return undefined;
-    const end = this.#plan.endOf(tail.request);
+    const end = this.#plan.expectedEndOf(tail.request);
     if (end >= this.#readAheadLimit) return undefined;
-    if (!tail.page && (this.#plan.maxInFlight === 1 || end >= this.#knownEnd)) return undefined;
+    if (!tail.page && (this.#plan.maxInFlight === 1 || end >= this.#listEnd)) return undefined;
     return this.#plan.after(tail.request, tail.page);
   }
 
@@ -148,7 +149,7 @@ export class PageStream<T> {
     const fetch = async (signal: AbortSignal) => {
       const page = await this.#session.fetch(request, { isFurtherPage, signal });
       this.#responses += 1;
-      this.#knownEnd = page.totalCount;
+      this.#listEnd = page.totalCount;
       this.#plan.noteAppliedSize(request, page);
       return { request, page, responsesAtSend, responseNumber: this.#responses };
     };

@@ -90,7 +90,7 @@ class SequentialPlan implements PagePlan {
     return { page: page + 1, pageSize };
   }
 
-  endOf({ page, pageSize }: PageRequest): number {
+  expectedEndOf({ page, pageSize }: PageRequest): number {
     return page * Math.min(pageSize, this.#appliedSize);
   }
 

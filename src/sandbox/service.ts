@@ -10,7 +10,7 @@ import { SandboxListeners } from "./listeners.js";
 import type { SandboxSettings } from "./options/settings.js";
 import { type LoggedRequest, RequestLog, redactBody, redactQuery } from "./request-log.js";
 import { createSandboxState, type SandboxState } from "./state.js";
-import { createSandboxClock, formatHttpDate, type SandboxClock, sleep } from "./time.js";
+import { createSandboxClock, delayUnlessAborted, formatHttpDate, type SandboxClock } from "./time.js";
 
 const CLIENT_DISCONNECTED_RESPONSE: SandboxResponse = { ...emptyResponse(0), delivery: { kind: "drop" } };
 
@@ -55,7 +55,7 @@ export class SandboxService {
     const entry = this.logRequest(request, path ?? fullPath, query);
     const halfLatency = this.randomLatencyMs() / 2;
     if (halfLatency > 0) {
-      await sleep(halfLatency, request.signal);
+      await delayUnlessAborted(halfLatency, request.signal);
       // The caller disconnected before the request arrived.
       if (request.signal.aborted) return CLIENT_DISCONNECTED_RESPONSE;
     }
@@ -63,7 +63,7 @@ export class SandboxService {
     const { kind } = response.delivery;
     entry.status = kind === "drop" || kind === "hang" ? null : response.status;
     this.listeners.request(entry);
-    if (halfLatency > 0) await sleep(halfLatency, request.signal);
+    if (halfLatency > 0) await delayUnlessAborted(halfLatency, request.signal);
     return response;
   }
 

@@ -25,7 +25,7 @@ async function call(
 ) {
   const slot = await ask(limiter, { cancellation });
   times.push(performance.now());
-  slot.release();
+  slot.endSent();
   cancellation.dispose();
 }
 
@@ -90,7 +90,7 @@ describe.concurrent("when Redis was never there", () => {
       warnings += 1;
       return fail() as undefined;
     };
-    (await ask(createRedisRateLimiter({ redis, onWarning }))).release();
+    (await ask(createRedisRateLimiter({ redis, onWarning }))).endSent();
     await sleep(50);
     expect(warnings).toBe(1);
   });
@@ -291,9 +291,9 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       import { Cancellation } from "./src/time/cancellation.ts";
       const redis = new Redis(${JSON.stringify(lasting?.url)});
       const limiter = createRedisRateLimiter({ redis, key: "${newKey()}" });
-      const slot = await limiter.acquire({ priority: "normal", bulk: false, cancellation: new Cancellation() });
+      const slot = await limiter.acquire({ priority: "normal", isFurtherPage: false, cancellation: new Cancellation() });
       redis.disconnect();
-      slot.release();
+      slot.endSent();
       setTimeout(() => console.log("done"), 1_500);
     `;
     const options = { cwd: new URL("../..", import.meta.url), timeout: 20_000 };
@@ -336,9 +336,9 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
           cancellation.dispose();
           if (!slot) continue;
           await sleep(Math.random() * 60);
-          if (Math.random() < 0.1) slot.returnUnused();
+          if (Math.random() < 0.1) slot.endUnsent();
           else times.push({ time: performance.now(), isFurtherPage });
-          slot.release();
+          slot.endSent();
         }
       }),
     );
@@ -358,14 +358,14 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       const options = { redis: { eval: nonsense, evalsha: nonsense }, onWarning: () => {} };
       const limiter = createRedisRateLimiter({ ...options, onStoreError: "fail" });
       await expect(ask(limiter)).rejects.toThrow(/the reply of Redis is not one of the rate limiter's script/);
-      (await ask(createRedisRateLimiter(options))).release();
+      (await ask(createRedisRateLimiter(options))).endSent();
     }
   });
 
   test("a client that its owner has closed is an error and no hang", async () => {
     const redis = new Redis(lasting?.url ?? "");
     const limiter = createRedisRateLimiter({ redis, key: newKey(), onStoreError: "fail", onWarning: () => {} });
-    (await ask(limiter)).release();
+    (await ask(limiter)).endSent();
     redis.disconnect();
     const late = ask(limiter);
     expect(await duration(late)).toBeLessThan(2_000);
@@ -396,7 +396,7 @@ describe.skipIf(isMissing)("when the process itself stands still", () => {
     const warnings: string[] = [];
     const onWarning = (message: string) => void warnings.push(message);
     const limiter = limiterAt(lasting?.url ?? "", { key: newKey(), requests: 5, intervalMs: 1_000, onWarning });
-    (await ask(limiter)).returnUnused();
+    (await ask(limiter)).endUnsent();
     const next = ask(limiter);
     await Promise.resolve();
     const until = performance.now() + 1_300;

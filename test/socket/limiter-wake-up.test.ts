@@ -29,7 +29,7 @@ describe("a call that waits for the limiter is also admitted in a busy process",
 
   it("when reading the state notices a returned slot, and another call then leaves", async () => {
     const limiter = createRateLimiter({ requests: 1, reserved: 0, intervalMs: 30 });
-    (await limiter.acquire(request())).release();
+    (await limiter.acquire(request())).endSent();
     const leaving = new Cancellation();
     const left = limiter.acquire(request(leaving)).catch(() => {});
     const waiting = limiter.acquire(request());

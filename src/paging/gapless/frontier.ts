@@ -23,7 +23,7 @@ export class GaplessFrontier {
   /** Position of the first record of the iteration, once it is known. */
   #base: number | undefined;
   #end: number;
-  #knownEnd: number;
+  #provenEnd: number;
   #totalCount: number;
   #responseNumber = 0;
   #unknownStarts = 0;
@@ -31,7 +31,7 @@ export class GaplessFrontier {
 
   constructor(from: Checkpoint | undefined) {
     this.#base = from?.end;
-    this.#end = this.#knownEnd = from?.end ?? 0;
+    this.#end = this.#provenEnd = from?.end ?? 0;
     this.#totalCount = from?.totalCount ?? 0;
   }
 
@@ -46,8 +46,8 @@ export class GaplessFrontier {
   }
 
   /** Position up to which the list is known to have been read. Less than `end` if `end` is a guess. */
-  get knownEnd(): number {
-    return this.#knownEnd;
+  get provenEnd(): number {
+    return this.#provenEnd;
   }
 
   /** Records in the list when the last page was read. */
@@ -62,7 +62,7 @@ export class GaplessFrontier {
 
   /** Sets the position, after a search has found where the records read so far end now. */
   moveTo(end: number, totalCount: number): void {
-    this.#end = this.#knownEnd = end;
+    this.#end = this.#provenEnd = end;
     this.#totalCount = totalCount;
   }
 
@@ -81,8 +81,8 @@ export class GaplessFrontier {
     this.#base ??= startOfPage(page);
     const isNewer = responseNumber > this.#responseNumber;
     const firstToEmit = indexToEmitFrom(this.#base, overlap, isNewer);
-    this.#knownEnd = endOfPage(page);
-    this.#end = overlap.continuity === "contained" ? Math.max(this.#knownEnd, this.#grownEnd(read)) : this.#knownEnd;
+    this.#provenEnd = endOfPage(page);
+    this.#end = overlap.continuity === "contained" ? Math.max(this.#provenEnd, this.#grownEnd(read)) : this.#provenEnd;
     this.#totalCount = page.totalCount;
     this.#responseNumber = responseNumber;
     return firstToEmit;

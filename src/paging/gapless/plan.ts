@@ -62,14 +62,14 @@ export class GaplessPlan implements PagePlan {
   }
 
   after(request: PageRequest, page: Page<unknown> | undefined): PageRequest {
-    return this.requestAfter(page === undefined ? this.endOf(request) : endOfPage(page));
+    return this.requestAfter(page === undefined ? this.expectedEndOf(request) : endOfPage(page));
   }
 
-  offsetOf({ page, pageSize }: PageRequest): number {
+  expectedStartOf({ page, pageSize }: PageRequest): number {
     return (page - 1) * Math.min(pageSize, this.#maxPageSize);
   }
 
-  endOf({ page, pageSize }: PageRequest): number {
+  expectedEndOf({ page, pageSize }: PageRequest): number {
     return page * Math.min(pageSize, this.#maxPageSize);
   }
 }

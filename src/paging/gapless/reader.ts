@@ -115,9 +115,9 @@ export class GaplessReader<T> {
    * emitted once one of them has been seen.
    */
   async *#fillGap(target: Page<T>): AsyncGenerator<EmittedPage<T>, GapFillResult> {
-    const { end, knownEnd, totalCount } = this.#frontier;
+    const { end, provenEnd, totalCount } = this.#frontier;
     let search: GapSearch = {
-      low: knownEnd < end ? knownEnd : undefined,
+      low: provenEnd < end ? provenEnd : undefined,
       high: Math.min(startOfPage(target), target.totalCount),
       expected: end - Math.max(0, totalCount - target.totalCount),
       misses: 0,
@@ -137,15 +137,15 @@ export class GaplessReader<T> {
       if (newRecords.length > 0) yield this.#emit(read, newRecords);
       if (!page.hasMore) return "list-ended";
       if (overlap.continuity === "contained") {
-        search = gapSearchAfterHit(search, this.#frontier.knownEnd, page.totalCount, this.#plan.maxPageSize);
+        search = gapSearchAfterHit(search, this.#frontier.provenEnd, page.totalCount, this.#plan.maxPageSize);
         continue;
       }
       if (!this.#isDisjoint(target)) return "closed";
       if (this.#isObsolete(target)) return "target-obsolete";
       // Here the end is known: the next page follows without a search.
       searches = 0;
-      const { end } = this.#frontier;
-      search = { low: end, high: end, expected: end, misses: 0, hits: 0 };
+      const reached = this.#frontier.end;
+      search = { low: reached, high: reached, expected: reached, misses: 0, hits: 0 };
     }
     throw this.#gapError(target);
   }
@@ -175,8 +175,9 @@ export class GaplessReader<T> {
     const [, ...planned] = this.#stream.planned;
     const [next] = planned;
     if (next === undefined) return this.#plan.requestAfter(end, 1 + this.#stream.responses - responseNumber);
-    const isUseful = this.#plan.offsetOf(next) < end && planned.some((request) => this.#plan.endOf(request) > end);
-    return isUseful ? undefined : this.#plan.requestAfter(end);
+    const continuesWithoutGap =
+      this.#plan.expectedStartOf(next) < end && planned.some((request) => this.#plan.expectedEndOf(request) > end);
+    return continuesWithoutGap ? undefined : this.#plan.requestAfter(end);
   }
 
   /** Advances past a page that is not disjoint, or the first one. Returns its new records. */

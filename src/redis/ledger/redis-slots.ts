@@ -97,8 +97,8 @@ export class RedisSlots implements SlotSource {
       this.#reportSoon();
     };
     return {
-      release: () => end((this.#outage?.quota(this.#clock.now()) ?? this.#options.timings).returnMs),
-      returnUnused: () => end(0),
+      endSent: () => end((this.#outage?.quota(this.#clock.now()) ?? this.#options.timings).returnMs),
+      endUnsent: () => end(0),
     };
   }
 

@@ -2,7 +2,7 @@ import type { HangingRequests } from "../hanging-requests.js";
 import type { SandboxRequest } from "../http/request.js";
 import { bodyToBytes, type SandboxResponse, truncatedBodyLength } from "../http/response.js";
 import type { SandboxService } from "../service.js";
-import { sleep } from "../time.js";
+import { delayUnlessAborted } from "../time.js";
 
 /** Called like the global `fetch`; responds without a network. */
 export type SandboxFetch = (input: FetchInput, init?: RequestInit) => Promise<Response>;
@@ -101,7 +101,7 @@ function createSlowStream(
   let position = 0;
   return new ReadableStream({
     async pull(controller) {
-      await sleep(slow.delayMs, signal);
+      await delayUnlessAborted(slow.delayMs, signal);
       if (signal.aborted) return controller.error(signal.reason);
       controller.enqueue(bytes.subarray(position, position + slow.chunkBytes));
       position += slow.chunkBytes;

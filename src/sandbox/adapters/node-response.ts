@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { gzip, gzipSync } from "node:zlib";
 import type { SandboxRequest } from "../http/request.js";
 import { bodyToBytes, type SandboxResponse, truncatedBodyLength } from "../http/response.js";
-import { sleep } from "../time.js";
+import { delayUnlessAborted } from "../time.js";
 
 interface SendResponseOptions {
   /** Whether the client accepts gzip. */
@@ -50,7 +50,7 @@ async function sendSlowly(
 ): Promise<void> {
   outgoing.flushHeaders();
   for (let position = 0; position < body.length; position += chunkBytes) {
-    await sleep(delayMs, signal);
+    await delayUnlessAborted(delayMs, signal);
     if (signal.aborted) return;
     outgoing.write(body.subarray(position, position + chunkBytes));
   }

@@ -127,7 +127,7 @@ export class Simulation {
     if (this.#probe === call) this.#probe = call.outcome === "unsent" ? "due" : undefined;
     if (call.outcome === "unsent") {
       result.end = "unsent";
-      slot.returnUnused();
+      slot.endUnsent();
       return undefined;
     }
     result.sentAt.push(startedAt);
@@ -140,10 +140,10 @@ export class Simulation {
         this.#probe = "due";
       }
     }
-    slot.release();
+    slot.endSent();
     // Twice is once: a slot must not come back two times.
-    slot.release();
-    slot.returnUnused();
+    slot.endSent();
+    slot.endUnsent();
     cancellation.throwIfCancelled();
     return comesBack ? slot.arrival : undefined;
   }
