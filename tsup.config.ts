@@ -18,6 +18,7 @@ const shared: Options = {
   platform: "node",
   splitting: true,
   removeNodeProtocol: false,
+  external: ["#undici"],
 };
 
 /** The sandbox brings its router and its decimals along, so that users install nothing more. */
@@ -48,7 +49,11 @@ export default defineConfig(({ dts }) => [
   ...(dts === false ? [] : [types]),
   {
     ...shared,
-    entry: { ...entry, "stocklot-sandbox": "src/sandbox/cli.ts" },
+    entry: {
+      ...entry,
+      "stocklot-sandbox": "src/sandbox/cli.ts",
+      "no-undici": "src/core/transport/no-undici.ts",
+    },
     format: "esm",
     noExternal: bundled,
   },

@@ -7,10 +7,11 @@ import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./core/retry-policy.j
 import { createDebugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
 import { createTokenRequest } from "./core/token-request.js";
-import { createCallersDispatcherSource, createDefaultDispatcherSource } from "./core/transport/default-dispatcher.js";
-import { createFetchTransport } from "./core/transport/fetch.js";
+import { defaultTransport } from "./core/transport/default-transport.js";
+import { performExchange, type WireSender } from "./core/transport/exchange.js";
+import { fetchSender } from "./core/transport/fetch.js";
 import type { Transport } from "./core/transport/transport.js";
-import { createUndiciTransport } from "./core/transport/undici.js";
+import { undiciSender } from "./core/transport/undici.js";
 import { ClientSecrets } from "./errors/redaction/secrets.js";
 import { createRateLimiter, createUnlimitedRateLimiter } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
@@ -55,7 +56,7 @@ export class InventoryClient {
   /** @throws ConfigurationError if options are wrong, missing or cannot be combined, or if the runtime is not supported. */
   constructor(options: ClientOptions = {}) {
     checkClientOptions(options);
-    checkRuntime(options);
+    checkRuntime();
     const { baseUrl, clientId, clientSecret } = resolveServiceConnection(options);
     const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const secrets = this.#secrets;
@@ -67,10 +68,11 @@ export class InventoryClient {
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
     this.#limiter =
       options.rateLimiter ?? (rateLimit === false ? createUnlimitedRateLimiter() : createRateLimiter(rateLimit));
-    this.#report = () => createDebugReport(VERSION, options, this.rateLimit, telemetry.recentCalls);
+    const transport = createTransport(baseUrl, options, warn);
+    this.#report = () => createDebugReport(VERSION, options, transport.info, this.rateLimit, telemetry.recentCalls);
     this.#pipeline = createPipeline({
       baseUrl: baseUrl.href.replace(/\/+$/, ""),
-      transport: createTransport(baseUrl, options),
+      transport,
       limiter: this.#limiter,
       telemetry,
       validation: { mode, warn },
@@ -103,9 +105,10 @@ export class InventoryClient {
   }
 
   /**
-   * A string to paste into a bug report: versions, the options that reveal nothing about you, the state of the rate limit,
-   * and the last 50 calls with their paths and outcomes. It contains no secret, no address and no data. Read it before you
-   * paste it anyway, since paths contain the keys that you requested.
+   * A string to paste into a bug report: versions, the runtime, what sends the requests, the options that reveal nothing
+   * about you, the state of the rate limit, and the last 50 calls with their paths and outcomes. It contains no secret, no
+   * data, and no address except that of the proxy of the last connection. Read it before you paste it anyway, since paths
+   * contain the keys that you requested.
    */
   debugReport(): string {
     return this.#report();
@@ -156,10 +159,17 @@ export class InventoryClient {
   }
 }
 
-function createTransport(baseUrl: URL, { fetch, dispatcher }: ClientOptions): Transport {
-  if (fetch) return createFetchTransport(baseUrl, fetch);
-  return createUndiciTransport(
-    baseUrl,
-    dispatcher ? createCallersDispatcherSource(dispatcher) : createDefaultDispatcherSource(baseUrl),
-  );
+function createTransport(
+  baseUrl: URL,
+  { fetch, dispatcher }: ClientOptions,
+  warn: (message: string) => void,
+): Transport {
+  if (fetch) return callersTransport("the option fetch", fetchSender(baseUrl, fetch));
+  if (dispatcher) return callersTransport("the option dispatcher", undiciSender(baseUrl, dispatcher));
+  return defaultTransport(baseUrl, warn);
+}
+
+/** What the caller passed stays open when the client closes. */
+function callersTransport(name: string, send: WireSender): Transport {
+  return { info: { name }, send: (request) => performExchange(request, send), close: async () => {} };
 }

@@ -12,12 +12,14 @@ import {
 } from "./core/request/options.js";
 import type { RetryOptions } from "./core/retry-policy.js";
 import type { Hooks, Logger } from "./core/telemetry/events.js";
-import { isLoopbackHost } from "./core/transport/default-dispatcher.js";
 import type { FetchLike } from "./core/transport/fetch.js";
+import { isLoopback } from "./core/transport/proxy.js";
 import { ConfigurationError } from "./errors/index.js";
 import { describeIssue } from "./errors/input-errors.js";
 import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
+import { environmentVariable, mayReadEnvironment } from "./runtime/environment.js";
+import { isDeno, runtimeName } from "./runtime/runtime-name.js";
 import { boolean, lazy, string } from "./schemas/field.js";
 
 /** The options of an {@link InventoryClient}. */
@@ -93,14 +95,14 @@ export interface ClientOptions {
   /**
    * An undici `Dispatcher` to send with, such as an `Agent` or `ProxyAgent`. It stays open when the client closes.
    * Cannot be combined with `fetch`.
-   * @default an own agent; the proxy that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`) is used, except
-   * for plain `http:` to this machine
+   * @default an own agent, where undici works (Node.js, Deno); the proxy that the environment names (`HTTP_PROXY`,
+   * `HTTPS_PROXY`, `NO_PROXY`) is used, except for plain `http:` to this machine
    */
   dispatcher?: Dispatcher | undefined;
   /**
    * A fetch function to send with instead of undici. `globalThis.fetch` is looked up at each call. A network error that it
    * throws becomes a `ConnectionError`; any other exception is passed on unchanged, and is not retried.
-   * @default none
+   * @default none; the global `fetch` on runtimes where undici does not work (Bun, Workers, Deno without `--allow-env`)
    */
   fetch?: FetchLike | undefined;
   /**
@@ -175,14 +177,11 @@ const invalidOptionsError = (problem: string) => new ConfigurationError(`client 
 
 const MIN_NODE_VERSION = [20, 19] as const;
 
-/** Throws a `ConfigurationError` on a runtime that cannot send requests with these options. */
-export function checkRuntime({ fetch, dispatcher }: ClientOptions): void {
-  const { node, bun, deno } = process.versions;
-  if (deno) return;
-  if (bun) {
-    if (fetch || dispatcher) return;
-    throw new ConfigurationError(`Bun ${bun} has no undici to send with. Pass the option fetch: globalThis.fetch.`);
-  }
+/** Throws a `ConfigurationError` on a version of Node.js that is too old. Other runtimes only report one that they imitate. */
+export function checkRuntime(): void {
+  const name = runtimeName();
+  const [, node] = /^Node\.js v(.+)/.exec(name) ?? [];
+  if (node === undefined) return;
   const [major = 0, minor = 0] = node.split(".").map(Number);
   const [oldestMajor, oldestMinor] = MIN_NODE_VERSION;
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
@@ -208,8 +207,8 @@ export function resolveServiceConnection(options: ClientOptions): ServiceConnect
   const missing: string[] = [];
   const readSetting = <Value>(name: keyof typeof ENVIRONMENT_VARIABLES, given: Value | undefined) => {
     const variable = ENVIRONMENT_VARIABLES[name];
-    const value = given ?? process.env[variable];
-    if (!value) missing.push(`${name} is required (or the environment variable ${variable})`);
+    const value = given ?? environmentVariable(variable);
+    if (!value) missing.push(`${name} is required (or the environment variable ${variable}${readProblem(variable)})`);
     return value ?? "";
   };
   const [baseUrl, clientId, clientSecret] = [
@@ -219,6 +218,14 @@ export function resolveServiceConnection(options: ClientOptions): ServiceConnect
   ] as const;
   if (missing.length > 0) throw invalidOptionsError(missing.join("; "));
   return { baseUrl: parseBaseUrl(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
+}
+
+/** Why a variable of the environment cannot be read here, if it cannot. */
+function readProblem(variable: string): string {
+  if (mayReadEnvironment(variable)) return "";
+  return isDeno()
+    ? `, which this program may not read: run it with --allow-env=${variable}`
+    : ", but this runtime has no environment variables";
 }
 
 function parseBaseUrl(address: string, allowInsecureHttp: boolean): URL {
@@ -236,7 +243,7 @@ function describeBaseUrlProblem(
   if (protocol !== "https:" && protocol !== "http:") return "must be http: or https:";
   if (username || password) return "must not contain credentials";
   if (search || hash) return "must not have a query or a fragment";
-  return protocol === "http:" && !allowInsecureHttp && !isLoopbackHost(hostname)
+  return protocol === "http:" && !allowInsecureHttp && !isLoopback(hostname)
     ? "would send the secret unencrypted; use https:, or set allowInsecureHttp"
     : undefined;
 }

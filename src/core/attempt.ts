@@ -4,6 +4,7 @@ import type { AcquireSlotDeps, SlotGrant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
 import { ErrorResponse, failureTypeForMetrics, isSuccessStatus } from "./failure.js";
 import { createApiError } from "./response/api-error.js";
+import { readText } from "./response/body-text.js";
 import { choosePauseMs, isPauseShortened, MAX_PAUSE_MS, parseRetryAfterMs } from "./retry-policy.js";
 import { sendWithInstrumentation } from "./telemetry/sending.js";
 import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport/transport.js";
@@ -80,7 +81,7 @@ const attemptEventFields = (call: Call) => ({ ...call.identity, attempt: call.at
  */
 function errorHeadWithoutBody({ head }: AttemptTrace, failure: unknown): WireResponse {
   const isCutOff = failure instanceof TransportFailure && failure.kind !== "cancelled";
-  if (isCutOff && head && !isSuccessStatus(head.status)) return { ...head, body: Buffer.alloc(0) };
+  if (isCutOff && head && !isSuccessStatus(head.status)) return { ...head, body: new Uint8Array() };
   throw failure;
 }
 
@@ -111,7 +112,8 @@ function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response
 function createPauseErrorFactory({ request, attempts }: Call, response: WireResponse, delayMs: number): () => unknown {
   const { method, path, isTokenRequest } = request;
   const sent = { request: { method, path: redact(path), isTokenRequest }, attempts };
-  const { status, headers, body } = response;
-  const redacted = { status, headers: redactData(headers), body: Buffer.from(redact(body.toString())) };
+  const { status, headers } = response;
+  const body = new TextEncoder().encode(redact(readText(response)));
+  const redacted = { status, headers: redactData(headers), body };
   return () => createApiError(sent, new ErrorResponse(redacted, delayMs));
 }

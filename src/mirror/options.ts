@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
+import { checkConfiguration, checkMethodOptions, required } from "../core/request/check-options.js";
 import {
   abortSignalSchema,
   durationMsSchema,
@@ -7,7 +8,6 @@ import {
   objectWithMethodsSchema,
 } from "../core/request/options.js";
 import { integer, lazy } from "../schemas/field.js";
-import { checkConfiguration, checkMethodOptions } from "./check-options.js";
 import type { MirrorEvent } from "./events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
 import type { MirrorSink } from "./sink.js";
@@ -97,12 +97,6 @@ export interface WatchOptions {
    */
   onError?: ((error: unknown) => unknown) | undefined;
 }
-
-const required = <S extends z.ZodType>(schema: S) =>
-  z
-    .unknown()
-    .refine((value): boolean => value !== undefined, "is required")
-    .pipe(schema);
 
 const optionsSchema = lazy(() =>
   z.strictObject({

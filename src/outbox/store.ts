@@ -33,9 +33,9 @@ export interface EntryProgress {
   attempts: number;
   /** The body of the request, with its mark; the same in every attempt. `null` before the first. */
   body: StoredJson | null;
-  /** When the last attempt was about to be sent. */
+  /** When it was about to be sent for the first time, without attempts that are known not to have been applied. */
   sentAt: number | null;
-  /** How far the clock of the service was ahead then, in ms; `null` if it was not known. */
+  /** How far the clock of the service was ahead then, at least, in ms; `null` if that was not known. */
   clockAheadMs: number | null;
   settledAt: number | null;
   result: StoredJson | null;
@@ -95,7 +95,8 @@ export interface OutboxStore {
   close(): Promise<void>;
 
   /**
-   * Adds entries as `pending`. An entry whose key exists already is not added. Either all are stored or none.
+   * Adds entries as `pending`. An entry whose key exists already is not added. Either all are stored or none: none if an
+   * entry exists with another `inputHash`.
    *
    * @param transaction what the caller passed as `client` to `outbox.add`: the entries become part of its transaction
    * @returns for each entry, in the same order, what is now stored with its key
@@ -103,8 +104,14 @@ export interface OutboxStore {
   add(entries: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]>;
   get(key: string): Promise<StoredEntry | undefined>;
   /** Up to `limit` entries with a greater sequence than `after`, in the order added, without pruned ones. */
-  list(filter: { state?: OutboxState | undefined; after: number; limit: number }): Promise<StoredEntry[]>;
-  count(): Promise<OutboxCounts>;
+  list(filter: {
+    state?: OutboxState | undefined;
+    item?: string | undefined;
+    after: number;
+    limit: number;
+  }): Promise<StoredEntry[]>;
+  /** Counts the entries, pruned ones included, except those of some items. */
+  count(except: readonly string[]): Promise<OutboxCounts>;
 
   /**
    * Leases up to `limit` items to `owner`: items with an entry to send, that have no `unknown` entry before it, whose lease is

@@ -4,7 +4,8 @@ import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { encodedPath } from "../core/request/path.js";
-import { readBodyText, throwOrLogIssues } from "../core/response/decode.js";
+import { readText } from "../core/response/body-text.js";
+import { throwOrLogIssues } from "../core/response/decode.js";
 import { findInexactNumbers } from "../core/response/inexact-numbers.js";
 import { parseJsonOrUndefined } from "../core/response/parse-json.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
@@ -236,7 +237,7 @@ function createWarehouseListRequest(base: string, { wid, ...query }: InventoryLi
 /** Any body is a success, so its problems are only logged. */
 const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const { response, validation } = context;
-  const text = readBodyText(response);
+  const text = readText(response);
   const parsed = parseJsonOrUndefined(text);
   const body = parsed === undefined ? text || undefined : parsed;
   const inexact = validation.mode === "off" || typeof body === "string" ? [] : findInexactNumbers(text);

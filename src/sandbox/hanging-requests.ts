@@ -1,4 +1,5 @@
-import { MessageChannel, type MessagePort } from "node:worker_threads";
+import type { MessagePort } from "node:worker_threads";
+import { workerThreads } from "../runtime/node-modules.js";
 
 /**
  * Requests that never get a response. While there is one, the process stays alive, as with a real connection: the
@@ -19,8 +20,7 @@ export class HangingRequests {
       };
       signal.addEventListener("abort", end);
       this.ends.add(end);
-      this.port ??= new MessageChannel().port1;
-      this.port.ref();
+      this.port ??= this.openPort();
     }
     return new Promise(() => {});
   }
@@ -28,6 +28,13 @@ export class HangingRequests {
   /** Stops keeping the process alive for what hangs now. */
   endAll(): void {
     for (const end of [...this.ends]) end();
+  }
+
+  private openPort(): MessagePort | undefined {
+    // Only Node.js, Bun and Deno end a process that waits for nothing.
+    const port = workerThreads && new workerThreads.MessageChannel().port1;
+    port?.ref?.();
+    return port;
   }
 
   private releaseProcess(): void {

@@ -1,4 +1,4 @@
-import { inspect } from "node:util";
+import { messageOf } from "../errors/unknown-value.js";
 import type { LoggedRequest } from "./request-log.js";
 
 /** A change of stock that has taken effect. */
@@ -54,9 +54,13 @@ export class SandboxListeners {
       new Promise((resolve) => resolve(call(listener))).catch((error: unknown) => {
         if (this.failed.has(listener)) return;
         this.failed.add(listener);
-        const message = error instanceof Error ? error.message : inspect(error, { customInspect: false });
-        process.emitWarning(`A listener of the sandbox failed: ${message}`);
+        emitWarning(`A listener of the sandbox failed: ${messageOf(error)}`);
       });
     }
   }
+}
+
+function emitWarning(message: string): void {
+  if ("process" in globalThis) process.emitWarning(message);
+  else console.warn(message);
 }

@@ -1,4 +1,3 @@
-import { inspect } from "node:util";
 import { createFetchAdapter, type SandboxFetch } from "./adapters/fetch.js";
 import { type ListenOptions, type SandboxServer, startSandboxServer } from "./adapters/node-server.js";
 import { SERVICE_BASE_PATH } from "./http/request.js";
@@ -82,7 +81,7 @@ function credentialsOf({ clientId, clientSecret }: SandboxClient): Sandbox["cred
       return clientSecret;
     },
   };
-  return Object.defineProperty(credentials, inspect.custom, {
+  return Object.defineProperty(credentials, Symbol.for("nodejs.util.inspect.custom"), {
     value: () => ({ clientId, clientSecret: "[redacted]" }),
   });
 }

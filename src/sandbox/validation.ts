@@ -1,5 +1,5 @@
-import { inspect } from "node:util";
 import * as z from "zod";
+import { nodeUtil } from "../runtime/node-modules.js";
 import { parseIsoTime } from "./time.js";
 
 /** A problem as zod reports it, before it has a message. */
@@ -13,7 +13,7 @@ export function describeZodIssue(issue: ZodRawIssue): string {
         ? REQUIRED_MESSAGE
         : `must be ${TYPE_DESCRIPTIONS.get(issue.expected) ?? issue.expected}`;
     case "invalid_value":
-      return `must be ${issue.values.map((value) => inspect(value)).join(" or ")}`;
+      return `must be ${issue.values.map(quote).join(" or ")}`;
     case "too_small":
       return `must be ${issue.inclusive ? "at least" : "greater than"} ${issue.minimum}`;
     case "too_big":
@@ -111,10 +111,13 @@ function describeOptionIssue(issue: ZodRawIssue): string {
 const CODES_WITH_QUOTED_VALUE: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "too_small", "too_big"]);
 
 /** The value in short. Within `clients` only its type, since it may be a secret. */
+/** A value as it is written in code, shortened. */
+const quote = (value: unknown) => nodeUtil?.inspect(value, { maxStringLength: 40 }) ?? String(value);
+
 function describeRejectedValue({ input, path }: ZodRawIssue): string {
   if (input === null) return "null";
   if (typeof input === "object") return Array.isArray(input) ? "an array" : "an object";
-  return path?.[0] === "clients" ? `a ${typeof input}` : inspect(input, { maxStringLength: 40 });
+  return path?.[0] === "clients" ? `a ${typeof input}` : quote(input);
 }
 
 /** `lots[3].units` */

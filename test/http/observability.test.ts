@@ -70,6 +70,7 @@ it("the debug report contains what a bug report needs, and nothing of the caller
   for (let left = 55; left > 0; left -= 1) await client.items.get(`NONE-${left}`).catch(() => {});
   const report = client.debugReport();
   expect(report).toContain(`stocklot ${VERSION}, Node.js ${process.version}, ${process.platform}`);
+  expect(report).toContain("\ntransport: the option fetch\n");
   expect(report).toContain('rateLimit: {"requests":70,"reserved":7}');
   expect(report).toContain("logger: (given)");
   expect(report).toMatch(/rate limit: \{"limit":70,.*"available":\d+.*\}/);

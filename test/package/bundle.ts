@@ -4,13 +4,13 @@ import { project, run, tool } from "./consumer.js";
 /** Outside the project, where a bundle that still imports a package would find it. */
 const out = join(dirname(project), "bundles");
 
-/** undici is CommonJS, so an ES module that contains it needs a `require`, which esbuild does not add. */
-const REQUIRE = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
+/** undici is CommonJS, so an ES module that contains it needs a `require` to load it, which esbuild does not add. */
+export const REQUIRE = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
 
 /** Bundles a program of the project into one minified file, and returns its path. */
-export async function esbuild(program: string, file: string): Promise<string> {
+export async function esbuild(program: string, file: string, banner = ""): Promise<string> {
   const output = join(out, file);
-  const format = extname(file) === ".mjs" ? ["--format=esm", `--banner:js=${REQUIRE}`] : ["--format=cjs"];
+  const format = extname(file) === ".mjs" ? ["--format=esm", `--banner:js=${banner}`] : ["--format=cjs"];
   const flags = ["--bundle", "--minify", "--platform=node", "--target=node20", "--log-level=warning", ...format];
   const warnings = await run(project, tool("node_modules/.bin/esbuild"), program, ...flags, `--outfile=${output}`);
   if (warnings !== "") throw new Error(warnings);

@@ -1,8 +1,10 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { expect, it } from "vitest";
-import { esbuild, webpack } from "./bundle.js";
+import { esbuild, REQUIRE, webpack } from "./bundle.js";
 import { run } from "./consumer.js";
+import { mainPath } from "./runtimes.js";
+import { startServices } from "./services.js";
 
 it.each([
   { bundle: esbuild, program: "main.mjs", file: "esbuild.mjs" },
@@ -19,4 +21,19 @@ it("leaves the transport out of a bundle that only reads dates", async () => {
   const bundled = await esbuild("shake.mjs", "shake.mjs");
   expect(await run(dirname(bundled), process.execPath, bundled)).toBe("2026-01-31T08:00:00.000Z");
   expect(statSync(bundled).size).toBeLessThan(20_000);
+});
+
+it.each([
+  { file: "lambda.cjs", transport: "undici" },
+  { file: "lambda.mjs", transport: "fetch" },
+  { file: "lambda-with-require.mjs", banner: REQUIRE, transport: "undici" },
+])("takes every step of the main path in one file, $file, and sends with $transport", async (bundle) => {
+  const bundled = await esbuild("runtimes/main-path-of-process.mjs", bundle.file, bundle.banner);
+  const services = await startServices();
+  const output = await run(dirname(bundled), process.execPath, bundled, JSON.stringify(services.addresses));
+  const { failed, report } = mainPath.parse(JSON.parse(output));
+  expect(failed).toEqual({});
+  expect(report).toContain(`\ntransport: ${bundle.transport}`);
+  services.expectNothingTwice();
+  await services.close();
 });

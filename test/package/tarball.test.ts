@@ -16,6 +16,10 @@ const read = (file: string) => readFileSync(join(root, file), "utf8");
 const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) =>
   statSync(join(root, file)).isFile(),
 );
+const sizeOf = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((file) => statSync(join(folder, file)))
+    .reduce((sum, file) => sum + (file.isFile() ? file.size : 0), 0);
 const having = (...endings: string[]) => files.filter((file) => endings.includes(extname(file)));
 
 const found = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].flatMap(([, what]) => what ?? []);
@@ -46,14 +50,21 @@ describe("the packed tarball", () => {
     expect(statSync(inject("tarball")).size).toBeLessThan(MOST_BYTES);
   });
 
+  it("takes as much space, with its dependencies, as the guide states", () => {
+    const [, total] = /take ([\d.]+) MB of files when installed/.exec(read("docs/deployment.md")) ?? [];
+    const installed = [...Object.keys(packageJson.dependencies), "is-network-error", "stocklot"];
+    const bytes = installed.map((name) => sizeOf(join(project, "node_modules", name)));
+    expect(bytes.reduce((sum, size) => sum + size) / 1e6).toBeCloseTo(Number(total), 0);
+  });
+
   it("names its licence", () => {
     expect(packageJson.license).toBe("MIT");
     expect(read("LICENSE")).toMatch(/^MIT License/);
   });
 
   it("has every file that package.json names", () => {
-    const { exports, main, types, bin } = packageJson;
-    const named = found(JSON.stringify({ exports, main, types, bin }), /:"(\.\/[^"]+)"/g);
+    const { exports, imports, main, types, bin } = packageJson;
+    const named = found(JSON.stringify({ exports, imports, main, types, bin }), /:"(\.\/[^"]+)"/g);
     expect(named).not.toHaveLength(0);
     expect(leadingNowhere("package.json", named)).toEqual([]);
   });
@@ -85,16 +96,21 @@ describe("the packed tarball", () => {
   });
 
   it("imports only its own files, Node's modules and the packages that it declares", () => {
-    const { name, dependencies, peerDependencies } = packageJson;
-    const known = [name, ...Object.keys({ ...dependencies, ...peerDependencies }), ...builtinModules];
-    const imports = having(".js", ".cjs", ".ts", ".cts")
+    const { name, dependencies, peerDependencies, imports: own } = packageJson;
+    const known = [
+      name,
+      ...Object.keys(own),
+      ...Object.keys({ ...dependencies, ...peerDependencies }),
+      ...builtinModules,
+    ];
+    const imported = having(".js", ".cjs", ".ts", ".cts")
       .filter((file) => file.startsWith("dist/"))
       .flatMap((file) => found(read(file), IMPORT).map((target) => ({ file, target: declaring(file, target) })));
     const isOwn = ({ target }: { target: string }) => target.startsWith(".");
-    const foreign = imports.filter((one) => !isOwn(one)).map(({ target }) => packageOf(target));
+    const foreign = imported.filter((one) => !isOwn(one)).map(({ target }) => packageOf(target));
     expect(foreign).toEqual(expect.arrayContaining(Object.keys(dependencies)));
     expect(foreign.filter((target) => !known.includes(target))).toEqual([]);
-    expect(imports.filter(isOwn).flatMap(({ file, target }) => leadingNowhere(file, [target]))).toEqual([]);
+    expect(imported.filter(isOwn).flatMap(({ file, target }) => leadingNowhere(file, [target]))).toEqual([]);
   });
 
   it("does not show zod in the declarations of the main entry", () => {

@@ -21,7 +21,7 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
 
   let files = 0;
   let path: string;
-  const opened: { close(): void }[] = [];
+  const opened: { close(): unknown }[] = [];
   const open = async (options: Partial<SqliteConnectionOptions> = {}) => {
     const connection = await SqliteConnection.open({ path, synchronous: "FULL", loadDriver, ...options });
     opened.push(connection);
@@ -46,10 +46,10 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     path = join(directory, `${name}-${++files}.db`);
   });
 
-  afterEach(() => {
+  afterEach(async () => {
     for (const connection of opened.splice(0)) {
       try {
-        connection.close();
+        await connection.close();
       } catch {
         // Closed by the test.
       }
@@ -64,24 +64,34 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
 
   it("leaves no descriptor and no second file when it is closed", async () => {
     const descriptors = () => readdirSync("/proc/self/fd").length;
-    (await withTable()).close();
+    await (await withTable()).close();
     const before = existsSync("/proc/self/fd") ? descriptors() : 0;
     for (let run = 0; run < 50; run += 1) {
       const connection = await open();
       await connection.transaction((database) => database.prepare("INSERT INTO t VALUES (?)").run(run));
       await values(connection);
-      connection.close();
+      await connection.close();
       expect(existsSync(`${path}-wal`)).toBe(false);
     }
     if (existsSync("/proc/self/fd")) expect(descriptors()).toBeLessThanOrEqual(before);
     expect(await values(await open())).toHaveLength(50);
   });
 
+  it.each([
+    ["FULL", 2],
+    ["NORMAL", 1],
+  ] as const)("waits for the disk as it is told: %s", async (synchronous, setting) => {
+    const connection = await open({ synchronous });
+    const read = (pragma: string) => connection.read((database) => database.prepare(`PRAGMA ${pragma}`).all());
+    expect(await read("synchronous")).toMatchObject([{ synchronous: setting }]);
+    expect(await read("journal_mode")).toMatchObject([{ journal_mode: "wal" }]);
+  });
+
   it("leaves an empty log when it is closed before others are", async () => {
     const connection = await withTable();
     const other = await openOther();
     other.prepare("SELECT * FROM t").all();
-    connection.close();
+    await connection.close();
     expect(readdirSync(directory).filter((file) => file.startsWith(`${name}-${files}.db`))).toHaveLength(3);
     // The file alone has everything.
     rmSync(`${path}-wal`);
@@ -206,7 +216,7 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
       mayBeStored: false,
       message: expect.stringContaining("new.db: access was denied (EACCES"),
     });
-    (await withTable()).close();
+    await (await withTable()).close();
     chmodSync(path, 0o444);
     expect(openAsOrdinaryUser(path)).toMatchObject({
       problem: "read-only",

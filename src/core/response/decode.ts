@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import * as z from "zod";
 import type { Issue } from "../../errors/index.js";
 import { redact } from "../../errors/redaction/redact.js";
@@ -7,7 +6,7 @@ import { type LazySchema, lazy } from "../../schemas/field.js";
 import type { StandardSchema } from "../../schemas/standard-schema.js";
 import type { Call, ResponseContext, ResponseReader } from "../call.js";
 import { boundedIssues } from "../request/check-input.js";
-import type { WireResponse } from "../transport/transport.js";
+import { readValidText } from "./body-text.js";
 import { invalidResponseError, unreadableResponseError } from "./caller-error.js";
 import { findInexactNumbers } from "./inexact-numbers.js";
 import { isTextNestedTooDeeply, MAX_JSON_NESTING, parseJsonOrUndefined } from "./parse-json.js";
@@ -88,11 +87,7 @@ export async function validateWithStandardSchema<T>(
 /** The caller has requested data that is not validated. */
 export const uncheckedAs = <T>(data: unknown) => data as T;
 
-const BYTE_ORDER_MARK_PATTERN = /^\uFEFF/;
 const MAX_BODY_EXCERPT_LENGTH = 120;
-
-/** The body as a string. Bytes that are not UTF-8 become replacement characters. */
-export const readBodyText = ({ body }: WireResponse) => body.toString("utf8").replace(BYTE_ORDER_MARK_PATTERN, "");
 
 /**
  * The body as JSON; a `ResponseValidationError` if it is not JSON, is not UTF-8, or is nested too deeply. A number that a
@@ -100,9 +95,9 @@ export const readBodyText = ({ body }: WireResponse) => body.toString("utf8").re
  */
 export function readJsonBody(context: ResponseContext): unknown {
   const { response, call, validation } = context;
+  const text = readValidText(response);
   // A replacement character in a SKU would pass every schema.
-  if (!isUtf8(response.body)) throw unreadableResponseError(call, "the response is not valid UTF-8");
-  const text = readBodyText(response);
+  if (text === undefined) throw unreadableResponseError(call, "the response is not valid UTF-8");
   const data = parseJsonOrUndefined(text);
   // The parser's error is not shown: it quotes the body, and may cut a secret so that redaction cannot recognise it.
   if (data === undefined) throw unreadableResponseError(call, `the response is ${describeUnreadableBody(text, call)}`);

@@ -1,6 +1,7 @@
 import { redact } from "../../errors/redaction/redact.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { WireResponse } from "../transport/transport.js";
+import { readText } from "./body-text.js";
 import { parseJsonOrUndefined } from "./parse-json.js";
 
 const MAX_ERROR_EXCERPT_LENGTH = 200;
@@ -28,8 +29,8 @@ export interface ErrorBody {
  * Reads an error body of any form: the documented object, one with only a message, HTML, or nothing. A proxy may have written
  * it, so each field is used only if it has the documented type.
  */
-export function readErrorBody({ status, body }: WireResponse): ErrorBody {
-  const text = body.toString("utf8");
+export function readErrorBody(response: WireResponse): ErrorBody {
+  const text = readText(response);
   const given = parseJsonOrUndefined(text);
   const firstString = (...names: string[]) =>
     names
@@ -37,7 +38,7 @@ export function readErrorBody({ status, body }: WireResponse): ErrorBody {
       .filter((value) => typeof value === "string")
       .find((value) => value !== "");
   return {
-    code: firstString("error") ?? ERROR_CODE_BY_STATUS[status] ?? "unknown",
+    code: firstString("error") ?? ERROR_CODE_BY_STATUS[response.status] ?? "unknown",
     message: firstString("message", "error_description", "title", "error") ?? createErrorExcerpt(text),
     details: readDetails(fieldOf(given, "details")),
   };

@@ -1,7 +1,7 @@
+import { asyncHooks } from "../../runtime/node-modules.js";
 import { CHANNELS } from "./channels.js";
 
-/** Some runtimes lack the module. */
-const AsyncLocalStorage = globalThis.process?.getBuiltinModule?.("node:async_hooks").AsyncLocalStorage;
+const AsyncLocalStorage = asyncHooks?.AsyncLocalStorage;
 
 /** Runs a function in another async context, and returns its result. */
 export type RunInContext = <T>(run: () => T) => T;

@@ -1,4 +1,5 @@
 import { redactData } from "../../errors/redaction/redact.js";
+import { diagnosticsChannel } from "../../runtime/node-modules.js";
 import type { DiagnosticsMessages } from "./events.js";
 
 export type ChannelName = keyof DiagnosticsMessages;
@@ -9,15 +10,13 @@ interface Channel {
   publish(message: unknown): void;
 }
 
-/** Not imported, since some runtimes lack the module; there, nothing is published. */
-const diagnosticsChannelModule = globalThis.process?.getBuiltinModule?.("node:diagnostics_channel");
-
-export const hasDiagnosticsChannels = diagnosticsChannelModule !== undefined;
+/** Without the module, nothing is published. */
+export const hasDiagnosticsChannels = diagnosticsChannel !== undefined;
 
 const SILENT_CHANNEL: Channel = { hasSubscribers: false, publish: () => {} };
 
 /** A channel of the process; that of other packages, too. */
-export const openChannel = (name: string): Channel => diagnosticsChannelModule?.channel(name) ?? SILENT_CHANNEL;
+export const openChannel = (name: string): Channel => diagnosticsChannel?.channel(name) ?? SILENT_CHANNEL;
 
 const namedChannel = (name: ChannelName) => openChannel(name);
 
@@ -48,6 +47,6 @@ export function subscribeToChannel<Name extends ChannelName>(
 ): () => void {
   // node:diagnostics_channel does not type its messages; only this package publishes on its channels.
   const receive = (message: unknown) => listener(message as DiagnosticsMessages[Name]);
-  diagnosticsChannelModule?.subscribe(name, receive);
-  return () => void diagnosticsChannelModule?.unsubscribe(name, receive);
+  diagnosticsChannel?.subscribe(name, receive);
+  return () => void diagnosticsChannel?.unsubscribe(name, receive);
 }

@@ -1,5 +1,7 @@
 import { redact } from "../../errors/redaction/redact.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
+import { platformName, runtimeName } from "../../runtime/runtime-name.js";
+import type { TransportInfo } from "../transport/transport.js";
 import type { EndEvent } from "./events.js";
 
 /** Options whose values reveal nothing about the caller. Of the others, the report shows only that they are set. */
@@ -10,6 +12,7 @@ const HARMLESS_OPTION_PATTERN =
 export function createDebugReport(
   version: string,
   options: object,
+  transport: TransportInfo,
   rateLimit: RateLimitSnapshot,
   ended: readonly EndEvent[],
 ): string {
@@ -23,7 +26,8 @@ export function createDebugReport(
   });
   return redact(
     [
-      `stocklot ${version}, Node.js ${process.version}, ${process.platform} ${process.arch}`,
+      `stocklot ${version}, ${runtimeName()}, ${platformName()}`,
+      `transport: ${describeTransport(transport)}`,
       "options:",
       ...given,
       `rate limit: ${toJsonWithInfinity(rateLimit)}`,
@@ -32,6 +36,10 @@ export function createDebugReport(
     ].join("\n"),
   );
 }
+
+/** The TLS version and the proxy are those of the last connection, if the runtime reports them. */
+const describeTransport = ({ name, tls, proxy }: TransportInfo) =>
+  [name, tls, proxy && `through the proxy ${proxy}`].filter(Boolean).join(", ");
 
 const toJsonWithInfinity = (value: unknown) =>
   JSON.stringify(value, (_, part) => (part === Infinity ? String(part) : part));

@@ -1,4 +1,3 @@
-import { types } from "node:util";
 import { monotonicNowMs, startTimer } from "../../time/timer.js";
 import { decompressBody, isDecompressedTooLarge } from "./decompress.js";
 import { describeNetworkFailure } from "./network-failure.js";
@@ -20,14 +19,15 @@ export interface Exchange {
   failWith(cause: unknown): void;
 }
 
+/** Sends one request, and reports what becomes of it to the exchange. A rejection fails the exchange. */
+export type WireSender = (request: WireRequest, exchange: Exchange) => Promise<void>;
+
 /**
  * Sends a request, unless it was cancelled, and returns the response. Enforces the timeout, the size limit and the
  * cancellation, fills in the trace, and settles once. A rejection of `send` fails the exchange.
  */
-export function performExchange(
-  { timeoutMs, maxResponseBytes, cancellation, trace }: WireRequest,
-  send: (exchange: Exchange) => Promise<void>,
-): Promise<WireResponse> {
+export function performExchange(request: WireRequest, send: WireSender): Promise<WireResponse> {
+  const { timeoutMs, maxResponseBytes, cancellation, trace } = request;
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   let resolve!: (response: WireResponse | Promise<WireResponse>) => void;
@@ -48,7 +48,7 @@ export function performExchange(
       if (exchange.settled) return;
       bytes += chunk.byteLength;
       // A caller's fetch function may return anything.
-      if (!types.isUint8Array(chunk)) fail("undecodable", new TypeError("the body is not bytes"));
+      if (!isBytes(chunk)) fail("undecodable", new TypeError("the body is not bytes"));
       else if (bytes > maxResponseBytes) fail("too large");
       else chunks.push(chunk);
     },
@@ -57,9 +57,9 @@ export function performExchange(
       if (exchange.settled || !head) return;
       end();
       const [only] = chunks;
-      const received = chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks);
+      const received = only && chunks.length === 1 ? only : concat(chunks, bytes);
       const { status, headers } = head;
-      const withBody = (body: Buffer) => ({ status, headers, body });
+      const withBody = (body: Uint8Array) => ({ status, headers, body });
       const undecodable = (cause: unknown) => {
         throw isDecompressedTooLarge(cause)
           ? new TransportFailure("too large")
@@ -76,7 +76,7 @@ export function performExchange(
   };
   const stops = [startTimer(timeoutMs, () => fail("timeout")), cancellation.onCancel(() => fail("cancelled"))];
   if (cancellation.reason) fail("cancelled");
-  else send(exchange).catch(exchange.failWith);
+  else send(request, exchange).catch(exchange.failWith);
   return result;
 
   function fail(kind: TransportFailure["kind"], cause?: unknown): void {
@@ -90,4 +90,18 @@ export function performExchange(
     exchange.settled = true;
     for (const stop of stops) stop();
   }
+}
+
+/** Also for bytes of another realm: Jest runs each test file in one of its own. */
+const isBytes = (chunk: unknown) =>
+  ArrayBuffer.isView(chunk) && Object.prototype.toString.call(chunk) === "[object Uint8Array]";
+
+function concat(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const whole = new Uint8Array(length);
+  let position = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, position);
+    position += chunk.length;
+  }
+  return whole;
 }

@@ -1,42 +1,55 @@
 import { ConfigurationError } from "../../errors/index.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
-import { type Exchange, performExchange } from "./exchange.js";
+import { isDeno } from "../../runtime/runtime-name.js";
+import type { Exchange, WireSender } from "./exchange.js";
 import { describeNetworkFailure } from "./network-failure.js";
-import type { Transport, WireRequest } from "./transport.js";
+import type { WireRequest } from "./transport.js";
 
 /** A function like the global `fetch`. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Sends with a fetch function. The global one is looked up at each call, so that a test can patch it later. */
-export function createFetchTransport(base: URL, fetchFunction: FetchLike): Transport {
+export function fetchSender(base: URL, fetchFunction: FetchLike): WireSender {
   const isGlobal = fetchFunction === globalThis.fetch;
   const prefix = base.href.replace(/\/+$/, "");
-  return {
-    send(request) {
-      const fetch = isGlobal ? globalThis.fetch : fetchFunction;
-      return performExchange(request, async (exchange) => {
-        const response = await sendFetchRequest(fetch, prefix + request.target, request, exchange);
-        // A body that cannot be read is a lost response, whatever the error.
-        await readFetchResponse(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
-      });
-    },
-    close: async () => {},
+  return async (request, exchange) => {
+    const fetch = isGlobal ? globalThis.fetch : fetchFunction;
+    const init = isGlobal && isDeno() ? sentOnce(request) : initOf(request);
+    const response = await sendFetchRequest(fetch, prefix + request.target, init, request, exchange);
+    // A body that cannot be read is a lost response, whatever the error.
+    await readFetchResponse(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
   };
+}
+
+function initOf({ method, headers, body }: WireRequest): RequestInit {
+  return { method, headers, redirect: "manual", ...(body === undefined ? {} : { body }) };
+}
+
+/** Methods that the retry policy never repeats once the request was sent. */
+const WRITE_METHODS = ["POST", "PATCH"];
+
+/**
+ * Keeps Deno from sending a write twice. When the connection breaks before the response, its fetch sends the request again,
+ * unless the body is a stream: https://github.com/denoland/deno/issues/35610
+ */
+function sentOnce(request: WireRequest): RequestInit {
+  const init = initOf(request);
+  if (!WRITE_METHODS.includes(request.method)) return init;
+  return { ...init, body: new Blob([request.body ?? ""]).stream(), duplex: "half" };
 }
 
 async function sendFetchRequest(
   fetch: FetchLike,
   url: string,
-  request: WireRequest,
+  init: RequestInit,
+  { trace }: WireRequest,
   exchange: Exchange,
 ): Promise<Response> {
-  const { method, headers, body, trace } = request;
   const controller = new AbortController();
   exchange.cancel = () => controller.abort();
-  const init: RequestInit = { method, headers, redirect: "manual", signal: controller.signal };
   trace.sent = true;
   try {
-    const response: unknown = await fetch(url, body === undefined ? init : { ...init, body });
+    const response: unknown = await fetch(url, { ...init, signal: controller.signal });
     if (!isResponseLike(response)) throw new ConfigurationError("client options: fetch must return a Response");
     return response;
   } catch (cause) {

@@ -57,7 +57,7 @@ const CLIENT_CERTIFICATE_ADVICE =
 
 const NO_CONNECTION_RULE = notSentRule(/^/, "no connection could be established", "Check the network and baseUrl.");
 
-/** The first matching rule applies. Codes of Node.js, OpenSSL and undici, and some of Bun. */
+/** The first matching rule applies. Codes of Node.js, OpenSSL and undici, some of Bun, and messages of Deno and Workers. */
 const FAILURE_RULES: readonly FailureRule[] = [
   notSentRule(/^(ECONNREFUSED|ConnectionRefused) /, "the connection was refused", CHECK_ADDRESS_ADVICE),
   notSentRule(/^ENOTFOUND /, "the host name was not found", CHECK_ADDRESS_ADVICE),
@@ -118,6 +118,18 @@ const FAILURE_RULES: readonly FailureRule[] = [
     `${TLS_SETTINGS_ADVICE} ${CLIENT_CERTIFICATE_ADVICE}`,
   ),
 
+  permanentFailureRule(
+    /client error \(Connect\): invalid peer certificate/,
+    "the server's certificate was refused",
+    TRUST_ISSUER_ADVICE,
+  ),
+  { ...NO_CONNECTION_RULE, pattern: /client error \(Connect\)/ },
+  // Workers report a refused connection and a lost response in the same words.
+  possiblySentRule(
+    /^Error (error sending request |Network connection lost|internal error; reference = )/,
+    "the connection broke",
+  ),
+
   permanentFailureRule(/^UND_ERR_CLOSED /, "the dispatcher is closed", ""),
   { ...permanentFailureRule(/^UND_ERR_DESTROYED /, "the dispatcher was closed", ""), notSent: false },
   permanentFailureRule(/^(UND_MOCK_ERR_|InternalError \[MSW\] )/, "no mock response is defined for the request", ""),
@@ -166,11 +178,7 @@ function classifyFailure(error: unknown, seen: Set<unknown>, wrapperMessage = ""
   // A fetch that failed because of an error of another kind is an exception of code.
   if (isErrorLike(cause)) return classifyFailure(cause, seen, message);
   if (fieldOf(error, "name") !== "TypeError" || !FETCH_FAILED_MESSAGE_PATTERN.test(message)) return undefined;
-  const connecting = message.includes("client error (Connect)");
-  return {
-    ...(connecting ? NO_CONNECTION_RULE : possiblySentRule(/^/, "the connection broke")),
-    detail: shortenDetail(message),
-  };
+  return { ...possiblySentRule(/^/, "the connection broke"), detail: shortenDetail(message) };
 }
 
 /** A message without line breaks, which OpenSSL puts into its messages. */

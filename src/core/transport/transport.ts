@@ -35,7 +35,7 @@ export interface WireRequest {
 /** A response, read to its end. */
 export interface WireResponse extends ResponseHead {
   /** The body, decompressed. */
-  body: Buffer;
+  body: Uint8Array;
 }
 
 /** Thrown by a transport if there is no response. An "exception" is not known to be a network failure. */
@@ -52,8 +52,18 @@ export class TransportFailure extends Error {
   }
 }
 
+/** What sends the requests, for a bug report. */
+export interface TransportInfo {
+  name: string;
+  /** The proxy of the last connection, without credentials. */
+  proxy?: string | undefined;
+  /** The TLS version of the last connection. */
+  tls?: string | undefined;
+}
+
 /** Sends one request, once. */
 export interface Transport {
+  readonly info: TransportInfo;
   send(request: WireRequest): Promise<WireResponse>;
   /** Closes connections of its own. */
   close(): Promise<void>;

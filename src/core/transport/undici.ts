@@ -1,13 +1,6 @@
 import type { Dispatcher } from "undici";
 import { ACCEPTED_ENCODINGS } from "./decompress.js";
-import { performExchange } from "./exchange.js";
-import type { Transport } from "./transport.js";
-
-/** Provides the dispatcher, and closes it if it belongs to the client. */
-export interface DispatcherSource {
-  get(): Promise<Dispatcher>;
-  close(): Promise<void>;
-}
+import type { WireSender } from "./exchange.js";
 
 /** For a redirect interceptor of the caller's dispatcher: credentials go to no other origin. */
 const NO_REDIRECTS = { maxRedirections: 0 };
@@ -16,43 +9,36 @@ const NO_REDIRECTS = { maxRedirections: 0 };
  * Sends through an undici dispatcher. It passes a handler to `dispatch` instead of calling `undici.request`: only a handler
  * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream.
  */
-export function createUndiciTransport(base: URL, source: DispatcherSource): Transport {
+export function undiciSender(base: URL, dispatcher: Dispatcher): WireSender {
   const prefix = base.pathname.replace(/\/+$/, "");
-  return {
-    send(request) {
-      const { trace } = request;
-      const options: Dispatcher.DispatchOptions = {
-        origin: base.origin,
-        path: prefix + request.target,
-        method: request.method as Dispatcher.HttpMethod,
-        headers: { "accept-encoding": ACCEPTED_ENCODINGS, ...request.headers },
-        body: request.body ?? null,
-        // The exchange enforces the timeout.
-        headersTimeout: 0,
-        bodyTimeout: 0,
-        ...NO_REDIRECTS,
-      };
-      return performExchange(request, async (exchange) => {
-        const handler: Dispatcher.DispatchHandler = {
-          onRequestStart(controller) {
-            // Only releases the connection: the exchange has settled by then.
-            const cancel = () => controller.abort(new Error("cancelled"));
-            if (exchange.settled) return cancel();
-            trace.sent = true;
-            exchange.cancel = cancel;
-          },
-          onResponseStart(_, status, headers) {
-            if (status >= 200) exchange.receiveHead(status, joinHeaderValues(headers));
-          },
-          onResponseData: (_, chunk) => exchange.receiveChunk(chunk),
-          onResponseEnd: () => exchange.complete(trace.head?.headers["content-encoding"]),
-          onResponseError: (_, cause) => exchange.failWith(cause),
-        };
-        const dispatcher = await source.get();
-        if (!exchange.settled) dispatcher.dispatch(options, handler);
-      });
-    },
-    close: source.close,
+  return async (request, exchange) => {
+    const { trace } = request;
+    const options: Dispatcher.DispatchOptions = {
+      origin: base.origin,
+      path: prefix + request.target,
+      method: request.method as Dispatcher.HttpMethod,
+      headers: { "accept-encoding": ACCEPTED_ENCODINGS, ...request.headers },
+      body: request.body ?? null,
+      // The exchange enforces the timeout.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      ...NO_REDIRECTS,
+    };
+    dispatcher.dispatch(options, {
+      onRequestStart(controller) {
+        // Only releases the connection: the exchange has settled by then.
+        const cancel = () => controller.abort(new Error("cancelled"));
+        if (exchange.settled) return cancel();
+        trace.sent = true;
+        exchange.cancel = cancel;
+      },
+      onResponseStart(_, status, headers) {
+        if (status >= 200) exchange.receiveHead(status, joinHeaderValues(headers));
+      },
+      onResponseData: (_, chunk) => exchange.receiveChunk(chunk),
+      onResponseEnd: () => exchange.complete(trace.head?.headers["content-encoding"]),
+      onResponseError: (_, cause) => exchange.failWith(cause),
+    });
   };
 }
 

@@ -1,3 +1,5 @@
+import { byteString, encodeUtf8 } from "./byte-string.js";
+
 /** UTF-8 bytes, one per character, and the position of each in the original text. */
 export interface DecodedText {
   bytes: string;
@@ -19,7 +21,7 @@ const HTML_ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot
 
 /** The text itself, then with one more level of escapes decoded each time, up to the last level. */
 export function* decodeRepeatedly(text: string): Generator<DecodedText> {
-  let decoded: DecodedText = NON_ASCII_PATTERN.test(text) ? encodeUtf8(text) : { bytes: text };
+  let decoded: DecodedText = NON_ASCII_PATTERN.test(text) ? decodeCharacters(text) : { bytes: text };
   yield decoded;
   for (let level = 0; level < MAX_DECODINGS && decoded.bytes.search(ESCAPE_PATTERN) >= 0; level += 1) {
     decoded = decodeEscapes(decoded);
@@ -27,12 +29,12 @@ export function* decodeRepeatedly(text: string): Generator<DecodedText> {
   }
 }
 
-function encodeUtf8(text: string): DecodedText {
-  const buffer = Buffer.from(text, "utf8");
-  const origins = new Uint32Array(buffer.length + 1);
+function decodeCharacters(text: string): DecodedText {
+  const bytes = encodeUtf8(text);
+  const origins = new Uint32Array(bytes.length + 1);
   let origin = 0;
   let next = 0;
-  buffer.forEach((byte, index) => {
+  bytes.forEach((byte, index) => {
     const startsCharacter = (byte & 0xc0) !== 0x80;
     if (startsCharacter) {
       origin = next;
@@ -41,8 +43,8 @@ function encodeUtf8(text: string): DecodedText {
     }
     origins[index] = origin;
   });
-  origins[buffer.length] = text.length;
-  return { bytes: buffer.toString("latin1"), origins };
+  origins[bytes.length] = text.length;
+  return { bytes: byteString(bytes), origins };
 }
 
 function decodeEscapes({ bytes, origins: outer }: DecodedText): DecodedText {
@@ -75,9 +77,7 @@ function decodeEscape(escaped: string, groups: Record<string, string | undefined
   if (entity) return HTML_ENTITIES[entity.toLowerCase()] ?? escaped;
   const units = [high, low, unit, latin, hex].flatMap((code) => (code ? Number.parseInt(code, 16) : []));
   if (decimal) units.push(Number(decimal));
-  return units.some((code) => code > 0x10ffff)
-    ? escaped
-    : Buffer.from(stringFromCodeUnits(units), "utf8").toString("latin1");
+  return units.some((code) => code > 0x10ffff) ? escaped : byteString(encodeUtf8(stringFromCodeUnits(units)));
 }
 
 /** Two surrogate units join to one character. */

@@ -1,3 +1,4 @@
+import { byteString, encodeUtf8 } from "./byte-string.js";
 import { decodeRepeatedly } from "./decode-escapes.js";
 
 /** A shorter secret is not redacted: with a secret `a`, every `a` of a message would be. */
@@ -34,7 +35,7 @@ export class ClientSecrets {
 
   constructor(secrets: readonly string[] = []) {
     for (const secret of secrets) this.add(secret);
-    clientFinalizationRegistry.register(this, this.#registered);
+    clientFinalizationRegistry?.register(this, this.#registered);
   }
 
   add(secret: string): void {
@@ -79,7 +80,9 @@ function addRecent(recent: Map<string, readonly string[]>, secret: string, limit
   unregisterForms(oldest[1]);
 }
 
-const clientFinalizationRegistry = new FinalizationRegistry<RegisteredSecrets>(retireSecrets);
+/** Workers lack it before the compatibility date 2025-05-05. There, secrets of clients that are never closed are kept. */
+const clientFinalizationRegistry =
+  typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry<RegisteredSecrets>(retireSecrets);
 
 /** The secrets of closed clients, ordered by when they were closed. */
 const retiredSecrets = new Set<RegisteredSecrets>();
@@ -127,12 +130,12 @@ function unregisterForms(forms: readonly string[]): void {
 
 /** What a text may show of a secret once its escapes are decoded: the secret itself, or its base64. */
 function searchableFormsOf(secret: string): readonly string[] {
-  const bytes = Buffer.from(secret, "utf8");
   // With or without the padding.
-  const base64 = bytes.toString("base64").replaceAll("=", "");
+  const base64 = btoa(byteString(encodeUtf8(secret))).replaceAll("=", "");
+  const base64url = base64.replaceAll("+", "-").replaceAll("/", "_");
   // Decoding may change the secret, too: one that contains "%41" or a backslash.
   const decoded = [...decodeRepeatedly(secret)].map((level) => level.bytes);
-  const forms = [...decoded, base64, bytes.toString("base64url")].map(plusToSpace);
+  const forms = [...decoded, base64, base64url].map(plusToSpace);
   return [...new Set(forms)].filter((form) => form.length >= MIN_SECRET_LENGTH);
 }
 

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import type { SandboxClient } from "../options/options.js";
 
 interface IssuedToken {
@@ -20,7 +19,7 @@ export class TokenIssuer {
     const client = this.clients.find((known) => known.clientId === clientId && known.clientSecret === clientSecret);
     if (!client) return undefined;
     this.forgetExpired(now);
-    const token = randomBytes(24).toString("base64url");
+    const token = randomToken();
     this.tokens.set(token, { client, expiresAt: now + this.lifetimeMs });
     return token;
   }
@@ -42,6 +41,14 @@ export class TokenIssuer {
       if (expiresAt + this.lifetimeMs < now) this.tokens.delete(token);
     }
   }
+}
+
+/** A random string that a header can contain. */
+function randomToken(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(24));
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_");
 }
 
 /** The token of an `Authorization: Bearer …` header. */

@@ -10,13 +10,11 @@ export type SandboxFetch = (input: FetchInput, init?: RequestInit) => Promise<Re
 export function createFetchAdapter(service: SandboxService): SandboxFetch {
   return async (input, init = {}) => {
     const signal = abortSignalOf(input, init);
-    if (!signal) return serveFetchCall(service, input, init, NEVER_ABORTED_SIGNAL);
+    if (!signal) return serveFetchCall(service, input, init, new AbortController().signal);
     signal.throwIfAborted();
     return rejectOnAbort(signal, serveFetchCall(service, input, init, signal));
   };
 }
-
-const NEVER_ABORTED_SIGNAL = new AbortController().signal;
 
 async function serveFetchCall(
   service: SandboxService,
@@ -86,7 +84,7 @@ function toFetchResponse(
     case "truncated":
       return new Response(createTruncatedStream(body, delivery.bytes), {
         status,
-        headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
+        headers: { ...headers, "content-length": String(bodyToBytes(body).length) },
       });
   }
 }

@@ -1,6 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { promisify } from "node:util";
-import { gzip, gzipSync } from "node:zlib";
+import { nodeUtil, nodeZlib } from "../../runtime/node-modules.js";
 import type { SandboxRequest } from "../http/request.js";
 import { bodyToBytes, type SandboxResponse, truncatedBodyLength } from "../http/response.js";
 import { delayUnlessAborted } from "../time.js";
@@ -26,16 +25,16 @@ export async function sendNodeResponse(
       return;
     case "whole":
       if (gzip && isWorthCompressing(body)) {
-        const packed = await gzipBody(body);
+        const packed = await gzipOnThreadPool(body);
         const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
         outgoing.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
       } else {
-        const length = status === 204 || status === 304 ? {} : { "content-length": Buffer.byteLength(body) };
+        const length = status === 204 || status === 304 ? {} : { "content-length": bodyToBytes(body).length };
         outgoing.writeHead(status, { ...headers, ...length }).end(body);
       }
       return;
     case "slow":
-      outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+      outgoing.writeHead(status, { ...headers, "content-length": bodyToBytes(body).length });
       return sendSlowly(bodyToBytes(body), outgoing, delivery, request.signal);
     case "truncated":
       return sendTruncated(bodyToBytes(body), outgoing, response, delivery.bytes);
@@ -43,7 +42,7 @@ export async function sendNodeResponse(
 }
 
 async function sendSlowly(
-  body: Buffer,
+  body: Uint8Array,
   outgoing: ServerResponse,
   { delayMs, chunkBytes }: { delayMs: number; chunkBytes: number },
   signal: AbortSignal,
@@ -59,7 +58,7 @@ async function sendSlowly(
 
 /** Declares the length of the whole body, sends part of it, and breaks the connection once that part is sent. */
 function sendTruncated(
-  body: Buffer,
+  body: Uint8Array,
   outgoing: ServerResponse,
   { status, headers }: SandboxResponse,
   bytes: number | undefined,
@@ -70,7 +69,6 @@ function sendTruncated(
   outgoing.write(part, () => outgoing.destroy());
 }
 
-const gzipOnThreadPool = promisify<ResponseBody, { level: number }, Buffer>(gzip);
 const FASTEST_GZIP_OPTIONS = { level: 1 };
 
 /** Below this, compressing costs more than it saves. */
@@ -79,15 +77,15 @@ const MIN_LENGTH_TO_COMPRESS = 2048;
 /** From this length on, compressing would block other requests for longer than handing it to another thread takes. */
 const MIN_LENGTH_TO_COMPRESS_ASYNC = 32_768;
 
-type ResponseBody = string | Buffer;
+type ResponseBody = SandboxResponse["body"];
 
 function isWorthCompressing(body: ResponseBody): boolean {
   return body.length >= MIN_LENGTH_TO_COMPRESS;
 }
 
 /** The body as gzip: synchronously for an ordinary page, on another thread for a large one. */
-function gzipBody(body: ResponseBody): Buffer | Promise<Buffer> {
-  return body.length < MIN_LENGTH_TO_COMPRESS_ASYNC
-    ? gzipSync(body, FASTEST_GZIP_OPTIONS)
-    : gzipOnThreadPool(body, FASTEST_GZIP_OPTIONS);
+async function gzipOnThreadPool(body: ResponseBody): Promise<Uint8Array> {
+  if (!nodeUtil || !nodeZlib) throw new Error("this runtime has no node:zlib");
+  if (body.length < MIN_LENGTH_TO_COMPRESS_ASYNC) return nodeZlib.gzipSync(body, FASTEST_GZIP_OPTIONS);
+  return nodeUtil.promisify<ResponseBody, { level: number }, Uint8Array>(nodeZlib.gzip)(body, FASTEST_GZIP_OPTIONS);
 }

@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { nodeHttp } from "../../runtime/node-modules.js";
 import { type SandboxRequest, SERVICE_BASE_PATH } from "../http/request.js";
 import { PageServer } from "../page/page-server.js";
 import type { SandboxService } from "../service.js";
@@ -28,12 +29,13 @@ export interface SandboxServer {
 }
 
 /** Rejects with Node's own error, for example `EADDRINUSE` when the port is taken. */
-export function startSandboxServer(
+export async function startSandboxServer(
   service: SandboxService,
   { port = 0, host = "127.0.0.1", page = false }: ListenOptions = {},
 ): Promise<SandboxServer> {
+  if (!nodeHttp) throw new Error("sandbox.listen: this runtime has no node:http. Use sandbox.fetch.");
   const site = page ? new PageServer(service, host) : undefined;
-  const server = createServer((request, response) => {
+  const server = nodeHttp.createServer((request, response) => {
     if (site?.handles(request)) return site.handle(request, response);
     serveNodeRequest(service, request, response).catch(() => response.destroy());
   });

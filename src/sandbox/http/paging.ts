@@ -1,7 +1,7 @@
 import type { SandboxSettings } from "../options/settings.js";
 import type { RecordIndex } from "../store/record-index.js";
 import { parseIsoTime } from "../time.js";
-import { type SandboxResponse, serializedJsonResponse } from "./response.js";
+import { bodyToBytes, type SandboxResponse, serializedJsonResponse } from "./response.js";
 import { validationError } from "./service-error.js";
 
 const DEFAULT_PAGE_SIZE = 25;
@@ -14,7 +14,7 @@ export interface PagedList {
   readonly defaultDirection: "ASC" | "DESC";
   /** Whether the list supports `modifiedSince`. */
   readonly supportsModifiedSince: boolean;
-  toJson(id: number): Buffer;
+  toJson(id: number): Uint8Array;
 }
 
 /** The requested page of a list, in the common envelope and with its headers. */
@@ -27,7 +27,7 @@ export function listPageResponse(list: PagedList, query: URLSearchParams, settin
   const start = Math.min((page - 1) * pageSize, totalCount);
   const end = Math.min(start + pageSize, totalCount);
 
-  const records: Buffer[] = [];
+  const records: Uint8Array[] = [];
   for (let position = start; position < end; position += 1) {
     const id = ids[descending ? totalCount - 1 - position : position];
     if (id !== undefined) records.push(list.toJson(id));
@@ -81,16 +81,16 @@ function readPositiveInteger(
   return Number.isNaN(value) ? fallback : 1;
 }
 
-const ENVELOPE_OPENING = Buffer.from('{"value":[');
+const ENVELOPE_OPENING = bodyToBytes('{"value":[');
 const COMMA_BYTE = 0x2c;
 
-/** The common envelope: the records' JSON, and after them the JSON of the numbers, which is ASCII. */
-function encodePageBody(records: readonly Buffer[], numbers: string): Buffer {
-  const closing = `],${numbers}}`;
+/** The common envelope: the records' JSON, and after them the JSON of the numbers. */
+function encodePageBody(records: readonly Uint8Array[], numbers: string): Uint8Array {
+  const closing = bodyToBytes(`],${numbers}}`);
   let length = ENVELOPE_OPENING.length + Math.max(0, records.length - 1) + closing.length;
   for (const record of records) length += record.length;
 
-  const body = Buffer.allocUnsafe(length);
+  const body = new Uint8Array(length);
   body.set(ENVELOPE_OPENING);
   let position = ENVELOPE_OPENING.length;
   for (const record of records) {
@@ -98,6 +98,6 @@ function encodePageBody(records: readonly Buffer[], numbers: string): Buffer {
     body.set(record, position);
     position += record.length;
   }
-  body.write(closing, position, "latin1");
+  body.set(closing, position);
   return body;
 }

@@ -12,7 +12,7 @@ export interface SandboxResponse {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /** A string, or its UTF-8 bytes. */
-  readonly body: string | Buffer;
+  readonly body: string | Uint8Array;
   readonly delivery: ResponseDelivery;
 }
 
@@ -24,7 +24,7 @@ const WHOLE_DELIVERY: ResponseDelivery = { kind: "whole" };
 /** A response whose body is JSON already. */
 export function serializedJsonResponse(
   status: number,
-  body: string | Buffer,
+  body: string | Uint8Array,
   headers?: Readonly<Record<string, string>>,
 ): SandboxResponse {
   return {
@@ -60,6 +60,8 @@ export function truncatedBodyLength(length: number, wanted = Math.floor(length /
   return Math.max(0, Math.min(wanted, length - 1));
 }
 
-export function bodyToBytes(body: string | Buffer): Buffer {
-  return typeof body === "string" ? Buffer.from(body) : body;
+const encoder = new TextEncoder();
+
+export function bodyToBytes(body: string | Uint8Array): Uint8Array {
+  return typeof body === "string" ? encoder.encode(body) : body;
 }

@@ -1,4 +1,3 @@
-import { types } from "node:util";
 import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
 import { countOrInfinity, delayMilliseconds, httpStatusCode, integerAtLeast, nonBlankString } from "../validation.js";
@@ -123,6 +122,9 @@ export function expandFaultShorthand(fault: unknown): unknown {
   return { type: fault };
 }
 
+/** Also of another realm: Jest runs each test file in one of its own. */
+const isRegExp = (value: unknown) => Object.prototype.toString.call(value) === "[object RegExp]";
+
 /** Just below the longest JavaScript string. */
 const MAX_OVERSIZED_BODY_BYTES = 500_000_000;
 
@@ -137,7 +139,7 @@ export const faultRuleSchema = lazy(() =>
       .union(
         [
           z.string().regex(/^[/*][^?\s]*$/, 'must begin with "/" or "*", be encoded, and have no query'),
-          z.custom<RegExp>(types.isRegExp),
+          z.custom<RegExp>(isRegExp),
         ],
         {
           error: "must be a string or a regular expression",

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { nodeNet } from "../../runtime/node-modules.js";
 
 /**
  * Whether a request with this `Host` header may see the page. Any other web site could point a name of its own at this
@@ -11,7 +11,7 @@ export function isTrustedHost(header: string | undefined, listening: string): bo
   const host = parseHostHeader(header);
   if (host === undefined) return false;
   if (host === listening.toLowerCase() || isLoopbackHost(host)) return true;
-  return ALL_INTERFACES_ADDRESSES.has(listening) && isIP(host) !== 0;
+  return ALL_INTERFACES_ADDRESSES.has(listening) && ipVersion(host) !== 0;
 }
 
 const ALL_INTERFACES_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
@@ -24,5 +24,8 @@ function parseHostHeader(header = ""): string | undefined {
 
 function isLoopbackHost(host: string): boolean {
   if (host === "localhost" || host.endsWith(".localhost")) return true;
-  return host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+  return host === "::1" || (ipVersion(host) === 4 && host.startsWith("127."));
 }
+
+/** 4 or 6; 0 if the host is a name. */
+const ipVersion = (host: string) => nodeNet?.isIP(host) ?? 0;

@@ -46,7 +46,7 @@ export class ItemCatalog {
   }
 
   /** The item's JSON as bytes. `form` must return the same for the same entry, since the bytes are cached. */
-  toJson(partNo: number, form: (entry: CatalogEntry) => Item): Buffer {
+  toJson(partNo: number, form: (entry: CatalogEntry) => Item): Uint8Array {
     return this.jsonCache.get(partNo, () => {
       const entry = this.entriesByPartNo.get(partNo);
       return entry ? form(entry) : null;

@@ -1,3 +1,5 @@
+import { bodyToBytes } from "../http/response.js";
+
 /** Records in one cache. */
 const MAX_CACHED_RECORDS = 200_000;
 
@@ -6,13 +8,13 @@ const MAX_CACHED_RECORDS = 200_000;
  * rest of the request (bench/sandbox.ts). A changed record must be deleted from the cache.
  */
 export class JsonCache {
-  private readonly entries = new Map<number, Buffer>();
+  private readonly entries = new Map<number, Uint8Array>();
 
-  get(id: number, read: (id: number) => unknown): Buffer {
+  get(id: number, read: (id: number) => unknown): Uint8Array {
     let bytes = this.entries.get(id);
     if (!bytes) {
       if (this.entries.size >= MAX_CACHED_RECORDS) this.entries.clear();
-      bytes = Buffer.from(JSON.stringify(read(id)));
+      bytes = bodyToBytes(JSON.stringify(read(id)));
       this.entries.set(id, bytes);
     }
     return bytes;

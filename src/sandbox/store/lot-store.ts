@@ -78,7 +78,7 @@ export class LotStore {
   }
 
   /** The lot's JSON as bytes. */
-  toJson(recNo: number): Buffer {
+  toJson(recNo: number): Uint8Array {
     return this.jsonCache.get(recNo, this.read);
   }
 

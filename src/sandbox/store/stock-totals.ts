@@ -38,7 +38,7 @@ export class StockTotals {
   }
 
   /** The stock level's JSON as bytes. */
-  toJson(partNo: number, scope: WarehouseScope): Buffer {
+  toJson(partNo: number, scope: WarehouseScope): Uint8Array {
     let json = this.jsonCaches.get(scope);
     if (!json) {
       json = new JsonCache();

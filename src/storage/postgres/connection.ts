@@ -6,12 +6,15 @@ import {
   type PostgresPool,
   postgresAddressOf,
 } from "./pool.js";
-import { postgresStorageError } from "./postgres-failure.js";
+import { isRolledBackForOthers, postgresStorageError } from "./postgres-failure.js";
 import { type PostgresQuery, type PostgresQueryable, queryWithTextResult } from "./query.js";
 import { PostgresSession, rejectAfter } from "./session.js";
 
 /** How long a script may take, in ms. */
 const SQL_SCRIPT_TIMEOUT_MS = 30 * 60_000;
+
+/** How often a transaction is tried that the server rolls back because of other ones, as after a deadlock. */
+const MAX_ATTEMPTS = 5;
 
 export interface PostgresConnectionOptions {
   /** Address of the database, for a pool of its own. One of `connectionString`, `pool` and `client` is given. */
@@ -83,6 +86,7 @@ export class PostgresConnection implements PostgresQueryable {
   /**
    * Runs commands in one transaction.
    *
+   * @param work Called again if the server has rolled the transaction back because of other ones.
    * @param timeoutMs How long one command may take, in ms; `commandTimeoutMs` unless stated.
    * @throws StorageError when a command fails; what `work` throws. Nothing is committed then, unless `mayBeStored` is true.
    */
@@ -90,16 +94,12 @@ export class PostgresConnection implements PostgresQueryable {
     work: (session: PostgresQueryable) => Promise<T>,
     timeoutMs = this.#limits.commandTimeoutMs,
   ): Promise<T> {
-    const { client, session } = await this.#begin(timeoutMs);
-    try {
-      const result = await work(session);
-      await session.send(queryWithTextResult("COMMIT"), { mayBeStored: true });
-      return result;
-    } catch (error) {
-      if (!session.isLost) await session.query(queryWithTextResult("ROLLBACK")).catch(() => {});
-      throw error;
-    } finally {
-      releaseClient(client, session);
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#transactOnce(work, timeoutMs);
+      } catch (error) {
+        if (!isRolledBackForOthers(error) || attempt === MAX_ATTEMPTS) throw error;
+      }
     }
   }
 
@@ -112,7 +112,22 @@ export class PostgresConnection implements PostgresQueryable {
   async close(): Promise<void> {
     const pool = this.#ownPool;
     this.#ownPool = undefined;
-    await (await pool)?.end();
+    // Without the package there is no pool to close.
+    await pool?.then((opened) => opened.end(), ignoreError);
+  }
+
+  async #transactOnce<T>(work: (session: PostgresQueryable) => Promise<T>, timeoutMs: number): Promise<T> {
+    const { client, session } = await this.#begin(timeoutMs);
+    try {
+      const result = await work(session);
+      await session.send(queryWithTextResult("COMMIT"), { mayBeStored: true });
+      return result;
+    } catch (error) {
+      if (!session.isLost) await session.query(queryWithTextResult("ROLLBACK")).catch(() => {});
+      throw error;
+    } finally {
+      releaseClient(client, session);
+    }
   }
 
   #autocommit(query: PostgresQuery, timeoutMs: number): Promise<{ rows: unknown[] }> {

@@ -1,4 +1,4 @@
-import { ConfigurationError, type StorageProblem } from "../../errors/index.js";
+import { ConfigurationError, StorageError, type StorageProblem } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { createStorageError } from "../storage-failure.js";
 
@@ -46,6 +46,10 @@ export function isRefusedByPostgres(error: unknown): boolean {
   // 40003 is "statement completion unknown"; class XX are internal errors.
   return state !== undefined && state !== "40003" && !/^(?:08|57P|XX)/.test(state);
 }
+
+/** Whether the server has rolled a transaction back that can succeed if it is tried again: a deadlock, or a conflict of versions. */
+export const isRolledBackForOthers = (error: unknown): boolean =>
+  StorageError.is(error) && ["40P01", "40001"].includes(String(fieldOf(error.cause, "code")));
 
 /**
  * What the caller receives for an error of the driver: a `StorageError`, or the reason of its signal.

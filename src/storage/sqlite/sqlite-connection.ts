@@ -82,8 +82,9 @@ export class SqliteConnection {
     return result;
   }
 
-  /** Moves the write-ahead log into the file, so that the file alone is the database, and closes it. */
-  close(): void {
+  /** Moves the write-ahead log into the file, so that the file alone is the database, and closes it. Waits for transactions. */
+  async close(): Promise<void> {
+    await this.#lastTransaction;
     try {
       this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {

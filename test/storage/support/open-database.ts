@@ -15,7 +15,7 @@ if (process.getuid?.() === 0) {
 try {
   const connection = await SqliteConnection.open({ path, synchronous: "FULL", loadDriver: async () => driver });
   await connection.transaction((database) => database.exec("CREATE TABLE created (a)"));
-  connection.close();
+  await connection.close();
   console.log("{}");
 } catch (error) {
   console.log(JSON.stringify(error));

@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { checkConfiguration } from "../../../core/request/check-options.js";
 import { withFileFailures } from "../../../storage/file-failure.js";
-import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";

@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { checkConfiguration } from "../../../core/request/check-options.js";
 import { lazy } from "../../../schemas/field.js";
 import { PostgresConnection } from "../../../storage/postgres/connection.js";
 import { isQueryable, type PostgresQueryable } from "../../../storage/postgres/query.js";
-import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import { type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";

@@ -30,7 +30,7 @@ export class SqliteCopy {
     try {
       return new SqliteCopy(options.path, connection, await connection.transaction(prepare));
     } catch (error) {
-      connection.close();
+      await connection.close();
       throw error;
     }
   }
@@ -64,8 +64,8 @@ export class SqliteCopy {
     });
   }
 
-  close(): void {
-    this.#connection.close();
+  close(): Promise<void> {
+    return this.#connection.close();
   }
 
   #readState(): string | undefined {

@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { checkConfiguration } from "../../../core/request/check-options.js";
 import { findSqliteDriver, type SqliteDriver } from "../../../storage/sqlite/driver.js";
-import { checkConfiguration } from "../../check-options.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorRecord, MirrorResource } from "../../tables.js";
 import { throwNotOpen } from "../sink-errors.js";
@@ -60,8 +60,9 @@ class SqliteSink implements MirrorSink {
   }
 
   async close(): Promise<void> {
-    this.#copy?.close();
+    const copy = this.#copy;
     this.#copy = undefined;
+    await copy?.close();
   }
 
   get #opened(): SqliteCopy {

@@ -1,9 +1,16 @@
-import type { z } from "zod";
-import { checkInput, optionErrorMessage, readableInputIssues } from "../core/request/check-input.js";
-import { ConfigurationError, type Issue } from "../errors/index.js";
-import { describeIssue } from "../errors/input-errors.js";
-import { isObject } from "../errors/unknown-value.js";
-import type { LazySchema } from "../schemas/field.js";
+import * as z from "zod";
+import { ConfigurationError, type Issue } from "../../errors/index.js";
+import { describeIssue } from "../../errors/input-errors.js";
+import { isObject } from "../../errors/unknown-value.js";
+import type { LazySchema } from "../../schemas/field.js";
+import { checkInput, optionErrorMessage, readableInputIssues } from "./check-input.js";
+
+/** An option that cannot be left out. */
+export const required = <S extends z.ZodType>(schema: S) =>
+  z
+    .unknown()
+    .refine((value): boolean => value !== undefined, "is required")
+    .pipe(schema);
 
 /** Throws a `ConfigurationError` that names each option of `functionName` which the schema does not allow. */
 export function checkConfiguration(functionName: string, schema: z.ZodType, options: unknown = {}): void {

@@ -1,0 +1,75 @@
+import type { Dispatcher } from "undici";
+import { fieldOf, messageOf } from "../../errors/unknown-value.js";
+import { mayReadEnvironment } from "../../runtime/environment.js";
+import { createAgent } from "./default-agent.js";
+import { performExchange, type WireSender } from "./exchange.js";
+import { fetchSender } from "./fetch.js";
+import { originOf } from "./proxy.js";
+import type { Transport, TransportInfo } from "./transport.js";
+import { undiciSender } from "./undici.js";
+
+/** What was chosen at the first request. */
+interface Chosen {
+  send: WireSender;
+  agent?: Dispatcher;
+}
+
+/**
+ * Sends with an agent of undici, which knows whether anything was sent, or with fetch if this runtime has no undici that
+ * works. undici is loaded at the first request. Why so: docs/decisions/012-undici-or-fetch.md
+ */
+export function defaultTransport(base: URL, warn: (message: string) => void): Transport {
+  const info: TransportInfo = { name: "undici or fetch, chosen at the first request" };
+  let chosen: Promise<Chosen> | undefined;
+  return {
+    info,
+    send: (request) =>
+      performExchange(request, async (_, performExchange) => {
+        // A failure is not kept: the variable of the proxy may be corrected.
+        chosen ??= choose().catch((error: unknown) => {
+          chosen = undefined;
+          throw error;
+        });
+        const { send } = await chosen;
+        if (!performExchange.settled) await send(request, performExchange);
+      }),
+    // All calls have ended: only idle connections are left, and those that aborted calls were waiting for.
+    close: async () => {
+      const { agent } = (await chosen?.catch(() => undefined)) ?? {};
+      await agent?.destroy();
+    },
+  };
+
+  async function choose(): Promise<Chosen> {
+    const undici = await loadUndici(warn);
+    if (!undici) {
+      info.name = "fetch";
+      return { send: fetchSender(base, globalThis.fetch) };
+    }
+    const agent = createAgent(undici, base, (socket, proxy) => {
+      info.proxy = proxy && `${originOf(proxy.url)} (${proxy.variable})`;
+      info.tls = tlsVersion(socket);
+    });
+    info.name = "undici";
+    return { send: undiciSender(base, agent), agent };
+  }
+}
+
+/** undici, if it can be loaded and works here. */
+async function loadUndici(warn: (message: string) => void): Promise<typeof import("undici") | undefined> {
+  // It reads environment variables where their failure cannot be caught. Only Deno may forbid that.
+  if (!mayReadEnvironment()) return undefined;
+  try {
+    const undici = await import("#undici");
+    // What Bun provides in its place, and what the bundles for Workers contain, cannot dispatch.
+    return typeof fieldOf(undici.Agent?.prototype, "dispatch") === "function" ? undici : undefined;
+  } catch (error) {
+    warn(`requests are sent with fetch, because undici could not be loaded: ${messageOf(error)}`);
+    return undefined;
+  }
+}
+
+function tlsVersion(socket: object): string | undefined {
+  const getProtocol = fieldOf(socket, "getProtocol");
+  return typeof getProtocol === "function" ? String(getProtocol.call(socket)) : undefined;
+}

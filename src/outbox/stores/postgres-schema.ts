@@ -1,0 +1,97 @@
+import { randomBytes } from "node:crypto";
+import { missingSteps } from "../../storage/migrations.js";
+import type { PostgresConnection } from "../../storage/postgres/connection.js";
+import { type PostgresQueryable, queryRows, queryWithTextResult } from "../../storage/postgres/query.js";
+import { checkEncoding, missingSchema, quoteName } from "../../storage/postgres/schema.js";
+
+/** The quoted names of the tables, with their schema. */
+export interface TableNames {
+  /** Of the whole store: its id, and the version of its tables. */
+  readonly store: string;
+  readonly entries: string;
+  readonly items: string;
+}
+
+export function tableNames(schema: string): TableNames {
+  const nameOf = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
+  return { store: nameOf("store"), entries: nameOf("entries"), items: nameOf("items") };
+}
+
+/** Two processes that start at once create the tables one after the other. */
+const LOCK = "SELECT pg_advisory_xact_lock(hashtext('stocklot outbox'))";
+
+const createStore = ({ store }: TableNames) => `
+CREATE TABLE IF NOT EXISTS ${store} (
+  only_row smallint PRIMARY KEY CHECK (only_row = 1),
+  id text NOT NULL,
+  version integer NOT NULL
+)`;
+
+/** Step by step, from version to version. A step that was released must not be changed. */
+const STEPS: readonly ((names: TableNames) => string)[] = [
+  ({ entries, items }) => `
+CREATE TABLE ${entries} (
+  sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  key text COLLATE "C" NOT NULL UNIQUE,
+  operation text NOT NULL,
+  item text COLLATE "C" NOT NULL,
+  input text,
+  input_hash text NOT NULL,
+  added_at double precision NOT NULL,
+  state text NOT NULL DEFAULT 'pending',
+  attempts integer NOT NULL DEFAULT 0,
+  body text,
+  sent_at double precision,
+  clock_ahead_ms double precision,
+  settled_at double precision,
+  result text,
+  error text
+);
+CREATE INDEX stocklot_outbox_by_item ON ${entries} (item, sequence);
+CREATE INDEX stocklot_outbox_counted ON ${entries} (state, item);
+CREATE INDEX stocklot_outbox_to_send ON ${entries} (sequence) WHERE state IN ('pending', 'sending');
+CREATE INDEX stocklot_outbox_unsettled ON ${entries} (item, sequence) WHERE state IN ('pending', 'sending', 'unknown');
+CREATE TABLE ${items} (
+  item text COLLATE "C" PRIMARY KEY,
+  owner text,
+  leased_until timestamptz,
+  quiet_until timestamptz
+) WITH (fillfactor = 50)`,
+];
+
+/** Creates or upgrades the tables, and returns the id of the store. If there is nothing to do, no right to create is needed. */
+export async function prepareTables(connection: PostgresConnection, schema: string): Promise<string> {
+  const names = tableNames(schema);
+  return (
+    (await readUpToDate(connection, names, schema)) ??
+    (await connection.transaction((session) => upgrade(session, names, schema)))
+  );
+}
+
+/** The id of a store whose tables are up to date. */
+async function readUpToDate(
+  queryable: PostgresQueryable,
+  names: TableNames,
+  schema: string,
+): Promise<string | undefined> {
+  const [found] = await queryRows(queryable, "SELECT to_regclass($1) AS name", [names.store]);
+  if (typeof found?.name !== "string") return undefined;
+  const [row] = await queryRows(queryable, `SELECT id, version FROM ${names.store}`);
+  return row && missingSteps(STEPS, Number(row.version), schema).length === 0 ? String(row.id) : undefined;
+}
+
+async function upgrade(session: PostgresQueryable, names: TableNames, schema: string): Promise<string> {
+  await checkEncoding(session);
+  await session.query(queryWithTextResult(LOCK));
+  await session.query(queryWithTextResult([...(await missingSchema(session, schema)), createStore(names)].join(";\n")));
+  const [row] = await queryRows(session, `SELECT id, version FROM ${names.store}`);
+  for (const step of missingSteps(STEPS, Number(row?.version ?? 0), schema))
+    await session.query(queryWithTextResult(step(names)));
+  const id = String(row?.id ?? randomBytes(16).toString("hex"));
+  await queryRows(
+    session,
+    `INSERT INTO ${names.store} VALUES (1, $1, $2) ON CONFLICT (only_row) DO UPDATE SET version = excluded.version`,
+    [id, STEPS.length],
+  );
+  return id;
+}

@@ -1,0 +1,181 @@
+import type { SqliteDatabase, SqliteStatement } from "../../storage/sqlite/driver.js";
+import type {
+  ClaimedItem,
+  EntryChange,
+  EntryCondition,
+  NewEntry,
+  OutboxCounts,
+  OutboxStore,
+  StoredEntry,
+} from "../store.js";
+import { changedColumns, countsOfRow, entryOfRow, itemToColumn, SELECTED } from "./entry-row.js";
+
+const ENTRIES = "stocklot_outbox_entries AS entry";
+
+/** The item has a lease that has not ended. A lease that seems to last longer than it can was given before the machine restarted. */
+const IS_LEASED = "(leased_until > ?1 AND leased_until <= ?1 + lease_ms)";
+
+const SQL = {
+  insert: `INSERT INTO stocklot_outbox_entries (key, operation, item, input, input_hash, added_at) VALUES (?, ?, ?, ?, ?, ?)`,
+  get: `SELECT ${SELECTED} FROM ${ENTRIES} WHERE key = ?`,
+  list: `SELECT ${SELECTED} FROM ${ENTRIES}
+    WHERE sequence > ?1 AND input IS NOT NULL AND (?2 IS NULL OR state = ?2) ORDER BY sequence LIMIT ?3`,
+  listOfItem: `SELECT ${SELECTED} FROM ${ENTRIES}
+    WHERE sequence > ?1 AND input IS NOT NULL AND (?2 IS NULL OR state = ?2) AND item = ?4 ORDER BY sequence LIMIT ?3`,
+  count: `
+    WITH counted AS (
+      SELECT state, count(*) AS entries FROM stocklot_outbox_entries
+      WHERE item NOT IN (SELECT value FROM json_each(?1)) GROUP BY state
+    ), blocked AS (
+      SELECT item, min(sequence) AS sequence FROM stocklot_outbox_entries
+      WHERE state = 'unknown' AND item NOT IN (SELECT value FROM json_each(?1)) GROUP BY item
+    )
+    SELECT ${["pending", "sending", "applied", "rejected", "unknown"]
+      .map((state) => `coalesce((SELECT entries FROM counted WHERE state = '${state}'), 0) AS ${state}`)
+      .join(", ")},
+      (SELECT count(*) FROM blocked JOIN stocklot_outbox_entries AS entry
+        ON entry.item = blocked.item AND entry.sequence > blocked.sequence
+        AND entry.state = 'pending') AS "heldBack"`,
+  claimable: `SELECT ${SELECTED}, leased_until, lease_ms, quiet_until, quiet_ms
+    FROM ${ENTRIES} LEFT JOIN stocklot_outbox_items AS leased ON leased.item = entry.item
+    WHERE state IN ('pending', 'sending')
+      AND NOT EXISTS (
+        SELECT 1 FROM stocklot_outbox_entries AS earlier
+        WHERE earlier.item = entry.item AND earlier.sequence < entry.sequence
+          AND earlier.state IN ('pending', 'sending', 'unknown'))
+      AND entry.item NOT IN (SELECT value FROM json_each(?2))
+      AND ${IS_LEASED} IS NOT TRUE
+    ORDER BY sequence LIMIT ?3`,
+  lease: `INSERT INTO stocklot_outbox_items (item, owner, leased_until, lease_ms) VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT (item) DO UPDATE SET owner = ?2, leased_until = ?3, lease_ms = ?4`,
+  isHeld: `SELECT 1 FROM stocklot_outbox_items WHERE ${IS_LEASED} AND item = ?2 AND owner = ?3`,
+  next: `SELECT ${SELECTED} FROM ${ENTRIES}
+    WHERE item = ? AND state IN ('pending', 'sending', 'unknown') ORDER BY sequence LIMIT 1`,
+  keepQuiet: `INSERT INTO stocklot_outbox_items (item, quiet_until, quiet_ms) VALUES (?1, ?2, ?3)
+    ON CONFLICT (item) DO UPDATE SET quiet_until = ?2, quiet_ms = ?3`,
+  quiet: "SELECT quiet_until, quiet_ms FROM stocklot_outbox_items WHERE item = ?",
+  prune: `UPDATE stocklot_outbox_entries SET input = NULL, body = NULL, result = NULL, error = NULL
+    WHERE state IN ('applied', 'rejected') AND settled_at < ? AND input IS NOT NULL RETURNING 1`,
+};
+
+type Statements = Readonly<Record<keyof typeof SQL, SqliteStatement>>;
+
+/** The commands of an outbox store, on open tables. The caller opens transactions. */
+export class SqliteEntries {
+  readonly #database: SqliteDatabase;
+  readonly #statements: Statements;
+  readonly #clock: () => number;
+
+  /** @param clock the clock of leases, in ms, which starts again when the machine restarts */
+  constructor(database: SqliteDatabase, clock: () => number) {
+    this.#database = database;
+    this.#clock = clock;
+    const statements = Object.entries(SQL).map(([name, sql]) => [name, database.prepare(sql)]);
+    this.#statements = Object.fromEntries(statements) as Statements;
+  }
+
+  add(added: readonly NewEntry[]): StoredEntry[] {
+    const existing = added.flatMap(({ key }) => this.get(key) ?? []);
+    const hashes = new Map(existing.map(({ key, inputHash }) => [key, inputHash]));
+    if (added.some(({ key, inputHash }) => (hashes.get(key) ?? inputHash) !== inputHash)) return existing;
+    for (const { key, operation, item, input, inputHash, addedAt } of added) {
+      if (!hashes.has(key)) this.#statements.insert.run(key, operation, itemToColumn(item), input, inputHash, addedAt);
+      hashes.set(key, inputHash);
+    }
+    return added.flatMap(({ key }) => this.get(key) ?? []);
+  }
+
+  get(key: string): StoredEntry | undefined {
+    const [row] = this.#statements.get.all(key);
+    return row && entryOfRow(row);
+  }
+
+  list({ state, item, after, limit }: ListFilter): StoredEntry[] {
+    const rows =
+      item === undefined
+        ? this.#statements.list.all(after, state ?? null, limit)
+        : this.#statements.listOfItem.all(after, state ?? null, limit, itemToColumn(item));
+    return rows.map(entryOfRow);
+  }
+
+  count(except: readonly string[]): OutboxCounts {
+    return countsOfRow(this.#statements.count.all(JSON.stringify(except.map(itemToColumn)))[0]);
+  }
+
+  claim({ owner, leaseMs, limit, except }: Parameters<OutboxStore["claim"]>[0]): ClaimedItem[] {
+    const now = this.#clock();
+    const rows = this.#statements.claimable.all(now, JSON.stringify(except.map(itemToColumn)), limit);
+    return rows.map((row) => {
+      const entry = entryOfRow(row);
+      this.#statements.lease.run(itemToColumn(entry.item), owner, now + leaseMs, leaseMs);
+      return { item: entry.item, entry, unleasedMs: timeSince(row, now), quietMs: quietTime(row, now) };
+    });
+  }
+
+  renew({ owner, leaseMs, items }: Parameters<OutboxStore["renew"]>[0]): string[] {
+    const now = this.#clock();
+    const held = items.filter((item) => this.#isHeld(item, owner, now));
+    for (const item of held) this.#statements.lease.run(itemToColumn(item), owner, now + leaseMs, leaseMs);
+    return held;
+  }
+
+  release({ owner, item }: Parameters<OutboxStore["release"]>[0]): void {
+    const now = this.#clock();
+    if (this.#isHeld(item, owner, now)) this.#statements.lease.run(itemToColumn(item), owner, now, 0);
+  }
+
+  next(item: string): StoredEntry | undefined {
+    const [row] = this.#statements.next.all(itemToColumn(item));
+    const entry = row && entryOfRow(row);
+    return entry?.state === "unknown" ? undefined : entry;
+  }
+
+  update(key: string, { state, attempts, owner }: EntryCondition, change: EntryChange): UpdateResult | undefined {
+    const entry = this.get(key);
+    if (!entry) return undefined;
+    const isMet = state.includes(entry.state) && entry.attempts === attempts;
+    if (!isMet || (owner !== undefined && !this.#isHeld(entry.item, owner, this.#clock()))) {
+      return { changed: false, entry };
+    }
+    const columns = changedColumns(change);
+    if (columns.length > 0) {
+      const assignments = columns.map(({ column }) => `${column} = ?`);
+      this.#database
+        .prepare(`UPDATE stocklot_outbox_entries SET ${assignments} WHERE sequence = ?`)
+        .run(...columns.map(({ value }) => value), entry.sequence);
+    }
+    if (change.quietMs !== undefined) this.#keepQuiet(entry.item, change.quietMs);
+    return { changed: true, entry: this.get(key) ?? entry };
+  }
+
+  prune(settledBefore: number): number {
+    return this.#statements.prune.all(settledBefore).length;
+  }
+
+  #isHeld(item: string, owner: string, now: number): boolean {
+    return this.#statements.isHeld.all(now, itemToColumn(item), owner).length > 0;
+  }
+
+  /** An earlier wish that lasts longer takes precedence. */
+  #keepQuiet(item: string, quietMs: number): void {
+    const now = this.#clock();
+    const column = itemToColumn(item);
+    const [row = {}] = this.#statements.quiet.all(column);
+    const longestMs = Math.max(quietTime(row, now), quietMs);
+    this.#statements.keepQuiet.run(column, now + longestMs, longestMs);
+  }
+}
+
+type ListFilter = Parameters<OutboxStore["list"]>[0];
+type UpdateResult = { changed: boolean; entry: StoredEntry };
+type Row = Readonly<Record<string, unknown>>;
+
+/** How long ago the lease ended, in ms; `undefined` if there was none, or if the clock has started again since. */
+function timeSince({ leased_until: until }: Row, now: number): number | undefined {
+  return typeof until === "number" && until <= now ? now - until : undefined;
+}
+
+/** How long nothing may be sent, in ms. After a restart of the machine, the whole time again. */
+function quietTime({ quiet_until: until, quiet_ms: whole }: Row, now: number): number {
+  return typeof until === "number" ? Math.max(0, Math.min(until - now, Number(whole))) : 0;
+}

@@ -1,0 +1,25 @@
+import { ConfigurationError } from "../../errors/index.js";
+import { type PostgresQueryable, queryRows } from "./query.js";
+
+/** A quoted identifier: SQL does not fold its letter case. */
+export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;
+
+/** The schema for the tables if the caller names none. */
+export async function currentSchema(queryable: PostgresQueryable): Promise<string> {
+  const [row] = await queryRows(queryable, "SELECT current_schema() AS schema");
+  if (typeof row?.schema === "string") return row.schema;
+  throw new ConfigurationError("PostgreSQL: the search_path has no schema that exists. Set the option schema.");
+}
+
+/** The command that creates a schema if it is missing: `IF NOT EXISTS` needs the right to create one even if there is nothing to do. */
+export async function missingSchema(queryable: PostgresQueryable, schema: string): Promise<string[]> {
+  const found = await queryRows(queryable, "SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
+  return found.length > 0 ? [] : [`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`];
+}
+
+/** Throws a `ConfigurationError` if the database cannot store all characters. */
+export async function checkEncoding(queryable: PostgresQueryable): Promise<void> {
+  const [row] = await queryRows(queryable, "SELECT current_setting('server_encoding') AS encoding");
+  if (row?.encoding === "UTF8") return;
+  throw new ConfigurationError(`PostgreSQL: the encoding of the database must be UTF8, not ${row?.encoding}`);
+}

@@ -1,0 +1,7 @@
+import { emptyData, memoryStore } from "../support/memory-store.js";
+import { describeStore } from "./conformance.js";
+
+describeStore("an outbox store in memory", () => {
+  const data = emptyData();
+  return () => memoryStore(data);
+});

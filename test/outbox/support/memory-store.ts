@@ -1,0 +1,144 @@
+import { randomUUID } from "node:crypto";
+import type { OutboxState, OutboxStore, StoredEntry } from "../../../src/outbox/store.js";
+
+interface Item {
+  owner?: string;
+  /** When its lease ends or has ended, by the monotonic clock. */
+  leasedUntil?: number;
+  quietUntil?: number;
+}
+
+/** What a store keeps: it survives the process that used it. */
+export interface StoreData {
+  id: string;
+  lastSequence: number;
+  entries: Map<string, StoredEntry>;
+  items: Map<string, Item>;
+}
+
+export const emptyData = (): StoreData => ({
+  id: randomUUID(),
+  lastSequence: 0,
+  entries: new Map(),
+  items: new Map(),
+});
+
+const EMPTY = {
+  state: "pending",
+  attempts: 0,
+  body: null,
+  sentAt: null,
+  clockAheadMs: null,
+  settledAt: null,
+  result: null,
+  error: null,
+} as const;
+
+const OPEN: readonly OutboxState[] = ["pending", "sending"];
+const SETTLED: readonly OutboxState[] = ["applied", "rejected"];
+
+/** The simplest store: everything in memory. Entries are in the order added, since a `Map` keeps the order of its keys. */
+export function memoryStore(data: StoreData = emptyData()): OutboxStore {
+  const now = () => performance.now();
+  const copy = (entry: StoredEntry): StoredEntry => ({ ...entry });
+  const entries = () => [...data.entries.values()];
+  const isLeased = (item: string) => (data.items.get(item)?.leasedUntil ?? -Infinity) > now();
+  const holds = (item: string, owner: string) => isLeased(item) && data.items.get(item)?.owner === owner;
+  const changeItem = (item: string, change: Item) => data.items.set(item, { ...data.items.get(item), ...change });
+  const nextOf = (item: string) => {
+    const unsettled = entries().find((entry) => entry.item === item && !SETTLED.includes(entry.state));
+    return unsettled && OPEN.includes(unsettled.state) ? unsettled : undefined;
+  };
+
+  return {
+    open: async () => data.id,
+    close: async () => {},
+
+    async add(added) {
+      const isConflict = added.some(
+        ({ key, inputHash }) => (data.entries.get(key)?.inputHash ?? inputHash) !== inputHash,
+      );
+      for (const entry of isConflict ? [] : added) {
+        if (data.entries.has(entry.key)) continue;
+        data.lastSequence += 1;
+        data.entries.set(entry.key, { ...entry, ...EMPTY, sequence: data.lastSequence });
+      }
+      return added.flatMap(({ key }) => data.entries.get(key) ?? []).map(copy);
+    },
+
+    async get(key) {
+      const entry = data.entries.get(key);
+      return entry && copy(entry);
+    },
+
+    async list({ state, item, after, limit }) {
+      return entries()
+        .filter((entry) => entry.input !== null && entry.sequence > after)
+        .filter((entry) => (state ?? entry.state) === entry.state && (item ?? entry.item) === entry.item)
+        .slice(0, limit)
+        .map(copy);
+    },
+
+    async count(except) {
+      const counts = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, heldBack: 0 };
+      const blocked = new Set<string>();
+      for (const { item, state } of entries()) {
+        if (except.includes(item)) continue;
+        counts[state] += 1;
+        if (state === "unknown") blocked.add(item);
+        if (state === "pending" && blocked.has(item)) counts.heldBack += 1;
+      }
+      return counts;
+    },
+
+    async claim({ owner, leaseMs, limit, except }) {
+      const claimed = [];
+      for (const entry of entries()) {
+        const { item } = entry;
+        if (claimed.length >= limit) break;
+        if (entry !== nextOf(item) || isLeased(item) || except.includes(item)) continue;
+        const { leasedUntil, quietUntil = -Infinity } = data.items.get(item) ?? {};
+        const unleasedMs = leasedUntil === undefined ? undefined : now() - leasedUntil;
+        changeItem(item, { owner, leasedUntil: now() + leaseMs });
+        claimed.push({ item, entry: copy(entry), unleasedMs, quietMs: Math.max(0, quietUntil - now()) });
+      }
+      return claimed;
+    },
+
+    async renew({ owner, leaseMs, items }) {
+      const held = items.filter((item) => holds(item, owner));
+      for (const item of held) changeItem(item, { leasedUntil: now() + leaseMs });
+      return held;
+    },
+
+    async release({ owner, item }) {
+      if (holds(item, owner)) changeItem(item, { leasedUntil: now() });
+    },
+
+    async next(item) {
+      const entry = nextOf(item);
+      return entry && copy(entry);
+    },
+
+    async update(key, { state, attempts, owner }, { quietMs, ...change }) {
+      const entry = data.entries.get(key);
+      if (!entry) return undefined;
+      const isMet = state.includes(entry.state) && entry.attempts === attempts;
+      if (!isMet || (owner !== undefined && !holds(entry.item, owner))) return { changed: false, entry: copy(entry) };
+      Object.assign(entry, Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)));
+      if (quietMs !== undefined) {
+        const { quietUntil = -Infinity } = data.items.get(entry.item) ?? {};
+        changeItem(entry.item, { quietUntil: Math.max(quietUntil, now() + quietMs) });
+      }
+      return { changed: true, entry: copy(entry) };
+    },
+
+    async prune({ settledBefore }) {
+      const isOld = ({ state, input, settledAt }: StoredEntry) =>
+        SETTLED.includes(state) && input !== null && (settledAt ?? Infinity) < settledBefore;
+      const pruned = entries().filter(isOld);
+      for (const entry of pruned) Object.assign(entry, { input: null, body: null, result: null, error: null });
+      return pruned.length;
+    },
+  };
+}

@@ -1,0 +1,71 @@
+// Uses each entry point for what it is there for. It is imported when its turn comes: one that a runtime cannot load, or
+// that needs something which is not there, is a line of the result.
+
+/** What each entry point did: "works", or the error. */
+export async function useEntryPoints({ folder }) {
+  const { InventoryClient } = await import("stocklot");
+  const { createSandbox } = await import("stocklot/sandbox");
+  const sandbox = createSandbox({ lots: 300 });
+  const { baseUrl, credentials, fetch } = sandbox;
+  const connect = (options) => new InventoryClient({ baseUrl, ...credentials, fetch, ...options });
+  const readWith = async (options) => {
+    const client = connect(options);
+    const { shortID } = await client.items.get("BOLT-M8");
+    await client.close();
+    if (shortID !== "BOLT-M8") throw new Error(`not the item: ${shortID}`);
+  };
+  const copyInto = async (sink) => {
+    const { createMirror } = await import("stocklot/mirror");
+    const mirror = createMirror({ client: connect(), sink, resources: ["lots"] });
+    const { added } = await mirror.run();
+    if (added !== 300) throw new Error(`copied ${added} lots`);
+  };
+
+  const uses = {
+    "stocklot/sandbox, fetch": () => readWith({}),
+    "stocklot/sandbox, listen": async () => {
+      const server = await sandbox.listen();
+      await readWith({ baseUrl: server.url, fetch: undefined });
+      await server.close();
+    },
+    "stocklot/bottleneck": async () => {
+      const { createBottleneckRateLimiter } = await import("stocklot/bottleneck");
+      await readWith({ rateLimiter: createBottleneckRateLimiter({ requests: 5, intervalMs: 1_000 }) });
+    },
+    "stocklot/redis": async () => {
+      const { createRedisRateLimiter, createRedisTokenStore } = await import("stocklot/redis");
+      // Redis is unreachable: each process continues alone.
+      const unreachable = () => Promise.reject(new Error("connect ECONNREFUSED"));
+      const redis = { eval: unreachable, evalsha: unreachable, get: unreachable, set: unreachable, del: unreachable };
+      const warnings = [];
+      const onWarning = (warning) => warnings.push(warning);
+      await readWith({
+        rateLimiter: createRedisRateLimiter({ redis, key: "acme", requests: 100, onWarning }),
+        tokenStore: createRedisTokenStore({ redis, key: "acme", secret: "a-secret-to-encrypt-with" }),
+      });
+      if (warnings.length === 0) throw new Error("Redis was not used");
+    },
+    "stocklot/msw": async () => {
+      const { getResponse } = await import("msw");
+      const { sandboxHandlers } = await import("stocklot/msw");
+      const response = await getResponse(sandboxHandlers(sandbox, baseUrl), new Request(`${baseUrl}/Item`));
+      if (response?.status !== 401) throw new Error(`status ${response?.status}`);
+    },
+    "stocklot/mirror, NDJSON": async () => {
+      const { ndjsonSink } = await import("stocklot/mirror");
+      await copyInto(ndjsonSink({ directory: `${folder}/ndjson` }));
+    },
+    "stocklot/mirror, SQLite": async () => {
+      const { sqliteSink } = await import("stocklot/mirror");
+      await copyInto(sqliteSink({ path: `${folder}/stock.db` }));
+    },
+  };
+  const results = {};
+  for (const [name, use] of Object.entries(uses)) {
+    results[name] = await use().then(
+      () => "works",
+      (error) => `${error?.name}: ${error?.message} ${error?.cause?.message ?? ""}`,
+    );
+  }
+  return results;
+}
