@@ -69,6 +69,7 @@ export interface RateLimiter {
   estimateWait(request: SlotRequest): WaitEstimate;
   /**
    * Grants no slot for this time, then one to a request as a probe, then all others. Has no effect during a pause.
+   * Processes that share the pause each send a probe of their own.
    * `error` creates the error of the 429.
    * @internal
    */
