@@ -1,4 +1,4 @@
-import { createSecretReader } from "./auth/client-secret.js";
+import { createClientSecretReader } from "./auth/client-secret.js";
 import { createTokenManager } from "./auth/token-manager.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createPipeline, type Pipeline } from "./core/pipeline.js";
@@ -7,11 +7,11 @@ import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./core/retry-policy.j
 import { createDebugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
 import { createTokenRequest } from "./core/token-request.js";
-import { defaultTransport } from "./core/transport/default-transport.js";
+import { createDefaultTransport } from "./core/transport/default-transport.js";
 import { performExchange, type WireSender } from "./core/transport/exchange.js";
-import { fetchSender } from "./core/transport/fetch.js";
+import { createFetchSender } from "./core/transport/fetch.js";
 import type { Transport } from "./core/transport/transport.js";
-import { undiciSender } from "./core/transport/undici.js";
+import { createUndiciSender } from "./core/transport/undici.js";
 import { ClientSecrets } from "./errors/redaction/secrets.js";
 import { createRateLimiter, createUnlimitedRateLimiter } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
@@ -60,7 +60,7 @@ export class InventoryClient {
     const { baseUrl, clientId, clientSecret } = resolveServiceConnection(options);
     const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const secrets = this.#secrets;
-    const readSecret = createSecretReader({ clientId, clientSecret, secrets, timeoutMs });
+    const readSecret = createClientSecretReader({ clientId, clientSecret, secrets, timeoutMs });
     const headers = lowerCaseHeaderNames(options.headers ?? {});
     secrets.addHeaders(headers);
     const telemetry = new Telemetry(options.logger, options.hooks);
@@ -164,9 +164,9 @@ function createTransport(
   { fetch, dispatcher }: ClientOptions,
   warn: (message: string) => void,
 ): Transport {
-  if (fetch) return callersTransport("the option fetch", fetchSender(baseUrl, fetch));
-  if (dispatcher) return callersTransport("the option dispatcher", undiciSender(baseUrl, dispatcher));
-  return defaultTransport(baseUrl, warn);
+  if (fetch) return callersTransport("the option fetch", createFetchSender(baseUrl, fetch));
+  if (dispatcher) return callersTransport("the option dispatcher", createUndiciSender(baseUrl, dispatcher));
+  return createDefaultTransport(baseUrl, warn);
 }
 
 /** What the caller passed stays open when the client closes. */

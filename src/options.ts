@@ -13,7 +13,7 @@ import {
 import type { RetryOptions } from "./core/retry-policy.js";
 import type { Hooks, Logger } from "./core/telemetry/events.js";
 import type { FetchLike } from "./core/transport/fetch.js";
-import { isLoopback } from "./core/transport/proxy.js";
+import { isLoopbackHost } from "./core/transport/proxy.js";
 import { ConfigurationError } from "./errors/index.js";
 import { describeIssue } from "./errors/input-errors.js";
 import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
@@ -243,7 +243,7 @@ function describeBaseUrlProblem(
   if (protocol !== "https:" && protocol !== "http:") return "must be http: or https:";
   if (username || password) return "must not contain credentials";
   if (search || hash) return "must not have a query or a fragment";
-  return protocol === "http:" && !allowInsecureHttp && !isLoopback(hostname)
+  return protocol === "http:" && !allowInsecureHttp && !isLoopbackHost(hostname)
     ? "would send the secret unencrypted; use https:, or set allowInsecureHttp"
     : undefined;
 }

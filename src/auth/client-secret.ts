@@ -27,7 +27,7 @@ export interface ClientSecretSource {
 }
 
 /** Returns a function that reads the secret for one token request. It rejects with a `ClientSecretFailure`. */
-export function createSecretReader(source: ClientSecretSource): (cancellation: Cancellation) => Promise<string> {
+export function createClientSecretReader(source: ClientSecretSource): (cancellation: Cancellation) => Promise<string> {
   const { clientId, clientSecret, secrets, timeoutMs } = source;
   if (typeof clientSecret === "string") {
     secrets.addCredentials({ clientId, clientSecret });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { checkConfiguration, checkMethodOptions, required } from "../core/request/check-options.js";
+import { checkConfiguration, checkMethodOptions, requiredOption } from "../core/request/check-options.js";
 import {
   abortSignalSchema,
   durationMsSchema,
@@ -100,8 +100,8 @@ export interface WatchOptions {
 
 const optionsSchema = lazy(() =>
   z.strictObject({
-    client: required(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
-    sink: required(
+    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    sink: requiredOption(
       objectWithMethodsSchema(
         ["open", "keys", "read", "commit", "close"],
         "must have open, keys, read, commit and close",
@@ -127,7 +127,7 @@ const runSchema = lazy(() => z.strictObject({ ...estimateShape(), onProgress: fu
 
 const watchSchema = lazy(() =>
   z.strictObject({
-    everyMs: required(durationMsSchema()),
+    everyMs: requiredOption(durationMsSchema()),
     signal: abortSignalSchema().optional(),
     onProgress: functionSchema().optional(),
     onReport: functionSchema().optional(),

@@ -59,13 +59,13 @@ export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<
         other: { schema: listOptionsSchema, place: "the second argument" },
       });
       const { path, query } = list.request(params, options);
-      return openPageSession(sender, list, path, query, options);
+      return createPageSession(sender, list, path, query, options);
     },
   });
 }
 
 /** One use of a list, with its request resolved. */
-function openPageSession<T>(
+function createPageSession<T>(
   sender: Sender,
   { name, pageReader, maxPageSize, keyOf, stableSort }: Omit<ListDefinition<T, unknown>, "request">,
   path: string,

@@ -16,7 +16,7 @@ import {
   type ItemChanges,
   itemChangesSchema,
 } from "../schemas/item-input.js";
-import { integerSchema, skuSchema } from "../schemas/key.js";
+import { lazyIntegerSchema, skuSchema } from "../schemas/key.js";
 import { type ItemListParams, itemListParamsSchema } from "../schemas/list-params.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundItem, findCreated } from "./find/find-created.js";
@@ -92,7 +92,7 @@ export class Items {
    */
   listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
     return this.#sender.send(() => {
-      checkInput("items.listByCategory", integerSchema, categoryID, ["categoryID"]);
+      checkInput("items.listByCategory", lazyIntegerSchema, categoryID, ["categoryID"]);
       return { method: "GET", path: "/Item", query: { Category: categoryID }, read: itemArrayReader };
     }, options);
   }
@@ -128,7 +128,7 @@ export class Items {
    */
   getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
     return this.#sender.send(() => {
-      checkInput("items.getByPartNo", integerSchema, partNo, ["partNo"]);
+      checkInput("items.getByPartNo", lazyIntegerSchema, partNo, ["partNo"]);
       return { method: "GET", path: encodedPath`/Item/${partNo}`, read: itemReader };
     }, options);
   }

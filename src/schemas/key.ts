@@ -14,4 +14,4 @@ export function describeKeyProblem(key: string): string | undefined {
 export const skuInputSchema = () => withCheck(string(), describeKeyProblem);
 
 export const skuSchema = /* @__PURE__ */ lazy(skuInputSchema);
-export const integerSchema = /* @__PURE__ */ lazy(integer);
+export const lazyIntegerSchema = /* @__PURE__ */ lazy(integer);

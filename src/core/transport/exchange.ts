@@ -57,7 +57,7 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
       if (exchange.settled || !head) return;
       end();
       const [only] = chunks;
-      const received = only && chunks.length === 1 ? only : concat(chunks, bytes);
+      const received = only && chunks.length === 1 ? only : concatChunks(chunks, bytes);
       const { status, headers } = head;
       const withBody = (body: Uint8Array) => ({ status, headers, body });
       const undecodable = (cause: unknown) => {
@@ -96,7 +96,7 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
 const isBytes = (chunk: unknown) =>
   ArrayBuffer.isView(chunk) && Object.prototype.toString.call(chunk) === "[object Uint8Array]";
 
-function concat(chunks: readonly Uint8Array[], length: number): Uint8Array {
+function concatChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
   const whole = new Uint8Array(length);
   let position = 0;
   for (const chunk of chunks) {

@@ -9,19 +9,19 @@ import type { WireRequest } from "./transport.js";
 export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Sends with a fetch function. The global one is looked up at each call, so that a test can patch it later. */
-export function fetchSender(base: URL, fetchFunction: FetchLike): WireSender {
+export function createFetchSender(base: URL, fetchFunction: FetchLike): WireSender {
   const isGlobal = fetchFunction === globalThis.fetch;
   const prefix = base.href.replace(/\/+$/, "");
   return async (request, exchange) => {
     const fetch = isGlobal ? globalThis.fetch : fetchFunction;
-    const init = isGlobal && isDeno() ? sentOnce(request) : initOf(request);
+    const init = isGlobal && isDeno() ? createSingleUseRequestInit(request) : createRequestInit(request);
     const response = await sendFetchRequest(fetch, prefix + request.target, init, request, exchange);
     // A body that cannot be read is a lost response, whatever the error.
     await readFetchResponse(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
   };
 }
 
-function initOf({ method, headers, body }: WireRequest): RequestInit {
+function createRequestInit({ method, headers, body }: WireRequest): RequestInit {
   return { method, headers, redirect: "manual", ...(body === undefined ? {} : { body }) };
 }
 
@@ -32,8 +32,8 @@ const WRITE_METHODS = ["POST", "PATCH"];
  * Keeps Deno from sending a write twice. When the connection breaks before the response, its fetch sends the request again,
  * unless the body is a stream: https://github.com/denoland/deno/issues/35610
  */
-function sentOnce(request: WireRequest): RequestInit {
-  const init = initOf(request);
+function createSingleUseRequestInit(request: WireRequest): RequestInit {
+  const init = createRequestInit(request);
   if (!WRITE_METHODS.includes(request.method)) return init;
   return { ...init, body: new Blob([request.body ?? ""]).stream(), duplex: "half" };
 }

@@ -9,7 +9,7 @@ const NO_REDIRECTS = { maxRedirections: 0 };
  * Sends through an undici dispatcher. It passes a handler to `dispatch` instead of calling `undici.request`: only a handler
  * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream.
  */
-export function undiciSender(base: URL, dispatcher: Dispatcher): WireSender {
+export function createUndiciSender(base: URL, dispatcher: Dispatcher): WireSender {
   const prefix = base.pathname.replace(/\/+$/, "");
   return async (request, exchange) => {
     const { trace } = request;

@@ -141,7 +141,7 @@ export class GaplessReader<T> {
         continue;
       }
       if (!this.#isDisjoint(target)) return "closed";
-      if (this.#isObsolete(target)) return "target-obsolete";
+      if (this.#isTargetObsolete(target)) return "target-obsolete";
       // Here the end is known: the next page follows without a search.
       searches = 0;
       const reached = this.#frontier.end;
@@ -151,7 +151,7 @@ export class GaplessReader<T> {
   }
 
   /** True if a disjoint page is no longer needed, or so far away that reading ahead is faster than filling the gap. */
-  #isObsolete(target: Page<T>): boolean {
+  #isTargetObsolete(target: Page<T>): boolean {
     const { end } = this.#frontier;
     if (target.value.length === 0 || end >= endOfPage(target)) return true;
     return startOfPage(target) - end > this.#stream.planned.length * this.#plan.maxPageSize;
