@@ -2,7 +2,12 @@
 import type { MirrorProgress, MirrorReport } from "stocklot/mirror";
 import { number, type ProgressBar, printTable, progressBar } from "./terminal.js";
 
-const LABELS = { items: "items       ", lots: "lots        ", stockLevels: "stock levels" };
+const LABELS = {
+  items: "items       ",
+  lots: "lots        ",
+  stockLevels: "stock levels",
+  warehouseStockLevels: "warehouses  ",
+};
 
 /** A bar for each scan of a resource, one below the other. */
 export function mirrorBar(): { update(progress: MirrorProgress): void; end(): void } {

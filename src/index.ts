@@ -61,6 +61,7 @@ export {
   type StorageProblem,
   TimeoutError,
   type TimeSpent,
+  UnexpectedRemovalsError,
   ValidationError,
 } from "./errors/index.js";
 export { createRateLimiter } from "./limiter/create-rate-limiter.js";

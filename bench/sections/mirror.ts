@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { InventoryClient } from "../../src/index.js";
 import { createMirror, sqliteSink } from "../../src/mirror/index.js";
+import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
 import { collectGarbage } from "../measure.js";
 import type { Section } from "../results.js";
 
@@ -20,14 +21,17 @@ export async function mirror(quick: boolean): Promise<Section> {
   const [service] = await once(sandbox, "message");
   const folder = await mkdtemp(join(tmpdir(), "stocklot-bench-"));
   const client = new InventoryClient({ ...service, rateLimit: false });
-  const sink = sqliteSink({ path: join(folder, "lots.db") });
+  const path = join(folder, "lots.db");
+  const sink = sqliteSink({ path });
   const copy = createMirror({ client, sink, resources: ["lots"] });
   await client.inventory.listLots().page();
   let held: number[] = [];
   let next = 0;
   const first = await measure(() => copy.run({ onProgress: sample }));
   const again = await measure(() => copy.run({ full: true, onProgress: sample }));
+  const quiet = await copy.run();
   await sink.close();
+  const queries = await measureQueries(path);
   await client.close();
   sandbox.disconnect();
   await rm(folder, { recursive: true });
@@ -65,10 +69,57 @@ export async function mirror(quick: boolean): Promise<Section> {
     title: "Mirror",
     note: `${lots.toLocaleString("en")} lots from a sandbox in another process, without a rate limit, into SQLite: gapless, validated, each page with its state in one transaction.`,
     columns: ["what", "value"],
-    rows: [...rows("first run", first), ...rows("full run, nothing new", again)],
+    rows: [
+      ...rows("first run", first),
+      ...rows("full run, nothing new", again),
+      ["run without changes: requests", { value: quiet.requests, digits: 0 }],
+      ...queries.flatMap(({ name, indexedMs, scannedMs }): Section["rows"] => [
+        [`${name}, with its index`, { value: indexedMs, digits: 2, unit: "ms" }],
+        [`${name}, without`, { value: scannedMs, digits: 2, unit: "ms" }],
+      ]),
+    ],
     checks: [
       { what: "first run, lots per second", value: first.perSecond, atLeast: 20_000 },
       { what: "first run, held MiB at the end − at the start", value: first.drift, atMost: 16 },
+      { what: "run without changes, requests", value: quiet.requests, atMost: 2 },
     ],
   };
+}
+
+/** Queries that an index of the copy serves. Their values are those of a lot in the middle. */
+const QUERIES = [
+  { name: "lots of one SKU", where: "shortID = :shortID", index: "stocklot_lots_shortID" },
+  { name: "lots in one bin", where: "wID = :wID AND spot = :spot", index: "stocklot_lots_wID_spot" },
+] as const;
+
+/** Runs of a query; the median counts. */
+const QUERY_RUNS = 21;
+
+/** How long queries of the copy take, with the index that serves them and without it, in ms. */
+async function measureQueries(path: string) {
+  const { DatabaseSync } = await findSqliteDriver();
+  const database = new DatabaseSync(path);
+  const medianMs = (where: string) => {
+    const [middle] = database.prepare("SELECT * FROM lots LIMIT 1 OFFSET (SELECT count(*) / 2 FROM lots)").all();
+    const values: (string | number)[] = [];
+    const condition = where.replace(/:(\w+)/g, (_, field: string) => {
+      const value: unknown = middle?.[field];
+      values.push(typeof value === "number" ? value : String(value));
+      return "?";
+    });
+    const statement = database.prepare(`SELECT sum(units) AS units FROM lots WHERE ${condition}`);
+    const times = Array.from({ length: QUERY_RUNS }, () => {
+      const startedAt = performance.now();
+      statement.all(...values);
+      return performance.now() - startedAt;
+    });
+    return times.sort((a, b) => a - b)[QUERY_RUNS >> 1] ?? Number.NaN;
+  };
+  const results = QUERIES.map(({ name, where, index }) => {
+    const indexedMs = medianMs(where);
+    database.exec(`DROP INDEX "${index}"`);
+    return { name, indexedMs, scannedMs: medianMs(where) };
+  });
+  database.close();
+  return results;
 }

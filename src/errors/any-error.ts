@@ -17,6 +17,7 @@ import type {
   ServerError,
   StorageError,
   TimeoutError,
+  UnexpectedRemovalsError,
   ValidationError,
 } from "./index.js";
 import { StocklotError } from "./stocklot-error.js";
@@ -40,6 +41,7 @@ interface ErrorClasses {
   ServerError: ServerError;
   StorageError: StorageError;
   TimeoutError: TimeoutError;
+  UnexpectedRemovalsError: UnexpectedRemovalsError;
   ValidationError: ValidationError;
 }
 

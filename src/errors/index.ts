@@ -18,3 +18,4 @@ export { OutcomeUnknownError, type SentRequest } from "./outcome-unknown-error.j
 export { PaginationError, ResponseValidationError } from "./response-errors.js";
 export { type Issue, StocklotError } from "./stocklot-error.js";
 export { StorageError, type StorageErrorInit, type StorageProblem } from "./storage-error.js";
+export { UnexpectedRemovalsError } from "./unexpected-removals-error.js";

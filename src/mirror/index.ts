@@ -6,13 +6,30 @@
 // Everything else is private: the steps of a run, rows, drivers, and the format of the saved state.
 
 export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/query.js";
-export type { MirrorEstimate, MirrorResourceEstimate } from "./estimate.js";
-export type { FieldChange, MirrorEvent, MirrorEventOf } from "./events.js";
+export type { FieldChange, MirrorEvent, MirrorEventOf } from "./copy/events.js";
 export { createMirror, type Mirror } from "./mirror.js";
 export type { EstimateOptions, MirrorOptions, RunOptions, WatchOptions } from "./options.js";
-export type { MirrorCounts, MirrorProgress, MirrorReading, MirrorReport, MirrorResourceReport } from "./report.js";
-export type { MirrorBatch, MirrorSink } from "./sink.js";
+export type {
+  MirrorCounts,
+  MirrorProgress,
+  MirrorReading,
+  MirrorReport,
+  MirrorResourceReport,
+  MirrorRunKind,
+} from "./report.js";
+export type { WatchInterval } from "./run/cadence.js";
+export type { MirrorEstimate, MirrorResourceEstimate } from "./run/estimate.js";
+export type { MirrorRunMessage } from "./run/run-channel.js";
+export type { MirrorBatch, MirrorSink, SinkOpenOptions } from "./sink.js";
 export { type NdjsonSinkOptions, ndjsonSink } from "./sinks/ndjson/ndjson-sink.js";
 export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres/postgres-sink.js";
 export { type SqliteSinkOptions, sqliteSink } from "./sinks/sqlite/sqlite-sink.js";
-export type { MirrorRecord, MirrorRecords, MirrorResource } from "./tables.js";
+export type { MirrorResourceStatus, MirrorRunStatus, MirrorStatus, MirrorStatusRow } from "./status.js";
+export type {
+  MirrorKey,
+  MirrorKeyOf,
+  MirrorRecord,
+  MirrorRecords,
+  MirrorResource,
+  WarehouseStockLevel,
+} from "./tables.js";

@@ -1,7 +1,9 @@
 import { ConfigurationError } from "../errors/index.js";
 import { sleep } from "../time/sleep.js";
-import { estimateOfRun, type MirrorEstimate, type ResourceForecast } from "./estimate.js";
-import { LocalCopy } from "./local-copy.js";
+import { AbortableSink } from "./copy/abortable-sink.js";
+import { listsOf, type MirrorList } from "./copy/lists.js";
+import { LocalCopy } from "./copy/local-copy.js";
+import { parseState } from "./copy/state.js";
 import {
   checkEstimateOptions,
   checkMirrorOptions,
@@ -12,13 +14,24 @@ import {
   type RunOptions,
   type WatchOptions,
 } from "./options.js";
-import { type MirrorReport, reportOf } from "./report.js";
-import { ResourceReader } from "./sync/resource-reader.js";
-import { ResourceSync } from "./sync/resource-sync.js";
+import type { MirrorReport } from "./report.js";
+import { Cadence } from "./run/cadence.js";
+import { estimateOfRun, type MirrorEstimate, type MirrorListForecast } from "./run/estimate.js";
+import { MirrorRun } from "./run/mirror-run.js";
+import { type MirrorStatus, statusOf } from "./status.js";
+import { ListReader } from "./sync/list-reader.js";
+import { ListSync } from "./sync/list-sync.js";
+import { CONFIRM_AFTER_MS } from "./sync/removals.js";
+import { SyncedList, type SyncSettings } from "./sync/synced-list.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/** What is mirrored unless the caller says otherwise. */
+const DEFAULT_RESOURCES: readonly MirrorResource[] = ["items", "lots", "stockLevels"];
+
+const DEFAULT_MAX_REMOVED_SHARE = 0.2;
 
 /**
  * A local copy of items, lots and stock levels that stays in sync: the first run reads everything, later runs what was
@@ -33,18 +46,34 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
  * @throws ConfigurationError when an option is wrong.
  */
 export function createMirror(options: MirrorOptions): Mirror {
+  return createMirrorWith(options, CONFIRM_AFTER_MS);
+}
+
+/** As {@link createMirror}. Tests set how long the confirmation of many removals waits. */
+export function createMirrorWith(options: MirrorOptions, confirmAfterMs: number): Mirror {
   checkMirrorOptions(options);
-  return new Mirror(options);
+  return new Mirror(options, confirmAfterMs);
 }
 
 /** Created by {@link createMirror}. One run at a time. */
 export class Mirror {
   readonly #options: MirrorOptions;
+  readonly #resources: readonly MirrorResource[];
+  readonly #lists: readonly MirrorList[];
+  readonly #confirmAfterMs: number;
   #isRunning = false;
+  /** The copy of the run in progress. */
+  #copy: LocalCopy | undefined;
 
   /** @internal */
-  constructor(options: MirrorOptions) {
-    this.#options = { ...options, resources: options.resources && [...options.resources] };
+  constructor(options: MirrorOptions, confirmAfterMs: number) {
+    const { warehouses = [], resources = DEFAULT_RESOURCES } = options;
+    this.#options = { ...options };
+    this.#resources = RESOURCES.filter(
+      (resource) => resources.includes(resource) || (resource === "warehouseStockLevels" && warehouses.length > 0),
+    );
+    this.#lists = listsOf(this.#resources, warehouses);
+    this.#confirmAfterMs = confirmAfterMs;
   }
 
   /**
@@ -54,25 +83,27 @@ export class Mirror {
    * The sink is opened at the beginning and closed at the end, so that nothing stays open between two runs.
    *
    * A run may be interrupted at any point, also by a kill: what is in the copy stays, and the next run continues. An
-   * interrupted first scan resumes where it was.
+   * interrupted scan of a whole list resumes where it was.
    *
    * @throws ConfigurationError when this mirror is running already, or another version wrote the copy.
+   * @throws UnexpectedRemovalsError when the service no longer lists a large part of a resource, see
+   *   {@link MirrorOptions.maxRemovedShare}. Everything else is up to date then.
    * @throws PaginationError when the list changes too fast to be read without gaps.
    * @throws what the client, the sink, `onEvent` and `onProgress` throw.
    */
   async run(options: RunOptions = {}): Promise<MirrorReport> {
-    checkRunOptions(options);
-    const { signal } = options;
+    checkRunOptions(options, this.#resources);
     return await this.#exclusively(async () => {
-      signal?.throwIfAborted();
-      const startedAt = performance.now();
-      return await this.#withCopy(options, async (syncs) => {
-        const resources: MirrorReport["resources"] = {};
-        // Changes of all resources come first: they also arrive if every run is interrupted in a full pass.
-        for (const sync of syncs) await sync.readChanges();
-        for (const sync of syncs) resources[sync.resource] = await sync.finish();
-        return reportOf(resources, performance.now() - startedAt, this.#options.client.rateLimit);
-      });
+      options.signal?.throwIfAborted();
+      const run = new MirrorRun(this.#options.client.rateLimit);
+      try {
+        return await this.#withCopy(options.signal, (copy) => run.on(copy, this.#lists, this.#syncsOf(copy, options)));
+      } catch (error) {
+        run.error = error;
+        throw error;
+      } finally {
+        run.publish();
+      }
     });
   }
 
@@ -89,67 +120,103 @@ export class Mirror {
    * @throws what a run or `onReport` throws, unless `onError` is given; what `onError` throws.
    */
   async watch(options: WatchOptions): Promise<void> {
-    checkWatchOptions(options);
+    checkWatchOptions(options, this.#resources);
     const { everyMs, signal, onProgress, onReport, onError } = options;
+    const cadence = new Cadence(everyMs, this.#resources);
     while (!signal?.aborted) {
-      const nextRunAt = performance.now() + everyMs;
       try {
-        const report = await this.run({ signal, onProgress });
+        const report = await this.run({ resources: cadence.takeDue(performance.now()), signal, onProgress });
         await onReport?.(report);
       } catch (error) {
         if (signal?.aborted) return;
         if (!onError) throw error;
         await onError(error);
       }
-      if (!signal?.aborted) await sleep(nextRunAt - performance.now(), signal);
+      await sleep(cadence.nextAt - performance.now(), signal);
     }
   }
 
-  /** What the next run is likely to take, from one request for one record per resource. Changes nothing in the copy. */
+  /** What the next run is likely to take, from one request for one record per list. Changes nothing in the copy. */
   async estimate(options: EstimateOptions = {}): Promise<MirrorEstimate> {
-    checkEstimateOptions(options);
+    checkEstimateOptions(options, this.#resources);
     return await this.#exclusively(async () => {
-      return await this.#withCopy(options, async (syncs) => {
-        const forecasts = new Map<MirrorResource, ResourceForecast>();
-        for (const sync of syncs) forecasts.set(sync.resource, await sync.forecast());
+      return await this.#withCopy(options.signal, async (copy) => {
+        const forecasts: MirrorListForecast[] = [];
+        for (const sync of this.#syncsOf(copy, options)) forecasts.push(await sync.forecast());
         return estimateOfRun(forecasts);
       });
     });
   }
 
-  /** Opens the sink, works on the copy, and closes the sink whatever happens. */
-  async #withCopy<T>(
-    options: RunOptions,
-    work: (syncs: readonly ResourceSync<MirrorResource>[]) => Promise<T>,
-    isRetry = false,
-  ): Promise<T> {
-    const { sink, onEvent } = this.#options;
-    try {
-      const copy = await LocalCopy.open(sink, onEvent);
-      try {
-        return await work(this.#syncsOf(copy, options));
-      } catch (error) {
-        // The last commit of a killed process may reach the database after this process has opened the copy.
-        if (isRetry || options.signal?.aborted || !(await copy.wasOvertaken().catch(() => false))) throw error;
-      }
-    } finally {
-      await sink.close();
-    }
-    return this.#withCopy(options, work, true);
+  /**
+   * How complete and how recent the copy is. Sends no request. Also during a run, and while another process writes the copy.
+   *
+   * @throws ConfigurationError when another version wrote the copy.
+   * @throws what the sink throws.
+   */
+  async status(): Promise<MirrorStatus> {
+    const state = this.#copy?.state ?? parseState(await this.#readState());
+    return statusOf(state, this.#lists, Date.now());
   }
 
-  #syncsOf(copy: LocalCopy, { signal, full = false, onProgress }: RunOptions): ResourceSync<MirrorResource>[] {
+  /** Opens the sink, works on the copy, and closes the sink whatever happens. */
+  async #withCopy<T>(
+    signal: AbortSignal | undefined,
+    work: (copy: LocalCopy) => Promise<T>,
+    isRetry = false,
+  ): Promise<T> {
+    const sink = new AbortableSink(this.#options.sink, signal);
+    try {
+      const copy = await LocalCopy.open(sink, { lists: this.#lists, onEvent: this.#options.onEvent });
+      this.#copy = copy;
+      try {
+        return await work(copy);
+      } catch (error) {
+        // The last commit of a killed process may reach the database after this process has opened the copy.
+        if (isRetry || signal?.aborted || !(await copy.wasOvertaken().catch(() => false))) throw error;
+      }
+    } finally {
+      this.#copy = undefined;
+      await sink.close();
+    }
+    return this.#withCopy(signal, work, true);
+  }
+
+  /** The state as it was saved last. */
+  async #readState(): Promise<string | undefined> {
+    const { sink } = this.#options;
+    if (sink.readState) return await sink.readState();
+    const state = await sink.open();
+    // A run that is just beginning has opened it too, and closes it.
+    if (!this.#isRunning) await sink.close();
+    return state;
+  }
+
+  #syncsOf(copy: LocalCopy, options: RunOptions): ListSync<MirrorResource>[] {
+    const { signal, full = false, allowRemovals = false, resources = this.#resources, onProgress } = options;
     const {
       client,
-      resources = RESOURCES,
       overlapMs = MINUTE_MS,
       fullPassEveryMs = DAY_MS,
       concurrency = 2,
+      maxRemovedShare = DEFAULT_MAX_REMOVED_SHARE,
     } = this.#options;
-    return RESOURCES.filter((resource) => resources.includes(resource)).map((resource) => {
-      const reader = new ResourceReader(client, resource, { signal, concurrency });
-      return new ResourceSync(resource, reader, copy, { full, fullPassEveryMs, overlapMs, onProgress });
-    });
+    const settings: SyncSettings = {
+      signal,
+      full,
+      fullPassEveryMs,
+      overlapMs,
+      maxRemovedShare,
+      allowRemovals,
+      confirmAfterMs: this.#confirmAfterMs,
+      onProgress,
+    };
+    return this.#lists
+      .filter(({ resource }) => resources.includes(resource))
+      .map((list) => {
+        const reader = new ListReader(client, list, { signal, concurrency });
+        return new ListSync(new SyncedList(list, reader, copy, settings));
+      });
   }
 
   /** Two runs at once would overwrite each other. */

@@ -7,9 +7,12 @@ import {
   functionSchema,
   objectWithMethodsSchema,
 } from "../core/request/options.js";
+import { InputValidationError } from "../errors/index.js";
+import { isObject } from "../errors/unknown-value.js";
 import { integer, lazy } from "../schemas/field.js";
-import type { MirrorEvent } from "./events.js";
+import type { MirrorEvent } from "./copy/events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
+import type { WatchInterval } from "./run/cadence.js";
 import type { MirrorSink } from "./sink.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
@@ -25,6 +28,19 @@ export interface MirrorOptions {
    * @default ["items", "lots", "stockLevels"]
    */
   resources?: readonly MirrorResource[] | undefined;
+  /**
+   * IDs of the warehouses whose stock levels are also mirrored one by one, as the resource `warehouseStockLevels`. Does not
+   * restrict the other resources. The levels of a warehouse that is no longer named are removed from the copy.
+   * @default none
+   */
+  warehouses?: readonly number[] | undefined;
+  /**
+   * The largest share of a resource that a run may remove, 0 to 1. If it would remove more, and more than 50 records, it
+   * removes none of them and ends with an `UnexpectedRemovalsError`, unless `allowRemovals` is set. For stock levels per
+   * warehouse, the share of one warehouse.
+   * @default 0.2
+   */
+  maxRemovedShare?: number | undefined;
   /**
    * Called with each change of a record after the copy has it, one at a time; a promise is awaited. No event is lost; after
    * a crash, or after an error of this function, the events of the last page are emitted again. An error ends the run.
@@ -67,15 +83,29 @@ export interface RunOptions {
    * @default false
    */
   full?: boolean | undefined;
+  /**
+   * What to bring up to date.
+   * @default all resources of the mirror
+   */
+  resources?: readonly MirrorResource[] | undefined;
+  /**
+   * Removes what the service no longer lists, however much it is, see {@link MirrorOptions.maxRemovedShare}.
+   * @default false
+   */
+  allowRemovals?: boolean | undefined;
 }
 
 /** Options of an estimate. */
-export type EstimateOptions = Pick<RunOptions, "signal" | "full">;
+export type EstimateOptions = Pick<RunOptions, "signal" | "full" | "resources">;
 
 /** Options of a watch. */
 export interface WatchOptions {
-  /** Time from the start of a run to the start of the next, in ms. After a run that takes longer the next starts at once. */
-  everyMs: number;
+  /**
+   * Time from the start of a run to the start of the next, in ms: for all resources, or for each, such as
+   * `{ lots: 60_000, stockLevels: 15 * 60_000 }`. Resources that are left out are not read. After a run that takes longer the
+   * next starts at once.
+   */
+  everyMs: WatchInterval;
   /**
    * Ends the watch, and interrupts the current run.
    * @default none
@@ -98,7 +128,23 @@ export interface WatchOptions {
   onError?: ((error: unknown) => unknown) | undefined;
 }
 
+const resourceNames = () =>
+  z
+    .array(z.enum(RESOURCES))
+    .min(1)
+    .refine((names) => new Set(names).size === names.length, "must name each resource once");
+
 const optionsSchema = lazy(() =>
+  createOptionsSchema().refine(
+    ({ resources, warehouses }) => warehouses !== undefined || !resources?.includes("warehouseStockLevels"),
+    {
+      path: ["warehouses"],
+      error: "is required to mirror warehouseStockLevels",
+    },
+  ),
+);
+
+const createOptionsSchema = () =>
   z.strictObject({
     client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
     sink: requiredOption(
@@ -107,33 +153,53 @@ const optionsSchema = lazy(() =>
         "must have open, keys, read, commit and close",
       ),
     ),
-    resources: z
-      .array(z.enum(RESOURCES))
+    resources: resourceNames().optional(),
+    warehouses: z
+      .array(integer())
       .min(1)
-      .refine((names) => new Set(names).size === names.length, "must name each resource once")
+      .refine((ids) => new Set(ids).size === ids.length, "must name each warehouse once")
       .optional(),
+    maxRemovedShare: z.number().min(0).max(1).optional(),
     onEvent: functionSchema().optional(),
     fullPassEveryMs: durationMsSchema().optional(),
     overlapMs: z.number().min(0).optional(),
     concurrency: integer().min(1).optional(),
-  }),
-);
+  });
 
-const estimateShape = () => ({ signal: abortSignalSchema().optional(), full: z.boolean().optional() });
+const estimateShape = () => ({
+  signal: abortSignalSchema().optional(),
+  full: z.boolean().optional(),
+  resources: resourceNames().optional(),
+});
 
 const estimateSchema = lazy(() => z.strictObject(estimateShape()));
 
-const runSchema = lazy(() => z.strictObject({ ...estimateShape(), onProgress: functionSchema().optional() }));
-
-const watchSchema = lazy(() =>
+const runSchema = lazy(() =>
   z.strictObject({
-    everyMs: requiredOption(durationMsSchema()),
+    ...estimateShape(),
+    onProgress: functionSchema().optional(),
+    allowRemovals: z.boolean().optional(),
+  }),
+);
+
+/** One interval per resource. */
+const intervals = () =>
+  z
+    .partialRecord(z.enum(RESOURCES), durationMsSchema().optional())
+    .refine((byResource) => Object.values(byResource).some((everyMs) => everyMs !== undefined), "must name a resource");
+
+const createWatchSchema = (everyMs: z.ZodType) =>
+  z.strictObject({
+    everyMs: requiredOption(everyMs),
     signal: abortSignalSchema().optional(),
     onProgress: functionSchema().optional(),
     onReport: functionSchema().optional(),
     onError: functionSchema().optional(),
-  }),
-);
+  });
+
+const watchSchema = lazy(() => createWatchSchema(durationMsSchema()));
+
+const watchByResourceSchema = lazy(() => createWatchSchema(intervals()));
 
 /** Throws a `ConfigurationError` that names each option that is wrong. */
 export function checkMirrorOptions(options: MirrorOptions): void {
@@ -141,16 +207,27 @@ export function checkMirrorOptions(options: MirrorOptions): void {
 }
 
 /** Rejects options that are wrong, with an `InputValidationError`. */
-export function checkRunOptions(options: RunOptions): void {
+export function checkRunOptions(options: RunOptions, mirrored: readonly MirrorResource[]): void {
   checkMethodOptions("mirror.run", runSchema, options);
+  checkMirrored("mirror.run", "resources", options.resources ?? [], mirrored);
 }
 
 /** The same for a watch. */
-export function checkWatchOptions(options: WatchOptions): void {
-  checkMethodOptions("mirror.watch", watchSchema, options);
+export function checkWatchOptions(options: WatchOptions, mirrored: readonly MirrorResource[]): void {
+  const everyMs: unknown = isObject(options) ? options.everyMs : undefined;
+  checkMethodOptions("mirror.watch", isObject(everyMs) ? watchByResourceSchema : watchSchema, options);
+  if (isObject(everyMs)) checkMirrored("mirror.watch", "everyMs", Object.keys(everyMs), mirrored);
 }
 
 /** The same for an estimate. */
-export function checkEstimateOptions(options: EstimateOptions): void {
+export function checkEstimateOptions(options: EstimateOptions, mirrored: readonly MirrorResource[]): void {
   checkMethodOptions("mirror.estimate", estimateSchema, options);
+  checkMirrored("mirror.estimate", "resources", options.resources ?? [], mirrored);
+}
+
+function checkMirrored(method: string, option: string, names: readonly string[], mirrored: readonly string[]): void {
+  const issues = names
+    .filter((name) => !mirrored.includes(name))
+    .map((name) => ({ path: [option], message: `this mirror does not mirror ${name}` }));
+  if (issues.length > 0) throw new InputValidationError(method, issues);
 }

@@ -9,6 +9,9 @@ import type { MirrorResource } from "./tables.js";
  */
 export type MirrorReading = "first" | "full" | "increment";
 
+/** Whether a run has read any list completely, or only what was modified. */
+export type MirrorRunKind = "full" | "increment";
+
 /** Sums of a run. */
 export interface MirrorCounts {
   /** Records read. */
@@ -33,6 +36,8 @@ export interface MirrorCounts {
 
 /** What a run did for one resource. */
 export interface MirrorResourceReport extends MirrorCounts {
+  /** `full` if the list was read completely, the first scan included. */
+  kind: MirrorRunKind;
   /** How the list was read, in order. An increment that shows that records were removed is followed by a full pass. */
   readings: MirrorReading[];
   /** Records in the copy after the run. */
@@ -59,8 +64,8 @@ export interface MirrorResourceReport extends MirrorCounts {
 
 /** What a run did. */
 export interface MirrorReport extends MirrorCounts {
-  /** `full` if any list was read completely, the first scan included. */
-  kind: "full" | "increment";
+  /** `full` if any list was read completely, the first scan included; `resources` has it for each. */
+  kind: MirrorRunKind;
   /** The same per resource. */
   resources: Partial<Record<MirrorResource, MirrorResourceReport>>;
   /**
@@ -74,8 +79,46 @@ export interface MirrorReport extends MirrorCounts {
 export interface MirrorProgress extends PagingProgress {
   /** The resource that is being read. */
   resource: MirrorResource;
+  /** ID of the warehouse, if stock levels per warehouse are being read. */
+  wID?: number;
   /** How it is being read. */
   reading: MirrorReading;
+}
+
+export const kindOf = (readings: readonly MirrorReading[]): MirrorRunKind =>
+  readings.every((reading) => reading === "increment") ? "increment" : "full";
+
+/** The report of a resource that consists of several lists. */
+export function mergeReports(one: MirrorResourceReport, other: MirrorResourceReport): MirrorResourceReport {
+  const readings = [...one.readings, ...other.readings];
+  return {
+    kind: kindOf(readings),
+    readings,
+    ...sumOfCounts([one, other]),
+    inCopy: one.inCopy + other.inCopy,
+    surplus: sumOfKnown(one.surplus, other.surplus),
+    missing: sumOfKnown(one.missing, other.missing),
+    awaitsFullPass: one.awaitsFullPass || other.awaitsFullPass,
+    honoursModifiedSince: one.honoursModifiedSince === other.honoursModifiedSince ? one.honoursModifiedSince : null,
+    durationMs: one.durationMs + other.durationMs,
+  };
+}
+
+const sumOfKnown = (one: number | null, other: number | null) =>
+  one === null && other === null ? null : (one ?? 0) + (other ?? 0);
+
+function sumOfCounts(reports: readonly MirrorCounts[]) {
+  const sum = (name: keyof MirrorCounts) => reports.reduce((total, report) => total + report[name], 0);
+  return {
+    records: sum("records"),
+    added: sum("added"),
+    changed: sum("changed"),
+    removed: sum("removed"),
+    pages: sum("pages"),
+    requests: sum("requests"),
+    duplicates: sum("duplicates"),
+    gapsRepaired: sum("gapsRepaired"),
+  };
 }
 
 /** The report of a run, from those of its resources. */
@@ -85,21 +128,13 @@ export function reportOf(
   { limit, intervalMs }: { limit: number; intervalMs: number },
 ): MirrorReport {
   const reports = Object.values(resources);
-  const sum = (name: keyof MirrorCounts) => reports.reduce((total, report) => total + report[name], 0);
-  const requests = sum("requests");
+  const counts = sumOfCounts(reports);
   return {
-    kind: reports.every(({ readings }) => readings.every((reading) => reading === "increment")) ? "increment" : "full",
-    records: sum("records"),
-    added: sum("added"),
-    changed: sum("changed"),
-    removed: sum("removed"),
-    pages: sum("pages"),
-    requests,
-    duplicates: sum("duplicates"),
-    gapsRepaired: sum("gapsRepaired"),
+    kind: reports.every(({ kind }) => kind === "increment") ? "increment" : "full",
+    ...counts,
     durationMs,
     // A run that is shorter than an interval uses at least one.
-    quotaUsed: Math.min(1, requests / (limit * Math.max(1, durationMs / intervalMs))),
+    quotaUsed: Math.min(1, counts.requests / (limit * Math.max(1, durationMs / intervalMs))),
     resources,
   };
 }

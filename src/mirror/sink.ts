@@ -1,4 +1,5 @@
-import type { MirrorRecord, MirrorResource } from "./tables.js";
+import type { MirrorStatusRow } from "./status.js";
+import type { MirrorKey, MirrorRecord, MirrorResource } from "./tables.js";
 
 /** What one commit writes: all of it, or nothing. */
 export interface MirrorBatch {
@@ -7,29 +8,42 @@ export interface MirrorBatch {
   /** Records to insert, or to replace by key. Each key occurs once. */
   upsert: readonly MirrorRecord[];
   /** Keys of records to delete. Keys that the copy does not have are ignored. */
-  remove: readonly number[];
+  remove: readonly MirrorKey[];
   /** The state that was saved last, `undefined` for a new copy. If the sink has another one, another mirror writes to the copy. */
   previousState: string | undefined;
   /** The progress of the mirror, saved in the same transaction. */
   state: string;
+  /** What that state means to people: one row per resource. For readers of the copy; a sink need not store it. */
+  status?: readonly MirrorStatusRow[];
+}
+
+/** How a sink is opened. */
+export interface SinkOpenOptions {
+  /**
+   * Aborts when the run is aborted. The mirror does not wait for calls in progress any longer then, so the sink should end
+   * them: a commit either completely or not at all. A commit that needs no wait is still made, with how the run ended.
+   * @default none
+   */
+  signal?: AbortSignal | undefined;
 }
 
 /**
- * Stores a copy. Records are identified by `recNo` (lots) and `partNo` (items, stock levels).
+ * Stores a copy. Records are identified by `recNo` (lots), `partNo` (items, stock levels), or the string `"wID/partNo"` (stock
+ * levels per warehouse, with both fields in each record).
  *
  * A mirror opens the sink at the beginning of each run and closes it at the end, also after an error. In between it calls one
  * method at a time.
  */
 export interface MirrorSink {
   /** Opens the copy, creates one if there is none, and returns the state that the last commit saved. */
-  open(): Promise<string | undefined>;
+  open(options?: SinkOpenOptions): Promise<string | undefined>;
   /** All keys of the copy, in batches, in any order. The mirror writes nothing meanwhile. */
-  keys(resource: MirrorResource): AsyncIterable<readonly number[]>;
+  keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]>;
   /**
    * The records with these keys, in any order. Each as it was committed, except that a documented field that it lacked is
    * `null`.
    */
-  read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]>;
+  read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]>;
   /**
    * Writes a batch in one transaction.
    *
@@ -38,4 +52,9 @@ export interface MirrorSink {
   commit(batch: MirrorBatch): Promise<void>;
   /** Closes files and connections that the sink opened itself. A second call does nothing. */
   close(): Promise<void>;
+  /**
+   * The state that the last commit saved, for `mirror.status()`: called without `open()`, also while another process writes.
+   * Writes nothing. Optional: without it, `status()` opens and closes the copy.
+   */
+  readState?(): Promise<string | undefined>;
 }

@@ -1,8 +1,14 @@
 import * as z from "zod";
-import { type LazySchema, lazy } from "../schemas/field.js";
+import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";
 import { type Lot, lotSchema } from "../schemas/lot.js";
 import { type StockLevel, stockLevelSchema } from "../schemas/stock-level.js";
+
+/** The stock level of one item in one warehouse. */
+export interface WarehouseStockLevel extends StockLevel {
+  /** ID of the warehouse. */
+  wID: number;
+}
 
 /** The records of each resource that can be mirrored. */
 export interface MirrorRecords {
@@ -12,16 +18,32 @@ export interface MirrorRecords {
   lots: Lot;
   /** Stock levels over all warehouses. */
   stockLevels: StockLevel;
+  /** Stock levels of single warehouses, those that the option `warehouses` names. */
+  warehouseStockLevels: WarehouseStockLevel;
 }
 
 /** What can be mirrored. */
 export type MirrorResource = keyof MirrorRecords;
 
 /** All of them. Items first: their changes may show in their lots. */
-export const RESOURCES = ["items", "lots", "stockLevels"] as const satisfies readonly MirrorResource[];
+export const RESOURCES = [
+  "items",
+  "lots",
+  "stockLevels",
+  "warehouseStockLevels",
+] as const satisfies readonly MirrorResource[];
 
 /** A record of any resource. */
 export type MirrorRecord = MirrorRecords[MirrorResource];
+
+/**
+ * Identifies a record within its resource: `recNo` of a lot, `partNo` of an item or a stock level, the string `"wID/partNo"` of
+ * a stock level of one warehouse.
+ */
+export type MirrorKey = number | string;
+
+/** The keys of one resource. */
+export type MirrorKeyOf<R extends MirrorResource> = R extends "warehouseStockLevels" ? string : number;
 
 /** The type of a documented field. It may also be `null`: if the service documents that, or leaves the field out. */
 export type ColumnType = "integer" | "decimal" | "text" | "boolean";
@@ -29,22 +51,29 @@ export type ColumnType = "integer" | "decimal" | "text" | "boolean";
 /** How a resource is stored. */
 export interface Table {
   name: string;
-  /** The field that identifies a record. */
-  key: string;
+  /** The fields that identify a record, all integers. The last one is unique within a list of the service. */
+  key: readonly string[];
   /** The documented fields, spelled as on the wire, in the order of the schema. */
   columns: Readonly<Record<string, ColumnType>>;
 }
 
 interface Definition<T> {
   name: string;
-  key: keyof T & string;
+  key: readonly (keyof T & string)[];
   schema: LazySchema<z.ZodType<T>>;
 }
 
+const warehouseStockLevelSchema = lazy(() => z.object({ wID: integer(), ...stockLevelSchema().shape }));
+
 const DEFINITIONS: { readonly [R in MirrorResource]: Definition<MirrorRecords[R]> } = {
-  items: { name: "items", key: "partNo", schema: itemSchema },
-  lots: { name: "lots", key: "recNo", schema: lotSchema },
-  stockLevels: { name: "stock_levels", key: "partNo", schema: stockLevelSchema },
+  items: { name: "items", key: ["partNo"], schema: itemSchema },
+  lots: { name: "lots", key: ["recNo"], schema: lotSchema },
+  stockLevels: { name: "stock_levels", key: ["partNo"], schema: stockLevelSchema },
+  warehouseStockLevels: {
+    name: "warehouse_stock_levels",
+    key: ["wID", "partNo"],
+    schema: warehouseStockLevelSchema,
+  },
 };
 
 const tables = new Map<MirrorResource, Table>();
@@ -65,7 +94,19 @@ export const mapResources = <T>(create: (resource: MirrorResource) => T): Readon
   items: create("items"),
   lots: create("lots"),
   stockLevels: create("stockLevels"),
+  warehouseStockLevels: create("warehouseStockLevels"),
 });
+
+/** The key of a record; `fields` are its values of `table.key`. */
+export const keyOfFields = (fields: readonly number[]): MirrorKey =>
+  fields.length === 1 && fields[0] !== undefined ? fields[0] : fields.join("/");
+
+/** The values of `table.key`, from a key. */
+export const fieldsOfKey = (key: MirrorKey): number[] => (typeof key === "number" ? [key] : key.split("/").map(Number));
+
+/** The key of a record that has all fields of its key. */
+export const keyOf = ({ key }: Table, record: object): MirrorKey =>
+  keyOfFields(key.map((field) => Number(Reflect.get(record, field))));
 
 const jsonType = /* @__PURE__ */ z.enum(["integer", "number", "string", "boolean", "null"]);
 

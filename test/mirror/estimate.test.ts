@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type ClientOptions, InventoryClient } from "../../src/index.js";
-import { estimateOfRun } from "../../src/mirror/estimate.js";
 import { createMirror, type MirrorOptions } from "../../src/mirror/index.js";
+import { estimateOfRun } from "../../src/mirror/run/estimate.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { MemorySink } from "../support/memory-sink.js";
 
@@ -40,12 +40,12 @@ describe("the estimate of a run", () => {
     const limited = { available: 10, share: 90, intervalMs: MINUTE_MS };
     const estimate = (requests: number, pausedMs: number) =>
       estimateOfRun(
-        new Map(
-          (["items", "lots", "stockLevels"] as const).map((resource) => [
-            resource,
-            { ...forecast, requests, allowance: { ...limited, pausedMs } },
-          ]),
-        ),
+        (["items", "lots", "stockLevels"] as const).map((resource) => ({
+          ...forecast,
+          resource,
+          requests,
+          allowance: { ...limited, pausedMs },
+        })),
       );
     expect(estimate(1, 0)).toMatchObject({ records: 15, pages: 3, requests: 3, durationMs: 300 });
     expect(estimate(1, 30_000).durationMs).toBe(30_300);

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createMirror, type MirrorSink, ndjsonSink, postgresSink, sqliteSink } from "stocklot/mirror";
+import { createMirror, type MirrorKey, type MirrorSink, ndjsonSink, postgresSink, sqliteSink } from "stocklot/mirror";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findPostgres } from "../support/postgres-server.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
@@ -28,7 +28,7 @@ const SINKS: Record<string, () => MirrorSink> = {
 async function expectCopy(sink: MirrorSink, service: ChangingService): Promise<void> {
   await sink.open();
   for (const resource of ["items", "lots", "stockLevels"] as const) {
-    const keys: number[] = [];
+    const keys: MirrorKey[] = [];
     for await (const some of sink.keys(resource)) keys.push(...some);
     const key = resource === "lots" ? "recNo" : "partNo";
     const copied = new Map((await sink.read(resource, keys)).map((record) => [Reflect.get(record, key), record]));

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { InventoryClient } from "../../src/index.js";
-import { sqliteSink } from "../../src/mirror/index.js";
+import { type MirrorKey, sqliteSink } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { runs } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
@@ -78,7 +78,7 @@ async function expectCopy(path: string, client: InventoryClient): Promise<void> 
   ] as const;
   for (const [resource, key, list] of lists) {
     const byKey = (records: readonly object[]) => new Map(records.map((record) => [Reflect.get(record, key), record]));
-    const keys: number[] = [];
+    const keys: MirrorKey[] = [];
     for await (const some of sink.keys(resource)) keys.push(...some);
     expect(byKey(await sink.read(resource, keys)), resource).toEqual(byKey(await list.toArray()));
   }

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { ResponseValidationError } from "../../src/index.js";
+import { AbortableSink } from "../../src/mirror/copy/abortable-sink.js";
+import { listOf } from "../../src/mirror/copy/lists.js";
+import { LocalCopy } from "../../src/mirror/copy/local-copy.js";
 import { createMirror } from "../../src/mirror/index.js";
-import { LocalCopy } from "../../src/mirror/local-copy.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService } from "./support/changing-service.js";
@@ -66,14 +68,14 @@ it.each([
   ["object", nestedObject],
 ] as const)("a nested %s is written up to 500 levels, and refused from there on", async (_, nested) => {
   const sink = new MemorySink();
-  const copy = await LocalCopy.open(sink, () => {});
+  const copy = await LocalCopy.open(new AbortableSink(sink, undefined), { lists: [], onEvent: () => {} });
   const level = { partNo: 7, available: 1, inStock: 2, onOrder: 3, onHold: 0, committed: 1, packed: 0, aSN: 9 };
   const record = (levels: number) => Object.assign({ ...level }, { extra: nested(levels) });
-  await copy.write("stockLevels", [record(500)]);
-  await copy.write("stockLevels", [record(499)]);
+  await copy.write(listOf("stockLevels"), [record(500)]);
+  await copy.write(listOf("stockLevels"), [record(499)]);
   const written = sink.all("stockLevels");
   for (const levels of [501, 1_000_000]) {
-    const refused = copy.write("stockLevels", [record(levels)]);
+    const refused = copy.write(listOf("stockLevels"), [record(levels)]);
     await expect(refused).rejects.toBeInstanceOf(ResponseValidationError);
     await expect(refused).rejects.toThrow("the record of stockLevels with partNo 7 is nested deeper than 500 levels");
   }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Checkpoint } from "../../src/index.js";
-import type { ResourceState } from "../../src/mirror/state.js";
+import type { ListState } from "../../src/mirror/copy/state.js";
+import { incrementStart } from "../../src/mirror/sync/modified-dates.js";
 import { shouldVerify, supportAfterCheck } from "../../src/mirror/sync/modified-since.js";
 import {
   type CopyProgress,
-  incrementStart,
   isFullPassDue,
   mayRepair,
   progressOf,
@@ -25,7 +25,7 @@ const checkpoint: Checkpoint = {
 const options = { full: false, fullPassEveryMs: 10_000, overlapMs: 400 };
 
 describe("the schedule of a resource", () => {
-  it.each<[CopyProgress, ResourceState]>([
+  it.each<[CopyProgress, ListState]>([
     ["new", { count: 0, watermark: undefined }],
     ["interrupted", { count: 250, watermark: 5, checkpoint }],
     ["complete", complete],
@@ -50,7 +50,7 @@ describe("the schedule of a resource", () => {
     expect(isFullPassDue(complete, options, 10_999)).toBe(false);
     expect(isFullPassDue(complete, options, 11_000)).toBe(true);
     expect(isFullPassDue(complete, { ...options, fullPassEveryMs: Infinity }, 1e15)).toBe(false);
-    expect(incrementStart(5_000, options)).toEqual(new Date(4_600));
+    expect(incrementStart(5_000, complete, { overlapMs: 400, modifiedLagMs: 0 })).toEqual(new Date(4_600));
   });
 
   it.each([

@@ -1,12 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createMirror, type MirrorEvent, type MirrorRecord, type MirrorResource } from "../../src/mirror/index.js";
+import type { MirrorEvent, MirrorKey, MirrorRecord } from "../../src/mirror/index.js";
+import { createMirrorWith } from "../../src/mirror/mirror.js";
+import { mapResources } from "../../src/mirror/tables.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { runs } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
 
-const RESOURCES: MirrorResource[] = ["items", "lots", "stockLevels"];
+const RESOURCES = ["items", "lots", "stockLevels"] as const;
 
 /** Something that others do to the service, often or rarely. */
 function change(service: ChangingService, random: Random): void {
@@ -24,14 +26,9 @@ function change(service: ChangingService, random: Random): void {
 
 /** A copy that is made from events only. */
 class Follower {
-  readonly records: Record<MirrorResource, Map<number, MirrorRecord>> = {
-    items: new Map(),
-    lots: new Map(),
-    stockLevels: new Map(),
-  };
+  readonly records = mapResources(() => new Map<MirrorKey, MirrorRecord>());
 
-  apply({ type, resource, record }: MirrorEvent): void {
-    const key = Number(Reflect.get(record, resource === "lots" ? "recNo" : "partNo"));
+  apply({ type, resource, key, record }: MirrorEvent): void {
     if (type === "removed") this.records[resource].delete(key);
     else this.records[resource].set(key, record);
   }
@@ -90,15 +87,19 @@ describe("a mirror of a service that others change meanwhile", () => {
         sink.beforeCommit = mayKill;
         const client = service.client();
         const mirror = () =>
-          createMirror({
-            client,
-            sink,
-            concurrency,
-            onEvent: (event) => {
-              mayKill();
-              follower.apply(event);
+          createMirrorWith(
+            {
+              client,
+              sink,
+              concurrency,
+              warehouses: [1, 3],
+              onEvent: (event) => {
+                mayKill();
+                follower.apply(event);
+              },
             },
-          });
+            0,
+          );
         for (let left = runs; left > 0; left -= 1) {
           await mirror().run().catch(expectKilled);
           for (let changes = random(30); changes > 0; changes -= 1) change(service, random);
@@ -113,6 +114,10 @@ describe("a mirror of a service that others change meanwhile", () => {
           expect(follower.records[resource], `events of ${resource}`).toEqual(service.records(resource));
           expect(report.resources[resource]?.inCopy).toBe(service.records(resource).size);
         }
+        const levels = service.warehouseLevels(1, 3);
+        expect(sink.all("warehouseStockLevels")).toEqual(levels);
+        expect(follower.records.warehouseStockLevels, "events of warehouseStockLevels").toEqual(levels);
+        expect(report.resources.warehouseStockLevels?.inCopy).toBe(levels.size);
       }),
       { seed: 7, numRuns: runs(250), endOnFailure: true },
     );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../src/index.js";
-import { formatState, parseState } from "../../src/mirror/state.js";
+import { formatState, parseState } from "../../src/mirror/copy/state.js";
 
 /** As version 0.1.0 saved it. */
 const SAVED = JSON.stringify({
@@ -21,10 +21,10 @@ const SAVED = JSON.stringify({
 
 describe("a saved state", () => {
   it("of version 0.1 is read in full", () => {
-    const { resources, pendingEvents } = parseState(SAVED);
-    expect(resources.items).toMatchObject({ count: 3, watermark: 1_700, modifiedSince: "honoured" });
-    expect(resources.lots).toMatchObject({ count: 250, watermark: 1_800, stale: true });
-    expect(resources.lots?.checkpoint).toEqual({ list: "/Inventory", end: 250, keys: [1, 2] });
+    const { lists, pendingEvents } = parseState(SAVED);
+    expect(lists.get("items")).toMatchObject({ count: 3, watermark: 1_700, modifiedSince: "honoured" });
+    expect(lists.get("lots")).toMatchObject({ count: 250, watermark: 1_800, stale: true });
+    expect(lists.get("lots")?.checkpoint).toEqual({ list: "/Inventory", end: 250, keys: [1, 2] });
     expect(pendingEvents?.resource).toBe("lots");
     expect(pendingEvents?.events.map(({ type, key }) => `${type} ${key}`)).toEqual([
       "added 1",

@@ -10,7 +10,9 @@ it("the tables have a column for each documented field, in the service's order",
     [
       [
         "items",
-        "partNo",
+        [
+          "partNo",
+        ],
         [
           "partNo integer",
           "shortID text",
@@ -28,7 +30,9 @@ it("the tables have a column for each documented field, in the service's order",
       ],
       [
         "lots",
-        "recNo",
+        [
+          "recNo",
+        ],
         [
           "recNo integer",
           "partNo integer",
@@ -53,8 +57,28 @@ it("the tables have a column for each documented field, in the service's order",
       ],
       [
         "stock_levels",
-        "partNo",
         [
+          "partNo",
+        ],
+        [
+          "partNo integer",
+          "available decimal",
+          "inStock decimal",
+          "onOrder decimal",
+          "onHold decimal",
+          "committed decimal",
+          "packed decimal",
+          "aSN decimal",
+        ],
+      ],
+      [
+        "warehouse_stock_levels",
+        [
+          "wID",
+          "partNo",
+        ],
+        [
+          "wID integer",
           "partNo integer",
           "available decimal",
           "inStock decimal",

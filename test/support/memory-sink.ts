@@ -1,5 +1,5 @@
-import type { MirrorBatch, MirrorRecord, MirrorResource, MirrorSink } from "../../src/mirror/index.js";
-import { tableOf } from "../../src/mirror/tables.js";
+import type { MirrorBatch, MirrorKey, MirrorRecord, MirrorResource, MirrorSink } from "../../src/mirror/index.js";
+import { keyOf, mapResources, tableOf } from "../../src/mirror/tables.js";
 
 /** A copy in memory. Records are stored as JSON, so that callers cannot change them. */
 export class MemorySink implements MirrorSink {
@@ -7,11 +7,7 @@ export class MemorySink implements MirrorSink {
   beforeCommit: (batch: MirrorBatch) => void = () => {};
   isOpen = false;
   readonly commits: Pick<MirrorBatch, "resource" | "upsert" | "remove">[] = [];
-  readonly #records: Record<MirrorResource, Map<number, string>> = {
-    items: new Map(),
-    lots: new Map(),
-    stockLevels: new Map(),
-  };
+  readonly #records = mapResources(() => new Map<MirrorKey, string>());
   #state: string | undefined;
 
   get state(): string | undefined {
@@ -23,12 +19,12 @@ export class MemorySink implements MirrorSink {
     return this.#state;
   }
 
-  async *keys(resource: MirrorResource): AsyncIterable<readonly number[]> {
+  async *keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]> {
     const keys = [...this.#records[resource].keys()];
     for (let start = 0; start < keys.length; start += 100) yield keys.slice(start, start + 100);
   }
 
-  async read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]> {
+  async read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]> {
     return keys.flatMap((key) => this.#records[resource].get(key) ?? []).map((text) => JSON.parse(text));
   }
 
@@ -37,8 +33,7 @@ export class MemorySink implements MirrorSink {
     this.beforeCommit(batch);
     if (previousState !== this.#state) throw new Error("another mirror writes to this copy");
     const records = this.#records[resource];
-    for (const record of upsert)
-      records.set(Number(Reflect.get(record, tableOf(resource).key)), JSON.stringify(record));
+    for (const record of upsert) records.set(keyOf(tableOf(resource), record), JSON.stringify(record));
     for (const key of remove) records.delete(key);
     this.#state = state;
     this.commits.push({ resource, upsert, remove });
@@ -54,7 +49,7 @@ export class MemorySink implements MirrorSink {
   }
 
   /** All records of a resource, by key. */
-  all(resource: MirrorResource): Map<number, MirrorRecord> {
+  all(resource: MirrorResource): Map<MirrorKey, MirrorRecord> {
     return new Map([...this.#records[resource]].map(([key, text]) => [key, JSON.parse(text)]));
   }
 }

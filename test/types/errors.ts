@@ -36,6 +36,7 @@ export function advice(error: unknown): string {
     case "ClientClosedError":
     case "PaginationError":
     case "ConfigurationError":
+    case "UnexpectedRemovalsError":
       return error.message;
     default:
       return error satisfies never;

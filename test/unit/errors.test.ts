@@ -31,6 +31,7 @@ const samples = [
   new errors.InputValidationError("items.get", [{ path: ["shortID"], message: "empty" }]),
   new errors.PaginationError("no end"),
   new errors.ConfigurationError("wrong"),
+  new errors.UnexpectedRemovalsError({ resource: "lots", removals: 60, records: 90 }),
   new errors.StorageError("full", { storage: "sqlite", location: "stock.db" }),
 ];
 
@@ -53,6 +54,7 @@ const PARENTS: Record<string, string[]> = {
   InputValidationError: [],
   PaginationError: [],
   ConfigurationError: [],
+  UnexpectedRemovalsError: [],
   StorageError: [],
 };
 

@@ -24,14 +24,14 @@ export function createDefaultTransport(base: URL, warn: (message: string) => voi
   return {
     info,
     send: (request) =>
-      performExchange(request, async (_, performExchange) => {
+      performExchange(request, async (_, exchange) => {
         // A failure is not kept: the variable of the proxy may be corrected.
         chosen ??= choose().catch((error: unknown) => {
           chosen = undefined;
           throw error;
         });
         const { send } = await chosen;
-        if (!performExchange.settled) await send(request, performExchange);
+        if (!exchange.settled) await send(request, exchange);
       }),
     // All calls have ended: only idle connections are left, and those that aborted calls were waiting for.
     close: async () => {

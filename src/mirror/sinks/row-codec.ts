@@ -18,7 +18,7 @@ const NO_EXTRA = "{}";
 export class RowCodec {
   /** Names of the columns, in the order of a row. `extra` is the last. */
   readonly columns: readonly string[];
-  readonly #key: string;
+  readonly #key: readonly string[];
   readonly #types: ReadonlyMap<string, ColumnType>;
 
   constructor({ key, columns }: Table) {
@@ -37,7 +37,7 @@ export class RowCodec {
       const value = toColumn(type, fields[name]);
       if (value !== undefined) stored += 1;
       // A key of negative zero is stored in `extra`, and the row still needs a key.
-      row.push(value ?? (name === this.#key ? 0 : null));
+      row.push(value ?? (this.#key.includes(name) ? 0 : null));
     }
     row.push(stored === Object.keys(fields).length ? NO_EXTRA : this.#encodeExtra(fields));
     return row;

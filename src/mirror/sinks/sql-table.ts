@@ -1,20 +1,45 @@
 import { ConfigurationError } from "../../errors/index.js";
-import type { ColumnType, Table } from "../tables.js";
+import { type ColumnType, keyOfFields, type MirrorKey, type Table } from "../tables.js";
 import { EXTRA } from "./row-codec.js";
 
 /** The type names of a database, by type of column. */
 export type TypeNames = Readonly<Record<ColumnType | typeof EXTRA, string>>;
 
-/** Follows the type of the key column. */
+/** Follows the type of a key column. */
 export const PRIMARY_KEY = " PRIMARY KEY";
 
-/** The columns that a table should have, by name, with their types. */
+/** The columns that a table should have, by name, with their types. `extra` is the last. */
 export function columnTypes(table: Table, types: TypeNames): Map<string, string> {
-  const columns = new Map([[EXTRA, types.extra]]);
+  const columns = new Map<string, string>();
   for (const [name, type] of Object.entries(table.columns)) {
-    columns.set(name, name === table.key ? types[type] + PRIMARY_KEY : types[type]);
+    columns.set(name, table.key.includes(name) ? types[type] + PRIMARY_KEY : types[type]);
   }
-  return columns;
+  return columns.set(EXTRA, types.extra);
+}
+
+/** The definition of a column, without its name. */
+export const columnDefinition = (type: string, name: string) =>
+  name === EXTRA ? `${type} NOT NULL DEFAULT '{}'` : type;
+
+/** What stands between the brackets of `CREATE TABLE`. */
+export function tableDefinition(table: Table, types: TypeNames): string[] {
+  const columns = [...columnTypes(table, types)];
+  const definitionOf = ([name, type]: [string, string]) => `${quoteName(name)} ${columnDefinition(type, name)}`;
+  if (table.key.length === 1) return columns.map(definitionOf);
+  const key = table.key.map(quoteName);
+  return [
+    ...columns.map(([name, type]) => definitionOf([name, type.replace(PRIMARY_KEY, "")])),
+    `PRIMARY KEY (${key.join(", ")})`,
+  ];
+}
+
+/** True for the tables that every copy has had from the beginning: if one is missing, somebody has dropped it. */
+export const isRequired = ({ name }: Table) => name !== "warehouse_stock_levels";
+
+/** True if `extra` comes after the columns of the other fields. Others may have added columns behind it. */
+export function isExtraLast({ columns }: Table, found: ReadonlyMap<string, string>): boolean {
+  const names = [...found.keys()].filter((name) => name === EXTRA || Object.hasOwn(columns, name));
+  return names.at(-1) === EXTRA;
 }
 
 /**
@@ -26,9 +51,9 @@ export function columnTypes(table: Table, types: TypeNames): Map<string, string>
  */
 export function missingColumns(table: Table, types: TypeNames, found: ReadonlyMap<string, string>): string[] {
   const missing: string[] = [];
-  for (const [name, type] of columnTypes(table, types)) {
+  for (const [name, type] of [[EXTRA, types.extra] as const, ...columnTypes(table, types)]) {
     const foundType = found.get(name);
-    if (foundType === undefined && name !== EXTRA && name !== table.key) missing.push(name);
+    if (foundType === undefined && name !== EXTRA && !table.key.includes(name)) missing.push(name);
     else if (foundType?.toLowerCase() !== type.toLowerCase()) {
       const flaw = foundType === undefined ? `has no column "${name}"` : `has "${name}" as ${foundType}, not ${type}`;
       throw new ConfigurationError(`mirror: the table "${table.name}" was not created by a mirror: it ${flaw}`);
@@ -46,14 +71,15 @@ export const KEY_BATCH_SIZE = 10_000;
 /** Less than any key. */
 const BEFORE_FIRST_KEY = Number.MIN_SAFE_INTEGER - 1;
 
-/** All keys in ascending order. `keysAfter` returns the next batch after a key. */
+/** All keys of a table in ascending order. `keysAfter` returns the fields of the keys that follow a key. */
 export async function* keysInBatches(
-  keysAfter: (last: number) => readonly number[] | Promise<readonly number[]>,
-): AsyncGenerator<readonly number[]> {
-  let last: number | undefined = BEFORE_FIRST_KEY;
+  { key }: Table,
+  keysAfter: (last: readonly number[]) => readonly number[][] | Promise<readonly number[][]>,
+): AsyncGenerator<readonly MirrorKey[]> {
+  let last: readonly number[] | undefined = key.map(() => BEFORE_FIRST_KEY);
   while (last !== undefined) {
-    const keys: readonly number[] = await keysAfter(last);
-    if (keys.length > 0) yield keys;
+    const keys: readonly number[][] = await keysAfter(last);
+    if (keys.length > 0) yield keys.map(keyOfFields);
     last = keys.at(-1);
   }
 }

@@ -1,8 +1,8 @@
 import { BadRequestError, NotImplementedError, ServerError } from "../../errors/index.js";
-import type { ResourceState } from "../state.js";
+import type { ListState } from "../copy/state.js";
 
 /** Whether a list honours `modifiedSince`, as far as it is known. */
-type ModifiedSinceSupport = ResourceState["modifiedSince"];
+type ModifiedSinceSupport = ListState["modifiedSince"];
 
 /** More than clocks can differ by, and no date that a database cannot store. */
 const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1000;

@@ -1,4 +1,4 @@
-import type { ResourceState } from "../state.js";
+import type { ListState } from "../copy/state.js";
 
 /** A full pass that takes less may be repeated at once. */
 const SHORT_PASS_MS = 60_000;
@@ -22,23 +22,22 @@ export interface ScheduleOptions {
  */
 export type CopyProgress = "new" | "interrupted" | "complete";
 
-export function progressOf({ lastFullPassAt, checkpoint }: ResourceState): CopyProgress {
+export function progressOf({ lastFullPassAt, checkpoint }: ListState): CopyProgress {
   if (lastFullPassAt !== undefined) return "complete";
   return checkpoint === undefined ? "new" : "interrupted";
 }
 
 /** The watermark for an increment. `undefined` if there are none: the list must honour `modifiedSince`, and responses have a `Date` header. */
-export const watermarkOf = ({ modifiedSince, watermark }: ResourceState, { full }: ScheduleOptions) =>
+export const watermarkOf = ({ modifiedSince, watermark }: ListState, { full }: ScheduleOptions) =>
   full || modifiedSince !== "honoured" ? undefined : watermark;
 
-/** True if everything is to be read: it is time, or there are no increments. */
-export const isFullPassDue = (state: ResourceState, options: ScheduleOptions, now: number) =>
-  watermarkOf(state, options) === undefined || now - (state.lastFullPassAt ?? 0) >= options.fullPassEveryMs;
-
-/** The `modifiedSince` of an increment. */
-export const incrementStart = (watermark: number, { overlapMs }: ScheduleOptions) => new Date(watermark - overlapMs);
+/** True if everything is to be read: it is time, a full pass was interrupted, or there are no increments. */
+export const isFullPassDue = (state: ListState, options: ScheduleOptions, now: number) =>
+  state.checkpoint !== undefined ||
+  watermarkOf(state, options) === undefined ||
+  now - (state.lastFullPassAt ?? 0) >= options.fullPassEveryMs;
 
 /** True if a full pass may be made out of turn. A long one is not repeated again and again for a few records. */
-export function mayRepair({ lastFullPassAt = 0, lastFullPassMs = 0 }: ResourceState, now: number): boolean {
+export function mayRepair({ lastFullPassAt = 0, lastFullPassMs = 0 }: ListState, now: number): boolean {
   return lastFullPassMs < SHORT_PASS_MS || now - lastFullPassAt >= lastFullPassMs / MAX_REPAIR_SHARE;
 }

@@ -3,7 +3,14 @@ import fc from "fast-check";
 import { ConfigurationError } from "stocklot";
 import { afterEach, describe, expect, it } from "vitest";
 import type { MirrorBatch, MirrorSink } from "../../../src/mirror/sink.js";
-import { type MirrorRecord, type MirrorResource, RESOURCES, tableOf } from "../../../src/mirror/tables.js";
+import {
+  keyOf,
+  type MirrorKey,
+  type MirrorRecord,
+  type MirrorResource,
+  RESOURCES,
+  tableOf,
+} from "../../../src/mirror/tables.js";
 import { runs } from "../../support/runs.js";
 import { batch, recordsAfter } from "./support/history.js";
 import { killAfter } from "./support/kill.js";
@@ -101,6 +108,25 @@ export function describeSink(name: string, newCopy: () => SinkSpec): void {
       expect(await allKeys(sink, "items")).toEqual([]);
     });
 
+    it("identifies stock levels of warehouses by both IDs", async () => {
+      const sink = await openSink();
+      const level = { partNo: 1, available: 1, inStock: 2, onOrder: 3, onHold: 0, committed: 1, packed: 0, aSN: 9 };
+      const levels = [
+        { ...level, wID: 1 },
+        { ...level, wID: 2, inStock: 5 },
+        { ...level, wID: 2, partNo: -7, note: "cold" },
+        { ...level, wID: 12, partNo: Number.MAX_SAFE_INTEGER },
+      ];
+      const resource = "warehouseStockLevels";
+      await sink.commit({ resource, upsert: levels, remove: [], previousState: undefined, state: "1" });
+      expect(await allKeys(sink, resource)).toEqual(["1/1", "12/9007199254740991", "2/-7", "2/1"]);
+      await expectRecords(sink, resource, levels);
+      const changed = { ...level, wID: 2, inStock: 6 };
+      await sink.commit({ resource, upsert: [changed], remove: ["1/1", "9/9"], previousState: "1", state: "2" });
+      expect(await allKeys(sink, resource)).toEqual(["12/9007199254740991", "2/-7", "2/1"]);
+      expect(await sink.read(resource, ["1/1", "2/1"])).toEqual([asRead(resource, changed)]);
+    });
+
     it("has keys up to the largest whole numbers that are exact", async () => {
       const sink = await openSink();
       const keys = [Number.MIN_SAFE_INTEGER, -1, 0, 1, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER];
@@ -120,14 +146,14 @@ export function describeSink(name: string, newCopy: () => SinkSpec): void {
       const records = Array.from({ length: 25_000 }, (_, index) => lot(index * 3));
       await commit(sink, { upsert: records });
       let batches = 0;
-      const keys: number[] = [];
+      const keys: MirrorKey[] = [];
       for await (const some of sink.keys("lots")) {
         expect(some.length).toBeGreaterThan(0);
         keys.push(...some);
         batches += 1;
       }
       expect(batches).toBeGreaterThan(1);
-      expect(keys.sort((a, b) => a - b)).toEqual(records.map((_, index) => index * 3));
+      expect(keys.sort((a, b) => Number(a) - Number(b))).toEqual(records.map((_, index) => index * 3));
       await expectRecords(sink, "lots", records);
       await commit(sink, { remove: keys.slice(1), previousState: "1", state: "2" });
       expect(await allKeys(sink, "lots")).toEqual([0]);
@@ -260,10 +286,10 @@ export function describeSink(name: string, newCopy: () => SinkSpec): void {
 const commit = (sink: MirrorSink, some: Partial<MirrorBatch>) =>
   sink.commit({ resource: "lots", upsert: [], remove: [], previousState: undefined, state: "1", ...some });
 
-async function allKeys(sink: MirrorSink, resource: MirrorResource): Promise<number[]> {
-  const keys: number[] = [];
+async function allKeys(sink: MirrorSink, resource: MirrorResource): Promise<MirrorKey[]> {
+  const keys: MirrorKey[] = [];
   for await (const some of sink.keys(resource)) keys.push(...some);
-  return keys.sort((a, b) => a - b);
+  return keys.sort(byNumberOrName);
 }
 
 /** State and lots that belong together: a commit of a killed process may arrive at the database while they are read. */
@@ -294,9 +320,12 @@ async function expectRecords(sink: MirrorSink, resource: MirrorResource, records
 const byKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
   new Map(
     records
-      .map((record): [number, MirrorRecord] => [Number(Reflect.get(record, tableOf(resource).key)), record])
-      .sort(([one], [other]) => one - other),
+      .map((record): [MirrorKey, MirrorRecord] => [keyOf(tableOf(resource), record), record])
+      .sort(([one], [other]) => byNumberOrName(one, other)),
   );
+
+const byNumberOrName = (one: MirrorKey, other: MirrorKey) =>
+  typeof one === "number" && typeof other === "number" ? one - other : String(one).localeCompare(String(other));
 
 function deepFreeze<T>(value: T): T {
   if (typeof value === "object" && value !== null) Object.values(Object.freeze(value)).forEach(deepFreeze);

@@ -141,7 +141,7 @@ describe.skipIf(!postgres)("postgresSink", () => {
   it("fills the columns that a table of an earlier version lacks", async () => {
     const name = table("stock_levels");
     await newSink().open();
-    await pool.query(`ALTER TABLE ${name} DROP COLUMN "inStock"`);
+    await pool.query(`ALTER TABLE ${name} DROP COLUMN "inStock" CASCADE`);
     await pool.query(`INSERT INTO ${name} ("partNo", available, extra)
       VALUES (1, 5, '{"inStock":7.5,"grade":"A"}'), (2, 6, '{}')`);
     const sink = newSink();

@@ -95,6 +95,8 @@ function describeDriver(driver: "node" | "package"): void {
         "lots",
         "stock_levels",
         "stocklot_state",
+        "stocklot_status",
+        "warehouse_stock_levels",
       ]);
       await sink.close();
     });

@@ -1,12 +1,15 @@
 import { type ClientOptions, InventoryClient, type Item, type Lot, type StockLevel } from "../../../src/index.js";
-import type { MirrorRecords, MirrorResource } from "../../../src/mirror/index.js";
+import type { MirrorKey, MirrorRecords, MirrorResource, WarehouseStockLevel } from "../../../src/mirror/index.js";
 import type { Random } from "../../unit/paging/changing-list.js";
 
 /** The effect of `modifiedSince` on a list: the date of the change, nothing, the date of the receipt, or an error. */
 export type Filter = "honoured" | "ignored" | "received" | "refused" | "fails";
 
+/** The lists of the service. Stock levels of one warehouse are those of a list of its own. */
+type ListName = Exclude<MirrorResource, "warehouseStockLevels">;
+
 export interface ServiceBehaviour {
-  modifiedSince: Record<MirrorResource, Filter>;
+  modifiedSince: Record<ListName, Filter>;
   /** Whether lists are sorted as requested; otherwise lots come newest first, and the others shuffled. */
   sorts: boolean;
   /** Whether responses have a `Date` header. */
@@ -15,6 +18,8 @@ export interface ServiceBehaviour {
   startsAt: number;
   /** A change may be dated this much before it shows, in ms. */
   latenessMs: number;
+  /** How far the dates of changes are behind the `Date` header, in ms. */
+  modifiedLagMs?: number;
   /** Larger pages are silently capped. */
   maxPageSize: number;
   /** Dates of changes are cut to this many ms. */
@@ -46,6 +51,8 @@ export class ChangingService {
   beforePage: (path: string) => void = () => {};
   /** Cuts each page of lots from another order, as a database may if records are equal in what it sorts by. */
   shuffles = false;
+  /** Lots that are counted, and not listed. */
+  isUnlisted: (lot: Lot) => boolean = () => false;
   /** Paths and queries of the requested pages. */
   readonly requests: string[] = [];
   readonly #behaviour: ServiceBehaviour;
@@ -78,14 +85,26 @@ export class ChangingService {
   }
 
   /** All records of a resource, as they are now, by key. */
-  records<R extends MirrorResource>(resource: R): Map<number, MirrorRecords[R]>;
-  records(resource: MirrorResource): Map<number, Item | Lot | StockLevel> {
+  records<R extends ListName>(resource: R): Map<MirrorKey, MirrorRecords[R]>;
+  records(resource: ListName): Map<MirrorKey, Item | Lot | StockLevel> {
     return new Map(this.#stored(resource).map(([key, { record }]) => [key, record]));
+  }
+
+  /** The stock levels of these warehouses, by the key that a copy uses. */
+  warehouseLevels(...wIDs: number[]): Map<MirrorKey, WarehouseStockLevel> {
+    return new Map(
+      wIDs.flatMap((wID) => this.#levels(wID).map(([partNo, { record }]) => [`${wID}/${partNo}`, { ...record, wID }])),
+    );
   }
 
   /** Shows no such lots, as to a client that they are out of scope for. */
   hideLots(isHidden: (lot: Lot) => boolean): void {
     this.#isHidden = isHidden;
+  }
+
+  /** Dates changes by the clock of the `Date` header from now on. */
+  correctClock(): void {
+    this.#behaviour.modifiedLagMs = 0;
   }
 
   advance(ms: number): void {
@@ -174,6 +193,12 @@ export class ChangingService {
     this.#levelsModified.set(stored.record.partNo, modifiedAt);
   }
 
+  /** Counts a lot as modified, though nothing in it has changed. */
+  touchLot(recNo: number): void {
+    const stored = this.#lots.get(recNo);
+    if (stored) stored.modifiedAt = this.#date().modifiedAt;
+  }
+
   removeLot(): void {
     const stored = this.#pick(this.#lots);
     if (stored === undefined) return;
@@ -188,21 +213,29 @@ export class ChangingService {
 
   /** The date of a change that happens now. */
   #date(): { modifiedAt: number; text: string } {
-    const { latenessMs, resolutionMs } = this.#behaviour;
-    const dated = this.#now - this.#random(latenessMs + 1);
+    const { latenessMs, resolutionMs, modifiedLagMs = 0 } = this.#behaviour;
+    const dated = this.#now - modifiedLagMs - this.#random(latenessMs + 1);
     const modifiedAt = Math.floor(dated / resolutionMs) * resolutionMs;
     return { modifiedAt, text: new Date(modifiedAt).toISOString() };
   }
 
-  #stored(resource: MirrorResource): [number, StoredRecord<Item | Lot | StockLevel>][] {
+  #stored(resource: ListName, wID?: number): [number, StoredRecord<Item | Lot | StockLevel>][] {
     if (resource === "items") return [...this.#items];
-    const lots = [...this.#lots].map(([recNo, stored]): [number, StoredRecord<Lot>] => {
+    if (resource === "stockLevels") return this.#levels(wID);
+    return this.#allLots().filter(([, { record }]) => !this.#isHidden(record));
+  }
+
+  #allLots(): [number, StoredRecord<Lot>][] {
+    return [...this.#lots].map(([recNo, stored]): [number, StoredRecord<Lot>] => {
       const description = this.#items.get(stored.record.partNo)?.record.description ?? "";
       return [recNo, { ...stored, record: { ...stored.record, description } }];
     });
-    if (resource === "lots") return lots.filter(([, { record }]) => !this.#isHidden(record));
+  }
+
+  #levels(wID: number | undefined): [number, StoredRecord<StockLevel>][] {
     const levels = new Map<number, StoredRecord<StockLevel>>();
-    for (const [, { record, receivedAt }] of lots) {
+    for (const [, { record, receivedAt }] of this.#allLots()) {
+      if (wID !== undefined && record.wID !== wID) continue;
       const { partNo, units, hold } = record;
       const level = levels.get(partNo)?.record;
       const inStock = (level?.inStock ?? 0) + units;
@@ -227,7 +260,8 @@ export class ChangingService {
     if (path === "/Token") return reply(200, { access_token: "token", token_type: "bearer", expires_in: 3600 });
     this.requests.push(path + url.search);
     this.beforePage(path + url.search);
-    const resource = RESOURCES[path];
+    const [, list = path, wid] = /^(.*StockLevels)\/(\d+)$/.exec(path) ?? [];
+    const resource = LISTS[list];
     if (resource === undefined)
       return reply(404, { statusCode: 404, error: "not_found", message: path, details: null });
     const filter = this.#behaviour.modifiedSince[resource];
@@ -238,12 +272,12 @@ export class ChangingService {
     if (since !== null && filter === "fails") {
       return reply(500, { statusCode: 500, error: "internal_error", message: "oh", details: null });
     }
-    return reply(200, this.#page(resource, filter, url.searchParams));
+    return reply(200, this.#page(resource, filter, url.searchParams, wid === undefined ? undefined : Number(wid)));
   }
 
-  #page(resource: MirrorResource, filter: Filter, query: URLSearchParams): unknown {
+  #page(resource: ListName, filter: Filter, query: URLSearchParams, wID: number | undefined): unknown {
     const since = Date.parse(query.get("modifiedSince") ?? "");
-    const stored = this.#stored(resource).filter(([, { modifiedAt, receivedAt }]) => {
+    const stored = this.#stored(resource, wID).filter(([, { modifiedAt, receivedAt }]) => {
       if (Number.isNaN(since)) return true;
       return filter === "honoured" ? modifiedAt >= since : filter === "received" ? receivedAt >= since : true;
     });
@@ -257,7 +291,10 @@ export class ChangingService {
     const pageSize = Math.min(Number(query.get("pageSize")), this.#behaviour.maxPageSize);
     const end = page * pageSize;
     return {
-      value: stored.slice(end - pageSize, end).map(([, { record }]) => record),
+      value: stored
+        .slice(end - pageSize, end)
+        .map(([, { record }]) => record)
+        .filter((record) => !("recNo" in record && this.isUnlisted(record))),
       totalCount: stored.length,
       page,
       pageSize,
@@ -270,7 +307,7 @@ export class ChangingService {
 /** This many lots are equal in what they are sorted by. */
 const TIED = 100;
 
-const RESOURCES: Readonly<Record<string, MirrorResource>> = {
+const LISTS: Readonly<Record<string, ListName>> = {
   "/Item/All": "items",
   "/Inventory": "lots",
   "/Inventory/StockLevels": "stockLevels",

@@ -2,38 +2,42 @@ import { appendFileSync, statSync, truncateSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
-import { type MirrorResource, RESOURCES } from "../../tables.js";
+import { type MirrorKey, type MirrorResource, RESOURCES } from "../../tables.js";
 import { isMissing } from "./line-files.js";
 
 /** A commit for the journal. Records are JSON already. */
 export interface JournalCommit {
   resource: MirrorResource;
   upsert: readonly string[];
-  remove: readonly number[];
+  remove: readonly MirrorKey[];
   previousState: string | undefined;
   state: string;
 }
 
-/** The first line of a journal: the state that was saved when it was created. */
-const headerSchema = lazy(() => z.strictObject({ state: z.string().optional() }));
+/** The first line of a journal: the state that was saved when it was created, and the files that existed then. */
+const headerSchema = lazy(() =>
+  z.strictObject({ state: z.string().optional(), files: z.array(z.string()).optional() }),
+);
 
 const commitSchema = lazy(() =>
   z.strictObject({
     resource: z.enum(RESOURCES),
     upsert: z.array(z.custom<object>((value) => typeof value === "object" && value !== null)),
-    remove: z.array(z.int()),
+    remove: z.array(z.union([z.int(), z.string()])),
     previousState: z.string().optional(),
     state: z.string(),
   }),
 );
 
+export type JournalHeader = z.infer<ReturnType<typeof headerSchema>>;
+
 /** A line of the journal. */
-export type JournalEntry = z.infer<ReturnType<typeof headerSchema>> | z.infer<ReturnType<typeof commitSchema>>;
+export type JournalEntry = JournalHeader | z.infer<ReturnType<typeof commitSchema>>;
 
 const entrySchema = lazy(() => z.union([commitSchema(), headerSchema()]));
 
 /** The first line of a journal. */
-export const headerLine = (state: string | undefined) => withChecksum(JSON.stringify({ state }));
+export const headerLine = (header: JournalHeader) => withChecksum(JSON.stringify(header));
 
 /** The line of a commit. */
 export function commitLine({ upsert, ...rest }: JournalCommit): string {

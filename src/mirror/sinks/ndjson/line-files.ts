@@ -10,7 +10,8 @@ export interface Replacement {
 }
 
 /** Names of temporary files. Version 0.1 used process ID and a number. */
-const TEMPORARY = /^(?:items|lots|stock_levels|stocklot)\.(?:ndjson|journal)\.(?:\d+-\d+|[\da-f-]{36})\.tmp$/;
+const TEMPORARY =
+  /^(?:items|lots|(?:warehouse_)?stock_levels|stocklot)\.(?:ndjson|journal)\.(?:\d+-\d+|[\da-f-]{36})\.tmp$/;
 
 /**
  * Replaces files, each atomically, and the last one only after all others are on the disk. Returns false, with nothing

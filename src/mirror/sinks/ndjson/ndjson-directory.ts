@@ -20,10 +20,16 @@ import { RecordLines } from "./record-lines.js";
 
 const JOURNAL = "stocklot.journal";
 
+/** The files of a copy whose journal does not name them, as version 0.1 wrote it. */
+const FIRST_FILES: readonly string[] = ["items.ndjson", "lots.ndjson", "stock_levels.ndjson"];
+
 /** Attempts to read the copy while another process writes to it. */
 const MAX_LOAD_ATTEMPTS = 5;
 
 const fileOf = (resource: MirrorResource) => `${tableOf(resource).name}.ndjson`;
+
+/** Files that every copy has. Others exist once they have had records. */
+const isRequired = (resource: MirrorResource) => FIRST_FILES.includes(fileOf(resource));
 
 /**
  * A copy in a directory, and in memory. A commit appends one line to the journal. Compaction replaces the record files, and
@@ -73,6 +79,17 @@ export class NdjsonDirectory {
     throw otherMirrorError(directory);
   }
 
+  /** The saved state of a copy, also while another process writes; `undefined` if there is none. Writes nothing. */
+  static async readState(directory: string): Promise<string | undefined> {
+    let state: string | undefined;
+    for await (const line of linesOf(join(directory, JOURNAL))) {
+      const entry = parseEntry(line);
+      if (!entry) break;
+      if (!("resource" in entry) || entry.previousState === state) ({ state } = entry);
+    }
+    return state;
+  }
+
   get state(): string | undefined {
     return this.#state;
   }
@@ -83,7 +100,7 @@ export class NdjsonDirectory {
   }
 
   /** Appends to the journal. If it throws, nothing was written. */
-  commit(batch: MirrorBatch): void {
+  commit({ status, ...batch }: MirrorBatch): void {
     const records = this.records[batch.resource];
     const upsert = batch.upsert.map((record) => records.lineOf(record));
     this.#journalStamp = append(this.#journal, `${commitLine({ ...batch, upsert })}\n`, this.#journalStamp);
@@ -104,7 +121,7 @@ export class NdjsonDirectory {
     if (!this.#filesAreStale) return;
     const changed = RESOURCES.filter((resource) => this.records[resource].isChanged);
     const replacements = changed.map((resource) => ({ name: fileOf(resource), lines: this.records[resource].lines() }));
-    const journal = { name: JOURNAL, lines: [headerLine(this.#state)] };
+    const journal = { name: JOURNAL, lines: [headerLine({ state: this.#state, files: this.#files() })] };
     // Commits that another mirror has appended meanwhile must not be lost.
     if (!(await replaceFiles(this.#directory, [...replacements, journal], () => this.isCurrent()))) return;
     for (const resource of changed) this.records[resource].isChanged = false;
@@ -119,7 +136,7 @@ export class NdjsonDirectory {
     const foreign = RESOURCES.map(fileOf).find((name) => existsSync(join(this.#directory, name)));
     if (foreign)
       throw new ConfigurationError(`ndjsonSink: ${this.#directory} has a file ${foreign} that no mirror created`);
-    const journal = { name: JOURNAL, lines: [headerLine(undefined)] };
+    const journal = { name: JOURNAL, lines: [headerLine({})] };
     await replaceFiles(this.#directory, [journal], () => stampOf(this.#journal) === undefined);
     this.#refreshStamps();
   }
@@ -129,8 +146,7 @@ export class NdjsonDirectory {
       const path = join(this.#directory, fileOf(resource));
       const records = this.records[resource];
       for await (const line of linesOf(path)) records.load(line);
-      // All files exist from the beginning.
-      records.isChanged = !existsSync(path);
+      records.isChanged = isRequired(resource) && !existsSync(path);
     }
     let bytes = 0;
     for await (const line of linesOf(this.#journal)) {
@@ -146,10 +162,12 @@ export class NdjsonDirectory {
     this.#filesAreStale ||= this.#endsIncomplete || RESOURCES.some((resource) => this.records[resource].isChanged);
   }
 
-  /** A saved state requires all files. */
+  /** A saved state requires all files that the copy had. */
   #checkHeader(header: JournalEntry): void {
-    const missing = RESOURCES.find((resource) => this.records[resource].isChanged);
-    if (missing && header.state !== undefined) throw this.#damaged(fileOf(missing));
+    if (header.state === undefined || "resource" in header) return;
+    const expected = header.files ?? FIRST_FILES;
+    const lost = expected.find((name) => !existsSync(join(this.#directory, name)));
+    if (lost !== undefined) throw this.#damaged(lost);
   }
 
   #damaged(name: string): ConfigurationError {
@@ -171,6 +189,11 @@ export class NdjsonDirectory {
     for (const record of entry.upsert) records.set(record, records.lineOf(record));
     for (const key of entry.remove) records.delete(key);
     this.#state = entry.state;
+  }
+
+  /** Names of the files that a copy with this state has. */
+  #files(): string[] {
+    return RESOURCES.filter((resource) => isRequired(resource) || this.records[resource].hasFile).map(fileOf);
   }
 
   #refreshStamps(): void {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { checkConfiguration } from "../../../core/request/check-options.js";
 import { withFileFailures } from "../../../storage/file-failure.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
-import type { MirrorRecord, MirrorResource } from "../../tables.js";
+import type { MirrorKey, MirrorRecord, MirrorResource } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
 import { NdjsonDirectory } from "./ndjson-directory.js";
 
@@ -60,12 +60,12 @@ class NdjsonSink implements MirrorSink {
     return this.#opened.state;
   }
 
-  async *keys(resource: MirrorResource): AsyncGenerator<readonly number[]> {
+  async *keys(resource: MirrorResource): AsyncGenerator<readonly MirrorKey[]> {
     const keys = this.#opened.records[resource].keys();
     for (let start = 0; start < keys.length; start += KEY_BATCH_SIZE) yield keys.slice(start, start + KEY_BATCH_SIZE);
   }
 
-  async read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]> {
+  async read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]> {
     return this.#opened.records[resource].read(keys);
   }
 
@@ -91,6 +91,10 @@ class NdjsonSink implements MirrorSink {
 
   #load(): Promise<NdjsonDirectory> {
     return NdjsonDirectory.load(this.path, this.minJournalBytes);
+  }
+
+  async readState(): Promise<string | undefined> {
+    return this.#directory?.state ?? (await this.#withFailures(() => NdjsonDirectory.readState(this.path)));
   }
 
   async close(): Promise<void> {

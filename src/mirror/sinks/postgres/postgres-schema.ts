@@ -2,9 +2,16 @@ import { ConfigurationError } from "../../../errors/index.js";
 import type { PostgresConnection } from "../../../storage/postgres/connection.js";
 import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
 import { type MirrorResource, RESOURCES, type Table, tableOf } from "../../tables.js";
-import { EXTRA } from "../row-codec.js";
 import { tableMissingError } from "../sink-errors.js";
-import { columnTypes, missingColumns, PRIMARY_KEY, quoteName, type TypeNames } from "../sql-table.js";
+import {
+  columnTypes,
+  isRequired,
+  missingColumns,
+  PRIMARY_KEY,
+  quoteName,
+  type TypeNames,
+  tableDefinition,
+} from "../sql-table.js";
 
 /** `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one. */
 export const TYPES: TypeNames = {
@@ -20,12 +27,12 @@ export const STATE_TABLE = "stocklot_state";
 /** The columns of all tables of these names in a schema. */
 const FIND_COLUMNS = `
 SELECT relname AS "table", attname AS "column", format_type(atttypid, atttypmod) AS type,
-  EXISTS (SELECT FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary AND indkey::text = attnum::text) AS is_key
+  (SELECT indnatts FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary AND attnum = ANY (indkey)) AS key_columns
 FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
 WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname = ANY ($2)`;
 
 /** Two mirrors that start at once create the tables one after the other. */
-const LOCK = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
+export const LOCK = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
 
 /** The schema for the tables if the caller names none. */
 export async function currentSchema(queryable: PostgresQueryable): Promise<string> {
@@ -51,7 +58,7 @@ export async function ensureTables(connection: PostgresConnection, schema: strin
     const table = tableOf(resource);
     const columns = found.get(table.name);
     const missing = columns && missingColumns(table, TYPES, columns);
-    if (!missing && hasState) throw tableMissingError(table.name);
+    if (!missing && hasState && isRequired(table)) throw tableMissingError(table.name);
     if (!missing) commands.push(createTable(schema, table));
     else if (missing.length > 0) {
       commands.push(addColumns(schema, table, missing));
@@ -73,6 +80,15 @@ export async function readState(queryable: PostgresQueryable, schema: string): P
   return typeof row?.state === "string" ? row.state : undefined;
 }
 
+/** The same for a schema that may have no copy. Does not wait for a commit in progress. */
+export async function readStateIfAny(queryable: PostgresQueryable, schema: string): Promise<string | undefined> {
+  const name = tableName(schema, STATE_TABLE);
+  const [found] = await queryRows(queryable, "SELECT to_regclass($1) IS NOT NULL AS exists", [name]);
+  if (found?.exists !== "t") return undefined;
+  const [row] = await queryRows(queryable, `SELECT state FROM ${name}`);
+  return typeof row?.state === "string" ? row.state : undefined;
+}
+
 export const tableName = (schema: string, name: string) => `${quoteName(schema)}.${quoteName(name)}`;
 
 async function checkEncoding(queryable: PostgresQueryable): Promise<void> {
@@ -85,12 +101,12 @@ async function checkEncoding(queryable: PostgresQueryable): Promise<void> {
 async function columnsFound(queryable: PostgresQueryable, schema: string): Promise<Map<string, Map<string, string>>> {
   const names = [...RESOURCES.map((resource) => tableOf(resource).name), STATE_TABLE];
   const found = new Map<string, Map<string, string>>();
+  const keyLengths = new Map(RESOURCES.map((resource) => [tableOf(resource).name, tableOf(resource).key.length]));
   for (const row of await queryRows(queryable, FIND_COLUMNS, [schema, names])) {
-    const columns = found.get(String(row.table)) ?? new Map<string, string>();
-    found.set(
-      String(row.table),
-      columns.set(String(row.column), row.is_key === "t" ? row.type + PRIMARY_KEY : String(row.type)),
-    );
+    const table = String(row.table);
+    const isKey = row.key_columns !== null && Number(row.key_columns) === keyLengths.get(table);
+    const columns = found.get(table) ?? new Map<string, string>();
+    found.set(table, columns.set(String(row.column), isKey ? row.type + PRIMARY_KEY : String(row.type)));
   }
   return found;
 }
@@ -102,10 +118,7 @@ async function createSchema(queryable: PostgresQueryable, schema: string): Promi
 }
 
 function createTable(schema: string, table: Table): string {
-  const columns = [...columnTypes(table, TYPES)].map(
-    ([name, type]) => `${quoteName(name)} ${type}${name === EXTRA ? " NOT NULL DEFAULT '{}'" : ""}`,
-  );
-  return `CREATE TABLE IF NOT EXISTS ${tableName(schema, table.name)} (${columns})`;
+  return `CREATE TABLE IF NOT EXISTS ${tableName(schema, table.name)} (${tableDefinition(table, TYPES)})`;
 }
 
 function addColumns(schema: string, table: Table, missing: readonly string[]): string {

@@ -3,11 +3,12 @@ import { checkConfiguration } from "../../../core/request/check-options.js";
 import { lazy } from "../../../schemas/field.js";
 import { PostgresConnection } from "../../../storage/postgres/connection.js";
 import { isQueryable, type PostgresQueryable } from "../../../storage/postgres/query.js";
-import type { MirrorBatch, MirrorSink } from "../../sink.js";
-import { type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
+import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../../sink.js";
+import { type MirrorKey, type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
 import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
 import { KEY_BATCH_SIZE } from "../sql-table.js";
-import { currentSchema, ensureTables, readState } from "./postgres-schema.js";
+import { type CopyObjects, ensureViews } from "./postgres-objects.js";
+import { currentSchema, ensureTables, LOCK, readState, readStateIfAny } from "./postgres-schema.js";
 import { PostgresTable } from "./postgres-table.js";
 
 /** Options of {@link postgresSink}: exactly one of `pool`, `client` and `connectionString`. */
@@ -71,13 +72,15 @@ export function postgresSink(options: PostgresSinkOptions): MirrorSink {
 /** The tables of a copy. */
 class PostgresTables {
   readonly tables: Readonly<Record<MirrorResource, PostgresTable>>;
-  readonly #connection: PostgresQueryable;
+  readonly #connection: PostgresConnection;
   readonly #schema: string;
+  readonly #missingIndexes: CopyObjects["missingIndexes"];
 
-  constructor(connection: PostgresQueryable, schema: string) {
+  constructor(connection: PostgresConnection, schema: string, { hasStatus, missingIndexes }: CopyObjects) {
     this.#connection = connection;
     this.#schema = schema;
-    this.tables = mapResources((resource) => new PostgresTable(connection, schema, tableOf(resource)));
+    this.#missingIndexes = missingIndexes;
+    this.tables = mapResources((resource) => new PostgresTable(connection, schema, tableOf(resource), hasStatus));
   }
 
   state(): Promise<string | undefined> {
@@ -85,7 +88,15 @@ class PostgresTables {
   }
 
   async commit(batch: MirrorBatch): Promise<void> {
-    if (!(await this.tables[batch.resource].commit(batch))) throw otherMirrorError("PostgreSQL");
+    const { resource, status } = batch;
+    if (!(await this.tables[resource].commit(batch))) throw otherMirrorError("PostgreSQL");
+    if (status?.some((row) => row.resource === resource && row.complete)) await this.#createIndexes(resource);
+  }
+
+  async #createIndexes(resource: MirrorResource): Promise<void> {
+    const commands = this.#missingIndexes.get(resource) ?? [];
+    this.#missingIndexes.delete(resource);
+    if (commands.length > 0) await this.#connection.runScript([LOCK, ...commands]);
   }
 
   /** A field that was in `extra` may be documented now, and then has a column. */
@@ -103,31 +114,31 @@ class PostgresTables {
 async function openCopy(connection: PostgresConnection, givenSchema: string | undefined): Promise<PostgresTables> {
   const schema = givenSchema ?? (await currentSchema(connection));
   const extended = await ensureTables(connection, schema);
-  const copy = new PostgresTables(connection, schema);
+  const copy = new PostgresTables(connection, schema, await ensureViews(connection, schema));
   for (const resource of extended) await copy.fillColumns(resource);
   return copy;
 }
 
 class PostgresSink implements MirrorSink {
   readonly #options: PostgresSinkOptions;
-  readonly #connection: PostgresConnection;
+  #connection: PostgresConnection | undefined;
   #copy: PostgresTables | undefined;
 
   constructor(options: PostgresSinkOptions) {
     this.#options = options;
-    this.#connection = new PostgresConnection(options);
   }
 
-  async open(): Promise<string | undefined> {
+  async open({ signal }: SinkOpenOptions = {}): Promise<string | undefined> {
+    this.#connection ??= new PostgresConnection({ ...this.#options, signal });
     this.#copy ??= await openCopy(this.#connection, this.#options.schema);
     return this.#copy.state();
   }
 
-  keys(resource: MirrorResource): AsyncIterable<readonly number[]> {
+  keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]> {
     return this.#opened.tables[resource].keys();
   }
 
-  async read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]> {
+  async read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]> {
     return this.#opened.tables[resource].read(keys);
   }
 
@@ -135,9 +146,21 @@ class PostgresSink implements MirrorSink {
     await this.#opened.commit(batch);
   }
 
+  async readState(): Promise<string | undefined> {
+    const connection = this.#connection ?? new PostgresConnection(this.#options);
+    try {
+      const schema = this.#options.schema ?? (await currentSchema(connection));
+      return await readStateIfAny(connection, schema);
+    } finally {
+      if (connection !== this.#connection) await connection.close();
+    }
+  }
+
   async close(): Promise<void> {
+    const connection = this.#connection;
+    this.#connection = undefined;
     this.#copy = undefined;
-    await this.#connection.close();
+    await connection?.close();
   }
 
   get #opened(): PostgresTables {

@@ -1,73 +1,105 @@
 import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
 import type { MirrorBatch } from "../../sink.js";
-import type { ColumnType, MirrorRecord, Table } from "../../tables.js";
-import { EXTRA, RowCodec } from "../row-codec.js";
+import {
+  type ColumnType,
+  fieldsOfKey,
+  keyOfFields,
+  type MirrorKey,
+  type MirrorRecord,
+  type Table,
+} from "../../tables.js";
+import { EXTRA, RowCodec, toExtra } from "../row-codec.js";
+import { STATUS_TABLE } from "../sql-objects.js";
 import { KEY_BATCH_SIZE, keysInBatches, quoteName } from "../sql-table.js";
 import { STATE_TABLE, TYPES, tableName } from "./postgres-schema.js";
 
 /** The table of one resource. */
 export class PostgresTable {
   readonly #queryable: PostgresQueryable;
-  readonly #key: string;
+  readonly #table: Table;
+  readonly #hasStatus: boolean;
   readonly #codec: RowCodec;
   readonly #commit: string;
   readonly #read: string;
   readonly #keysAfter: string;
   readonly #keysWithExtra: string;
 
-  constructor(queryable: PostgresQueryable, schema: string, table: Table) {
+  constructor(queryable: PostgresQueryable, schema: string, table: Table, hasStatus: boolean) {
     this.#queryable = queryable;
-    this.#key = table.key;
+    this.#table = table;
+    this.#hasStatus = hasStatus;
     this.#codec = new RowCodec(table);
     const name = tableName(schema, table.name);
-    const key = quoteName(table.key);
+    const keyColumns = table.key.map(quoteName);
+    const key = keyColumns.join(", ");
+    const keyValues = (first: number) => table.key.map((_, index) => `$${first + index}`);
+    const hasKeyIn = (arrays: readonly string[]) =>
+      `(${key}) IN (SELECT * FROM unnest(${arrays.map((array) => `${array}::bigint[]`)}))`;
     const columns = this.#codec.columns.map(quoteName);
     const types = [...Object.values<ColumnType>(table.columns).map((type) => TYPES[type]), TYPES.extra];
-    const updates = columns.filter((column) => column !== key).map((column) => `${column} = excluded.${column}`);
+    const updates = columns
+      .filter((column) => !keyColumns.includes(column))
+      .map((column) => `${column} = excluded.${column}`);
+    const statusValue = `$${3 + table.key.length + types.length}`;
     // The row with the state is the lock. Nothing is written unless it has the expected state.
     this.#commit = `
 WITH updated AS (
   UPDATE ${tableName(schema, STATE_TABLE)} SET state = $2 WHERE id = 1 AND state IS NOT DISTINCT FROM $1 RETURNING id
 ), upserted AS (
   INSERT INTO ${name} (${columns})
-  SELECT ${columns} FROM unnest(${types.map((type, index) => `$${index + 4}::${type}[]`)}) AS row (${columns})
+  SELECT ${columns} FROM unnest(${types.map((type, index) => `$${index + 3 + table.key.length}::${type}[]`)}) AS row (${columns})
   WHERE EXISTS (SELECT FROM updated)
   ON CONFLICT (${key}) DO UPDATE SET ${updates}
 ), deleted AS (
-  DELETE FROM ${name} WHERE ${key} = ANY ($3::bigint[]) AND EXISTS (SELECT FROM updated)
-)
+  DELETE FROM ${name} WHERE ${hasKeyIn(keyValues(3))} AND EXISTS (SELECT FROM updated)
+)${hasStatus ? updateStatus(schema, statusValue) : ""}
 SELECT id FROM updated`;
-    this.#read = `SELECT ${columns} FROM ${name} WHERE ${key} = ANY ($1::bigint[])`;
-    this.#keysAfter = `SELECT ${key} FROM ${name} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`;
+    this.#read = `SELECT ${columns} FROM ${name} WHERE ${hasKeyIn(keyValues(1))}`;
+    this.#keysAfter = `SELECT ${key} FROM ${name} WHERE (${key}) > (${keyValues(1)}) ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`;
     this.#keysWithExtra = `SELECT ${key} FROM ${name} WHERE ${EXTRA}::text <> '{}'`;
   }
 
   /** False if nothing was written, because the saved state is another. */
-  async commit({ upsert, remove, previousState, state }: CommitBatch): Promise<boolean> {
+  async commit({ upsert, remove, previousState, state, status }: CommitBatch): Promise<boolean> {
     const rows = upsert.map((record) => this.#codec.encode(record));
     const byColumn = this.#codec.columns.map((_, index) => rows.map((row) => row[index]));
-    const values = [previousState, state, remove, ...byColumn];
+    const values = [previousState, state, ...this.#byField(remove), ...byColumn];
+    if (this.#hasStatus) values.push(status && toExtra(status));
     const updated = await queryRows(this.#queryable, this.#commit, values);
     return updated.length > 0;
   }
 
-  async read(keys: readonly number[]): Promise<MirrorRecord[]> {
-    const rows = await queryRows(this.#queryable, this.#read, [keys]);
+  async read(keys: readonly MirrorKey[]): Promise<MirrorRecord[]> {
+    const rows = await queryRows(this.#queryable, this.#read, this.#byField(keys));
     return rows.map((row) => this.#codec.decode(row));
   }
 
-  keys(): AsyncGenerator<readonly number[]> {
-    return keysInBatches(async (last) => this.#keysOf(await queryRows(this.#queryable, this.#keysAfter, [last])));
+  keys(): AsyncGenerator<readonly MirrorKey[]> {
+    return keysInBatches(this.#table, async (last) =>
+      this.#keyFieldsOf(await queryRows(this.#queryable, this.#keysAfter, [...last])),
+    );
   }
 
   /** Keys of the records that have fields in `extra`. */
-  async keysWithExtra(): Promise<number[]> {
-    return this.#keysOf(await queryRows(this.#queryable, this.#keysWithExtra));
+  async keysWithExtra(): Promise<MirrorKey[]> {
+    return this.#keyFieldsOf(await queryRows(this.#queryable, this.#keysWithExtra)).map(keyOfFields);
   }
 
-  #keysOf(rows: readonly Readonly<Record<string, unknown>>[]): number[] {
-    return rows.map((row) => Number(row[this.#key]));
+  /** The values of each key field, as one array each. */
+  #byField(keys: readonly MirrorKey[]): number[][] {
+    const fields = keys.map(fieldsOfKey);
+    return this.#table.key.map((_, index) => fields.map((values) => values[index] ?? 0));
+  }
+
+  #keyFieldsOf(rows: readonly Readonly<Record<string, unknown>>[]): number[][] {
+    return rows.map((row) => this.#table.key.map((field) => Number(row[field])));
   }
 }
 
-type CommitBatch = Pick<MirrorBatch, "upsert" | "remove"> & Record<"previousState" | "state", string | undefined>;
+/** The status of a batch that has none stays as it is. */
+const updateStatus = (schema: string, value: string) => `, status AS (
+  UPDATE ${tableName(schema, STATUS_TABLE)} SET status = coalesce(${value}::json, status) WHERE EXISTS (SELECT FROM updated)
+)`;
+
+type CommitBatch = Pick<MirrorBatch, "upsert" | "remove" | "status"> &
+  Record<"previousState" | "state", string | undefined>;

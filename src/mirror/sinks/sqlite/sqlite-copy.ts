@@ -1,20 +1,23 @@
+import { existsSync } from "node:fs";
 import type { SqliteDatabase, SqliteStatement } from "../../../storage/sqlite/driver.js";
 import { SqliteConnection, type SqliteConnectionOptions } from "../../../storage/sqlite/sqlite-connection.js";
 import type { MirrorBatch } from "../../sink.js";
-import { type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
+import { type MirrorKey, type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
+import { toExtra } from "../row-codec.js";
 import { otherMirrorError } from "../sink-errors.js";
+import { STATUS_TABLE } from "../sql-objects.js";
 import { keysInBatches } from "../sql-table.js";
+import { createState, ensureIndexes, ensureViews } from "./sqlite-schema.js";
 import { SqliteTable } from "./sqlite-table.js";
 
-/** A table with one row: the saved state. */
-const CREATE_STATE =
-  "CREATE TABLE IF NOT EXISTS stocklot_state (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL)";
+const GET_STATE = "SELECT state FROM stocklot_state";
 
 /** The statements of a copy. */
 interface Statements {
   readonly tables: Readonly<Record<MirrorResource, SqliteTable>>;
   readonly getState: SqliteStatement;
   readonly setState: SqliteStatement;
+  readonly setStatus: SqliteStatement;
 }
 
 /** An open database with a copy. */
@@ -22,6 +25,8 @@ export class SqliteCopy {
   readonly #path: string;
   readonly #connection: SqliteConnection;
   readonly #statements: Statements;
+  /** Resources whose tables have their indexes. */
+  readonly #indexed = new Set<MirrorResource>();
 
   /** Opens the database, and creates or upgrades the tables of the copy. */
   static async open(options: Omit<SqliteConnectionOptions, "synchronous">): Promise<SqliteCopy> {
@@ -45,23 +50,43 @@ export class SqliteCopy {
     return this.#connection.read(() => this.#readState());
   }
 
-  keys(resource: MirrorResource): AsyncIterable<readonly number[]> {
+  keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]> {
     const table = this.#statements.tables[resource];
-    return keysInBatches((last) => this.#connection.read(() => table.keysAfter(last)));
+    return keysInBatches(tableOf(resource), (last) => this.#connection.read(() => table.keysAfter(last)));
   }
 
-  read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]> {
+  read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]> {
     return this.#connection.read(() => this.#statements.tables[resource].read(keys));
   }
 
-  commit({ resource, upsert, remove, previousState, state }: MirrorBatch): Promise<void> {
-    const { tables, setState } = this.#statements;
-    return this.#connection.transaction(() => {
+  /** The saved state of a copy; `undefined` if there is none. Writes nothing, and creates no file. */
+  static async readState(options: Omit<SqliteConnectionOptions, "synchronous">): Promise<string | undefined> {
+    if (!existsSync(options.path)) return undefined;
+    const connection = await SqliteConnection.open({ ...options, synchronous: "NORMAL" });
+    try {
+      return await connection.read((database) => {
+        const isCopy =
+          database.prepare("SELECT name FROM sqlite_schema WHERE name = 'stocklot_state'").all().length > 0;
+        const [row] = isCopy ? database.prepare(GET_STATE).all() : [];
+        return row && String(row.state);
+      });
+    } finally {
+      await connection.close();
+    }
+  }
+
+  async commit({ resource, upsert, remove, previousState, state, status }: MirrorBatch): Promise<void> {
+    const { tables, setState, setStatus } = this.#statements;
+    const isComplete = status?.some((row) => row.resource === resource && row.complete) ?? false;
+    await this.#connection.transaction((database) => {
       if (this.#readState() !== previousState) throw otherMirrorError(this.#path);
       for (const record of upsert) tables[resource].upsert(record);
       for (const key of remove) tables[resource].delete(key);
       setState.run(state);
+      if (status) setStatus.run(toExtra(status));
+      if (isComplete && !this.#indexed.has(resource)) ensureIndexes(database, tableOf(resource));
     });
+    if (isComplete) this.#indexed.add(resource);
   }
 
   close(): Promise<void> {
@@ -75,12 +100,17 @@ export class SqliteCopy {
 }
 
 function prepare(database: SqliteDatabase): Statements {
-  database.exec(CREATE_STATE);
+  createState(database);
+  const tables = mapResources((resource) => new SqliteTable(database, tableOf(resource)));
+  ensureViews(database);
   return {
-    tables: mapResources((resource) => new SqliteTable(database, tableOf(resource))),
-    getState: database.prepare("SELECT state FROM stocklot_state"),
+    tables,
+    getState: database.prepare(GET_STATE),
     setState: database.prepare(
       "INSERT INTO stocklot_state VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state",
+    ),
+    setStatus: database.prepare(
+      `INSERT INTO ${STATUS_TABLE} VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET status = excluded.status`,
     ),
   };
 }

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { checkConfiguration } from "../../../core/request/check-options.js";
 import { findSqliteDriver, type SqliteDriver } from "../../../storage/sqlite/driver.js";
-import type { MirrorBatch, MirrorSink } from "../../sink.js";
-import type { MirrorRecord, MirrorResource } from "../../tables.js";
+import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../../sink.js";
+import type { MirrorKey, MirrorRecord, MirrorResource } from "../../tables.js";
 import { throwNotOpen } from "../sink-errors.js";
 import { SqliteCopy } from "./sqlite-copy.js";
 
@@ -42,21 +42,25 @@ class SqliteSink implements MirrorSink {
     readonly loadDriver: () => Promise<SqliteDriver>,
   ) {}
 
-  async open(): Promise<string | undefined> {
-    this.#copy ??= await SqliteCopy.open({ path: this.path, loadDriver: this.loadDriver });
+  async open({ signal }: SinkOpenOptions = {}): Promise<string | undefined> {
+    this.#copy ??= await SqliteCopy.open({ path: this.path, loadDriver: this.loadDriver, signal });
     return await this.#copy.state();
   }
 
-  keys(resource: MirrorResource): AsyncIterable<readonly number[]> {
+  keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]> {
     return this.#opened.keys(resource);
   }
 
-  async read(resource: MirrorResource, keys: readonly number[]): Promise<MirrorRecord[]> {
+  async read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]> {
     return await this.#opened.read(resource, keys);
   }
 
   async commit(batch: MirrorBatch): Promise<void> {
     await this.#opened.commit(batch);
+  }
+
+  readState(): Promise<string | undefined> {
+    return SqliteCopy.readState({ path: this.path, loadDriver: this.loadDriver });
   }
 
   async close(): Promise<void> {

@@ -27,7 +27,7 @@ export function recordsAfter(n: number): Map<number, MirrorRecord> {
   for (let number = 1; number <= n; number += 1) {
     const { upsert, remove } = batch(number);
     for (const record of upsert) if ("recNo" in record) records.set(record.recNo, record);
-    for (const key of remove) records.delete(key);
+    for (const key of remove) records.delete(Number(key));
   }
   return records;
 }

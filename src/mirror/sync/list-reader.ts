@@ -2,24 +2,10 @@ import type { InventoryClient } from "../../client.js";
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListForecast } from "../../paging/estimate.js";
-import type { ListOptions } from "../../paging/list.js";
 import type { Page, PagingProgress } from "../../paging/page.js";
-import type { Paginator } from "../../paging/paginator.js";
+import type { MirrorList } from "../copy/lists.js";
 import type { MirrorRecords, MirrorResource } from "../tables.js";
-
-interface ListParams {
-  modifiedSince?: Date | undefined;
-  pageSize?: number;
-}
-
-type ListMethod<T> = (params: ListParams, options: ListOptions) => Paginator<T>;
-
-/** The endpoints that list everything, discontinued items included. */
-const LIST_METHODS: { readonly [R in MirrorResource]: (client: InventoryClient) => ListMethod<MirrorRecords[R]> } = {
-  items: (client) => (params, options) => client.items.list({ ...params, includeDiscontinued: true }, options),
-  lots: (client) => (params, options) => client.inventory.listLots(params, options),
-  stockLevels: (client) => (params, options) => client.inventory.listStockLevels(params, options),
-};
+import { type Source, sourceOf } from "./source.js";
 
 /** The part of a list that is read; all of it by default. */
 interface ScanRange {
@@ -39,6 +25,8 @@ export interface ListScan<T> {
   checkpoint(): Checkpoint | null;
   /** The service's clock, in ms, not later than the beginning of the scan; `undefined` if responses have no `Date` header. */
   startedAt(): number | undefined;
+  /** The first `Date` header, in ms. */
+  firstDate(): number | undefined;
   progress(): PagingProgress | undefined;
 }
 
@@ -51,24 +39,26 @@ export interface ReadStats {
   gapsRepaired: number;
 }
 
-/** Reads the list of one resource: gapless, at the lowest priority, and with statistics. */
-export class ResourceReader<R extends MirrorResource> {
+/** Reads one list: gapless, at the lowest priority, and with statistics. */
+export class ListReader<R extends MirrorResource> {
   readonly stats: ReadStats = { requests: 0, pages: 0, records: 0, duplicates: 0, gapsRepaired: 0 };
-  readonly #list: ListMethod<MirrorRecords[R]>;
+  readonly #source: Source<MirrorRecords[R]>;
   readonly #options: ReadOptions;
 
-  constructor(client: InventoryClient, resource: R, options: ReadOptions) {
-    this.#list = LIST_METHODS[resource](client);
+  constructor(client: InventoryClient, list: MirrorList<R>, options: ReadOptions) {
+    this.#source = sourceOf(client, list);
     this.#options = options;
   }
 
   scan({ modifiedSince, from }: ScanRange = {}): ListScan<MirrorRecords[R]> {
     let startedAt: number | undefined;
+    let firstDate: number | undefined;
     let progress: PagingProgress | undefined;
-    const paginator = this.#list(
+    const paginator = this.#source(
       { modifiedSince },
       {
         ...this.#requestOptions((response) => {
+          firstDate ??= dateOf(response);
           startedAt ??= serviceTimeBefore(response);
         }),
         gapless: true,
@@ -84,6 +74,7 @@ export class ResourceReader<R extends MirrorResource> {
       pages: paginator.pages(),
       checkpoint: () => paginator.checkpoint(),
       startedAt: () => startedAt,
+      firstDate: () => firstDate,
       progress: () => progress,
     };
   }
@@ -91,12 +82,12 @@ export class ResourceReader<R extends MirrorResource> {
   /** What a scan is likely to take, from one request for one record. */
   forecast({ modifiedSince, from }: ScanRange): Promise<ListForecast> {
     const { concurrency } = this.#options;
-    return this.#list({ modifiedSince }, { ...this.#requestOptions(), gapless: true, concurrency, from }).forecast();
+    return this.#source({ modifiedSince }, { ...this.#requestOptions(), gapless: true, concurrency, from }).forecast();
   }
 
   /** How many records the service reports, in one request for one record. */
   async count(modifiedSince?: Date): Promise<number> {
-    const { totalCount } = await this.#list({ modifiedSince, pageSize: 1 }, this.#requestOptions()).page();
+    const { totalCount } = await this.#source({ modifiedSince, pageSize: 1 }, this.#requestOptions()).page();
     return totalCount;
   }
 
@@ -118,8 +109,14 @@ export class ResourceReader<R extends MirrorResource> {
   }
 }
 
+/** The `Date` header, in ms; `undefined` if there is none. */
+function dateOf({ headers }: ResponseInfo): number | undefined {
+  const date = Date.parse(headers.date ?? "");
+  return Number.isNaN(date) ? undefined : date;
+}
+
 /** The service's time when the call began, or earlier: the `Date` header is set when the response begins, at the earliest. */
-function serviceTimeBefore({ headers, durationMs }: ResponseInfo): number | undefined {
-  const stamped = Date.parse(headers.date ?? "");
-  return Number.isNaN(stamped) ? undefined : Math.floor(stamped - durationMs);
+function serviceTimeBefore(response: ResponseInfo): number | undefined {
+  const date = dateOf(response);
+  return date === undefined ? undefined : Math.floor(date - response.durationMs);
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { MirrorRecord, MirrorRecords, MirrorResource, Table } from "./tables.js";
+import type { MirrorKeyOf, MirrorRecord, MirrorRecords, MirrorResource, Table } from "../tables.js";
 
 /** What happened to one record. The copy has it already. */
 export type MirrorEvent<R extends MirrorResource = MirrorResource> = {
@@ -13,6 +13,8 @@ export type MirrorEventOf<R extends MirrorResource> =
       type: "added";
       /** The resource that the record belongs to. */
       resource: R;
+      /** Identifies the record within the resource. */
+      key: MirrorKeyOf<R>;
       /** The record as it is now. */
       record: MirrorRecords[R];
     }
@@ -21,6 +23,8 @@ export type MirrorEventOf<R extends MirrorResource> =
       type: "changed";
       /** The resource that the record belongs to. */
       resource: R;
+      /** Identifies the record within the resource. */
+      key: MirrorKeyOf<R>;
       /** The record as it is now. */
       record: MirrorRecords[R];
       /** Each field that changed, with both values. */
@@ -31,6 +35,8 @@ export type MirrorEventOf<R extends MirrorResource> =
       type: "removed";
       /** The resource that the record belonged to. */
       resource: R;
+      /** Identified the record within the resource. */
+      key: MirrorKeyOf<R>;
       /** The record as the copy had it last. */
       record: MirrorRecords[R];
     };

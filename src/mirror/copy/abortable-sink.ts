@@ -1,0 +1,76 @@
+import { onAbort } from "../../time/abort.js";
+import { sleep } from "../../time/sleep.js";
+import type { MirrorBatch, MirrorSink } from "../sink.js";
+import type { MirrorKey, MirrorRecord, MirrorResource } from "../tables.js";
+
+/** How long the end of a run waits for the sink after an abort, in ms. */
+const END_TIMEOUT_MS = 5_000;
+
+/** A sink as one run uses it: no call outlasts the signal, even if the sink hangs. */
+export class AbortableSink {
+  readonly #sink: MirrorSink;
+  readonly #signal: AbortSignal | undefined;
+  /** True if the sink did not respond before the signal aborted. */
+  #isHanging = false;
+  /** The time limit of calls after an abort, once the run ends. */
+  #endSignal: AbortSignal | undefined;
+
+  constructor(sink: MirrorSink, signal: AbortSignal | undefined) {
+    this.#sink = sink;
+    this.#signal = signal;
+  }
+
+  open(): Promise<string | undefined> {
+    return this.#call(() => this.#sink.open({ signal: this.#signal }));
+  }
+
+  async *keys(resource: MirrorResource): AsyncGenerator<readonly MirrorKey[]> {
+    const batches = this.#sink.keys(resource)[Symbol.asyncIterator]();
+    for (;;) {
+      const { done, value } = await this.#call(() => batches.next());
+      if (done) return;
+      yield value;
+    }
+  }
+
+  read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]> {
+    return this.#call(() => this.#sink.read(resource, keys));
+  }
+
+  commit(batch: MirrorBatch): Promise<void> {
+    return this.#call(() => this.#sink.commit(batch));
+  }
+
+  /** Allows calls after an abort, for a short time: the run saves how it ended. */
+  beginEnd(): void {
+    this.#endSignal = AbortSignal.timeout(END_TIMEOUT_MS);
+  }
+
+  /** Waits for the sink to close; after an abort only for a short time. */
+  async close(): Promise<void> {
+    const closing = this.#sink.close();
+    if (!this.#signal?.aborted) return await closing;
+    // Closing goes on; its failure is that of a run which was aborted anyway.
+    const closed = new AbortController();
+    const ended = closing.catch(() => {}).finally(() => closed.abort());
+    await Promise.race([ended, sleep(this.#isHanging ? 0 : END_TIMEOUT_MS, closed.signal)]);
+  }
+
+  async #call<T>(call: () => Promise<T>): Promise<T> {
+    const signal = this.#endSignal ?? this.#signal;
+    signal?.throwIfAborted();
+    if (this.#isHanging) throw new Error("mirror: the sink does not respond");
+    const result = call();
+    return signal === undefined ? result : this.#untilAborted(result, signal);
+  }
+
+  #untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const stopListening = onAbort(signal, () => {
+        this.#isHanging = true;
+        reject(signal.reason);
+      });
+      result.then(resolve, reject).finally(stopListening);
+    });
+  }
+}

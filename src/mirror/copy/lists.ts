@@ -1,0 +1,44 @@
+import { type MirrorKey, type MirrorResource, RESOURCES } from "../tables.js";
+
+/** A list of the service that is mirrored. A resource is one list, except stock levels per warehouse: one per warehouse. */
+export interface MirrorList<R extends MirrorResource = MirrorResource> {
+  /** The name of the list in the saved state: `"lots"`, or `"warehouseStockLevels/3"`. */
+  id: string;
+  resource: R;
+  /** The warehouse, of a list that has only one. */
+  wID?: number;
+}
+
+const PER_WAREHOUSE = "warehouseStockLevels";
+
+/** The list of a resource, or of one warehouse of it. */
+export const listOf = <R extends MirrorResource>(resource: R, wID?: number): MirrorList<R> =>
+  wID === undefined ? { id: resource, resource } : { id: `${resource}/${wID}`, resource, wID };
+
+/** The lists of these resources, in the order in which they are read. */
+export const listsOf = (resources: readonly MirrorResource[], warehouses: readonly number[]): MirrorList[] =>
+  RESOURCES.filter((resource) => resources.includes(resource)).flatMap((resource): MirrorList[] =>
+    resource === PER_WAREHOUSE ? warehouses.map((wID) => listOf(resource, wID)) : [listOf(resource)],
+  );
+
+/**
+ * The lists of warehouses that a saved state has, but that are not mirrored any more. A mirror of no warehouses leaves them as
+ * they are, as it does with other resources that it does not mirror.
+ */
+export function abandonedLists(savedIds: readonly string[], mirrored: readonly MirrorList[]): MirrorList[] {
+  if (!mirrored.some(({ resource }) => resource === PER_WAREHOUSE)) return [];
+  return savedIds
+    .filter((id) => id.startsWith(`${PER_WAREHOUSE}/`) && !mirrored.some((list) => list.id === id))
+    .map((id) => listOf(PER_WAREHOUSE, Number(id.slice(PER_WAREHOUSE.length + 1))));
+}
+
+/** The key of a record, from the number that identifies it within its list. */
+export const keyInResource = ({ wID }: MirrorList, number: number): MirrorKey =>
+  wID === undefined ? number : `${wID}/${number}`;
+
+/** The number that identifies a record within the list; `undefined` if the record belongs to another list. */
+export function numberInList({ wID }: MirrorList, key: MirrorKey): number | undefined {
+  if (typeof key === "number") return key;
+  const prefix = `${wID}/`;
+  return key.startsWith(prefix) ? Number(key.slice(prefix.length)) : undefined;
+}

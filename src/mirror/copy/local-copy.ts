@@ -1,0 +1,237 @@
+import type { MirrorOptions } from "../options.js";
+import { statusRows } from "../status.js";
+import {
+  keyOf,
+  type MirrorKey,
+  type MirrorRecord,
+  type MirrorRecords,
+  type MirrorResource,
+  tableOf,
+} from "../tables.js";
+import type { AbortableSink } from "./abortable-sink.js";
+import { changesBetween, changesLotsToo, changesOnlyDenormalized, type MirrorEvent } from "./events.js";
+import { keyInResource, listOf, type MirrorList, numberInList } from "./lists.js";
+import { checkNesting, numberOf } from "./record-checks.js";
+import { formatState, type ListState, type MirrorState, NEW_LIST, type PendingEvent, parseState } from "./state.js";
+
+type OnEvent = NonNullable<MirrorOptions["onEvent"]>;
+
+/** What writing a batch of records changed in the copy. */
+export interface WriteResult {
+  added: number;
+  changed: number;
+  /** Numbers of the records that the service must count as modified since the copy had them last. */
+  expectedInIncrement: number[];
+}
+
+/** Records that are removed in one commit. */
+const REMOVE_BATCH_SIZE = 500;
+
+/**
+ * The copy in a sink, as one run uses it. Each commit writes records, the state that belongs to them, and their events; then
+ * the listener receives the events. After a crash between the two the next run reads the events back. So a listener receives
+ * each event at least once, and the copy has what it reports.
+ *
+ * A record is identified by its number within its list, see `MirrorList`.
+ */
+export class LocalCopy {
+  readonly #sink: AbortableSink;
+  readonly #onEvent: OnEvent | undefined;
+  readonly #lists: readonly MirrorList[];
+  #savedState: string | undefined;
+  #hasWritten = false;
+  #state: MirrorState;
+  /** True while events that are saved have not been emitted. */
+  #isEmitting = false;
+
+  private constructor(sink: AbortableSink, { lists, onEvent }: CopyOptions, savedState: string | undefined) {
+    this.#sink = sink;
+    this.#lists = lists;
+    this.#onEvent = onEvent;
+    this.#savedState = savedState;
+    this.#state = parseState(savedState);
+  }
+
+  /** Opens the copy, and emits the events that an interrupted run may not have emitted. */
+  static async open(sink: AbortableSink, options: CopyOptions): Promise<LocalCopy> {
+    const copy = new LocalCopy(sink, options, await sink.open());
+    await copy.#emitPending();
+    return copy;
+  }
+
+  /** True if another process has written to the copy since it was opened, and this one has not. */
+  async wasOvertaken(): Promise<boolean> {
+    return !this.#hasWritten && (await this.#sink.open()) !== this.#savedState;
+  }
+
+  get state(): MirrorState {
+    return this.#state;
+  }
+
+  stateOf({ id }: MirrorList): ListState {
+    return this.#state.lists.get(id) ?? NEW_LIST;
+  }
+
+  /** Saves progress that comes without records. */
+  async save(list: MirrorList, statePatch: Partial<ListState>): Promise<void> {
+    await this.#commit({ resource: list.resource, lists: this.#patched(list, statePatch) });
+  }
+
+  /** Saves how the run ended. Events that were all emitted are not emitted again. */
+  async endRun(lastRun: NonNullable<MirrorState["lastRun"]>): Promise<void> {
+    this.#sink.beginEnd();
+    const pendingEvents = this.#isEmitting ? this.#state.pendingEvents : undefined;
+    await this.#commit({ resource: "items", lastRun, pendingEvents });
+  }
+
+  /** Writes the records that are new or differ from the copy, and saves `statePatch` with them. */
+  async write<R extends MirrorResource>(
+    list: MirrorList<R>,
+    records: readonly MirrorRecords[R][],
+    statePatch: Partial<ListState> = {},
+  ): Promise<WriteResult> {
+    const { resource } = list;
+    for (const record of records) checkNesting(resource, record);
+    const numbers = records.map((record) => numberOf(resource, record));
+    const known = await this.#read(
+      resource,
+      numbers.map((number) => keyInResource(list, number)),
+    );
+    const upsert: MirrorRecord[] = [];
+    const events: PendingEvent[] = [];
+    const expectedInIncrement: number[] = [];
+    let added = 0;
+    let lotsAreStale = false;
+    for (const [index, record] of records.entries()) {
+      const number = numbers[index] ?? 0;
+      const key = keyInResource(list, number);
+      const before = known.get(key);
+      const changes = before === undefined ? [] : changesBetween(tableOf(resource), before, record);
+      if (before !== undefined && changes.length === 0) continue;
+      upsert.push(record);
+      if (before === undefined) added += 1;
+      if (before === undefined || !changesOnlyDenormalized(resource, changes)) expectedInIncrement.push(number);
+      if (changesLotsToo(resource, changes)) lotsAreStale = true;
+      events.push(before === undefined ? { type: "added", key } : { type: "changed", key, changes });
+    }
+    if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
+      const lists = this.#patched(list, { ...statePatch, count: this.stateOf(list).count + added });
+      const lots = listOf("lots");
+      if (lotsAreStale) lists.set(lots.id, { ...this.stateOf(lots), stale: true });
+      await this.#commit({ resource, upsert, events, lists });
+    }
+    return { added, changed: upsert.length - added, expectedInIncrement };
+  }
+
+  /** Removes records, and returns how many the copy had. */
+  async remove(list: MirrorList, numbers: readonly number[]): Promise<number> {
+    let removed = 0;
+    for (let start = 0; start < numbers.length; start += REMOVE_BATCH_SIZE) {
+      const keys = numbers.slice(start, start + REMOVE_BATCH_SIZE).map((number) => keyInResource(list, number));
+      const records = await this.#read(list.resource, keys);
+      const events = [...records].map(([key, record]): PendingEvent => ({ type: "removed", key, record }));
+      const lists = this.#patched(list, { count: this.stateOf(list).count - records.size });
+      await this.#commit({ resource: list.resource, remove: [...records.keys()], events, lists });
+      removed += records.size;
+    }
+    return removed;
+  }
+
+  /** Removes all records of a list that is not mirrored any more, and forgets its progress. */
+  async drop(list: MirrorList): Promise<number> {
+    const removed = await this.remove(list, await this.numbers(list));
+    const lists = new Map(this.#state.lists);
+    lists.delete(list.id);
+    await this.#commit({ resource: list.resource, lists });
+    return removed;
+  }
+
+  /** The numbers of all records of a list, in no order. Their count is saved, if it was another. */
+  async numbers(list: MirrorList): Promise<number[]> {
+    const numbers: number[] = [];
+    for await (const keys of this.#sink.keys(list.resource)) {
+      for (const key of keys) {
+        const number = numberInList(list, key);
+        if (number !== undefined) numbers.push(number);
+      }
+    }
+    if (numbers.length !== this.stateOf(list).count) await this.save(list, { count: numbers.length });
+    return numbers;
+  }
+
+  #patched(list: MirrorList, statePatch: Partial<ListState>): Map<string, ListState> {
+    return new Map(this.#state.lists).set(list.id, { ...this.stateOf(list), ...statePatch });
+  }
+
+  async #read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<Map<MirrorKey, MirrorRecord>> {
+    const records = keys.length === 0 ? [] : await this.#sink.read(resource, keys);
+    return byKey(resource, records);
+  }
+
+  async #commit({ resource, upsert = [], remove = [], events = [], ...statePatch }: Commit): Promise<void> {
+    const pendingEvents =
+      this.#onEvent !== undefined && events.length > 0 ? { resource, events: [...events] } : undefined;
+    const next: MirrorState = { ...this.#state, pendingEvents, ...statePatch };
+    const state = formatState(next);
+    const status = statusRows(next, this.#lists);
+    await this.#sink.commit({ resource, upsert, remove, previousState: this.#savedState, state, status });
+    this.#hasWritten = true;
+    this.#savedState = state;
+    this.#state = next;
+    if (pendingEvents) await this.#emit(resource, events, byKey(resource, upsert));
+  }
+
+  /** One after the other: a slow listener slows the run down. */
+  async #emit(
+    resource: MirrorResource,
+    events: readonly PendingEvent[],
+    records: ReadonlyMap<MirrorKey, MirrorRecord>,
+  ): Promise<void> {
+    this.#isEmitting = true;
+    for (const pending of events) {
+      const event = completeEvent(resource, pending, records);
+      if (event !== undefined) await this.#onEvent?.(event);
+    }
+    this.#isEmitting = false;
+  }
+
+  async #emitPending(): Promise<void> {
+    const { pendingEvents } = this.#state;
+    if (pendingEvents === undefined) return;
+    const { resource, events } = pendingEvents;
+    const keys = events.flatMap(({ type, key }) => (type === "removed" ? [] : [key]));
+    await this.#emit(resource, events, await this.#read(resource, keys));
+  }
+}
+
+interface CopyOptions {
+  /** All lists of the mirror, for the status. */
+  lists: readonly MirrorList[];
+  onEvent: OnEvent | undefined;
+}
+
+/** What one commit changes; of the state, the members that it names. */
+interface Commit extends Partial<MirrorState> {
+  resource: MirrorResource;
+  upsert?: readonly MirrorRecord[];
+  remove?: readonly MirrorKey[];
+  events?: readonly PendingEvent[];
+}
+
+/** The event with its record. `undefined` if another mirror has removed the record since an interrupted run wrote it. */
+function completeEvent(
+  resource: MirrorResource,
+  pending: PendingEvent,
+  records: ReadonlyMap<MirrorKey, MirrorRecord>,
+): MirrorEvent | undefined {
+  const { type, key } = pending;
+  const record = pending.type === "removed" ? pending.record : records.get(key);
+  if (record === undefined) return undefined;
+  const event =
+    type === "changed" ? { type, resource, key, record, changes: pending.changes } : { type, resource, key, record };
+  // The compiler cannot follow the type of the record through the map.
+  return event as MirrorEvent;
+}
+
+const byKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
+  new Map(records.map((record) => [keyOf(tableOf(resource), record), record]));

@@ -1,0 +1,166 @@
+import * as z from "zod";
+import { ConfigurationError } from "../../errors/index.js";
+import type { Checkpoint } from "../../paging/checkpoint.js";
+import { lazy } from "../../schemas/field.js";
+import { type MirrorRecord, RESOURCES } from "../tables.js";
+import { listOf } from "./lists.js";
+
+/** Version of the saved format. Increased when a saved state can no longer be read. */
+const VERSION = 1;
+
+/** What is known of one list, as it is saved. */
+const savedList = () =>
+  z
+    .object({
+      /** Records in the copy. */
+      count: z.number(),
+      /** The watermark, under the name that the format has had from the beginning. */
+      mark: z.number().optional(),
+      /** How many records the service reported last. */
+      total: z.number().optional(),
+      /** When the last full pass ended, by this machine's clock, in ms. Missing until the first scan has ended. */
+      lastFullPassAt: z.number().optional(),
+      /** How long that took, in ms. */
+      lastFullPassMs: z.number().optional(),
+      /** Whether increments of this list can be relied on. Missing while nothing is known. */
+      modifiedSince: z.enum(["honoured", "ignored", "doubted", "incomplete"]).optional(),
+      /** Where an interrupted scan of the whole list resumes. The list checks it when it resumes. */
+      checkpoint: z.custom<Checkpoint>().optional(),
+      /** What that scan has found up to there. Missing if its records did not come in the order of their keys. */
+      scanned: z
+        .object({
+          /** Records listed. */
+          records: z.number(),
+          /** The last record listed. */
+          lastNumber: z.number(),
+          /** Records of the copy up to there that were not listed. */
+          unseen: z.array(z.number()),
+        })
+        .optional(),
+      /** When the scan began that is interrupted, by this machine's clock, in ms. */
+      scanBeganAt: z.number().optional(),
+      /** True if records have changed in a way that no increment lists, or may have. */
+      stale: z.boolean().optional(),
+      /** Records that the last full pass lacked by the service's count, though they came in the order of their keys. */
+      shortage: z.number().optional(),
+      /** As many of these as the full pass before lacked too: the service counts them, and does not list them. */
+      unlisted: z.number().optional(),
+      /** The latest `modified` that the list has shown, by the service's clock, in ms. */
+      newestModified: z.number().optional(),
+      /** How far `modified` is behind the service's `Date` header, in ms. */
+      modifiedLagMs: z.number().optional(),
+      /** The copy has all changes until then, by this machine's clock, in ms. */
+      asOf: z.number().optional(),
+      /** Records that the copy lacks by the service's count. */
+      missing: z.number().optional(),
+      /** True if the copy may differ until the next full pass. */
+      awaitsFullPass: z.boolean().optional(),
+    })
+    .transform(({ mark, ...rest }) => ({
+      ...rest,
+      /**
+       * The service's clock, in ms, when the last scan that is in the copy began: earlier changes are in the copy. Missing
+       * before the first scan, and if responses have no `Date` header.
+       */
+      watermark: mark,
+    }));
+
+const key = () => z.union([z.number(), z.string()]);
+
+const pendingEvent = () =>
+  z.union([
+    z.object({ type: z.literal("added"), key: key() }),
+    z.object({
+      type: z.literal("changed"),
+      key: key(),
+      // JSON drops a value that is undefined: the record did not have the field, or no longer has it.
+      changes: z.array(z.object({ field: z.string(), before: z.unknown().optional(), after: z.unknown().optional() })),
+    }),
+    z.object({ type: z.literal("removed"), key: key(), record: z.custom<MirrorRecord>() }),
+  ]);
+
+const savedRun = () =>
+  z.object({
+    startedAt: z.number(),
+    endedAt: z.number(),
+    kind: z.enum(["full", "increment"]),
+    error: z.object({ name: z.string(), message: z.string() }).optional(),
+  });
+
+const stateSchema = lazy(() =>
+  z
+    .object({
+      version: z.literal(VERSION),
+      resources: z.partialRecord(z.enum(RESOURCES), savedList()),
+      // Version 0.1 ignores these two.
+      warehouses: z.record(z.string(), savedList()).optional(),
+      lastRun: savedRun().optional(),
+      untold: z.object({ resource: z.enum(RESOURCES), notices: z.array(pendingEvent()) }).optional(),
+    })
+    .transform(({ resources, warehouses = {}, untold, lastRun }) => {
+      const lists = new Map<string, ListState>(Object.entries(resources));
+      for (const [wID, state] of Object.entries(warehouses)) lists.set(warehouseList(wID), state);
+      return {
+        /** By the `id` of the list. */
+        lists: lists as ReadonlyMap<string, ListState>,
+        /** The run that ended last. */
+        lastRun,
+        /** Events of the last commit, which the listener may not have received yet. */
+        pendingEvents: untold && { resource: untold.resource, events: untold.notices },
+      };
+    }),
+);
+
+const warehouseList = (wID: string) => listOf("warehouseStockLevels", Number(wID)).id;
+
+/** The progress of a mirror. It is saved with the records, in the same transaction. */
+export type MirrorState = z.infer<ReturnType<typeof stateSchema>>;
+
+/** The progress of one list. */
+export type ListState = z.infer<ReturnType<typeof savedList>>;
+
+/** What happened to one record, as it is saved: without the record if the copy has it. */
+export type PendingEvent = z.infer<ReturnType<typeof pendingEvent>>;
+
+/** The progress of a list that was never read. */
+export const NEW_LIST: ListState = { count: 0, watermark: undefined };
+
+/**
+ * Reads a saved state; `undefined` is that of a new copy.
+ *
+ * @throws ConfigurationError when another version of the package wrote it.
+ */
+export function parseState(saved: string | undefined): MirrorState {
+  if (saved === undefined) return { lists: new Map(), lastRun: undefined, pendingEvents: undefined };
+  const result = stateSchema().safeParse(parseJson(saved));
+  if (result.success) return result.data;
+  throw new ConfigurationError(
+    "mirror: the state saved in the sink cannot be read. It was written by another version; start with a new copy.",
+  );
+}
+
+/** The state as it is saved. */
+export function formatState({ lists, lastRun, pendingEvents }: MirrorState): string {
+  const resources: Record<string, object> = {};
+  const warehouses: Record<string, object> = {};
+  for (const [id, { watermark: mark, ...rest }] of lists) {
+    const [resource = "", wID] = id.split("/");
+    if (wID === undefined) resources[resource] = { ...rest, mark };
+    else warehouses[wID] = { ...rest, mark };
+  }
+  return JSON.stringify({
+    version: VERSION,
+    resources,
+    warehouses: Object.keys(warehouses).length > 0 ? warehouses : undefined,
+    lastRun,
+    untold: pendingEvents && { resource: pendingEvents.resource, notices: pendingEvents.events },
+  });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import { estimateFromForecast, type ListForecast } from "../../paging/estimate.js";
+import type { Estimate } from "../../paging/page.js";
+import type { MirrorReading } from "../report.js";
+import type { MirrorResource } from "../tables.js";
+
+/** What the next run is likely to take for one resource. */
+export interface MirrorResourceEstimate extends Estimate {
+  /** How it will be read; of several lists, how the first one will be. */
+  reading: MirrorReading;
+}
+
+/** What the next run is likely to take. */
+export interface MirrorEstimate extends Estimate {
+  /** The estimate of each resource, and how it will be read. */
+  resources: Partial<Record<MirrorResource, MirrorResourceEstimate>>;
+}
+
+/** The forecast of one list of a resource. */
+export interface MirrorListForecast extends ListForecast {
+  resource: MirrorResource;
+  reading: MirrorReading;
+}
+
+/** The estimate of a run. Its lists are read one after the other, and share one limit. */
+export function estimateOfRun(forecasts: readonly MirrorListForecast[]): MirrorEstimate {
+  const resources: MirrorEstimate["resources"] = {};
+  for (const { resource, reading } of forecasts) {
+    const lists = forecasts.filter((forecast) => forecast.resource === resource);
+    resources[resource] ??= { ...estimateFromForecast(sumOfForecasts(lists)), reading };
+  }
+  return { ...estimateFromForecast(sumOfForecasts(forecasts)), resources };
+}
+
+/** The forecast of several lists. */
+function sumOfForecasts(forecasts: readonly ListForecast[]): ListForecast {
+  const sum = (figure: (forecast: ListForecast) => number) =>
+    forecasts.reduce((total, forecast) => total + figure(forecast), 0);
+  const requests = sum((forecast) => forecast.requests);
+  return {
+    records: sum(({ records }) => records),
+    pages: sum(({ pages }) => pages),
+    requests,
+    paceMs: sum((forecast) => forecast.requests * forecast.paceMs) / requests,
+    // The state of the limiter at the last of these requests.
+    allowance: forecasts.at(-1)?.allowance ?? UNLIMITED_ALLOWANCE,
+  };
+}
+
+const UNLIMITED_ALLOWANCE = { available: Infinity, share: Infinity, intervalMs: 0, pausedMs: 0 };

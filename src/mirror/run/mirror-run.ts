@@ -1,0 +1,97 @@
+import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
+import { abandonedLists, type MirrorList } from "../copy/lists.js";
+import type { LocalCopy } from "../copy/local-copy.js";
+import { kindOf, type MirrorReport, mergeReports, reportOf } from "../report.js";
+import { statusOf } from "../status.js";
+import type { ListSync } from "../sync/list-sync.js";
+import type { MirrorResource } from "../tables.js";
+import { type MirrorRunMessage, publishRun } from "./run-channel.js";
+
+/** One run: brings lists up to date, and records how it ended. */
+export class MirrorRun {
+  error: unknown;
+  readonly #rateLimit: RateLimitSnapshot;
+  readonly #startedAt = Date.now();
+  readonly #startedAtMs = performance.now();
+  /** Of the attempt that ended last: a run is tried again if another process has overtaken it. */
+  #kind: MirrorReport["kind"] = "increment";
+  #resources: MirrorRunMessage["resources"] = {};
+
+  constructor(rateLimit: RateLimitSnapshot) {
+    this.#rateLimit = rateLimit;
+  }
+
+  /** @param lists All lists of the mirror; the run reads those of `syncs`. */
+  async on(
+    copy: LocalCopy,
+    lists: readonly MirrorList[],
+    syncs: readonly ListSync<MirrorResource>[],
+  ): Promise<MirrorReport> {
+    try {
+      for (const list of abandonedLists([...copy.state.lists.keys()], lists)) await copy.drop(list);
+      const reports = await syncAll(syncs);
+      await this.#end(copy, lists, syncs);
+      return reportOf(reports, this.#durationMs, this.#rateLimit);
+    } catch (error) {
+      // That it cannot be saved matters less than why the run failed.
+      await this.#end(copy, lists, syncs, error).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Reports the run to the diagnostics channel. */
+  publish(): void {
+    publishRun({
+      kind: this.#kind,
+      durationMs: this.#durationMs,
+      ...(this.error !== undefined && { error: summaryOf(this.error).name }),
+      resources: this.#resources,
+    });
+  }
+
+  get #durationMs(): number {
+    return performance.now() - this.#startedAtMs;
+  }
+
+  async #end(
+    copy: LocalCopy,
+    lists: readonly MirrorList[],
+    syncs: readonly ListSync<MirrorResource>[],
+    error?: unknown,
+  ): Promise<void> {
+    this.#kind = kindOf(syncs.flatMap(({ readings }) => readings));
+    const { resources } = statusOf(copy.state, lists, Date.now());
+    for (const { list } of syncs) {
+      const { records = 0, lagMs = null } = resources[list.resource] ?? {};
+      this.#resources[list.resource] = { records, lagMs };
+    }
+    await copy.endRun({
+      startedAt: this.#startedAt,
+      endedAt: Date.now(),
+      kind: this.#kind,
+      ...(error !== undefined && { error: summaryOf(error) }),
+    });
+  }
+}
+
+async function syncAll(syncs: readonly ListSync<MirrorResource>[]): Promise<MirrorReport["resources"]> {
+  const reports: MirrorReport["resources"] = {};
+  // Changes of all lists come first: they also arrive if every run is interrupted in a full pass.
+  for (const sync of syncs) await sync.readChanges();
+  for (const sync of syncs) {
+    const { resource } = sync.list;
+    const report = await sync.finish();
+    const before = reports[resource];
+    reports[resource] = before === undefined ? report : mergeReports(before, report);
+  }
+  // Only now: the other lists are up to date.
+  for (const { refusal } of syncs) if (refusal) throw refusal;
+  return reports;
+}
+
+/** What is saved of an error. */
+function summaryOf(error: unknown): { name: string; message: string } {
+  return error instanceof Error
+    ? { name: error.name, message: error.message }
+    : { name: typeof error, message: String(error) };
+}

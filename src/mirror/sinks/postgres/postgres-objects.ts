@@ -1,0 +1,110 @@
+import type { PostgresConnection } from "../../../storage/postgres/connection.js";
+import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
+import { type MirrorResource, RESOURCES, tableOf } from "../../tables.js";
+import { EXTRA } from "../row-codec.js";
+import {
+  createIndex,
+  indexesOf,
+  indexName,
+  STATUS_COLUMNS,
+  STATUS_TABLE,
+  STATUS_VIEW,
+  STOCK_VIEW,
+  selectStock,
+} from "../sql-objects.js";
+import { columnDefinition, quoteName } from "../sql-table.js";
+import { LOCK, TYPES, tableName } from "./postgres-schema.js";
+
+/** Tables, views and indexes of a schema that the user may use. */
+const FIND_RELATIONS = `
+SELECT relname AS name, pg_has_role(relowner, 'USAGE') AS is_owner, has_schema_privilege($1, 'CREATE') AS may_create
+FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)`;
+
+/** Tables whose column `extra` comes before a column of a documented field. */
+const FIND_EXTRA_NOT_LAST = `
+SELECT DISTINCT relname AS name FROM pg_class
+JOIN pg_attribute AS extra ON extra.attrelid = pg_class.oid AND extra.attname = '${EXTRA}' AND NOT extra.attisdropped
+JOIN pg_attribute AS field ON field.attrelid = pg_class.oid AND field.attnum > extra.attnum AND NOT field.attisdropped
+WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
+AND (relname, field.attname) IN (SELECT * FROM unnest($2::text[], $3::text[]))`;
+
+/** What a copy has beside its tables. */
+export interface CopyObjects {
+  /** True if there is a table for the status. */
+  hasStatus: boolean;
+  /** Commands that create the indexes which are missing, by resource. */
+  missingIndexes: Map<MirrorResource, string[]>;
+}
+
+/**
+ * Creates what makes a copy easy to query: views, and the table with the status; not yet the indexes. Nothing that exists is
+ * replaced, and nothing is created if the user is not the owner of the tables, or may not create any.
+ */
+export async function ensureViews(connection: PostgresConnection, schema: string): Promise<CopyObjects> {
+  const relations = await queryRows(connection, FIND_RELATIONS, [schema]);
+  const owned = new Map(relations.map((row) => [String(row.name), row.is_owner === "t"]));
+  const isOwner = RESOURCES.every((resource) => owned.get(tableOf(resource).name));
+  if (!isOwner || relations[0]?.may_create !== "t") {
+    return { hasStatus: owned.has(STATUS_TABLE), missingIndexes: new Map() };
+  }
+  const nameOf = (name: string) => tableName(schema, name);
+  const unlessFound = (name: string, ...commands: string[]) => (owned.has(name) ? [] : commands);
+  const commands = [
+    ...unlessFound(STOCK_VIEW, `CREATE OR REPLACE VIEW ${nameOf(STOCK_VIEW)} AS ${selectStock(nameOf)}`),
+    ...unlessFound(STATUS_TABLE, ...createStatus(nameOf(STATUS_TABLE))),
+    ...unlessFound(
+      STATUS_VIEW,
+      `CREATE OR REPLACE VIEW ${nameOf(STATUS_VIEW)} AS ${selectStatus(nameOf(STATUS_TABLE))}`,
+    ),
+  ];
+  if (commands.length > 0) await connection.runScript([LOCK, ...commands]);
+  await moveExtraLast(connection, schema);
+  const missingIndexes = RESOURCES.map((resource): [MirrorResource, string[]] => {
+    const missing = indexesOf(tableOf(resource)).filter((index) => !owned.has(indexName(index)));
+    return [resource, missing.map((index) => createIndex(index, nameOf))];
+  });
+  return { hasStatus: true, missingIndexes: new Map(missingIndexes) };
+}
+
+const createStatus = (name: string) => [
+  `CREATE TABLE IF NOT EXISTS ${name} (id smallint PRIMARY KEY CHECK (id = 1), status json NOT NULL)`,
+  `INSERT INTO ${name} VALUES (1, '[]') ON CONFLICT DO NOTHING`,
+];
+
+function selectStatus(table: string): string {
+  const names = Object.keys(STATUS_COLUMNS);
+  const columns = names.map(quoteName);
+  columns.splice(
+    names.indexOf("asOf") + 1,
+    0,
+    '(extract(epoch FROM now() - "asOf"::timestamptz) * 1000)::bigint AS "lagMs"',
+  );
+  const types = Object.entries(STATUS_COLUMNS).map(([name, type]) => `${quoteName(name)} ${TYPES[type]}`);
+  return `SELECT ${columns} FROM ${table}, json_to_recordset(status) AS row (${types})`;
+}
+
+/** In earlier versions, `extra` was the first column. It stays where it is if something that others have created depends on it. */
+async function moveExtraLast(connection: PostgresConnection, schema: string): Promise<void> {
+  for (const name of await tablesWithExtraNotLast(connection, schema)) {
+    const table = tableName(schema, name);
+    await connection
+      .runScript([
+        LOCK,
+        `ALTER TABLE ${table} ADD COLUMN stocklot_extra ${columnDefinition(TYPES.extra, EXTRA)}`,
+        `UPDATE ${table} SET stocklot_extra = ${EXTRA} WHERE ${EXTRA}::text <> '{}'`,
+        `ALTER TABLE ${table} DROP COLUMN ${EXTRA}`,
+        `ALTER TABLE ${table} RENAME COLUMN stocklot_extra TO ${EXTRA}`,
+      ])
+      .catch(() => {});
+  }
+}
+
+async function tablesWithExtraNotLast(queryable: PostgresQueryable, schema: string): Promise<string[]> {
+  const fields = RESOURCES.map(tableOf).flatMap(({ name, columns }) =>
+    Object.keys(columns).map((column) => [name, column] as const),
+  );
+  const tables = fields.map(([table]) => table);
+  const columns = fields.map(([, column]) => column);
+  const rows = await queryRows(queryable, FIND_EXTRA_NOT_LAST, [schema, tables, columns]);
+  return rows.map(({ name }) => String(name));
+}

@@ -1,0 +1,135 @@
+import type { MirrorList } from "./copy/lists.js";
+import { type ListState, type MirrorState, NEW_LIST } from "./copy/state.js";
+import type { MirrorRunKind } from "./report.js";
+import { type MirrorResource, RESOURCES } from "./tables.js";
+
+/** How complete and how recent the copy of one resource is. */
+export interface MirrorResourceStatus {
+  /** Records in the copy. */
+  records: number;
+  /**
+   * The copy has all changes that the service showed until then, by this machine's clock, in ms since the epoch; `null` until
+   * the whole list was read once.
+   */
+  asOf: number | null;
+  /** The time that has passed since `asOf`, in ms; `null` as long as that is. */
+  lagMs: number | null;
+  /** True if the copy may differ until the next full pass, see {@link MirrorResourceReport.awaitsFullPass}. */
+  awaitsFullPass: boolean;
+  /** Records that the copy lacks by the service's count, as last reported; `null` if that is not known. */
+  missing: number | null;
+}
+
+/** A run that has ended. */
+export interface MirrorRunStatus {
+  /** When it began, in ms since the epoch. */
+  startedAt: number;
+  /** When it ended, in ms since the epoch. */
+  endedAt: number;
+  /** `full` if any list was read completely. */
+  kind: MirrorRunKind;
+  /** Why it failed; missing if it succeeded. */
+  error?: { name: string; message: string };
+}
+
+/** How complete and how recent a copy is. */
+export interface MirrorStatus {
+  /** False until each list was read to its end once: until then, the copy is a part of what the service has. */
+  complete: boolean;
+  /** The run that ended last; `null` before the first has ended. A killed run does not count. */
+  lastRun: MirrorRunStatus | null;
+  /** The same per resource. */
+  resources: Partial<Record<MirrorResource, MirrorResourceStatus>>;
+}
+
+/** The status of one resource, and the run that ended last, as the table `mirror_status` of a copy shows it. */
+export interface MirrorStatusRow {
+  /** The resource. */
+  resource: MirrorResource;
+  /** False until each list of the resource was read to its end once. */
+  complete: boolean;
+  /** Records in the copy. */
+  records: number;
+  /** See {@link MirrorResourceStatus.asOf}, in ISO 8601. */
+  asOf: string | null;
+  /** See {@link MirrorResourceStatus.awaitsFullPass}. */
+  awaitsFullPass: boolean;
+  /** Records that the copy lacks, see {@link MirrorResourceStatus.missing}. */
+  missing: number | null;
+  /** When the run began that ended last, in ISO 8601. */
+  lastRunStartedAt: string | null;
+  /** When it ended, in ISO 8601. */
+  lastRunEndedAt: string | null;
+  /** `full` if it has read any list completely. */
+  lastRunKind: MirrorRunKind | null;
+  /** Name and message of the error that it ended with; `null` if it succeeded. */
+  lastRunError: string | null;
+}
+
+/** The status of a copy as rows. */
+export function statusRows(state: MirrorState, lists: readonly MirrorList[]): MirrorStatusRow[] {
+  const { lastRun, resources } = statusOf(state, lists, 0);
+  const run = {
+    lastRunStartedAt: toIso(lastRun?.startedAt),
+    lastRunEndedAt: toIso(lastRun?.endedAt),
+    lastRunKind: lastRun?.kind ?? null,
+    lastRunError: lastRun?.error ? `${lastRun.error.name}: ${lastRun.error.message}` : null,
+  };
+  return RESOURCES.flatMap((resource) => {
+    const status = resources[resource];
+    if (status === undefined) return [];
+    const { records, asOf, awaitsFullPass, missing } = status;
+    const complete = lists
+      .filter((list) => list.resource === resource)
+      .every(({ id }) => isComplete(state.lists.get(id) ?? NEW_LIST));
+    return [{ resource, complete, records, asOf: toIso(asOf), awaitsFullPass, missing, ...run }];
+  });
+}
+
+const toIso = (time: number | null | undefined) => (time == null ? null : new Date(time).toISOString());
+
+/** The status of a copy that has these lists. */
+export function statusOf(
+  { lists: states, lastRun }: MirrorState,
+  lists: readonly MirrorList[],
+  now: number,
+): MirrorStatus {
+  const resources: MirrorStatus["resources"] = {};
+  for (const { resource } of lists) {
+    const ofResource = lists.filter((list) => list.resource === resource);
+    resources[resource] ??= resourceStatus(
+      ofResource.map(({ id }) => states.get(id) ?? NEW_LIST),
+      now,
+    );
+  }
+  return {
+    complete: lists.every(({ id }) => isComplete(states.get(id) ?? NEW_LIST)),
+    lastRun: lastRun === undefined ? null : runStatus(lastRun),
+    resources,
+  };
+}
+
+/** True if the list was read to its end once. */
+const isComplete = ({ lastFullPassAt }: ListState) => lastFullPassAt !== undefined;
+
+function resourceStatus(states: readonly ListState[], now: number): MirrorResourceStatus {
+  const asOf = states.every(isComplete) ? Math.min(...states.map((state) => state.asOf ?? Number.NaN)) : Number.NaN;
+  const missing = states.flatMap((state) => state.missing ?? []);
+  return {
+    records: states.reduce((sum, { count }) => sum + count, 0),
+    asOf: Number.isNaN(asOf) ? null : asOf,
+    lagMs: Number.isNaN(asOf) ? null : Math.max(0, now - asOf),
+    awaitsFullPass: states.some(
+      ({ awaitsFullPass = false, checkpoint, lastFullPassAt }) =>
+        awaitsFullPass || (checkpoint !== undefined && lastFullPassAt !== undefined),
+    ),
+    missing: missing.length === 0 ? null : missing.reduce((sum, count) => sum + count, 0),
+  };
+}
+
+const runStatus = ({ startedAt, endedAt, kind, error }: NonNullable<MirrorState["lastRun"]>): MirrorRunStatus => ({
+  startedAt,
+  endedAt,
+  kind,
+  ...(error && { error }),
+});

@@ -1,0 +1,66 @@
+import { UnexpectedRemovalsError } from "../../errors/index.js";
+import { sleep } from "../../time/sleep.js";
+import type { MirrorResource } from "../tables.js";
+import { FullScan } from "./full-scan.js";
+import type { SyncedList } from "./synced-list.js";
+
+/** A run may always remove this many records of a resource. */
+const MAX_UNQUESTIONED = 50;
+
+/** A second pass that confirms many removals begins this long after the first, in ms: a service may return nothing for a moment. */
+export const CONFIRM_AFTER_MS = 3_000;
+
+/** True if these are so many removals that the caller has to confirm them. */
+const isUnexpected = (removals: number, records: number, maxRemovedShare: number) =>
+  removals > MAX_UNQUESTIONED && isLargeShare(removals, records, maxRemovedShare);
+
+/** True if these are a large part of the copy, even of a small one. */
+const isLargeShare = (removals: number, records: number, maxRemovedShare: number) =>
+  removals > records * maxRemovedShare;
+
+/**
+ * Removes the records that a scan of the whole list has not seen. If records do not come in the order of their numbers, one
+ * may have changed its position while the list was read, so only a second scan decides; the same if no records came at all.
+ * Nothing is removed if fewer records came than the service reports.
+ *
+ * @returns the scan that decided.
+ * @throws UnexpectedRemovalsError when too many records would be removed. None was.
+ */
+export async function removeUnseen<R extends MirrorResource>(synced: SyncedList<R>, scan: FullScan): Promise<FullScan> {
+  const { unlisted = 0 } = synced.state;
+  const { allowRemovals, maxRemovedShare } = synced.settings;
+  let decisive = scan;
+  let unseen = scan.unseen();
+  if (unseen.length > 0 && !(scan.isInOrder && scan.isComplete(unlisted))) {
+    decisive = await readAgain(synced, scan, unseen);
+    unseen = decisive.unseen();
+  }
+  const isCertain = decisive.isComplete(unlisted) && (decisive.isInOrder || scan.isComplete(unlisted));
+  if (isCertain && unseen.length > 0) {
+    const { count } = synced.state;
+    if (!allowRemovals && isUnexpected(unseen.length, count, maxRemovedShare)) {
+      throw new UnexpectedRemovalsError({ resource: synced.list.resource, removals: unseen.length, records: count });
+    }
+    synced.counts.removed += await synced.copy.remove(synced.list, unseen);
+  }
+  return decisive;
+}
+
+/** A second scan, for the records that the first one has not seen. */
+async function readAgain<R extends MirrorResource>(
+  synced: SyncedList<R>,
+  first: FullScan,
+  unseen: readonly number[],
+): Promise<FullScan> {
+  const { signal, maxRemovedShare, confirmAfterMs } = synced.settings;
+  if (isLargeShare(unseen.length, synced.state.count, maxRemovedShare)) {
+    await sleep(first.beganAt + confirmAfterMs - performance.now(), signal);
+    signal?.throwIfAborted();
+  }
+  const second = new FullScan(unseen);
+  await synced.write("full", synced.reader.scan(), (page, numbers) => {
+    second.add(numbers, page.totalCount);
+    return {};
+  });
+  return second;
+}

@@ -1,0 +1,63 @@
+import { InputValidationError, PaginationError } from "../../errors/index.js";
+import type { ListState } from "../copy/state.js";
+import type { MirrorResource } from "../tables.js";
+import { FullScan } from "./full-scan.js";
+import type { SyncedList, Written } from "./synced-list.js";
+
+/** Makes the next scan start at the beginning of the list. */
+export const START_AGAIN = {
+  checkpoint: undefined,
+  scanned: undefined,
+  scanBeganAt: undefined,
+} satisfies Partial<ListState>;
+
+/** A scan that has reached the end of the list. */
+export interface FullReading extends Written {
+  scan: FullScan;
+  /** The service's clock when it began, or when it was resumed, in ms. */
+  startedAt: number | undefined;
+}
+
+/**
+ * Reads the whole list, from where an interrupted scan stopped. Each page is saved with the place where the scan resumes. A
+ * full pass can resume only if records come in the order of their numbers: otherwise it starts again.
+ */
+export async function readWholeList<R extends MirrorResource>(
+  synced: SyncedList<R>,
+  reading: "first" | "full",
+): Promise<FullReading> {
+  const { checkpoint, scanned, scanBeganAt = Date.now(), watermark, stale } = synced.state;
+  const source = synced.reader.scan({ from: checkpoint });
+  const isResumed = checkpoint !== undefined;
+  const scan = new FullScan(await synced.copy.numbers(synced.list), {
+    isResumed,
+    scanned: isResumed ? scanned : undefined,
+  });
+  /** Before the page that is being written, which is read again. */
+  const placeToResume = (): Partial<ListState> => {
+    const found = scan.progress;
+    const place = { checkpoint: source.checkpoint() ?? checkpoint, scanned: found, scanBeganAt };
+    if (reading === "first") return { ...place, watermark: watermark ?? source.startedAt() };
+    if (isResumed) return found ? place : START_AGAIN;
+    // A pass that can be resumed will find what is stale now, and a later note that records are stale must stay.
+    return found ? { ...place, stale: undefined } : { ...START_AGAIN, stale };
+  };
+  let written: Written;
+  try {
+    written = await synced.write(reading, source, (page, numbers) => {
+      const place = placeToResume();
+      scan.add(numbers, page.totalCount);
+      return place;
+    });
+  } catch (error) {
+    if (!isResumed || !(error instanceof InputValidationError || error instanceof PaginationError)) throw error;
+    // The list cannot be resumed there any more. Records that are in the copy already do no harm.
+    await synced.save(START_AGAIN);
+    return readWholeList(synced, reading);
+  }
+  if (reading === "full" && !scan.isConclusive) {
+    await synced.save(START_AGAIN);
+    return readWholeList(synced, reading);
+  }
+  return { scan, startedAt: source.startedAt(), ...written };
+}

@@ -1,0 +1,109 @@
+import { describe, expect, it } from "vitest";
+import { UnexpectedRemovalsError } from "../../src/index.js";
+import type { MirrorEvent, MirrorOptions } from "../../src/mirror/index.js";
+import { createMirrorWith } from "../../src/mirror/mirror.js";
+import { MemorySink } from "../support/memory-sink.js";
+import { runs } from "../support/runs.js";
+import { seededRandom } from "../unit/paging/changing-list.js";
+import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
+
+const CONFIRM_AFTER_MS = 60;
+
+function setUp(lots: number, behaviour: Partial<ServiceBehaviour> = {}, options: Partial<MirrorOptions> = {}) {
+  const service = new ChangingService(seededRandom(5), behaviour);
+  for (let left = 40; left > 0; left -= 1) service.addItem();
+  for (let left = lots; left > 0; left -= 1) service.addLot();
+  service.advance(3_600_000);
+  const sink = new MemorySink();
+  const events: MirrorEvent[] = [];
+  const mirrorOptions = { client: service.client(), sink, onEvent: (event: MirrorEvent) => void events.push(event) };
+  const mirror = createMirrorWith({ ...mirrorOptions, ...options }, CONFIRM_AFTER_MS);
+  const removals = () => events.filter(({ type }) => type === "removed").length;
+  return { service, sink, mirror, events, removals };
+}
+
+describe("a list that comes empty", () => {
+  it("for a moment removes nothing", async () => {
+    for (const lots of [30, 3_000]) {
+      const { service, sink, mirror, removals } = setUp(lots);
+      await mirror.run();
+      service.hideLots(() => true);
+      service.beforePage = (request) => {
+        if (request.includes("/Inventory?")) setTimeout(() => service.hideLots(() => false), CONFIRM_AFTER_MS / 2);
+      };
+      await mirror.run({ full: true });
+      expect(sink.all("lots")).toEqual(service.records("lots"));
+      expect(removals()).toBe(0);
+    }
+  });
+
+  it("ends the run with an error that says how to confirm the removals", async () => {
+    const { service, sink, mirror, removals } = setUp(300);
+    await mirror.run();
+    service.hideLots(() => true);
+    service.changeItem();
+    const error = await mirror.run().catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(UnexpectedRemovalsError);
+    expect(error).toMatchObject({ resource: "lots", removals: 300, records: 300 });
+    expect(String(error)).toContain("run({ allowRemovals: true })");
+    expect(sink.all("lots").size).toBe(300);
+    expect(removals()).toBe(0);
+    // Everything else is up to date.
+    expect(sink.all("items")).toEqual(service.records("items"));
+    expect(sink.all("stockLevels")).toEqual(service.records("stockLevels"));
+    expect((await mirror.status()).resources.lots).toMatchObject({ records: 300, awaitsFullPass: true });
+    await expect(mirror.run()).rejects.toBeInstanceOf(UnexpectedRemovalsError);
+    const report = await mirror.run({ allowRemovals: true });
+    expect(report.removed).toBe(300);
+    expect(removals()).toBe(300);
+    expect(sink.all("lots").size).toBe(0);
+    service.hideLots(() => false);
+    await mirror.run();
+    expect(sink.all("lots")).toEqual(service.records("lots"));
+  });
+});
+
+describe("maxRemovedShare", () => {
+  it.each([
+    [0.2, 400, 80, false],
+    [0.2, 400, 81, true],
+    [0.5, 400, 81, false],
+    [0, 400, 50, false],
+    [0, 400, 51, true],
+    [1, 400, 400, false],
+    [0.2, 60, 50, false],
+  ])("of %d: of %d records, %d removals end the run: %s", async (maxRemovedShare, lots, removed, ends) => {
+    const { service, sink, mirror } = setUp(lots, {}, { maxRemovedShare });
+    await mirror.run();
+    for (let left = removed; left > 0; left -= 1) service.removeLot();
+    const outcome = await mirror.run().then(
+      () => "done",
+      (error: Error) => error.name,
+    );
+    expect(outcome).toBe(ends ? "UnexpectedRemovalsError" : "done");
+    expect(sink.all("lots").size).toBe(ends ? lots : lots - removed);
+  });
+});
+
+it("removes no record that exists, where the order of a list changes meanwhile", { timeout: 120_000 }, async () => {
+  const ignored = { items: "ignored", lots: "ignored", stockLevels: "ignored" } as const;
+  for (let seed = 1; seed <= runs(20); seed += 1) {
+    const random = seededRandom(seed);
+    const { service, mirror, events } = setUp(150, { modifiedSince: ignored, sorts: false, maxPageSize: 25 });
+    service.shuffles = true;
+    service.beforePage = () => {
+      if (random(3) === 0) service.addLot();
+      if (random(8) === 0) service.removeLot();
+    };
+    for (let run = 0; run < 4; run += 1) {
+      const before = new Set(service.records("lots").keys());
+      events.length = 0;
+      await mirror.run();
+      const after = service.records("lots");
+      for (const { type, resource, key } of events) {
+        if (type === "removed" && resource === "lots" && before.has(key))
+          expect(after.has(key), `seed ${seed}`).toBe(false);
+      }
+    }
+  }
+});

@@ -1,0 +1,177 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, describe, expect, it } from "vitest";
+import {
+  createMirror,
+  type MirrorOptions,
+  type MirrorRunMessage,
+  type MirrorSink,
+  type MirrorStatus,
+  ndjsonSink,
+  postgresSink,
+  sqliteSink,
+} from "../../src/mirror/index.js";
+import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
+import { MemorySink } from "../support/memory-sink.js";
+import { findPostgres } from "../support/postgres-server.js";
+import { seededRandom } from "../unit/paging/changing-list.js";
+import { ChangingService } from "./support/changing-service.js";
+
+const folder = mkdtempSync(join(tmpdir(), "stocklot-status-"));
+const postgres = await findPostgres();
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await postgres?.close();
+});
+
+let copies = 0;
+const SINKS: Record<string, () => () => MirrorSink> = {
+  memory: () => {
+    const sink = new MemorySink();
+    return () => sink;
+  },
+  sqlite: () => {
+    const path = join(folder, `${++copies}.db`);
+    return () => sqliteSink({ path });
+  },
+  ndjson: () => {
+    const directory = join(folder, `${++copies}`);
+    return () => ndjsonSink({ directory });
+  },
+  ...(postgres && {
+    postgres: () => {
+      const schema = `status_${process.pid}_${++copies}`;
+      return () => postgresSink({ connectionString: postgres.url, schema });
+    },
+  }),
+};
+
+function newService() {
+  const service = new ChangingService(seededRandom(9));
+  for (let left = 30; left > 0; left -= 1) service.addItem();
+  for (let left = 600; left > 0; left -= 1) service.addLot();
+  service.advance(3_600_000);
+  return service;
+}
+
+describe.each(Object.keys(SINKS))("the status of a copy in %s", (name) => {
+  it("says during the first run that the copy is partial, and afterwards how recent it is", async () => {
+    const sinkOf = (SINKS[name] ?? expect.fail())();
+    const service = newService();
+    const mirrorOf = (options: Partial<MirrorOptions> = {}) =>
+      createMirror({ client: service.client(), sink: sinkOf(), warehouses: [1], ...options });
+    // As from another process: it has a sink of its own.
+    const reader = mirrorOf();
+    expect(await reader.status()).toEqual({
+      complete: false,
+      lastRun: null,
+      resources: expect.objectContaining({
+        lots: { records: 0, asOf: null, lagMs: null, awaitsFullPass: false, missing: null },
+      }),
+    });
+    const seen: MirrorStatus[] = [];
+    const onProgress = async () => void seen.push(await reader.status());
+    const startedAt = Date.now();
+    const requests = service.requests.length;
+    await mirrorOf().run({ onProgress });
+    expect(seen.every(({ complete }) => !complete)).toBe(true);
+    expect(seen.some(({ resources }) => resources.lots?.records === 250)).toBe(true);
+    const sent = service.requests.length - requests;
+    const status = await reader.status();
+    expect(service.requests.length - requests).toBe(sent);
+    expect(status).toMatchObject({ complete: true, lastRun: { kind: "full" } });
+    expect(status.lastRun?.error).toBeUndefined();
+    expect(status.lastRun?.startedAt).toBeGreaterThanOrEqual(startedAt);
+    expect(status.lastRun?.endedAt).toBeGreaterThanOrEqual(status.lastRun?.startedAt ?? Infinity);
+    expect(Object.keys(status.resources)).toEqual(["items", "lots", "stockLevels", "warehouseStockLevels"]);
+    expect(status.resources.lots).toMatchObject({ records: 600, awaitsFullPass: false, missing: 0 });
+    expect(status.resources.lots?.asOf).toBeGreaterThanOrEqual(startedAt);
+    expect(status.resources.lots?.lagMs).toBeLessThan(60_000);
+  });
+
+  it("names the error of the last run, and grows older until the next succeeds", async () => {
+    const sinkOf = (SINKS[name] ?? expect.fail())();
+    const service = newService();
+    const mirror = createMirror({ client: service.client(), sink: sinkOf() });
+    await mirror.run();
+    const { asOf } = (await mirror.status()).resources.lots ?? expect.fail();
+    service.beforePage = () => {
+      throw new Error("the service is down");
+    };
+    await delay(20);
+    await expect(mirror.run()).rejects.toThrow();
+    const failed = await mirror.status();
+    expect(failed.complete).toBe(true);
+    expect(failed.lastRun?.error).toMatchObject({ name: expect.any(String), message: expect.stringContaining("down") });
+    expect(failed.resources.lots?.asOf).toBe(asOf);
+    expect(failed.resources.lots?.lagMs).toBeGreaterThanOrEqual(20);
+    service.beforePage = () => {};
+    await mirror.run();
+    const after = await mirror.status();
+    expect(after.lastRun).toMatchObject({ kind: "increment" });
+    expect(after.lastRun).not.toHaveProperty("error");
+    expect(after.resources.lots?.asOf).toBeGreaterThan(asOf ?? Infinity);
+  });
+});
+
+it("the view mirror_status of SQLite shows the same to SQL", async () => {
+  const path = join(folder, "view.db");
+  const service = newService();
+  const { DatabaseSync } = await findSqliteDriver();
+  const mirror = createMirror({ client: service.client(), sink: sqliteSink({ path }) });
+  const complete: unknown[] = [];
+  await mirror.run({
+    onProgress: () => {
+      const database = new DatabaseSync(path);
+      complete.push(database.prepare("SELECT min(complete) AS complete FROM mirror_status").all()[0]?.complete);
+      database.close();
+    },
+  });
+  expect(new Set(complete)).toEqual(new Set([0]));
+  service.beforePage = () => {
+    throw new Error("the service\0 is down");
+  };
+  await expect(mirror.run()).rejects.toThrow();
+  const database = new DatabaseSync(path);
+  const rows = database.prepare("SELECT * FROM mirror_status").all();
+  expect(rows.map(({ resource, complete, records }) => [resource, complete, records])).toEqual([
+    ["items", 1, 30],
+    ["lots", 1, 600],
+    ["stockLevels", 1, service.records("stockLevels").size],
+  ]);
+  expect(rows[0]?.lagMs).toBeLessThan(60_000);
+  expect(rows[0]?.lastRunError).toContain("is down");
+  expect(database.prepare("SELECT count(*) AS count FROM stock WHERE description LIKE 'Item%'").all()).toEqual([
+    { count: service.records("stockLevels").size },
+  ]);
+  database.close();
+});
+
+it("the end of each run is published on the diagnostics channel", async () => {
+  const service = newService();
+  const messages: MirrorRunMessage[] = [];
+  const listener = (message: unknown) => void messages.push(message as MirrorRunMessage);
+  subscribe("stocklot:mirror:run", listener);
+  const mirror = createMirror({ client: service.client(), sink: new MemorySink(), warehouses: [1] });
+  await mirror.run();
+  service.beforePage = () => {
+    throw new Error("the service is down");
+  };
+  await expect(mirror.run()).rejects.toThrow();
+  unsubscribe("stocklot:mirror:run", listener);
+  await expect(mirror.run()).rejects.toThrow();
+  expect(messages).toHaveLength(2);
+  expect(messages[0]).toMatchObject({
+    kind: "full",
+    resources: {
+      lots: { records: 600, lagMs: expect.any(Number) },
+      warehouseStockLevels: { lagMs: expect.any(Number) },
+    },
+  });
+  expect(messages[0]?.durationMs).toBeGreaterThan(0);
+  expect(messages[0]).not.toHaveProperty("error");
+  expect(messages[1]).toMatchObject({ kind: "increment", error: expect.any(String) });
+});
