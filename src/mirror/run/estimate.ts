@@ -22,7 +22,7 @@ export interface MirrorListForecast extends ListForecast {
 }
 
 /** The estimate of a run. Its lists are read one after the other, and share one limit. */
-export function estimateOfRun(forecasts: readonly MirrorListForecast[]): MirrorEstimate {
+export function estimateMirrorRun(forecasts: readonly MirrorListForecast[]): MirrorEstimate {
   const resources: MirrorEstimate["resources"] = {};
   for (const { resource, reading } of forecasts) {
     const lists = forecasts.filter((forecast) => forecast.resource === resource);

@@ -3,7 +3,7 @@ import { checkConfiguration } from "../../../core/request/check-options.js";
 import { findSqliteDriver, type SqliteDriver } from "../../../storage/sqlite/driver.js";
 import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../../sink.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "../../tables.js";
-import { throwNotOpen } from "../sink-errors.js";
+import { throwSinkNotOpen } from "../sink-errors.js";
 import { SqliteCopy } from "./sqlite-copy.js";
 
 /** Options of {@link sqliteSink}. */
@@ -70,6 +70,6 @@ class SqliteSink implements MirrorSink {
   }
 
   get #opened(): SqliteCopy {
-    return this.#copy ?? throwNotOpen("sqliteSink");
+    return this.#copy ?? throwSinkNotOpen("sqliteSink");
   }
 }
