@@ -108,7 +108,7 @@ export class SqliteEntries {
     return rows.map((row) => {
       const entry = entryOfRow(row);
       this.#statements.lease.run(itemToColumn(entry.item), owner, now + leaseMs, leaseMs);
-      return { item: entry.item, entry, unleasedMs: msSinceLease(row, now), quietMs: remainingQuietMs(row, now) };
+      return { item: entry.item, entry, unleasedMs: msSinceLeaseEnd(row, now), quietMs: remainingQuietMs(row, now) };
     });
   }
 
@@ -171,7 +171,7 @@ type UpdateResult = { changed: boolean; entry: StoredEntry };
 type SqliteEntryRow = Readonly<Record<string, unknown>>;
 
 /** How long ago the lease ended, in ms; `undefined` if there was none, or if the clock has started again since. */
-function msSinceLease({ leased_until: until }: SqliteEntryRow, now: number): number | undefined {
+function msSinceLeaseEnd({ leased_until: until }: SqliteEntryRow, now: number): number | undefined {
   return typeof until === "number" && until <= now ? now - until : undefined;
 }
 
