@@ -6,6 +6,7 @@ const entry = {
   redis: "src/redis/index.ts",
   bottleneck: "src/bottleneck/index.ts",
   mirror: "src/mirror/index.ts",
+  outbox: "src/outbox/index.ts",
   sandbox: "src/sandbox/index.ts",
   msw: "src/msw/index.ts",
   opentelemetry: "src/opentelemetry/index.ts",

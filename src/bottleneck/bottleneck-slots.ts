@@ -59,10 +59,10 @@ export class BottleneckSlots implements SlotSource {
     return Math.max(0, this.#window.requests - this.#inFlight - this.#held.length);
   }
 
-  take(isFurtherPage: boolean): GrantedSlot | undefined {
+  take(isBulk: boolean): GrantedSlot | undefined {
     const indexOf = (kind: SlotKind) => this.#started.findIndex((job) => job.kind === kind);
     // A single call may use the job of a page, which so never goes before it; not the other way round.
-    const index = isFurtherPage || indexOf("singles") < 0 ? indexOf("pages") : indexOf("singles");
+    const index = isBulk || indexOf("singles") < 0 ? indexOf("pages") : indexOf("singles");
     const [job] = index < 0 ? [] : this.#started.splice(index, 1);
     if (!job) return undefined;
     this.#inFlight += 1;
@@ -78,7 +78,7 @@ export class BottleneckSlots implements SlotSource {
     };
   }
 
-  earliestStart(_isFurtherPage: boolean, ahead: SlotCounts): number {
+  earliestStart(_isBulk: boolean, ahead: SlotCounts): number {
     // A Bottleneck of the caller's does not report when it will have a slot.
     if (!this.#window) return 0;
     const { requests, intervalMs } = this.#window;

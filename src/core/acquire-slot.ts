@@ -81,7 +81,7 @@ export async function acquireSlot(deps: AcquireSlotDeps, call: Call): Promise<Sl
 
 const createSlotRequest = ({ request, priority, arrival, cancellation }: Call): SlotRequest => ({
   priority,
-  isFurtherPage: request.isFurtherPage === true,
+  isBulk: request.isBulk === true,
   arrival,
   cancellation,
 });

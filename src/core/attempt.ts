@@ -6,12 +6,14 @@ import { ErrorResponse, failureTypeForMetrics, isSuccessStatus } from "./failure
 import { createApiError } from "./response/api-error.js";
 import { readText } from "./response/body-text.js";
 import { choosePauseMs, isPauseShortened, MAX_PAUSE_MS, parseRetryAfterMs } from "./retry-policy.js";
+import type { ServiceClock } from "./service-clock.js";
 import { sendWithInstrumentation } from "./telemetry/sending.js";
 import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** What an attempt needs. */
 export interface AttemptDeps extends AcquireSlotDeps {
   readonly transport: Transport;
+  readonly serviceClock: ServiceClock;
   readonly maxResponseBytes: number;
 }
 
@@ -39,6 +41,7 @@ export async function sendAttempt(deps: AttemptDeps, call: Call, { slot, token }
       response = errorHeadWithoutBody(trace, failure);
     } finally {
       call.endAttempt(trace);
+      deps.serviceClock.observe(trace);
     }
     if (isSuccessStatus(response.status)) return response;
     if (response.status === 401 && token !== undefined) deps.tokens.invalidate(token);
@@ -66,10 +69,12 @@ function sendRequest(
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const { cancellation } = call;
+  const { journal } = call.settings;
+  const request = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace };
   return sendWithInstrumentation(
     () => attemptEventFields(call),
     headers,
-    () => transport.send({ method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace }),
+    () => transport.send(journal ? { ...request, assertMaySend: () => journal.assertMaySend() } : request),
   );
 }
 

@@ -2,6 +2,7 @@ import type { TimeSpent } from "../errors/index.js";
 import type { SlotRequest, WaitEstimate } from "../limiter/rate-limiter.js";
 import type { Cancellation } from "../time/cancellation.js";
 import { monotonicNowMs } from "../time/timer.js";
+import type { AttemptJournal } from "./request/attempt-journal.js";
 import type { RequestOptions } from "./request/options.js";
 import type { EncodedRequest, Query } from "./request/payload.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
@@ -19,8 +20,8 @@ export interface CallRequest<T> {
   read: ResponseReader<T>;
   /** By default `high` for writes, `normal` for reads. */
   priority?: SlotRequest["priority"] | undefined;
-  /** A further page of an iteration. */
-  isFurtherPage?: boolean | undefined;
+  /** A further page of an iteration, or a write of an outbox. */
+  isBulk?: boolean | undefined;
   /** A success status alone proves that the write was applied, even if the connection breaks within the body. */
   appliedByStatus?: boolean | undefined;
   /** A sentence for the error of a write of unknown outcome: how the caller can find out whether it was applied. */
@@ -52,6 +53,8 @@ export interface CallSettings {
   headers: Record<string, string>;
   /** Called with the final response. */
   onResponse?: RequestOptions["onResponse"];
+  /** Records the attempts. */
+  journal?: AttemptJournal | undefined;
 }
 
 const IDEMPOTENT_METHODS = new Set(["PUT", "DELETE"]);

@@ -7,10 +7,12 @@ import { monotonicNowMs, startTimer } from "../time/timer.js";
 import type { AttemptDeps } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import { FailedCall } from "./failure.js";
+import { ATTEMPT_JOURNAL } from "./request/attempt-journal.js";
 import { checkRequestOptions, lowerCaseHeaderNames, type RequestOptions } from "./request/options.js";
 import { encodeRequest } from "./request/payload.js";
 import { createCallerError } from "./response/caller-error.js";
 import { mergeRetryOptions } from "./retry-policy.js";
+import { ServiceClock } from "./service-clock.js";
 import { ClientState } from "./telemetry/client-state.js";
 import { LongWaitReporter } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
@@ -73,6 +75,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     ...config,
     waits: new LongWaitReporter(reportWait),
     client: new ClientState(config.baseUrl, config.limiter, () => closing !== undefined),
+    serviceClock: new ServiceClock(),
     tokens: config.createTokenManager((request, cancellation) =>
       runCall(request, new Call(request, encodeRequest(request), config, cancellation), { isShared: true }),
     ),
@@ -114,7 +117,9 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     const payload = encodeRequest(request);
     const { signal, totalTimeoutMs = config.totalTimeoutMs, priority } = options;
     const cancellation = new Cancellation([signal, iterationSignal], totalTimeoutMs);
-    const prioritized = priority === undefined ? request : { ...request, priority };
+    const isBulk = options[ATTEMPT_JOURNAL] !== undefined;
+    const withPriority = priority === undefined ? request : { ...request, priority };
+    const prioritized = isBulk ? { ...withPriority, isBulk: true } : withPriority;
     return new Call(
       prioritized,
       payload,
@@ -123,12 +128,14 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     );
   }
 
-  function mergeSettings({ timeoutMs = config.timeoutMs, retry, headers, onResponse }: RequestOptions): CallSettings {
+  function mergeSettings(options: RequestOptions): CallSettings {
+    const { timeoutMs = config.timeoutMs, retry, headers, onResponse, [ATTEMPT_JOURNAL]: journal } = options;
     return {
       timeoutMs,
       retry: mergeRetryOptions(config.retry, retry),
       headers: headers ? { ...config.headers, ...lowerCaseHeaderNames(headers) } : config.headers,
       onResponse,
+      journal,
     };
   }
 

@@ -4,6 +4,7 @@ import { acquireSlot } from "./acquire-slot.js";
 import { type AttemptDeps, sendAttempt } from "./attempt.js";
 import type { Call } from "./call.js";
 import { describeFailure, outcomeOfFailedAttempt } from "./failure.js";
+import { journaledAttempt } from "./journaled-attempt.js";
 import { errorOfFailedAttempt } from "./response/caller-error.js";
 import { decideRetry, mayHaveBeenApplied } from "./retry-policy.js";
 import type { WireResponse } from "./transport/transport.js";
@@ -16,7 +17,11 @@ import type { WireResponse } from "./transport/transport.js";
  */
 export function sendWithRetries(deps: AttemptDeps, call: Call): Promise<WireResponse> {
   // No async functions: each would take 0.3 KiB in every queued call (bench: memory).
-  const sendOnce = () => acquireSlot(deps, call).then((grant) => sendAttempt(deps, call, grant));
+  const { journal } = call.settings;
+  const sendOnce = () =>
+    acquireSlot(deps, call).then((grant) =>
+      journal ? journaledAttempt(deps, call, grant, journal) : sendAttempt(deps, call, grant),
+    );
   return sendOnce().catch(async (failure) => {
     await backOff(deps, call, failure);
     return pRetry(sendOnce, {
@@ -37,6 +42,7 @@ async function backOff(deps: AttemptDeps, call: Call, failure: unknown): Promise
   const { delayMs, budget } = decision;
   call.lastError = errorOfFailedAttempt(call, failure);
   call[budget] += 1;
+  if (call.settings.journal) await call.cancellation.race(call.settings.journal.beforeRetry());
   // No retry event if the total time does not allow the retry.
   call.cancellation.ensureTimeFor(delayMs);
   deps.telemetry.emit("retry", () => ({

@@ -32,9 +32,9 @@ export function createLocalSlots(
       reclaim();
       return allQuota.free;
     },
-    take(isFurtherPage) {
+    take(isBulk) {
       reclaim();
-      const quotas = isFurtherPage ? [allQuota, pageQuota] : [allQuota];
+      const quotas = isBulk ? [allQuota, pageQuota] : [allQuota];
       if (quotas.some(({ free }) => free === 0)) return undefined;
       for (const quota of quotas) quota.take();
       return {
@@ -47,10 +47,10 @@ export function createLocalSlots(
         },
       };
     },
-    earliestStart(isFurtherPage, ahead) {
+    earliestStart(isBulk, ahead) {
       const now = reclaim();
       const anySlot = allQuota.earliestStart(totalCountOf(ahead), now, intervalMs);
-      return isFurtherPage ? Math.max(anySlot, pageQuota.earliestStart(ahead.pages, now, intervalMs)) : anySlot;
+      return isBulk ? Math.max(anySlot, pageQuota.earliestStart(ahead.pages, now, intervalMs)) : anySlot;
     },
     setDemand(waiting) {
       const time = nextGrantTime(waiting);

@@ -43,7 +43,7 @@ export class PriorityQueue<T> {
     // A retry keeps its arrival, so it may be ahead of its whole queue.
     const { singles, pages } = this.#countsOf(queueIndexOf(request) + (request.arrival === undefined ? 1 : 0));
     // Pages may wait for their own quota, so a single call may start before them.
-    return { singles, pages: request.isFurtherPage ? pages : 0 };
+    return { singles, pages: request.isBulk ? pages : 0 };
   }
 
   *[Symbol.iterator](): Generator<T> {
@@ -61,8 +61,7 @@ export class PriorityQueue<T> {
   }
 }
 
-const queueIndexOf = ({ priority, isFurtherPage }: SlotRequest) =>
-  PRIORITIES.indexOf(priority) * 2 + (isFurtherPage ? 1 : 0);
+const queueIndexOf = ({ priority, isBulk }: SlotRequest) => PRIORITIES.indexOf(priority) * 2 + (isBulk ? 1 : 0);
 
 /** An entry of a {@link LinkedQueue}. */
 export interface QueueEntry<T> {

@@ -28,9 +28,9 @@ export function createQueueingLimiter(
     pausedElsewhere(delayMs) {
       if (pause.begin(delayMs)) cancelPastDeadline(delayMs);
     },
-    slotRefused(isFurtherPage, error) {
+    slotRefused(isBulk, error) {
       let last: WaitingCall | undefined;
-      for (const waiting of queue) if (waiting.request.isFurtherPage === isFurtherPage) last = waiting;
+      for (const waiting of queue) if (waiting.request.isBulk === isBulk) last = waiting;
       last?.settle(undefined, error);
       publishDemand();
     },
@@ -116,8 +116,8 @@ export function createQueueingLimiter(
     publishDemand();
   }
 
-  function takeSlot({ isFurtherPage }: SlotRequest, arrival: number): Slot | undefined {
-    const granted = allowedStarts() > 0 && source.take(isFurtherPage);
+  function takeSlot({ isBulk }: SlotRequest, arrival: number): Slot | undefined {
+    const granted = allowedStarts() > 0 && source.take(isBulk);
     if (!granted) return undefined;
     const endProbe = pause.start();
     inFlight += 1;
@@ -147,7 +147,7 @@ export function createQueueingLimiter(
 
   /** The earliest time at which this request can have a slot, as far as is known. */
   function earliestStart(request: SlotRequest): number {
-    const slot = source.earliestStart(request.isFurtherPage, queue.countsAhead(request));
+    const slot = source.earliestStart(request.isBulk, queue.countsAhead(request));
     return Math.max(slot, pause.until ?? slot);
   }
 

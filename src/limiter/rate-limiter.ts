@@ -23,8 +23,8 @@ export interface RateLimitSnapshot {
 export interface SlotRequest {
   /** A token request takes precedence, since all calls may be waiting for it. */
   priority: Priority | "token";
-  /** A further page of an iteration: it may not use the reserved slots. */
-  isFurtherPage: boolean;
+  /** A further page of an iteration, or a write of an outbox: it may not use the reserved slots. */
+  isBulk: boolean;
   /** The arrival of a previous attempt of the same call, which a retry keeps. */
   arrival?: number | undefined;
   /** Ends the wait. */

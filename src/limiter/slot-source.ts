@@ -1,4 +1,4 @@
-/** Numbers of slots, or of the calls that wait for them: for single calls, and for further pages of iterations. */
+/** Numbers of slots, or of the calls that wait for them: for single calls, and for bulk calls, most of which are further pages. */
 export interface SlotCounts {
   singles: number;
   pages: number;
@@ -21,11 +21,11 @@ export interface GrantedSlot {
 /** Where the slots of a limiter come from: the quota of this process, or one that several processes share. */
 export interface SlotSource {
   /** Takes a slot if one is free, as far as is known. */
-  take(isFurtherPage: boolean): GrantedSlot | undefined;
+  take(isBulk: boolean): GrantedSlot | undefined;
   /** Free slots, as far as is known. */
   readonly available: number;
   /** The earliest time at which a request behind others can have a slot, as far as is known. */
-  earliestStart(isFurtherPage: boolean, ahead: SlotCounts): number;
+  earliestStart(isBulk: boolean, ahead: SlotCounts): number;
   /**
    * How many waiting calls could start if there were slots for them. The source notifies its listener when trying again may
    * succeed. No call waits if both counts are 0.
@@ -43,8 +43,8 @@ export interface SlotListener {
   pausedElsewhere(delayMs: number): void;
   /** No slot is free before this time has passed. */
   slotsDelayed(delayMs: number): void;
-  /** One slot that was requested will not come: the call that would wait longest fails, a further page if `isFurtherPage`. */
-  slotRefused(isFurtherPage: boolean, error: unknown): void;
+  /** One slot that was requested will not come: the call of this kind that would wait longest fails. */
+  slotRefused(isBulk: boolean, error: unknown): void;
   /** There will be no slots for the calls that wait now. */
   slotsFailed(error: unknown): void;
 }

@@ -14,7 +14,9 @@ export type StoredJson = string;
 
 /** A write that is added. */
 export interface NewEntry {
+  /** The caller's name of the write. */
   key: string;
+  /** The method to call. */
   operation: OutboxOperation;
   /** The item whose entries are sent one at a time, in the order added: its SKU, trimmed and in lower case. */
   item: string;
@@ -28,6 +30,7 @@ export interface NewEntry {
 
 /** The part of an entry that changes. Times are in ms since the epoch, by the clock of the process that wrote them. */
 export interface EntryProgress {
+  /** How far the entry is. */
   state: OutboxState;
   /** How often a request for it was about to be sent. */
   attempts: number;
@@ -37,8 +40,11 @@ export interface EntryProgress {
   sentAt: number | null;
   /** How far the clock of the service was ahead then, at least, in ms; `null` if that was not known. */
   clockAheadMs: number | null;
+  /** When it became `applied` or `rejected`. */
   settledAt: number | null;
+  /** What the method returned. */
   result: StoredJson | null;
+  /** The error of the last attempt, or why the outcome is unknown. */
   error: StoredJson | null;
 }
 
@@ -52,6 +58,7 @@ export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
 
 /** An item that was claimed, with what there is to do. */
 export interface ClaimedItem {
+  /** The item. */
   item: string;
   /** Its first entry that is `pending` or `sending`. */
   entry: StoredEntry;
@@ -63,18 +70,43 @@ export interface ClaimedItem {
 
 /** What an entry must be like for a change of it to apply. */
 export interface EntryCondition {
+  /** The states that it may be in. */
   state: readonly OutboxState[];
+  /** Its number of attempts. */
   attempts: number;
   /** The lease of its item must be held by this run, and must not have ended. */
   owner?: string | undefined;
 }
 
+/** What changes in an entry; fields that are left out or `undefined` keep their values. */
 export interface EntryChange extends Partial<EntryProgress> {
-  /** Later entries of the item must not be sent for this many ms, since a late attempt of this one could undo them. */
+  /**
+   * Later entries of the item must not be sent for this many ms, since a late attempt of this one could undo them. An earlier
+   * time that ends later stays.
+   */
   quietMs?: number | undefined;
 }
 
-export interface OutboxCounts extends Record<OutboxState, number> {
+/** What an update has done. */
+export interface UpdateResult {
+  /** Whether the condition was met. */
+  changed: boolean;
+  /** The entry as it is now. */
+  entry: StoredEntry;
+}
+
+/** How many entries there are. */
+export interface OutboxCounts {
+  /** Entries to be sent. */
+  pending: number;
+  /** Entries with an attempt whose outcome is not stored yet. */
+  sending: number;
+  /** Entries that were applied. */
+  applied: number;
+  /** Entries that the service refused. */
+  rejected: number;
+  /** Entries that a person has to decide about. */
+  unknown: number;
   /** Pending entries behind an `unknown` one of the same item. They are counted as `pending`, too. */
   heldBack: number;
 }
@@ -102,6 +134,7 @@ export interface OutboxStore {
    * @returns for each entry, in the same order, what is now stored with its key
    */
   add(entries: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]>;
+  /** The entry with this key, pruned or not. */
   get(key: string): Promise<StoredEntry | undefined>;
   /** Up to `limit` entries with a greater sequence than `after`, in the order added, without pruned ones. */
   list(filter: {
@@ -130,11 +163,7 @@ export interface OutboxStore {
    *
    * @returns whether it did, and the entry as it is now; `undefined` if there is none with this key
    */
-  update(
-    key: string,
-    condition: EntryCondition,
-    change: EntryChange,
-  ): Promise<{ changed: boolean; entry: StoredEntry } | undefined>;
+  update(key: string, condition: EntryCondition, change: EntryChange): Promise<UpdateResult | undefined>;
 
   /** Removes the contents (`input`, `body`, `result`, `error`) of entries `applied` or `rejected` before a time; returns how many. */
   prune(filter: { settledBefore: number }): Promise<number>;

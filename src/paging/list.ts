@@ -93,7 +93,7 @@ function createPageSession<T>(
     gapless,
     onProgress: onProgress && ((progress) => sender.guard("onProgress", () => onProgress(progress))),
     keyOf,
-    fetch: (request, { isFurtherPage, signal }) => {
+    fetch: (request, { isBulk, signal }) => {
       const readPage = pageReader(request);
       const callRequest: CallRequest<Page<T>> = {
         method: "GET",
@@ -108,8 +108,8 @@ function createPageSession<T>(
             : latencyMs + (durationMs - latencyMs) / LATENCY_AVERAGE_REQUESTS;
           return readPage(context);
         },
-        priority: isFurtherPage ? "low" : "normal",
-        isFurtherPage,
+        priority: isBulk ? "low" : "normal",
+        isBulk,
       };
       return inCallersContext(() => sender.sendPage(callRequest, requestOptions, signal));
     },

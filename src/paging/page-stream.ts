@@ -142,12 +142,12 @@ export class PageStream<T> {
 
   #send(pending: PendingPage<T>): void {
     const { request } = pending;
-    const isFurtherPage = this.#requests > 0;
+    const isBulk = this.#requests > 0;
     const responsesAtSend = this.#responses;
     this.#requests += 1;
     this.#inFlight += 1;
     const fetch = async (signal: AbortSignal) => {
-      const page = await this.#session.fetch(request, { isFurtherPage, signal });
+      const page = await this.#session.fetch(request, { isBulk, signal });
       this.#responses += 1;
       this.#listEnd = page.totalCount;
       this.#plan.noteAppliedSize(request, page);

@@ -132,7 +132,7 @@ export class Paginator<T> implements AsyncIterable<T> {
 /** A page that is not part of an iteration. */
 async function fetchSinglePage<T>(session: PageSession<T>, request: PageRequest): Promise<Page<T>> {
   try {
-    return await session.fetch(request, { isFurtherPage: false });
+    return await session.fetch(request, { isBulk: false });
   } catch (error) {
     throw createErrorForWaitingCaller(error);
   }

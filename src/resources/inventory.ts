@@ -26,6 +26,7 @@ import {
 } from "../schemas/transaction.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundReceipt, findReceipt } from "./find/find-receipt.js";
+import { type FoundStoredReceipt, findStoredReceipt, type StoredReceiptSearch } from "./find/find-stored-receipt.js";
 import { type FindOptions, readFindOptions } from "./find/search-until-settled.js";
 import { readSentReceipt } from "./find/sent-request.js";
 import { findRecordNumber } from "./record-number.js";
@@ -181,6 +182,14 @@ export class Inventory {
       closed: this.#sender.closed,
       listLots: (...list) => this.listLots(...list),
       knownReceipts: this.#knownReceipts,
+    });
+  }
+
+  /** Looks for the lot of a `receive` that an outbox has stored. @internal */
+  findStoredReceipt(search: StoredReceiptSearch): Promise<FoundStoredReceipt> {
+    return findStoredReceipt(search, {
+      closed: this.#sender.closed,
+      listLots: (...list) => this.listLots(...list),
     });
   }
 

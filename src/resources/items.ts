@@ -19,8 +19,8 @@ import {
 import { lazyIntegerSchema, skuSchema } from "../schemas/key.js";
 import { type ItemListParams, itemListParamsSchema } from "../schemas/list-params.js";
 import { bindMethods } from "./bind-methods.js";
-import { type FoundItem, findCreated } from "./find/find-created.js";
-import { type FindOptions, readFindOptions } from "./find/search-until-settled.js";
+import { type CreationSearch, type FoundItem, findCreated } from "./find/find-created.js";
+import { type FindOptions, readFindOptions, settlingMs } from "./find/search-until-settled.js";
 import { readSentCreation } from "./find/sent-request.js";
 import {
   type CreatedItem,
@@ -187,10 +187,16 @@ export class Items {
     const settings = readFindOptions("items.findCreated", options);
     return findCreated({
       sent: creation,
+      settlesInMs: settlingMs(creation.sentAt, settings),
       options: settings,
       closed: this.#sender.closed,
       get: (...item) => this.get(...item),
     });
+  }
+
+  /** Looks for the item of a `create` that an outbox has stored. @internal */
+  findStoredCreation(search: Omit<CreationSearch, "closed" | "get">): Promise<FoundItem> {
+    return findCreated({ ...search, closed: this.#sender.closed, get: (...item) => this.get(...item) });
   }
 
   /**

@@ -1,16 +1,18 @@
 import { onAbort } from "./abort.js";
 import { startTimer } from "./timer.js";
 
-/** Resolves after a time, or when the signal aborts. */
-export function sleep(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
-  if (signal?.aborted) return Promise.resolve();
+/** Resolves after a time, or when one of the signals aborts. */
+export function sleep(delayMs: number, ...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
   return new Promise((resolve) => {
-    const stopListening = signal === undefined ? () => {} : onAbort(signal, () => finish());
-    const cancelTimer = startTimer(delayMs, () => finish());
+    const stops: (() => void)[] = [];
     const finish = () => {
-      cancelTimer();
-      stopListening();
+      for (const stop of stops) stop();
       resolve();
     };
+    for (const signal of signals) {
+      if (signal?.aborted) return finish();
+      if (signal) stops.push(onAbort(signal, finish));
+    }
+    stops.push(startTimer(delayMs, finish));
   });
 }

@@ -21,7 +21,7 @@ afterAll(() => rmSync(site, { recursive: true, force: true }));
 const GUIDES = guides().flatMap(({ path }) => path.match(/^docs\/(.+)\.md$/)?.[1] ?? []);
 const MODULES = [
   "stocklot",
-  ...["bottleneck", "mirror", "msw", "opentelemetry", "redis", "sandbox"].map((name) => `stocklot_${name}`),
+  ...["bottleneck", "mirror", "msw", "opentelemetry", "outbox", "redis", "sandbox"].map((name) => `stocklot_${name}`),
 ];
 
 /** The most-read pages, and the one with the longest signature. */

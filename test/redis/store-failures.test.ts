@@ -291,7 +291,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       import { Cancellation } from "./src/time/cancellation.ts";
       const redis = new Redis(${JSON.stringify(lasting?.url)});
       const limiter = createRedisRateLimiter({ redis, key: "${newKey()}" });
-      const slot = await limiter.acquire({ priority: "normal", isFurtherPage: false, cancellation: new Cancellation() });
+      const slot = await limiter.acquire({ priority: "normal", isBulk: false, cancellation: new Cancellation() });
       redis.disconnect();
       slot.endSent();
       setTimeout(() => console.log("done"), 1_500);
@@ -321,23 +321,23 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const [requests, intervalMs, reserved] = [6, 300, 2];
     const options = { redis, key: newKey(), requests, intervalMs, reserved, onWarning: () => {} };
     const limiters = Array.from({ length: 4 }, () => createRedisRateLimiter({ ...options, onStoreError: "fail" }));
-    const times: { time: number; isFurtherPage: boolean }[] = [];
+    const times: { time: number; isBulk: boolean }[] = [];
     let isOver = false;
     const callers = limiters.flatMap((limiter) =>
       Array.from({ length: 4 }, async (_, index) => {
-        const isFurtherPage = index % 2 === 0;
+        const isBulk = index % 2 === 0;
         while (!isOver) {
           const cancellation = new Cancellation([], Math.random() < 0.2 ? 200 : 10_000);
           const slot = await ask(limiter, {
-            isFurtherPage,
-            priority: isFurtherPage ? "low" : "normal",
+            isBulk,
+            priority: isBulk ? "low" : "normal",
             cancellation,
           }).catch(() => sleep(20));
           cancellation.dispose();
           if (!slot) continue;
           await sleep(Math.random() * 60);
           if (Math.random() < 0.1) slot.endUnsent();
-          else times.push({ time: performance.now(), isFurtherPage });
+          else times.push({ time: performance.now(), isBulk });
           slot.endSent();
         }
       }),
@@ -348,7 +348,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const all = times.map(({ time }) => time);
     expect(all.length).toBeGreaterThan(2 * requests);
     expect(mostInAnyWindow(all, intervalMs)).toBeLessThanOrEqual(requests);
-    const pages = times.filter(({ isFurtherPage }) => isFurtherPage).map(({ time }) => time);
+    const pages = times.filter(({ isBulk }) => isBulk).map(({ time }) => time);
     expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - reserved);
   });
 

@@ -9,8 +9,7 @@ function block(ms: number): void {
   while (performance.now() < end);
 }
 
-const request = (cancellation = new Cancellation()) =>
-  ({ priority: "normal", isFurtherPage: false, cancellation }) as const;
+const request = (cancellation = new Cancellation()) => ({ priority: "normal", isBulk: false, cancellation }) as const;
 
 /** Whether a promise is fulfilled within a time that is long for anything that happens at once. */
 const comesSoon = (promise: Promise<unknown>) =>

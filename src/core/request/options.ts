@@ -3,6 +3,7 @@ import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { Priority } from "../../limiter/rate-limiter.js";
 import { lazy, optionalFields, string } from "../../schemas/field.js";
 import type { RetryOptions } from "../retry-policy.js";
+import { ATTEMPT_JOURNAL, type AttemptJournal } from "./attempt-journal.js";
 import { checkInput } from "./check-input.js";
 
 /** The raw data of a final response. */
@@ -60,6 +61,8 @@ export interface RequestOptions {
    * @default none
    */
   onResponse?: ((response: ResponseInfo) => void) | undefined;
+  /** Records the attempts of the call. @internal */
+  [ATTEMPT_JOURNAL]?: AttemptJournal | undefined;
 }
 
 const RESERVED_HEADER_PATTERN =

@@ -131,7 +131,7 @@ function isWriteOutcomeUnknown(call: Call, failure: unknown): boolean {
 }
 
 /** Whether the service may have applied the request of the failed attempt. */
-function mayFailedAttemptBeApplied(call: Call, failure: unknown): boolean {
+export function mayFailedAttemptBeApplied(call: Call, failure: unknown): boolean {
   if (failure instanceof ErrorResponse) return mayHaveBeenApplied({ sent: true, status: failure.response.status });
   // Cancelled while the caller's schema validated the response to a write that was applied.
   if (failure instanceof CancelledError) return isSuccessStatus(responseStatusOf(call));

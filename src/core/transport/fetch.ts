@@ -42,11 +42,12 @@ async function sendFetchRequest(
   fetch: FetchLike,
   url: string,
   init: RequestInit,
-  { trace }: WireRequest,
+  { trace, assertMaySend }: WireRequest,
   exchange: Exchange,
 ): Promise<Response> {
   const controller = new AbortController();
   exchange.cancel = () => controller.abort();
+  assertMaySend?.();
   trace.sent = true;
   try {
     const response: unknown = await fetch(url, { ...init, signal: controller.signal });

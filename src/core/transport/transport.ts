@@ -30,6 +30,8 @@ export interface WireRequest {
   maxResponseBytes: number;
   cancellation: Cancellation;
   trace: AttemptTrace;
+  /** Called synchronously right before the first byte is sent. If it throws, nothing is sent. */
+  assertMaySend?: (() => void) | undefined;
 }
 
 /** A response, read to its end. */

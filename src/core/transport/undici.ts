@@ -29,8 +29,13 @@ export function createUndiciSender(base: URL, dispatcher: Dispatcher): WireSende
         // Only releases the connection: the exchange has settled by then.
         const cancel = () => controller.abort(new Error("cancelled"));
         if (exchange.settled) return cancel();
-        trace.sent = true;
         exchange.cancel = cancel;
+        try {
+          request.assertMaySend?.();
+          trace.sent = true;
+        } catch (cause) {
+          exchange.fail("exception", cause);
+        }
       },
       onResponseStart(_, status, headers) {
         if (status >= 200) exchange.receiveHead(status, joinHeaderValues(headers));

@@ -5,7 +5,7 @@ import type { ListForecast } from "../../paging/estimate.js";
 import type { Page, PagingProgress } from "../../paging/page.js";
 import type { MirrorList } from "../copy/lists.js";
 import type { MirrorRecords, MirrorResource } from "../tables.js";
-import { type OpenList, listSourceOf } from "./source.js";
+import { listSourceOf, type OpenList } from "./source.js";
 
 /** The part of a list that is read; all of it by default. */
 interface ScanRange {

@@ -88,9 +88,9 @@ export class RedisSlots implements SlotSource {
     return Math.min(settings.requests, this.#last.reply.free + Math.max(0, this.#last.held - held));
   }
 
-  take(isFurtherPage: boolean): GrantedSlot | undefined {
-    if (!this.#takeGranted(isFurtherPage) && !this.#hasFallbackSlot(isFurtherPage)) return undefined;
-    const slot: HeldSlot = { kind: isFurtherPage ? "pages" : "singles", freeAt: NEVER };
+  take(isBulk: boolean): GrantedSlot | undefined {
+    if (!this.#takeGranted(isBulk) && !this.#hasFallbackSlot(isBulk)) return undefined;
+    const slot: HeldSlot = { kind: isBulk ? "pages" : "singles", freeAt: NEVER };
     this.#held.push(slot);
     const end = (afterMs: number) => {
       slot.freeAt = this.#clock.now() + afterMs;
@@ -102,7 +102,7 @@ export class RedisSlots implements SlotSource {
     };
   }
 
-  earliestStart(_isFurtherPage: boolean, ahead: SlotCounts): number {
+  earliestStart(_isBulk: boolean, ahead: SlotCounts): number {
     const { requests, intervalMs } = this.#options.settings;
     const now = this.#clock.now();
     const quota = this.#outage?.quota(now);
@@ -147,19 +147,19 @@ export class RedisSlots implements SlotSource {
   }
 
   /** A slot for a page was granted as one; a single call may use either. */
-  #takeGranted(isFurtherPage: boolean): boolean {
-    const kind = isFurtherPage || this.#granted.singles === 0 ? "pages" : "singles";
+  #takeGranted(isBulk: boolean): boolean {
+    const kind = isBulk || this.#granted.singles === 0 ? "pages" : "singles";
     if (this.#granted[kind] === 0) return false;
     this.#granted = { ...this.#granted, [kind]: this.#granted[kind] - 1 };
     return true;
   }
 
-  #hasFallbackSlot(isFurtherPage: boolean): boolean {
+  #hasFallbackSlot(isBulk: boolean): boolean {
     const now = this.#clock.now();
     const quota = this.#outage?.quota(now);
     const held = this.#heldAt(now);
     if (!quota || held.length >= quota.slots) return false;
-    return !isFurtherPage || held.filter(({ kind }) => kind === "pages").length < quota.pages;
+    return !isBulk || held.filter(({ kind }) => kind === "pages").length < quota.pages;
   }
 
   #reportSoon(): void {

@@ -21,6 +21,8 @@ export interface FoundItem {
 
 export interface CreationSearch {
   sent: SentCreation;
+  /** How long the request may still be in progress. */
+  settlesInMs: number;
   options: FindOptions;
   /** Aborted when the client is closed. */
   closed: AbortSignal;
@@ -28,11 +30,11 @@ export interface CreationSearch {
 }
 
 /** Looks for an item until it is found or the request has settled. */
-export async function findCreated({ sent, options, closed, get }: CreationSearch): Promise<FoundItem> {
-  const { body: creation, sentAt } = sent;
+export async function findCreated({ sent, settlesInMs, options, closed, get }: CreationSearch): Promise<FoundItem> {
+  const { body: creation, sentAt, clockAheadMs } = sent;
   // The SKU is no longer known, so the item cannot be requested.
   if (isRedacted(creation.shortID)) return { outcome: "ambiguous" };
-  const time = new SendingTime(sentAt);
+  const time = new SendingTime(sentAt, clockAheadMs);
   const step = async (requestOptions: RequestOptions): Promise<SearchStep<FoundItem>> => {
     try {
       const item = await get(creation.shortID, time.observeClock(requestOptions));
@@ -42,7 +44,7 @@ export async function findCreated({ sent, options, closed, get }: CreationSearch
       throw error;
     }
   };
-  return searchUntilSettled({ method: "items.findCreated", sentAt, closed }, options, step);
+  return searchUntilSettled({ method: "items.findCreated", settlesInMs, closed }, options, step);
 }
 
 /** A SKU is unique: if an older item has it, the new one was refused. */

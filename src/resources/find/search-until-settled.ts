@@ -50,17 +50,22 @@ export function readFindOptions(method: string, options: FindOptions): FindOptio
   return findOptionsSchema().parse(options);
 }
 
-/** Repeats the step until its outcome is final, or until a step has started after the settling time. */
+/** How long a request that was sent at this time may still be in progress, in ms. */
+export function settlingMs(sentAt: number, { settleMs = DEFAULT_SETTLE_MS }: FindOptions): number {
+  // A sending time in the future is wrong. Whatever the right one is, the request has settled after the full `settleMs`.
+  return Math.min(settleMs, Math.max(0, sentAt + settleMs - Date.now()));
+}
+
+/** Repeats the step until its outcome is final, or until a step has started after the request has settled. */
 export async function searchUntilSettled<Found>(
-  { method, sentAt, closed }: { method: string; sentAt: number; closed: AbortSignal },
-  { settleMs = DEFAULT_SETTLE_MS, signal, totalTimeoutMs = Infinity, ...requestOptions }: FindOptions,
+  { method, settlesInMs, closed }: { method: string; settlesInMs: number; closed: AbortSignal },
+  { settleMs: _, signal, totalTimeoutMs = Infinity, ...requestOptions }: FindOptions,
   step: (options: RequestOptions) => Promise<SearchStep<Found>>,
 ): Promise<Found> {
   if (signal?.aborted) throw signal.reason;
   const clock = new MonotonicClock();
   const startedAt = clock.now();
-  // A sending time in the future is wrong. Whatever the right one is, the request has settled after the full `settleMs`.
-  const settledAt = startedAt + Math.min(settleMs, Math.max(0, sentAt + settleMs - Date.now()));
+  const settledAt = startedAt + settlesInMs;
   const cancellation = new AbortController();
   const timeout = new DOMException("totalTimeoutMs has passed", "TimeoutError");
   const stopTimer = startTimer(totalTimeoutMs, () => cancellation.abort(timeout));

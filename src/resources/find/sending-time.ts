@@ -19,17 +19,26 @@ export type TimeOrder = "before" | "after" | "unclear";
 export class SendingTime {
   readonly #sentAt: number;
   readonly #isInFuture: boolean;
+  /** How far the service's clock was ahead when the request was sent; `null` if that was not known. */
+  readonly #recordedAheadMs: number | null | undefined;
   /** Bounds of how far the service's clock is ahead of the local clock, in ms. */
   #minAheadMs = Infinity;
   #maxAheadMs = Infinity;
 
-  constructor(sentAt: number) {
+  /** @param recordedAheadMs if it was recorded at sending: by how much the service's clock was ahead, at least */
+  constructor(sentAt: number, recordedAheadMs?: number | null) {
     this.#sentAt = sentAt;
     this.#isInFuture = sentAt > Date.now();
+    this.#recordedAheadMs = recordedAheadMs;
+    if (typeof recordedAheadMs !== "number") return;
+    this.#minAheadMs = recordedAheadMs;
+    this.#maxAheadMs = recordedAheadMs + SECOND_MS;
   }
 
   /** Whether the time is known by the service's clock. A time in the future means that the local clock was set back. */
   get isKnown(): boolean {
+    // Of a recorded time only what was known at sending counts: the local clock may have been set since.
+    if (this.#recordedAheadMs !== undefined) return this.#recordedAheadMs !== null;
     return this.#minAheadMs !== Infinity && !this.#isInFuture;
   }
 
@@ -43,6 +52,7 @@ export class SendingTime {
   }
 
   #narrowClockBounds({ headers, durationMs }: ResponseInfo): void {
+    if (typeof this.#recordedAheadMs === "number") return;
     const served = Date.parse(headers.date ?? "");
     if (Number.isNaN(served)) return;
     const now = Date.now();

@@ -28,6 +28,8 @@ interface Sent<Body> {
   body: Body;
   /** In ms since the epoch, by the clock of this machine. */
   sentAt: number;
+  /** If it was recorded: how far the clock of the service was ahead then, at least, in ms; `null` if that was not known. */
+  clockAheadMs?: number | null;
 }
 
 export type SentReceipt = Sent<z.infer<ReturnType<typeof receiptSchema>>>;

@@ -9,7 +9,7 @@ import { VirtualTime } from "./virtual-time.js";
 type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: Cancellation };
 
 const ask = (limiter: RateLimiter, { cancellation = new Cancellation(), ...request }: Asked = {}) =>
-  limiter.acquire({ priority: "normal", isFurtherPage: false, ...request, cancellation });
+  limiter.acquire({ priority: "normal", isBulk: false, ...request, cancellation });
 
 /** Whether the promise has a result once everything that needs no time is done. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
@@ -104,7 +104,7 @@ describe("a slot", () => {
         slot.endUnsent();
       });
     const all = [
-      take("page", { priority: "low", isFurtherPage: true }),
+      take("page", { priority: "low", isBulk: true }),
       take("low", { priority: "low" }),
       take("read 1", {}),
       take("read 2", {}),
@@ -143,7 +143,7 @@ describe("a slot", () => {
 
   test("that is reserved goes to single calls only", async () => {
     const limiter = limiterOf({ requests: 5, reserved: 2 });
-    const pages = Array.from({ length: 5 }, () => ask(limiter, { isFurtherPage: true, priority: "low" }));
+    const pages = Array.from({ length: 5 }, () => ask(limiter, { isBulk: true, priority: "low" }));
     expect(await Promise.all(pages.map(isSettled))).toEqual([true, true, true, false, false]);
     expect(await isSettled(ask(limiter))).toBe(true);
     expect(await isSettled(ask(limiter))).toBe(true);
@@ -281,7 +281,7 @@ describe("a pause", () => {
   test("is all that holds back calls without a limit", async () => {
     const limiter = createUnlimitedRateLimiter();
     expect(limiter.snapshot()).toMatchObject({ limit: Number.POSITIVE_INFINITY, available: Number.POSITIVE_INFINITY });
-    await Promise.all(Array.from({ length: 1_000 }, () => ask(limiter, { isFurtherPage: true })));
+    await Promise.all(Array.from({ length: 1_000 }, () => ask(limiter, { isBulk: true })));
     limiter.pause(1_000);
     const waiting = ask(limiter);
     expect(await isSettled(waiting)).toBe(false);
@@ -323,7 +323,7 @@ describe("the snapshot", () => {
 });
 
 describe("the estimate of a wait", () => {
-  const request = { priority: "normal", isFurtherPage: false, cancellation: new Cancellation() } as const;
+  const request = { priority: "normal", isBulk: false, cancellation: new Cancellation() } as const;
   const estimate = (limiter: RateLimiter, more: Partial<SlotRequest> = {}) =>
     limiter.estimateWait({ ...request, ...more });
 
@@ -366,10 +366,10 @@ describe("the estimate of a wait", () => {
 
 test("a slot can be taken without waiting, unless there is none or others wait", async () => {
   const limiter = limiterOf({ requests: 2 });
-  const request = () => ({ priority: "high", isFurtherPage: false, cancellation: new Cancellation() }) as const;
+  const request = () => ({ priority: "high", isBulk: false, cancellation: new Cancellation() }) as const;
   const slot = limiter.tryAcquire(request());
   expect(limiter.snapshot()).toMatchObject({ available: 1, inFlight: 1 });
-  const pages = [1, 2].map(() => ask(limiter, { isFurtherPage: true }));
+  const pages = [1, 2].map(() => ask(limiter, { isBulk: true }));
   expect(limiter.snapshot().queued).toBe(1);
   expect(limiter.tryAcquire(request())).toBeUndefined();
   slot?.endUnsent();
@@ -425,7 +425,7 @@ describe("the options", () => {
 
   test("reserve a tenth when nothing else is said", async () => {
     const limiter = createRateLimiter({ requests: 20, maxConcurrent: 100 });
-    const pages = Array.from({ length: 20 }, () => ask(limiter, { isFurtherPage: true }));
+    const pages = Array.from({ length: 20 }, () => ask(limiter, { isBulk: true }));
     expect((await Promise.all(pages.map(isSettled))).filter(Boolean)).toHaveLength(18);
   });
 

@@ -5,9 +5,9 @@ import type { SlotRequest } from "../../../src/limiter/rate-limiter.js";
 import { Cancellation } from "../../../src/time/cancellation.js";
 
 const cancellation = new Cancellation();
-const asks = (priority: SlotRequest["priority"], isFurtherPage = false, order?: number): SlotRequest => ({
+const asks = (priority: SlotRequest["priority"], isBulk = false, order?: number): SlotRequest => ({
   priority,
-  isFurtherPage,
+  isBulk,
   cancellation,
   ...(order === undefined ? {} : { arrival: order }),
 });

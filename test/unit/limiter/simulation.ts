@@ -9,7 +9,7 @@ export interface SimulatedCall {
   /** When it comes, in ms from the beginning. */
   at: number;
   priority: SlotRequest["priority"];
-  isFurtherPage: boolean;
+  isBulk: boolean;
   /** How long the service takes. */
   latencyMs: number;
   /** At which part of that time the service counts the request. */
@@ -41,7 +41,7 @@ const URGENCY: SlotRequest["priority"][] = ["token", "high", "normal", "low"];
 /** Sends calls through a limiter to a service that exists only in virtual time, and watches the limiter's promises. */
 export class Simulation {
   /** When the service counted each request, and whether it was a page. */
-  readonly counted: { time: number; isFurtherPage: boolean }[] = [];
+  readonly counted: { time: number; isBulk: boolean }[] = [];
   readonly results: SimulatedResult[] = [];
   /** Promises that were broken. */
   readonly broken: string[] = [];
@@ -82,14 +82,14 @@ export class Simulation {
     this.limiter.pausedMs();
     const { waitMs } = this.limiter.estimateWait({
       priority: "normal",
-      isFurtherPage: false,
+      isBulk: false,
       cancellation: new Cancellation(),
     });
     if (!(waitMs >= 0)) this.broken.push(`a wait of ${waitMs} ms is expected`);
   }
 
   times(pagesOnly = false): number[] {
-    return this.counted.filter(({ isFurtherPage }) => isFurtherPage || !pagesOnly).map(({ time }) => time);
+    return this.counted.filter(({ isBulk }) => isBulk || !pagesOnly).map(({ time }) => time);
   }
 
   async #run(call: SimulatedCall): Promise<void> {
@@ -131,7 +131,7 @@ export class Simulation {
       return undefined;
     }
     result.sentAt.push(startedAt);
-    this.counted.push({ time: startedAt + call.countedAt * (now - startedAt), isFurtherPage: call.isFurtherPage });
+    this.counted.push({ time: startedAt + call.countedAt * (now - startedAt), isBulk: call.isBulk });
     const comesBack = call.outcome === "refused" && !cancellation.reason;
     if (comesBack) {
       this.limiter.pause(call.pauseMs);
@@ -153,7 +153,7 @@ export class Simulation {
     const place = order ?? ++this.#arrivals;
     this.#waiting.set(id, { call, cancellation, order: place });
     try {
-      const request = { priority: call.priority, isFurtherPage: call.isFurtherPage, cancellation };
+      const request = { priority: call.priority, isBulk: call.isBulk, cancellation };
       const slot = await this.limiter.acquire(order === undefined ? request : { ...request, arrival: order });
       this.#waiting.delete(id);
       this.#noteGrant(call, place);
@@ -168,10 +168,9 @@ export class Simulation {
     for (const { call: other, cancellation, order: otherOrder } of this.#waiting.values()) {
       if (cancellation.reason) continue;
       const otherRank = URGENCY.indexOf(other.priority);
-      const isPassed = otherRank < rank || (otherRank === rank && !other.isFurtherPage && call.isFurtherPage);
-      if (isPassed && !other.isFurtherPage)
-        this.broken.push(`a ${other.priority} call was passed by a ${call.priority} one`);
-      const sameLane = otherRank === rank && other.isFurtherPage === call.isFurtherPage;
+      const isPassed = otherRank < rank || (otherRank === rank && !other.isBulk && call.isBulk);
+      if (isPassed && !other.isBulk) this.broken.push(`a ${other.priority} call was passed by a ${call.priority} one`);
+      const sameLane = otherRank === rank && other.isBulk === call.isBulk;
       if (sameLane && otherOrder < order) this.broken.push("a call was passed by one that came later");
     }
   }
@@ -212,7 +211,7 @@ export function anyCalls(
     fc.record({
       at: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3_000 })),
       priority: fc.constantFrom<SlotRequest["priority"]>("token", "high", "normal", "low"),
-      isFurtherPage: pages ? fc.boolean() : fc.constant(false),
+      isBulk: pages ? fc.boolean() : fc.constant(false),
       latencyMs: fc.oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 1_500 })),
       countedAt: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
       outcome: failures

@@ -1,0 +1,33 @@
+import { monotonicNowMs } from "../time/timer.js";
+import type { AttemptTrace } from "./transport/transport.js";
+
+/** How far the clock of the service is ahead of the clock of this machine, in ms. */
+export interface ClockOffset {
+  minMs: number;
+  maxMs: number;
+}
+
+/** The `Date` header is in whole seconds. */
+const HEADER_PRECISION_MS = 1_000;
+
+/** The clock of the service, as the `Date` header of the last response shows it. */
+export class ServiceClock {
+  #trace: AttemptTrace | undefined;
+
+  observe(trace: AttemptTrace): void {
+    if (trace.head?.headers.date !== undefined) this.#trace = trace;
+  }
+
+  /** `undefined` if no response had a readable `Date` header. */
+  get offset(): ClockOffset | undefined {
+    const { head, startedAt = 0, headAt = 0 } = this.#trace ?? {};
+    const served = Date.parse(head?.headers.date ?? "");
+    if (Number.isNaN(served)) return undefined;
+    // The time since then is measured by the monotonic clock: the local clock may have been set meanwhile.
+    const [time, localTime] = [monotonicNowMs(), Date.now()];
+    return {
+      minMs: served + (time - headAt) - localTime,
+      maxMs: served + HEADER_PRECISION_MS + (time - startedAt) - localTime,
+    };
+  }
+}

@@ -1,0 +1,80 @@
+import type { CreateItemInput, ItemChanges } from "../schemas/item-input.js";
+import type { IssueInput, MoveInput, ReceiveInput } from "../schemas/transaction.js";
+import type { OutboxOperation, OutboxState, StoredEntry, StoredJson } from "./store.js";
+
+/** Which item to discontinue or to update. */
+export interface ItemReference {
+  /** Its SKU. */
+  shortID: string;
+}
+
+/** What each operation takes. */
+export interface OutboxInputs {
+  /** As for `client.inventory.receive`. */
+  receive: ReceiveInput;
+  /** As for `client.inventory.move`. */
+  move: MoveInput;
+  /** As for `client.inventory.issue`. */
+  issue: IssueInput;
+  /** As for `client.items.create`. */
+  create: CreateItemInput;
+  /** The SKU, and the changes as for `client.items.update`. */
+  update: ItemChanges & ItemReference;
+  /** The SKU, as for `client.items.discontinue`. */
+  discontinue: ItemReference;
+}
+
+/** A write to add to an outbox. */
+export type NewOutboxEntry = {
+  [Operation in OutboxOperation]: {
+    /** Your own name of the write, 1 to 200 characters: a write is added once per key, for ever. */
+    key: string;
+    /** The method to call. */
+    operation: Operation;
+    /** What the method takes. */
+    input: OutboxInputs[Operation];
+  };
+}[OutboxOperation];
+
+/** A write in an outbox. Times are in ms since the epoch, by the clock of the machine that wrote them. */
+export interface OutboxEntry {
+  /** The caller's name of the write. */
+  key: string;
+  /** The method that is called. */
+  operation: OutboxOperation;
+  /** What was added, as JSON represents it; `undefined` once it was pruned. */
+  input: unknown;
+  /** How far it is. */
+  state: OutboxState;
+  /** When it was added. */
+  addedAt: number;
+  /** When it was sent first, without attempts that are known not to have been applied. */
+  sentAt?: number;
+  /** When it was known to be applied or rejected. */
+  settledAt?: number;
+  /** How often a request for it was about to be sent. */
+  attempts: number;
+  /** What the method returned. If the response was lost: what the service lists. */
+  result?: unknown;
+  /** The error of the last attempt, or why the outcome is unknown: `{ name, message, … }`. */
+  error?: unknown;
+}
+
+/** An entry as the caller sees it. */
+export function entryOf(stored: StoredEntry): OutboxEntry {
+  const { key, operation, input, state, addedAt, sentAt, settledAt, attempts, result, error } = stored;
+  return {
+    key,
+    operation,
+    input: parsed(input),
+    state,
+    addedAt,
+    ...(sentAt === null ? {} : { sentAt }),
+    ...(settledAt === null ? {} : { settledAt }),
+    attempts,
+    ...(result === null ? {} : { result: parsed(result) }),
+    ...(error === null ? {} : { error: parsed(error) }),
+  };
+}
+
+const parsed = (json: StoredJson | null): unknown => (json === null ? undefined : JSON.parse(json));

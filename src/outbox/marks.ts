@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import { fieldOf } from "../errors/unknown-value.js";
+import { RECEIPT_MARK } from "../resources/find/find-stored-receipt.js";
+
+/** The field of a receipt that carries its mark. */
+export type MarkField = "remark" | "serial";
+
+const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+const MARK_LENGTH = 16;
+
+/** The mark of a receipt: the same for the same store and key, and different from that of any other. */
+export function markOf(storeId: string, key: string): string {
+  const hash = createHash("sha256").update(`${storeId}\n${key}`).digest("hex");
+  let bits = BigInt(`0x${hash}`) >> BigInt(256 - 5 * MARK_LENGTH);
+  let token = "";
+  for (; token.length < MARK_LENGTH; bits >>= 5n) token = BASE32.charAt(Number(bits & 31n)) + token;
+  return `[sl:${token}]`;
+}
+
+/** A receipt with its mark: in front of the remark, or as the serial unless there is one already. */
+export function withMark(receipt: object, field: MarkField, mark: string): object {
+  const current = String(fieldOf(receipt, field) ?? "");
+  if (field === "serial") return current.trim() === "" ? { ...receipt, serial: mark } : receipt;
+  return { ...receipt, remark: current === "" ? mark : `${mark} ${current}` };
+}
+
+/** The mark that a receipt was sent with, if any. */
+export function markIn(body: object, mark: string): string | undefined {
+  const isMarked = ["remark", "serial"].some((field) => String(fieldOf(body, field) ?? "").startsWith(mark));
+  return isMarked ? mark : undefined;
+}
+
+/**
+ * Removes the mark of an outbox from a remark, for reports.
+ *
+ * @example
+ * import { withoutMark } from "stocklot/outbox";
+ *
+ * for await (const lot of client.inventory.listLots({ wid: 3 })) console.log(lot.recNo, withoutMark(lot.remark));
+ */
+export function withoutMark(remark: string): string {
+  return remark.replace(new RegExp(`^${RECEIPT_MARK.source} ?`, "i"), "");
+}

@@ -1,0 +1,80 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
+import { checkInput } from "../core/request/check-input.js";
+import { InputValidationError, type Issue } from "../errors/index.js";
+import { fieldOf, isObject, messageOf } from "../errors/unknown-value.js";
+import { type LazySchema, lazy, string, withCheck } from "../schemas/field.js";
+import { createItemInputSchema } from "../schemas/item-input.js";
+import { skuInputSchema } from "../schemas/key.js";
+import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../schemas/transaction.js";
+import type { MarkField } from "./marks.js";
+import type { NewEntry, OutboxOperation } from "./store.js";
+
+const discontinueSchema = /* @__PURE__ */ lazy(() => z.strictObject({ shortID: skuInputSchema() }));
+
+const INPUT_SCHEMAS: Record<OutboxOperation, LazySchema<z.ZodType>> = {
+  receive: receiveInputSchema,
+  move: moveInputSchema,
+  issue: issueInputSchema,
+  create: createItemInputSchema,
+  // The same fields: the SKU and what to change.
+  update: createItemInputSchema,
+  discontinue: discontinueSchema,
+};
+
+const OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
+
+const MAX_KEY_LENGTH = 200;
+
+export const keySchema = /* @__PURE__ */ lazy(() =>
+  withCheck(string().min(1).max(MAX_KEY_LENGTH, `must be at most ${MAX_KEY_LENGTH} characters long`), (key) => {
+    if (!key.isWellFormed()) return "must be well-formed Unicode";
+    // PostgreSQL cannot store it.
+    return key.includes("\0") ? "must not contain a NUL character" : undefined;
+  }),
+);
+
+const entrySchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ key: keySchema(), operation: z.enum(OPERATIONS), input: z.unknown() }),
+);
+
+/** A checked copy of a write that is to be added. Throws an `InputValidationError`; `at` is where the entry is in the arguments. */
+export function newEntry(method: string, entry: unknown, mark: MarkField | undefined, at: Issue["path"]): NewEntry {
+  checkInput(method, entrySchema, entry, at);
+  const { key, operation, input: given } = entrySchema().parse(entry);
+  checkInput(method, INPUT_SCHEMAS[operation], given, [...at, "input"]);
+  const input = jsonCopy(method, given, [...at, "input"]);
+  if (mark === "serial" && operation === "receive" && String(fieldOf(input, "serial") ?? "").trim() !== "") {
+    const message = 'must be left out: with mark: "serial" the outbox sets it';
+    throw new InputValidationError(method, [{ path: [...at, "input", "serial"], message }]);
+  }
+  return {
+    key,
+    operation,
+    item: itemKey(String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID"))),
+    input: JSON.stringify(input),
+    inputHash: createHash("sha256").update(canonicalJson({ operation, input })).digest("hex"),
+    addedAt: Date.now(),
+  };
+}
+
+/** Entries of one item are sent in order. The service may ignore spaces around a SKU, and case. */
+const itemKey = (sku: string) => sku.trim().toLowerCase();
+
+/** What is sent: dates become strings, fields that are undefined are left out. */
+function jsonCopy(method: string, input: unknown, at: Issue["path"]): unknown {
+  try {
+    return JSON.parse(JSON.stringify(input));
+  } catch (error) {
+    throw new InputValidationError(method, [{ path: at, message: `cannot be sent: ${messageOf(error)}` }]);
+  }
+}
+
+/** JSON with sorted names: equal for equal values. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) =>
+    isObject(part) && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : part,
+  );
+}

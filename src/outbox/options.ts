@@ -1,0 +1,188 @@
+import * as z from "zod";
+import type { InventoryClient } from "../client.js";
+import { checkInput } from "../core/request/check-input.js";
+import { checkConfiguration, checkMethodOptions, requiredOption } from "../core/request/check-options.js";
+import {
+  abortSignalSchema,
+  durationMsSchema,
+  functionSchema,
+  objectWithMethodsSchema,
+} from "../core/request/options.js";
+import { integer, lazy } from "../schemas/field.js";
+import type { OutboxEntry } from "./entry.js";
+import type { MarkField } from "./marks.js";
+import type { OutboxProgress, OutboxReport } from "./report.js";
+import type { OutboxState, OutboxStore } from "./store.js";
+
+/** Options of `createOutbox`. */
+export interface OutboxOptions {
+  /** The client that sends the requests. The outbox does not close it. */
+  client: InventoryClient;
+  /** Where the entries are stored: `sqliteOutboxStore`, `postgresOutboxStore`, or your own {@link OutboxStore}. */
+  store: OutboxStore;
+  /**
+   * How long the service may still be working on a request after it was sent, in ms. Until then nothing is concluded from the
+   * absence of its effect.
+   * @default 60_000
+   */
+  settleMs?: number | undefined;
+  /**
+   * How long a process that is silent keeps the items that it works on, in ms. Then another process takes them over.
+   * @default 30_000
+   */
+  leaseMs?: number | undefined;
+  /**
+   * The field that carries a mark in each receipt, by which its lot is recognised if the response is lost: in front of the
+   * remark, or as the serial.
+   * @default none: a receipt without `serial` and `rfidTag` whose response is lost becomes `unknown` if a lot may be its own
+   */
+  mark?: MarkField | undefined;
+}
+
+/** Options of `outbox.add` and `outbox.addMany`. */
+export interface OutboxAddOptions {
+  /**
+   * With `postgresOutboxStore`: the client of a transaction of your own. The entries are durable when that commits.
+   * @default a transaction of the store's
+   */
+  client?: unknown;
+}
+
+/** Options of `outbox.entries`. */
+export interface OutboxEntriesOptions {
+  /**
+   * Only entries in this state.
+   * @default all states
+   */
+  state?: OutboxState | undefined;
+}
+
+/** Options of `outbox.run`. */
+export interface OutboxRunOptions {
+  /**
+   * Items that are worked on in parallel.
+   * @default 4
+   */
+  concurrency?: number | undefined;
+  /**
+   * Ends the run, which then rejects with the signal's reason. Requests in flight are awaited first.
+   * @default none
+   */
+  signal?: AbortSignal | undefined;
+  /**
+   * Called with each entry that became `applied`, `rejected` or `unknown`, after that was stored. An error is ignored.
+   * @default none
+   */
+  onResult?: ((entry: OutboxEntry) => unknown) | undefined;
+  /**
+   * Called after each of these entries. An error is ignored.
+   * @default none
+   */
+  onProgress?: ((progress: OutboxProgress) => unknown) | undefined;
+}
+
+/** Options of `outbox.watch`. */
+export interface OutboxWatchOptions extends OutboxRunOptions {
+  /** Time from the start of a run to the start of the next, in ms. After a run that takes longer the next starts at once. */
+  everyMs: number;
+  /**
+   * Called after each run; a promise is awaited. An error is handled like that of a run.
+   * @default none
+   */
+  onReport?: ((report: OutboxReport) => unknown) | undefined;
+  /**
+   * Called with the error of a failed run; the watch continues. Without it, or if it throws, the watch rejects.
+   * @default none
+   */
+  onError?: ((error: unknown) => unknown) | undefined;
+}
+
+const STORE_METHODS = [
+  "open",
+  "close",
+  "add",
+  "get",
+  "list",
+  "count",
+  "claim",
+  "renew",
+  "release",
+  "next",
+  "update",
+  "prune",
+] as const satisfies readonly (keyof OutboxStore)[];
+
+const optionsSchema = lazy(() =>
+  z.strictObject({
+    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    store: requiredOption(objectWithMethodsSchema([...STORE_METHODS], `must have ${STORE_METHODS.join(", ")}`)),
+    settleMs: z
+      .custom<number>((value) => typeof value === "number" && value >= 0, "must be a number of ms, at least 0")
+      .optional(),
+    leaseMs: z.number().positive().optional(),
+    mark: z.enum(["remark", "serial"]).optional(),
+  }),
+);
+
+const runShape = () => ({
+  concurrency: integer().min(1).optional(),
+  signal: abortSignalSchema().optional(),
+  onResult: functionSchema().optional(),
+  onProgress: functionSchema().optional(),
+});
+
+const runSchema = lazy(() => z.strictObject(runShape()));
+
+const watchSchema = lazy(() =>
+  z.strictObject({
+    ...runShape(),
+    everyMs: requiredOption(durationMsSchema()),
+    onReport: functionSchema().optional(),
+    onError: functionSchema().optional(),
+  }),
+);
+
+const addSchema = lazy(() => z.strictObject({ client: z.unknown().optional() }));
+
+const STATES = ["pending", "sending", "applied", "rejected", "unknown"] as const satisfies readonly OutboxState[];
+
+const entriesSchema = lazy(() => z.strictObject({ state: z.enum(STATES).optional() }));
+
+const resolutionSchema = lazy(() => z.enum(["applied", "not-applied"]));
+
+const pruneSchema = lazy(() => z.strictObject({ olderThanMs: requiredOption(z.number().min(0)) }));
+
+/** Throws a `ConfigurationError` that names each option that is wrong. */
+export function checkOutboxOptions(options: OutboxOptions): void {
+  checkConfiguration("createOutbox", optionsSchema(), options);
+}
+
+/** Rejects options that are wrong, with an `InputValidationError`. */
+export function checkRunOptions(options: OutboxRunOptions): void {
+  checkMethodOptions("outbox.run", runSchema, options);
+}
+
+/** The same for a watch. */
+export function checkWatchOptions(options: OutboxWatchOptions): void {
+  checkMethodOptions("outbox.watch", watchSchema, options);
+}
+
+/** The same for `add` and `addMany`. */
+export function checkAddOptions(method: string, options: OutboxAddOptions): void {
+  checkMethodOptions(method, addSchema, options);
+}
+
+/** The same for `entries`. */
+export function checkEntriesOptions(options: OutboxEntriesOptions): void {
+  checkMethodOptions("outbox.entries", entriesSchema, options);
+}
+
+/** The same for `prune`. */
+export function checkPruneOptions(options: { olderThanMs: number }): void {
+  checkMethodOptions("outbox.prune", pruneSchema, options);
+}
+
+/** Rejects a decision that is neither `applied` nor `not-applied`. */
+export function checkResolution(decision: string): void {
+  checkInput("outbox.resolve", resolutionSchema, decision, ["decision"]);
+}

@@ -1,0 +1,154 @@
+import type { InventoryClient } from "../../client.js";
+import { ATTEMPT_JOURNAL, type AttemptEnd, type AttemptJournal } from "../../core/request/attempt-journal.js";
+import type { RequestOptions } from "../../core/request/options.js";
+import { uncheckedAs } from "../../core/response/decode.js";
+import type { ClockOffset } from "../../core/service-clock.js";
+import { isObject } from "../../errors/unknown-value.js";
+import { onAbort } from "../../time/abort.js";
+import type { OutboxInputs } from "../entry.js";
+import { markOf, withMark } from "../marks.js";
+import type { OutboxOperation, StoredEntry } from "../store.js";
+import { BACKGROUND, type RunContext } from "./context.js";
+import type { Lease } from "./lease.js";
+import type { CallEnd } from "./outcome.js";
+
+/** How a call for an entry ended. */
+export interface EntryCallEnd extends CallEnd {
+  /** The entry as it is stored. */
+  entry: StoredEntry;
+  /** What the method returned. */
+  result: unknown;
+}
+
+/** Calls the method of an entry, and stores each attempt before it is sent. */
+export async function callForEntry(run: RunContext, entry: StoredEntry, lease: Lease): Promise<EntryCallEnd> {
+  const call = new EntryCall(run, entry, lease);
+  const end = { operation: entry.operation, mayHaveBeenAppliedBefore: entry.sentAt !== null };
+  try {
+    const result = await call.send();
+    return { ...end, ...call.state, result, error: undefined };
+  } catch (error) {
+    await call.settleCommit();
+    return { ...end, ...call.state, result: undefined, error };
+  }
+}
+
+/** One call and its attempts. */
+class EntryCall implements AttemptJournal {
+  readonly #run: RunContext;
+  readonly #lease: Lease;
+  readonly #before: StoredEntry;
+  readonly #abort = new AbortController();
+  #entry: StoredEntry;
+  #commit: Promise<StoredEntry> | undefined;
+  #isInFlight = false;
+  #response: AttemptEnd["response"];
+  #mayHaveBeenApplied = false;
+
+  constructor(run: RunContext, entry: StoredEntry, lease: Lease) {
+    this.#run = run;
+    this.#lease = lease;
+    this.#before = entry;
+    this.#entry = entry;
+  }
+
+  get state(): { entry: StoredEntry; response: AttemptEnd["response"]; mayHaveBeenApplied: boolean } {
+    return { entry: this.#entry, response: this.#response, mayHaveBeenApplied: this.#mayHaveBeenApplied };
+  }
+
+  async send(): Promise<unknown> {
+    const { client, stopped } = this.#run;
+    const { ended } = this.#lease;
+    const abort = () => this.#abort.abort(ended.aborted ? ended.reason : stopped.reason);
+    const stops = [onAbort(ended, abort), onAbort(stopped, () => !this.#isInFlight && abort())];
+    if (ended.aborted || stopped.aborted) abort();
+    const options = { ...BACKGROUND, signal: this.#abort.signal, [ATTEMPT_JOURNAL]: this };
+    try {
+      return await callMethod(client, this.#entry.operation, this.#body, options);
+    } finally {
+      for (const stop of stops) stop();
+    }
+  }
+
+  /** Waits for a commit that the call no longer waits for, since it was aborted. */
+  async settleCommit(): Promise<void> {
+    await this.#commit?.catch(() => {});
+  }
+
+  async beforeSend(clock: ClockOffset | undefined): Promise<void> {
+    this.#response = undefined;
+    this.#lease.assertHeld();
+    // Of several attempts that may have been applied the first one counts: look-ups must find the effect of each.
+    const isFirst = this.#entry.sentAt === null;
+    const clockAheadMs = clock ? Math.floor(clock.minMs) : null;
+    const start = {
+      body: JSON.stringify(this.#body),
+      ...(isFirst && { sentAt: Date.now(), clockAheadMs }),
+    };
+    await this.#store(this.#run.commits.beginAttempt(this.#entry, start));
+  }
+
+  assertMaySend(): void {
+    this.#lease.assertHeld();
+    this.#run.addRequests(1);
+    this.#isInFlight = true;
+  }
+
+  attemptEnded({ response, mayHaveBeenApplied }: AttemptEnd): void {
+    this.#isInFlight = false;
+    this.#response = response;
+    const isSuccess = response !== undefined && response.status >= 200 && response.status < 300;
+    this.#mayHaveBeenApplied ||= mayHaveBeenApplied && !isSuccess;
+  }
+
+  async beforeRetry(): Promise<void> {
+    if (!this.#mayHaveBeenApplied && this.#entry.state === "sending") {
+      const { sentAt, clockAheadMs } = this.#before;
+      const change = { state: "pending", sentAt, clockAheadMs } as const;
+      await this.#store(this.#run.commits.storeOutcome(this.#entry, change));
+    }
+    if (this.#run.stopped.aborted) throw this.#run.stopped.reason;
+  }
+
+  async #store(commit: Promise<StoredEntry>): Promise<void> {
+    this.#commit = commit.then((entry) => {
+      this.#entry = entry;
+      return entry;
+    });
+    await this.#commit;
+  }
+
+  /** What is sent: the same in every attempt, whatever the options are by then. */
+  get #body(): object {
+    const { operation, key, body, input } = this.#entry;
+    const stored: unknown = JSON.parse(body ?? input ?? "null");
+    if (!isObject(stored)) throw new TypeError(`the store has no input of ${key}`);
+    const { mark, storeId } = this.#run;
+    return body === null && operation === "receive" && mark ? withMark(stored, mark, markOf(storeId, key)) : stored;
+  }
+}
+
+/** The method checks its arguments, so what was stored is checked again. */
+function callMethod(
+  { inventory, items }: InventoryClient,
+  operation: OutboxOperation,
+  body: object,
+  options: RequestOptions,
+): Promise<unknown> {
+  switch (operation) {
+    case "receive":
+      return inventory.receive(uncheckedAs<OutboxInputs["receive"]>(body), options);
+    case "move":
+      return inventory.move(uncheckedAs<OutboxInputs["move"]>(body), options);
+    case "issue":
+      return inventory.issue(uncheckedAs<OutboxInputs["issue"]>(body), options);
+    case "create":
+      return items.create(uncheckedAs<OutboxInputs["create"]>(body), options);
+    case "update": {
+      const { shortID, ...changes } = uncheckedAs<OutboxInputs["update"]>(body);
+      return items.update(shortID, changes, options);
+    }
+    case "discontinue":
+      return items.discontinue(uncheckedAs<OutboxInputs["discontinue"]>(body).shortID, options);
+  }
+}

@@ -1,0 +1,138 @@
+import { monotonicNowMs, startTimer } from "../../time/timer.js";
+import type { ClaimedItem, OutboxStore } from "../store.js";
+
+/** Thrown if a process may no longer work on an item. Never reaches the caller. */
+export class LeaseEnded extends Error {
+  constructor(item: string) {
+    super(`the lease of ${item} has ended`);
+  }
+}
+
+/** A share of the lease in which nothing is sent any more, so that a request has left this process before the lease ends. */
+const SAFETY_MARGIN = 0.1;
+
+/** The right to work on an item, for a limited time. */
+export class Lease {
+  readonly #controller = new AbortController();
+  #stopTimer = () => {};
+  #endsAt = 0;
+  #endsAtEpoch = 0;
+
+  constructor(readonly item: string) {}
+
+  /** Aborted when the lease has ended. */
+  get ended(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /**
+   * Whether it has not ended. The wall clock is checked too: the monotonic clock stands still while the machine is suspended,
+   * and timers are late.
+   */
+  get isHeld(): boolean {
+    return !this.ended.aborted && monotonicNowMs() < this.#endsAt && Date.now() < this.#endsAtEpoch;
+  }
+
+  assertHeld(): void {
+    if (this.isHeld) return;
+    this.end();
+    throw new LeaseEnded(this.item);
+  }
+
+  /** It lasts this long from a time before the store was asked. */
+  extend({ startedAt, startedAtEpoch }: RequestTime, leaseMs: number): void {
+    const usableMs = leaseMs * (1 - SAFETY_MARGIN);
+    this.#endsAt = startedAt + usableMs;
+    this.#endsAtEpoch = startedAtEpoch + usableMs;
+    this.#stopTimer();
+    this.#stopTimer = startTimer(this.#endsAt - monotonicNowMs(), () => this.end());
+  }
+
+  /** Ends it early; what is in flight is aborted. */
+  end(): void {
+    this.#stopTimer();
+    this.#controller.abort(new LeaseEnded(this.item));
+  }
+
+  dispose(): void {
+    this.#stopTimer();
+  }
+}
+
+/** When the store was asked, by both clocks. */
+interface RequestTime {
+  startedAt: number;
+  startedAtEpoch: number;
+}
+
+const requestTime = (): RequestTime => ({ startedAt: monotonicNowMs(), startedAtEpoch: Date.now() });
+
+const RENEWALS_PER_LEASE = 3;
+
+/** The leases of one run, which are renewed until they are released. */
+export class Leases {
+  readonly #store: OutboxStore;
+  readonly #owner: string;
+  readonly #leaseMs: number;
+  readonly #held = new Map<string, Lease>();
+  #stopTimer = () => {};
+
+  constructor(store: OutboxStore, owner: string, leaseMs: number) {
+    this.#store = store;
+    this.#owner = owner;
+    this.#leaseMs = leaseMs;
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** Leases up to `limit` further items, except some. */
+  async claim(limit: number, except: readonly string[]): Promise<{ claimed: ClaimedItem; lease: Lease }[]> {
+    const time = requestTime();
+    const held = [...this.#held.keys()];
+    const items = await this.#store.claim({
+      owner: this.#owner,
+      leaseMs: this.#leaseMs,
+      limit,
+      except: [...except, ...held],
+    });
+    if (this.#held.size === 0 && items.length > 0) this.#renewLater();
+    return items.map((claimed) => {
+      const lease = new Lease(claimed.item);
+      lease.extend(time, this.#leaseMs);
+      this.#held.set(claimed.item, lease);
+      return { claimed, lease };
+    });
+  }
+
+  /** Ends a lease. If the store fails, it ends by itself. */
+  async release(lease: Lease): Promise<void> {
+    lease.dispose();
+    this.#held.delete(lease.item);
+    if (this.#held.size === 0) this.#stopTimer();
+    await this.#store.release({ owner: this.#owner, item: lease.item }).catch(() => {});
+  }
+
+  #renewLater(): void {
+    this.#stopTimer();
+    this.#stopTimer = startTimer(this.#leaseMs / RENEWALS_PER_LEASE, () => void this.#renew());
+  }
+
+  async #renew(): Promise<void> {
+    const time = requestTime();
+    const leases = [...this.#held.values()];
+    try {
+      const items = leases.map(({ item }) => item);
+      const renewed = new Set(await this.#store.renew({ owner: this.#owner, leaseMs: this.#leaseMs, items }));
+      for (const lease of leases) {
+        if (this.#held.get(lease.item) !== lease) continue;
+        if (renewed.has(lease.item)) lease.extend(time, this.#leaseMs);
+        else lease.end();
+      }
+    } catch {
+      // The next renewal may succeed; otherwise the leases end.
+    }
+    if (this.#held.size > 0) this.#renewLater();
+  }
+}

@@ -1,0 +1,169 @@
+import { randomUUID } from "node:crypto";
+import type { InventoryClient } from "../../client.js";
+import { onAbort } from "../../time/abort.js";
+import { sleep } from "../../time/sleep.js";
+import { monotonicNowMs } from "../../time/timer.js";
+import { durationOf } from "../estimate.js";
+import type { MarkField } from "../marks.js";
+import type { OutboxRunOptions } from "../options.js";
+import type { OutboxReport } from "../report.js";
+import type { ClaimedItem, OutboxStore } from "../store.js";
+import { Capacity } from "./capacity.js";
+import { EntryCommits } from "./commits.js";
+import type { RunContext } from "./context.js";
+import { ItemWorker } from "./item-worker.js";
+import { type Lease, Leases } from "./lease.js";
+import { openEntries, RunProgress } from "./progress.js";
+
+export interface RunSettings {
+  client: InventoryClient;
+  store: OutboxStore;
+  storeId: string;
+  mark: MarkField | undefined;
+  settleMs: number;
+  leaseMs: number;
+}
+
+const DEFAULT_CONCURRENCY = 4;
+
+/** While this many items wait for the outcome of uncertain attempts, no further ones are begun: the service has a problem. */
+const MAX_SETTLING = 100;
+
+/** How often a run looks for items that other processes have released, at most and at least. */
+const MIN_POLL_MS = 20;
+const MAX_POLL_MS = 1_000;
+
+/** How long the store may fail to take an outcome, in leases. */
+const PATIENCE_LEASES = 1;
+
+/** Sends the entries of an outbox until nothing is left to do. */
+export function runOutbox(settings: RunSettings, options: OutboxRunOptions): Promise<OutboxReport> {
+  return new OutboxRun(settings, options).run();
+}
+
+class OutboxRun implements RunContext {
+  readonly client: InventoryClient;
+  readonly store: OutboxStore;
+  readonly storeId: string;
+  readonly mark: MarkField | undefined;
+  readonly settleMs: number;
+  readonly commits: EntryCommits;
+  readonly capacity: Capacity;
+  readonly #leases: Leases;
+  readonly #progress: RunProgress;
+  readonly #signal: AbortSignal | undefined;
+  readonly #stop = new AbortController();
+  readonly #setAside = new Set<string>();
+  readonly #workers = new Set<Promise<void>>();
+  readonly #pollMs: number;
+  /** Aborted when a place is free. */
+  #placeFree = new AbortController();
+  #requests = 0;
+  #failure: { error: unknown } | undefined;
+
+  constructor(settings: RunSettings, { concurrency = DEFAULT_CONCURRENCY, signal, ...callbacks }: OutboxRunOptions) {
+    const { client, store, storeId, mark, settleMs, leaseMs } = settings;
+    this.client = client;
+    this.store = store;
+    this.storeId = storeId;
+    this.mark = mark;
+    this.settleMs = settleMs;
+    this.#signal = signal;
+    const owner = randomUUID();
+    this.#leases = new Leases(store, owner, leaseMs);
+    this.#progress = new RunProgress(callbacks, (entries, paceMs) => durationOf(entries, client.rateLimit, paceMs));
+    this.commits = new EntryCommits(store, {
+      owner,
+      patienceMs: leaseMs * PATIENCE_LEASES,
+      onStored: (entry) => this.#progress.stored(entry),
+    });
+    this.capacity = new Capacity(concurrency, () => this.#placeFree.abort());
+    this.#pollMs = Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, leaseMs / 20));
+  }
+
+  get stopped(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  async run(): Promise<OutboxReport> {
+    const startedAt = monotonicNowMs();
+    const signal = this.#signal;
+    signal?.throwIfAborted();
+    const stopListening = signal && onAbort(signal, () => this.#stop.abort(signal.reason));
+    try {
+      await this.#workUntilDone().catch((error) => this.fail(error));
+      await Promise.all(this.#workers);
+    } finally {
+      stopListening?.();
+    }
+    if (this.#failure) throw this.#failure.error;
+    signal?.throwIfAborted();
+    const counts = await this.store.count([]);
+    const { applied, rejected } = this.#progress.results;
+    const { unknown, heldBack } = counts;
+    const durationMs = monotonicNowMs() - startedAt;
+    return { applied, rejected, unknown, pending: openEntries(counts), heldBack, requests: this.#requests, durationMs };
+  }
+
+  addRequests(count: number): void {
+    this.#requests += count;
+  }
+
+  setAside(item: string): void {
+    this.#setAside.add(item);
+  }
+
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.#stop.abort(error);
+  }
+
+  async #workUntilDone(): Promise<void> {
+    this.#progress.counted(await this.store.count([]));
+    while (!this.stopped.aborted) {
+      const begun = await this.#beginItems();
+      if (begun === 0 && this.#workers.size === 0 && (await this.#isDone())) return;
+      await this.#waitForWork();
+    }
+  }
+
+  /** Starts as many items as there are places for. Returns how many. */
+  async #beginItems(): Promise<number> {
+    const places = Math.min(this.capacity.free, MAX_SETTLING - this.capacity.settling);
+    if (places <= 0) return 0;
+    const items = await this.#leases.claim(places, [...this.#setAside]);
+    for (const { claimed, lease } of items) {
+      this.capacity.take();
+      const worker = this.#work(claimed, lease);
+      this.#workers.add(worker);
+      void worker.then(() => {
+        this.#workers.delete(worker);
+        this.capacity.giveBack();
+      });
+    }
+    return items.length;
+  }
+
+  /** Never rejects. */
+  async #work(claimed: ClaimedItem, lease: Lease): Promise<void> {
+    try {
+      await new ItemWorker(this, lease, claimed).work(claimed.entry);
+    } catch (error) {
+      this.fail(error);
+    }
+    await this.#leases.release(lease);
+  }
+
+  /** Whether all that is left was set aside. Items that another process works on are awaited: it may be killed. */
+  async #isDone(): Promise<boolean> {
+    const counts = await this.store.count([...this.#setAside]);
+    this.#progress.counted(counts);
+    return openEntries(counts) === 0;
+  }
+
+  /** Waits until a place is free, or for a while: entries may be added, and leases of other processes may end. */
+  async #waitForWork(): Promise<void> {
+    await sleep(this.#pollMs, this.#placeFree.signal, this.stopped);
+    this.#placeFree = new AbortController();
+  }
+}

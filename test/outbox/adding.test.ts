@@ -1,0 +1,231 @@
+import { describe, expect, it } from "vitest";
+import { ConfigurationError, InputValidationError } from "../../src/index.js";
+import { createOutbox, type NewOutboxEntry, type OutboxEntry, withoutMark } from "../../src/outbox/index.js";
+import { memoryStore } from "./support/memory-store.js";
+import { createWorld, receipt } from "./support/world.js";
+
+async function allOf(entries: AsyncIterable<OutboxEntry>): Promise<OutboxEntry[]> {
+  const found = [];
+  for await (const entry of entries) found.push(entry);
+  return found;
+}
+
+/** What a caller without types may pass. */
+const untyped = (entry: unknown) => entry as NewOutboxEntry;
+
+describe("add", () => {
+  it("returns the stored entry", async () => {
+    const outbox = createWorld().createOutbox();
+    const entry = await outbox.add(receipt("a"));
+    expect(entry).toEqual({
+      key: "a",
+      operation: "receive",
+      input: { itemID: "BOLT", units: 50, wid: 3, reasonCode: 1 },
+      state: "pending",
+      addedAt: expect.any(Number),
+      attempts: 0,
+    });
+    expect(await outbox.get("a")).toEqual(entry);
+    expect(await outbox.get("b")).toBeUndefined();
+  });
+
+  it.each([
+    ["again", { units: 50 }, { units: 50 }],
+    ["in another order", { spot: "A", serial: "S" }, { serial: "S", spot: "A" }],
+    ["without fields that are undefined", { spot: undefined }, {}],
+    ["with a date as a string", { expires: new Date("2026-05-01") }, { expires: "2026-05-01T00:00:00.000Z" }],
+  ])("changes nothing if the same input is added %s", async (_, one, other) => {
+    const outbox = createWorld().createOutbox();
+    const first = await outbox.add(receipt("a", one));
+    expect(await outbox.add(receipt("a", other))).toEqual(first);
+    await outbox.run();
+    expect(await outbox.add(receipt("a", other))).toMatchObject({ state: "applied" });
+    expect(await allOf(outbox.entries())).toHaveLength(1);
+  });
+
+  it.each([
+    ["input", receipt("a", { units: 51 })],
+    [
+      "operation",
+      { key: "a", operation: "issue", input: { itemID: "BOLT", units: 50, wid: 3, reasonCode: 1 } } as const,
+    ],
+  ])("rejects another %s with the same key", async (_, other) => {
+    const outbox = createWorld().createOutbox();
+    await outbox.add(receipt("a"));
+    const error = await outbox.add(other).catch((error: unknown) => error);
+    expect(error).toBeInstanceOf(InputValidationError);
+    expect(error).toMatchObject({ issues: [{ path: ["key"], message: expect.stringContaining('"a"') }] });
+    const many = await outbox.addMany([receipt("b"), other]).catch((error: unknown) => error);
+    expect(many).toMatchObject({ issues: [{ path: [1, "key"] }] });
+    expect(await allOf(outbox.entries())).toHaveLength(1);
+  });
+
+  it.each<[string, unknown, (string | number)[]]>([
+    ["no key", { ...receipt("a"), key: undefined }, ["key"]],
+    ["an empty key", receipt(""), ["key"]],
+    ["a key of 201 characters", receipt("k".repeat(201)), ["key"]],
+    ["a key with NUL", receipt("a\0"), ["key"]],
+    ["an unknown operation", { ...receipt("a"), operation: "recieve" }, ["operation"]],
+    ["an unknown field", receipt("a", { unit: 5 }), ["input", "unit"]],
+    ["no units", receipt("a", { units: 0 }), ["input", "units"]],
+    ["another name", { ...receipt("a"), inputs: {} }, ["inputs"]],
+    ["no input", { key: "a", operation: "receive" }, ["input"]],
+    ["nothing", undefined, []],
+    ["an update without SKU", { key: "a", operation: "update", input: { description: "x" } }, ["input", "shortID"]],
+    ["a discontinue with more", { key: "a", operation: "discontinue", input: { shortID: "A", x: 1 } }, ["input", "x"]],
+    ["a value without JSON", { key: "a", operation: "create", input: { shortID: "A", extra: 1n } }, ["input"]],
+  ])("rejects %s, and stores nothing", async (_, entry, path) => {
+    const outbox = createWorld().createOutbox();
+    await expect(outbox.add(untyped(entry))).rejects.toMatchObject({
+      name: "InputValidationError",
+      issues: [{ path }],
+    });
+    await expect(outbox.addMany([receipt("b"), untyped(entry)])).rejects.toMatchObject({
+      issues: [{ path: [1, ...path] }],
+    });
+    expect(await allOf(outbox.entries())).toEqual([]);
+  });
+
+  it("accepts a key of 200 characters, and the same entry twice at once", async () => {
+    const outbox = createWorld().createOutbox();
+    const key = "k".repeat(200);
+    const [one, other] = await outbox.addMany([receipt(key), receipt(key)]);
+    expect(one).toEqual(other);
+    expect(await allOf(outbox.entries())).toHaveLength(1);
+  });
+
+  it("rejects two inputs with one key", async () => {
+    const outbox = createWorld().createOutbox();
+    await expect(outbox.addMany([receipt("a"), receipt("a", { units: 1 })])).rejects.toMatchObject({
+      issues: [{ path: [1, "key"] }],
+    });
+    expect(await outbox.get("a")).toBeUndefined();
+  });
+
+  it("copies its arguments and changes none", async () => {
+    const outbox = createWorld().createOutbox();
+    const input = Object.freeze({ itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 });
+    const changing = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
+    const added = outbox.addMany([
+      Object.freeze({ key: "a", operation: "receive" as const, input }),
+      { key: "b", operation: "receive", input: changing },
+    ]);
+    changing.units = 99;
+    expect(await added).toMatchObject([{ input: { units: 1 } }, { input: { units: 1 } }]);
+  });
+
+  it("refuses a serial if the outbox sets it", async () => {
+    const outbox = createWorld().createOutbox({ mark: "serial" });
+    await expect(outbox.add(receipt("a", { serial: "S" }))).rejects.toMatchObject({
+      issues: [{ path: ["input", "serial"] }],
+    });
+    await outbox.add(receipt("b", { serial: " " }));
+    await outbox.add({
+      key: "c",
+      operation: "issue",
+      input: { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1, serial: "S" },
+    });
+  });
+});
+
+describe("entries", () => {
+  it("come in the order added, all or those in a state", async () => {
+    const outbox = createWorld().createOutbox();
+    const keys = Array.from({ length: 1_201 }, (_, index) => `k${index}`);
+    await outbox.addMany(keys.map((key) => receipt(key)));
+    expect((await allOf(outbox.entries())).map(({ key }) => key)).toEqual(keys);
+    expect(await allOf(outbox.entries({ state: "applied" }))).toEqual([]);
+    await expect(allOf(outbox.entries(Object({ state: "sent" })))).rejects.toMatchObject({
+      issues: [{ path: ["state"] }],
+    });
+  });
+
+  it("keep their keys when they are pruned", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox();
+    await outbox.addMany([receipt("a"), receipt("b", { itemID: "NONE" })]);
+    await outbox.run();
+    await outbox.add(receipt("c"));
+    expect(await outbox.prune({ olderThanMs: 60_000 })).toBe(0);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(await outbox.prune({ olderThanMs: 0 })).toBe(2);
+    expect((await allOf(outbox.entries())).map(({ key }) => key)).toEqual(["c"]);
+    expect(await outbox.get("a")).toMatchObject({ state: "applied", input: undefined });
+    expect(await outbox.add(receipt("a"))).toMatchObject({ state: "applied" });
+    await expect(outbox.add(receipt("a", { units: 1 }))).rejects.toBeInstanceOf(InputValidationError);
+    await expect(outbox.resolve("b", "not-applied")).rejects.toMatchObject({ issues: [{ path: ["key"] }] });
+    await expect(outbox.prune(Object({}))).rejects.toMatchObject({ issues: [{ path: ["olderThanMs"] }] });
+  });
+});
+
+describe("resolve", () => {
+  it("makes a rejected entry pending again, or applied", async () => {
+    const outbox = createWorld().createOutbox();
+    await outbox.addMany([receipt("a", { itemID: "NONE" }), receipt("b", { itemID: "NONE" })]);
+    await outbox.run();
+    expect(await outbox.resolve("a", "applied")).toMatchObject({ state: "applied", settledAt: expect.any(Number) });
+    const pending = await outbox.resolve("b", "not-applied");
+    expect(pending).toMatchObject({ state: "pending" });
+    expect(pending).not.toHaveProperty("error");
+    expect(await outbox.run()).toMatchObject({ rejected: 1 });
+  });
+
+  it("rejects other states, unknown keys and other decisions", async () => {
+    const outbox = createWorld().createOutbox();
+    await outbox.add(receipt("a"));
+    await expect(outbox.resolve("a", "applied")).rejects.toThrow('key: "a" is pending, not unknown or rejected');
+    await expect(outbox.resolve("b", "applied")).rejects.toThrow('key: there is no entry "b"');
+    await expect(outbox.resolve("a", untyped("yes") as never)).rejects.toMatchObject({
+      issues: [{ path: ["decision"] }],
+    });
+  });
+});
+
+describe("estimate", () => {
+  it("reports how long the next run takes at the rate limit", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox({}, { rateLimit: {} });
+    expect(await outbox.estimate()).toEqual({ entries: 0, requests: 0, durationMs: 0 });
+    await outbox.addMany(Array.from({ length: 5_000 }, (_, index) => receipt(`k${index}`)));
+    const { entries, requests, durationMs } = await outbox.estimate();
+    expect([entries, requests]).toEqual([5_000, 5_000]);
+    expect(durationMs).toBeGreaterThan(50 * 60_000);
+    expect(durationMs).toBeLessThan(60 * 60_000);
+    expect(world.sandbox.requests).toEqual([]);
+  });
+});
+
+describe("options", () => {
+  const client = createWorld().createClient();
+  const store = memoryStore();
+
+  it.each<[string, unknown, string]>([
+    ["nothing", undefined, "client: is required"],
+    ["no store", { client }, "store: is required"],
+    ["a store without methods", { client, store: {} }, "store: must have open, close"],
+    ["a misspelt option", { client, store, settlems: 1 }, 'unknown option "settlems", did you mean "settleMs"?'],
+    ["a negative time", { client, store, settleMs: -1 }, "settleMs: must be a number of ms, at least 0"],
+    ["no lease", { client, store, leaseMs: 0 }, "leaseMs: must be greater than 0"],
+    ["an unknown mark", { client, store, mark: "rfidTag" }, 'mark: must be "remark" or "serial"'],
+  ])("are checked: %s", (_, options, message) => {
+    expect(() => createOutbox(Object(options))).toThrow(ConfigurationError);
+    expect(() => createOutbox(Object(options))).toThrow(message);
+  });
+
+  it("of run and watch are checked", async () => {
+    const outbox = createOutbox({ client, store });
+    await expect(outbox.run(Object({ concurency: 1 }))).rejects.toThrow('did you mean "concurrency"?');
+    await expect(outbox.run({ concurrency: 0 })).rejects.toThrow("concurrency: must be at least 1");
+    await expect(outbox.watch(Object({}))).rejects.toThrow("everyMs: is required");
+  });
+});
+
+it.each([
+  ["[sl:ABCDEFGHIJKLMNOP] 2 pallets", "2 pallets"],
+  ["[sl:ABCDEFGHIJKLMNOP]", ""],
+  ["[sl:abcdefghijklmnop] x", "x"],
+  ["2 pallets [sl:ABCDEFGHIJKLMNOP]", "2 pallets [sl:ABCDEFGHIJKLMNOP]"],
+  ["", ""],
+])("a remark without its mark: %s", (remark, without) => {
+  expect(withoutMark(remark)).toBe(without);
+});

@@ -1,0 +1,83 @@
+import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
+import { type ClientOptions, InventoryClient } from "../../../src/index.js";
+import { createOutbox, type NewOutboxEntry, type OutboxOptions } from "../../../src/outbox/index.js";
+import { emptyData, memoryStore } from "./memory-store.js";
+
+export type Intercept = (request: Request, send: () => Promise<Response>) => Promise<Response>;
+
+/** A service, and clients and outboxes of it. `intercept` changes what happens between the two. */
+export function createWorld({ sandbox: options = {} }: { sandbox?: SandboxOptions } = {}) {
+  const sandbox = createSandbox({
+    items: [{ shortID: "BOLT" }, { shortID: "NUT" }, { shortID: "WASHER" }],
+    lots: [
+      { shortID: "BOLT", wID: 3, units: 1_000, spot: "A-1", received: "2020-01-01T00:00:00Z" },
+      { shortID: "NUT", wID: 3, units: 1_000, spot: "A-1", received: "2020-01-01T00:00:00Z" },
+    ],
+    rateLimit: false,
+    ...options,
+  });
+  const data = emptyData();
+  const world = {
+    sandbox,
+    data,
+    intercept: ((_, send) => send()) as Intercept,
+    createClient(clientOptions: ClientOptions = {}) {
+      const fetch = async (input: Request | string | URL, init?: RequestInit) => {
+        const request = new Request(input, init);
+        // The service may process a request that was aborted.
+        const sent = new Request(request.clone(), { signal: null });
+        const response = world.intercept(request, () => sandbox.fetch(sent.clone()));
+        return Promise.race([response, rejectOnAbort(request.signal)]);
+      };
+      return new InventoryClient({
+        baseUrl: sandbox.baseUrl,
+        ...sandbox.credentials,
+        fetch,
+        rateLimit: false,
+        retry: { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [10, 20] },
+        ...clientOptions,
+      });
+    },
+    createOutbox(outboxOptions: Partial<OutboxOptions> = {}, clientOptions: ClientOptions = {}) {
+      return createOutbox({
+        client: world.createClient(clientOptions),
+        store: memoryStore(data),
+        settleMs: 150,
+        leaseMs: 1_000,
+        ...outboxOptions,
+      });
+    },
+    /** Requests of a method, token requests excluded. */
+    requests: (method: string) =>
+      sandbox.requests.filter((request) => request.method === method && request.path !== "/Token"),
+    /** The lots that were received since the beginning. */
+    async receivedLots() {
+      const client = new InventoryClient({
+        baseUrl: sandbox.baseUrl,
+        ...sandbox.credentials,
+        fetch: sandbox.fetch,
+        rateLimit: false,
+      });
+      const lots = await client.inventory.listLots().toArray();
+      return lots.filter(({ received }) => received > "2021");
+    },
+  };
+  return world;
+}
+
+export const receipt = (key: string, fields: Record<string, unknown> = {}): NewOutboxEntry => ({
+  key,
+  operation: "receive",
+  input: { itemID: "BOLT", units: 50, wid: 3, reasonCode: 1, ...fields },
+});
+
+export const isWrite = ({ method, url }: Request) => method !== "GET" && !url.endsWith("/Token");
+export const isList = ({ method }: Request) => method === "GET";
+
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+}
+
+/** The connection breaks. */
+export const connectionReset = () =>
+  new TypeError("fetch failed", { cause: Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }) });
