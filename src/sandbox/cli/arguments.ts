@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { FAULT_NAMES, type Fault, type FaultRule, toFault } from "../options/fault-rule.js";
+import { expandFaultShorthand, FAULT_SHORTHANDS, type Fault, type FaultRule } from "../options/fault-rule.js";
 import type { SandboxOptions } from "../options/options.js";
 
 /** What the command line requests. */
@@ -94,10 +94,10 @@ function parseFaultRule(text: string): FaultRule {
 }
 
 function parseFault(word: string, text: string): Fault {
-  if (/^[2-5]\d\d$/.test(word)) return toFault(Number(word));
-  const name = FAULT_NAMES.find((known) => known === word);
-  if (name) return toFault(name);
-  throw new Error(`--fault "${text}": "${word}" is neither a status nor one of ${FAULT_NAMES.join(", ")}.`);
+  if (/^[2-5]\d\d$/.test(word)) return expandFaultShorthand(Number(word));
+  const name = FAULT_SHORTHANDS.find((known) => known === word);
+  if (name) return expandFaultShorthand(name);
+  throw new Error(`--fault "${text}": "${word}" is neither a status nor one of ${FAULT_SHORTHANDS.join(", ")}.`);
 }
 
 function withDetails(fault: Fault, details: Map<string, number>, text: string): Fault {
