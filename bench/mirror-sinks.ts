@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { ndjsonSink, postgresSink } from "../src/mirror/index.js";
 import type { MirrorSink } from "../src/mirror/sink.js";
 import { sqliteSinkWith } from "../src/mirror/sinks/sqlite/sqlite-sink.js";
-import { nodeDriver, packageDriver } from "../src/storage/sqlite/driver.js";
+import { loadNodeDriver, loadPackageDriver } from "../src/storage/sqlite/driver.js";
 import { findPostgres } from "../test/support/postgres-server.js";
 import { lot } from "./records.js";
 import { tableOf } from "./table.js";
@@ -20,9 +20,9 @@ const BATCHES = [250, 2_500];
 
 const folder = await mkdtemp(join(tmpdir(), "stocklot-sinks-"));
 const postgres = await findPostgres();
-const node = nodeDriver();
+const node = loadNodeDriver();
 const sinks: [string, (place: string) => MirrorSink][] = [
-  ["sqlite, @photostructure/sqlite", (place) => sqliteSinkWith({ path: join(folder, place) }, packageDriver)],
+  ["sqlite, @photostructure/sqlite", (place) => sqliteSinkWith({ path: join(folder, place) }, loadPackageDriver)],
   ["ndjson", (place) => ndjsonSink({ directory: join(folder, place) })],
 ];
 if (node)

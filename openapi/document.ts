@@ -1,4 +1,4 @@
-import { ENDPOINTS, PERMISSION } from "../src/sandbox/endpoints/index.js";
+import { ENDPOINTS, SECURITY_ID } from "../src/sandbox/endpoints/index.js";
 import type { Endpoint } from "../src/sandbox/http/endpoint.js";
 import { ERROR_EXAMPLES, ERROR_RESPONSES, errorResponse } from "./errors.js";
 import { EXAMPLES } from "./examples.js";
@@ -9,11 +9,11 @@ import { schemas } from "./schemas.js";
 
 /** The names of the permissions in the service's document. */
 const PERMISSION_NAMES: ReadonlyMap<number, string> = new Map([
-  [PERMISSION.itemMasterList, "Item Master List"],
-  [PERMISSION.createModifyItem, "Create/Modify Item Master Record"],
-  [PERMISSION.positiveAdjustment, "Positive Adjustment"],
-  [PERMISSION.locateMoveUnits, "Locate/Move Units"],
-  [PERMISSION.negativeAdjustment, "Negative Adjustment"],
+  [SECURITY_ID.itemMasterList, "Item Master List"],
+  [SECURITY_ID.createModifyItem, "Create/Modify Item Master Record"],
+  [SECURITY_ID.positiveAdjustment, "Positive Adjustment"],
+  [SECURITY_ID.locateMoveUnits, "Locate/Move Units"],
+  [SECURITY_ID.negativeAdjustment, "Negative Adjustment"],
 ]);
 
 const COMMON_ERRORS: JsonObject = {

@@ -1,15 +1,15 @@
-import { rateLimitMessage } from "../src/sandbox/access/rate-window.js";
+import { rateLimitExceededMessage } from "../src/sandbox/access/rate-window.js";
 import {
-  badRequest,
+  badRequestError,
   type ErrorCode,
-  insufficientPermissions,
-  notFound,
-  outOfScope,
-  readOnlyAccount,
+  insufficientPermissionsError,
+  notFoundError,
+  readOnlyAccountError,
   ServiceError,
-  STATUS_OF_CODE,
-  unauthorized,
+  STATUS_BY_ERROR_CODE,
+  unauthorizedError,
   validationError,
+  warehouseOutOfScopeError,
 } from "../src/sandbox/http/service-error.js";
 import { type JsonObject, jsonContent, ref } from "./json.js";
 
@@ -35,7 +35,7 @@ export const ERROR_SCHEMAS: JsonObject = {
     required: ["statusCode", "error", "message"],
     properties: {
       statusCode: { type: "integer", description: "Same as the HTTP status." },
-      error: { type: "string", enum: Object.keys(STATUS_OF_CODE), description: codes.join(" ") },
+      error: { type: "string", enum: Object.keys(STATUS_BY_ERROR_CODE), description: codes.join(" ") },
       message: { type: "string", description: "Human-readable text." },
       details: {
         type: ["object", "null"],
@@ -62,14 +62,18 @@ function example({ status, code, message, details }: ServiceError, summary: stri
 
 /** One example for each error that the service's document distinguishes. */
 export const ERROR_EXAMPLES = {
-  malformed: example(badRequest("The request body is not valid JSON."), "Malformed, or data are missing", NOT_SHOWN),
+  malformed: example(
+    badRequestError("The request body is not valid JSON."),
+    "Malformed, or data are missing",
+    NOT_SHOWN,
+  ),
   invalid: example(
     validationError({ units: ["The field units must be greater than 0."] }),
     "Fields that failed validation",
     "The message is the service's own; those in `details` are examples.",
   ),
   duplicateAsBadRequest: example(
-    badRequest("An item with ShortID BOLT-M8 already exists."),
+    badRequestError("An item with ShortID BOLT-M8 already exists."),
     "A duplicate ShortID, as the service's description of the endpoint has it",
     NOT_SHOWN,
   ),
@@ -78,11 +82,11 @@ export const ERROR_EXAMPLES = {
     "A duplicate ShortID, as the service's table of errors has it",
     NOT_SHOWN,
   ),
-  unauthorized: example(unauthorized(), "No token, or one that is wrong or expired", NOT_SHOWN),
-  insufficientPermissions: example(insufficientPermissions(), "The permission is missing", SHOWN),
-  readOnlyAccount: example(readOnlyAccount(), "A read-only client writes", SHOWN),
-  outOfScope: example(outOfScope(), "The client is not assigned to the warehouse", SHOWN),
-  notFound: example(notFound("Item BOLT-M8 was not found."), "There is no such item", NOT_SHOWN),
+  unauthorized: example(unauthorizedError(), "No token, or one that is wrong or expired", NOT_SHOWN),
+  insufficientPermissions: example(insufficientPermissionsError(), "The permission is missing", SHOWN),
+  readOnlyAccount: example(readOnlyAccountError(), "A read-only client writes", SHOWN),
+  outOfScope: example(warehouseOutOfScopeError(), "The client is not assigned to the warehouse", SHOWN),
+  notFound: example(notFoundError("Item BOLT-M8 was not found."), "There is no such item", NOT_SHOWN),
   internalError: example(
     new ServiceError("internal_error", "Unexpected server error."),
     "Something failed in the service",
@@ -96,7 +100,7 @@ export const ERROR_EXAMPLES = {
   rateLimited: {
     summary: "Over the limit",
     description: SHOWN,
-    value: { message: rateLimitMessage({ requests: 100, intervalMs: 60_000 }) },
+    value: { message: rateLimitExceededMessage({ requests: 100, intervalMs: 60_000 }) },
   },
 } satisfies Readonly<Record<string, JsonObject>>;
 

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { envelope } from "../src/paging/decode-page.js";
+import { pageEnvelopeSchema } from "../src/paging/decode-page.js";
 import { itemSchema } from "../src/schemas/item.js";
-import { createItemSchema, itemChangesSchema } from "../src/schemas/item-input.js";
+import { createItemInputSchema, itemChangesSchema } from "../src/schemas/item-input.js";
 import { lotSchema } from "../src/schemas/lot.js";
 import { stockLevelSchema } from "../src/schemas/stock-level.js";
-import { tokenSchema } from "../src/schemas/token.js";
-import { issueSchema, moveSchema, receiveSchema } from "../src/schemas/transaction.js";
+import { tokenResponseSchema } from "../src/schemas/token.js";
+import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../src/schemas/transaction.js";
 import { commentsOf } from "./doc-comments.js";
 import { ERROR_SCHEMAS } from "./errors.js";
 import type { JsonObject } from "./json.js";
@@ -36,7 +36,7 @@ const described = (schema: z.ZodType, about: string, fields: Fields): Component 
 });
 
 const page = (record: z.ZodType, of: string): Component => ({
-  ...documented(envelope(record), "paging/page.ts", "Page", "", { value: "The records of this page." }),
+  ...documented(pageEnvelopeSchema(record), "paging/page.ts", "Page", "", { value: "The records of this page." }),
   about: `One page of ${of}.`,
 });
 
@@ -61,7 +61,7 @@ const COMPONENTS: Readonly<Record<string, Component>> = {
   LotPage: page(lotSchema(), "lots"),
   StockLevelPage: page(stockLevelSchema(), "stock levels"),
   CreateItem: documented(
-    createItemSchema(),
+    createItemInputSchema(),
     "schemas/item-input.ts",
     "CreateItemInput",
     "Any other field of an item may be sent as well. Whether the names `unit` and `categoryID` are accepted for `uOM` and `category` is not shown.",
@@ -83,24 +83,28 @@ const COMPONENTS: Readonly<Record<string, Component>> = {
   CreatedReference: reference("created", "Names the item that was created."),
   UpdatedReference: reference("updated", "Names the item that was changed."),
   DiscontinuedReference: reference("discontinued", "Names the item that was discontinued."),
-  Receive: documented(receiveSchema(), "schemas/transaction.ts", "ReceiveInput", UNKNOWN_FIELDS),
+  Receive: documented(receiveInputSchema(), "schemas/transaction.ts", "ReceiveInput", UNKNOWN_FIELDS),
   Move: documented(
-    moveSchema(),
+    moveInputSchema(),
     "schemas/transaction.ts",
     "MoveInput",
     `${UNKNOWN_FIELDS} That \`units\` must be above 0 is documented for a receipt and an issue; a move asks for it here too.`,
   ),
-  Issue: documented(issueSchema(), "schemas/transaction.ts", "IssueInput", UNKNOWN_FIELDS),
+  Issue: documented(issueInputSchema(), "schemas/transaction.ts", "IssueInput", UNKNOWN_FIELDS),
   TokenRequest: described(
     z.object({ grant_type: z.literal("client_credentials"), client_id: z.string(), client_secret: z.string() }),
     "The client-credentials grant.",
     { grant_type: "The kind of grant.", client_id: "Client ID.", client_secret: "Client secret." },
   ),
-  Token: described(tokenSchema().required().extend({ token_type: z.string(), expires_in: z.int() }), "A token.", {
-    access_token: "Bearer token.",
-    token_type: "The value `bearer`.",
-    expires_in: "Token lifetime. Its unit is not shown; seconds are usual.",
-  }),
+  Token: described(
+    tokenResponseSchema().required().extend({ token_type: z.string(), expires_in: z.int() }),
+    "A token.",
+    {
+      access_token: "Bearer token.",
+      token_type: "The value `bearer`.",
+      expires_in: "Token lifetime. Its unit is not shown; seconds are usual.",
+    },
+  ),
 };
 
 /** The schemas of the document, created from those that the client validates with. */

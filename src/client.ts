@@ -1,21 +1,21 @@
-import { createSecretReader } from "./auth/client-secret.js";
+import { createClientSecretReader } from "./auth/client-secret.js";
 import { createTokenManager } from "./auth/token-manager.js";
 import { createMemoryTokenStore } from "./auth/token-store.js";
 import { createPipeline, type Pipeline } from "./core/pipeline.js";
-import { type RequestOptions, withLowerCaseNames } from "./core/request/options.js";
-import { DEFAULT_RETRY, mergeRetry } from "./core/retry-policy.js";
-import { debugReport } from "./core/telemetry/debug-report.js";
+import { lowerCaseHeaderNames, type RequestOptions } from "./core/request/options.js";
+import { DEFAULT_RETRY_SETTINGS, mergeRetryOptions } from "./core/retry-policy.js";
+import { createDebugReport } from "./core/telemetry/debug-report.js";
 import { Telemetry } from "./core/telemetry/telemetry.js";
-import { tokenRequest } from "./core/token-request.js";
-import { defaultTransport } from "./core/transport/default-transport.js";
-import { exchange, type WireSender } from "./core/transport/exchange.js";
-import { fetchSender } from "./core/transport/fetch.js";
+import { createTokenRequest } from "./core/token-request.js";
+import { createDefaultTransport } from "./core/transport/default-transport.js";
+import { performExchange, type WireSender } from "./core/transport/exchange.js";
+import { createFetchSender } from "./core/transport/fetch.js";
 import type { Transport } from "./core/transport/transport.js";
-import { undiciSender } from "./core/transport/undici.js";
-import { Secrets } from "./errors/redaction/secrets.js";
-import { createRateLimiter, createUnlimited } from "./limiter/create-rate-limiter.js";
+import { createUndiciSender } from "./core/transport/undici.js";
+import { ClientSecrets } from "./errors/redaction/secrets.js";
+import { createRateLimiter, createUnlimitedRateLimiter } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
-import { type ClientOptions, checkClientOptions, checkRuntime, resolveConnection } from "./options.js";
+import { type ClientOptions, checkClientOptions, checkRuntime, resolveServiceConnection } from "./options.js";
 import type { ListOptions } from "./paging/list.js";
 import type { Paginator } from "./paging/paginator.js";
 import { bindMethods } from "./resources/bind-methods.js";
@@ -50,25 +50,26 @@ export class InventoryClient {
   readonly inventory: Inventory;
   readonly #limiter: RateLimiter;
   readonly #pipeline: Pipeline;
-  readonly #secrets = new Secrets();
+  readonly #secrets = new ClientSecrets();
   readonly #report: () => string;
 
   /** @throws ConfigurationError if options are wrong, missing or cannot be combined, or if the runtime is not supported. */
   constructor(options: ClientOptions = {}) {
     checkClientOptions(options);
     checkRuntime();
-    const { baseUrl, clientId, clientSecret } = resolveConnection(options);
+    const { baseUrl, clientId, clientSecret } = resolveServiceConnection(options);
     const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const secrets = this.#secrets;
-    const readSecret = createSecretReader({ clientId, clientSecret, secrets, timeoutMs });
-    const headers = withLowerCaseNames(options.headers ?? {});
+    const readSecret = createClientSecretReader({ clientId, clientSecret, secrets, timeoutMs });
+    const headers = lowerCaseHeaderNames(options.headers ?? {});
     secrets.addHeaders(headers);
     const telemetry = new Telemetry(options.logger, options.hooks);
     const warn = (message: string) => telemetry.log("warn", message);
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
-    this.#limiter = options.rateLimiter ?? (rateLimit === false ? createUnlimited() : createRateLimiter(rateLimit));
-    const transport = transportFor(baseUrl, options, warn);
-    this.#report = () => debugReport(VERSION, options, transport.info, this.rateLimit, telemetry.recentCalls);
+    this.#limiter =
+      options.rateLimiter ?? (rateLimit === false ? createUnlimitedRateLimiter() : createRateLimiter(rateLimit));
+    const transport = createTransport(baseUrl, options, warn);
+    this.#report = () => createDebugReport(VERSION, options, transport.info, this.rateLimit, telemetry.recentCalls);
     this.#pipeline = createPipeline({
       baseUrl: baseUrl.href.replace(/\/+$/, ""),
       transport,
@@ -78,7 +79,7 @@ export class InventoryClient {
       maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
       timeoutMs,
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
-      retry: mergeRetry(DEFAULT_RETRY, options.retry),
+      retry: mergeRetryOptions(DEFAULT_RETRY_SETTINGS, options.retry),
       headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
       createTokenManager: (sendOwn) =>
         createTokenManager({
@@ -87,7 +88,7 @@ export class InventoryClient {
           warn,
           async request(cancellation) {
             const credentials = { clientId, clientSecret: await readSecret(cancellation) };
-            const token = await sendOwn(tokenRequest(credentials, secrets), cancellation);
+            const token = await sendOwn(createTokenRequest(credentials, secrets), cancellation);
             telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
             return token;
           },
@@ -124,8 +125,8 @@ export class InventoryClient {
    * const order = await client.request({ method: "GET", path: "/Orders/4711", schema: orderSchema });
    * console.log(order.status);
    */
-  request<T = unknown>(wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
-    return sendCustomRequest(this.#pipeline, wanted, options);
+  request<T = unknown>(request: CustomRequest<T>, options?: RequestOptions): Promise<T> {
+    return sendCustomRequest(this.#pipeline, request, options);
   }
 
   /**
@@ -138,8 +139,8 @@ export class InventoryClient {
    * const orders = client.paginate({ path: "/Orders", schema: orderSchema, maxPageSize: 50, key: "orderNo" });
    * for await (const order of orders) console.log(order.orderNo, order.status);
    */
-  paginate<T = unknown>(wanted: CustomList<T>, options?: ListOptions): Paginator<T> {
-    return paginateCustomList(this.#pipeline, wanted, options);
+  paginate<T = unknown>(list: CustomList<T>, options?: ListOptions): Paginator<T> {
+    return paginateCustomList(this.#pipeline, list, options);
   }
 
   /**
@@ -158,13 +159,17 @@ export class InventoryClient {
   }
 }
 
-function transportFor(baseUrl: URL, { fetch, dispatcher }: ClientOptions, warn: (message: string) => void): Transport {
-  if (fetch) return callersTransport("the option fetch", fetchSender(baseUrl, fetch));
-  if (dispatcher) return callersTransport("the option dispatcher", undiciSender(baseUrl, dispatcher));
-  return defaultTransport(baseUrl, warn);
+function createTransport(
+  baseUrl: URL,
+  { fetch, dispatcher }: ClientOptions,
+  warn: (message: string) => void,
+): Transport {
+  if (fetch) return callersTransport("the option fetch", createFetchSender(baseUrl, fetch));
+  if (dispatcher) return callersTransport("the option dispatcher", createUndiciSender(baseUrl, dispatcher));
+  return createDefaultTransport(baseUrl, warn);
 }
 
 /** What the caller passed stays open when the client closes. */
 function callersTransport(name: string, send: WireSender): Transport {
-  return { info: { name }, send: (request) => exchange(request, send), close: async () => {} };
+  return { info: { name }, send: (request) => performExchange(request, send), close: async () => {} };
 }

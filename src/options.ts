@@ -2,12 +2,18 @@ import type { Dispatcher } from "undici";
 import * as z from "zod";
 import type { ClientSecret } from "./auth/client-secret.js";
 import type { TokenStore } from "./auth/token-store.js";
-import { inputErrorMessages, inputIssues } from "./core/request/check-input.js";
-import { callback, durationMs, headersSchema, retrySchema, withMethods } from "./core/request/options.js";
+import { optionErrorMessage, readableInputIssues } from "./core/request/check-input.js";
+import {
+  durationMsSchema,
+  functionSchema,
+  headersSchema,
+  objectWithMethodsSchema,
+  retryOptionsSchema,
+} from "./core/request/options.js";
 import type { RetryOptions } from "./core/retry-policy.js";
 import type { Hooks, Logger } from "./core/telemetry/events.js";
 import type { FetchLike } from "./core/transport/fetch.js";
-import { isLoopback } from "./core/transport/proxy.js";
+import { isLoopbackHost } from "./core/transport/proxy.js";
 import { ConfigurationError } from "./errors/index.js";
 import { describeIssue } from "./errors/input-errors.js";
 import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
@@ -117,59 +123,59 @@ export interface ClientOptions {
   hooks?: Hooks | undefined;
 }
 
-const optionsSchema = /* @__PURE__ */ lazy(() =>
+const clientOptionsSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
       baseUrl: string(),
       clientId: string(),
-      clientSecret: z.union([string(), callback()], { error: "must be a string or a function" }),
+      clientSecret: z.union([string(), functionSchema()], { error: "must be a string or a function" }),
       allowInsecureHttp: boolean(),
       headers: headersSchema(),
-      timeoutMs: durationMs(),
-      totalTimeoutMs: durationMs(),
+      timeoutMs: durationMsSchema(),
+      totalTimeoutMs: durationMsSchema(),
       rateLimit: z.union([z.literal(false), z.looseObject({})], { error: "must be an object or false" }),
-      rateLimiter: withMethods(["acquire", "pause", "snapshot"], "must be created by createRateLimiter"),
-      retry: retrySchema(),
+      rateLimiter: objectWithMethodsSchema(["acquire", "pause", "snapshot"], "must be created by createRateLimiter"),
+      retry: retryOptionsSchema(),
       responseValidation: z.enum(["error", "warn", "off"]),
-      tokenStore: withMethods(["get", "set", "delete"], "must have get, set and delete"),
-      dispatcher: withMethods(["dispatch"], "must be an undici Dispatcher"),
-      fetch: callback(),
+      tokenStore: objectWithMethodsSchema(["get", "set", "delete"], "must have get, set and delete"),
+      dispatcher: objectWithMethodsSchema(["dispatch"], "must be an undici Dispatcher"),
+      fetch: functionSchema(),
       maxResponseBytes: z.custom((bytes) => typeof bytes === "number" && bytes > 0, "must be a number greater than 0"),
-      logger: withMethods(["debug", "info", "warn", "error"], "must have debug, info, warn and error"),
+      logger: objectWithMethodsSchema(["debug", "info", "warn", "error"], "must have debug, info, warn and error"),
       hooks: z
         .strictObject({
-          request: callback(),
-          response: callback(),
-          retry: callback(),
-          rateLimited: callback(),
-          token: callback(),
-          waiting: callback(),
+          request: functionSchema(),
+          response: functionSchema(),
+          retry: functionSchema(),
+          rateLimited: functionSchema(),
+          token: functionSchema(),
+          waiting: functionSchema(),
         })
         .partial(),
     })
     .partial(),
 );
 
-const MUTUALLY_EXCLUSIVE = [
+const MUTUALLY_EXCLUSIVE_OPTIONS = [
   ["fetch", "dispatcher"],
   ["rateLimit", "rateLimiter"],
 ] as const;
 
 /** Throws a `ConfigurationError` that names each option that is wrong. */
 export function checkClientOptions(options: ClientOptions): void {
-  const { error } = optionsSchema().safeParse(options, { error: inputErrorMessages, reportInput: true });
+  const { error } = clientOptionsSchema().safeParse(options, { error: optionErrorMessage, reportInput: true });
   const problems = [
-    ...inputIssues(error?.issues ?? []).map(describeIssue),
-    ...MUTUALLY_EXCLUSIVE.filter((names) => names.every((name) => options?.[name] !== undefined)).map(
+    ...readableInputIssues(error?.issues ?? []).map(describeIssue),
+    ...MUTUALLY_EXCLUSIVE_OPTIONS.filter((names) => names.every((name) => options?.[name] !== undefined)).map(
       (names) => `${names.join(" and ")} exclude each other`,
     ),
   ];
-  if (problems.length > 0) throw invalidOptions(problems.join("; "));
+  if (problems.length > 0) throw invalidOptionsError(problems.join("; "));
 }
 
-const invalidOptions = (problem: string) => new ConfigurationError(`client options: ${problem}`);
+const invalidOptionsError = (problem: string) => new ConfigurationError(`client options: ${problem}`);
 
-const OLDEST_NODE = [20, 19] as const;
+const MIN_NODE_VERSION = [20, 19] as const;
 
 /** Throws a `ConfigurationError` on a version of Node.js that is too old. Other runtimes only report one that they imitate. */
 export function checkRuntime(): void {
@@ -177,30 +183,30 @@ export function checkRuntime(): void {
   const [, node] = /^Node\.js v(.+)/.exec(name) ?? [];
   if (node === undefined) return;
   const [major = 0, minor = 0] = node.split(".").map(Number);
-  const [oldestMajor, oldestMinor] = OLDEST_NODE;
+  const [oldestMajor, oldestMinor] = MIN_NODE_VERSION;
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
   throw new ConfigurationError(
-    `stocklot needs Node.js ${OLDEST_NODE.join(".")} or later, and this is ${node}. Update Node.js.`,
+    `stocklot needs Node.js ${MIN_NODE_VERSION.join(".")} or later, and this is ${node}. Update Node.js.`,
   );
 }
 
-export interface Connection {
+export interface ServiceConnection {
   baseUrl: URL;
   clientId: string;
   clientSecret: ClientSecret;
 }
 
-const ENVIRONMENT = {
+const ENVIRONMENT_VARIABLES = {
   baseUrl: "STOCKLOT_BASE_URL",
   clientId: "STOCKLOT_CLIENT_ID",
   clientSecret: "STOCKLOT_CLIENT_SECRET",
 };
 
 /** Reads address and credentials from the options or the environment. */
-export function resolveConnection(options: ClientOptions): Connection {
+export function resolveServiceConnection(options: ClientOptions): ServiceConnection {
   const missing: string[] = [];
-  const readSetting = <Value>(name: keyof typeof ENVIRONMENT, given: Value | undefined) => {
-    const variable = ENVIRONMENT[name];
+  const readSetting = <Value>(name: keyof typeof ENVIRONMENT_VARIABLES, given: Value | undefined) => {
+    const variable = ENVIRONMENT_VARIABLES[name];
     const value = given ?? environmentVariable(variable);
     if (!value) missing.push(`${name} is required (or the environment variable ${variable}${readProblem(variable)})`);
     return value ?? "";
@@ -210,7 +216,7 @@ export function resolveConnection(options: ClientOptions): Connection {
     readSetting("clientId", options.clientId),
     readSetting("clientSecret", options.clientSecret),
   ] as const;
-  if (missing.length > 0) throw invalidOptions(missing.join("; "));
+  if (missing.length > 0) throw invalidOptionsError(missing.join("; "));
   return { baseUrl: parseBaseUrl(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
 }
 
@@ -223,18 +229,21 @@ function readProblem(variable: string): string {
 }
 
 function parseBaseUrl(address: string, allowInsecureHttp: boolean): URL {
-  if (!URL.canParse(address)) throw invalidOptions("baseUrl is not a URL");
+  if (!URL.canParse(address)) throw invalidOptionsError("baseUrl is not a URL");
   const url = new URL(address);
-  const problem = baseUrlProblem(url, allowInsecureHttp);
-  if (problem) throw invalidOptions(`baseUrl ${problem}`);
+  const problem = describeBaseUrlProblem(url, allowInsecureHttp);
+  if (problem) throw invalidOptionsError(`baseUrl ${problem}`);
   return url;
 }
 
-function baseUrlProblem({ protocol, username, password, search, hash, hostname }: URL, allowInsecureHttp: boolean) {
+function describeBaseUrlProblem(
+  { protocol, username, password, search, hash, hostname }: URL,
+  allowInsecureHttp: boolean,
+) {
   if (protocol !== "https:" && protocol !== "http:") return "must be http: or https:";
   if (username || password) return "must not contain credentials";
   if (search || hash) return "must not have a query or a fragment";
-  return protocol === "http:" && !allowInsecureHttp && !isLoopback(hostname)
+  return protocol === "http:" && !allowInsecureHttp && !isLoopbackHost(hostname)
     ? "would send the secret unencrypted; use https:, or set allowInsecureHttp"
     : undefined;
 }

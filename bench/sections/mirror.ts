@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { InventoryClient } from "../../src/index.js";
 import { createMirror, sqliteSink } from "../../src/mirror/index.js";
-import { findDriver } from "../../src/storage/sqlite/driver.js";
+import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
 import { collectGarbage } from "../measure.js";
 import type { Section } from "../results.js";
 
@@ -97,7 +97,7 @@ const QUERY_RUNS = 21;
 
 /** How long queries of the copy take, with the index that serves them and without it, in ms. */
 async function measureQueries(path: string) {
-  const { DatabaseSync } = await findDriver();
+  const { DatabaseSync } = await findSqliteDriver();
   const database = new DatabaseSync(path);
   const medianMs = (where: string) => {
     const [middle] = database.prepare("SELECT * FROM lots LIMIT 1 OFFSET (SELECT count(*) / 2 FROM lots)").all();

@@ -1,4 +1,4 @@
-import type { Secrets } from "../errors/redaction/secrets.js";
+import type { ClientSecrets } from "../errors/redaction/secrets.js";
 import { messageOf } from "../errors/unknown-value.js";
 import { Cancellation } from "../time/cancellation.js";
 
@@ -21,13 +21,13 @@ export interface ClientSecretSource {
   clientId: string;
   clientSecret: ClientSecret;
   /** Every secret is registered here before it is used. */
-  secrets: Secrets;
+  secrets: ClientSecrets;
   /** How long a function may take, in ms. */
   timeoutMs: number;
 }
 
 /** Returns a function that reads the secret for one token request. It rejects with a `ClientSecretFailure`. */
-export function createSecretReader(source: ClientSecretSource): (cancellation: Cancellation) => Promise<string> {
+export function createClientSecretReader(source: ClientSecretSource): (cancellation: Cancellation) => Promise<string> {
   const { clientId, clientSecret, secrets, timeoutMs } = source;
   if (typeof clientSecret === "string") {
     secrets.addCredentials({ clientId, clientSecret });

@@ -1,17 +1,17 @@
 import { AuthenticationError } from "../errors/index.js";
-import type { Secrets } from "../errors/redaction/secrets.js";
+import type { ClientSecrets } from "../errors/redaction/secrets.js";
 import { messageOf } from "../errors/unknown-value.js";
 import { isAccessToken } from "../schemas/token.js";
 import { Cancellation } from "../time/cancellation.js";
 import type { StoredToken, TokenStore } from "./token-store.js";
 
-interface Refresh {
+interface TokenRefresh {
   result: Promise<void>;
-  cancellation: RefreshCancellation;
+  cancellation: TokenRefreshCancellation;
 }
 
 /** Cancelled when no call waits for the token any more. A deadline applies to the waiting calls. */
-class RefreshCancellation extends Cancellation {
+class TokenRefreshCancellation extends Cancellation {
   readonly waiting = new Set<Cancellation>();
 
   override cancelIfDeadlineBefore(delayMs: number): void {
@@ -24,7 +24,7 @@ const STORE_TIMEOUT_MS = 2_000;
 
 export interface TokenManagerOptions {
   store: TokenStore;
-  secrets: Secrets;
+  secrets: ClientSecrets;
   /** Requests a token from the service. Rejects with a `FailedCall`, from which each waiting call creates its own error. */
   request(cancellation: Cancellation): Promise<StoredToken>;
   /** Called when the store or a renewal fails; the client continues without it. */
@@ -45,7 +45,7 @@ export interface TokenManager {
 
 export function createTokenManager({ store, secrets, request, warn }: TokenManagerOptions): TokenManager {
   let token: (StoredToken & { refreshAt: number }) | undefined;
-  let refresh: Refresh | undefined;
+  let refresh: TokenRefresh | undefined;
   /** The token that the service rejected last; a store that could not delete it may still return it. */
   let rejectedToken: string | undefined;
   /** The saving of the new token. The store is not used for anything else meanwhile, or it could keep the old token. */
@@ -82,14 +82,14 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     },
   };
 
-  function startRefresh(): Refresh {
-    const cancellation = new RefreshCancellation();
-    const started: Refresh = {
+  function startRefresh(): TokenRefresh {
+    const cancellation = new TokenRefreshCancellation();
+    const started: TokenRefresh = {
       cancellation,
       result: fetchToken(cancellation).then((newToken) => {
         // A cancelled refresh must not overwrite the token of a later one.
         if (refresh !== started) return;
-        token = { ...newToken, refreshAt: refreshTime(newToken.expiresAt, Date.now()) };
+        token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
         refresh = rejectedToken = undefined;
       }),
     };
@@ -97,10 +97,10 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
       if (refresh !== started) return;
       refresh = undefined;
       const now = Date.now();
-      const isRejected = error instanceof Error && isCredentialsError(error.cause);
+      const isRejected = error instanceof Error && isRefusedCredentialsError(error.cause);
       if (!token || token.expiresAt <= now || isRejected) return;
       // The service may be available again before the token expires.
-      token.refreshAt = refreshTime(token.expiresAt, now);
+      token.refreshAt = tokenRefreshTime(token.expiresAt, now);
       warn(`the token could not be renewed, the client continues to use the current one: ${messageOf(error)}`);
     });
     return started;
@@ -135,7 +135,7 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   ): Promise<StoredToken | undefined> {
     const stored = await withTimeout("get", () => store.get(), cancellation);
     // It may have been rejected while the store was read.
-    if (!isUsable(stored) || [...excluded, rejectedToken].includes(stored.accessToken)) return undefined;
+    if (!isUsableToken(stored) || [...excluded, rejectedToken].includes(stored.accessToken)) return undefined;
     secrets.addToken(stored.accessToken);
     return stored;
   }
@@ -194,31 +194,31 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
 }
 
 /** The statuses with which a token endpoint rejects credentials. */
-const CREDENTIALS_STATUSES = [400, 401, 403];
+const REFUSED_CREDENTIALS_STATUSES = [400, 401, 403];
 
-const isCredentialsError = (error: unknown) =>
-  error instanceof AuthenticationError && CREDENTIALS_STATUSES.includes(error.status);
+const isRefusedCredentialsError = (error: unknown) =>
+  error instanceof AuthenticationError && REFUSED_CREDENTIALS_STATUSES.includes(error.status);
 
-function isUsable(token: StoredToken | null | undefined): token is StoredToken {
+function isUsableToken(token: StoredToken | null | undefined): token is StoredToken {
   return (
     isAccessToken(token?.accessToken) && Number.isFinite(token?.expiresAt) && Number(token?.expiresAt) > Date.now()
   );
 }
 
 const DAY_MS = 86_400_000;
-const LONGEST_MARGIN_MS = 60_000;
+const MAX_REFRESH_MARGIN_MS = 60_000;
 
 /**
  * How long a token may be used, in ms. `expires_in` is documented as "token lifetime" and taken as seconds; if it is
  * missing, zero or invalid, the token is used until the service rejects it, at most for a day.
  */
-export function tokenLifetimeMs(expiresIn: unknown): number {
+export function parseTokenLifetimeMs(expiresIn: unknown): number {
   const seconds = typeof expiresIn === "string" && expiresIn.trim() !== "" ? Number(expiresIn) : expiresIn;
   if (typeof seconds !== "number" || !(seconds >= 1)) return DAY_MS;
   return Math.min(seconds * 1_000, DAY_MS);
 }
 
 /** When to request the next token: a minute before the end, or a tenth of the remaining time if that is less. */
-export function refreshTime(expiresAt: number, now: number): number {
-  return expiresAt - Math.min(LONGEST_MARGIN_MS, (expiresAt - now) / 10);
+export function tokenRefreshTime(expiresAt: number, now: number): number {
+  return expiresAt - Math.min(MAX_REFRESH_MARGIN_MS, (expiresAt - now) / 10);
 }

@@ -3,22 +3,27 @@ import { ConnectionError } from "../errors/index.js";
 import { messageOf } from "../errors/unknown-value.js";
 import type { MonotonicClock } from "../limiter/monotonic-clock.js";
 import { safetyMarginMs } from "../limiter/quota.js";
-import type { GrantedSlot, QueueCounts, SlotListener, SlotSource } from "../limiter/slot-source.js";
+import {
+  type GrantedSlot,
+  type SlotCounts,
+  type SlotKind,
+  type SlotListener,
+  type SlotSource,
+  totalCountOf,
+} from "../limiter/slot-source.js";
 
 /** Bottleneck's priorities range from 0 to 9; pages are its least urgent jobs, so that jobs of other code go first. */
-const PRIORITY = { singles: 5, pages: 9 };
-
-type Kind = keyof typeof PRIORITY;
+const JOB_PRIORITY: Record<SlotKind, number> = { singles: 5, pages: 9 };
 
 /** A job of a Bottleneck that has started: the right to send one request, until it ends. */
-interface Job {
-  kind: Kind;
+interface StartedJob {
+  kind: SlotKind;
   end(): void;
 }
 
 export interface BottleneckSlotsOptions {
   /** Where the jobs run; both may be the same Bottleneck. */
-  bottlenecks: Record<Kind, Bottleneck>;
+  bottlenecks: Record<SlotKind, Bottleneck>;
   /** An exact window: that many jobs at once, each held for this long after its request has ended. */
   window?: { requests: number; intervalMs: number };
   clock: MonotonicClock;
@@ -27,19 +32,19 @@ export interface BottleneckSlotsOptions {
 
 /** Slots that are jobs of a Bottleneck: each runs from when its request may be sent until its slot is free again. */
 export class BottleneckSlots implements SlotSource {
-  readonly #bottlenecks: Record<Kind, Bottleneck>;
+  readonly #bottlenecks: Record<SlotKind, Bottleneck>;
   readonly #window: BottleneckSlotsOptions["window"];
   readonly #clock: MonotonicClock;
   readonly #listener: SlotListener;
   /** Jobs that wait in the Bottleneck. */
   readonly #queued = { singles: 0, pages: 0 };
   /** Jobs that have started, and that no call has taken yet. */
-  #started: Job[] = [];
+  #started: StartedJob[] = [];
   #inFlight = 0;
   /** Jobs of ended requests, in the order in which they end. */
-  #held: { endsAt: number; job: Job }[] = [];
-  #waiting: QueueCounts = { all: 0, pages: 0 };
-  #alarm: { time: number; stop: () => void } | undefined;
+  #held: { endsAt: number; job: StartedJob }[] = [];
+  #waiting: SlotCounts = { singles: 0, pages: 0 };
+  #wakeUpTimer: { time: number; stop: () => void } | undefined;
 
   constructor({ bottlenecks, window, clock, listener }: BottleneckSlotsOptions) {
     this.#bottlenecks = bottlenecks;
@@ -54,54 +59,53 @@ export class BottleneckSlots implements SlotSource {
     return Math.max(0, this.#window.requests - this.#inFlight - this.#held.length);
   }
 
-  take(bulk: boolean): GrantedSlot | undefined {
-    const indexOf = (kind: Kind) => this.#started.findIndex((job) => job.kind === kind);
+  take(isBulk: boolean): GrantedSlot | undefined {
+    const indexOf = (kind: SlotKind) => this.#started.findIndex((job) => job.kind === kind);
     // A single call may use the job of a page, which so never goes before it; not the other way round.
-    const index = bulk || indexOf("singles") < 0 ? indexOf("pages") : indexOf("singles");
+    const index = isBulk || indexOf("singles") < 0 ? indexOf("pages") : indexOf("singles");
     const [job] = index < 0 ? [] : this.#started.splice(index, 1);
     if (!job) return undefined;
     this.#inFlight += 1;
     return {
-      release: () => {
+      endSent: () => {
         this.#inFlight -= 1;
-        this.#hold(job);
+        this.#holdJob(job);
       },
-      returnUnused: () => {
+      endUnsent: () => {
         this.#inFlight -= 1;
-        this.#offer(job);
+        this.#offerJob(job);
       },
     };
   }
 
-  earliestStart(_bulk: boolean, ahead: QueueCounts): number {
+  earliestStart(_isBulk: boolean, ahead: SlotCounts): number {
     // A Bottleneck of the caller's does not report when it will have a slot.
     if (!this.#window) return 0;
     const { requests, intervalMs } = this.#window;
     const now = this.#clock.now();
-    const missing = ahead.all - this.available;
+    const missing = totalCountOf(ahead) - this.available;
     if (missing < 0) return now;
     const rounds = Math.floor(missing / requests);
     return (this.#held[missing % requests]?.endsAt ?? now + intervalMs) + rounds * intervalMs;
   }
 
-  setDemand(waiting: QueueCounts): void {
+  setDemand(waiting: SlotCounts): void {
     this.#waiting = waiting;
     this.#endHeldJobs();
     for (const kind of ["singles", "pages"] as const) {
-      while (this.#missing(kind) > 0) this.#schedule(kind);
+      while (this.#missingJobs(kind) > 0) this.#scheduleJob(kind);
     }
-    this.#setAlarm();
+    this.#setWakeUpTimer();
   }
 
   pauseStarted(): void {}
 
   /** Calls of this kind for which there is no job yet. */
-  #missing(kind: Kind): number {
-    const waiting = kind === "pages" ? this.#waiting.pages : this.#waiting.all - this.#waiting.pages;
-    return waiting - this.#queued[kind] - this.#started.filter((job) => job.kind === kind).length;
+  #missingJobs(kind: SlotKind): number {
+    return this.#waiting[kind] - this.#queued[kind] - this.#started.filter((job) => job.kind === kind).length;
   }
 
-  #schedule(kind: Kind): void {
+  #scheduleJob(kind: SlotKind): void {
     this.#queued[kind] += 1;
     let isQueued = true;
     const leaveQueue = () => {
@@ -109,24 +113,24 @@ export class BottleneckSlots implements SlotSource {
       isQueued = false;
     };
     this.#bottlenecks[kind]
-      .schedule({ priority: PRIORITY[kind] }, async () => {
+      .schedule({ priority: JOB_PRIORITY[kind] }, async () => {
         // A job that has failed may be started again by the caller's `failed` listener.
         if (!isQueued) return;
         leaveQueue();
-        await new Promise<void>((end) => this.#offer({ kind, end }));
+        await new Promise<void>((end) => this.#offerJob({ kind, end }));
       })
       .catch((error: unknown) => {
         // One that expired: its request is under way or has ended.
         if (!isQueued) return;
         leaveQueue();
-        if (this.#missing(kind) <= 0) return;
+        if (this.#missingJobs(kind) <= 0) return;
         const message = `the Bottleneck refused a slot, nothing was sent: ${messageOf(error)}`;
         this.#listener.slotRefused(kind === "pages", new ConnectionError(message, { cause: error }));
       });
   }
 
   /** Offers a job to the calls that wait; a Bottleneck cannot take a job back, so one that nobody takes ends. */
-  #offer(job: Job): void {
+  #offerJob(job: StartedJob): void {
     this.#started.push(job);
     queueMicrotask(() => {
       this.#listener.slotsChanged();
@@ -134,14 +138,14 @@ export class BottleneckSlots implements SlotSource {
     });
   }
 
-  #hold(job: Job): void {
+  #holdJob(job: StartedJob): void {
     if (!this.#window) {
       job.end();
       return;
     }
     const { intervalMs } = this.#window;
     this.#held.push({ endsAt: this.#clock.now() + intervalMs + safetyMarginMs(intervalMs), job });
-    this.#setAlarm();
+    this.#setWakeUpTimer();
   }
 
   #endHeldJobs(): void {
@@ -150,16 +154,17 @@ export class BottleneckSlots implements SlotSource {
   }
 
   /** Wakes up when the next job ends, only while a call waits: a timer keeps the process alive. */
-  #setAlarm(): void {
-    const time = this.#waiting.all > 0 ? this.#held[0]?.endsAt : undefined;
-    if (time === this.#alarm?.time) return;
-    this.#alarm?.stop();
-    this.#alarm = time === undefined ? undefined : { time, stop: this.#clock.at(time, () => this.#ring()) };
+  #setWakeUpTimer(): void {
+    const time = totalCountOf(this.#waiting) > 0 ? this.#held[0]?.endsAt : undefined;
+    if (time === this.#wakeUpTimer?.time) return;
+    this.#wakeUpTimer?.stop();
+    this.#wakeUpTimer =
+      time === undefined ? undefined : { time, stop: this.#clock.startTimerAt(time, () => this.#wakeUp()) };
   }
 
-  #ring(): void {
-    this.#alarm = undefined;
+  #wakeUp(): void {
+    this.#wakeUpTimer = undefined;
     this.#endHeldJobs();
-    this.#setAlarm();
+    this.#setWakeUpTimer();
   }
 }

@@ -6,8 +6,8 @@
 import Bottleneck from "bottleneck";
 import { ConfigurationError } from "../errors/index.js";
 import { MonotonicClock } from "../limiter/monotonic-clock.js";
-import { queueingLimiter } from "../limiter/queueing-limiter.js";
-import { NO_LIMIT, type RateLimitOptions, rateLimitSettings } from "../limiter/rate-limit-options.js";
+import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
+import { type RateLimitOptions, resolveRateLimitOptions, UNLIMITED_SETTINGS } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { BottleneckSlots } from "./bottleneck-slots.js";
 
@@ -47,16 +47,20 @@ export function createBottleneckRateLimiter(bottleneck: Bottleneck | BottleneckR
   if (isBottleneck(bottleneck)) {
     const clock = new MonotonicClock();
     const bottlenecks = { singles: bottleneck, pages: bottleneck };
-    return queueingLimiter(NO_LIMIT, clock, (listener) => new BottleneckSlots({ bottlenecks, clock, listener }));
+    return createQueueingLimiter(
+      UNLIMITED_SETTINGS,
+      clock,
+      (listener) => new BottleneckSlots({ bottlenecks, clock, listener }),
+    );
   }
-  return createOwn(bottleneck);
+  return createWithOwnBottleneck(bottleneck);
 }
 
-function createOwn(options: BottleneckRateLimiterOptions): RateLimiter {
+function createWithOwnBottleneck(options: BottleneckRateLimiterOptions): RateLimiter {
   if (options?.requests === undefined || options.intervalMs === undefined) {
     throw new ConfigurationError("rate limit: must be a Bottleneck or an object with requests and intervalMs");
   }
-  const settings = rateLimitSettings(options);
+  const settings = resolveRateLimitOptions(options);
   const { requests, intervalMs, reserved } = settings;
   if (!Number.isFinite(requests) || !Number.isFinite(intervalMs)) {
     throw new ConfigurationError("rate limit: requests and intervalMs must be finite for a Bottleneck");
@@ -66,7 +70,7 @@ function createOwn(options: BottleneckRateLimiterOptions): RateLimiter {
   const pages = new Bottleneck({ maxConcurrent: requests - reserved }).chain(singles);
   const clock = new MonotonicClock();
   const window = { requests, intervalMs };
-  return queueingLimiter(
+  return createQueueingLimiter(
     settings,
     clock,
     (listener) => new BottleneckSlots({ bottlenecks: { singles, pages }, window, clock, listener }),

@@ -1,25 +1,25 @@
 import type { TokenManager } from "../auth/token-manager.js";
 import type { RateLimiter, Slot, SlotRequest } from "../limiter/rate-limiter.js";
-import { now } from "../time/timer.js";
+import { monotonicNowMs } from "../time/timer.js";
 import type { Call } from "./call.js";
 import type { ClientState } from "./telemetry/client-state.js";
-import type { LongWaits } from "./telemetry/long-waits.js";
+import type { LongWaitReporter } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
 
 /** After this many tokens that expired in the queue, the last token is used, whatever its age. */
-const MAX_TOKEN_ROUNDS = 3;
+const MAX_TOKEN_REFRESHES = 3;
 
-export interface Grant {
+export interface SlotGrant {
   slot: Slot;
   /** The access token; the request for a token has none. */
   token: string | undefined;
 }
 
 /** What is needed to acquire a slot. */
-export interface AcquireDeps {
+export interface AcquireSlotDeps {
   readonly limiter: RateLimiter;
   readonly tokens: TokenManager;
-  readonly waits: LongWaits;
+  readonly waits: LongWaitReporter;
   readonly telemetry: Telemetry;
   readonly client: ClientState;
   readonly closed: boolean;
@@ -29,8 +29,8 @@ export interface AcquireDeps {
  * Waits for a token, then for a slot. In this order, because the token request needs a slot too, and there may be only
  * one. If the token expires in the queue, the slot is returned and a new token is requested.
  */
-export async function acquireSlot(deps: AcquireDeps, call: Call): Promise<Grant> {
-  const startedAt = now();
+export async function acquireSlot(deps: AcquireSlotDeps, call: Call): Promise<SlotGrant> {
+  const startedAt = monotonicNowMs();
   const { limiter, tokens, waits, telemetry, client } = deps;
   const { request, cancellation } = call;
   const needsToken = !request.isTokenRequest;
@@ -42,46 +42,46 @@ export async function acquireSlot(deps: AcquireDeps, call: Call): Promise<Grant>
       // Checked first, so that no token is requested for a cancelled call.
       cancellation.throwIfCancelled();
       call.waitingFor = "slot";
-      const wanted = slotRequest(call);
+      const slotRequest = createSlotRequest(call);
       if (needsToken && tokens.freshToken === undefined) {
         // No token request if the slot would come too late.
-        cancellation.ensureTimeFor(limiter.estimateWait(wanted).waitMs);
+        cancellation.ensureTimeFor(limiter.estimateWait(slotRequest).waitMs);
         waits.begin(call, "token", 0);
         await tokens.ensureToken(cancellation);
       }
-      let slot = limiter.tryAcquire(wanted);
+      let slot = limiter.tryAcquire(slotRequest);
       if (!slot) {
-        const queuedAt = now();
+        const queuedAt = monotonicNowMs();
         telemetry.emit("queued", () => ({ ...call.identity, attempt: call.attempts + 1, client }));
-        waits.begin(call, "slot", limiter.estimateWait(wanted).waitMs);
-        slot = await limiter.acquire(wanted);
-        queuedMs += now() - queuedAt;
+        waits.begin(call, "slot", limiter.estimateWait(slotRequest).waitMs);
+        slot = await limiter.acquire(slotRequest);
+        queuedMs += monotonicNowMs() - queuedAt;
       }
       call.arrival = slot.arrival;
-      const token = round < MAX_TOKEN_ROUNDS ? tokens.freshToken : tokens.lastToken;
+      const token = round < MAX_TOKEN_REFRESHES ? tokens.freshToken : tokens.lastToken;
       if (!cancellation.reason && (token !== undefined || !needsToken)) {
         telemetry.emit("slot", () => ({ ...call.identity, attempt: call.attempts + 1, client, waitedMs: queuedMs }));
         return { slot, token: needsToken ? token : undefined };
       }
-      slot.returnUnused();
+      slot.endUnsent();
     }
   } catch (failure) {
     // Without the arrival: the call has left the queue, so the estimate is that of a new call.
     if (cancellation.reason?.kind === "out-of-time") {
-      call.unmetWait = limiter.estimateWait({ ...slotRequest(call), arrival: undefined });
+      call.unmetWait = limiter.estimateWait({ ...createSlotRequest(call), arrival: undefined });
     }
     throw failure;
   } finally {
     waits.end(call);
     const pausedMs = limiter.pausedMs() - pausedBefore;
     call.spent.pausedMs += pausedMs;
-    call.spent.waitingMs += Math.max(0, now() - startedAt - pausedMs);
+    call.spent.waitingMs += Math.max(0, monotonicNowMs() - startedAt - pausedMs);
   }
 }
 
-const slotRequest = ({ request, priority, arrival, cancellation }: Call): SlotRequest => ({
+const createSlotRequest = ({ request, priority, arrival, cancellation }: Call): SlotRequest => ({
   priority,
-  bulk: request.bulk === true,
+  isBulk: request.isBulk === true,
   arrival,
   cancellation,
 });

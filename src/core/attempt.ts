@@ -1,57 +1,61 @@
 import { redact, redactData } from "../errors/redaction/redact.js";
-import { now } from "../time/timer.js";
-import type { AcquireDeps, Grant } from "./acquire-slot.js";
+import { monotonicNowMs } from "../time/timer.js";
+import type { AcquireSlotDeps, SlotGrant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
-import { ErrorResponse, failureType, isSuccess } from "./failure.js";
-import { apiError } from "./response/api-error.js";
+import { ErrorResponse, failureTypeForMetrics, isSuccessStatus } from "./failure.js";
+import { createApiError } from "./response/api-error.js";
 import { readText } from "./response/body-text.js";
-import { isPauseCapped, LONGEST_PAUSE_MS, pauseMs, retryAfterMs } from "./retry-policy.js";
+import { choosePauseMs, isPauseShortened, MAX_PAUSE_MS, parseRetryAfterMs } from "./retry-policy.js";
 import type { ServiceClock } from "./service-clock.js";
-import { sendInstrumented } from "./telemetry/sending.js";
+import { sendWithInstrumentation } from "./telemetry/sending.js";
 import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** What an attempt needs. */
-export interface AttemptDeps extends AcquireDeps {
+export interface AttemptDeps extends AcquireSlotDeps {
   readonly transport: Transport;
   readonly serviceClock: ServiceClock;
   readonly maxResponseBytes: number;
 }
 
 /** Sends the request of a call once, with a slot that was granted. Rejects unless the status is a success. */
-export async function attempt(deps: AttemptDeps, call: Call, { slot, token }: Grant): Promise<WireResponse> {
+export async function sendAttempt(deps: AttemptDeps, call: Call, { slot, token }: SlotGrant): Promise<WireResponse> {
   const trace = call.beginAttempt();
   call.inFlight = true;
   try {
     let response: WireResponse;
     try {
-      response = await send(deps, call, token, trace);
+      response = await sendRequest(deps, call, token, trace);
       const { status } = response;
-      deps.telemetry.emit("response", () => ({ ...attemptOf(call), status, durationMs: now() - trace.startedAt }));
+      deps.telemetry.emit("response", () => ({
+        ...attemptEventFields(call),
+        status,
+        durationMs: monotonicNowMs() - trace.startedAt,
+      }));
     } catch (failure) {
       deps.telemetry.emit("failed", () => ({
-        ...attemptOf(call),
+        ...attemptEventFields(call),
         status: trace.head?.status,
-        error: failureType(failure),
-        durationMs: now() - trace.startedAt,
+        error: failureTypeForMetrics(failure),
+        durationMs: monotonicNowMs() - trace.startedAt,
       }));
-      response = headWithoutBody(trace, failure);
+      response = errorHeadWithoutBody(trace, failure);
     } finally {
       call.endAttempt(trace);
       deps.serviceClock.observe(trace);
     }
-    if (isSuccess(response.status)) return response;
+    if (isSuccessStatus(response.status)) return response;
     if (response.status === 401 && token !== undefined) deps.tokens.invalidate(token);
     throw response.status === 429 ? pauseAfter429(deps, call, response) : new ErrorResponse(response);
   } catch (failure) {
     call.inFlight = false;
     throw failure;
   } finally {
-    if (trace.sent) slot.release();
-    else slot.returnUnused();
+    if (trace.sent) slot.endSent();
+    else slot.endUnsent();
   }
 }
 
-function send(
+function sendRequest(
   { telemetry, transport, maxResponseBytes }: AttemptDeps,
   call: Call,
   token: string | undefined,
@@ -60,49 +64,49 @@ function send(
   const { method } = call.request;
   const { target, contentType, body } = call.payload;
   const { timeoutMs } = call.settings;
-  telemetry.emit("request", () => attemptOf(call));
+  telemetry.emit("request", () => attemptEventFields(call));
   const headers = { ...call.settings.headers };
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const { cancellation } = call;
   const { journal } = call.settings;
   const request = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace };
-  return sendInstrumented(
-    () => attemptOf(call),
+  return sendWithInstrumentation(
+    () => attemptEventFields(call),
     headers,
     () => transport.send(journal ? { ...request, assertMaySend: () => journal.assertMaySend() } : request),
   );
 }
 
-const attemptOf = (call: Call) => ({ ...call.identity, attempt: call.attempts });
+const attemptEventFields = (call: Call) => ({ ...call.identity, attempt: call.attempts });
 
 /**
  * The head of an error response whose body was cut off, too slow or unreadable: the retry policy needs only the status.
  * Rethrows the failure if there is no such head.
  */
-function headWithoutBody({ head }: AttemptTrace, failure: unknown): WireResponse {
+function errorHeadWithoutBody({ head }: AttemptTrace, failure: unknown): WireResponse {
   const isCutOff = failure instanceof TransportFailure && failure.kind !== "cancelled";
-  if (isCutOff && head && !isSuccess(head.status)) return { ...head, body: new Uint8Array() };
+  if (isCutOff && head && !isSuccessStatus(head.status)) return { ...head, body: new Uint8Array() };
   throw failure;
 }
 
 /** Pauses the limiter after a 429, unless it is paused already. Returns the failure of this attempt. */
 function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response: WireResponse): ErrorResponse {
-  const requestedMs = retryAfterMs(response.headers, Date.now());
+  const requestedMs = parseRetryAfterMs(response.headers, Date.now());
   const { retry } = call.settings;
-  const delayMs = pauseMs(requestedMs, retry);
+  const delayMs = choosePauseMs(requestedMs, retry);
   const { pausedUntil } = limiter.snapshot();
   if (pausedUntil !== null)
     return new ErrorResponse(response, requestedMs === undefined ? pausedUntil - Date.now() : delayMs);
-  if (isPauseCapped(requestedMs, retry)) {
+  if (isPauseShortened(requestedMs, retry)) {
     const source =
       requestedMs === undefined
         ? `rateLimitDelayMs: ${retry.rateLimitDelayMs}`
         : `Retry-After: ${response.headers["retry-after"]}`;
-    telemetry.log("warn", `${call.label}: the pause is limited to ${LONGEST_PAUSE_MS / 1_000} s (${source})`);
+    telemetry.log("warn", `${call.label}: the pause is limited to ${MAX_PAUSE_MS / 1_000} s (${source})`);
   }
   telemetry.emit("rateLimited", () => ({ ...call.identity, delayMs, pausedUntil: Date.now() + delayMs }));
-  limiter.pause(delayMs, pauseError(call, response, delayMs));
+  limiter.pause(delayMs, createPauseErrorFactory(call, response, delayMs));
   return new ErrorResponse(response, delayMs);
 }
 
@@ -110,11 +114,11 @@ function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response
  * Creates the error of the 429 that began a pause, since each call that the pause fails gets an object of its own. It is
  * redacted now: other clients may share the limiter, and this client forgets its secrets when it closes.
  */
-function pauseError({ request, attempts }: Call, response: WireResponse, delayMs: number): () => unknown {
+function createPauseErrorFactory({ request, attempts }: Call, response: WireResponse, delayMs: number): () => unknown {
   const { method, path, isTokenRequest } = request;
   const sent = { request: { method, path: redact(path), isTokenRequest }, attempts };
   const { status, headers } = response;
   const body = new TextEncoder().encode(redact(readText(response)));
   const redacted = { status, headers: redactData(headers), body };
-  return () => apiError(sent, new ErrorResponse(redacted, delayMs));
+  return () => createApiError(sent, new ErrorResponse(redacted, delayMs));
 }

@@ -1,10 +1,10 @@
 import type { TimeSpent } from "../errors/index.js";
 import type { SlotRequest, WaitEstimate } from "../limiter/rate-limiter.js";
 import type { Cancellation } from "../time/cancellation.js";
-import { now } from "../time/timer.js";
+import { monotonicNowMs } from "../time/timer.js";
 import type { AttemptJournal } from "./request/attempt-journal.js";
 import type { RequestOptions } from "./request/options.js";
-import type { Payload, Query } from "./request/payload.js";
+import type { EncodedRequest, Query } from "./request/payload.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
 import type { CallIdentity } from "./telemetry/events.js";
 import type { AttemptTrace, WireResponse } from "./transport/transport.js";
@@ -20,8 +20,8 @@ export interface CallRequest<T> {
   read: ResponseReader<T>;
   /** By default `high` for writes, `normal` for reads. */
   priority?: SlotRequest["priority"] | undefined;
-  /** A further page of an iteration. */
-  bulk?: boolean | undefined;
+  /** A further page of an iteration, or a write of an outbox. */
+  isBulk?: boolean | undefined;
   /** A success status alone proves that the write was applied, even if the connection breaks within the body. */
   appliedByStatus?: boolean | undefined;
   /** A sentence for the error of a write of unknown outcome: how the caller can find out whether it was applied. */
@@ -65,9 +65,9 @@ let lastCallId = Math.floor(Math.random() * 1e6) * 1e9;
 /** The state of one call, from its start to its result or error. */
 export class Call implements RetryState {
   readonly id: number;
-  readonly startedAt = now();
+  readonly startedAtMs = monotonicNowMs();
   /** In ms since the epoch. */
-  readonly startedAtEpoch = Date.now();
+  readonly startedAtEpochMs = Date.now();
   readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
   /** How often the request was sent. */
   attempts = 0;
@@ -90,7 +90,7 @@ export class Call implements RetryState {
   arrival: number | undefined;
   /** What the call waits for, or waited for last. */
   waitingFor: "token" | "slot" = "slot";
-  /** When that wait started, by the clock of `LongWaits`. */
+  /** When that wait started, by the clock of `LongWaitReporter`. */
   waitingSince = 0;
   /** The earliest end of that wait, as far as is known. */
   expectedAt = 0;
@@ -99,7 +99,7 @@ export class Call implements RetryState {
 
   constructor(
     readonly request: Omit<CallRequest<unknown>, "read">,
-    readonly payload: Payload,
+    readonly payload: EncodedRequest,
     readonly settings: CallSettings,
     readonly cancellation: Cancellation,
   ) {
@@ -136,7 +136,7 @@ export class Call implements RetryState {
   beginAttempt(): AttemptTrace {
     this.attempts += 1;
     this.sentAt = Date.now();
-    this.attemptTrace = { startedAt: now(), sent: false, headAt: undefined, head: undefined };
+    this.attemptTrace = { startedAt: monotonicNowMs(), sent: false, headAt: undefined, head: undefined };
     return this.attemptTrace;
   }
 
@@ -150,8 +150,8 @@ export class Call implements RetryState {
     }
   }
 
-  endAttempt({ startedAt, headAt = now() }: AttemptTrace): void {
+  endAttempt({ startedAt, headAt = monotonicNowMs() }: AttemptTrace): void {
     this.spent.sendingMs += headAt - startedAt;
-    this.spent.readingMs += now() - headAt;
+    this.spent.readingMs += monotonicNowMs() - headAt;
   }
 }

@@ -1,7 +1,7 @@
 import { fieldOf, messageOf } from "../errors/unknown-value.js";
 import type { Call } from "./call.js";
-import { type AttemptOutcome, retryAfterMs } from "./retry-policy.js";
-import { oneLine } from "./transport/network-failure.js";
+import { type AttemptOutcome, parseRetryAfterMs } from "./retry-policy.js";
+import { toOneLine } from "./transport/network-failure.js";
 import { TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** Thrown if the service responded with an error status. */
@@ -30,10 +30,10 @@ export class FailedCall extends Error {
 }
 
 /** The failure of the last attempt as the retry policy needs it; `undefined` if no retry can help. */
-export function attemptOutcome(call: Call, failure: unknown): AttemptOutcome | undefined {
+export function outcomeOfFailedAttempt(call: Call, failure: unknown): AttemptOutcome | undefined {
   if (failure instanceof ErrorResponse) {
     const { status, headers } = failure.response;
-    return { sent: true, status, retryAfterMs: retryAfterMs(headers, Date.now()) };
+    return { sent: true, status, retryAfterMs: parseRetryAfterMs(headers, Date.now()) };
   }
   const isRetriable =
     failure instanceof TransportFailure && (failure.kind === "connection" || failure.kind === "timeout");
@@ -44,16 +44,16 @@ export function attemptOutcome(call: Call, failure: unknown): AttemptOutcome | u
 export function describeFailure(failure: unknown): string {
   if (!(failure instanceof TransportFailure) || failure.kind !== "connection") return messageOf(failure);
   const { network, cause } = failure;
-  return network ? `${network.problem}: ${network.detail}` : oneLine(messageOf(cause));
+  return network ? `${network.problem}: ${network.detail}` : toOneLine(messageOf(cause));
 }
 
 /** The failure of an attempt in one word, for metrics: few different values. Never throws. */
-export function failureType(failure: unknown): string {
+export function failureTypeForMetrics(failure: unknown): string {
   if (!(failure instanceof TransportFailure)) return "exception";
   const { kind, cause } = failure;
   if (kind !== "connection" && kind !== "exception") return kind;
   try {
-    return failureCode(cause) ?? String(fieldOf(cause, "name") || kind);
+    return networkFailureCode(cause) ?? String(fieldOf(cause, "name") || kind);
   } catch {
     // A getter or a Proxy of the caller's.
     return kind;
@@ -61,9 +61,9 @@ export function failureType(failure: unknown): string {
 }
 
 /** The code of a network failure, such as `ECONNRESET`. That of fetch is in the cause. */
-function failureCode(cause: unknown): string | undefined {
+function networkFailureCode(cause: unknown): string | undefined {
   const codes = [fieldOf(cause, "code"), fieldOf(fieldOf(cause, "cause"), "code")];
   return codes.find((code): code is string => typeof code === "string");
 }
 
-export const isSuccess = (status: number) => status >= 200 && status < 300;
+export const isSuccessStatus = (status: number) => status >= 200 && status < 300;

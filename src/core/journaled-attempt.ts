@@ -1,26 +1,26 @@
-import type { Grant } from "./acquire-slot.js";
-import { type AttemptDeps, attempt } from "./attempt.js";
+import type { SlotGrant } from "./acquire-slot.js";
+import { type AttemptDeps, sendAttempt } from "./attempt.js";
 import type { Call } from "./call.js";
 import { ErrorResponse } from "./failure.js";
 import type { AttemptEnd, AttemptJournal } from "./request/attempt-journal.js";
-import { isAttemptOutcomeUnknown } from "./response/caller-error.js";
+import { mayFailedAttemptBeApplied } from "./response/caller-error.js";
 import type { WireResponse } from "./transport/transport.js";
 
 /** Sends the request of a call once, and records that in the call's journal. */
 export async function journaledAttempt(
   deps: AttemptDeps,
   call: Call,
-  grant: Grant,
+  grant: SlotGrant,
   journal: AttemptJournal,
 ): Promise<WireResponse> {
   try {
     await call.cancellation.race(journal.beforeSend(deps.serviceClock.offset));
   } catch (failure) {
-    grant.slot.returnUnused();
+    grant.slot.endUnsent();
     throw failure;
   }
   try {
-    const response = await attempt(deps, call, grant);
+    const response = await sendAttempt(deps, call, grant);
     journal.attemptEnded({ response, mayHaveBeenApplied: true });
     return response;
   } catch (failure) {
@@ -35,6 +35,6 @@ function endOf(call: Call, failure: unknown): AttemptEnd {
     failure instanceof ErrorResponse ? failure.response : { status: head?.status, body: undefined };
   return {
     response: status === undefined ? undefined : { status, body },
-    mayHaveBeenApplied: isAttemptOutcomeUnknown(call, failure),
+    mayHaveBeenApplied: mayFailedAttemptBeApplied(call, failure),
   };
 }

@@ -3,21 +3,21 @@ import { redactData } from "../errors/redaction/redact.js";
 import { fieldOf } from "../errors/unknown-value.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { Cancellation } from "../time/cancellation.js";
-import { now, startTimer } from "../time/timer.js";
+import { monotonicNowMs, startTimer } from "../time/timer.js";
 import type { AttemptDeps } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import { FailedCall } from "./failure.js";
 import { ATTEMPT_JOURNAL } from "./request/attempt-journal.js";
-import { checkRequestOptions, type RequestOptions, withLowerCaseNames } from "./request/options.js";
-import { encodePayload } from "./request/payload.js";
-import { callerError } from "./response/caller-error.js";
-import { mergeRetry } from "./retry-policy.js";
+import { checkRequestOptions, lowerCaseHeaderNames, type RequestOptions } from "./request/options.js";
+import { encodeRequest } from "./request/payload.js";
+import { createCallerError } from "./response/caller-error.js";
+import { mergeRetryOptions } from "./retry-policy.js";
 import { ServiceClock } from "./service-clock.js";
 import { ClientState } from "./telemetry/client-state.js";
-import { LongWaits } from "./telemetry/long-waits.js";
+import { LongWaitReporter } from "./telemetry/long-waits.js";
 import type { Telemetry } from "./telemetry/telemetry.js";
 import type { Transport } from "./transport/transport.js";
-import { withRetries } from "./with-retries.js";
+import { sendWithRetries } from "./with-retries.js";
 
 export interface PipelineConfig extends CallSettings {
   /** Without a slash at its end. */
@@ -57,9 +57,9 @@ export interface Pipeline extends Sender {
 }
 
 /** How often `close()` looks for validations that do not settle. */
-const VALIDATION_INTERVAL_MS = 1_000;
+const STALLED_VALIDATION_INTERVAL_MS = 1_000;
 
-const NO_OPTIONS: RequestOptions = {};
+const NO_REQUEST_OPTIONS: RequestOptions = {};
 
 /**
  * Every request takes these steps: it is encoded, sent (each attempt: token, slot, transport) until it succeeds or the retry
@@ -73,11 +73,11 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   let closedController: AbortController | undefined;
   const deps: AttemptDeps = {
     ...config,
-    waits: new LongWaits(reportWait),
+    waits: new LongWaitReporter(reportWait),
     client: new ClientState(config.baseUrl, config.limiter, () => closing !== undefined),
     serviceClock: new ServiceClock(),
     tokens: config.createTokenManager((request, cancellation) =>
-      run(request, new Call(request, encodePayload(request), config, cancellation), true),
+      runCall(request, new Call(request, encodeRequest(request), config, cancellation), { isShared: true }),
     ),
     get closed() {
       return closing !== undefined;
@@ -89,12 +89,12 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       try {
         const request = buildRequest();
         if (options !== undefined) checkRequestOptions(`${request.method} ${request.path}`, options);
-        return run(request, createCall(request, options));
+        return runCall(request, createCall(request, options));
       } catch (error) {
         return Promise.reject(error);
       }
     },
-    sendPage: (request, options, signal) => run(request, createCall(request, options, signal), true),
+    sendPage: (request, options, signal) => runCall(request, createCall(request, options, signal), { isShared: true }),
     guard: (what, callback) => config.telemetry.guard(what, callback),
     limiter: config.limiter,
     get closed() {
@@ -103,43 +103,52 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       return closedController.signal;
     },
     close() {
-      closing ??= close();
+      closing ??= finishAndClose();
       closedController?.abort();
       return closing;
     },
   };
 
-  function createCall(request: CallRequest<unknown>, options = NO_OPTIONS, iterationSignal?: AbortSignal): Call {
-    const payload = encodePayload(request);
+  function createCall(
+    request: CallRequest<unknown>,
+    options = NO_REQUEST_OPTIONS,
+    iterationSignal?: AbortSignal,
+  ): Call {
+    const payload = encodeRequest(request);
     const { signal, totalTimeoutMs = config.totalTimeoutMs, priority } = options;
     const cancellation = new Cancellation([signal, iterationSignal], totalTimeoutMs);
     const isBulk = options[ATTEMPT_JOURNAL] !== undefined;
     const withPriority = priority === undefined ? request : { ...request, priority };
-    const prioritized = isBulk ? { ...withPriority, bulk: true } : withPriority;
-    return new Call(prioritized, payload, options === NO_OPTIONS ? config : mergeSettings(options), cancellation);
+    const prioritized = isBulk ? { ...withPriority, isBulk: true } : withPriority;
+    return new Call(
+      prioritized,
+      payload,
+      options === NO_REQUEST_OPTIONS ? config : mergeSettings(options),
+      cancellation,
+    );
   }
 
   function mergeSettings(options: RequestOptions): CallSettings {
     const { timeoutMs = config.timeoutMs, retry, headers, onResponse, [ATTEMPT_JOURNAL]: journal } = options;
     return {
       timeoutMs,
-      retry: mergeRetry(config.retry, retry),
-      headers: headers ? { ...config.headers, ...withLowerCaseNames(headers) } : config.headers,
+      retry: mergeRetryOptions(config.retry, retry),
+      headers: headers ? { ...config.headers, ...lowerCaseHeaderNames(headers) } : config.headers,
       onResponse,
       journal,
     };
   }
 
   /** Rejects with the error for the caller, or with a `FailedCall` if several callers may wait. */
-  async function run<T>({ read }: CallRequest<T>, call: Call, isShared = false): Promise<T> {
+  async function runCall<T>({ read }: CallRequest<T>, call: Call, { isShared } = { isShared: false }): Promise<T> {
     calls.add(call);
     config.telemetry.emit("start", () => ({ ...call.identity, url: config.baseUrl + call.request.path }));
     let errorName: string | undefined;
     try {
-      const response = await withRetries(deps, call);
+      const response = await sendWithRetries(deps, call);
       return await read({ response, call, validation: config.validation });
     } catch (failure) {
-      const error = callerError(call, failure);
+      const error = createCallerError(call, failure);
       errorName = String(fieldOf(error, "name") || typeof error);
       throw isShared ? new FailedCall(call, failure, error) : error;
     } finally {
@@ -161,18 +170,18 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   }
 
   function reportEnd(
-    { identity, attemptTrace: trace, attempts, settings, startedAt, startedAtEpoch: startedAtMs }: Call,
+    { identity, attemptTrace: trace, attempts, settings, startedAtMs, startedAtEpochMs }: Call,
     error: string | undefined,
   ): void {
     const { onResponse } = settings;
     const head = trace?.head;
-    const durationMs = now() - startedAt;
+    const durationMs = monotonicNowMs() - startedAtMs;
     const { call, method, path } = identity;
     config.telemetry.end({
       call,
       method,
       path,
-      startedAt: startedAtMs,
+      startedAt: startedAtEpochMs,
       durationMs,
       attempts,
       status: head?.status,
@@ -182,23 +191,23 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     config.telemetry.guard("onResponse", () => onResponse(redactData({ ...head, method, path, attempts, durationMs })));
   }
 
-  async function close(): Promise<void> {
+  async function finishAndClose(): Promise<void> {
     for (const call of calls) if (!call.inFlight) call.cancellation.cancel({ kind: "closed" });
-    const stop = cancelStalledValidations();
+    const stopWatching = watchForStalledValidations();
     if (calls.size > 0) await new Promise<void>((resolve) => (resolveIdle = resolve));
-    stop();
+    stopWatching();
     await config.transport.close();
   }
 
   /** A schema of the caller's may never settle: a validation that lasts a whole interval is cancelled. */
-  function cancelStalledValidations(): () => void {
+  function watchForStalledValidations(): () => void {
     let previous = new Set<unknown>();
     let stop = () => {};
     const check = () => {
       for (const { pendingValidation, cancellation } of calls)
         if (previous.has(pendingValidation)) cancellation.cancel({ kind: "closed" });
       previous = new Set([...calls].flatMap(({ pendingValidation }) => pendingValidation ?? []));
-      stop = startTimer(VALIDATION_INTERVAL_MS, check);
+      stop = startTimer(STALLED_VALIDATION_INTERVAL_MS, check);
     };
     check();
     return () => stop();

@@ -1,10 +1,10 @@
-import { copyOf } from "./request/copy-of.js";
+import { copyPlainData } from "./request/copy-of.js";
 
 /** When a call is retried. */
 export interface RetryOptions {
   /**
-   * Retries after connection failures, attempt timeouts, 408 and 5xx other than 501; `0` for none. Writes that may have
-   * been applied are never retried.
+   * Retries after connection failures, attempt timeouts, 408 and 5xx other than 501; `0` for none. A POST or PATCH that
+   * may have been applied is never retried.
    * @default 3
    */
   maxRetries?: number | undefined;
@@ -32,7 +32,7 @@ export interface RetryOptions {
 
 export type RetrySettings = { [Name in keyof RetryOptions]-?: NonNullable<RetryOptions[Name]> };
 
-export const DEFAULT_RETRY: RetrySettings = {
+export const DEFAULT_RETRY_SETTINGS: RetrySettings = {
   maxRetries: 3,
   minDelayMs: 500,
   maxDelayMs: 8_000,
@@ -41,11 +41,11 @@ export const DEFAULT_RETRY: RetrySettings = {
 };
 
 /** The settings, with those that the caller has set. */
-export function mergeRetry(settings: RetrySettings, given: RetryOptions | false = {}): RetrySettings {
+export function mergeRetryOptions(settings: RetrySettings, given: RetryOptions | false = {}): RetrySettings {
   const changes =
     given === false
       ? { maxRetries: 0, maxRateLimitRetries: 0 }
-      : Object.fromEntries(Object.entries(copyOf(given)).filter(([, value]) => value !== undefined));
+      : Object.fromEntries(Object.entries(copyPlainData(given)).filter(([, value]) => value !== undefined));
   return { ...settings, ...changes };
 }
 
@@ -75,11 +75,16 @@ export interface RetryDecision {
   budget: "retries" | "rateLimitRetries" | "authRetries";
 }
 
-const LONGEST_RETRY_AFTER_MS = 60_000;
+const MAX_RETRY_AFTER_MS = 60_000;
 
 /** Whether the service may have applied the request of a failed attempt. */
 export function mayHaveBeenApplied({ sent, status }: AttemptOutcome): boolean {
-  return status === undefined ? sent : status === 408 || (status >= 500 && status !== 501);
+  return sent && isTransientStatus(status);
+}
+
+/** Whether another attempt may succeed: there was no response, or its status is 408 or 5xx other than 501. */
+function isTransientStatus(status: number | undefined): boolean {
+  return status === undefined || status === 408 || (status >= 500 && status !== 501);
 }
 
 /** Whether to retry a call, and after how long; `undefined` for no retry. */
@@ -93,9 +98,9 @@ export function decideRetry(
   // After a 429 the limiter pauses all calls.
   if (status === 429) return ifBudgetLeft(settings.maxRateLimitRetries, "rateLimitRetries", 0);
   if (status === 401) return ifBudgetLeft(1, "authRetries", 0);
-  if (sent && !(state.isIdempotent && mayHaveBeenApplied(outcome))) return undefined;
+  if (sent && !(state.isIdempotent && isTransientStatus(status))) return undefined;
   const bound = Math.min(settings.maxDelayMs, settings.minDelayMs * 2 ** state.retries);
-  const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS);
+  const backOffMs = retryAfterMs === undefined ? random * bound : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
   return ifBudgetLeft(settings.maxRetries, "retries", backOffMs);
 
   function ifBudgetLeft(limit: number, budget: RetryDecision["budget"], delayMs: number): RetryDecision | undefined {
@@ -104,28 +109,28 @@ export function decideRetry(
 }
 
 /** A longer pause, after one mistaken response, would stop all calls for good. */
-export const LONGEST_PAUSE_MS = 3_600_000;
+export const MAX_PAUSE_MS = 3_600_000;
 
 /** How long to pause after a 429. */
-export function pauseMs(retryAfter: number | undefined, settings: RetrySettings, random = Math.random()): number {
+export function choosePauseMs(retryAfter: number | undefined, settings: RetrySettings, random = Math.random()): number {
   const [shortest, longest] = settings.rateLimitDelayMs;
-  const from = Math.min(shortest, LONGEST_PAUSE_MS);
-  const to = Math.min(longest, LONGEST_PAUSE_MS);
-  return Math.round(Math.min(retryAfter ?? from + random * (to - from), LONGEST_PAUSE_MS));
+  const from = Math.min(shortest, MAX_PAUSE_MS);
+  const to = Math.min(longest, MAX_PAUSE_MS);
+  return Math.round(Math.min(retryAfter ?? from + random * (to - from), MAX_PAUSE_MS));
 }
 
-/** Whether {@link pauseMs} is shorter than what was requested. */
-export const isPauseCapped = (retryAfter: number | undefined, { rateLimitDelayMs: [, longest] }: RetrySettings) =>
-  (retryAfter ?? longest) > LONGEST_PAUSE_MS;
+/** Whether {@link choosePauseMs} is shorter than what was requested. */
+export const isPauseShortened = (retryAfter: number | undefined, { rateLimitDelayMs: [, longest] }: RetrySettings) =>
+  (retryAfter ?? longest) > MAX_PAUSE_MS;
 
 /**
  * Reads `Retry-After`, seconds or a date, as ms from now; `undefined` if it is missing or invalid. A date is
  * relative to the response's own `Date`, so that a wrong clock on either side does not matter.
  */
-export function retryAfterMs(headers: Record<string, string>, now: number): number | undefined {
+export function parseRetryAfterMs(headers: Record<string, string>, now: number): number | undefined {
   const value = headers["retry-after"]?.trim();
   if (!value) return undefined;
-  if (/^\d+(\.\d+)?$/.test(value)) return finite(Number(value) * 1_000);
+  if (/^\d+(\.\d+)?$/.test(value)) return finiteOrUndefined(Number(value) * 1_000);
   if (/^[-+\d.]/.test(value)) return undefined;
   const date = Date.parse(value);
   if (Number.isNaN(date)) return undefined;
@@ -133,4 +138,4 @@ export function retryAfterMs(headers: Record<string, string>, now: number): numb
   return Math.max(0, date - (Number.isNaN(respondedAt) ? now : respondedAt));
 }
 
-const finite = (delayMs: number) => (Number.isFinite(delayMs) ? delayMs : undefined);
+const finiteOrUndefined = (delayMs: number) => (Number.isFinite(delayMs) ? delayMs : undefined);

@@ -1,4 +1,4 @@
-import { now } from "../time/timer.js";
+import { monotonicNowMs } from "../time/timer.js";
 import type { AttemptTrace } from "./transport/transport.js";
 
 /** How far the clock of the service is ahead of the clock of this machine, in ms. */
@@ -24,7 +24,7 @@ export class ServiceClock {
     const served = Date.parse(head?.headers.date ?? "");
     if (Number.isNaN(served)) return undefined;
     // The time since then is measured by the monotonic clock: the local clock may have been set meanwhile.
-    const [time, localTime] = [now(), Date.now()];
+    const [time, localTime] = [monotonicNowMs(), Date.now()];
     return {
       minMs: served + (time - headAt) - localTime,
       maxMs: served + HEADER_PRECISION_MS + (time - startedAt) - localTime,

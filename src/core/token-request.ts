@@ -1,17 +1,20 @@
-import { tokenLifetimeMs } from "../auth/token-manager.js";
+import { parseTokenLifetimeMs } from "../auth/token-manager.js";
 import type { StoredToken } from "../auth/token-store.js";
-import type { Secrets } from "../errors/redaction/secrets.js";
-import { tokenSchema } from "../schemas/token.js";
+import type { ClientSecrets } from "../errors/redaction/secrets.js";
+import { tokenResponseSchema } from "../schemas/token.js";
 import type { CallRequest } from "./call.js";
-import { assertSchema, readJson } from "./response/decode.js";
+import { assertMatchesSchema, readJsonBody } from "./response/decode.js";
 
-export interface Credentials {
+export interface ClientCredentials {
   clientId: string;
   clientSecret: string;
 }
 
 /** `POST /Token`, the client-credentials grant. Source: service interface, "POST /Token". */
-export function tokenRequest({ clientId, clientSecret }: Credentials, secrets: Secrets): CallRequest<StoredToken> {
+export function createTokenRequest(
+  { clientId, clientSecret }: ClientCredentials,
+  secrets: ClientSecrets,
+): CallRequest<StoredToken> {
   return {
     method: "POST",
     path: "/Token",
@@ -23,12 +26,12 @@ export function tokenRequest({ clientId, clientSecret }: Credentials, secrets: S
     priority: "token",
     isTokenRequest: true,
     read: ({ response, call, validation: { warn } }) => {
-      const data = readJson({ response, call, validation: { mode: "off", warn } });
+      const data = readJsonBody({ response, call, validation: { mode: "off", warn } });
       // Without a token nothing works, so this response is validated whatever the client's setting is.
-      assertSchema(tokenSchema, data, { response, call, validation: { mode: "error", warn } });
+      assertMatchesSchema(tokenResponseSchema, data, { response, call, validation: { mode: "error", warn } });
       secrets.addToken(data.access_token);
       // From the time of sending: the service may have counted from any moment after it.
-      return { accessToken: data.access_token, expiresAt: call.sentAt + tokenLifetimeMs(data.expires_in) };
+      return { accessToken: data.access_token, expiresAt: call.sentAt + parseTokenLifetimeMs(data.expires_in) };
     },
   };
 }

@@ -22,7 +22,7 @@ import type {
 } from "./index.js";
 import { StocklotError } from "./stocklot-error.js";
 
-interface Classes {
+interface ErrorClasses {
   ApiError: ApiError;
   AuthenticationError: AuthenticationError;
   BadRequestError: BadRequestError;
@@ -50,11 +50,11 @@ interface Classes {
  *
  * @useDeclaredType
  */
-export type StocklotErrorName = keyof Classes;
+export type StocklotErrorName = keyof ErrorClasses;
 
 /** Any error of this package, distinguished by `name`: a `switch` over it can be exhaustive. */
 export type AnyStocklotError = {
-  [Name in StocklotErrorName]: Classes[Name] & { readonly name: Name };
+  [Name in StocklotErrorName]: ErrorClasses[Name] & { readonly name: Name };
 }[StocklotErrorName];
 
 /**

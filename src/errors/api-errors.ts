@@ -1,4 +1,4 @@
-import { brand } from "./brand.js";
+import { brandErrorClass } from "./brand.js";
 import { redact, redactData } from "./redaction/redact.js";
 import { StocklotError } from "./stocklot-error.js";
 
@@ -34,7 +34,7 @@ export interface ApiErrorInit {
  */
 export class ApiError extends StocklotError {
   static {
-    brand(ApiError, "ApiError");
+    brandErrorClass(ApiError, "ApiError");
   }
 
   /** The HTTP status. */
@@ -58,7 +58,7 @@ export class ApiError extends StocklotError {
   readonly attempts: number;
 
   constructor(init: ApiErrorInit) {
-    super(formatMessage(init), init);
+    super(formatApiErrorMessage(init), init);
     this.status = init.status;
     this.serviceMessage = redact(init.message);
     this.code = redact(init.code);
@@ -70,7 +70,7 @@ export class ApiError extends StocklotError {
   }
 }
 
-function formatMessage({ method, path, status, message, hint }: ApiErrorInit): string {
+function formatApiErrorMessage({ method, path, status, message, hint }: ApiErrorInit): string {
   const problem = `${method} ${path}: ${status} ${message || "(the response has no message)"}`;
   if (!hint) return problem;
   return `${/[.!?]$/.test(problem) ? problem : `${problem}.`} ${hint}`;
@@ -79,7 +79,7 @@ function formatMessage({ method, path, status, message, hint }: ApiErrorInit): s
 /** 400: the request is malformed or data is missing. A duplicate SKU may come as this or as a {@link ConflictError}. */
 export class BadRequestError extends ApiError {
   static {
-    brand(BadRequestError, "BadRequestError");
+    brandErrorClass(BadRequestError, "BadRequestError");
   }
 }
 
@@ -89,42 +89,42 @@ export class BadRequestError extends ApiError {
  */
 export class AuthenticationError extends ApiError {
   static {
-    brand(AuthenticationError, "AuthenticationError");
+    brandErrorClass(AuthenticationError, "AuthenticationError");
   }
 }
 
 /** 404: there is no such item, alias or record. */
 export class NotFoundError extends ApiError {
   static {
-    brand(NotFoundError, "NotFoundError");
+    brandErrorClass(NotFoundError, "NotFoundError");
   }
 }
 
 /** 409: the request conflicts with the current state, for example a SKU that is taken. */
 export class ConflictError extends ApiError {
   static {
-    brand(ConflictError, "ConflictError");
+    brandErrorClass(ConflictError, "ConflictError");
   }
 }
 
 /** 501: the endpoint exists, but the operation is unavailable. Never retried. */
 export class NotImplementedError extends ApiError {
   static {
-    brand(NotImplementedError, "NotImplementedError");
+    brandErrorClass(NotImplementedError, "NotImplementedError");
   }
 }
 
 /** Any 5xx but 501, after the retries are used up. */
 export class ServerError extends ApiError {
   static {
-    brand(ServerError, "ServerError");
+    brandErrorClass(ServerError, "ServerError");
   }
 }
 
 /** 400 with the code `validation_error`: one or more fields failed the service's validation. */
 export class ValidationError extends BadRequestError {
   static {
-    brand(ValidationError, "ValidationError");
+    brandErrorClass(ValidationError, "ValidationError");
   }
 
   /** The service's messages by field name; empty if there are none. */
@@ -144,7 +144,7 @@ export type PermissionReason =
   | "report-access-denied"
   | "unknown";
 
-const REASONS: readonly [RegExp, PermissionReason][] = [
+const PERMISSION_REASON_PATTERNS: readonly [RegExp, PermissionReason][] = [
   [/insufficient permissions/i, "insufficient-permissions"],
   [/read-only/i, "read-only"],
   [/warehouse is outside/i, "warehouse-out-of-scope"],
@@ -154,7 +154,7 @@ const REASONS: readonly [RegExp, PermissionReason][] = [
 /** 403: the caller may not do this. Source: service interface, "Errors", rule 2. */
 export class PermissionError extends ApiError {
   static {
-    brand(PermissionError, "PermissionError");
+    brandErrorClass(PermissionError, "PermissionError");
   }
 
   /** Read from the service's own text. */
@@ -162,14 +162,14 @@ export class PermissionError extends ApiError {
 
   constructor(init: ApiErrorInit) {
     super(init);
-    this.reason = REASONS.find(([pattern]) => pattern.test(init.message))?.[1] ?? "unknown";
+    this.reason = PERMISSION_REASON_PATTERNS.find(([pattern]) => pattern.test(init.message))?.[1] ?? "unknown";
   }
 }
 
 /** 429, after the retries are used up. The client still pauses before its next request. */
 export class RateLimitError extends ApiError {
   static {
-    brand(RateLimitError, "RateLimitError");
+    brandErrorClass(RateLimitError, "RateLimitError");
   }
 
   /** How long the client pauses, in ms: what the service requested, else 30 to 60 seconds. */

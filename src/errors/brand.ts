@@ -1,19 +1,19 @@
 import { fieldOf } from "./unknown-value.js";
 
 /** The symbol of a class. It is set on the prototype, so that a user's own subclass has none of its own. */
-export function brandSymbol(name: string): symbol {
+export function errorClassSymbol(name: string): symbol {
   return Symbol.for(`stocklot.${name}`);
 }
 
 /** Sets the name of a class, whatever a bundler calls it, and its symbol, by which the other copy of the package knows it. */
-export function brand(errorClass: { readonly prototype: object }, name: string): void {
+export function brandErrorClass(errorClass: { readonly prototype: object }, name: string): void {
   Object.defineProperty(errorClass, "name", { value: name, configurable: true });
   Object.defineProperties(errorClass.prototype, {
     name: { value: name, configurable: true, writable: true },
-    [brandSymbol(name)]: { value: name },
+    [errorClassSymbol(name)]: { value: name },
   });
 }
 
 /** Whether a prototype is that of a class of this package. */
-export const isBranded = (prototype: object) =>
-  Object.hasOwn(prototype, brandSymbol(String(fieldOf(prototype, "name"))));
+export const isBrandedPrototype = (prototype: object) =>
+  Object.hasOwn(prototype, errorClassSymbol(String(fieldOf(prototype, "name"))));

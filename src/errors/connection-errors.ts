@@ -1,4 +1,4 @@
-import { brand } from "./brand.js";
+import { brandErrorClass } from "./brand.js";
 import { StocklotError } from "./stocklot-error.js";
 
 /**
@@ -7,7 +7,7 @@ import { StocklotError } from "./stocklot-error.js";
  */
 export class ConnectionError extends StocklotError {
   static {
-    brand(ConnectionError, "ConnectionError");
+    brandErrorClass(ConnectionError, "ConnectionError");
   }
 }
 
@@ -28,7 +28,7 @@ export interface TimeSpent {
 /** Time ran out. `cause` is the last failure before that, if there was one: also the 429 that paused the client. */
 export class TimeoutError extends ConnectionError {
   static {
-    brand(TimeoutError, "TimeoutError");
+    brandErrorClass(TimeoutError, "TimeoutError");
   }
 
   /** The option that set the limit: of one attempt, or of the whole call. */
@@ -57,6 +57,6 @@ export class TimeoutError extends ConnectionError {
 /** The client was closed before the call, or while the call waited. Retrying with this client cannot help. */
 export class ClientClosedError extends ConnectionError {
   static {
-    brand(ClientClosedError, "ClientClosedError");
+    brandErrorClass(ClientClosedError, "ClientClosedError");
   }
 }

@@ -1,11 +1,11 @@
-import { brand } from "./brand.js";
+import { brandErrorClass } from "./brand.js";
 import { redactData } from "./redaction/redact.js";
 import { type Issue, StocklotError } from "./stocklot-error.js";
 
 /** The arguments of a method are wrong. Nothing was sent. */
 export class InputValidationError extends StocklotError {
   static {
-    brand(InputValidationError, "InputValidationError");
+    brandErrorClass(InputValidationError, "InputValidationError");
   }
 
   /** What is wrong, one entry per field. */
@@ -20,10 +20,10 @@ export class InputValidationError extends StocklotError {
 export function describeIssue({ path: whole, message }: Issue): string {
   // The message about an unknown name quotes it.
   const path = message.startsWith("unknown ") ? whole.slice(0, -1) : whole;
-  return path.length === 0 ? message : `${formatPath(path)}: ${message}`;
+  return path.length === 0 ? message : `${formatIssuePath(path)}: ${message}`;
 }
 
-const formatPath = (path: Issue["path"]) =>
+const formatIssuePath = (path: Issue["path"]) =>
   path.map((step, depth) => (typeof step === "number" ? `[${step}]` : depth === 0 ? step : `.${step}`)).join("");
 
 /**
@@ -31,6 +31,6 @@ const formatPath = (path: Issue["path"]) =>
  */
 export class ConfigurationError extends StocklotError {
   static {
-    brand(ConfigurationError, "ConfigurationError");
+    brandErrorClass(ConfigurationError, "ConfigurationError");
   }
 }

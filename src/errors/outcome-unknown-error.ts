@@ -1,4 +1,4 @@
-import { brand } from "./brand.js";
+import { brandErrorClass } from "./brand.js";
 import { redactData } from "./redaction/redact.js";
 import { StocklotError } from "./stocklot-error.js";
 
@@ -22,7 +22,7 @@ export interface SentRequest {
  */
 export class OutcomeUnknownError extends StocklotError {
   static {
-    brand(OutcomeUnknownError, "OutcomeUnknownError");
+    brandErrorClass(OutcomeUnknownError, "OutcomeUnknownError");
   }
 
   /** What was sent, and when. */

@@ -1,4 +1,4 @@
-import { brand } from "./brand.js";
+import { brandErrorClass } from "./brand.js";
 import { redactData } from "./redaction/redact.js";
 import { type Issue, StocklotError } from "./stocklot-error.js";
 
@@ -8,7 +8,7 @@ import { type Issue, StocklotError } from "./stocklot-error.js";
  */
 export class ResponseValidationError extends StocklotError {
   static {
-    brand(ResponseValidationError, "ResponseValidationError");
+    brandErrorClass(ResponseValidationError, "ResponseValidationError");
   }
 
   /** The HTTP status of the response. */
@@ -29,6 +29,6 @@ export class ResponseValidationError extends StocklotError {
  */
 export class PaginationError extends StocklotError {
   static {
-    brand(PaginationError, "PaginationError");
+    brandErrorClass(PaginationError, "PaginationError");
   }
 }

@@ -1,4 +1,4 @@
-import { brand, brandSymbol } from "./brand.js";
+import { brandErrorClass, errorClassSymbol } from "./brand.js";
 import { redact } from "./redaction/redact.js";
 import { redactCause } from "./redaction/redact-cause.js";
 import { fieldOf, messageOf } from "./unknown-value.js";
@@ -17,7 +17,7 @@ export interface Issue {
  */
 export abstract class StocklotError extends Error {
   static {
-    brand(StocklotError, "StocklotError");
+    brandErrorClass(StocklotError, "StocklotError");
   }
 
   constructor(message: string, { cause }: { cause?: unknown } = {}) {
@@ -27,7 +27,7 @@ export abstract class StocklotError extends Error {
   /** Lets `instanceof` recognise the errors of the other copy of the package by their symbol. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     // `this` is the class on the right of instanceof, not the root of the tree.
-    const symbol = brandSymbol(this.prototype.name);
+    const symbol = errorClassSymbol(this.prototype.name);
     return Object.hasOwn(this.prototype, symbol)
       ? symbol in Object(value)
       : Function.prototype[Symbol.hasInstance].call(this, value);

@@ -1,4 +1,4 @@
-import { brand } from "./brand.js";
+import { brandErrorClass } from "./brand.js";
 import { redact } from "./redaction/redact.js";
 import { StocklotError } from "./stocklot-error.js";
 
@@ -49,7 +49,7 @@ export interface StorageErrorInit {
 /** A sink of the mirror or a store of the outbox failed. The service is not involved. `cause` is the error of the driver. */
 export class StorageError extends StocklotError {
   static {
-    brand(StorageError, "StorageError");
+    brandErrorClass(StorageError, "StorageError");
   }
 
   /** `"sqlite"`, `"postgres"`, `"ndjson"`, or the name of a sink or store of your own. */

@@ -1,4 +1,4 @@
-import { brand } from "./brand.js";
+import { brandErrorClass } from "./brand.js";
 import { StocklotError } from "./stocklot-error.js";
 
 /**
@@ -7,7 +7,7 @@ import { StocklotError } from "./stocklot-error.js";
  */
 export class UnexpectedRemovalsError extends StocklotError {
   static {
-    brand(UnexpectedRemovalsError, "UnexpectedRemovalsError");
+    brandErrorClass(UnexpectedRemovalsError, "UnexpectedRemovalsError");
   }
 
   /** The resource, as `MirrorResource` names it. */

@@ -1,16 +1,18 @@
 /** Longer names are not compared. */
-const MAX_LENGTH = 50;
+const MAX_COMPARED_NAME_LENGTH = 50;
 
 /** The message for an unknown name, with the nearest known name if there is one. */
-export function unknownName(noun: string, name: string, known: readonly string[]): string {
-  const shown = JSON.stringify(name.length > MAX_LENGTH ? `${name.slice(0, MAX_LENGTH)}…` : name);
+export function unknownNameMessage(noun: string, name: string, known: readonly string[]): string {
+  const shown = JSON.stringify(
+    name.length > MAX_COMPARED_NAME_LENGTH ? `${name.slice(0, MAX_COMPARED_NAME_LENGTH)}…` : name,
+  );
   const nearest = nearestName(name, known);
   return `unknown ${noun} ${shown}${nearest === undefined ? "" : `, did you mean "${nearest}"?`}`;
 }
 
 /** The known name that differs least, if it is near: a third of its letters at most, or one name is part of the other. */
 function nearestName(name: string, known: readonly string[]): string | undefined {
-  if (name.length > MAX_LENGTH) return undefined;
+  if (name.length > MAX_COMPARED_NAME_LENGTH) return undefined;
   const wanted = name.toLowerCase();
   const candidates = known.map((candidate) => {
     const lower = candidate.toLowerCase();

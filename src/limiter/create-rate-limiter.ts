@@ -1,7 +1,12 @@
-import { localSlots } from "./local-slots.js";
+import { createLocalSlots } from "./local-slots.js";
 import { MonotonicClock } from "./monotonic-clock.js";
-import { queueingLimiter } from "./queueing-limiter.js";
-import { NO_LIMIT, type RateLimitOptions, type RateLimitSettings, rateLimitSettings } from "./rate-limit-options.js";
+import { createQueueingLimiter } from "./queueing-limiter.js";
+import {
+  type RateLimitOptions,
+  type RateLimitSettings,
+  resolveRateLimitOptions,
+  UNLIMITED_SETTINGS,
+} from "./rate-limit-options.js";
 import type { RateLimiter } from "./rate-limiter.js";
 
 /**
@@ -16,15 +21,15 @@ import type { RateLimiter } from "./rate-limiter.js";
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRateLimiter(options: RateLimitOptions = {}): RateLimiter {
-  return localLimiter(rateLimitSettings(options));
+  return createLocalRateLimiter(resolveRateLimitOptions(options));
 }
 
 /** Has no limit, but pauses after a 429. */
-export function createUnlimited(): RateLimiter {
-  return localLimiter(NO_LIMIT);
+export function createUnlimitedRateLimiter(): RateLimiter {
+  return createLocalRateLimiter(UNLIMITED_SETTINGS);
 }
 
-function localLimiter(settings: RateLimitSettings): RateLimiter {
+function createLocalRateLimiter(settings: RateLimitSettings): RateLimiter {
   const clock = new MonotonicClock();
-  return queueingLimiter(settings, clock, (listener) => localSlots(settings, clock, listener));
+  return createQueueingLimiter(settings, clock, (listener) => createLocalSlots(settings, clock, listener));
 }

@@ -1,16 +1,16 @@
 import type { MonotonicClock } from "./monotonic-clock.js";
-import { createQuota, safetyMarginMs } from "./quota.js";
+import { createSlotQuota, safetyMarginMs } from "./quota.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
-import type { QueueCounts, SlotListener, SlotSource } from "./slot-source.js";
+import { type SlotCounts, type SlotListener, type SlotSource, totalCountOf } from "./slot-source.js";
 
 /** The slots of one process that uses the whole limit alone. */
-export function localSlots(
+export function createLocalSlots(
   { requests, reserved, intervalMs }: RateLimitSettings,
   clock: MonotonicClock,
   listener: SlotListener,
 ): SlotSource {
-  const allQuota = createQuota(requests);
-  const pageQuota = createQuota(requests - reserved);
+  const allQuota = createSlotQuota(requests);
+  const pageQuota = createSlotQuota(requests - reserved);
   let wakeUpTimer: { time: number; stop: () => void } | undefined;
 
   const reclaim = () => {
@@ -20,11 +20,11 @@ export function localSlots(
     return now;
   };
 
-  const nextGrantTime = (waiting: QueueCounts) => {
-    if (waiting.all === 0) return undefined;
-    if (allQuota.free === 0) return allQuota.nextReturnAt;
+  const nextGrantTime = (waiting: SlotCounts) => {
+    if (totalCountOf(waiting) === 0) return undefined;
+    if (allQuota.free === 0) return allQuota.nextFreeAt;
     // A snapshot reclaims slots without granting them, so free slots may be waiting here.
-    return waiting.all > waiting.pages || pageQuota.free > 0 ? clock.now() : pageQuota.nextReturnAt;
+    return waiting.singles > 0 || pageQuota.free > 0 ? clock.now() : pageQuota.nextFreeAt;
   };
 
   return {
@@ -32,31 +32,31 @@ export function localSlots(
       reclaim();
       return allQuota.free;
     },
-    take(bulk) {
+    take(isBulk) {
       reclaim();
-      const quotas = bulk ? [allQuota, pageQuota] : [allQuota];
+      const quotas = isBulk ? [allQuota, pageQuota] : [allQuota];
       if (quotas.some(({ free }) => free === 0)) return undefined;
       for (const quota of quotas) quota.take();
       return {
-        release() {
+        endSent() {
           const time = clock.now() + intervalMs + safetyMarginMs(intervalMs);
-          for (const quota of quotas) quota.returnAt(time);
+          for (const quota of quotas) quota.freeAt(time);
         },
-        returnUnused() {
-          for (const quota of quotas) quota.returnUnused();
+        endUnsent() {
+          for (const quota of quotas) quota.freeNow();
         },
       };
     },
-    earliestStart(bulk, ahead) {
+    earliestStart(isBulk, ahead) {
       const now = reclaim();
-      const anySlot = allQuota.earliestStart(ahead.all, now, intervalMs);
-      return bulk ? Math.max(anySlot, pageQuota.earliestStart(ahead.pages, now, intervalMs)) : anySlot;
+      const anySlot = allQuota.earliestStart(totalCountOf(ahead), now, intervalMs);
+      return isBulk ? Math.max(anySlot, pageQuota.earliestStart(ahead.pages, now, intervalMs)) : anySlot;
     },
     setDemand(waiting) {
       const time = nextGrantTime(waiting);
       if (time === wakeUpTimer?.time) return;
       wakeUpTimer?.stop();
-      wakeUpTimer = time === undefined ? undefined : { time, stop: clock.at(time, wakeUp) };
+      wakeUpTimer = time === undefined ? undefined : { time, stop: clock.startTimerAt(time, wakeUp) };
     },
     pauseStarted() {},
   };

@@ -1,7 +1,7 @@
-import { now, startTimer } from "../time/timer.js";
+import { monotonicNowMs, startTimer } from "../time/timer.js";
 
 /** Node may fire a timer this much early by the clock. */
-const TIMER_PRECISION_MS = 3;
+const MAX_TIMER_EARLINESS_MS = 3;
 
 /**
  * A monotonic clock that follows its timers. If a test mocks the timers but not the clock, a timer that fires early moves
@@ -13,14 +13,14 @@ export class MonotonicClock {
   #last = -Infinity;
 
   now(): number {
-    const time = now() + this.#offsetMs;
+    const time = monotonicNowMs() + this.#offsetMs;
     if (time < this.#last) this.#offsetMs += this.#last - time;
     else this.#last = time;
     return this.#last;
   }
 
   /** Calls back at a time of this clock. Returns a function that stops the timer. */
-  at(time: number, callback: () => void): () => void {
+  startTimerAt(time: number, callback: () => void): () => void {
     let stop = () => {};
     const arm = () => {
       const armedAt = this.now();
@@ -28,7 +28,7 @@ export class MonotonicClock {
         const firedAt = this.now();
         const earlyMs = time - firedAt;
         // A clock that did not move is mocked, however little is left.
-        if (earlyMs > 0 && earlyMs <= TIMER_PRECISION_MS && firedAt > armedAt) return arm();
+        if (earlyMs > 0 && earlyMs <= MAX_TIMER_EARLINESS_MS && firedAt > armedAt) return arm();
         if (earlyMs > 0) this.#offsetMs += earlyMs;
         callback();
       });

@@ -21,60 +21,76 @@ export interface Pause {
   setWatched(isWatched: boolean): void;
 }
 
+type Phase =
+  /** No pause, and the probe after the last one has succeeded. */
+  | { readonly name: "open" }
+  | {
+      readonly name: "paused";
+      readonly from: number;
+      readonly until: number;
+      readonly error: (() => unknown) | undefined;
+      stopTimer?: (() => void) | undefined;
+    }
+  /** The pause has ended: one request may start, as the probe. */
+  | { readonly name: "probeDue" }
+  /** The probe is under way: no other request may start. */
+  | { readonly name: "probing" };
+
+/** How many requests may start in each phase. */
+const ALLOWANCE: Record<Phase["name"], number> = { open: Infinity, paused: 0, probeDue: 1, probing: 0 };
+
 /** `onEnd` is called when a pause ends while it is watched. */
 export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
-  let current:
-    | { from: number; until: number; error: (() => unknown) | undefined; stop?: (() => void) | undefined }
-    | undefined;
-  let earlierMs = 0;
-  let probe: EndProbe | "due" | undefined;
+  let phase: Phase = { name: "open" };
+  let endedPausesMs = 0;
 
-  /** The pause, if it has not ended. */
-  const activePause = () => {
-    if (current && current.until <= clock.now()) {
+  /** Ends the pause if its time has passed. Returns the phase that this leads to. */
+  const updatePhase = (): Phase => {
+    if (phase.name === "paused" && phase.until <= clock.now()) {
       // Its timer still runs: the waiting calls need it, even if the state was read first.
-      earlierMs += current.until - current.from;
-      current = undefined;
-      probe = "due";
+      endedPausesMs += phase.until - phase.from;
+      phase = { name: "probeDue" };
     }
-    return current;
+    return phase;
   };
 
   return {
     get until() {
-      return activePause()?.until;
+      const current = updatePhase();
+      return current.name === "paused" ? current.until : undefined;
     },
     get error() {
-      return activePause()?.error;
+      const current = updatePhase();
+      return current.name === "paused" ? current.error : undefined;
     },
     get allowance() {
-      return activePause() ? 0 : probe === "due" ? 1 : probe ? 0 : Infinity;
+      return ALLOWANCE[updatePhase().name];
     },
     get totalMs() {
-      const pause = activePause();
-      return earlierMs + (pause ? clock.now() - pause.from : 0);
+      const current = updatePhase();
+      return endedPausesMs + (current.name === "paused" ? clock.now() - current.from : 0);
     },
     begin(delayMs, error) {
-      if (activePause()) return false;
+      if (updatePhase().name === "paused") return false;
       const from = clock.now();
-      current = { from, until: from + delayMs, error };
+      phase = { name: "paused", from, until: from + delayMs, error };
       return true;
     },
     start() {
-      if (probe !== "due") return undefined;
-      // If another pause has begun since, there is another probe.
-      const end = (sent: boolean) => {
-        if (probe === end) probe = sent ? undefined : "due";
+      if (phase.name !== "probeDue") return undefined;
+      const probing: Phase = { name: "probing" };
+      phase = probing;
+      return (sent) => {
+        // If another pause has begun since, there is another probe.
+        if (phase === probing) phase = { name: sent ? "open" : "probeDue" };
       };
-      probe = end;
-      return end;
     },
     setWatched(isWatched) {
-      if (!current) return;
-      if (isWatched) current.stop ??= clock.at(current.until, onEnd);
+      if (phase.name !== "paused") return;
+      if (isWatched) phase.stopTimer ??= clock.startTimerAt(phase.until, onEnd);
       else {
-        current.stop?.();
-        current.stop = undefined;
+        phase.stopTimer?.();
+        phase.stopTimer = undefined;
       }
     },
   };

@@ -1,5 +1,5 @@
 import type { SlotRequest } from "./rate-limiter.js";
-import type { QueueCounts } from "./slot-source.js";
+import type { SlotCounts } from "./slot-source.js";
 
 /** From the most urgent to the least. */
 const PRIORITIES = ["token", "high", "normal", "low"] as const;
@@ -13,13 +13,13 @@ export class PriorityQueue<T> {
   readonly #queues = PRIORITIES.flatMap(() => [new LinkedQueue<T>(), new LinkedQueue<T>()]);
 
   /** How many calls wait, in all queues. */
-  get counts(): QueueCounts {
+  get counts(): SlotCounts {
     return this.#countsOf(this.#queues.length);
   }
 
   /** Adds a value by its arrival. Returns a function that removes it. */
   add(value: T, request: SlotRequest, arrival: number): () => void {
-    const queue = this.#queues[queueIndex(request)];
+    const queue = this.#queues[queueIndexOf(request)];
     if (!queue) throw new RangeError(`no queue for priority ${request.priority}`);
     const entry = queue.add(value, arrival);
     return () => queue.remove(entry);
@@ -39,11 +39,11 @@ export class PriorityQueue<T> {
   }
 
   /** How many calls are certainly ahead of a request that joins the queue now. */
-  countsAhead(request: SlotRequest): QueueCounts {
+  countsAhead(request: SlotRequest): SlotCounts {
     // A retry keeps its arrival, so it may be ahead of its whole queue.
-    const { all, pages } = this.#countsOf(queueIndex(request) + (request.arrival === undefined ? 1 : 0));
+    const { singles, pages } = this.#countsOf(queueIndexOf(request) + (request.arrival === undefined ? 1 : 0));
     // Pages may wait for their own quota, so a single call may start before them.
-    return request.bulk ? { all, pages } : { all: all - pages, pages: 0 };
+    return { singles, pages: request.isBulk ? pages : 0 };
   }
 
   *[Symbol.iterator](): Generator<T> {
@@ -51,18 +51,17 @@ export class PriorityQueue<T> {
   }
 
   /** How many calls wait in the first `length` queues. */
-  #countsOf(length: number): QueueCounts {
-    const counts = { all: 0, pages: 0 };
+  #countsOf(length: number): SlotCounts {
+    const counts = { singles: 0, pages: 0 };
     for (let index = 0; index < length; index += 1) {
       const { size } = this.#queues[index] ?? { size: 0 };
-      counts.all += size;
-      if (index % 2 === 1) counts.pages += size;
+      counts[index % 2 === 0 ? "singles" : "pages"] += size;
     }
     return counts;
   }
 }
 
-const queueIndex = ({ priority, bulk }: SlotRequest) => PRIORITIES.indexOf(priority) * 2 + (bulk ? 1 : 0);
+const queueIndexOf = ({ priority, isBulk }: SlotRequest) => PRIORITIES.indexOf(priority) * 2 + (isBulk ? 1 : 0);
 
 /** An entry of a {@link LinkedQueue}. */
 export interface QueueEntry<T> {

@@ -2,8 +2,8 @@ import type { MonotonicClock } from "./monotonic-clock.js";
 import { createPause } from "./pause.js";
 import { PriorityQueue } from "./priority-queue.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
-import { RATE_LIMITER, type RateLimiter, type Slot, type SlotRequest } from "./rate-limiter.js";
-import type { SlotListener, SlotSource } from "./slot-source.js";
+import { RATE_LIMITER_BRAND, type RateLimiter, type Slot, type SlotRequest } from "./rate-limiter.js";
+import { type SlotListener, type SlotSource, totalCountOf } from "./slot-source.js";
 
 interface WaitingCall {
   readonly request: SlotRequest;
@@ -13,7 +13,7 @@ interface WaitingCall {
 }
 
 /** The queue, the pause and the concurrency limit of a limiter; `sourceFor` creates the source of its slots. */
-export function queueingLimiter(
+export function createQueueingLimiter(
   { requests, intervalMs, reserved, maxConcurrent }: RateLimitSettings,
   clock: MonotonicClock,
   sourceFor: (listener: SlotListener) => SlotSource,
@@ -28,9 +28,9 @@ export function queueingLimiter(
     pausedElsewhere(delayMs) {
       if (pause.begin(delayMs)) cancelPastDeadline(delayMs);
     },
-    slotRefused(bulk, error) {
+    slotRefused(isBulk, error) {
       let last: WaitingCall | undefined;
-      for (const waiting of queue) if (waiting.request.bulk === bulk) last = waiting;
+      for (const waiting of queue) if (waiting.request.isBulk === isBulk) last = waiting;
       last?.settle(undefined, error);
       publishDemand();
     },
@@ -41,15 +41,15 @@ export function queueingLimiter(
   });
 
   const tryAcquire = (request: SlotRequest) => {
-    if (queue.counts.all > 0) return undefined;
+    if (totalCountOf(queue.counts) > 0) return undefined;
     const arrival = request.arrival ?? arrivals + 1;
-    const slot = take(request, arrival);
+    const slot = takeSlot(request, arrival);
     if (slot) arrivals = Math.max(arrivals, arrival);
     return slot;
   };
 
   return {
-    [RATE_LIMITER]: true,
+    [RATE_LIMITER_BRAND]: true,
     tryAcquire,
     acquire(request) {
       // Not an async function: its promise would take memory in every queued call (bench: memory).
@@ -83,7 +83,7 @@ export function queueingLimiter(
         limit: requests,
         intervalMs,
         available: pause.until === undefined ? source.available : 0,
-        queued: queue.counts.all,
+        queued: totalCountOf(queue.counts),
         inFlight,
         pausedUntil: pausedUntil(),
       };
@@ -110,14 +110,14 @@ export function queueingLimiter(
   /** Grants slots to waiting calls, by priority. */
   function grantSlots(): void {
     for (const { request, arrival, settle } of queue.heads()) {
-      const slot = take(request, arrival);
+      const slot = takeSlot(request, arrival);
       if (slot) settle(slot);
     }
     publishDemand();
   }
 
-  function take({ bulk }: SlotRequest, arrival: number): Slot | undefined {
-    const granted = allowance() > 0 && source.take(bulk);
+  function takeSlot({ isBulk }: SlotRequest, arrival: number): Slot | undefined {
+    const granted = allowedStarts() > 0 && source.take(isBulk);
     if (!granted) return undefined;
     const endProbe = pause.start();
     inFlight += 1;
@@ -127,15 +127,15 @@ export function queueingLimiter(
       ended = true;
       inFlight -= 1;
       endProbe?.(sent);
-      if (sent) granted.release();
-      else granted.returnUnused();
+      if (sent) granted.endSent();
+      else granted.endUnsent();
       grantSlots();
     };
-    return { arrival, release: () => end(true), returnUnused: () => end(false) };
+    return { arrival, endSent: () => end(true), endUnsent: () => end(false) };
   }
 
   /** How many requests may start now if there are slots for them. */
-  function allowance(): number {
+  function allowedStarts(): number {
     return Math.max(0, Math.min(maxConcurrent - inFlight, pause.allowance));
   }
 
@@ -147,7 +147,7 @@ export function queueingLimiter(
 
   /** The earliest time at which this request can have a slot, as far as is known. */
   function earliestStart(request: SlotRequest): number {
-    const slot = source.earliestStart(request.bulk, queue.countsAhead(request));
+    const slot = source.earliestStart(request.isBulk, queue.countsAhead(request));
     return Math.max(slot, pause.until ?? slot);
   }
 
@@ -158,9 +158,10 @@ export function queueingLimiter(
 
   /** Reports to the source how many waiting calls may start if there are slots for them, single calls first. */
   function publishDemand(): void {
-    const { all, pages } = queue.counts;
-    const count = allowance();
-    pause.setWatched(all > 0);
-    source.setDemand({ all: Math.min(all, count), pages: Math.min(pages, Math.max(0, count - all + pages)) });
+    const waiting = queue.counts;
+    const starts = allowedStarts();
+    const singles = Math.min(waiting.singles, starts);
+    pause.setWatched(totalCountOf(waiting) > 0);
+    source.setDemand({ singles, pages: Math.min(waiting.pages, starts - singles) });
   }
 }

@@ -3,22 +3,22 @@
  * some moment between its start and its end, so no interval contains more requests than there are slots, with any kind of
  * window that the service may use.
  */
-export interface Quota {
+export interface SlotQuota {
   readonly free: number;
   /** When the next slot is free again; `undefined` if no request with a slot has ended. */
-  readonly nextReturnAt: number | undefined;
+  readonly nextFreeAt: number | undefined;
   take(): void;
   /** Returns a slot that was not used. */
-  returnUnused(): void;
+  freeNow(): void;
   /** The request of a slot has ended. `time` must not be earlier than that of any previous call. */
-  returnAt(time: number): void;
+  freeAt(time: number): void;
   /** Frees the slots whose time has passed. */
   reclaim(now: number): void;
   /** The earliest time at which a request with this many others ahead of it can have a slot, as far as is known. */
   earliestStart(ahead: number, now: number, intervalMs: number): number;
 }
 
-export function createQuota(capacity: number): Quota {
+export function createSlotQuota(capacity: number): SlotQuota {
   let free = capacity;
   /** When the slots of ended requests are free again, earliest first. Those before `head` are reclaimed. */
   let returns: number[] = [];
@@ -27,16 +27,16 @@ export function createQuota(capacity: number): Quota {
     get free() {
       return free;
     },
-    get nextReturnAt() {
+    get nextFreeAt() {
       return returns[head];
     },
     take() {
       free -= 1;
     },
-    returnUnused() {
+    freeNow() {
       free += 1;
     },
-    returnAt(time) {
+    freeAt(time) {
       // Without a limit no slot is ever missing.
       if (capacity !== Infinity) returns.push(time);
     },

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors/index.js";
-import { unknownName } from "../errors/unknown-name.js";
+import { unknownNameMessage } from "../errors/unknown-name.js";
 
 /** How many requests may be sent, and when. */
 export interface RateLimitOptions {
@@ -30,7 +30,7 @@ export type RateLimitSettings = { [Name in keyof RateLimitOptions]-?: number };
 
 const DEFAULT_INTERVAL_MS = 60_000;
 
-export const NO_LIMIT: RateLimitSettings = {
+export const UNLIMITED_SETTINGS: RateLimitSettings = {
   requests: Infinity,
   intervalMs: DEFAULT_INTERVAL_MS,
   reserved: 0,
@@ -38,18 +38,18 @@ export const NO_LIMIT: RateLimitSettings = {
 };
 
 /** The options with their defaults; throws a `ConfigurationError` naming each that is wrong. */
-export function rateLimitSettings(options: RateLimitOptions): RateLimitSettings {
+export function resolveRateLimitOptions(options: RateLimitOptions): RateLimitSettings {
   if (typeof options !== "object" || options === null) {
     throw new ConfigurationError("rate limit: the options must be an object");
   }
   const { requests = 100, intervalMs = DEFAULT_INTERVAL_MS, maxConcurrent = 16, ...others } = options;
   const { reserved = requests === Infinity ? 0 : Math.floor(requests / 10), ...unknown } = others;
   const wrong = [
-    ...Object.keys(unknown).map((name) => unknownName("option", name, Object.keys(NO_LIMIT))),
-    !isCount(requests) && "requests must be an integer greater than 0, or Infinity",
+    ...Object.keys(unknown).map((name) => unknownNameMessage("option", name, Object.keys(UNLIMITED_SETTINGS))),
+    !isPositiveIntegerOrInfinity(requests) && "requests must be an integer greater than 0, or Infinity",
     !(typeof intervalMs === "number" && intervalMs > 0) &&
       "intervalMs must be a number of ms greater than 0, or Infinity",
-    !isCount(maxConcurrent) && "maxConcurrent must be an integer greater than 0, or Infinity",
+    !isPositiveIntegerOrInfinity(maxConcurrent) && "maxConcurrent must be an integer greater than 0, or Infinity",
     !(Number.isSafeInteger(reserved) && reserved >= 0 && reserved < requests) &&
       "reserved must be an integer less than requests, so that iterations can go on",
   ].filter((problem) => problem !== false);
@@ -57,4 +57,4 @@ export function rateLimitSettings(options: RateLimitOptions): RateLimitSettings 
   return { requests, intervalMs, reserved, maxConcurrent };
 }
 
-const isCount = (value: number) => (Number.isSafeInteger(value) && value > 0) || value === Infinity;
+const isPositiveIntegerOrInfinity = (value: number) => (Number.isSafeInteger(value) && value > 0) || value === Infinity;

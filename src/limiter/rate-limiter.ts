@@ -23,8 +23,8 @@ export interface RateLimitSnapshot {
 export interface SlotRequest {
   /** A token request takes precedence, since all calls may be waiting for it. */
   priority: Priority | "token";
-  /** A further page of an iteration: it may not use the reserved slots. */
-  bulk: boolean;
+  /** A further page of an iteration, or a write of an outbox: it may not use the reserved slots. */
+  isBulk: boolean;
   /** The arrival of a previous attempt of the same call, which a retry keeps. */
   arrival?: number | undefined;
   /** Ends the wait. */
@@ -36,9 +36,9 @@ export interface Slot {
   /** Position in the order in which calls reached the limiter. */
   readonly arrival: number;
   /** The request has ended, in whatever way; its slot is free again one interval later. */
-  release(): void;
+  endSent(): void;
   /** Nothing was sent; the slot is free again at once. */
-  returnUnused(): void;
+  endUnsent(): void;
 }
 
 /** How long a request that joined the queue now would wait. */
@@ -52,7 +52,7 @@ export interface WaitEstimate {
 }
 
 /** Not exported by the package: no other object can have this property, so the compiler refuses look-alikes. */
-export const RATE_LIMITER: unique symbol = Symbol("stocklot.RateLimiter");
+export const RATE_LIMITER_BRAND: unique symbol = Symbol("stocklot.RateLimiter");
 
 /**
  * Decides when requests may be sent. Created by `createRateLimiter`, `createRedisRateLimiter` or
@@ -60,7 +60,7 @@ export const RATE_LIMITER: unique symbol = Symbol("stocklot.RateLimiter");
  */
 export interface RateLimiter {
   /** Marks the limiters of this package. */
-  readonly [RATE_LIMITER]: true;
+  readonly [RATE_LIMITER_BRAND]: true;
   /** Takes a slot if one is free and no call waits. @internal */
   tryAcquire(request: SlotRequest): Slot | undefined;
   /** @internal */
@@ -69,6 +69,7 @@ export interface RateLimiter {
   estimateWait(request: SlotRequest): WaitEstimate;
   /**
    * Grants no slot for this time, then one to a request as a probe, then all others. Has no effect during a pause.
+   * Processes that share the pause each send a probe of their own.
    * `error` creates the error of the 429.
    * @internal
    */

@@ -1,30 +1,36 @@
-/** How many calls are waiting: all of them, and how many of these are further pages of an iteration. */
-export interface QueueCounts {
-  all: number;
+/** Numbers of slots, or of the calls that wait for them: for single calls, and for bulk calls, most of which are further pages. */
+export interface SlotCounts {
+  singles: number;
   pages: number;
 }
+
+/** What a slot is for. */
+export type SlotKind = keyof SlotCounts;
+
+/** The slots, or calls, of both kinds. */
+export const totalCountOf = ({ singles, pages }: SlotCounts): number => singles + pages;
 
 /** A slot that its source has granted. */
 export interface GrantedSlot {
   /** Its request has ended: the slot is free again one interval later. */
-  release(): void;
+  endSent(): void;
   /** It was not used: it is free again at once. */
-  returnUnused(): void;
+  endUnsent(): void;
 }
 
 /** Where the slots of a limiter come from: the quota of this process, or one that several processes share. */
 export interface SlotSource {
   /** Takes a slot if one is free, as far as is known. */
-  take(bulk: boolean): GrantedSlot | undefined;
+  take(isBulk: boolean): GrantedSlot | undefined;
   /** Free slots, as far as is known. */
   readonly available: number;
   /** The earliest time at which a request behind others can have a slot, as far as is known. */
-  earliestStart(bulk: boolean, ahead: QueueCounts): number;
+  earliestStart(isBulk: boolean, ahead: SlotCounts): number;
   /**
    * How many waiting calls could start if there were slots for them. The source notifies its listener when trying again may
-   * succeed. No call waits if `all` is 0.
+   * succeed. No call waits if both counts are 0.
    */
-  setDemand(waiting: QueueCounts): void;
+  setDemand(waiting: SlotCounts): void;
   /** A pause has begun here. */
   pauseStarted(delayMs: number): void;
 }
@@ -37,8 +43,8 @@ export interface SlotListener {
   pausedElsewhere(delayMs: number): void;
   /** No slot is free before this time has passed. */
   slotsDelayed(delayMs: number): void;
-  /** One slot that was requested will not come: the call that would wait longest fails, a page if `bulk`. */
-  slotRefused(bulk: boolean, error: unknown): void;
+  /** One slot that was requested will not come: the call of this kind that would wait longest fails. */
+  slotRefused(isBulk: boolean, error: unknown): void;
   /** There will be no slots for the calls that wait now. */
   slotsFailed(error: unknown): void;
 }

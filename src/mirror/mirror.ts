@@ -1,9 +1,9 @@
 import { ConfigurationError } from "../errors/index.js";
 import { sleep } from "../time/sleep.js";
 import { AbortableSink } from "./copy/abortable-sink.js";
-import { listsOf, type MirrorList } from "./copy/lists.js";
+import { type MirrorList, mirrorListsOf } from "./copy/lists.js";
 import { LocalCopy } from "./copy/local-copy.js";
-import { parseState } from "./copy/state.js";
+import { parseMirrorState } from "./copy/state.js";
 import {
   checkEstimateOptions,
   checkMirrorOptions,
@@ -15,13 +15,13 @@ import {
   type WatchOptions,
 } from "./options.js";
 import type { MirrorReport } from "./report.js";
-import { Cadence } from "./run/cadence.js";
-import { estimateOfRun, type ListForecast, type MirrorEstimate } from "./run/estimate.js";
+import { WatchSchedule } from "./run/cadence.js";
+import { estimateMirrorRun, type MirrorEstimate, type MirrorListForecast } from "./run/estimate.js";
 import { MirrorRun } from "./run/mirror-run.js";
-import { type MirrorStatus, statusOf } from "./status.js";
+import { type MirrorStatus, mirrorStatusOf } from "./status.js";
 import { ListReader } from "./sync/list-reader.js";
 import { ListSync } from "./sync/list-sync.js";
-import { CONFIRM_AFTER_MS } from "./sync/removals.js";
+import { REMOVAL_CONFIRMATION_DELAY_MS } from "./sync/removals.js";
 import { SyncedList, type SyncSettings } from "./sync/synced-list.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
@@ -46,7 +46,7 @@ const DEFAULT_MAX_REMOVED_SHARE = 0.2;
  * @throws ConfigurationError when an option is wrong.
  */
 export function createMirror(options: MirrorOptions): Mirror {
-  return createMirrorWith(options, CONFIRM_AFTER_MS);
+  return createMirrorWith(options, REMOVAL_CONFIRMATION_DELAY_MS);
 }
 
 /** As {@link createMirror}. Tests set how long the confirmation of many removals waits. */
@@ -72,7 +72,7 @@ export class Mirror {
     this.#resources = RESOURCES.filter(
       (resource) => resources.includes(resource) || (resource === "warehouseStockLevels" && warehouses.length > 0),
     );
-    this.#lists = listsOf(this.#resources, warehouses);
+    this.#lists = mirrorListsOf(this.#resources, warehouses);
     this.#confirmAfterMs = confirmAfterMs;
   }
 
@@ -122,7 +122,7 @@ export class Mirror {
   async watch(options: WatchOptions): Promise<void> {
     checkWatchOptions(options, this.#resources);
     const { everyMs, signal, onProgress, onReport, onError } = options;
-    const cadence = new Cadence(everyMs, this.#resources);
+    const cadence = new WatchSchedule(everyMs, this.#resources);
     while (!signal?.aborted) {
       try {
         const report = await this.run({ resources: cadence.takeDue(performance.now()), signal, onProgress });
@@ -141,9 +141,9 @@ export class Mirror {
     checkEstimateOptions(options, this.#resources);
     return await this.#exclusively(async () => {
       return await this.#withCopy(options.signal, async (copy) => {
-        const forecasts: ListForecast[] = [];
+        const forecasts: MirrorListForecast[] = [];
         for (const sync of this.#syncsOf(copy, options)) forecasts.push(await sync.forecast());
-        return estimateOfRun(forecasts);
+        return estimateMirrorRun(forecasts);
       });
     });
   }
@@ -155,8 +155,8 @@ export class Mirror {
    * @throws what the sink throws.
    */
   async status(): Promise<MirrorStatus> {
-    const state = this.#copy?.state ?? parseState(await this.#readState());
-    return statusOf(state, this.#lists, Date.now());
+    const state = this.#copy?.state ?? parseMirrorState(await this.#readState());
+    return mirrorStatusOf(state, this.#lists, Date.now());
   }
 
   /** Opens the sink, works on the copy, and closes the sink whatever happens. */

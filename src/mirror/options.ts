@@ -1,7 +1,12 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { checkConfiguration, checkMethodOptions, required } from "../core/request/check-options.js";
-import { callback, durationMs, signal, withMethods } from "../core/request/options.js";
+import { checkConfiguration, checkMethodOptions, requiredOption } from "../core/request/check-options.js";
+import {
+  abortSignalSchema,
+  durationMsSchema,
+  functionSchema,
+  objectWithMethodsSchema,
+} from "../core/request/options.js";
 import { InputValidationError } from "../errors/index.js";
 import { isObject } from "../errors/unknown-value.js";
 import { integer, lazy } from "../schemas/field.js";
@@ -123,14 +128,14 @@ export interface WatchOptions {
   onError?: ((error: unknown) => unknown) | undefined;
 }
 
-const resourceNames = () =>
+const resourceNamesSchema = () =>
   z
     .array(z.enum(RESOURCES))
     .min(1)
     .refine((names) => new Set(names).size === names.length, "must name each resource once");
 
-const optionsSchema = lazy(() =>
-  createOptionsSchema().refine(
+const mirrorOptionsSchema = lazy(() =>
+  createMirrorOptionsSchema().refine(
     ({ resources, warehouses }) => warehouses !== undefined || !resources?.includes("warehouseStockLevels"),
     {
       path: ["warehouses"],
@@ -139,81 +144,88 @@ const optionsSchema = lazy(() =>
   ),
 );
 
-const createOptionsSchema = () =>
+const createMirrorOptionsSchema = () =>
   z.strictObject({
-    client: required(withMethods(["request", "paginate"], "must be an InventoryClient")),
-    sink: required(
-      withMethods(["open", "keys", "read", "commit", "close"], "must have open, keys, read, commit and close"),
+    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    sink: requiredOption(
+      objectWithMethodsSchema(
+        ["open", "keys", "read", "commit", "close"],
+        "must have open, keys, read, commit and close",
+      ),
     ),
-    resources: resourceNames().optional(),
+    resources: resourceNamesSchema().optional(),
     warehouses: z
       .array(integer())
       .min(1)
       .refine((ids) => new Set(ids).size === ids.length, "must name each warehouse once")
       .optional(),
     maxRemovedShare: z.number().min(0).max(1).optional(),
-    onEvent: callback().optional(),
-    fullPassEveryMs: durationMs().optional(),
+    onEvent: functionSchema().optional(),
+    fullPassEveryMs: durationMsSchema().optional(),
     overlapMs: z.number().min(0).optional(),
     concurrency: integer().min(1).optional(),
   });
 
-const estimateShape = () => ({
-  signal: signal().optional(),
+const estimateOptionsShape = () => ({
+  signal: abortSignalSchema().optional(),
   full: z.boolean().optional(),
-  resources: resourceNames().optional(),
+  resources: resourceNamesSchema().optional(),
 });
 
-const estimateSchema = lazy(() => z.strictObject(estimateShape()));
+const estimateOptionsSchema = lazy(() => z.strictObject(estimateOptionsShape()));
 
-const runSchema = lazy(() =>
-  z.strictObject({ ...estimateShape(), onProgress: callback().optional(), allowRemovals: z.boolean().optional() }),
+const runOptionsSchema = lazy(() =>
+  z.strictObject({
+    ...estimateOptionsShape(),
+    onProgress: functionSchema().optional(),
+    allowRemovals: z.boolean().optional(),
+  }),
 );
 
 /** One interval per resource. */
-const intervals = () =>
+const intervalByResourceSchema = () =>
   z
-    .partialRecord(z.enum(RESOURCES), durationMs().optional())
+    .partialRecord(z.enum(RESOURCES), durationMsSchema().optional())
     .refine((byResource) => Object.values(byResource).some((everyMs) => everyMs !== undefined), "must name a resource");
 
-const createWatchSchema = (everyMs: z.ZodType) =>
+const createWatchOptionsSchema = (everyMs: z.ZodType) =>
   z.strictObject({
-    everyMs: required(everyMs),
-    signal: signal().optional(),
-    onProgress: callback().optional(),
-    onReport: callback().optional(),
-    onError: callback().optional(),
+    everyMs: requiredOption(everyMs),
+    signal: abortSignalSchema().optional(),
+    onProgress: functionSchema().optional(),
+    onReport: functionSchema().optional(),
+    onError: functionSchema().optional(),
   });
 
-const watchSchema = lazy(() => createWatchSchema(durationMs()));
+const watchOptionsSchema = lazy(() => createWatchOptionsSchema(durationMsSchema()));
 
-const watchByResourceSchema = lazy(() => createWatchSchema(intervals()));
+const watchByResourceOptionsSchema = lazy(() => createWatchOptionsSchema(intervalByResourceSchema()));
 
 /** Throws a `ConfigurationError` that names each option that is wrong. */
 export function checkMirrorOptions(options: MirrorOptions): void {
-  checkConfiguration("createMirror", optionsSchema(), options);
+  checkConfiguration("createMirror", mirrorOptionsSchema(), options);
 }
 
 /** Rejects options that are wrong, with an `InputValidationError`. */
 export function checkRunOptions(options: RunOptions, mirrored: readonly MirrorResource[]): void {
-  checkMethodOptions("mirror.run", runSchema, options);
-  checkMirrored("mirror.run", "resources", options.resources ?? [], mirrored);
+  checkMethodOptions("mirror.run", runOptionsSchema, options);
+  checkIsMirrored("mirror.run", "resources", options.resources ?? [], mirrored);
 }
 
 /** The same for a watch. */
 export function checkWatchOptions(options: WatchOptions, mirrored: readonly MirrorResource[]): void {
   const everyMs: unknown = isObject(options) ? options.everyMs : undefined;
-  checkMethodOptions("mirror.watch", isObject(everyMs) ? watchByResourceSchema : watchSchema, options);
-  if (isObject(everyMs)) checkMirrored("mirror.watch", "everyMs", Object.keys(everyMs), mirrored);
+  checkMethodOptions("mirror.watch", isObject(everyMs) ? watchByResourceOptionsSchema : watchOptionsSchema, options);
+  if (isObject(everyMs)) checkIsMirrored("mirror.watch", "everyMs", Object.keys(everyMs), mirrored);
 }
 
 /** The same for an estimate. */
 export function checkEstimateOptions(options: EstimateOptions, mirrored: readonly MirrorResource[]): void {
-  checkMethodOptions("mirror.estimate", estimateSchema, options);
-  checkMirrored("mirror.estimate", "resources", options.resources ?? [], mirrored);
+  checkMethodOptions("mirror.estimate", estimateOptionsSchema, options);
+  checkIsMirrored("mirror.estimate", "resources", options.resources ?? [], mirrored);
 }
 
-function checkMirrored(method: string, option: string, names: readonly string[], mirrored: readonly string[]): void {
+function checkIsMirrored(method: string, option: string, names: readonly string[], mirrored: readonly string[]): void {
   const issues = names
     .filter((name) => !mirrored.includes(name))
     .map((name) => ({ path: [option], message: `this mirror does not mirror ${name}` }));

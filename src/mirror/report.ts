@@ -85,29 +85,29 @@ export interface MirrorProgress extends PagingProgress {
   reading: MirrorReading;
 }
 
-export const kindOf = (readings: readonly MirrorReading[]): MirrorRunKind =>
+export const runKindOf = (readings: readonly MirrorReading[]): MirrorRunKind =>
   readings.every((reading) => reading === "increment") ? "increment" : "full";
 
 /** The report of a resource that consists of several lists. */
-export function mergeReports(one: MirrorResourceReport, other: MirrorResourceReport): MirrorResourceReport {
+export function mergeResourceReports(one: MirrorResourceReport, other: MirrorResourceReport): MirrorResourceReport {
   const readings = [...one.readings, ...other.readings];
   return {
-    kind: kindOf(readings),
+    kind: runKindOf(readings),
     readings,
-    ...sumOfCounts([one, other]),
+    ...sumMirrorCounts([one, other]),
     inCopy: one.inCopy + other.inCopy,
-    surplus: sumOfKnown(one.surplus, other.surplus),
-    missing: sumOfKnown(one.missing, other.missing),
+    surplus: sumUnlessNull(one.surplus, other.surplus),
+    missing: sumUnlessNull(one.missing, other.missing),
     awaitsFullPass: one.awaitsFullPass || other.awaitsFullPass,
     honoursModifiedSince: one.honoursModifiedSince === other.honoursModifiedSince ? one.honoursModifiedSince : null,
     durationMs: one.durationMs + other.durationMs,
   };
 }
 
-const sumOfKnown = (one: number | null, other: number | null) =>
+const sumUnlessNull = (one: number | null, other: number | null) =>
   one === null && other === null ? null : (one ?? 0) + (other ?? 0);
 
-function sumOfCounts(reports: readonly MirrorCounts[]) {
+function sumMirrorCounts(reports: readonly MirrorCounts[]) {
   const sum = (name: keyof MirrorCounts) => reports.reduce((total, report) => total + report[name], 0);
   return {
     records: sum("records"),
@@ -122,13 +122,13 @@ function sumOfCounts(reports: readonly MirrorCounts[]) {
 }
 
 /** The report of a run, from those of its resources. */
-export function reportOf(
+export function createMirrorReport(
   resources: MirrorReport["resources"],
   durationMs: number,
   { limit, intervalMs }: { limit: number; intervalMs: number },
 ): MirrorReport {
   const reports = Object.values(resources);
-  const counts = sumOfCounts(reports);
+  const counts = sumMirrorCounts(reports);
   return {
     kind: reports.every(({ kind }) => kind === "increment") ? "increment" : "full",
     ...counts,

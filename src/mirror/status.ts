@@ -1,5 +1,5 @@
 import type { MirrorList } from "./copy/lists.js";
-import { type ListState, type MirrorState, NEW_LIST } from "./copy/state.js";
+import { type ListState, type MirrorState, NEW_LIST_STATE } from "./copy/state.js";
 import type { MirrorRunKind } from "./report.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
@@ -67,11 +67,11 @@ export interface MirrorStatusRow {
 }
 
 /** The status of a copy as rows. */
-export function statusRows(state: MirrorState, lists: readonly MirrorList[]): MirrorStatusRow[] {
-  const { lastRun, resources } = statusOf(state, lists, 0);
+export function createStatusRows(state: MirrorState, lists: readonly MirrorList[]): MirrorStatusRow[] {
+  const { lastRun, resources } = mirrorStatusOf(state, lists, 0);
   const run = {
-    lastRunStartedAt: toIso(lastRun?.startedAt),
-    lastRunEndedAt: toIso(lastRun?.endedAt),
+    lastRunStartedAt: toIsoOrNull(lastRun?.startedAt),
+    lastRunEndedAt: toIsoOrNull(lastRun?.endedAt),
     lastRunKind: lastRun?.kind ?? null,
     lastRunError: lastRun?.error ? `${lastRun.error.name}: ${lastRun.error.message}` : null,
   };
@@ -81,15 +81,15 @@ export function statusRows(state: MirrorState, lists: readonly MirrorList[]): Mi
     const { records, asOf, awaitsFullPass, missing } = status;
     const complete = lists
       .filter((list) => list.resource === resource)
-      .every(({ id }) => isComplete(state.lists.get(id) ?? NEW_LIST));
-    return [{ resource, complete, records, asOf: toIso(asOf), awaitsFullPass, missing, ...run }];
+      .every(({ id }) => isListComplete(state.lists.get(id) ?? NEW_LIST_STATE));
+    return [{ resource, complete, records, asOf: toIsoOrNull(asOf), awaitsFullPass, missing, ...run }];
   });
 }
 
-const toIso = (time: number | null | undefined) => (time == null ? null : new Date(time).toISOString());
+const toIsoOrNull = (time: number | null | undefined) => (time == null ? null : new Date(time).toISOString());
 
 /** The status of a copy that has these lists. */
-export function statusOf(
+export function mirrorStatusOf(
   { lists: states, lastRun }: MirrorState,
   lists: readonly MirrorList[],
   now: number,
@@ -97,23 +97,23 @@ export function statusOf(
   const resources: MirrorStatus["resources"] = {};
   for (const { resource } of lists) {
     const ofResource = lists.filter((list) => list.resource === resource);
-    resources[resource] ??= resourceStatus(
-      ofResource.map(({ id }) => states.get(id) ?? NEW_LIST),
+    resources[resource] ??= resourceStatusOf(
+      ofResource.map(({ id }) => states.get(id) ?? NEW_LIST_STATE),
       now,
     );
   }
   return {
-    complete: lists.every(({ id }) => isComplete(states.get(id) ?? NEW_LIST)),
-    lastRun: lastRun === undefined ? null : runStatus(lastRun),
+    complete: lists.every(({ id }) => isListComplete(states.get(id) ?? NEW_LIST_STATE)),
+    lastRun: lastRun === undefined ? null : runStatusOf(lastRun),
     resources,
   };
 }
 
 /** True if the list was read to its end once. */
-const isComplete = ({ lastFullPassAt }: ListState) => lastFullPassAt !== undefined;
+const isListComplete = ({ lastFullPassAt }: ListState) => lastFullPassAt !== undefined;
 
-function resourceStatus(states: readonly ListState[], now: number): MirrorResourceStatus {
-  const asOf = states.every(isComplete) ? Math.min(...states.map((state) => state.asOf ?? Number.NaN)) : Number.NaN;
+function resourceStatusOf(states: readonly ListState[], now: number): MirrorResourceStatus {
+  const asOf = states.every(isListComplete) ? Math.min(...states.map((state) => state.asOf ?? Number.NaN)) : Number.NaN;
   const missing = states.flatMap((state) => state.missing ?? []);
   return {
     records: states.reduce((sum, { count }) => sum + count, 0),
@@ -127,7 +127,7 @@ function resourceStatus(states: readonly ListState[], now: number): MirrorResour
   };
 }
 
-const runStatus = ({ startedAt, endedAt, kind, error }: NonNullable<MirrorState["lastRun"]>): MirrorRunStatus => ({
+const runStatusOf = ({ startedAt, endedAt, kind, error }: NonNullable<MirrorState["lastRun"]>): MirrorRunStatus => ({
   startedAt,
   endedAt,
   kind,

@@ -57,7 +57,7 @@ export interface Table {
   columns: Readonly<Record<string, ColumnType>>;
 }
 
-interface Definition<T> {
+interface TableDefinition<T> {
   name: string;
   key: readonly (keyof T & string)[];
   schema: LazySchema<z.ZodType<T>>;
@@ -65,7 +65,7 @@ interface Definition<T> {
 
 const warehouseStockLevelSchema = lazy(() => z.object({ wID: integer(), ...stockLevelSchema().shape }));
 
-const DEFINITIONS: { readonly [R in MirrorResource]: Definition<MirrorRecords[R]> } = {
+const TABLE_DEFINITIONS: { readonly [R in MirrorResource]: TableDefinition<MirrorRecords[R]> } = {
   items: { name: "items", key: ["partNo"], schema: itemSchema },
   lots: { name: "lots", key: ["recNo"], schema: lotSchema },
   stockLevels: { name: "stock_levels", key: ["partNo"], schema: stockLevelSchema },
@@ -76,15 +76,15 @@ const DEFINITIONS: { readonly [R in MirrorResource]: Definition<MirrorRecords[R]
   },
 };
 
-const tables = new Map<MirrorResource, Table>();
+const tableByResource = new Map<MirrorResource, Table>();
 
 /** The table of a resource. A field that is added to the schema gets a column. */
 export function tableOf(resource: MirrorResource): Table {
-  let table = tables.get(resource);
+  let table = tableByResource.get(resource);
   if (table === undefined) {
-    const { name, key, schema } = DEFINITIONS[resource];
-    table = { name, key, columns: columnsOf(schema()) };
-    tables.set(resource, table);
+    const { name, key, schema } = TABLE_DEFINITIONS[resource];
+    table = { name, key, columns: columnTypesOfSchema(schema()) };
+    tableByResource.set(resource, table);
   }
   return table;
 }
@@ -108,11 +108,11 @@ export const fieldsOfKey = (key: MirrorKey): number[] => (typeof key === "number
 export const keyOf = ({ key }: Table, record: object): MirrorKey =>
   keyOfFields(key.map((field) => Number(Reflect.get(record, field))));
 
-const jsonType = /* @__PURE__ */ z.enum(["integer", "number", "string", "boolean", "null"]);
+const jsonTypeSchema = /* @__PURE__ */ z.enum(["integer", "number", "string", "boolean", "null"]);
 
-type JsonType = z.infer<typeof jsonType>;
+type JsonType = z.infer<typeof jsonTypeSchema>;
 
-const COLUMN_TYPES: Readonly<Record<Exclude<JsonType, "null">, ColumnType>> = {
+const COLUMN_TYPE_BY_JSON_TYPE: Readonly<Record<Exclude<JsonType, "null">, ColumnType>> = {
   integer: "integer",
   number: "decimal",
   string: "text",
@@ -120,19 +120,19 @@ const COLUMN_TYPES: Readonly<Record<Exclude<JsonType, "null">, ColumnType>> = {
 };
 
 /** The part of a field's JSON schema that decides the type of its column. */
-const fieldSchema = lazy(() => {
-  const typed = z.object({ type: z.union([jsonType, z.array(jsonType)]) });
+const jsonSchemaFieldSchema = lazy(() => {
+  const typed = z.object({ type: z.union([jsonTypeSchema, z.array(jsonTypeSchema)]) });
   return z.union([typed, z.object({ anyOf: z.array(typed) })]);
 });
 
-function columnsOf(schema: z.ZodType): Record<string, ColumnType> {
+function columnTypesOfSchema(schema: z.ZodType): Record<string, ColumnType> {
   const { properties = {} } = z.toJSONSchema(schema, { unrepresentable: "any" });
   const columns: Record<string, ColumnType> = {};
   for (const [name, property] of Object.entries(properties)) {
-    const field = fieldSchema().parse(property);
+    const field = jsonSchemaFieldSchema().parse(property);
     const types = "anyOf" in field ? field.anyOf.flatMap(({ type }) => type) : [field.type].flat();
     const type = types.find((found) => found !== "null");
-    if (type !== undefined) columns[name] = COLUMN_TYPES[type];
+    if (type !== undefined) columns[name] = COLUMN_TYPE_BY_JSON_TYPE[type];
   }
   return columns;
 }

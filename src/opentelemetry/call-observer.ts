@@ -1,9 +1,9 @@
 import type { Tracer } from "@opentelemetry/api";
 import type { DiagnosticsMessages } from "../core/telemetry/events.js";
-import type { Instruments } from "./instruments.js";
+import type { CallInstruments } from "./instruments.js";
 import { ObservedCall } from "./observed-call.js";
 
-type Message = DiagnosticsMessages[
+type CallMessage = DiagnosticsMessages[
   | "stocklot:request"
   | "stocklot:attempt"
   | "stocklot:retry"
@@ -15,14 +15,14 @@ export class CallObserver {
   /** The calls in flight, by number. One that began before the subscription is not among them. */
   readonly #calls = new Map<number, ObservedCall>();
   readonly #tracer: Tracer;
-  readonly #instruments: Instruments;
+  readonly #instruments: CallInstruments;
 
-  constructor(tracer: Tracer, instruments: Instruments) {
+  constructor(tracer: Tracer, instruments: CallInstruments) {
     this.#tracer = tracer;
     this.#instruments = instruments;
   }
 
-  observe(message: Message): void {
+  observe(message: CallMessage): void {
     if (message.type === "start") {
       this.#calls.set(message.call, new ObservedCall(this.#tracer, this.#instruments, message));
       return;

@@ -1,9 +1,9 @@
 import { diag, type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
-import { type ChannelName, hasDiagnosticsChannels, subscribe } from "../core/telemetry/channels.js";
+import { type ChannelName, hasDiagnosticsChannels, subscribeToChannel } from "../core/telemetry/channels.js";
 import type { DiagnosticsMessages } from "../core/telemetry/events.js";
 import { VERSION } from "../version.js";
 import { CallObserver } from "./call-observer.js";
-import { createInstruments } from "./instruments.js";
+import { createCallInstruments } from "./instruments.js";
 import { ProgressGauges } from "./progress-gauges.js";
 import { RateLimitGauges } from "./rate-limit-gauges.js";
 
@@ -22,7 +22,7 @@ export interface InstrumentOptions {
 }
 
 /** The name of the instrumentation scope, of spans and metrics. */
-const SCOPE = "stocklot";
+const INSTRUMENTATION_SCOPE = "stocklot";
 
 /**
  * Reports what all clients of the process do as spans and metrics, also those that other code has created. Call it once,
@@ -41,9 +41,9 @@ export function instrumentStocklot(options: InstrumentOptions = {}): () => void 
     diag.warn("stocklot: this runtime has no node:diagnostics_channel, so there are no spans and metrics.");
     return () => {};
   }
-  const tracer = (options.tracerProvider ?? trace).getTracer(SCOPE, VERSION);
-  const meter = (options.meterProvider ?? metrics).getMeter(SCOPE, VERSION);
-  const calls = new CallObserver(tracer, createInstruments(meter));
+  const tracer = (options.tracerProvider ?? trace).getTracer(INSTRUMENTATION_SCOPE, VERSION);
+  const meter = (options.meterProvider ?? metrics).getMeter(INSTRUMENTATION_SCOPE, VERSION);
+  const calls = new CallObserver(tracer, createCallInstruments(meter));
   const rateLimits = new RateLimitGauges(meter);
   const progress = new ProgressGauges(meter);
   const subscriptions = [
@@ -69,7 +69,7 @@ function subscribeSafely<Name extends ChannelName>(
   name: Name,
   listener: (message: DiagnosticsMessages[Name]) => void,
 ): () => void {
-  return subscribe(name, (message) => {
+  return subscribeToChannel(name, (message) => {
     try {
       listener(message);
     } catch (error) {

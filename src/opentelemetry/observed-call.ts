@@ -9,7 +9,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import { channel } from "../core/telemetry/channels.js";
+import { openChannel } from "../core/telemetry/channels.js";
 import type {
   EndEvent,
   FailedEvent,
@@ -22,28 +22,28 @@ import type {
 } from "../core/telemetry/events.js";
 import {
   callAttributes,
-  ERROR_TYPE,
+  ERROR_TYPE_ATTRIBUTE,
   errorAttributes,
-  RESEND_COUNT,
-  STATUS_CODE,
+  RESEND_COUNT_ATTRIBUTE,
+  STATUS_CODE_ATTRIBUTE,
   statusAttributes,
-  URL_FULL,
-  URL_TEMPLATE,
+  URL_FULL_ATTRIBUTE,
+  URL_TEMPLATE_ATTRIBUTE,
 } from "./attributes.js";
-import type { Instruments } from "./instruments.js";
+import type { CallInstruments } from "./instruments.js";
 
 /**
  * Instrumentations of undici, and so of the fetch of Node.js, subscribe to this channel and add `traceparent` to each
  * request. A second one would make both invalid.
  */
-const undiciRequests = channel("undici:request:create");
+const undiciRequestChannel = openChannel("undici:request:create");
 
-const inSeconds = (ms: number) => ms / 1_000;
+const msToSeconds = (ms: number) => ms / 1_000;
 
 /** The spans and metrics of one call: a span for the call, and a child for each attempt. */
 export class ObservedCall {
   readonly #tracer: Tracer;
-  readonly #instruments: Instruments;
+  readonly #instruments: CallInstruments;
   /** The context of the caller, with the span of the call. */
   readonly #context: Context;
   readonly #attributes: Attributes;
@@ -56,12 +56,12 @@ export class ObservedCall {
   #attemptError: Attributes = {};
 
   /** Called where the caller called: its context is the parent, however long the call waits. */
-  constructor(tracer: Tracer, instruments: Instruments, start: StartEvent) {
+  constructor(tracer: Tracer, instruments: CallInstruments, start: StartEvent) {
     this.#tracer = tracer;
     this.#instruments = instruments;
     this.#attributes = callAttributes(start);
     this.#url = start.url;
-    this.#name = [start.method, this.#attributes[URL_TEMPLATE]].join(" ").trim();
+    this.#name = [start.method, this.#attributes[URL_TEMPLATE_ATTRIBUTE]].join(" ").trim();
     this.#isTokenRequest = start.method === "POST" && start.path === "/Token";
     const callersContext = context.active();
     // Not CLIENT: each attempt is a request of its own.
@@ -70,15 +70,15 @@ export class ObservedCall {
   }
 
   slotGranted({ waitedMs }: SlotEvent): void {
-    this.#instruments.slotWait.record(inSeconds(waitedMs), this.#attributes);
+    this.#instruments.slotWait.record(msToSeconds(waitedMs), this.#attributes);
   }
 
   /** Sends the attempt in the context of its span, so that spans of other instrumentations become its children. */
   attemptStarted({ attempt, setHeader, sendWithin }: SendingEvent): void {
-    const span = this.#startSpan(SpanKind.CLIENT, this.#context, resends(attempt));
+    const span = this.#startSpan(SpanKind.CLIENT, this.#context, resendCountAttribute(attempt));
     this.#attempt = span;
     const attemptContext = trace.setSpan(this.#context, span);
-    if (!undiciRequests.hasSubscribers) {
+    if (!undiciRequestChannel.hasSubscribers) {
       propagation.inject(attemptContext, undefined, { set: (_, name, value) => setHeader(name, value) });
     }
     sendWithin((send) => context.with(attemptContext, send));
@@ -87,15 +87,16 @@ export class ObservedCall {
   attemptEnded(end: ResponseEvent | FailedEvent): void {
     const { status, durationMs } = end;
     const outcome = { ...statusAttributes(status), ...("error" in end && errorAttributes(end.error)) };
-    this.#attemptError = ERROR_TYPE in outcome ? { [ERROR_TYPE]: outcome[ERROR_TYPE] } : {};
-    this.#instruments.attemptDuration.record(inSeconds(durationMs), { ...this.#attributes, ...outcome });
+    this.#attemptError =
+      ERROR_TYPE_ATTRIBUTE in outcome ? { [ERROR_TYPE_ATTRIBUTE]: outcome[ERROR_TYPE_ATTRIBUTE] } : {};
+    this.#instruments.attemptDuration.record(msToSeconds(durationMs), { ...this.#attributes, ...outcome });
     if (status === 429) this.#instruments.rejections.add(1, this.#attributes);
-    if (this.#attempt) endSpan(this.#attempt, outcome);
+    if (this.#attempt) endSpanWithOutcome(this.#attempt, outcome);
     this.#attempt = undefined;
   }
 
   paused({ delayMs }: RateLimitedEvent): void {
-    this.#instruments.pauseDuration.record(inSeconds(delayMs), this.#attributes);
+    this.#instruments.pauseDuration.record(msToSeconds(delayMs), this.#attributes);
     this.#span.addEvent("pause", { "stocklot.pause.duration_ms": delayMs });
   }
 
@@ -105,11 +106,11 @@ export class ObservedCall {
   }
 
   ended({ status, error, durationMs, attempts }: EndEvent): void {
-    const outcome = { ...(status !== undefined && { [STATUS_CODE]: status }), ...errorAttributes(error) };
+    const outcome = { ...(status !== undefined && { [STATUS_CODE_ATTRIBUTE]: status }), ...errorAttributes(error) };
     const attributes = { ...this.#attributes, ...outcome };
-    this.#instruments.callDuration.record(inSeconds(durationMs), attributes);
+    this.#instruments.callDuration.record(msToSeconds(durationMs), attributes);
     if (this.#isTokenRequest) this.#instruments.tokenRequests.add(1, attributes);
-    endSpan(this.#span, { ...outcome, ...resends(attempts) });
+    endSpanWithOutcome(this.#span, { ...outcome, ...resendCountAttribute(attempts) });
   }
 
   /** Nothing more will be known of the call. */
@@ -121,17 +122,18 @@ export class ObservedCall {
   #startSpan(kind: SpanKind, parent: Context, attributes: Attributes = {}): Span {
     return this.#tracer.startSpan(
       this.#name,
-      { kind, attributes: { ...this.#attributes, [URL_FULL]: this.#url, ...attributes } },
+      { kind, attributes: { ...this.#attributes, [URL_FULL_ATTRIBUTE]: this.#url, ...attributes } },
       parent,
     );
   }
 }
 
-function endSpan(span: Span, outcome: Attributes): void {
+function endSpanWithOutcome(span: Span, outcome: Attributes): void {
   span.setAttributes(outcome);
-  if (ERROR_TYPE in outcome) span.setStatus({ code: SpanStatusCode.ERROR });
+  if (ERROR_TYPE_ATTRIBUTE in outcome) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end();
 }
 
 /** How often a call was retried; no attribute for the first attempt. */
-const resends = (attempts: number): Attributes => (attempts > 1 ? { [RESEND_COUNT]: attempts - 1 } : {});
+const resendCountAttribute = (attempts: number): Attributes =>
+  attempts > 1 ? { [RESEND_COUNT_ATTRIBUTE]: attempts - 1 } : {};

@@ -2,10 +2,10 @@ import type { Attributes, BatchObservableCallback, Gauge, Histogram, Meter } fro
 import type { MirrorRunEvent, OutboxProgressEvent } from "../core/telemetry/events.js";
 import { errorAttributes } from "./attributes.js";
 
-const RESOURCE = "stocklot.mirror.resource";
+const RESOURCE_ATTRIBUTE = "stocklot.mirror.resource";
 
 /** A run of a mirror may take minutes, in s. */
-const RUN_BOUNDARIES = [0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600];
+const RUN_DURATION_BOUNDARIES_S = [0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600];
 
 /** The progress of outboxes and mirrors. */
 export class ProgressGauges {
@@ -25,7 +25,7 @@ export class ProgressGauges {
     this.#runDuration = meter.createHistogram("stocklot.mirror.run.duration", {
       description: "Duration of the runs of the mirror.",
       unit: "s",
-      advice: { explicitBucketBoundaries: RUN_BOUNDARIES },
+      advice: { explicitBucketBoundaries: RUN_DURATION_BOUNDARIES_S },
     });
     this.#records = meter.createGauge("stocklot.mirror.records", {
       description: "Records in the copy.",
@@ -37,7 +37,7 @@ export class ProgressGauges {
     });
     const observe: BatchObservableCallback = (result) => {
       for (const [resource, upToDateAt] of this.#upToDateAt) {
-        result.observe(lag, (Date.now() - upToDateAt) / 1_000, { [RESOURCE]: resource });
+        result.observe(lag, (Date.now() - upToDateAt) / 1_000, { [RESOURCE_ATTRIBUTE]: resource });
       }
     };
     meter.addBatchObservableCallback(observe, [lag]);
@@ -55,7 +55,7 @@ export class ProgressGauges {
     this.#runDuration.record(durationMs / 1_000, attributes);
     for (const [resource, copy] of Object.entries(resources)) {
       if (!copy) continue;
-      this.#records.record(copy.records, { [RESOURCE]: resource });
+      this.#records.record(copy.records, { [RESOURCE_ATTRIBUTE]: resource });
       if (copy.lagMs !== null) this.#upToDateAt.set(resource, Date.now() - copy.lagMs);
     }
   }

@@ -37,7 +37,7 @@ export class RateLimitGauges {
     if (this.#known.has(client)) return;
     this.#known.add(client);
     this.#clients.add(new WeakRef(client));
-    this.#servers.add(originOf(client));
+    this.#servers.add(originOfClient(client));
   }
 
   /** Clients that share a limiter count once. */
@@ -46,7 +46,7 @@ export class RateLimitGauges {
     const limiters = new Set<object>();
     for (const client of this.#openClients()) {
       const { limiter, rateLimit } = client;
-      const total = totals.get(originOf(client));
+      const total = totals.get(originOfClient(client));
       if (!total || limiters.has(limiter)) continue;
       limiters.add(limiter);
       total.queued += rateLimit.queued;
@@ -64,4 +64,4 @@ export class RateLimitGauges {
   }
 }
 
-const originOf = ({ baseUrl }: ClientState) => new URL(baseUrl).origin;
+const originOfClient = ({ baseUrl }: ClientState) => new URL(baseUrl).origin;

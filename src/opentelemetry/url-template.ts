@@ -1,5 +1,5 @@
 /** The paths of the service's document, those without a parameter first, as in `openapi.json`. */
-const TEMPLATES = [
+const URL_TEMPLATES = [
   "/Token",
   "/Item",
   "/Item/All",
@@ -13,7 +13,7 @@ const TEMPLATES = [
   "/Inventory/StockLevels/{wid}",
 ];
 
-const PATTERNS = TEMPLATES.map((template) => ({
+const URL_TEMPLATE_PATTERNS = URL_TEMPLATES.map((template) => ({
   template,
   pattern: new RegExp(`^${template.replace(/\{\w+\}/, "[^/]+")}$`),
 }));
@@ -22,6 +22,6 @@ const PATTERNS = TEMPLATES.map((template) => ({
  * The path of an endpoint without the values in it, so that all calls of it have one name: `/Inventory/{wid}` for
  * `/Inventory/3`. `undefined` for undocumented endpoints; add those that you call.
  */
-export function urlTemplate(path: string): string | undefined {
-  return PATTERNS.find(({ pattern }) => pattern.test(path))?.template;
+export function findUrlTemplate(path: string): string | undefined {
+  return URL_TEMPLATE_PATTERNS.find(({ pattern }) => pattern.test(path))?.template;
 }

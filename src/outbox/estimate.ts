@@ -1,5 +1,5 @@
 import type { RateLimitSnapshot } from "../limiter/rate-limiter.js";
-import { forecastMs } from "../paging/estimate.js";
+import { forecastDurationMs } from "../paging/estimate.js";
 
 /** The share of the rate limit that is reserved for single calls unless the client is configured otherwise. */
 const DEFAULT_RESERVED_SHARE = 0.1;
@@ -11,5 +11,5 @@ export function durationOf(requests: number, snapshot: RateLimitSnapshot, paceMs
   const share = limit - reserved;
   const pausedMs = pausedUntil === null ? 0 : Math.max(0, pausedUntil - Date.now());
   const free = pausedUntil === null ? Math.max(0, available - reserved) : share;
-  return forecastMs(requests, paceMs, { available: free, share, intervalMs, pausedMs });
+  return forecastDurationMs(requests, paceMs, { available: free, share, intervalMs, pausedMs });
 }

@@ -3,22 +3,22 @@ import * as z from "zod";
 import { checkInput } from "../core/request/check-input.js";
 import { InputValidationError, type Issue } from "../errors/index.js";
 import { fieldOf, isObject, messageOf } from "../errors/unknown-value.js";
-import { type LazySchema, lazy, refined, string } from "../schemas/field.js";
-import { createItemSchema } from "../schemas/item-input.js";
-import { skuInput } from "../schemas/key.js";
-import { issueSchema, moveSchema, receiveSchema } from "../schemas/transaction.js";
+import { type LazySchema, lazy, string, withCheck } from "../schemas/field.js";
+import { createItemInputSchema } from "../schemas/item-input.js";
+import { skuInputSchema } from "../schemas/key.js";
+import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../schemas/transaction.js";
 import type { MarkField } from "./marks.js";
 import type { NewEntry, OutboxOperation } from "./store.js";
 
-const discontinueSchema = /* @__PURE__ */ lazy(() => z.strictObject({ shortID: skuInput() }));
+const discontinueSchema = /* @__PURE__ */ lazy(() => z.strictObject({ shortID: skuInputSchema() }));
 
 const INPUT_SCHEMAS: Record<OutboxOperation, LazySchema<z.ZodType>> = {
-  receive: receiveSchema,
-  move: moveSchema,
-  issue: issueSchema,
-  create: createItemSchema,
+  receive: receiveInputSchema,
+  move: moveInputSchema,
+  issue: issueInputSchema,
+  create: createItemInputSchema,
   // The same fields: the SKU and what to change.
-  update: createItemSchema,
+  update: createItemInputSchema,
   discontinue: discontinueSchema,
 };
 
@@ -27,7 +27,7 @@ const OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue
 const MAX_KEY_LENGTH = 200;
 
 export const keySchema = /* @__PURE__ */ lazy(() =>
-  refined(string().min(1).max(MAX_KEY_LENGTH, `must be at most ${MAX_KEY_LENGTH} characters long`), (key) => {
+  withCheck(string().min(1).max(MAX_KEY_LENGTH, `must be at most ${MAX_KEY_LENGTH} characters long`), (key) => {
     if (!key.isWellFormed()) return "must be well-formed Unicode";
     // PostgreSQL cannot store it.
     return key.includes("\0") ? "must not contain a NUL character" : undefined;

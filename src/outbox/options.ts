@@ -1,8 +1,13 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
 import { checkInput } from "../core/request/check-input.js";
-import { checkConfiguration, checkMethodOptions, required } from "../core/request/check-options.js";
-import { callback, durationMs, signal, withMethods } from "../core/request/options.js";
+import { checkConfiguration, checkMethodOptions, requiredOption } from "../core/request/check-options.js";
+import {
+  abortSignalSchema,
+  durationMsSchema,
+  functionSchema,
+  objectWithMethodsSchema,
+} from "../core/request/options.js";
 import { integer, lazy } from "../schemas/field.js";
 import type { OutboxEntry } from "./entry.js";
 import type { MarkField } from "./marks.js";
@@ -109,8 +114,8 @@ const STORE_METHODS = [
 
 const optionsSchema = lazy(() =>
   z.strictObject({
-    client: required(withMethods(["request", "paginate"], "must be an InventoryClient")),
-    store: required(withMethods([...STORE_METHODS], `must have ${STORE_METHODS.join(", ")}`)),
+    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    store: requiredOption(objectWithMethodsSchema([...STORE_METHODS], `must have ${STORE_METHODS.join(", ")}`)),
     settleMs: z
       .custom<number>((value) => typeof value === "number" && value >= 0, "must be a number of ms, at least 0")
       .optional(),
@@ -121,9 +126,9 @@ const optionsSchema = lazy(() =>
 
 const runShape = () => ({
   concurrency: integer().min(1).optional(),
-  signal: signal().optional(),
-  onResult: callback().optional(),
-  onProgress: callback().optional(),
+  signal: abortSignalSchema().optional(),
+  onResult: functionSchema().optional(),
+  onProgress: functionSchema().optional(),
 });
 
 const runSchema = lazy(() => z.strictObject(runShape()));
@@ -131,9 +136,9 @@ const runSchema = lazy(() => z.strictObject(runShape()));
 const watchSchema = lazy(() =>
   z.strictObject({
     ...runShape(),
-    everyMs: required(durationMs()),
-    onReport: callback().optional(),
-    onError: callback().optional(),
+    everyMs: requiredOption(durationMsSchema()),
+    onReport: functionSchema().optional(),
+    onError: functionSchema().optional(),
   }),
 );
 
@@ -145,7 +150,7 @@ const entriesSchema = lazy(() => z.strictObject({ state: z.enum(STATES).optional
 
 const resolutionSchema = lazy(() => z.enum(["applied", "not-applied"]));
 
-const pruneSchema = lazy(() => z.strictObject({ olderThanMs: required(z.number().min(0)) }));
+const pruneSchema = lazy(() => z.strictObject({ olderThanMs: requiredOption(z.number().min(0)) }));
 
 /** Throws a `ConfigurationError` that names each option that is wrong. */
 export function checkOutboxOptions(options: OutboxOptions): void {

@@ -1,5 +1,5 @@
 import { checkInput } from "../core/request/check-input.js";
-import { copyOf } from "../core/request/copy-of.js";
+import { copyPlainData } from "../core/request/copy-of.js";
 import { InputValidationError } from "../errors/index.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
 import { durationOf } from "./estimate.js";
@@ -100,7 +100,7 @@ export class Outbox {
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
     checkRunOptions(options);
     const { client, store, mark, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
-    const runOptions = copyOf(options);
+    const runOptions = copyPlainData(options);
     runOptions.signal?.throwIfAborted();
     const storeId = await this.#open();
     return runOutbox({ client, store, storeId, mark, settleMs, leaseMs }, runOptions);
@@ -113,7 +113,7 @@ export class Outbox {
    */
   async watch(options: OutboxWatchOptions): Promise<void> {
     checkWatchOptions(options);
-    await watchOutbox((runOptions) => this.run(runOptions), copyOf(options));
+    await watchOutbox((runOptions) => this.run(runOptions), copyPlainData(options));
   }
 
   /** The entry with this key; `undefined` if there is none. */

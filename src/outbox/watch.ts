@@ -1,5 +1,5 @@
 import { sleep } from "../time/sleep.js";
-import { now } from "../time/timer.js";
+import { monotonicNowMs } from "../time/timer.js";
 import type { OutboxRunOptions, OutboxWatchOptions } from "./options.js";
 import type { OutboxReport } from "./report.js";
 
@@ -10,7 +10,7 @@ export async function watchOutbox(
 ): Promise<void> {
   const { signal } = runOptions;
   while (!signal?.aborted) {
-    const nextRunAt = now() + everyMs;
+    const nextRunAt = monotonicNowMs() + everyMs;
     try {
       const report = await run(runOptions);
       await onReport?.(report);
@@ -19,6 +19,6 @@ export async function watchOutbox(
       if (!onError) throw error;
       await onError(error);
     }
-    await sleep(nextRunAt - now(), signal);
+    await sleep(nextRunAt - monotonicNowMs(), signal);
   }
 }

@@ -41,10 +41,13 @@ true satisfies SameShape<Checkpoint, typeof checkpointSchema>;
  * How many keys a checkpoint contains. Any of them, seen again, shows where the iteration continues. Only if all of these
  * records are removed, or have moved further than can be searched, the list has to be read from its start again.
  */
-const KEPT_KEYS = 250;
+const MAX_CHECKPOINT_KEYS = 250;
 
 /** The keys emitted last, with those of one more page. Keys that JSON changes are left out: they would not be found again. */
-export function keysAfter(keys: readonly RecordKey[], added: readonly (RecordKey | undefined)[]): RecordKey[] {
+export function appendCheckpointKeys(
+  keys: readonly RecordKey[],
+  added: readonly (RecordKey | undefined)[],
+): RecordKey[] {
   const usable = (key: unknown): key is RecordKey => typeof key === "string" || Number.isFinite(key);
-  return [...keys, ...added.filter(usable)].slice(-KEPT_KEYS);
+  return [...keys, ...added.filter(usable)].slice(-MAX_CHECKPOINT_KEYS);
 }

@@ -1,13 +1,19 @@
 import * as z from "zod";
 import type { ResponseContext, ResponseReader } from "../core/call.js";
-import { invalidResponse } from "../core/response/caller-error.js";
-import { assertSchema, compiledSchema, readJson, unchecked, validate } from "../core/response/decode.js";
+import { invalidResponseError } from "../core/response/caller-error.js";
+import {
+  assertMatchesSchema,
+  compileLazily,
+  readJsonBody,
+  uncheckedAs,
+  validateWithStandardSchema,
+} from "../core/response/decode.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import type { StandardSchema } from "../schemas/standard-schema.js";
 import type { Page, PageRequest } from "./page.js";
 
 /** The paged envelope. Source: service interface, "Paged envelope". */
-export const envelope = <S extends z.ZodType>(record: S) =>
+export const pageEnvelopeSchema = <S extends z.ZodType>(record: S) =>
   z.object({
     value: z.array(record),
     totalCount: integer(),
@@ -17,45 +23,49 @@ export const envelope = <S extends z.ZodType>(record: S) =>
     hasMore: z.boolean(),
   });
 
-const anyPage = /* @__PURE__ */ lazy(() => envelope(z.unknown()));
+const unknownPageSchema = /* @__PURE__ */ lazy(() => pageEnvelopeSchema(z.unknown()));
 
 /** Reads a page of records that are checked by a schema of the client. */
 /* @__NO_SIDE_EFFECTS__ */
-export function pageReader<T>(record: LazySchema<z.ZodType<T>>): (request: PageRequest) => ResponseReader<Page<T>> {
-  const schema: LazySchema<z.ZodType<Page<T>>> = /* @__PURE__ */ compiledSchema(() => envelope(record()));
+export function createPageReader<T>(
+  record: LazySchema<z.ZodType<T>>,
+): (request: PageRequest) => ResponseReader<Page<T>> {
+  const schema: LazySchema<z.ZodType<Page<T>>> = /* @__PURE__ */ compileLazily(() => pageEnvelopeSchema(record()));
   return (request) => (context) => {
-    const data = readPage(context);
-    assertSchema(schema, data, context);
-    return context.validation.mode === "error" ? data : withValidNumbers(data, request);
+    const data = readPageJson(context);
+    assertMatchesSchema(schema, data, context);
+    return context.validation.mode === "error" ? data : replaceInvalidPageNumbers(data, request);
   };
 }
 
 /** Reads a page of records that are checked by a schema of the caller, or not at all. */
-export function standardPageReader<T>(
+export function createStandardPageReader<T>(
   record: StandardSchema<T> | undefined,
 ): (request: PageRequest) => ResponseReader<Page<T>> {
   return (request) => async (context) => {
-    const data = readPage(context);
-    assertSchema<Page<unknown>>(anyPage, data, context);
+    const data = readPageJson(context);
+    assertMatchesSchema<Page<unknown>>(unknownPageSchema, data, context);
     const value: T[] = [];
     for (const [index, entry] of data.value.entries()) {
-      value.push(record ? await validate(record, entry, ["value", index], context) : unchecked(entry));
+      value.push(
+        record ? await validateWithStandardSchema(record, entry, ["value", index], context) : uncheckedAs(entry),
+      );
     }
-    return withValidNumbers({ ...data, value }, request);
+    return replaceInvalidPageNumbers({ ...data, value }, request);
   };
 }
 
 /** The envelope as JSON. Paging requires an array of records, whatever `responseValidation` is. */
-function readPage(context: ResponseContext): unknown {
-  const data = readJson(context);
+function readPageJson(context: ResponseContext): unknown {
+  const data = readJsonBody(context);
   if (typeof data !== "object" || data === null || !("value" in data) || !Array.isArray(data.value)) {
-    throw invalidResponse(context, [{ path: ["value"], message: "expected an array of records" }]);
+    throw invalidResponseError(context, [{ path: ["value"], message: "expected an array of records" }]);
   }
   return data;
 }
 
 /** Replaces numbers that are missing or wrong, which only a lenient check accepts, by those of the request. */
-function withValidNumbers<T>(page: Page<T>, request: PageRequest): Page<T> {
+function replaceInvalidPageNumbers<T>(page: Page<T>, request: PageRequest): Page<T> {
   const integerOr = (value: number, fallback: number) => (Number.isSafeInteger(value) ? value : fallback);
   const number = integerOr(page.page, request.page);
   const pageSize = integerOr(page.pageSize, request.pageSize);

@@ -1,7 +1,7 @@
 import { PaginationError } from "../errors/index.js";
-import { type Checkpoint, keysAfter } from "./checkpoint.js";
-import type { Eta } from "./estimate.js";
-import { offsetOf, type Page, type PageSession } from "./page.js";
+import { appendCheckpointKeys, type Checkpoint } from "./checkpoint.js";
+import type { EtaEstimator } from "./estimate.js";
+import { type Page, type PageSession, startOfPage } from "./page.js";
 import { type RecordKey, SeenKeys } from "./seen-keys.js";
 
 /** Consecutive pages without a new record after which `hasMore` is not believed. */
@@ -11,16 +11,16 @@ const MAX_STALLED_PAGES = 3;
 export type ReadPosition = Pick<Checkpoint, "end" | "totalCount" | "pageSize">;
 
 /** A page for the consumer, and the checkpoint that applies once the consumer has processed it. */
-export interface Emitted<T> {
+export interface EmittedPage<T> {
   page: Page<T>;
   checkpoint: Checkpoint;
 }
 
 /** Emits the records of an iteration, each of them once, and reports progress. */
-export class Emitter<T> {
+export class PageEmitter<T> {
   readonly #session: PageSession<T>;
   readonly #stream: { readonly requests: number };
-  readonly #eta: Pick<Eta, "ms">;
+  readonly #eta: Pick<EtaEstimator, "remainingMs">;
   readonly #seen = new SeenKeys();
   /** Keys of the records emitted last. */
   #lastKeys: RecordKey[];
@@ -31,7 +31,7 @@ export class Emitter<T> {
   /** Position at which the furthest page so far begins. */
   #furthestOffset = -1;
 
-  constructor(session: PageSession<T>, stream: { readonly requests: number }, eta: Pick<Eta, "ms">) {
+  constructor(session: PageSession<T>, stream: { readonly requests: number }, eta: Pick<EtaEstimator, "remainingMs">) {
     this.#session = session;
     this.#stream = stream;
     this.#eta = eta;
@@ -75,10 +75,10 @@ export class Emitter<T> {
    * The page for the consumer, with `newRecords` as its records. Once it is consumed, the list has been read up to
    * `position`. Throws after too many pages without a new record. A page `mayBeStalled` if that is no reason to stop.
    */
-  emit(page: Page<T>, newRecords: T[], position: ReadPosition, mayBeStalled = false): Emitted<T> {
+  emit(page: Page<T>, newRecords: T[], position: ReadPosition, mayBeStalled = false): EmittedPage<T> {
     this.#checkProgress(page, newRecords, mayBeStalled);
     this.#received += newRecords.length;
-    this.#lastKeys = keysAfter(
+    this.#lastKeys = appendCheckpointKeys(
       this.#lastKeys,
       newRecords.map((record) => this.keyOf(record)),
     );
@@ -92,7 +92,7 @@ export class Emitter<T> {
   }
 
   #checkProgress(page: Page<T>, newRecords: T[], mayBeStalled: boolean): void {
-    const offset = offsetOf(page);
+    const offset = startOfPage(page);
     // Records without keys are new if their page begins after all others and before the end of the list.
     const advances = this.hasKeys || mayBeStalled || (offset > this.#furthestOffset && offset < page.totalCount);
     if (newRecords.length > 0 && advances) this.#stalledPages = 0;
@@ -114,7 +114,7 @@ export class Emitter<T> {
       requests: this.#stream.requests,
       duplicates: this.#duplicates,
       gapsRepaired: this.#gapsRepaired,
-      etaMs: this.#eta.ms(hasMore ? Math.max(0, totalCount - end) : 0, pageSize),
+      etaMs: this.#eta.remainingMs(hasMore ? Math.max(0, totalCount - end) : 0, pageSize),
     });
   }
 }

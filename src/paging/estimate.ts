@@ -1,26 +1,26 @@
 import type { RateLimiter } from "../limiter/rate-limiter.js";
-import { now } from "../time/timer.js";
-import type { Allowance, Estimate, PageSession } from "./page.js";
+import { monotonicNowMs } from "../time/timer.js";
+import type { Estimate, PageAllowance, PageSession } from "./page.js";
 
 /** What reading one or more lists is likely to take, and the figures that the duration is based on. */
-export interface Forecast {
+export interface ListForecast {
   records: number;
   pages: number;
   requests: number;
   /** Time between two requests, in ms, while the rate limit does not delay them. */
   paceMs: number;
-  allowance: Allowance;
+  allowance: PageAllowance;
 }
 
 /** The forecast for the caller. */
-export function estimateOf({ records, pages, requests, paceMs, allowance }: Forecast): Estimate {
-  return { records, pages, requests, durationMs: forecastMs(requests, paceMs, allowance) };
+export function estimateFromForecast({ records, pages, requests, paceMs, allowance }: ListForecast): Estimate {
+  return { records, pages, requests, durationMs: forecastDurationMs(requests, paceMs, allowance) };
 }
 
 /** How many pages and requests reading this many records takes. At least one. */
-export function effortOf(records: number, { pageSize, gapless }: { pageSize: number; gapless: boolean }) {
+export function countPagesAndRequests(records: number, { pageSize, gapless }: { pageSize: number; gapless: boolean }) {
   const pages = Math.max(1, Math.ceil(records / pageSize));
-  const requests = gapless && pages > 1 ? Math.ceil(pages * (1 + overlapCost(pageSize))) : pages;
+  const requests = gapless && pages > 1 ? Math.ceil(pages * (1 + overlapRequestShare(pageSize))) : pages;
   return { pages, requests };
 }
 
@@ -28,13 +28,13 @@ export function effortOf(records: number, { pageSize, gapless }: { pageSize: num
  * Share of additional requests for overlapping pages. Measured on a calm list and on one that changes by three records per
  * request: 8 to 9 % at 250 records per page, 21 to 27 % at 50, 32 to 43 % at 25.
  */
-const overlapCost = (pageSize: number) => 1.6 / Math.sqrt(pageSize);
+const overlapRequestShare = (pageSize: number) => 1.6 / Math.sqrt(pageSize);
 
 /**
  * How many further pages a limiter allows: all slots except the reserved ones, if no other calls use it. A pause is long
  * enough for most slots to become free again.
  */
-export function allowanceOf(limiter: Pick<RateLimiter, "snapshot" | "reserved">): Allowance {
+export function pageAllowanceOf(limiter: Pick<RateLimiter, "snapshot" | "reserved">): PageAllowance {
   const { limit, intervalMs, available, pausedUntil } = limiter.snapshot();
   const share = limit - limiter.reserved;
   return pausedUntil === null
@@ -46,7 +46,7 @@ export function allowanceOf(limiter: Pick<RateLimiter, "snapshot" | "reserved">)
  * The probable duration of this many requests, in ms, at one request per `paceMs` while the rate limit does not delay them.
  * It is not known when the slots in use become free again. The assumption is: after one interval.
  */
-export function forecastMs(requests: number, paceMs: number, allowance: Allowance): number {
+export function forecastDurationMs(requests: number, paceMs: number, allowance: PageAllowance): number {
   const { available, share, intervalMs, pausedMs } = allowance;
   if (requests === 0) return 0;
   const delayed = Math.max(0, requests - available);
@@ -57,7 +57,7 @@ export function forecastMs(requests: number, paceMs: number, allowance: Allowanc
 }
 
 /** Estimates when an iteration ends, from the time per request, the time that its consumer holds a page, and the limiter. */
-export class Eta {
+export class EtaEstimator {
   readonly #session: EtaSession;
   /** When the consumer received the page that it holds. */
   #emittedAt: number | undefined;
@@ -70,19 +70,19 @@ export class Eta {
 
   /** The consumer receives a page. */
   pageEmitted(): void {
-    this.#emittedAt = now();
+    this.#emittedAt = monotonicNowMs();
   }
 
   /** The consumer requests the next page. */
   pageRequested(): void {
     if (this.#emittedAt === undefined) return;
-    this.#heldMs += now() - this.#emittedAt;
+    this.#heldMs += monotonicNowMs() - this.#emittedAt;
     this.#pagesHeld += 1;
     this.#emittedAt = undefined;
   }
 
   /** The probable time to read this many more records, in ms; null if it is not known. */
-  ms(records: number, pageSize: number): number | null {
+  remainingMs(records: number, pageSize: number): number | null {
     if (records === 0) return 0;
     const { readAhead, concurrency, gapless } = this.#session;
     const { latencyMs, ...allowance } = this.#session.pace();
@@ -90,7 +90,7 @@ export class Eta {
     const holdMs = this.#heldMs / Math.max(1, this.#pagesHeld);
     // Pages that are read ahead are fetched while the consumer processes another one.
     const paceMs = readAhead > 0 || concurrency > 1 ? Math.max(fetchMs, holdMs) : fetchMs + holdMs;
-    const etaMs = forecastMs(effortOf(records, { pageSize, gapless }).requests, paceMs, allowance);
+    const etaMs = forecastDurationMs(countPagesAndRequests(records, { pageSize, gapless }).requests, paceMs, allowance);
     return Number.isFinite(etaMs) ? etaMs : null;
   }
 }

@@ -1,12 +1,12 @@
-import { errorForWaiter } from "../core/response/caller-error.js";
+import { createErrorForWaitingCaller } from "../core/response/caller-error.js";
 import type { Checkpoint } from "./checkpoint.js";
-import type { Emitted } from "./emitter.js";
-import { Eta } from "./estimate.js";
+import type { EmittedPage } from "./emitter.js";
+import { EtaEstimator } from "./estimate.js";
 import { GaplessReader } from "./gapless/reader.js";
 import type { Page, PageSource } from "./page.js";
 import { SequentialReader } from "./sequential.js";
 
-const DONE = { done: true, value: undefined } as const;
+const ITERATION_DONE = { done: true, value: undefined } as const;
 
 /** An iteration over the pages of a list. */
 export interface PageIterator<T> extends AsyncIterableIterator<Page<T>, undefined, undefined> {
@@ -27,8 +27,8 @@ export function iteratePages<T>(
   limit = Infinity,
 ): PageIterator<T> {
   let reader: SequentialReader<T> | GaplessReader<T> | undefined;
-  let pages: AsyncGenerator<Emitted<T>, void> | undefined;
-  let eta: Eta | undefined;
+  let pages: AsyncGenerator<EmittedPage<T>, void> | undefined;
+  let eta: EtaEstimator | undefined;
   let closed = false;
   /** Where to resume after the pages that the consumer has processed, and after the page that it holds. */
   let consumed: Checkpoint | undefined;
@@ -42,7 +42,7 @@ export function iteratePages<T>(
       return this;
     },
     async next() {
-      if (closed) return DONE;
+      if (closed) return ITERATION_DONE;
       try {
         pages ??= start();
         // The consumer has processed the page that it held.
@@ -56,18 +56,18 @@ export function iteratePages<T>(
         }
         if (!closed && consumed) consumed = { ...consumed, done: true };
         close();
-        return DONE;
+        return ITERATION_DONE;
       } catch (error) {
         // No caller is interested in a failure after the end of the iteration.
-        if (closed) return DONE;
+        if (closed) return ITERATION_DONE;
         close();
-        throw errorForWaiter(error);
+        throw createErrorForWaitingCaller(error);
       }
     },
     async return() {
       close();
       await pages?.return();
-      return DONE;
+      return ITERATION_DONE;
     },
     async throw(error) {
       await this.return?.();
@@ -76,11 +76,11 @@ export function iteratePages<T>(
   };
   return iterator;
 
-  function start(): AsyncGenerator<Emitted<T>, void> {
+  function start(): AsyncGenerator<EmittedPage<T>, void> {
     const session = source.prepare();
     onStart(iterator);
     consumed = session.from;
-    eta = new Eta(session);
+    eta = new EtaEstimator(session);
     reader = session.gapless ? new GaplessReader(session, eta, limit) : new SequentialReader(session, eta, limit);
     return reader.pages();
   }

@@ -1,6 +1,6 @@
 import type { Page } from "./page.js";
 
-const DONE = { done: true, value: undefined } as const;
+const ITERATION_DONE = { done: true, value: undefined } as const;
 
 /**
  * The records of a list, one after the other. Not an async generator, since that takes several turns of the event loop per
@@ -31,7 +31,7 @@ export function iterateRecords<T>(
       if (previous) await previous;
       while (index >= records.length) {
         const result = await pages.next();
-        if (result.done === true) return DONE;
+        if (result.done === true) return ITERATION_DONE;
         records = result.value.value;
         index = 0;
       }
@@ -52,7 +52,7 @@ export function iterateRecords<T>(
     async return() {
       records = [];
       await pages.return?.();
-      return DONE;
+      return ITERATION_DONE;
     },
     async throw(error) {
       await this.return?.();

@@ -2,14 +2,14 @@ import * as z from "zod";
 import type { CallRequest, ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
-import { snapshotOf } from "../core/request/copy-of.js";
-import { callback, type RequestOptions, requestOptionsShape } from "../core/request/options.js";
-import { encodePayload, type Query } from "../core/request/payload.js";
+import { snapshotArgument } from "../core/request/copy-of.js";
+import { functionSchema, type RequestOptions, requestOptionsShape } from "../core/request/options.js";
+import { encodeRequest, type Query } from "../core/request/payload.js";
 import { captureContext } from "../core/telemetry/async-context.js";
 import { InputValidationError } from "../errors/index.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import { checkpointSchema } from "./checkpoint.js";
-import { allowanceOf } from "./estimate.js";
+import { pageAllowanceOf } from "./estimate.js";
 import type { Page, PageRequest, PageSession, PagingOptions } from "./page.js";
 import { Paginator } from "./paginator.js";
 import type { RecordKey } from "./seen-keys.js";
@@ -17,23 +17,23 @@ import type { RecordKey } from "./seen-keys.js";
 /** 250 records per page: each page costs one request of the limit. */
 const DEFAULT_PAGE_SIZE = 250;
 /** The weight of one request in the average latency is 1 divided by this number. */
-const LATENCY_SMOOTHING = 8;
+const LATENCY_AVERAGE_REQUESTS = 8;
 
-interface PageQuery {
+interface PageQueryParams {
   page?: number | undefined;
   pageSize?: number | undefined;
   sort?: string | undefined;
 }
 
 /** A list of the service, described by its resource. */
-export interface List<T, Params> {
+export interface ListDefinition<T, Params> {
   /** Name of the method, for messages. */
   name: string;
   params: Params;
   /** The schema of the parameters. */
   schema: LazySchema<z.ZodObject>;
   /** The request for checked arguments, without its page. Throws an `InputValidationError`. */
-  request(params: Params, options: ListOptions): { path: string; query: Query & PageQuery };
+  request(params: Params, options: ListOptions): { path: string; query: Query & PageQueryParams };
   options: ListOptions;
   pageReader(request: PageRequest): ResponseReader<Page<T>>;
   maxPageSize: number;
@@ -43,9 +43,9 @@ export interface List<T, Params> {
 }
 
 /** The records of a list. Parameters and options are copied now: changing them afterwards has no effect. */
-export function paginatorOf<T, Params>(sender: Sender, list: List<T, Params>): Paginator<T> {
-  const readParams = snapshotOf(list.params);
-  const readOptions = snapshotOf(list.options);
+export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<T, Params>): Paginator<T> {
+  const readParams = snapshotArgument(list.params);
+  const readOptions = snapshotArgument(list.options);
   return new Paginator<T>({
     prepare: () => {
       const params = readParams();
@@ -59,22 +59,22 @@ export function paginatorOf<T, Params>(sender: Sender, list: List<T, Params>): P
         other: { schema: listOptionsSchema, place: "the second argument" },
       });
       const { path, query } = list.request(params, options);
-      return openSession(sender, list, path, query, options);
+      return createPageSession(sender, list, path, query, options);
     },
   });
 }
 
 /** One use of a list, with its request resolved. */
-function openSession<T>(
+function createPageSession<T>(
   sender: Sender,
-  { name, pageReader, maxPageSize, keyOf, stableSort }: Omit<List<T, unknown>, "request">,
+  { name, pageReader, maxPageSize, keyOf, stableSort }: Omit<ListDefinition<T, unknown>, "request">,
   path: string,
-  requested: Query & PageQuery,
+  requested: Query & PageQueryParams,
   { readAhead = 1, concurrency = 1, gapless = false, from, onProgress, ...requestOptions }: ListOptions,
 ): PageSession<T> {
   const { page = 1, pageSize = DEFAULT_PAGE_SIZE, sort = gapless ? stableSort : undefined } = requested;
-  const { query } = encodePayload({ method: "GET", path, query: { ...requested, sort, page, pageSize } });
-  const identity = identityOf(path, query);
+  const { query } = encodeRequest({ method: "GET", path, query: { ...requested, sort, page, pageSize } });
+  const identity = listIdentityOf(path, query);
   if (from && from.list !== identity) {
     const message = `is a checkpoint of another list, ${from.list}; this one is ${identity}`;
     throw new InputValidationError(name, [{ path: ["from"], message }]);
@@ -93,9 +93,9 @@ function openSession<T>(
     gapless,
     onProgress: onProgress && ((progress) => sender.guard("onProgress", () => onProgress(progress))),
     keyOf,
-    fetch: (request, { further, signal }) => {
+    fetch: (request, { isBulk, signal }) => {
       const readPage = pageReader(request);
-      const call: CallRequest<Page<T>> = {
+      const callRequest: CallRequest<Page<T>> = {
         method: "GET",
         path,
         query: { ...query, ...request },
@@ -103,26 +103,28 @@ function openSession<T>(
           const { call } = context;
           const { sendingMs, readingMs } = call.spent;
           const durationMs = (sendingMs + readingMs) / call.attempts;
-          latencyMs = Number.isNaN(latencyMs) ? durationMs : latencyMs + (durationMs - latencyMs) / LATENCY_SMOOTHING;
+          latencyMs = Number.isNaN(latencyMs)
+            ? durationMs
+            : latencyMs + (durationMs - latencyMs) / LATENCY_AVERAGE_REQUESTS;
           return readPage(context);
         },
-        priority: further ? "low" : "normal",
-        bulk: further,
+        priority: isBulk ? "low" : "normal",
+        isBulk,
       };
-      return inCallersContext(() => sender.sendPage(call, requestOptions, signal));
+      return inCallersContext(() => sender.sendPage(callRequest, requestOptions, signal));
     },
-    pace: () => ({ latencyMs, ...allowanceOf(sender.limiter) }),
+    pace: () => ({ latencyMs, ...pageAllowanceOf(sender.limiter) }),
   };
 }
 
 /** Path and parameters, independent of their order. */
-const identityOf = (path: string, query: Query) => `${path} ${JSON.stringify(Object.entries(query).sort())}`;
+const listIdentityOf = (path: string, query: Query) => `${path} ${JSON.stringify(Object.entries(query).sort())}`;
 
 /**
  * The key of a record in one of its fields. A response that was not checked may lack the field. Such a record has no key and
  * is always returned, since it would be lost if it were mistaken for one that was returned before.
  */
-export function keyField(name: string): (record: unknown) => RecordKey | undefined {
+export function createFieldKeyReader(name: string): (record: unknown) => RecordKey | undefined {
   return (record) => {
     const key: unknown = typeof record === "object" && record !== null ? Reflect.get(record, name) : undefined;
     return typeof key === "string" || typeof key === "number" ? key : undefined;
@@ -139,6 +141,6 @@ export const listOptionsSchema = /* @__PURE__ */ lazy(() =>
     concurrency: integer().min(1).optional(),
     gapless: z.boolean().optional(),
     from: checkpointSchema().optional(),
-    onProgress: callback().optional(),
+    onProgress: functionSchema().optional(),
   }),
 );

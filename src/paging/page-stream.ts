@@ -1,5 +1,5 @@
 import { PaginationError } from "../errors/index.js";
-import { type Page, type PageRead, type PageRequest, type PageSession, startPosition } from "./page.js";
+import { iterationStartPosition, type Page, type PageRequest, type PageSession, type ReceivedPage } from "./page.js";
 
 /** Which pages are requested, and how many at a time. */
 export interface PagePlan {
@@ -8,7 +8,7 @@ export interface PagePlan {
   /** The request that follows `request`. `page` is the response to `request` if it has been received. */
   after(request: PageRequest, page: Page<unknown> | undefined): PageRequest;
   /** Position at which the page of `request` ends, as far as is known. */
-  endOf(request: PageRequest): number;
+  expectedEndOf(request: PageRequest): number;
   /** Called with each response when it is received, before any further request is planned. */
   noteAppliedSize(request: PageRequest, page: Page<unknown>): void;
 }
@@ -33,7 +33,7 @@ export class PageStream<T> {
   #requests = 0;
   #responses = 0;
   #inFlight = 0;
-  #knownEnd = 0;
+  #listEnd = 0;
   /** True while the consumer waits for the next page. That page is requested even if nothing may be read ahead. */
   #awaited = false;
   #closed = false;
@@ -44,7 +44,7 @@ export class PageStream<T> {
     this.#session = session;
     this.#plan = plan;
     this.#maxOutstanding = concurrency > 1 ? Math.max(readAhead, concurrency) : readAhead;
-    this.#readAheadLimit = startPosition(session) + limit;
+    this.#readAheadLimit = iterationStartPosition(session) + limit;
   }
 
   /** Requests sent so far. */
@@ -63,7 +63,7 @@ export class PageStream<T> {
   }
 
   /** The next page, which stays the next page until it is taken. Rejects with the error of its request. */
-  peek(): Promise<PageRead<T>> {
+  peek(): Promise<ReceivedPage<T>> {
     this.#awaited = true;
     if (this.#queue.length === 0 && this.#taken?.page) {
       this.#queue.push(this.#pendingPage(this.#plan.after(this.#taken.request, this.#taken.page)));
@@ -81,7 +81,7 @@ export class PageStream<T> {
   }
 
   /** Requests a page outside the plan, before all planned requests that are not in flight yet. */
-  fetchUnplanned(request: PageRequest): Promise<PageRead<T>> {
+  fetchUnplanned(request: PageRequest): Promise<ReceivedPage<T>> {
     this.#unplanned = this.#pendingPage(request);
     this.#sendDue();
     return this.#unplanned.result;
@@ -124,7 +124,8 @@ export class PageStream<T> {
   /** How many of the planned pages may be requested now. */
   #dueCount(): number {
     if (this.#awaited) return Math.max(this.#maxOutstanding, 1);
-    const isBeforeLimit = this.#taken === undefined || this.#plan.endOf(this.#taken.request) < this.#readAheadLimit;
+    const isBeforeLimit =
+      this.#taken === undefined || this.#plan.expectedEndOf(this.#taken.request) < this.#readAheadLimit;
     return isBeforeLimit ? this.#maxOutstanding : 0;
   }
 
@@ -133,22 +134,22 @@ export class PageStream<T> {
     const tail = this.#queue.at(-1) ?? this.#taken;
     // `hasMore` takes precedence over the known end: the list may have grown.
     if (!tail || tail.page?.hasMore === false || this.#queue.some(({ failed }) => failed)) return undefined;
-    const end = this.#plan.endOf(tail.request);
+    const end = this.#plan.expectedEndOf(tail.request);
     if (end >= this.#readAheadLimit) return undefined;
-    if (!tail.page && (this.#plan.maxInFlight === 1 || end >= this.#knownEnd)) return undefined;
+    if (!tail.page && (this.#plan.maxInFlight === 1 || end >= this.#listEnd)) return undefined;
     return this.#plan.after(tail.request, tail.page);
   }
 
   #send(pending: PendingPage<T>): void {
     const { request } = pending;
-    const further = this.#requests > 0;
+    const isBulk = this.#requests > 0;
     const responsesAtSend = this.#responses;
     this.#requests += 1;
     this.#inFlight += 1;
     const fetch = async (signal: AbortSignal) => {
-      const page = await this.#session.fetch(request, { further, signal });
+      const page = await this.#session.fetch(request, { isBulk, signal });
       this.#responses += 1;
-      this.#knownEnd = page.totalCount;
+      this.#listEnd = page.totalCount;
       this.#plan.noteAppliedSize(request, page);
       return { request, page, responsesAtSend, responseNumber: this.#responses };
     };
@@ -167,9 +168,9 @@ class PendingPage<T> {
   failed = false;
   /** The response, if it has been received. */
   page: Page<T> | undefined;
-  readonly result: Promise<PageRead<T>>;
+  readonly result: Promise<ReceivedPage<T>>;
   readonly #abort = new AbortController();
-  #settle!: { resolve(read: PageRead<T>): void; reject(reason: unknown): void };
+  #settle!: { resolve(read: ReceivedPage<T>): void; reject(reason: unknown): void };
 
   constructor(readonly request: PageRequest) {
     this.result = new Promise((resolve, reject) => {
@@ -179,7 +180,7 @@ class PendingPage<T> {
   }
 
   /** Sends the request. Resolves when it has ended, whether it failed or not. */
-  async send(fetch: (signal: AbortSignal) => Promise<PageRead<T>>): Promise<void> {
+  async send(fetch: (signal: AbortSignal) => Promise<ReceivedPage<T>>): Promise<void> {
     this.sent = true;
     try {
       const read = await fetch(this.#abort.signal);

@@ -113,16 +113,16 @@ export interface PageSource<T> {
 /** One use of a list (an iteration, one page, or an estimate), with checked arguments and its request resolved. */
 export interface PageSession<T> extends PagingSettings<T> {
   /**
-   * Fetches one page. `further` is false for the first page of an iteration, which has the priority of any other call.
-   * `errorForWaiter` turns the reason of a rejection into the caller's error.
+   * Fetches one page. `isBulk` is false for the first page of an iteration, which has the priority of any other call.
+   * `createErrorForWaitingCaller` turns the reason of a rejection into the caller's error.
    */
-  fetch(request: PageRequest, context: { further: boolean; signal?: AbortSignal | undefined }): Promise<Page<T>>;
+  fetch(request: PageRequest, context: { isBulk: boolean; signal?: AbortSignal | undefined }): Promise<Page<T>>;
   /** Time per request, in ms, without waiting for a slot, averaged over the last ones; and what the limiter allows. */
-  pace(): { latencyMs: number } & Allowance;
+  pace(): { latencyMs: number } & PageAllowance;
 }
 
 /** How many further pages the rate limit allows. */
-export interface Allowance {
+export interface PageAllowance {
   /** Pages that may be requested now. */
   available: number;
   /** Pages that may be requested per interval; `Infinity` without a limit. */
@@ -151,7 +151,7 @@ export interface PagingSettings<T> {
 }
 
 /** A page together with its request. Responses of an iteration are counted, so that two pages can be ordered in time. */
-export interface PageRead<T> {
+export interface ReceivedPage<T> {
   request: PageRequest;
   page: Page<T>;
   /** How many responses had been received when this page was requested. */
@@ -161,22 +161,22 @@ export interface PageRead<T> {
 }
 
 /** Position of the first record of the iteration, from 0. */
-export const startPosition = ({ from, page, pageSize, maxPageSize }: PagingSettings<never>) =>
+export const iterationStartPosition = ({ from, page, pageSize, maxPageSize }: PagingSettings<never>) =>
   from ? from.end : (page - 1) * Math.min(pageSize, maxPageSize);
 
 /** Position of the first record of a page, from 0. Depends on the applied page size, as the service may cap the requested one. */
-export const offsetOf = (page: Page<unknown>) => (page.page - 1) * page.pageSize;
+export const startOfPage = (page: Page<unknown>) => (page.page - 1) * page.pageSize;
 
 /** Position after the last record of a page. */
-export const endOf = (page: Page<unknown>) => offsetOf(page) + page.value.length;
+export const endOfPage = (page: Page<unknown>) => startOfPage(page) + page.value.length;
 
 /** True if the list has no records. A `totalCount` of 0 is wrong if the page has records or more pages follow. */
 export const isListEmpty = ({ totalCount, value, hasMore }: Page<unknown>) =>
   totalCount === 0 && value.length === 0 && !hasMore;
 
 /** Smaller pages can hardly overlap, so a smaller size is raised to this one. */
-const MIN_OVERLAPPING_SIZE = 25;
+const MIN_GAPLESS_PAGE_SIZE = 25;
 
 /** The largest page size that gapless reading requests. */
-export const sizeThatOverlaps = (pageSize: number, maxPageSize: number) =>
-  Math.min(maxPageSize, Math.max(pageSize, MIN_OVERLAPPING_SIZE));
+export const gaplessPageSize = (pageSize: number, maxPageSize: number) =>
+  Math.min(maxPageSize, Math.max(pageSize, MIN_GAPLESS_PAGE_SIZE));

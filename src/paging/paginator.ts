@@ -1,19 +1,19 @@
 import * as z from "zod";
 import { checkInput } from "../core/request/check-input.js";
-import { errorForWaiter } from "../core/response/caller-error.js";
+import { createErrorForWaitingCaller } from "../core/response/caller-error.js";
 import { integer, lazy } from "../schemas/field.js";
 import type { Checkpoint } from "./checkpoint.js";
-import { effortOf, estimateOf, type Forecast } from "./estimate.js";
+import { countPagesAndRequests, estimateFromForecast, type ListForecast } from "./estimate.js";
 import { iteratePages, type PageIterator } from "./iterate-pages.js";
 import { iterateRecords } from "./iterate-records.js";
 import {
   type Estimate,
+  gaplessPageSize,
+  iterationStartPosition,
   type Page,
   type PageRequest,
   type PageSession,
   type PageSource,
-  sizeThatOverlaps,
-  startPosition,
 } from "./page.js";
 
 const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
@@ -53,7 +53,7 @@ export class Paginator<T> implements AsyncIterable<T> {
   /** The one page that the parameters select, as served: exactly one request. */
   async page(): Promise<Page<T>> {
     const session = this.#source.prepare();
-    return await fetchAlone(session, { page: session.page, pageSize: session.pageSize });
+    return await fetchSinglePage(session, { page: session.page, pageSize: session.pageSize });
   }
 
   /**
@@ -83,18 +83,18 @@ export class Paginator<T> implements AsyncIterable<T> {
    * for one record, and considers the state of the rate limit.
    */
   async estimate(): Promise<Estimate> {
-    return estimateOf(await this.forecast());
+    return estimateFromForecast(await this.forecast());
   }
 
   /** The estimate, with the figures that the duration is based on. @internal */
-  async forecast(): Promise<Forecast> {
+  async forecast(): Promise<ListForecast> {
     const session = this.#source.prepare();
     const { maxPageSize, gapless, concurrency } = session;
-    const { totalCount } = await fetchAlone(session, { page: 1, pageSize: 1 });
+    const { totalCount } = await fetchSinglePage(session, { page: 1, pageSize: 1 });
     const requestedSize = Math.min(session.pageSize, maxPageSize);
-    const pageSize = gapless ? sizeThatOverlaps(requestedSize, maxPageSize) : requestedSize;
-    const records = Math.max(0, totalCount - startPosition(session));
-    const effort = effortOf(records, { pageSize, gapless });
+    const pageSize = gapless ? gaplessPageSize(requestedSize, maxPageSize) : requestedSize;
+    const records = Math.max(0, totalCount - iterationStartPosition(session));
+    const effort = countPagesAndRequests(records, { pageSize, gapless });
     const { latencyMs, ...allowance } = session.pace();
     return { records, ...effort, paceMs: latencyMs / concurrency, allowance };
   }
@@ -130,10 +130,10 @@ export class Paginator<T> implements AsyncIterable<T> {
 }
 
 /** A page that is not part of an iteration. */
-async function fetchAlone<T>(session: PageSession<T>, request: PageRequest): Promise<Page<T>> {
+async function fetchSinglePage<T>(session: PageSession<T>, request: PageRequest): Promise<Page<T>> {
   try {
-    return await session.fetch(request, { further: false });
+    return await session.fetch(request, { isBulk: false });
   } catch (error) {
-    throw errorForWaiter(error);
+    throw createErrorForWaitingCaller(error);
   }
 }

@@ -5,9 +5,9 @@ export type RecordKey = string | number;
 const BLOCK_BITS = 1 << 14;
 const BLOCK_BYTES = BLOCK_BITS / 8;
 /** Memory of one key in a `Set`, approximately. Blocks of the bitmap may not take more per key. */
-const BYTES_PER_KEY = 32;
+const SET_BYTES_PER_KEY = 32;
 /** This many blocks are allowed regardless of the number of keys. */
-const FREE_BLOCKS = 16;
+const MAX_UNCONDITIONAL_BLOCKS = 16;
 
 /**
  * The keys seen so far. Integers that are close together, such as record numbers, take about one bit each. All other keys are
@@ -47,7 +47,7 @@ export class SeenKeys {
     const block = this.#blocks.get(index);
     if (block !== undefined) return block;
     const bytes = (this.#blocks.size + 1) * BLOCK_BYTES;
-    if (bytes > FREE_BLOCKS * BLOCK_BYTES + this.#numbers * BYTES_PER_KEY) return undefined;
+    if (bytes > MAX_UNCONDITIONAL_BLOCKS * BLOCK_BYTES + this.#numbers * SET_BYTES_PER_KEY) return undefined;
     const created = new Uint32Array(BLOCK_BYTES / 4);
     this.#blocks.set(index, created);
     return created;

@@ -1,38 +1,38 @@
-import { type Emitted, Emitter, refuseEmptyPageWithMore } from "./emitter.js";
-import type { Eta } from "./estimate.js";
-import { offsetOf, type Page, type PageRead, type PageRequest, type PageSession } from "./page.js";
+import { type EmittedPage, PageEmitter, refuseEmptyPageWithMore } from "./emitter.js";
+import type { EtaEstimator } from "./estimate.js";
+import { type Page, type PageRequest, type PageSession, type ReceivedPage, startOfPage } from "./page.js";
 import { type PagePlan, PageStream } from "./page-stream.js";
 
 /** Reads a list page by page. If the list shrinks meanwhile, reads again what may have moved. */
 export class SequentialReader<T> {
   readonly #session: PageSession<T>;
   readonly #stream: PageStream<T>;
-  readonly #emitter: Emitter<T>;
+  readonly #emitter: PageEmitter<T>;
   /** Position of the first record of the iteration. */
-  #base = 0;
+  #startPosition = 0;
 
   /** `limit`: how many records are wanted. */
-  constructor(session: PageSession<T>, eta: Eta, limit: number) {
+  constructor(session: PageSession<T>, eta: EtaEstimator, limit: number) {
     this.#session = session;
     this.#stream = new PageStream(session, new SequentialPlan(session.concurrency), limit);
-    this.#emitter = new Emitter(session, this.#stream, eta);
+    this.#emitter = new PageEmitter(session, this.#stream, eta);
   }
 
-  async *pages(): AsyncGenerator<Emitted<T>, void> {
+  async *pages(): AsyncGenerator<EmittedPage<T>, void> {
     const { page, pageSize, from } = this.#session;
     const first = from ? Math.floor(from.end / from.pageSize) + 1 : page;
     this.#stream.continueWith({ page: first, pageSize });
-    this.#base = from?.end ?? 0;
-    let frontier: Frontier | undefined = from && { ...from, responseNumber: 0 };
+    this.#startPosition = from?.end ?? 0;
+    let frontier: SequentialFrontier | undefined = from && { ...from, responseNumber: 0 };
     for (;;) {
       const read = await this.#stream.peek();
       refuseEmptyPageWithMore(read.page);
-      const missed = frontier && missedRange(frontier, read);
+      const missed = frontier && possiblyMissedRange(frontier, read);
       if (frontier && missed) yield* this.#rereadRange(missed, frontier, read);
-      if (frontier === undefined) this.#base = offsetOf(read.page);
+      if (frontier === undefined) this.#startPosition = startOfPage(read.page);
       // Without keys only the position shows what was emitted: the page after a checkpoint may begin before it.
-      const emittedBefore = this.#emitter.hasKeys ? 0 : Math.max(0, (frontier?.end ?? 0) - offsetOf(read.page));
-      frontier = frontierAfter(read);
+      const emittedBefore = this.#emitter.hasKeys ? 0 : Math.max(0, (frontier?.end ?? 0) - startOfPage(read.page));
+      frontier = frontierAfterPage(read);
       const newRecords = this.#emitter.takeUnseen(read.page.value, emittedBefore);
       const emitted = this.#emitter.emit(read.page, newRecords, frontier);
       this.#stream.take();
@@ -51,7 +51,11 @@ export class SequentialReader<T> {
    * The pages are read from the last to the first. Records that move left meanwhile move towards the pages still to be read,
    * so one pass is enough however fast the list shrinks. Until the pass has ended, only new records are kept in memory.
    */
-  async *#rereadRange(missed: PositionRange, frontier: Frontier, next: PageRead<T>): AsyncGenerator<Emitted<T>, void> {
+  async *#rereadRange(
+    missed: PositionRange,
+    frontier: SequentialFrontier,
+    next: ReceivedPage<T>,
+  ): AsyncGenerator<EmittedPage<T>, void> {
     this.#emitter.noteGap();
     const { pageSize, totalCount } = next.page;
     const found: { page: Page<T>; newRecords: T[] }[] = [];
@@ -62,17 +66,17 @@ export class SequentialReader<T> {
       refuseEmptyPageWithMore(page);
       from = Math.max(0, from - Math.max(0, lowestTotal - page.totalCount));
       lowestTotal = Math.min(lowestTotal, page.totalCount);
-      const newRecords = this.#emitter.takeUnseen(this.#candidates(page, { from, to: missed.to }));
+      const newRecords = this.#emitter.takeUnseen(this.#emittableRecords(page, { from, to: missed.to }));
       if (newRecords.length > 0) found.push({ page, newRecords });
     }
     for (const { page, newRecords } of found.reverse()) yield this.#emitter.emit(page, newRecords, frontier, true);
   }
 
   /** The records of a page that may be emitted: those in the range if they have no keys or precede the iteration, else all. */
-  #candidates(page: Page<T>, { from, to }: PositionRange): T[] {
-    const offset = offsetOf(page);
+  #emittableRecords(page: Page<T>, { from, to }: PositionRange): T[] {
+    const offset = startOfPage(page);
     if (!this.#emitter.hasKeys) return page.value.slice(Math.max(0, from - offset), Math.max(0, to - offset));
-    return offset < this.#base ? page.value.slice(Math.max(0, from - offset)) : page.value;
+    return offset < this.#startPosition ? page.value.slice(Math.max(0, from - offset)) : page.value;
   }
 }
 
@@ -86,7 +90,7 @@ class SequentialPlan implements PagePlan {
     return { page: page + 1, pageSize };
   }
 
-  endOf({ page, pageSize }: PageRequest): number {
+  expectedEndOf({ page, pageSize }: PageRequest): number {
     return page * Math.min(pageSize, this.#appliedSize);
   }
 
@@ -96,7 +100,7 @@ class SequentialPlan implements PagePlan {
 }
 
 /** How far a list has been read: up to `end`, when it had `totalCount` records. */
-interface Frontier {
+interface SequentialFrontier {
   end: number;
   totalCount: number;
   pageSize: number;
@@ -109,8 +113,8 @@ interface PositionRange {
   to: number;
 }
 
-const frontierAfter = ({ page, responseNumber }: PageRead<unknown>): Frontier => ({
-  end: offsetOf(page) + (page.hasMore ? page.pageSize : page.value.length),
+const frontierAfterPage = ({ page, responseNumber }: ReceivedPage<unknown>): SequentialFrontier => ({
+  end: startOfPage(page) + (page.hasMore ? page.pageSize : page.value.length),
   totalCount: page.totalCount,
   pageSize: page.pageSize,
   responseNumber,
@@ -122,8 +126,11 @@ const frontierAfter = ({ page, responseNumber }: PageRead<unknown>): Frontier =>
  * If the list shrank by n records, up to n records have moved from after the frontier to before it. If `next` was sent before
  * the frontier's response was received, it may be the older of the two. Then up to n records have moved the other way.
  */
-export function missedRange(frontier: Frontier, next: PageRead<unknown>): PositionRange | undefined {
-  const start = offsetOf(next.page);
+export function possiblyMissedRange(
+  frontier: SequentialFrontier,
+  next: ReceivedPage<unknown>,
+): PositionRange | undefined {
+  const start = startOfPage(next.page);
   const shrinkage = Math.max(0, frontier.totalCount - next.page.totalCount);
   const from = Math.max(0, Math.min(frontier.end, start) - shrinkage);
   const to = next.responsesAtSend >= frontier.responseNumber ? start : start + shrinkage;

@@ -12,7 +12,7 @@ export interface RedisClient {
 }
 
 /** Throws a `ConfigurationError` unless these are an ioredis client and a name for keys. */
-export function checkRedis(title: string, { redis, key }: { redis?: unknown; key?: unknown }): void {
+export function checkRedisOptions(title: string, { redis, key }: { redis?: unknown; key?: unknown }): void {
   const isClient =
     typeof redis === "object" &&
     redis !== null &&
@@ -23,10 +23,10 @@ export function checkRedis(title: string, { redis, key }: { redis?: unknown; key
   }
 }
 
-const DEFAULT_KEY = "default";
+const DEFAULT_KEY_NAME = "default";
 
 /** The Redis key of one thing that is shared under a name. The braces keep all of it on one node of a Redis Cluster. */
-export function keyName(key: string | undefined, what: string): string {
+export function redisKeyName(key: string | undefined, what: string): string {
   // A brace within the key would end the hash tag.
-  return `{stocklot:${(key ?? DEFAULT_KEY).replace(/[%{}]/g, encodeURIComponent)}}:${what}`;
+  return `{stocklot:${(key ?? DEFAULT_KEY_NAME).replace(/[%{}]/g, encodeURIComponent)}}:${what}`;
 }

@@ -1,12 +1,12 @@
 import { ConfigurationError } from "../errors/index.js";
 import { MonotonicClock } from "../limiter/monotonic-clock.js";
-import { queueingLimiter } from "../limiter/queueing-limiter.js";
-import { type RateLimitOptions, rateLimitSettings } from "../limiter/rate-limit-options.js";
+import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
+import { type RateLimitOptions, resolveRateLimitOptions } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
-import { leaseTimings } from "./ledger/lease-timings.js";
-import { openLedger } from "./ledger/ledger.js";
+import { createLeaseTimings } from "./ledger/lease-timings.js";
+import { createLedger } from "./ledger/ledger.js";
 import { RedisSlots } from "./ledger/redis-slots.js";
-import { checkRedis, type RedisClient } from "./redis-client.js";
+import { checkRedisOptions, type RedisClient } from "./redis-client.js";
 
 /** A limit that all processes with the same `key` share. */
 export interface RedisRateLimiterOptions extends RateLimitOptions {
@@ -66,29 +66,33 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
-  if (typeof options !== "object" || options === null) throw new ConfigurationError(`${TITLE}: options are missing`);
-  const { redis, key, onStoreError = "local", onWarning = emitWarning, ...limits } = options;
-  checkRedis(TITLE, { redis, key });
+  if (typeof options !== "object" || options === null)
+    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: options are missing`);
+  const { redis, key, onStoreError = "local", onWarning = emitProcessWarning, ...limits } = options;
+  checkRedisOptions(RATE_LIMITER_TITLE, { redis, key });
   if (onStoreError !== "local" && onStoreError !== "fail") {
-    throw new ConfigurationError(`${TITLE}: onStoreError must be "fail" or "local"`);
+    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: onStoreError must be "fail" or "local"`);
   }
-  if (typeof onWarning !== "function") throw new ConfigurationError(`${TITLE}: onWarning must be a function`);
-  const settings = rateLimitSettings(limits);
+  if (typeof onWarning !== "function")
+    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: onWarning must be a function`);
+  const settings = resolveRateLimitOptions(limits);
   if (!Number.isFinite(settings.requests) || !Number.isFinite(settings.intervalMs)) {
-    throw new ConfigurationError(`${TITLE}: requests and intervalMs must be finite, or there is nothing to share`);
+    throw new ConfigurationError(
+      `${RATE_LIMITER_TITLE}: requests and intervalMs must be finite, or there is nothing to share`,
+    );
   }
   const clock = new MonotonicClock();
-  const timings = leaseTimings(settings);
-  const ledger = openLedger(redis, key, settings, timings);
+  const timings = createLeaseTimings(settings);
+  const ledger = createLedger(redis, key, settings, timings);
   // A callback that throws or rejects changes nothing.
   const warn = (message: string) =>
     void Promise.resolve(message)
       .then(onWarning)
       .catch(() => {});
   const shared = { ledger, settings, timings, clock, onStoreError, warn };
-  return queueingLimiter(settings, clock, (listener) => new RedisSlots({ ...shared, listener }));
+  return createQueueingLimiter(settings, clock, (listener) => new RedisSlots({ ...shared, listener }));
 }
 
-const TITLE = "Redis rate limiter";
+const RATE_LIMITER_TITLE = "Redis rate limiter";
 
-const emitWarning = (message: string) => process.emitWarning(message, { type: "StocklotWarning" });
+const emitProcessWarning = (message: string) => process.emitWarning(message, { type: "StocklotWarning" });

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import type { TokenStore } from "../auth/token-store.js";
 import { ConfigurationError } from "../errors/index.js";
-import { unknownName } from "../errors/unknown-name.js";
+import { unknownNameMessage } from "../errors/unknown-name.js";
 import { lazy } from "../schemas/field.js";
-import { checkRedis, keyName, type RedisClient } from "./redis-client.js";
-import { inTime } from "./reply-timeout.js";
-import { Script } from "./script.js";
-import { tokenCipher } from "./token/token-cipher.js";
-import { takeLock } from "./token/token-lock.js";
+import { checkRedisOptions, type RedisClient, redisKeyName } from "./redis-client.js";
+import { withReplyTimeout } from "./reply-timeout.js";
+import { RedisScript } from "./script.js";
+import { createTokenCipher } from "./token/token-cipher.js";
+import { takeTokenLock } from "./token/token-lock.js";
 
 /** A token that all processes with the same `key` share. */
 export interface RedisTokenStoreOptions {
@@ -26,16 +26,16 @@ export interface RedisTokenStoreOptions {
   secret?: string | undefined;
 }
 
-const GET = new Script(`return { redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1]) }`);
-const SET = new Script(`redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])`);
+const GET_TOKEN_SCRIPT = new RedisScript(`return { redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1]) }`);
+const SET_TOKEN_SCRIPT = new RedisScript(`redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])`);
 /** Each value begins with the fingerprint of its token. */
-const DELETE = new Script(`
+const DELETE_TOKEN_SCRIPT = new RedisScript(`
 local stored = redis.call('GET', KEYS[1])
 if stored and string.sub(stored, 1, #ARGV[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 `);
 
-const storedSchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.number()]));
+const storedTokenSchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.number()]));
 
 /**
  * Keeps the access token in Redis until it expires. Processes that need a token at the same time make one token request
@@ -51,20 +51,25 @@ const storedSchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.number(
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenStore {
-  if (typeof options !== "object" || options === null) throw new ConfigurationError(`${TITLE}: options are missing`);
+  if (typeof options !== "object" || options === null)
+    throw new ConfigurationError(`${TOKEN_STORE_TITLE}: options are missing`);
   const { redis, key, secret, ...unknown } = options;
-  checkRedis(TITLE, { redis, key });
+  checkRedisOptions(TOKEN_STORE_TITLE, { redis, key });
   for (const name of Object.keys(unknown)) {
-    throw new ConfigurationError(`${TITLE}: ${unknownName("option", name, ["redis", "key", "secret"])}`);
+    throw new ConfigurationError(
+      `${TOKEN_STORE_TITLE}: ${unknownNameMessage("option", name, ["redis", "key", "secret"])}`,
+    );
   }
   if (secret !== undefined && (typeof secret !== "string" || secret === "")) {
-    throw new ConfigurationError(`${TITLE}: secret must be a string that is not empty`);
+    throw new ConfigurationError(`${TOKEN_STORE_TITLE}: secret must be a string that is not empty`);
   }
-  const name = keyName(key, "token");
-  const cipher = tokenCipher(secret, name);
+  const name = redisKeyName(key, "token");
+  const cipher = createTokenCipher(secret, name);
   return {
     async get() {
-      const [stored, remainingMs] = storedSchema().parse(await inTime(GET.run(redis, [name], [])));
+      const [stored, remainingMs] = storedTokenSchema().parse(
+        await withReplyTimeout(GET_TOKEN_SCRIPT.run(redis, [name], [])),
+      );
       if (stored === null || remainingMs <= 0) return undefined;
       const accessToken = await cipher.open(stored.slice(stored.indexOf(" ") + 1));
       // Redis knows how long it is still valid; the clock of the process that stored it may be wrong.
@@ -74,13 +79,13 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
       const remainingMs = Math.floor(expiresAt - Date.now());
       if (remainingMs <= 0) return;
       const value = `${await cipher.fingerprint(accessToken)} ${await cipher.seal(accessToken)}`;
-      await inTime(SET.run(redis, [name], [value, remainingMs]));
+      await withReplyTimeout(SET_TOKEN_SCRIPT.run(redis, [name], [value, remainingMs]));
     },
     async delete(staleAccessToken) {
-      await inTime(DELETE.run(redis, [name], [await cipher.fingerprint(staleAccessToken)]));
+      await withReplyTimeout(DELETE_TOKEN_SCRIPT.run(redis, [name], [await cipher.fingerprint(staleAccessToken)]));
     },
-    lock: (signal) => takeLock(redis, `${name}:lock`, signal),
+    lock: (signal) => takeTokenLock(redis, `${name}:lock`, signal),
   };
 }
 
-const TITLE = "Redis token store";
+const TOKEN_STORE_TITLE = "Redis token store";

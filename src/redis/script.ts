@@ -3,10 +3,10 @@ import { messageOf } from "../errors/unknown-value.js";
 import type { RedisClient } from "./redis-client.js";
 
 /** Clients whose server, proxy or user has no EVALSHA. */
-const withoutEvalsha = new WeakSet<RedisClient>();
+const clientsWithoutEvalsha = new WeakSet<RedisClient>();
 
 /** A Lua script, sent as a whole only to a server that has not seen it yet, or that has no EVALSHA. */
-export class Script {
+export class RedisScript {
   readonly #text: string;
   readonly #hash: string;
 
@@ -19,19 +19,19 @@ export class Script {
     const sent = values.map(String);
     const rest = [...keys, ...sent];
     try {
-      if (!withoutEvalsha.has(redis)) {
+      if (!clientsWithoutEvalsha.has(redis)) {
         try {
           return await redis.evalsha(this.#hash, keys.length, ...rest);
         } catch (error) {
           const message = messageOf(error);
           const isMissing = /unknown command|evalsha/i.test(message);
-          if (isMissing) withoutEvalsha.add(redis);
+          if (isMissing) clientsWithoutEvalsha.add(redis);
           else if (!message.startsWith("NOSCRIPT")) throw error;
         }
       }
       return await redis.eval(this.#text, keys.length, ...rest);
     } catch (error) {
-      throw bareError(error, sent);
+      throw errorWithoutArguments(error, sent);
     }
   }
 }
@@ -40,9 +40,11 @@ export class Script {
  * Redis' error without what was sent: ioredis attaches the command, and Redis quotes the arguments of a command that it
  * does not know. They may be a token or a password.
  */
-export function bareError(error: unknown, sent: readonly string[] = []): Error {
+export function errorWithoutArguments(error: unknown, sent: readonly string[] = []): Error {
   const [message = ""] = messageOf(error).split(/,? with args beginning with/i);
-  const bare = new Error(quotesAny(message, sent) ? `${/^[A-Z]+/.exec(message)?.[0] ?? "an error"} of Redis` : message);
+  const bare = new Error(
+    quotesAnyOf(message, sent) ? `${/^[A-Z]+/.exec(message)?.[0] ?? "an error"} of Redis` : message,
+  );
   if (error instanceof Error && "code" in error && typeof error.code === "string") {
     Object.assign(bare, { code: error.code });
   }
@@ -50,11 +52,11 @@ export function bareError(error: unknown, sent: readonly string[] = []): Error {
 }
 
 /** A part of what was sent that is this long is shown to nobody. */
-const QUOTE_LENGTH = 6;
+const MIN_QUOTE_LENGTH = 6;
 
-function quotesAny(message: string, sent: readonly string[]): boolean {
-  for (let start = 0; start + QUOTE_LENGTH <= message.length; start += 1) {
-    const part = message.slice(start, start + QUOTE_LENGTH);
+function quotesAnyOf(message: string, sent: readonly string[]): boolean {
+  for (let start = 0; start + MIN_QUOTE_LENGTH <= message.length; start += 1) {
+    const part = message.slice(start, start + MIN_QUOTE_LENGTH);
     if (sent.some((value) => value.includes(part))) return true;
   }
   return false;

@@ -3,14 +3,14 @@ import type { ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
 import type { RequestOptions } from "../core/request/options.js";
-import { pathProblem } from "../core/request/path.js";
+import { describePathProblem } from "../core/request/path.js";
 import type { Query } from "../core/request/payload.js";
-import { readJson, standardJsonReader, unchecked } from "../core/response/decode.js";
+import { createStandardJsonReader, readJsonBody, uncheckedAs } from "../core/response/decode.js";
 import { InputValidationError } from "../errors/index.js";
-import { standardPageReader } from "../paging/decode-page.js";
-import { keyField, type ListOptions, paginatorOf } from "../paging/list.js";
+import { createStandardPageReader } from "../paging/decode-page.js";
+import { createFieldKeyReader, createPaginator, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
-import { boolean, integer, lazy, optional, refined, string } from "../schemas/field.js";
+import { boolean, integer, lazy, optionalFields, string, withCheck } from "../schemas/field.js";
 import { isStandardSchema, type StandardSchema } from "../schemas/standard-schema.js";
 
 /** A request to an endpoint that has no method of its own. */
@@ -57,9 +57,9 @@ export interface CustomList<T = unknown> {
 const DEFAULT_MAX_PAGE_SIZE = 250;
 
 /** The fields that requests and lists share. */
-const sharedShape = () => ({
-  path: refined(z.unknown(), pathProblem),
-  ...optional({
+const customEndpointShape = () => ({
+  path: withCheck(z.unknown(), describePathProblem),
+  ...optionalFields({
     query: z.record(
       string(),
       z.union([string(), z.number(), boolean(), z.date(), z.undefined()], {
@@ -70,20 +70,23 @@ const sharedShape = () => ({
   }),
 });
 
-const requestSchema = /* @__PURE__ */ lazy(() =>
+const customRequestSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
-    ...sharedShape(),
+    ...customEndpointShape(),
     body: z.unknown().optional(),
   }),
 );
 
-const isKey = (key: unknown) => typeof key === "function" || (typeof key === "string" && key !== "");
+const isValidKeyOption = (key: unknown) => typeof key === "function" || (typeof key === "string" && key !== "");
 
-const listSchema = /* @__PURE__ */ lazy(() =>
+const customListSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    ...sharedShape(),
-    ...optional({ maxPageSize: integer().min(1), key: z.custom(isKey, "must be a field name or a function") }),
+    ...customEndpointShape(),
+    ...optionalFields({
+      maxPageSize: integer().min(1),
+      key: z.custom(isValidKeyOption, "must be a field name or a function"),
+    }),
   }),
 );
 
@@ -92,25 +95,31 @@ const pageQuerySchema = /* @__PURE__ */ lazy(() =>
 );
 
 /** Reads unchecked JSON; the response to a DELETE or a PUT may also have no body. */
-function anyJsonReader<T>(): ResponseReader<T> {
-  return (context) => unchecked(context.response.body.length === 0 ? undefined : readJson(context));
+function createUncheckedJsonReader<T>(): ResponseReader<T> {
+  return (context) => uncheckedAs(context.response.body.length === 0 ? undefined : readJsonBody(context));
 }
 
 /** `client.request`. */
-export function sendCustomRequest<T>(sender: Sender, wanted: CustomRequest<T>, options?: RequestOptions): Promise<T> {
+export function sendCustomRequest<T>(sender: Sender, request: CustomRequest<T>, options?: RequestOptions): Promise<T> {
   return sender.send(() => {
-    checkInput("request", requestSchema, wanted);
-    const { method, path, query, body, schema } = wanted;
-    return { method, path, query, body, read: schema ? standardJsonReader(schema) : anyJsonReader<T>() };
+    checkInput("request", customRequestSchema, request);
+    const { method, path, query, body, schema } = request;
+    return {
+      method,
+      path,
+      query,
+      body,
+      read: schema ? createStandardJsonReader(schema) : createUncheckedJsonReader<T>(),
+    };
   }, options);
 }
 
 /** `client.paginate`. */
-export function paginateCustomList<T>(sender: Sender, wanted: CustomList<T>, options: ListOptions = {}): Paginator<T> {
-  return paginatorOf<T, CustomList<T>>(sender, {
+export function paginateCustomList<T>(sender: Sender, list: CustomList<T>, options: ListOptions = {}): Paginator<T> {
+  return createPaginator<T, CustomList<T>>(sender, {
     name: "paginate",
-    params: wanted,
-    schema: listSchema,
+    params: list,
+    schema: customListSchema,
     request: ({ path, query = {}, key, maxPageSize }, { gapless }) => {
       checkInput("paginate", pageQuerySchema, query, ["query"]);
       if (gapless && key === undefined) {
@@ -120,14 +129,17 @@ export function paginateCustomList<T>(sender: Sender, wanted: CustomList<T>, opt
       return { path, query: { ...query, ...paging, pageSize: paging.pageSize ?? maxPageSize } };
     },
     options,
-    pageReader: standardPageReader<T>(wanted?.schema),
-    maxPageSize: wanted?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
-    keyOf: typeof wanted?.key === "function" ? keyFunction(wanted.key) : wanted?.key && keyField(wanted.key),
+    pageReader: createStandardPageReader<T>(list?.schema),
+    maxPageSize: list?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
+    keyOf:
+      typeof list?.key === "function"
+        ? createCheckedKeyFunction(list.key)
+        : list?.key && createFieldKeyReader(list.key),
   });
 }
 
 /** The caller's function; what it returns must be usable as a key. */
-function keyFunction<T>(keyOf: (record: T) => unknown): (record: T) => string | number | undefined {
+function createCheckedKeyFunction<T>(keyOf: (record: T) => unknown): (record: T) => string | number | undefined {
   return (record) => {
     const key = keyOf(record);
     if (typeof key === "string" || typeof key === "number") return key;

@@ -3,33 +3,33 @@ import type { ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
 import type { RequestOptions } from "../core/request/options.js";
-import { path } from "../core/request/path.js";
+import { encodedPath } from "../core/request/path.js";
 import { readText } from "../core/response/body-text.js";
-import { reportIssues } from "../core/response/decode.js";
-import { inexactNumbers } from "../core/response/inexact-numbers.js";
-import { parseJson } from "../core/response/parse-json.js";
+import { throwOrLogIssues } from "../core/response/decode.js";
+import { findInexactNumbers } from "../core/response/inexact-numbers.js";
+import { parseJsonOrUndefined } from "../core/response/parse-json.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
-import { pageReader } from "../paging/decode-page.js";
-import { keyField, type List, type ListOptions, paginatorOf } from "../paging/list.js";
+import { createPageReader } from "../paging/decode-page.js";
+import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
 import type { LazySchema } from "../schemas/field.js";
-import { type InventoryListParams, inventoryListSchema } from "../schemas/list-params.js";
+import { type InventoryListParams, inventoryListParamsSchema } from "../schemas/list-params.js";
 import { type Lot, lotSchema } from "../schemas/lot.js";
 import { type StockLevel, stockLevelSchema } from "../schemas/stock-level.js";
 import {
   type IssueInput,
-  issueSchema,
+  issueInputSchema,
   type MoveInput,
-  moveSchema,
+  moveInputSchema,
   type ReceiveInput,
-  receiveSchema,
+  receiveInputSchema,
 } from "../schemas/transaction.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundReceipt, findReceipt } from "./find/find-receipt.js";
 import { type FoundStoredReceipt, findStoredReceipt, type StoredReceiptSearch } from "./find/find-stored-receipt.js";
 import { type FindOptions, readFindOptions } from "./find/search-until-settled.js";
 import { readSentReceipt } from "./find/sent-request.js";
-import { recordNumber } from "./record-number.js";
+import { findRecordNumber } from "./record-number.js";
 
 /** The result of `receive`, `move` and `issue`. */
 export interface TransactionResult {
@@ -43,17 +43,17 @@ const MAX_PAGE_SIZE = 250;
 
 const MAX_KNOWN_RECEIPTS = 1_000;
 
-const COMPARE_LOTS =
+const COMPARE_LOTS_HINT =
   "It may still be in progress: before you resend it, wait a minute and compare the lots of the item with their earlier state.";
 /** What to do after an unknown outcome. */
-const RECOVERY_HINTS = {
+const TRANSACTION_RECOVERY_HINTS = {
   Receive: 'Resend it only if client.inventory.findReceipt(error) reports "not-applied", which takes up to a minute.',
-  Move: COMPARE_LOTS,
-  Issue: COMPARE_LOTS,
+  Move: COMPARE_LOTS_HINT,
+  Issue: COMPARE_LOTS_HINT,
 };
 
-const lotPageReader = /* @__PURE__ */ pageReader(lotSchema);
-const stockLevelPageReader = /* @__PURE__ */ pageReader(stockLevelSchema);
+const lotPageReader = /* @__PURE__ */ createPageReader(lotSchema);
+const stockLevelPageReader = /* @__PURE__ */ createPageReader(stockLevelSchema);
 
 /**
  * Lots, stock levels, and the three stock transactions.
@@ -91,17 +91,17 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
-    return paginatorOf(this.#sender, {
+    return createPaginator(this.#sender, {
       name: "inventory.listLots",
       params,
-      schema: inventoryListSchema,
-      request: (params) => listRequest("/Inventory", params),
+      schema: inventoryListParamsSchema,
+      request: (params) => createWarehouseListRequest("/Inventory", params),
       options,
       pageReader: lotPageReader,
       maxPageSize: MAX_PAGE_SIZE,
-      keyOf: keyField("recNo"),
+      keyOf: createFieldKeyReader("recNo"),
       stableSort: "recNo",
-    } satisfies List<Lot, InventoryListParams>);
+    } satisfies ListDefinition<Lot, InventoryListParams>);
   }
 
   /**
@@ -115,17 +115,17 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listStockLevels(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<StockLevel> {
-    return paginatorOf(this.#sender, {
+    return createPaginator(this.#sender, {
       name: "inventory.listStockLevels",
       params,
-      schema: inventoryListSchema,
-      request: (params) => listRequest("/Inventory/StockLevels", params),
+      schema: inventoryListParamsSchema,
+      request: (params) => createWarehouseListRequest("/Inventory/StockLevels", params),
       options,
       pageReader: stockLevelPageReader,
       maxPageSize: MAX_PAGE_SIZE,
-      keyOf: keyField("partNo"),
+      keyOf: createFieldKeyReader("partNo"),
       stableSort: "partNo",
-    } satisfies List<StockLevel, InventoryListParams>);
+    } satisfies ListDefinition<StockLevel, InventoryListParams>);
   }
 
   /**
@@ -139,7 +139,7 @@ export class Inventory {
    * "not-applied".
    */
   async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
-    const result = await this.#transact("Receive", receiveSchema, input, options);
+    const result = await this.#transact("Receive", receiveInputSchema, input, options);
     if (result.recNo !== undefined) this.#knownReceipts.add(result.recNo);
     const [oldest] = this.#knownReceipts;
     if (this.#knownReceipts.size > MAX_KNOWN_RECEIPTS && oldest !== undefined) this.#knownReceipts.delete(oldest);
@@ -203,7 +203,7 @@ export class Inventory {
    * @throws OutcomeUnknownError if it was sent and no usable response came.
    */
   move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
-    return this.#transact("Move", moveSchema, input, options);
+    return this.#transact("Move", moveInputSchema, input, options);
   }
 
   /**
@@ -216,11 +216,11 @@ export class Inventory {
    * @throws OutcomeUnknownError if it was sent and no usable response came.
    */
   issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
-    return this.#transact("Issue", issueSchema, input, options);
+    return this.#transact("Issue", issueInputSchema, input, options);
   }
 
   #transact(
-    kind: keyof typeof RECOVERY_HINTS,
+    kind: keyof typeof TRANSACTION_RECOVERY_HINTS,
     schema: LazySchema<z.ZodType>,
     body: ReceiveInput | MoveInput | IssueInput,
     options: RequestOptions | undefined,
@@ -228,23 +228,29 @@ export class Inventory {
     return this.#sender.send(() => {
       checkInput(`inventory.${kind.toLowerCase()}`, schema, body);
       const path = `/Inventory/${kind}`;
-      return { method: "POST", path, body, read: transactionReader, recoveryHint: RECOVERY_HINTS[kind] };
+      return {
+        method: "POST",
+        path,
+        body,
+        read: readTransactionResult,
+        recoveryHint: TRANSACTION_RECOVERY_HINTS[kind],
+      };
     }, options);
   }
 }
 
-function listRequest(base: string, { wid, ...query }: InventoryListParams) {
-  return { path: wid === undefined ? base : base + path`/${wid}`, query };
+function createWarehouseListRequest(base: string, { wid, ...query }: InventoryListParams) {
+  return { path: wid === undefined ? base : base + encodedPath`/${wid}`, query };
 }
 
 /** Any body is a success, so its problems are only logged. */
-const transactionReader: ResponseReader<TransactionResult> = (context) => {
+const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const { response, validation } = context;
   const text = readText(response);
-  const parsed = parseJson(text);
+  const parsed = parseJsonOrUndefined(text);
   const body = parsed === undefined ? text || undefined : parsed;
-  const inexact = validation.mode === "off" || typeof body === "string" ? [] : inexactNumbers(text);
-  if (inexact.length > 0) reportIssues(inexact, { ...context, validation: { ...validation, mode: "warn" } });
-  const recNo = recordNumber(body);
+  const inexact = validation.mode === "off" || typeof body === "string" ? [] : findInexactNumbers(text);
+  if (inexact.length > 0) throwOrLogIssues(inexact, { ...context, validation: { ...validation, mode: "warn" } });
+  const recNo = findRecordNumber(body);
   return { ...(recNo === undefined ? {} : { recNo }), body };
 };

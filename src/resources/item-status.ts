@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { ResponseReader } from "../core/call.js";
-import { assertSchema, jsonReader, readJson } from "../core/response/decode.js";
+import { assertMatchesSchema, createJsonReader, readJsonBody } from "../core/response/decode.js";
 import { lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";
 
@@ -30,29 +30,29 @@ export interface DiscontinuedItem {
   status: "discontinued";
 }
 
-const referenceSchema = /* @__PURE__ */ lazy(() => z.object({ shortID: z.string() }));
+const createdReferenceSchema = /* @__PURE__ */ lazy(() => z.object({ shortID: z.string() }));
 
 /** A response with a part number is the item form. Fields may be missing, but those present must be valid. */
 const createdItemSchema = /* @__PURE__ */ lazy(() => itemSchema().partial().required({ partNo: true, shortID: true }));
 
 /** Reads both documented responses to a create: a reference, or the whole item. */
-export function createdItemReader(shortID: string): ResponseReader<CreatedItem> {
+export function createCreatedItemReader(shortID: string): ResponseReader<CreatedItem> {
   return (context) => {
-    const body = readJson(context);
+    const body = readJsonBody(context);
     const isItem = typeof body === "object" && body !== null && "partNo" in body;
     if (!isItem) {
-      assertSchema(referenceSchema, body, context);
+      assertMatchesSchema(createdReferenceSchema, body, context);
       return { shortID: body?.shortID ?? shortID, status: "created" };
     }
-    assertSchema(createdItemSchema, body, context);
-    return { shortID: body.shortID, status: "created", ...(isComplete(body) ? { item: body } : {}) };
+    assertMatchesSchema(createdItemSchema, body, context);
+    return { shortID: body.shortID, status: "created", ...(isCompleteItem(body) ? { item: body } : {}) };
   };
 }
 
-const isComplete = (body: unknown): body is Item => itemSchema().safeParse(body).success;
+const isCompleteItem = (body: unknown): body is Item => itemSchema().safeParse(body).success;
 
 /** Reads the item reference that the service returns for an update and a discontinue. */
-export function itemStatusReader<S extends string>(status: S): ResponseReader<{ shortID: string; status: S }> {
-  const reference = /* @__PURE__ */ jsonReader(referenceSchema);
+export function createItemStatusReader<S extends string>(status: S): ResponseReader<{ shortID: string; status: S }> {
+  const reference = /* @__PURE__ */ createJsonReader(createdReferenceSchema);
   return async (context) => ({ ...(await reference(context)), status });
 }

@@ -2,26 +2,31 @@ import * as z from "zod";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
 import type { RequestOptions } from "../core/request/options.js";
-import { path } from "../core/request/path.js";
-import { jsonReader } from "../core/response/decode.js";
+import { encodedPath } from "../core/request/path.js";
+import { createJsonReader } from "../core/response/decode.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
-import { pageReader } from "../paging/decode-page.js";
-import { keyField, type List, type ListOptions, paginatorOf } from "../paging/list.js";
+import { createPageReader } from "../paging/decode-page.js";
+import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
 import { lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";
-import { type CreateItemInput, createItemSchema, type ItemChanges, itemChangesSchema } from "../schemas/item-input.js";
-import { integerSchema, skuSchema } from "../schemas/key.js";
-import { type ItemListParams, itemListSchema } from "../schemas/list-params.js";
+import {
+  type CreateItemInput,
+  createItemInputSchema,
+  type ItemChanges,
+  itemChangesSchema,
+} from "../schemas/item-input.js";
+import { lazyIntegerSchema, skuSchema } from "../schemas/key.js";
+import { type ItemListParams, itemListParamsSchema } from "../schemas/list-params.js";
 import { bindMethods } from "./bind-methods.js";
 import { type CreationSearch, type FoundItem, findCreated } from "./find/find-created.js";
 import { type FindOptions, readFindOptions, settlingMs } from "./find/search-until-settled.js";
 import { readSentCreation } from "./find/sent-request.js";
 import {
   type CreatedItem,
-  createdItemReader,
+  createCreatedItemReader,
+  createItemStatusReader,
   type DiscontinuedItem,
-  itemStatusReader,
   type UpdatedItem,
 } from "./item-status.js";
 
@@ -30,9 +35,9 @@ const RESEND_HINT = "Resending it has the same result.";
 const MAX_PAGE_SIZE = 250;
 
 const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
-const itemReader = /* @__PURE__ */ jsonReader(itemSchema);
-const itemArrayReader = /* @__PURE__ */ jsonReader(itemArraySchema);
-const itemPageReader = /* @__PURE__ */ pageReader(itemSchema);
+const itemReader = /* @__PURE__ */ createJsonReader(itemSchema);
+const itemArrayReader = /* @__PURE__ */ createJsonReader(itemArraySchema);
+const itemPageReader = /* @__PURE__ */ createPageReader(itemSchema);
 
 /**
  * The item catalogue.
@@ -67,17 +72,17 @@ export class Items {
    * for await (const item of client.items.list({ includeDiscontinued: true })) console.log(item.shortID);
    */
   list(params: ItemListParams = {}, options: ListOptions = {}): Paginator<Item> {
-    return paginatorOf(this.#sender, {
+    return createPaginator(this.#sender, {
       name: "items.list",
       params,
-      schema: itemListSchema,
+      schema: itemListParamsSchema,
       request: ({ includeDiscontinued, ...query }) => ({ path: includeDiscontinued ? "/Item/All" : "/Item", query }),
       options,
       pageReader: itemPageReader,
       maxPageSize: MAX_PAGE_SIZE,
-      keyOf: keyField("partNo"),
+      keyOf: createFieldKeyReader("partNo"),
       stableSort: "shortID",
-    } satisfies List<Item, ItemListParams>);
+    } satisfies ListDefinition<Item, ItemListParams>);
   }
 
   /**
@@ -87,7 +92,7 @@ export class Items {
    */
   listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
     return this.#sender.send(() => {
-      checkInput("items.listByCategory", integerSchema, categoryID, ["categoryID"]);
+      checkInput("items.listByCategory", lazyIntegerSchema, categoryID, ["categoryID"]);
       return { method: "GET", path: "/Item", query: { Category: categoryID }, read: itemArrayReader };
     }, options);
   }
@@ -123,8 +128,8 @@ export class Items {
    */
   getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
     return this.#sender.send(() => {
-      checkInput("items.getByPartNo", integerSchema, partNo, ["partNo"]);
-      return { method: "GET", path: path`/Item/${partNo}`, read: itemReader };
+      checkInput("items.getByPartNo", lazyIntegerSchema, partNo, ["partNo"]);
+      return { method: "GET", path: encodedPath`/Item/${partNo}`, read: itemReader };
     }, options);
   }
 
@@ -141,12 +146,12 @@ export class Items {
    */
   create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
     return this.#sender.send(() => {
-      checkInput("items.create", createItemSchema, input);
+      checkInput("items.create", createItemInputSchema, input);
       return {
         method: "POST",
         path: "/Item",
         body: input,
-        read: createdItemReader(input.shortID),
+        read: createCreatedItemReader(input.shortID),
         recoveryHint:
           'Resend it only if client.items.findCreated(error) reports "not-applied", which takes up to a minute.',
         appliedByStatus: true,
@@ -212,7 +217,7 @@ export class Items {
         method: "PUT",
         path: "/Item",
         body: { ...changes, shortID },
-        read: itemStatusReader("updated"),
+        read: createItemStatusReader("updated"),
         recoveryHint: RESEND_HINT,
       };
     }, options);
@@ -229,8 +234,8 @@ export class Items {
       checkInput("items.discontinue", skuSchema, shortID, ["shortID"]);
       return {
         method: "DELETE",
-        path: path`/Item/${shortID}`,
-        read: itemStatusReader("discontinued"),
+        path: encodedPath`/Item/${shortID}`,
+        read: createItemStatusReader("discontinued"),
         recoveryHint: RESEND_HINT,
       };
     }, options);

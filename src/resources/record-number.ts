@@ -4,18 +4,18 @@ import { isObject } from "../errors/unknown-value.js";
  * The record number in the response to a transaction, whose form is not documented: a bare number, a numeric string, or a
  * field at the top or one level down. `undefined` if there is none.
  */
-export function recordNumber(body: unknown): number | undefined {
+export function findRecordNumber(body: unknown): number | undefined {
   const top = entriesOf(body);
   const entries = [...top, ...top.flatMap(([, value]) => entriesOf(value))];
   const named = (name: string) =>
     entries
       .filter(([key]) => key.toLowerCase() === name)
-      .map(([, value]) => toNumber(value))
+      .map(([, value]) => toRecordNumber(value))
       .find((number) => number !== undefined);
-  return toNumber(body) ?? named("recno") ?? named("id");
+  return toRecordNumber(body) ?? named("recno") ?? named("id");
 }
 
-function toNumber(value: unknown): number | undefined {
+function toRecordNumber(value: unknown): number | undefined {
   const number = typeof value === "string" && /^\s*\d+\s*$/.test(value) ? Number(value) : value;
   return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
 }

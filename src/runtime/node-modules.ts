@@ -2,21 +2,21 @@
  * Modules of Node.js, `undefined` on a runtime that lacks them. They are not imported: an import that cannot be resolved
  * would keep the whole package from loading there, and a bundler for such a runtime would refuse it.
  */
-type Optional<Module> = Module | undefined;
+type OptionalModule<Module> = Module | undefined;
 
-export const nodeUtil: Optional<typeof import("node:util")> = globalThis.process?.getBuiltinModule?.("node:util");
+export const nodeUtil: OptionalModule<typeof import("node:util")> = globalThis.process?.getBuiltinModule?.("node:util");
 
-export const nodeZlib: Optional<typeof import("node:zlib")> = globalThis.process?.getBuiltinModule?.("node:zlib");
+export const nodeZlib: OptionalModule<typeof import("node:zlib")> = globalThis.process?.getBuiltinModule?.("node:zlib");
 
-export const nodeHttp: Optional<typeof import("node:http")> = globalThis.process?.getBuiltinModule?.("node:http");
+export const nodeHttp: OptionalModule<typeof import("node:http")> = globalThis.process?.getBuiltinModule?.("node:http");
 
-export const diagnosticsChannel: Optional<typeof import("node:diagnostics_channel")> =
+export const diagnosticsChannel: OptionalModule<typeof import("node:diagnostics_channel")> =
   globalThis.process?.getBuiltinModule?.("node:diagnostics_channel");
 
-export const asyncHooks: Optional<typeof import("node:async_hooks")> =
+export const asyncHooks: OptionalModule<typeof import("node:async_hooks")> =
   globalThis.process?.getBuiltinModule?.("node:async_hooks");
 
-export const workerThreads: Optional<typeof import("node:worker_threads")> =
+export const workerThreads: OptionalModule<typeof import("node:worker_threads")> =
   globalThis.process?.getBuiltinModule?.("node:worker_threads");
 
-export const nodeNet: Optional<typeof import("node:net")> = globalThis.process?.getBuiltinModule?.("node:net");
+export const nodeNet: OptionalModule<typeof import("node:net")> = globalThis.process?.getBuiltinModule?.("node:net");

@@ -1,14 +1,14 @@
-import type { AccessControl, Identity } from "./access/access-control.js";
+import type { AccessControl, CallerIdentity } from "./access/access-control.js";
 import { ENDPOINTS } from "./endpoints/index.js";
-import { issueToken } from "./endpoints/token.js";
-import { jsonObject } from "./http/body.js";
+import { handleTokenRequest } from "./endpoints/token.js";
+import { parseJsonObject } from "./http/body.js";
 import { createRouter } from "./http/endpoint.js";
 import type { SandboxRequest } from "./http/request.js";
-import { rawJsonResponse, type SandboxResponse } from "./http/response.js";
-import { errorBody, notFound, ServiceError } from "./http/service-error.js";
+import { type SandboxResponse, serializedJsonResponse } from "./http/response.js";
+import { errorBodyJson, notFoundError, ServiceError } from "./http/service-error.js";
 import type { EmitTransaction } from "./listeners.js";
-import type { Settings } from "./options/settings.js";
-import type { State } from "./state.js";
+import type { SandboxSettings } from "./options/settings.js";
+import type { SandboxState } from "./state.js";
 
 /** A request that the rate limit has admitted, and everything that is needed to respond. */
 export interface DispatchInput {
@@ -16,10 +16,10 @@ export interface DispatchInput {
   /** Relative to the base address, encoded; undefined when the request went elsewhere. */
   readonly path: string | undefined;
   readonly query: URLSearchParams;
-  readonly identity: Identity;
+  readonly identity: CallerIdentity;
   readonly access: AccessControl;
-  readonly state: State;
-  readonly settings: Settings;
+  readonly state: SandboxState;
+  readonly settings: SandboxSettings;
   readonly now: number;
   readonly emitTransaction: EmitTransaction;
 }
@@ -27,24 +27,24 @@ export interface DispatchInput {
 const findRoute = createRouter(ENDPOINTS);
 
 /** The response that the document describes; a {@link ServiceError} becomes its error object. */
-export function dispatch(input: DispatchInput): SandboxResponse {
+export function dispatchRequest(input: DispatchInput): SandboxResponse {
   try {
     return callEndpoint(input);
   } catch (error) {
     if (error instanceof ServiceError) {
       const { status, code, message, details } = error;
-      return rawJsonResponse(
+      return serializedJsonResponse(
         status,
-        errorBody(status, code, message, details),
-        status === 401 ? AUTHENTICATE_HEADER : undefined,
+        errorBodyJson(status, code, message, details),
+        status === 401 ? WWW_AUTHENTICATE_HEADERS : undefined,
       );
     }
     const message = error instanceof Error ? error.message : String(error);
-    return rawJsonResponse(500, errorBody(500, "internal_error", `Unexpected server error: ${message}`));
+    return serializedJsonResponse(500, errorBodyJson(500, "internal_error", `Unexpected server error: ${message}`));
   }
 }
 
-const AUTHENTICATE_HEADER = { "www-authenticate": "Bearer" };
+const WWW_AUTHENTICATE_HEADERS = { "www-authenticate": "Bearer" };
 
 function callEndpoint({
   request,
@@ -58,16 +58,16 @@ function callEndpoint({
   emitTransaction,
 }: DispatchInput): SandboxResponse {
   const contentType = request.header("content-type");
-  if (path === undefined) throw notFound("There is no such resource.");
+  if (path === undefined) throw notFoundError("There is no such resource.");
   if (path === "/Token" && request.method === "POST") {
-    return issueToken(access.tokens, settings, { contentType, body: request.body, now });
+    return handleTokenRequest(access.tokens, settings, { contentType, body: request.body, now });
   }
   const client = access.authenticate(identity);
   // HEAD is a GET whose body the adapters leave out.
   const route = findRoute(request.method === "HEAD" ? "GET" : request.method, path);
-  if (!route) throw notFound(`There is no resource ${request.method} ${path}.`);
+  if (!route) throw notFoundError(`There is no resource ${request.method} ${path}.`);
   const { endpoint, params } = route;
   access.authorize(client, endpoint.permission, endpoint.method !== "GET");
-  const body = () => jsonObject(contentType, request.body);
+  const body = () => parseJsonObject(contentType, request.body);
   return endpoint.handle({ client, params, query, json: body, state, settings, now, emitTransaction });
 }

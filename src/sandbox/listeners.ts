@@ -2,7 +2,7 @@ import { messageOf } from "../errors/unknown-value.js";
 import type { LoggedRequest } from "./request-log.js";
 
 /** A change of stock that has taken effect. */
-export interface Transaction {
+export interface StockTransaction {
   readonly kind: "receive" | "move" | "issue";
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -16,12 +16,12 @@ export interface Transaction {
   readonly recNo: number;
 }
 
-export type EmitTransaction = (transaction: Transaction) => void;
+export type EmitTransaction = (transaction: StockTransaction) => void;
 
 /** Notified of what happens: the command's log, the page, and the caller's listeners. */
 export interface SandboxListener {
   request?(entry: LoggedRequest): void;
-  transaction?(transaction: Transaction): void;
+  transaction?(transaction: StockTransaction): void;
   /** The sandbox was reset. */
   reset?(): void;
 }
@@ -40,7 +40,7 @@ export class SandboxListeners {
     this.notify((listener) => listener.request?.(entry));
   }
 
-  transaction(transaction: Transaction): void {
+  transaction(transaction: StockTransaction): void {
     this.notify((listener) => listener.transaction?.(transaction));
   }
 

@@ -41,19 +41,19 @@ export class RequestLog {
 const REDACTED = "[redacted]";
 
 /** The query as the log shows it. */
-export function loggableQuery(query: URLSearchParams): Record<string, string> {
-  return Object.fromEntries([...query].map(([name, value]) => [name, name === SECRET_FIELD ? REDACTED : value]));
+export function redactQuery(query: URLSearchParams): Record<string, string> {
+  return Object.fromEntries([...query].map(([name, value]) => [name, name === CLIENT_SECRET_FIELD ? REDACTED : value]));
 }
 
 /** The body as the log shows it. */
-export function loggableBody(contentType: string | null, body: string): unknown {
+export function redactBody(contentType: string | null, body: string): unknown {
   if (body === "") return undefined;
-  if (/form-urlencoded/i.test(contentType ?? "")) return loggableQuery(new URLSearchParams(body));
+  if (/form-urlencoded/i.test(contentType ?? "")) return redactQuery(new URLSearchParams(body));
   try {
-    return JSON.parse(body, (name, value) => (name === SECRET_FIELD ? REDACTED : value));
+    return JSON.parse(body, (name, value) => (name === CLIENT_SECRET_FIELD ? REDACTED : value));
   } catch {
     return body.replace(/(\bclient_secret\b["']?\s*[=:]\s*)[^&\s]+/g, `$1${REDACTED}`);
   }
 }
 
-const SECRET_FIELD = "client_secret";
+const CLIENT_SECRET_FIELD = "client_secret";

@@ -1,14 +1,14 @@
 import { createFetchAdapter, type SandboxFetch } from "./adapters/fetch.js";
-import { type ListenOptions, listen, type SandboxServer } from "./adapters/node-server.js";
-import { BASE_PATH } from "./http/request.js";
+import { type ListenOptions, type SandboxServer, startSandboxServer } from "./adapters/node-server.js";
+import { SERVICE_BASE_PATH } from "./http/request.js";
 import type { FaultRule } from "./options/fault-rule.js";
 import type { SandboxClient, SandboxOptions } from "./options/options.js";
-import { settingsFrom } from "./options/settings.js";
+import { resolveSandboxSettings } from "./options/settings.js";
 import type { LoggedRequest } from "./request-log.js";
-import { Service } from "./service.js";
+import { SandboxService } from "./service.js";
 
 /** No network resolves this name, so a client without the sandbox's `fetch` fails instead of reaching another server. */
-const ORIGIN = "https://stocklot-sandbox.test";
+const SANDBOX_ORIGIN = "https://stocklot-sandbox.test";
 
 /** The whole Inventory and Item Catalog Service, in memory. */
 export interface Sandbox {
@@ -56,14 +56,14 @@ export interface Sandbox {
  * @throws TypeError for an unknown or invalid option; the message names it.
  */
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
-  const settings = settingsFrom(options);
-  const service = new Service(settings);
+  const settings = resolveSandboxSettings(options);
+  const service = new SandboxService(settings);
   return {
-    baseUrl: ORIGIN + BASE_PATH,
+    baseUrl: SANDBOX_ORIGIN + SERVICE_BASE_PATH,
     credentials: credentialsOf(settings.clients[0]),
     fetch: createFetchAdapter(service),
     requests: service.log.entries,
-    listen: (listenOptions) => listen(service, listenOptions),
+    listen: (listenOptions) => startSandboxServer(service, listenOptions),
     addFault: (rule) => service.faults.add(rule),
     clearFaults: () => service.faults.clear(),
     onRequest: (listener) => service.listeners.add({ request: listener }),

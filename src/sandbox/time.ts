@@ -21,7 +21,7 @@ export function createSandboxClock(source: () => number): SandboxClock {
 }
 
 /** Resolves after this time, or at once when the signal is aborted. Sets no timer for zero. */
-export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+export function delayUnlessAborted(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (milliseconds <= 0 || signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const done = () => {
@@ -35,15 +35,15 @@ export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> 
 }
 
 /** ISO 8601 UTC, the form of all datetimes of the service. */
-export function isoTime(milliseconds: number): string {
+export function formatIsoTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }
 
-const ISO_8601 = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+const ISO_8601_PATTERN = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 
 /** Milliseconds since the epoch; a missing offset means UTC. Undefined if the string is not ISO 8601. */
-export function parseTime(text: string): number | undefined {
-  const match = ISO_8601.exec(text.trim());
+export function parseIsoTime(text: string): number | undefined {
+  const match = ISO_8601_PATTERN.exec(text.trim());
   if (!match) return undefined;
   const dateOnly = !text.includes(":");
   const milliseconds = Date.parse(match[1] || dateOnly ? text.trim() : `${text.trim()}Z`);
@@ -51,7 +51,7 @@ export function parseTime(text: string): number | undefined {
 }
 
 /** A time in the form of HTTP headers. */
-export function httpDate(milliseconds: number): string {
+export function formatHttpDate(milliseconds: number): string {
   return new Date(milliseconds).toUTCString();
 }
 
@@ -61,15 +61,15 @@ const DATETIME_TEMPLATE = "0000-01-01T00:00:00.000Z";
 /** Whether the string is a date, a datetime, or the beginning of one: `2025`, `2025-01-02`, `2025-01-02T10:30`. */
 export function isDateFilter(text: string): boolean {
   const begun = normalizeIso(text);
-  return parseTime(begun) !== undefined || parseTime(begun + DATETIME_TEMPLATE.slice(begun.length)) !== undefined;
+  return parseIsoTime(begun) !== undefined || parseIsoTime(begun + DATETIME_TEMPLATE.slice(begun.length)) !== undefined;
 }
 
 /** Whether a datetime starts with the filter, as written or in UTC, or is the same instant. */
 export function matchesDateFilter(datetime: string, filter: string): boolean {
   const begun = normalizeIso(filter);
   if (normalizeIso(datetime).startsWith(begun)) return true;
-  const instant = parseTime(datetime);
-  return instant !== undefined && (isoTime(instant).startsWith(begun) || instant === parseTime(begun));
+  const instant = parseIsoTime(datetime);
+  return instant !== undefined && (formatIsoTime(instant).startsWith(begun) || instant === parseIsoTime(begun));
 }
 
 /** ISO 8601 in upper case, with a T between date and time. */

@@ -1,17 +1,17 @@
 import * as z from "zod";
 import { nodeUtil } from "../runtime/node-modules.js";
-import { parseTime } from "./time.js";
+import { parseIsoTime } from "./time.js";
 
 /** A problem as zod reports it, before it has a message. */
-export type RawIssue = Parameters<z.core.$ZodErrorMap>[0];
+export type ZodRawIssue = Parameters<z.core.$ZodErrorMap>[0];
 
 /** What is wrong with a value, for options and request bodies alike. */
-export function issueMessage(issue: RawIssue): string {
+export function describeZodIssue(issue: ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type":
       return issue.input === undefined && issue.path?.length
-        ? REQUIRED
-        : `must be ${NOUNS.get(issue.expected) ?? issue.expected}`;
+        ? REQUIRED_MESSAGE
+        : `must be ${TYPE_DESCRIPTIONS.get(issue.expected) ?? issue.expected}`;
     case "invalid_value":
       return `must be ${issue.values.map(quote).join(" or ")}`;
     case "too_small":
@@ -23,9 +23,9 @@ export function issueMessage(issue: RawIssue): string {
   }
 }
 
-export const REQUIRED = "is required";
+export const REQUIRED_MESSAGE = "is required";
 
-const NOUNS: ReadonlyMap<string, string> = new Map([
+const TYPE_DESCRIPTIONS: ReadonlyMap<string, string> = new Map([
   ["int", "an integer"],
   ["number", "a number"],
   ["string", "a string"],
@@ -36,7 +36,7 @@ const NOUNS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** An integer of at least `min`. */
-export const integerFrom = (min: number) => z.int().min(min);
+export const integerAtLeast = (min: number) => z.int().min(min);
 
 /** A count, or Infinity. */
 export const countOrInfinity = () =>
@@ -46,92 +46,94 @@ export const countOrInfinity = () =>
   );
 
 /** A quantity of stock, at least 0. */
-export const quantity = () => z.number().min(0);
+export const nonNegativeQuantity = () => z.number().min(0);
 
 /** A string that is not blank. */
 export const nonBlankString = () => z.string().refine((text) => text.trim() !== "", "must not be empty");
 
-export const datetime = () =>
-  z.string().refine((text) => parseTime(text) !== undefined, "must be a datetime (ISO 8601)");
+export const datetimeString = () =>
+  z.string().refine((text) => parseIsoTime(text) !== undefined, "must be a datetime (ISO 8601)");
 
 /** A status that a response can have: those below 200 are informational. */
-export const httpStatus = () =>
+export const httpStatusCode = () =>
   z.custom<number>(
     (value) => Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599,
     "must be an HTTP status from 200 to 599",
   );
 
 /** A delay that `setTimeout` can take. */
-export const milliseconds = () =>
+export const delayMilliseconds = () =>
   z
     .number()
     .min(0)
     .max(2 ** 31 - 1);
 
-export const callable = () => z.custom((value) => typeof value === "function", "must be a function");
+export const anyFunction = () => z.custom((value) => typeof value === "function", "must be a function");
 
 /**
  * Throws a `TypeError` that names the field when the value does not match the schema.
  *
  * @param what what a field of the value is called in the message, for example "sandbox option"
  */
-export function assertOptions(schema: z.ZodType, value: unknown, what: string): void {
-  const [issue] = schema.safeParse(value, { error: optionMessage }).error?.issues ?? [];
+export function assertMatchesSchema(schema: z.ZodType, value: unknown, what: string): void {
+  const [issue] = schema.safeParse(value, { error: describeOptionIssue }).error?.issues ?? [];
   if (!issue) return;
-  const found = closestIssue(issue);
+  const found = closestUnionIssue(issue);
   if (found.code === "unrecognized_keys") {
-    throw new TypeError(`Unknown ${what} "${formatPath([...found.path, found.keys[0] ?? ""])}".`);
+    throw new TypeError(`Unknown ${what} "${formatOptionPath([...found.path, found.keys[0] ?? ""])}".`);
   }
-  const name = found.path.length > 0 ? `${capitalized(what)} "${formatPath(found.path)}"` : `The ${what}s`;
+  const name = found.path.length > 0 ? `${capitalize(what)} "${formatOptionPath(found.path)}"` : `The ${what}s`;
   throw new TypeError(`${name} ${found.message}.`);
 }
 
 /** For a union, the issue of the alternative that matches except for a detail. */
-function closestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+function closestUnionIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== "invalid_union") return issue;
   for (const [first] of issue.errors) {
-    if (first && (first.path.length > 0 || !WRONG_ALTERNATIVE.has(first.code))) {
-      return closestIssue({ ...first, path: [...issue.path, ...first.path] });
+    if (first && (first.path.length > 0 || !TYPE_MISMATCH_CODES.has(first.code))) {
+      return closestUnionIssue({ ...first, path: [...issue.path, ...first.path] });
     }
   }
   return issue;
 }
 
 /** Issues that rule an alternative out. */
-const WRONG_ALTERNATIVE: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "custom"]);
+const TYPE_MISMATCH_CODES: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "custom"]);
 
 /** The message, and the value that was passed instead. */
-function optionMessage(issue: RawIssue): string {
-  const message = issueMessage(issue);
-  return issue.input !== undefined && QUOTED.has(issue.code) ? `${message}, not ${describeInput(issue)}` : message;
+function describeOptionIssue(issue: ZodRawIssue): string {
+  const message = describeZodIssue(issue);
+  return issue.input !== undefined && CODES_WITH_QUOTED_VALUE.has(issue.code)
+    ? `${message}, not ${describeRejectedValue(issue)}`
+    : message;
 }
 
-const QUOTED: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "too_small", "too_big"]);
+const CODES_WITH_QUOTED_VALUE: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "too_small", "too_big"]);
 
 /** The value in short. Within `clients` only its type, since it may be a secret. */
 /** A value as it is written in code, shortened. */
 const quote = (value: unknown) => nodeUtil?.inspect(value, { maxStringLength: 40 }) ?? String(value);
 
-function describeInput({ input, path }: RawIssue): string {
+function describeRejectedValue({ input, path }: ZodRawIssue): string {
   if (input === null) return "null";
   if (typeof input === "object") return Array.isArray(input) ? "an array" : "an object";
   return path?.[0] === "clients" ? `a ${typeof input}` : quote(input);
 }
 
 /** `lots[3].units` */
-function formatPath(path: readonly PropertyKey[]): string {
+function formatOptionPath(path: readonly PropertyKey[]): string {
   return path
     .map((part, depth) => (typeof part === "number" ? `[${part}]` : (depth && ".") + String(part)))
     .join("")
     .replace(/^0/, "");
 }
 
-function capitalized(text: string): string {
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Throws a `TypeError` when two records have the same value in the field; records without a value are skipped. */
-export function assertUnique<Name extends string>(
+export function assertUniqueField<Name extends string>(
   option: string,
   field: Name,
   records: readonly { readonly [N in Name]?: string | number | undefined }[],

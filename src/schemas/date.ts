@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { InputValidationError } from "../errors/index.js";
 
-const ISO_8601 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
-const WITHOUT_OFFSET = /T[^Z+-]*$/i;
+const ISO_8601_PATTERN = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+const TIME_WITHOUT_OFFSET_PATTERN = /T[^Z+-]*$/i;
 
 /** Whether a string is an ISO 8601 date or datetime of an existing day: `Date` reads 30 February as 2 March. */
 function isIsoDate(value: string): boolean {
-  if (!ISO_8601.test(value) || Number.isNaN(Date.parse(value))) return false;
+  if (!ISO_8601_PATTERN.test(value) || Number.isNaN(Date.parse(value))) return false;
   const day = value.slice(0, 10);
   return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
 }
@@ -25,17 +25,17 @@ export function parseServiceDate(datetime: string): Date {
   if (!isIsoDate(datetime)) {
     throw new InputValidationError("parseServiceDate", [{ path: [], message: `not an ISO 8601 date: "${datetime}"` }]);
   }
-  return new Date(WITHOUT_OFFSET.test(datetime) ? `${datetime}Z` : datetime);
+  return new Date(TIME_WITHOUT_OFFSET_PATTERN.test(datetime) ? `${datetime}Z` : datetime);
 }
 
-const dateOrIsoString = () =>
+const dateOrIsoStringSchema = () =>
   z.custom<Date | string>(
     (value) => (value instanceof Date ? !Number.isNaN(value.getTime()) : typeof value === "string" && isIsoDate(value)),
     "must be a valid Date or an ISO 8601 string",
   );
 
 /** A time as an argument: a `Date`, or an ISO 8601 string, which is sent as it is. */
-export const dateInput = () => dateOrIsoString().meta({ type: "string", format: "date-time" });
+export const dateInputSchema = () => dateOrIsoStringSchema().meta({ type: "string", format: "date-time" });
 
-/** As {@link dateInput}, for a field that the document describes only as a string. */
-export const dateFilter = () => dateOrIsoString().meta({ type: "string" });
+/** As {@link dateInputSchema}, for a field that the document describes only as a string. */
+export const dateFilterSchema = () => dateOrIsoStringSchema().meta({ type: "string" });

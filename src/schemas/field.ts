@@ -16,14 +16,14 @@ export function lazy<S extends z.ZodType>(build: () => S): LazySchema<S> {
  * `true` if an interface and its schema describe the same value, key by key. Interfaces are written out, with their
  * documentation, so that zod does not appear in the published types; this check keeps the two in agreement.
  */
-export type SameShape<T, S extends LazySchema<z.ZodType>> = Same<T, z.infer<ReturnType<S>>>;
-type Same<A, B> = [A, keyof A, B, keyof B] extends [B, keyof B, A, keyof A] ? true : never;
+export type SameShape<T, S extends LazySchema<z.ZodType>> = IsSameType<T, z.infer<ReturnType<S>>>;
+type IsSameType<A, B> = [A, keyof A, B, keyof B] extends [B, keyof B, A, keyof A] ? true : never;
 
 /** The same fields, each optional and allowed to be `undefined`. */
-export const optional = <Shape extends z.ZodRawShape>(shape: Shape) => z.object(shape).partial().shape;
+export const optionalFields = <Shape extends z.ZodRawShape>(shape: Shape) => z.object(shape).partial().shape;
 
 /** A schema with one more check, which returns what is wrong, or `undefined`. */
-export const refined = <S extends z.ZodType>(schema: S, problem: (value: z.infer<S>) => string | undefined) =>
+export const withCheck = <S extends z.ZodType>(schema: S, problem: (value: z.infer<S>) => string | undefined) =>
   schema.superRefine((value, { addIssue }) => {
     const message = problem(value);
     if (message) addIssue(message);

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { boolean, decimal, integer, lazy, optional, type SameShape, string } from "./field.js";
-import { skuInput } from "./key.js";
+import { boolean, decimal, integer, lazy, optionalFields, type SameShape, string } from "./field.js";
+import { skuInputSchema } from "./key.js";
 
 /** The fields of an item that can be changed. */
 export interface ItemChanges {
@@ -28,8 +28,8 @@ export interface CreateItemInput extends ItemChanges {
   shortID: string;
 }
 
-const changes = () =>
-  optional({
+const itemChangesShape = () =>
+  optionalFields({
     description: string(),
     category: integer(),
     subCategory: integer(),
@@ -41,9 +41,11 @@ const changes = () =>
   });
 
 /** Unknown fields are passed on: the service accepts "any other Item object field". */
-export const createItemSchema = /* @__PURE__ */ lazy(() => z.object({ shortID: skuInput(), ...changes() }));
+export const createItemInputSchema = /* @__PURE__ */ lazy(() =>
+  z.object({ shortID: skuInputSchema(), ...itemChangesShape() }),
+);
 
-export const itemChangesSchema = /* @__PURE__ */ lazy(() => z.object(changes()));
+export const itemChangesSchema = /* @__PURE__ */ lazy(() => z.object(itemChangesShape()));
 
-true satisfies SameShape<CreateItemInput, typeof createItemSchema>;
+true satisfies SameShape<CreateItemInput, typeof createItemInputSchema>;
 true satisfies SameShape<ItemChanges, typeof itemChangesSchema>;

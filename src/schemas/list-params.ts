@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { dateInput } from "./date.js";
+import { dateInputSchema } from "./date.js";
 import { boolean, integer, lazy, type SameShape, string } from "./field.js";
 
 /** Which records of a list, and in which order. Source: service interface, "Common paging parameters". */
@@ -49,20 +49,20 @@ export interface InventoryListParams extends ListParams {
   wid?: number | undefined;
 }
 
-const paging = () => ({
+const pagingParamsShape = () => ({
   page: integer().min(1),
   pageSize: integer().min(1),
   sort: string().min(1),
   direction: z.enum(["ASC", "DESC"]),
-  modifiedSince: dateInput(),
+  modifiedSince: dateInputSchema(),
 });
 
-export const itemListSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ ...paging(), includeDiscontinued: boolean() }).partial(),
+export const itemListParamsSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ ...pagingParamsShape(), includeDiscontinued: boolean() }).partial(),
 );
-export const inventoryListSchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ ...paging(), wid: integer() }).partial(),
+export const inventoryListParamsSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ ...pagingParamsShape(), wid: integer() }).partial(),
 );
 
-true satisfies SameShape<ItemListParams, typeof itemListSchema>;
-true satisfies SameShape<InventoryListParams, typeof inventoryListSchema>;
+true satisfies SameShape<ItemListParams, typeof itemListParamsSchema>;
+true satisfies SameShape<InventoryListParams, typeof inventoryListParamsSchema>;

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { dateFilter, dateInput } from "./date.js";
-import { decimal, integer, lazy, optional, type SameShape, string } from "./field.js";
+import { dateFilterSchema, dateInputSchema } from "./date.js";
+import { decimal, integer, lazy, optionalFields, type SameShape, string } from "./field.js";
 
 /**
  * Stock to book in (a positive adjustment). Source: service interface, "POST /Inventory/Receive".
@@ -125,22 +125,22 @@ export interface IssueInput {
   line?: number | undefined;
 }
 
-const quantity = () => ({ itemID: string().min(1), units: decimal().positive(), wid: integer() });
+const itemQuantityShape = () => ({ itemID: string().min(1), units: decimal().positive(), wid: integer() });
 
-const lotFilter = () => ({ serial: string(), serial2: string(), rfidTag: string(), reference: string() });
+const lotFilterShape = () => ({ serial: string(), serial2: string(), rfidTag: string(), reference: string() });
 
-const adjustment = () => ({ spot: string(), ...lotFilter(), remark: string(), netWeight: decimal() });
+const adjustmentShape = () => ({ spot: string(), ...lotFilterShape(), remark: string(), netWeight: decimal() });
 
 /** Only the documented fields are allowed: the service would silently ignore a misspelt one. */
-export const receiveSchema = /* @__PURE__ */ lazy(() =>
+export const receiveInputSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    ...quantity(),
+    ...itemQuantityShape(),
     reasonCode: integer(),
-    ...optional({
-      ...adjustment(),
+    ...optionalFields({
+      ...adjustmentShape(),
       grossWeight: decimal(),
       price: decimal(),
-      expires: dateInput(),
+      expires: dateInputSchema(),
       supplier: integer(),
       line: integer(),
       jobid: integer(),
@@ -148,18 +148,18 @@ export const receiveSchema = /* @__PURE__ */ lazy(() =>
   }),
 );
 
-export const moveSchema = /* @__PURE__ */ lazy(() =>
+export const moveInputSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
-      ...quantity(),
-      ...optional({
+      ...itemQuantityShape(),
+      ...optionalFields({
         fromSpot: string(),
         toSpot: string(),
         shipToWid: integer(),
         transitSlip: string(),
-        ...lotFilter(),
+        ...lotFilterShape(),
         recno: integer(),
-        received: dateFilter(),
+        received: dateFilterSchema(),
       }),
     })
     .refine(({ toSpot = "", shipToWid, wid }) => toSpot.trim() !== "" || (shipToWid ?? wid) !== wid, {
@@ -169,14 +169,14 @@ export const moveSchema = /* @__PURE__ */ lazy(() =>
     }),
 );
 
-export const issueSchema = /* @__PURE__ */ lazy(() =>
+export const issueInputSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    ...quantity(),
+    ...itemQuantityShape(),
     reasonCode: integer(),
-    ...optional({ ...adjustment(), shipto: integer(), prodID: string(), recno: integer(), line: integer() }),
+    ...optionalFields({ ...adjustmentShape(), shipto: integer(), prodID: string(), recno: integer(), line: integer() }),
   }),
 );
 
-true satisfies SameShape<ReceiveInput, typeof receiveSchema>;
-true satisfies SameShape<MoveInput, typeof moveSchema>;
-true satisfies SameShape<IssueInput, typeof issueSchema>;
+true satisfies SameShape<ReceiveInput, typeof receiveInputSchema>;
+true satisfies SameShape<MoveInput, typeof moveInputSchema>;
+true satisfies SameShape<IssueInput, typeof issueInputSchema>;

@@ -2,9 +2,9 @@ import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { StorageError, StorageProblem } from "../errors/index.js";
 import { fieldOf } from "../errors/unknown-value.js";
-import { storageFailure } from "./storage-failure.js";
+import { createStorageError } from "./storage-failure.js";
 
-const PROBLEMS: Readonly<Record<string, StorageProblem>> = {
+const PROBLEM_BY_ERRNO_CODE: Readonly<Record<string, StorageProblem>> = {
   ENOSPC: "full",
   EDQUOT: "full",
   EROFS: "read-only",
@@ -15,10 +15,10 @@ const PROBLEMS: Readonly<Record<string, StorageProblem>> = {
 };
 
 /** The problem that a system error code stands for; `undefined` if the error is not a system error. */
-export function fileProblem(error: unknown): StorageProblem | undefined {
+export function problemOfFileError(error: unknown): StorageProblem | undefined {
   const code = fieldOf(error, "code");
   if (typeof code !== "string" || fieldOf(error, "syscall") === undefined) return undefined;
-  return PROBLEMS[code] ?? "other";
+  return PROBLEM_BY_ERRNO_CODE[code] ?? "other";
 }
 
 /** Runs an action on files. A system error becomes a `StorageError`; any other error is thrown as it is. */
@@ -26,13 +26,13 @@ export async function withFileFailures<T>(storage: string, path: string, action:
   try {
     return await action();
   } catch (error) {
-    throw fileFailure(storage, path, error) ?? error;
+    throw fileStorageError(storage, path, error) ?? error;
   }
 }
 
-function fileFailure(storage: string, path: string, error: unknown): StorageError | undefined {
-  const problem = fileProblem(error);
-  return problem && storageFailure({ storage, location: path, problem, cause: error });
+function fileStorageError(storage: string, path: string, error: unknown): StorageError | undefined {
+  const problem = problemOfFileError(error);
+  return problem && createStorageError({ storage, location: path, problem, cause: error });
 }
 
 /** Why a file can be neither opened nor created; SQLite itself reports no reason. */
@@ -42,6 +42,6 @@ export function whyNotOpened(path: string): { problem: StorageProblem; cause?: u
     accessSync(dirname(path), constants.W_OK | constants.X_OK);
     return { problem: "other" };
   } catch (error) {
-    return { problem: fileProblem(error) ?? "other", cause: error };
+    return { problem: problemOfFileError(error) ?? "other", cause: error };
   }
 }

@@ -2,7 +2,7 @@ import { StorageError, type StorageErrorInit, type StorageProblem } from "../err
 import { fieldOf, messageOf } from "../errors/unknown-value.js";
 
 /** What happened, and what to do, in words. */
-const WORDS: Readonly<Record<StorageProblem, readonly [happened: string, todo: string]>> = {
+const PROBLEM_TEXTS: Readonly<Record<StorageProblem, readonly [happened: string, todo: string]>> = {
   full: ["no space is left", "Free space, then try again."],
   "read-only": ["it is read-only", "Make the file and its directory, or the database, writable."],
   permission: ["access was denied", "Check permissions and credentials."],
@@ -14,23 +14,23 @@ const WORDS: Readonly<Record<StorageProblem, readonly [happened: string, todo: s
   other: ["the operation failed", "See the cause."],
 };
 
-interface Failure extends StorageErrorInit {
+interface StorageFailureInput extends StorageErrorInit {
   /** In place of the words for the problem. */
   happened?: string | undefined;
 }
 
 /** A `StorageError` whose message says what happened, whether the change was stored, and what to do. */
-export function storageFailure({ happened, ...init }: Failure): StorageError {
+export function createStorageError({ happened, ...init }: StorageFailureInput): StorageError {
   const { storage, location, problem = "other", mayBeStored = false, cause } = init;
-  const [usual, todo] = WORDS[problem];
-  const reason = reasonOf(cause);
+  const [usual, todo] = PROBLEM_TEXTS[problem];
+  const reason = describeReason(cause);
   const what = `${happened ?? usual}${reason === "" ? "" : ` (${reason})`}`;
   const effect = mayBeStored ? "The change may or may not have been stored." : "The change was not stored.";
   return new StorageError(`${storage} ${location}: ${what}. ${effect} ${todo}`, init);
 }
 
 /** The message of a driver's error. That of several failed addresses is empty, but it has a code. */
-function reasonOf(cause: unknown): string {
+function describeReason(cause: unknown): string {
   if (cause === undefined) return "";
   const message = messageOf(cause) || String(fieldOf(cause, "code") ?? "");
   return message.replace(/\.$/, "");

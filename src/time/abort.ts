@@ -3,32 +3,32 @@ interface AbortListeners {
   stop(): void;
 }
 
-const listenersOf = new WeakMap<AbortSignal, AbortListeners>();
+const abortListenersBySignal = new WeakMap<AbortSignal, AbortListeners>();
 
 /**
  * Calls back when the signal aborts. Returns a function that ends that. A signal has one listener however many calls use it
  * (Node warns beyond ten), and none while no call does.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
-  const { callbacks, stop } = listenersOf.get(signal) ?? listenTo(signal);
+  const { callbacks, stop } = abortListenersBySignal.get(signal) ?? listenToSignal(signal);
   callbacks.add(callback);
   return () => {
     if (callbacks.delete(callback) && callbacks.size === 0) stop();
   };
 }
 
-function listenTo(signal: AbortSignal): AbortListeners {
+function listenToSignal(signal: AbortSignal): AbortListeners {
   const callbacks = new Set<() => void>();
   const listener = () => {
-    listenersOf.delete(signal);
+    abortListenersBySignal.delete(signal);
     for (const callback of [...callbacks]) callback();
   };
   const stop = () => {
     signal.removeEventListener("abort", listener);
-    listenersOf.delete(signal);
+    abortListenersBySignal.delete(signal);
   };
   const listeners = { callbacks, stop };
   signal.addEventListener("abort", listener, { once: true });
-  listenersOf.set(signal, listeners);
+  abortListenersBySignal.set(signal, listeners);
   return listeners;
 }

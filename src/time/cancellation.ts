@@ -1,11 +1,11 @@
 import { onAbort } from "./abort.js";
-import { now, startTimer } from "./timer.js";
+import { monotonicNowMs, startTimer } from "./timer.js";
 
 /** Why a call was cancelled. */
 export type CancelReason = { kind: "aborted"; reason: unknown } | { kind: "out-of-time" } | { kind: "closed" };
 
 /** Thrown inside the package if a call was cancelled. Never reaches the caller. */
-export class Cancelled extends Error {
+export class CancelledError extends Error {
   constructor(readonly reason: CancelReason) {
     super(reason.kind);
   }
@@ -22,7 +22,7 @@ export class Cancellation {
     signals: readonly (AbortSignal | undefined)[] = [],
     readonly totalTimeoutMs = Infinity,
   ) {
-    this.#deadline = now() + totalTimeoutMs;
+    this.#deadline = monotonicNowMs() + totalTimeoutMs;
     for (const signal of signals) {
       if (!signal || this.reason) continue;
       const abort = () => this.cancel({ kind: "aborted", reason: signal.reason });
@@ -35,7 +35,7 @@ export class Cancellation {
 
   /** What is left of the total time, in ms. */
   get remainingMs(): number {
-    return this.#deadline - now();
+    return this.#deadline - monotonicNowMs();
   }
 
   cancel(reason: CancelReason): void {
@@ -68,8 +68,8 @@ export class Cancellation {
    * The error of a wait that was cancelled. Created here, since the other copy of the package (ES module, CommonJS) has a
    * class `Cancelled` of its own.
    */
-  toError(): Cancelled {
-    return new Cancelled(this.reason ?? { kind: "closed" });
+  toError(): CancelledError {
+    return new CancelledError(this.reason ?? { kind: "closed" });
   }
 
   /** As {@link cancelIfDeadlineBefore}; throws if the call was cancelled. */

@@ -1,8 +1,8 @@
 /** Node fires a longer timer at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The monotonic clock, in ms. Looked up at each call, as the timers are, so that the fake clock of a test drives it. */
-export const now = () => performance.now();
+export const monotonicNowMs = () => performance.now();
 
 /**
  * Calls back after a time of any length, `Infinity` included. Returns a function that stops the timer. The global
@@ -12,7 +12,7 @@ export function startTimer(delayMs: number, callback: () => void): () => void {
   if (delayMs === Infinity) return () => {};
   let timer: ReturnType<typeof setTimeout>;
   const arm = (remainingMs: number) => {
-    const stepMs = Math.min(remainingMs, LONGEST_TIMER_MS);
+    const stepMs = Math.min(remainingMs, MAX_TIMER_MS);
     timer = setTimeout(() => (remainingMs > stepMs ? arm(remainingMs - stepMs) : callback()), stepMs);
   };
   arm(Math.max(0, delayMs));

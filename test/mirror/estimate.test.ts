@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type ClientOptions, InventoryClient } from "../../src/index.js";
 import { createMirror, type MirrorOptions } from "../../src/mirror/index.js";
-import { estimateOfRun } from "../../src/mirror/run/estimate.js";
+import { estimateMirrorRun } from "../../src/mirror/run/estimate.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { MemorySink } from "../support/memory-sink.js";
 
@@ -39,7 +39,7 @@ describe("the estimate of a run", () => {
     const forecast = { records: 5, pages: 1, requests: 1, paceMs: 100, reading: "full" } as const;
     const limited = { available: 10, share: 90, intervalMs: MINUTE_MS };
     const estimate = (requests: number, pausedMs: number) =>
-      estimateOfRun(
+      estimateMirrorRun(
         (["items", "lots", "stockLevels"] as const).map((resource) => ({
           ...forecast,
           resource,

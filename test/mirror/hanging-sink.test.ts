@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, describe, expect, it } from "vitest";
 import { createMirror, type MirrorSink, postgresSink, sqliteSink } from "../../src/mirror/index.js";
-import { findDriver } from "../../src/storage/sqlite/driver.js";
+import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { findPostgres } from "../support/postgres-server.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
@@ -71,7 +71,7 @@ describe("a run that is aborted", () => {
 
   it("ends while SQLite is locked, and its error is not hidden by the sink", async () => {
     const path = join(folder, "locked.db");
-    const { DatabaseSync } = await findDriver();
+    const { DatabaseSync } = await findSqliteDriver();
     const service = newService();
     const mirror = createMirror({ client: service.client(), sink: sqliteSink({ path }) });
     await mirror.run();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ResponseValidationError } from "../../src/index.js";
 import { AbortableSink } from "../../src/mirror/copy/abortable-sink.js";
-import { listOf } from "../../src/mirror/copy/lists.js";
+import { mirrorListOf } from "../../src/mirror/copy/lists.js";
 import { LocalCopy } from "../../src/mirror/copy/local-copy.js";
 import { createMirror } from "../../src/mirror/index.js";
 import { MemorySink } from "../support/memory-sink.js";
@@ -71,11 +71,11 @@ it.each([
   const copy = await LocalCopy.open(new AbortableSink(sink, undefined), { lists: [], onEvent: () => {} });
   const level = { partNo: 7, available: 1, inStock: 2, onOrder: 3, onHold: 0, committed: 1, packed: 0, aSN: 9 };
   const record = (levels: number) => Object.assign({ ...level }, { extra: nested(levels) });
-  await copy.write(listOf("stockLevels"), [record(500)]);
-  await copy.write(listOf("stockLevels"), [record(499)]);
+  await copy.write(mirrorListOf("stockLevels"), [record(500)]);
+  await copy.write(mirrorListOf("stockLevels"), [record(499)]);
   const written = sink.all("stockLevels");
   for (const levels of [501, 1_000_000]) {
-    const refused = copy.write(listOf("stockLevels"), [record(levels)]);
+    const refused = copy.write(mirrorListOf("stockLevels"), [record(levels)]);
     await expect(refused).rejects.toBeInstanceOf(ResponseValidationError);
     await expect(refused).rejects.toThrow("the record of stockLevels with partNo 7 is nested deeper than 500 levels");
   }

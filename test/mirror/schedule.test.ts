@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { Checkpoint } from "../../src/index.js";
 import type { ListState } from "../../src/mirror/copy/state.js";
 import { incrementStart } from "../../src/mirror/sync/modified-dates.js";
-import { shouldVerify, supportAfterCheck } from "../../src/mirror/sync/modified-since.js";
+import { modifiedSinceSupportAfterCheck, shouldVerifyModifiedSince } from "../../src/mirror/sync/modified-since.js";
 import {
   type CopyProgress,
+  copyProgressOf,
   isFullPassDue,
-  mayRepair,
-  progressOf,
+  mayRepairByFullPass,
   watermarkOf,
 } from "../../src/mirror/sync/schedule.js";
 
@@ -30,7 +30,7 @@ describe("the schedule of a resource", () => {
     ["interrupted", { count: 250, watermark: 5, checkpoint }],
     ["complete", complete],
   ])("knows a copy that is %s", (progress, state) => {
-    expect(progressOf(state)).toBe(progress);
+    expect(copyProgressOf(state)).toBe(progress);
   });
 
   it.each([
@@ -59,7 +59,7 @@ describe("the schedule of a resource", () => {
     [MINUTE_MS, 10 * MINUTE_MS, true],
     [undefined, 0, true],
   ])("allows a full pass out of turn after one of %s ms that ended %d ms ago: %s", (lastFullPassMs, ago, allowed) => {
-    expect(mayRepair({ ...complete, lastFullPassMs }, complete.lastFullPassAt + ago)).toBe(allowed);
+    expect(mayRepairByFullPass({ ...complete, lastFullPassMs }, complete.lastFullPassAt + ago)).toBe(allowed);
   });
 
   it.each([
@@ -70,7 +70,7 @@ describe("the schedule of a resource", () => {
     ["incomplete", true, "honoured"],
     ["incomplete", false, "incomplete"],
   ] as const)("takes %s and a check that found all changes: %s, to %s", (before, listsAllChanges, after) => {
-    expect(supportAfterCheck(before, listsAllChanges)).toBe(after);
+    expect(modifiedSinceSupportAfterCheck(before, listsAllChanges)).toBe(after);
   });
 
   it.each([
@@ -81,6 +81,6 @@ describe("the schedule of a resource", () => {
     ["ignored", true, false],
     [undefined, true, false],
   ] as const)("checks increments of a list that is %s, again %s: %s", (support, again, checks) => {
-    expect(shouldVerify(support, again)).toBe(checks);
+    expect(shouldVerifyModifiedSince(support, again)).toBe(checks);
   });
 });

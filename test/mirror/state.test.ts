@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../src/index.js";
-import { formatState, parseState } from "../../src/mirror/copy/state.js";
+import { formatMirrorState, parseMirrorState } from "../../src/mirror/copy/state.js";
 
 /** As version 0.1.0 saved it. */
 const SAVED = JSON.stringify({
@@ -21,7 +21,7 @@ const SAVED = JSON.stringify({
 
 describe("a saved state", () => {
   it("of version 0.1 is read in full", () => {
-    const { lists, pendingEvents } = parseState(SAVED);
+    const { lists, pendingEvents } = parseMirrorState(SAVED);
     expect(lists.get("items")).toMatchObject({ count: 3, watermark: 1_700, modifiedSince: "honoured" });
     expect(lists.get("lots")).toMatchObject({ count: 250, watermark: 1_800, stale: true });
     expect(lists.get("lots")?.checkpoint).toEqual({ list: "/Inventory", end: 250, keys: [1, 2] });
@@ -34,8 +34,8 @@ describe("a saved state", () => {
   });
 
   it("is written so that version 0.1 can read it", () => {
-    expect(JSON.parse(formatState(parseState(SAVED)))).toEqual(JSON.parse(SAVED));
-    expect(JSON.parse(formatState(parseState(undefined)))).toEqual({ version: 1, resources: {} });
+    expect(JSON.parse(formatMirrorState(parseMirrorState(SAVED)))).toEqual(JSON.parse(SAVED));
+    expect(JSON.parse(formatMirrorState(parseMirrorState(undefined)))).toEqual({ version: 1, resources: {} });
   });
 
   it.each([
@@ -46,7 +46,7 @@ describe("a saved state", () => {
     '{"version":2,"resources":{}}',
     '{"version":1,"resources":{"lots":{}}}',
   ])("%j is refused", (saved) => {
-    expect(() => parseState(saved)).toThrow(ConfigurationError);
-    expect(() => parseState(saved)).toThrow("another version");
+    expect(() => parseMirrorState(saved)).toThrow(ConfigurationError);
+    expect(() => parseMirrorState(saved)).toThrow("another version");
   });
 });

@@ -14,7 +14,7 @@ import {
   postgresSink,
   sqliteSink,
 } from "../../src/mirror/index.js";
-import { findDriver } from "../../src/storage/sqlite/driver.js";
+import { findSqliteDriver } from "../../src/storage/sqlite/driver.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { findPostgres } from "../support/postgres-server.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
@@ -120,7 +120,7 @@ describe.each(Object.keys(SINKS))("the status of a copy in %s", (name) => {
 it("the view mirror_status of SQLite shows the same to SQL", async () => {
   const path = join(folder, "view.db");
   const service = newService();
-  const { DatabaseSync } = await findDriver();
+  const { DatabaseSync } = await findSqliteDriver();
   const mirror = createMirror({ client: service.client(), sink: sqliteSink({ path }) });
   const complete: unknown[] = [];
   await mirror.run({

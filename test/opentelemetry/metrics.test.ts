@@ -4,7 +4,7 @@ import { createRateLimiter, InventoryClient } from "stocklot";
 import { instrumentStocklot } from "stocklot/opentelemetry";
 import type { SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { publish } from "../../src/core/telemetry/channels.js";
+import { publishMessage } from "../../src/core/telemetry/channels.js";
 import type { ClientOptions } from "../../src/index.js";
 import { connect, type Point, SECRET, startMetrics } from "./support.js";
 
@@ -163,8 +163,8 @@ describe("the gauges of the rate limit", () => {
 describe("the metrics of outbox and mirror", () => {
   it("show the entries of an outbox by state", async () => {
     const { collect } = await measured();
-    publish("stocklot:outbox:progress", () => ({ applied: 0, rejected: 0, unknown: 0, pending: 9 }));
-    publish("stocklot:outbox:progress", () => ({ applied: 5, rejected: 2, unknown: 1, pending: 1 }));
+    publishMessage("stocklot:outbox:progress", () => ({ applied: 0, rejected: 0, unknown: 0, pending: 9 }));
+    publishMessage("stocklot:outbox:progress", () => ({ applied: 5, rejected: 2, unknown: 1, pending: 1 }));
     expect((await collect()).get("stocklot.outbox.entries")?.points).toEqual([
       { attributes: { "stocklot.outbox.state": "applied" }, value: 5 },
       { attributes: { "stocklot.outbox.state": "rejected" }, value: 2 },
@@ -178,12 +178,12 @@ describe("the metrics of outbox and mirror", () => {
     onTestFinished(() => void vi.useRealTimers());
     const { collect } = await measured();
     const items = { records: 120, lagMs: 2_000 };
-    publish("stocklot:mirror:run", () => ({
+    publishMessage("stocklot:mirror:run", () => ({
       kind: "full",
       durationMs: 1_500,
       resources: { items, lots: { records: 0, lagMs: null } },
     }));
-    publish("stocklot:mirror:run", () => ({
+    publishMessage("stocklot:mirror:run", () => ({
       kind: "changes",
       durationMs: 500,
       error: "TimeoutError",

@@ -5,7 +5,7 @@ import * as conventions from "@opentelemetry/semantic-conventions/incubating";
 import type { StoredToken } from "stocklot";
 import { describe, expect, it } from "vitest";
 import * as attributes from "../../src/opentelemetry/attributes.js";
-import { urlTemplate } from "../../src/opentelemetry/url-template.js";
+import { findUrlTemplate } from "../../src/opentelemetry/url-template.js";
 import {
   attempts,
   calls,
@@ -247,9 +247,9 @@ it("stopping ends the spans of calls in flight, and creates no more", async () =
 it("the templates are the paths of the OpenAPI document", () => {
   const document = readFileSync(new URL("../../openapi.json", import.meta.url), "utf8");
   const { paths }: { paths: Record<string, unknown> } = JSON.parse(document);
-  for (const path of Object.keys(paths)) expect(urlTemplate(path.replace(/\{\w+\}/, "BOLT%2FM8"))).toBe(path);
+  for (const path of Object.keys(paths)) expect(findUrlTemplate(path.replace(/\{\w+\}/, "BOLT%2FM8"))).toBe(path);
   for (const path of ["/Orders", "/Item/1/2", "/Inventory/", "/Inventory/StockLevels/3/4"])
-    expect(urlTemplate(path)).toBeUndefined();
+    expect(findUrlTemplate(path)).toBeUndefined();
 });
 
 it("the names of the attributes are those of the conventions", () => {

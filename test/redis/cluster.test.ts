@@ -28,7 +28,7 @@ describe.skipIf(!server)("on Redis Cluster", () => {
       const key = newKey();
       const options = { redis, key, requests: 1, reserved: 0, intervalMs: 500, onStoreError: "fail" as const };
       const [first, second] = [createRedisRateLimiter(options), createRedisRateLimiter(options)];
-      (await ask(first)).release();
+      (await ask(first)).endSent();
       expect(await duration(ask(second))).toBeGreaterThan(400);
       const [writer, reader] = [createRedisTokenStore({ redis, key }), createRedisTokenStore({ redis, key })];
       await writer.set({ accessToken: "a-token", expiresAt: Date.now() + 60_000 });

@@ -1,7 +1,7 @@
 import { type ClientOptions, ConfigurationError, type RateLimiter } from "stocklot";
 import { createRedisRateLimiter } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
-import { Cancellation, Cancelled } from "../../src/time/cancellation.js";
+import { Cancellation, CancelledError } from "../../src/time/cancellation.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, isSettled, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findRedis } from "./support/redis-server.js";
@@ -25,13 +25,13 @@ const onWarning = () => {};
 const endingOf = (promise: Promise<unknown>) =>
   promise.then(
     () => "a slot",
-    (error: unknown) => (error instanceof Cancelled ? error.reason.kind : error),
+    (error: unknown) => (error instanceof CancelledError ? error.reason.kind : error),
   );
 
 describe.skipIf(!server).concurrent("limiters that share a key", () => {
   test("share one limit, of which one may use all when the others need nothing", async () => {
     const [first, second] = limitersOf(2, { requests: 5, intervalMs: 1_000 });
-    for (const slot of await Promise.all(Array.from({ length: 5 }, () => ask(first)))) slot.release();
+    for (const slot of await Promise.all(Array.from({ length: 5 }, () => ask(first)))) slot.endSent();
     expect(await duration(ask(second))).toBeGreaterThan(900);
   });
 
@@ -49,20 +49,24 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
   }, async () => {
     const [requests, intervalMs] = [6, 200];
     const limiters = limitersOf(3, { requests, intervalMs, reserved: 2, maxConcurrent: 4 });
-    const counted: { time: number; bulk: boolean }[] = [];
+    const counted: { time: number; isBulk: boolean }[] = [];
     const call = async (limiter: (typeof limiters)[0]) => {
       await sleep(Math.random() * 2_000);
       const cancellation = new Cancellation([], Math.random() < 0.2 ? Math.random() * 1_000 : 60_000);
-      const bulk = Math.random() < 0.4;
-      const slot = await ask(limiter, { bulk, priority: bulk ? "low" : "normal", cancellation }).catch(() => undefined);
+      const isBulk = Math.random() < 0.4;
+      const slot = await ask(limiter, {
+        isBulk,
+        priority: isBulk ? "low" : "normal",
+        cancellation,
+      }).catch(() => undefined);
       if (!slot) return;
       cancellation.dispose();
       const startedAt = performance.now();
       await sleep(Math.random() < 0.8 ? Math.random() * 20 : Math.random() * 500);
       const endedAt = performance.now();
-      if (Math.random() < 0.1) return slot.returnUnused();
-      counted.push({ time: startedAt + Math.random() * (endedAt - startedAt), bulk });
-      slot.release();
+      if (Math.random() < 0.1) return slot.endUnsent();
+      counted.push({ time: startedAt + Math.random() * (endedAt - startedAt), isBulk });
+      slot.endSent();
     };
     await Promise.all(limiters.flatMap((limiter) => Array.from({ length: 40 }, () => call(limiter))));
     expect(counted.length).toBeGreaterThan(60);
@@ -72,14 +76,14 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
         intervalMs,
       ),
     ).toBeLessThanOrEqual(requests);
-    const pages = counted.filter(({ bulk }) => bulk).map(({ time }) => time);
+    const pages = counted.filter(({ isBulk }) => isBulk).map(({ time }) => time);
     expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - 2);
   });
 
   test("leave the reserved slots to single calls, in all processes together", async () => {
     const [first, second] = limitersOf(2, { requests: 5, intervalMs: 5_000, reserved: 2 });
-    await Promise.all(Array.from({ length: 3 }, () => ask(first, { bulk: true, priority: "low" })));
-    expect(await isSettled(ask(second, { bulk: true, priority: "low" }))).toBe(false);
+    await Promise.all(Array.from({ length: 3 }, () => ask(first, { isBulk: true, priority: "low" })));
+    expect(await isSettled(ask(second, { isBulk: true, priority: "low" }))).toBe(false);
     expect(await isSettled(ask(second), 1_000)).toBe(true);
     expect(await isSettled(ask(second), 1_000)).toBe(true);
     expect(await isSettled(ask(second))).toBe(false);
@@ -87,8 +91,8 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
 
   test("keep no reserved slot from single calls for pages of another process, which may not use it", async () => {
     const [reading, waiting, writing] = limitersOf(3, { requests: 10, intervalMs: 5_000, reserved: 4 });
-    await Promise.all(Array.from({ length: 6 }, () => ask(reading, { bulk: true, priority: "low" })));
-    const pages = Array.from({ length: 4 }, () => ask(waiting, { bulk: true, priority: "low" }));
+    await Promise.all(Array.from({ length: 6 }, () => ask(reading, { isBulk: true, priority: "low" })));
+    const pages = Array.from({ length: 4 }, () => ask(waiting, { isBulk: true, priority: "low" }));
     expect(await isSettled(Promise.race(pages))).toBe(false);
     const singles = Promise.all(Array.from({ length: 4 }, () => ask(writing)));
     expect(await isSettled(singles, 1_000)).toBe(true);
@@ -106,7 +110,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
         const slot = await ask(limiters[index] as (typeof limiters)[0], { cancellation });
         served[index] = (served[index] ?? 0) + 1;
         await sleep(10);
-        slot.release();
+        slot.endSent();
       }
     };
     // The first wants ten times what the others want.
@@ -121,7 +125,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
 
   test("pause together after a 429, and each fails its calls that cannot wait so long", async () => {
     const [first, second] = limitersOf(2, { requests: 10, intervalMs: 1_000 });
-    (await ask(second)).release();
+    (await ask(second)).endSent();
     first.pause(1_500);
     await sleep(100);
     const startedAt = performance.now();
@@ -151,7 +155,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     for (const [probe, next] of waiting) {
       const slot = await probe;
       expect(await isSettled(next ?? sleep(0))).toBe(false);
-      slot?.release();
+      slot?.endSent();
       expect(await isSettled(next ?? sleep(0), 1_000)).toBe(true);
     }
   });
@@ -164,7 +168,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     await sleep(100);
     cancellation.cancel({ kind: "aborted", reason: "enough" });
     expect(await endingOf(givenUp)).toBe("aborted");
-    slot.returnUnused();
+    slot.endUnsent();
     expect(await duration(ask(second))).toBeLessThan(2_000);
   });
 
@@ -173,7 +177,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     const slot = await ask(first);
     const next = ask(second);
     expect(await isSettled(next, 4_000)).toBe(false);
-    slot.release();
+    slot.endSent();
     expect(await isSettled(next, 2_000)).toBe(true);
   });
 
@@ -199,7 +203,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
 
   test("fail a call at once whose time is too short for what the others use", async () => {
     const [first, second] = limitersOf(2, { requests: 2, intervalMs: 5_000 });
-    for (const slot of await Promise.all([ask(first), ask(first)])) slot.release();
+    for (const slot of await Promise.all([ask(first), ask(first)])) slot.endSent();
     await sleep(100);
     const short = ask(second, { cancellation: new Cancellation([], 3_000) });
     expect(await duration(short)).toBeLessThan(1_500);
@@ -210,13 +214,13 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
   test("show in their snapshots what all of them used at the last exchange", async () => {
     const [first, second] = limitersOf(2, { requests: 10, intervalMs: 5_000 });
     const slots = await Promise.all([ask(first), ask(first), ask(first)]);
-    (await ask(second)).returnUnused();
+    (await ask(second)).endUnsent();
     await expect
       .poll(() => second.snapshot())
       .toEqual({ limit: 10, intervalMs: 5_000, available: 7, queued: 0, inFlight: 0, pausedUntil: null });
-    slots[0]?.returnUnused();
+    slots[0]?.endUnsent();
     await sleep(100);
-    (await ask(second)).returnUnused();
+    (await ask(second)).endUnsent();
     await expect.poll(() => second.snapshot().available).toBe(8);
     expect(first.snapshot().inFlight).toBe(2);
   });
@@ -234,7 +238,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     };
     const limiter = createRedisRateLimiter({ redis: counting, key: newKey(), requests: 5, intervalMs: 200 });
     expect(limiter.snapshot().available).toBe(5);
-    (await ask(limiter)).release();
+    (await ask(limiter)).endSent();
     await sleep(600);
     const before = sent;
     for (let reads = 0; reads < 50; reads += 1) {
@@ -265,7 +269,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     const take = async (limiter: RateLimiter) => {
       const slot = await ask(limiter);
       times.push(performance.now());
-      slot.release();
+      slot.endSent();
     };
     await Promise.all([take(first), take(first), take(second)]);
     offset = jumpSeconds;
@@ -288,7 +292,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     const take = async (limiter: typeof first) => {
       const slot = await ask(limiter);
       times.push(performance.now());
-      slot.release();
+      slot.endSent();
     };
     await Promise.all([first, first, first, second, second, second, third].map((limiter) => take(limiter)));
     expect(await redis.del(`{stocklot:${key}}:ledger`)).toBe(1);
@@ -300,7 +304,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
 describe.skipIf(!server).concurrent("in Redis", () => {
   test("all keys have one hash tag with the name of the limit, and expire", async () => {
     const key = newKey();
-    (await ask(limiterAt(url, { key, requests: 3, intervalMs: 1_000 }))).release();
+    (await ask(limiterAt(url, { key, requests: 3, intervalMs: 1_000 }))).endSent();
     await sleep(100);
     const redis = connect(url);
     const keys = await redis.keys(`*${key}*`);
@@ -315,7 +319,7 @@ describe.skipIf(!server).concurrent("in Redis", () => {
     const redis = connect(url, { connectionName: "the-callers-own" });
     const before = redis.eventNames().map((name) => [name, redis.listenerCount(name)]);
     const limiter = createRedisRateLimiter({ redis, key: newKey(), requests: 3, intervalMs: 1_000 });
-    (await ask(limiter)).release();
+    (await ask(limiter)).endSent();
     await sleep(100);
     expect(redis.eventNames().map((name) => [name, redis.listenerCount(name)])).toEqual(before);
     const connections = String(await redis.client("LIST")).split("\n");
@@ -341,7 +345,7 @@ describe.skipIf(!server).concurrent("in Redis", () => {
       onStoreError: "fail",
       onWarning,
     });
-    (await ask(limiter)).release();
+    (await ask(limiter)).endSent();
     expect(await duration(ask(limiter))).toBeGreaterThan(250);
   });
 });

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { leaseTimings } from "../../src/redis/ledger/lease-timings.js";
-import { fallbackQuota, type LastKnownState } from "../../src/redis/ledger/outage.js";
-import { keyName } from "../../src/redis/redis-client.js";
-import { bareError } from "../../src/redis/script.js";
+import { createLeaseTimings } from "../../src/redis/ledger/lease-timings.js";
+import { computeFallbackQuota, type LastKnownState } from "../../src/redis/ledger/outage.js";
+import { redisKeyName } from "../../src/redis/redis-client.js";
+import { errorWithoutArguments } from "../../src/redis/script.js";
 
 describe("the part of the limit that a process uses while it is cut off from Redis", () => {
   const settings = { requests: 100, reserved: 0 };
-  const timings = leaseTimings({ intervalMs: 60_000 });
+  const timings = createLeaseTimings({ intervalMs: 60_000 });
   const cutOff = { wasConnected: true };
   const cases: [name: string, state: LastKnownState, sinceMs: number, slots: number][] = [
     ["alone, it has the whole limit", { ...cutOff, members: 1, held: 0 }, 0, 100],
@@ -22,7 +22,7 @@ describe("the part of the limit that a process uses while it is cut off from Red
     ["of very many, each has one", { ...cutOff, members: 1_000, held: 0 }, 60_010, 1],
   ];
   test.each(cases)("%s", (_, state, sinceMs, slots) => {
-    expect(fallbackQuota(state, sinceMs, settings, timings).slots).toBe(slots);
+    expect(computeFallbackQuota(state, sinceMs, settings, timings).slots).toBe(slots);
   });
 
   test("exceeds the limit, with those of all others who are cut off as well, by at most one for each", () => {
@@ -42,7 +42,7 @@ describe("the part of the limit that a process uses while it is cut off from Red
         });
         const inUse = granted.map((slots) => {
           const state = { wasConnected: true, members: held.length, held: slots };
-          const quota = fallbackQuota(state, sinceMs, { requests, reserved: 0 }, timings);
+          const quota = computeFallbackQuota(state, sinceMs, { requests, reserved: 0 }, timings);
           return sinceMs > timings.returnMs ? quota.slots : Math.max(slots, quota.slots);
         });
         expect(inUse.reduce((sum, slots) => sum + slots, 0)).toBeLessThanOrEqual(requests + held.length);
@@ -52,13 +52,13 @@ describe("the part of the limit that a process uses while it is cut off from Red
 
   test("keeps within the limit on average if there are more processes than slots", () => {
     const state = { wasConnected: true, members: 300, held: 0 };
-    expect(fallbackQuota(state, 0, settings, timings).returnMs).toBe(timings.returnMs * 3);
+    expect(computeFallbackQuota(state, 0, settings, timings).returnMs).toBe(timings.returnMs * 3);
   });
 
   test("leaves pages at least one slot, and no reserved one", () => {
     const state = { wasConnected: true, members: 4, held: 25 };
-    expect(fallbackQuota(state, 0, { requests: 100, reserved: 20 }, timings).pages).toBe(20);
-    expect(fallbackQuota({ ...state, held: 0 }, 0, { requests: 100, reserved: 20 }, timings).pages).toBe(1);
+    expect(computeFallbackQuota(state, 0, { requests: 100, reserved: 20 }, timings).pages).toBe(20);
+    expect(computeFallbackQuota({ ...state, held: 0 }, 0, { requests: 100, reserved: 20 }, timings).pages).toBe(1);
   });
 });
 
@@ -68,7 +68,7 @@ describe("the timings of a shared limit", () => {
     [4_000, 4_004, 2_000],
     [100, 104, 1_000],
   ])("for an interval of %i ms: slots free after %i, silent processes dead after %i", (intervalMs, returnMs, graceMs) => {
-    expect(leaseTimings({ intervalMs })).toEqual({
+    expect(createLeaseTimings({ intervalMs })).toEqual({
       returnMs,
       graceMs,
       leaseMs: returnMs + graceMs,
@@ -83,12 +83,12 @@ describe("what goes to Redis and comes from it", () => {
     ["acme", "{stocklot:acme}:ledger"],
     ["a}b{c%d é", "{stocklot:a%7Db%7Bc%25d é}:ledger"],
   ])("keys have one hash tag, whatever the name: %s", (key, name) => {
-    expect(keyName(key, "ledger")).toBe(name);
+    expect(redisKeyName(key, "ledger")).toBe(name);
   });
 
   test("an error of ioredis loses the command that it carries, as its arguments may be a token", () => {
     const error = Object.assign(new Error("WRONGPASS"), { code: "EX", command: { name: "auth", args: ["canary"] } });
-    const bare = bareError(error);
+    const bare = errorWithoutArguments(error);
     expect(bare).toMatchObject({ message: "WRONGPASS", code: "EX" });
     expect(JSON.stringify(Object.getOwnPropertyDescriptors(bare))).not.toContain("canary");
   });

@@ -22,7 +22,7 @@ async function limitAndTokenAreShared(redis: () => Redis): Promise<void> {
   const key = newKey();
   const limit = { key, requests: 1, reserved: 0, intervalMs: 400, onStoreError: "fail" as const };
   const [first, second] = [1, 2].map(() => createRedisRateLimiter({ redis: redis(), ...limit, onWarning: () => {} }));
-  (await ask(first as never)).release();
+  (await ask(first as never)).endSent();
   expect(await duration(ask(second as never))).toBeGreaterThan(300);
   const [writer, reader] = [
     createRedisTokenStore({ redis: redis(), key }),
@@ -80,7 +80,7 @@ describe.skipIf(!server).concurrent("the scripts", () => {
     const store = createRedisTokenStore({ redis, key: newKey() });
     const warnings: string[] = [];
     const limiter = createRedisRateLimiter({ redis, onWarning: (message) => void warnings.push(message) });
-    (await ask(limiter)).release();
+    (await ask(limiter)).endSent();
     expect(warnings).toEqual([
       expect.stringMatching(/cannot reach Redis \(ERR unknown command 'eval'\): this process/i),
     ]);

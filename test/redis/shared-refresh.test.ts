@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { createTokenManager } from "../../src/auth/token-manager.js";
 import type { StoredToken, TokenStore } from "../../src/auth/token-store.js";
-import { Secrets } from "../../src/errors/redaction/secrets.js";
+import { ClientSecrets } from "../../src/errors/redaction/secrets.js";
 import { Cancellation } from "../../src/time/cancellation.js";
 
 const token = (accessToken: string): StoredToken => ({ accessToken, expiresAt: Date.now() + 3_600_000 });
@@ -20,7 +20,7 @@ function managerWith(store: Partial<TokenStore>, request = async () => token("fr
       delete: (stale) => noted("delete", async () => store.delete?.(stale)),
       ...(store.lock && { lock: (signal) => noted("lock", async () => store.lock?.(signal) ?? (async () => {})) }),
     },
-    secrets: new Secrets([]),
+    secrets: new ClientSecrets([]),
     request: () => noted("request", request),
     warn: (message) => void log.push(`warning: ${message}`),
   });

@@ -25,7 +25,7 @@ async function call(
 ) {
   const slot = await ask(limiter, { cancellation });
   times.push(performance.now());
-  slot.release();
+  slot.endSent();
   cancellation.dispose();
 }
 
@@ -90,7 +90,7 @@ describe.concurrent("when Redis was never there", () => {
       warnings += 1;
       return fail() as undefined;
     };
-    (await ask(createRedisRateLimiter({ redis, onWarning }))).release();
+    (await ask(createRedisRateLimiter({ redis, onWarning }))).endSent();
     await sleep(50);
     expect(warnings).toBe(1);
   });
@@ -291,9 +291,9 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       import { Cancellation } from "./src/time/cancellation.ts";
       const redis = new Redis(${JSON.stringify(lasting?.url)});
       const limiter = createRedisRateLimiter({ redis, key: "${newKey()}" });
-      const slot = await limiter.acquire({ priority: "normal", bulk: false, cancellation: new Cancellation() });
+      const slot = await limiter.acquire({ priority: "normal", isBulk: false, cancellation: new Cancellation() });
       redis.disconnect();
-      slot.release();
+      slot.endSent();
       setTimeout(() => console.log("done"), 1_500);
     `;
     const options = { cwd: new URL("../..", import.meta.url), timeout: 20_000 };
@@ -321,22 +321,24 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const [requests, intervalMs, reserved] = [6, 300, 2];
     const options = { redis, key: newKey(), requests, intervalMs, reserved, onWarning: () => {} };
     const limiters = Array.from({ length: 4 }, () => createRedisRateLimiter({ ...options, onStoreError: "fail" }));
-    const times: { time: number; bulk: boolean }[] = [];
+    const times: { time: number; isBulk: boolean }[] = [];
     let isOver = false;
     const callers = limiters.flatMap((limiter) =>
       Array.from({ length: 4 }, async (_, index) => {
-        const bulk = index % 2 === 0;
+        const isBulk = index % 2 === 0;
         while (!isOver) {
           const cancellation = new Cancellation([], Math.random() < 0.2 ? 200 : 10_000);
-          const slot = await ask(limiter, { bulk, priority: bulk ? "low" : "normal", cancellation }).catch(() =>
-            sleep(20),
-          );
+          const slot = await ask(limiter, {
+            isBulk,
+            priority: isBulk ? "low" : "normal",
+            cancellation,
+          }).catch(() => sleep(20));
           cancellation.dispose();
           if (!slot) continue;
           await sleep(Math.random() * 60);
-          if (Math.random() < 0.1) slot.returnUnused();
-          else times.push({ time: performance.now(), bulk });
-          slot.release();
+          if (Math.random() < 0.1) slot.endUnsent();
+          else times.push({ time: performance.now(), isBulk });
+          slot.endSent();
         }
       }),
     );
@@ -346,7 +348,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const all = times.map(({ time }) => time);
     expect(all.length).toBeGreaterThan(2 * requests);
     expect(mostInAnyWindow(all, intervalMs)).toBeLessThanOrEqual(requests);
-    const pages = times.filter(({ bulk }) => bulk).map(({ time }) => time);
+    const pages = times.filter(({ isBulk }) => isBulk).map(({ time }) => time);
     expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - reserved);
   });
 
@@ -356,14 +358,14 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       const options = { redis: { eval: nonsense, evalsha: nonsense }, onWarning: () => {} };
       const limiter = createRedisRateLimiter({ ...options, onStoreError: "fail" });
       await expect(ask(limiter)).rejects.toThrow(/the reply of Redis is not one of the rate limiter's script/);
-      (await ask(createRedisRateLimiter(options))).release();
+      (await ask(createRedisRateLimiter(options))).endSent();
     }
   });
 
   test("a client that its owner has closed is an error and no hang", async () => {
     const redis = new Redis(lasting?.url ?? "");
     const limiter = createRedisRateLimiter({ redis, key: newKey(), onStoreError: "fail", onWarning: () => {} });
-    (await ask(limiter)).release();
+    (await ask(limiter)).endSent();
     redis.disconnect();
     const late = ask(limiter);
     expect(await duration(late)).toBeLessThan(2_000);
@@ -394,7 +396,7 @@ describe.skipIf(isMissing)("when the process itself stands still", () => {
     const warnings: string[] = [];
     const onWarning = (message: string) => void warnings.push(message);
     const limiter = limiterAt(lasting?.url ?? "", { key: newKey(), requests: 5, intervalMs: 1_000, onWarning });
-    (await ask(limiter)).returnUnused();
+    (await ask(limiter)).endUnsent();
     const next = ask(limiter);
     await Promise.resolve();
     const until = performance.now() + 1_300;

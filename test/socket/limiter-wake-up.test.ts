@@ -9,7 +9,7 @@ function block(ms: number): void {
   while (performance.now() < end);
 }
 
-const request = (cancellation = new Cancellation()) => ({ priority: "normal", bulk: false, cancellation }) as const;
+const request = (cancellation = new Cancellation()) => ({ priority: "normal", isBulk: false, cancellation }) as const;
 
 /** Whether a promise is fulfilled within a time that is long for anything that happens at once. */
 const comesSoon = (promise: Promise<unknown>) =>
@@ -28,7 +28,7 @@ describe("a call that waits for the limiter is also admitted in a busy process",
 
   it("when reading the state notices a returned slot, and another call then leaves", async () => {
     const limiter = createRateLimiter({ requests: 1, reserved: 0, intervalMs: 30 });
-    (await limiter.acquire(request())).release();
+    (await limiter.acquire(request())).endSent();
     const leaving = new Cancellation();
     const left = limiter.acquire(request(leaving)).catch(() => {});
     const waiting = limiter.acquire(request());

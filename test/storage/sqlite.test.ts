@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { StorageError } from "stocklot";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { nodeDriver, packageDriver, type SqliteDatabase } from "../../src/storage/sqlite/driver.js";
+import { loadNodeDriver, loadPackageDriver, type SqliteDatabase } from "../../src/storage/sqlite/driver.js";
 import { SqliteConnection, type SqliteConnectionOptions } from "../../src/storage/sqlite/sqlite-connection.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-storage-"));
@@ -15,9 +15,9 @@ chmodSync(directory, 0o777);
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", (name) => {
-  const driver = name === "node" ? nodeDriver() : undefined;
+  const driver = name === "node" ? loadNodeDriver() : undefined;
   if (name === "node" && !driver) return it.skip(`Node.js ${process.versions.node} has no node:sqlite`);
-  const loadDriver = async () => driver ?? (await packageDriver());
+  const loadDriver = async () => driver ?? (await loadPackageDriver());
 
   let files = 0;
   let path: string;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inexactNumbers, isExact } from "../../src/core/response/inexact-numbers.js";
+import { findInexactNumbers, isExactlyRepresentable } from "../../src/core/response/inexact-numbers.js";
 import { runs } from "../support/runs.js";
 
 describe("a number", () => {
@@ -30,7 +30,7 @@ describe("a number", () => {
     "0.30000000000000004",
     "1.0000000000000000000000000000",
     "0.00000000000000000000000000000000125",
-  ])("%s is held exactly", (text) => expect(isExact(text)).toBe(true));
+  ])("%s is held exactly", (text) => expect(isExactlyRepresentable(text)).toBe(true));
 
   it.each([
     "9007199254740993",
@@ -45,7 +45,7 @@ describe("a number", () => {
     "0.1000000000000000055",
     "1e99999999999999999999",
     `1${"0".repeat(30)}1`,
-  ])("%s is not", (text) => expect(isExact(text)).toBe(false));
+  ])("%s is not", (text) => expect(isExactlyRepresentable(text)).toBe(false));
 
   it("of up to 15 significant digits always is, in both directions", () => {
     const digits = fc.stringMatching(/^[1-9]\d{0,14}$/);
@@ -54,11 +54,11 @@ describe("a number", () => {
         const padded = text.padStart(places + 1, "0");
         const point = padded.length - places;
         const decimal = `${negative ? "-" : ""}${padded.slice(0, point)}${places > 0 ? "." : ""}${padded.slice(point)}`;
-        expect(isExact(decimal)).toBe(true);
-        expect(inexactNumbers(`{"units":${decimal}}`)).toEqual([]);
+        expect(isExactlyRepresentable(decimal)).toBe(true);
+        expect(findInexactNumbers(`{"units":${decimal}}`)).toEqual([]);
         const sent = JSON.stringify({ units: Number(decimal) }).slice('{"units":'.length, -1);
         expect(Number(sent)).toBe(Number(decimal));
-        expect(isExact(sent)).toBe(true);
+        expect(isExactlyRepresentable(sent)).toBe(true);
       }),
       { numRuns: runs(2_000) },
     );
@@ -69,7 +69,7 @@ describe("the numbers of a response that would be rounded", () => {
   it("are found where they stand", () => {
     const text = String.raw`{"value":[{"units":1},{"units":0.1234567890123456789,"a":"\"9007199254740993\\"}, [[9007199254740993]]],
       "total\"Count" : 1e400, "page":1}`;
-    expect(inexactNumbers(text)).toEqual([
+    expect(findInexactNumbers(text)).toEqual([
       { path: ["value", 1, "units"], message: "0.1234567890123456789 cannot be represented exactly by a number" },
       { path: ["value", 2, 0, 0], message: "9007199254740993 cannot be represented exactly by a number" },
       { path: ['total"Count'], message: "1e400 cannot be represented exactly by a number" },
@@ -83,19 +83,19 @@ describe("the numbers of a response that would be rounded", () => {
         const padded = text.padStart(places + 1, "0");
         const point = padded.length - places;
         const decimal = `${negative ? "-" : ""}${padded.slice(0, point)}${places > 0 ? "." : ""}${padded.slice(point)}`;
-        expect(inexactNumbers(`{"units":${decimal}}`)).toHaveLength(isExact(decimal) ? 0 : 1);
+        expect(findInexactNumbers(`{"units":${decimal}}`)).toHaveLength(isExactlyRepresentable(decimal) ? 0 : 1);
       }),
       { numRuns: runs(2_000) },
     );
   });
 
   it("are found when the whole response is one", () => {
-    expect(inexactNumbers("9007199254740993")).toMatchObject([{ path: [] }]);
+    expect(findInexactNumbers("9007199254740993")).toMatchObject([{ path: [] }]);
   });
 
   it("are not those within texts", () => {
     const texts = ["9007199254740993", "1e400", '\\"9007199254740993', "\\\\", "0.1234567890123456789, 1e400"];
-    expect(inexactNumbers(JSON.stringify({ serial: texts, [texts.join()]: 1 }))).toEqual([]);
+    expect(findInexactNumbers(JSON.stringify({ serial: texts, [texts.join()]: 1 }))).toEqual([]);
   });
 
   it("are found in any JSON, and nothing else is", () => {
@@ -106,7 +106,7 @@ describe("the numbers of a response that would be rounded", () => {
           '"MARK"',
           inexact ? "9007199254740993" : "1",
         );
-        const found = inexactNumbers(text).filter(({ message }) => message.startsWith("9007199254740993 "));
+        const found = findInexactNumbers(text).filter(({ message }) => message.startsWith("9007199254740993 "));
         expect(found.map(({ path }) => path)).toEqual(inexact ? [["a", 1, "9007199254740993"]] : []);
       }),
     );
@@ -122,7 +122,7 @@ describe("the numbers of a response that would be rounded", () => {
       `${"[".repeat(long)}9007199254740993${"]".repeat(long)}`,
     ]) {
       const startedAt = performance.now();
-      expect(inexactNumbers(text).length).toBeGreaterThan(0);
+      expect(findInexactNumbers(text).length).toBeGreaterThan(0);
       expect(performance.now() - startedAt).toBeLessThan(5_000);
     }
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { path, pathProblem } from "../../src/core/request/path.js";
+import { describePathProblem, encodedPath } from "../../src/core/request/path.js";
 import { InputValidationError } from "../../src/index.js";
 
 describe("a path parameter", () => {
@@ -13,17 +13,17 @@ describe("a path parameter", () => {
     ["...", "/Item/..."],
     ["😀", "/Item/%F0%9F%98%80"],
   ])("%s stays one segment", (key, expected) => {
-    expect(path`/Item/${key}`).toBe(expected);
+    expect(encodedPath`/Item/${key}`).toBe(expected);
   });
 
   it.each(["", ".", "..", "\ud800"])("%j is refused", (key) => {
-    expect(() => path`/Item/${key}`).toThrow(InputValidationError);
+    expect(() => encodedPath`/Item/${key}`).toThrow(InputValidationError);
   });
 });
 
 describe("a path of the caller's", () => {
   it.each(["/Orders", "/Orders/A%2FB", "/Orders/@a:b,c;d=e'f(g)*!$&~"])("%s is taken", (given) => {
-    expect(pathProblem(given)).toBeUndefined();
+    expect(describePathProblem(given)).toBeUndefined();
   });
 
   it.each([
@@ -43,6 +43,6 @@ describe("a path of the caller's", () => {
     undefined,
     7,
   ])("%j is refused", (given) => {
-    expect(pathProblem(given)).toMatch(/^must /);
+    expect(describePathProblem(given)).toMatch(/^must /);
   });
 });

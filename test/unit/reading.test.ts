@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { refreshTime, tokenLifetimeMs } from "../../src/auth/token-manager.js";
-import { queryString, stringifyParameters } from "../../src/core/request/payload.js";
+import { parseTokenLifetimeMs, tokenRefreshTime } from "../../src/auth/token-manager.js";
+import { encodeQueryString, stringifyQueryParameters } from "../../src/core/request/payload.js";
 import { readErrorBody } from "../../src/core/response/error-body.js";
-import { retryAfterMs } from "../../src/core/retry-policy.js";
+import { parseRetryAfterMs } from "../../src/core/retry-policy.js";
 import { InputValidationError, parseServiceDate } from "../../src/index.js";
-import { recordNumber } from "../../src/resources/record-number.js";
+import { findRecordNumber } from "../../src/resources/record-number.js";
 
 const DAY_MS = 86_400_000;
 
@@ -28,7 +28,7 @@ describe("Retry-After", () => {
     ["is passed over when it is empty", { "retry-after": "" }, undefined],
     ["may be missing", {}, undefined],
   ])("%s", (_, headers, expected) => {
-    expect(retryAfterMs(headers, now)).toBe(expected);
+    expect(parseRetryAfterMs(headers, now)).toBe(expected);
   });
 });
 
@@ -48,12 +48,12 @@ describe("the life of a token", () => {
     [31_536_000, DAY_MS],
     [1e300, DAY_MS],
   ])("with expires_in %j is %i ms", (expiresIn, expected) => {
-    expect(tokenLifetimeMs(expiresIn)).toBe(expected);
+    expect(parseTokenLifetimeMs(expiresIn)).toBe(expected);
   });
 
   it("ends a minute early, or a tenth of it", () => {
-    expect(refreshTime(3_600_000, 0)).toBe(3_540_000);
-    expect(refreshTime(10_000, 0)).toBe(9_000);
+    expect(tokenRefreshTime(3_600_000, 0)).toBe(3_540_000);
+    expect(tokenRefreshTime(10_000, 0)).toBe(9_000);
   });
 });
 
@@ -81,7 +81,7 @@ describe("the record number of a transaction", () => {
     [undefined, undefined],
     [true, undefined],
   ])("in %j is %s", (body, expected) => {
-    expect(recordNumber(body)).toBe(expected);
+    expect(findRecordNumber(body)).toBe(expected);
   });
 });
 
@@ -160,8 +160,8 @@ describe("a datetime of the service", () => {
 });
 
 it("a query keeps spaces, pluses and any Unicode", () => {
-  expect(queryString(stringifyParameters({ key: "a b+c&d=ü ✓", none: undefined, on: new Date(0) }))).toBe(
+  expect(encodeQueryString(stringifyQueryParameters({ key: "a b+c&d=ü ✓", none: undefined, on: new Date(0) }))).toBe(
     "?key=a%20b%2Bc%26d%3D%C3%BC%20%E2%9C%93&on=1970-01-01T00%3A00%3A00.000Z",
   );
-  expect(queryString(stringifyParameters({}))).toBe("");
+  expect(encodeQueryString(stringifyQueryParameters({}))).toBe("");
 });

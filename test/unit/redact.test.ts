@@ -3,20 +3,20 @@ import { afterEach, describe, expect, it } from "vitest";
 import { ApiError, ConnectionError, OutcomeUnknownError } from "../../src/errors/index.js";
 import { redact, redactData } from "../../src/errors/redaction/redact.js";
 import { redactCause } from "../../src/errors/redaction/redact-cause.js";
-import { Secrets } from "../../src/errors/redaction/secrets.js";
+import { ClientSecrets } from "../../src/errors/redaction/secrets.js";
 
 const SECRET = 'p@ss (\\"word"~)/+&=ü';
 const MEGABYTE = 1_000_000;
 
-const registered: Secrets[] = [];
+const registered: ClientSecrets[] = [];
 const register = (...secrets: string[]) => {
-  const added = new Secrets(secrets);
+  const added = new ClientSecrets(secrets);
   registered.push(added);
   return added;
 };
 /** As many that the secrets of clients closed before are forgotten. */
 const closeOthers = () => {
-  for (let client = 0; client < 100; client += 1) new Secrets().retire();
+  for (let client = 0; client < 100; client += 1) new ClientSecrets().retire();
 };
 afterEach(() => {
   for (const secrets of registered.splice(0)) secrets.retire();

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import {
   type AttemptOutcome,
-  DEFAULT_RETRY,
+  choosePauseMs,
+  DEFAULT_RETRY_SETTINGS,
   decideRetry,
   mayHaveBeenApplied,
-  pauseMs,
   type RetryState,
 } from "../../src/core/retry-policy.js";
 
@@ -38,11 +38,11 @@ describe("whether a call is repeated", () => {
     ["a write after 503 with Retry-After", status(503, 1_000), { isIdempotent: false }, false],
   ];
   it.each(rows)("%s", (_, outcome, state, retried) => {
-    expect(decideRetry(outcome, { ...first, ...state }, DEFAULT_RETRY) !== undefined).toBe(retried);
+    expect(decideRetry(outcome, { ...first, ...state }, DEFAULT_RETRY_SETTINGS) !== undefined).toBe(retried);
   });
 
   it("counts 401, 429 and other failures apart", () => {
-    const counts = (outcome: AttemptOutcome) => decideRetry(outcome, first, DEFAULT_RETRY)?.budget;
+    const counts = (outcome: AttemptOutcome) => decideRetry(outcome, first, DEFAULT_RETRY_SETTINGS)?.budget;
     expect([counts(status(401)), counts(status(429)), counts(lost)]).toEqual([
       "authRetries",
       "rateLimitRetries",
@@ -53,7 +53,7 @@ describe("whether a call is repeated", () => {
 
 describe("the back-off", () => {
   const delay = (outcome: AttemptOutcome, retries: number, random: number) =>
-    decideRetry(outcome, { ...first, retries }, { ...DEFAULT_RETRY, maxRetries: 9 }, random)?.delayMs;
+    decideRetry(outcome, { ...first, retries }, { ...DEFAULT_RETRY_SETTINGS, maxRetries: 9 }, random)?.delayMs;
 
   it.each([
     [0, 0, 0],
@@ -88,7 +88,7 @@ describe("the pause after a 429", () => {
     [3_600_000, 1, 3_600_000],
     [86_400_000, 1, 3_600_000],
   ])("with Retry-After %s ms and random %f is %i ms", (retryAfter, random, expected) => {
-    expect(pauseMs(retryAfter, DEFAULT_RETRY, random)).toBe(expected);
+    expect(choosePauseMs(retryAfter, DEFAULT_RETRY_SETTINGS, random)).toBe(expected);
   });
 
   it.each<[[number, number], number, number]>([
@@ -98,7 +98,7 @@ describe("the pause after a 429", () => {
     [[600_000, Infinity], 0.5, 2_100_000],
     [[7_200_000, 9_000_000], 0.5, 3_600_000],
   ])("with rateLimitDelayMs %j and random %f is %i ms: an hour at most", (rateLimitDelayMs, random, expected) => {
-    expect(pauseMs(undefined, { ...DEFAULT_RETRY, rateLimitDelayMs }, random)).toBe(expected);
+    expect(choosePauseMs(undefined, { ...DEFAULT_RETRY_SETTINGS, rateLimitDelayMs }, random)).toBe(expected);
   });
 });
 

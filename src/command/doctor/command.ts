@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { resolveConnection } from "../../options.js";
+import { resolveServiceConnection } from "../../options.js";
 import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
 import { EXIT, interruptSignal } from "../exit.js";
 import { painter, print, type Style } from "../terminal.js";
@@ -28,7 +28,7 @@ export function doctorCommand(): Command {
 
 async function diagnose(flags: DoctorFlags): Promise<void> {
   const options = await connectionOptions(flags);
-  const { baseUrl } = resolveConnection(options);
+  const { baseUrl } = resolveServiceConnection(options);
   const { findings, sandboxOptions } = await examine({ ...options, baseUrl: baseUrl.href }, interruptSignal());
   const problems = findings.filter(({ verdict }) => verdict === "problem").length;
   process.exitCode = problems > 0 ? EXIT.failure : EXIT.success;

@@ -1,20 +1,20 @@
 import { basename } from "node:path";
 import * as z from "zod";
-import { unchecked } from "../../core/response/decode.js";
+import { uncheckedAs } from "../../core/response/decode.js";
 import { InputValidationError } from "../../errors/index.js";
 import type { NewOutboxEntry } from "../../outbox/entry.js";
 import { newEntry } from "../../outbox/new-entries.js";
-import { createItemSchema } from "../../schemas/item-input.js";
-import { issueSchema, moveSchema, receiveSchema } from "../../schemas/transaction.js";
+import { createItemInputSchema } from "../../schemas/item-input.js";
+import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../../schemas/transaction.js";
 import type { CsvRow } from "./csv-rows.js";
 
 /** The operations that a CSV file can contain, and their fields. */
 const SCHEMAS = {
-  receive: () => receiveSchema().shape,
-  move: () => moveSchema().shape,
-  issue: () => issueSchema().shape,
-  create: () => createItemSchema().shape,
-  update: () => createItemSchema().shape,
+  receive: () => receiveInputSchema().shape,
+  move: () => moveInputSchema().shape,
+  issue: () => issueInputSchema().shape,
+  create: () => createItemInputSchema().shape,
+  update: () => createItemInputSchema().shape,
 };
 export type ImportOperation = keyof typeof SCHEMAS;
 export const OPERATIONS = Object.keys(SCHEMAS);
@@ -53,7 +53,7 @@ export function importedRow({ line, cells }: CsvRow, settings: ImportSettings): 
     const entry = { key, operation, input };
     newEntry("import", entry, undefined, []);
     // It was validated just now.
-    return { line, entry: unchecked<NewOutboxEntry>(entry) };
+    return { line, entry: uncheckedAs<NewOutboxEntry>(entry) };
   } catch (error) {
     if (!(error instanceof InputValidationError)) throw error;
     return { line, problems: error.issues.map(({ path, message }) => `${path.join(".")} ${message}`.trim()) };

@@ -1,6 +1,11 @@
 import { InvalidArgumentError } from "commander";
 import { ENDPOINTS } from "../../sandbox/endpoints/index.js";
-import { FAULT_NAMES, type Fault, type FaultRule, toFault } from "../../sandbox/options/fault-rule.js";
+import {
+  expandFaultShorthand,
+  FAULT_SHORTHANDS,
+  type Fault,
+  type FaultRule,
+} from "../../sandbox/options/fault-rule.js";
 
 /**
  * Parses a rule such as `POST /Inventory/Receive drop-after times=1`: an optional method, an optional path, a fault or a
@@ -51,10 +56,10 @@ function canMatchBoth(one: string, other: string): boolean {
 }
 
 function parseFault(word: string): Fault {
-  if (/^[2-5]\d\d$/.test(word)) return toFault(Number(word));
-  const name = FAULT_NAMES.find((known) => known === word);
-  if (name) return toFault(name);
-  throw new InvalidArgumentError(`"${word}" is neither a status nor one of ${FAULT_NAMES.join(", ")}.`);
+  if (/^[2-5]\d\d$/.test(word)) return expandFaultShorthand(Number(word));
+  const name = FAULT_SHORTHANDS.find((known) => known === word);
+  if (name) return expandFaultShorthand(name);
+  throw new InvalidArgumentError(`"${word}" is neither a status nor one of ${FAULT_SHORTHANDS.join(", ")}.`);
 }
 
 function withDetails(fault: Fault, details: Map<string, number>): Fault {

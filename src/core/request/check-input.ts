@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { InputValidationError, type Issue } from "../../errors/index.js";
 import { redact } from "../../errors/redaction/redact.js";
-import { unknownName } from "../../errors/unknown-name.js";
+import { unknownNameMessage } from "../../errors/unknown-name.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { LazySchema } from "../../schemas/field.js";
 import type { StandardIssue } from "../../schemas/standard-schema.js";
 
 /** How the issue of an unknown name is worded. */
-interface Naming {
+interface UnknownNameWording {
   /** What the names are. */
   noun: "field" | "option" | "parameter";
   /** Another argument of the method, in which the name may belong. */
@@ -20,34 +20,37 @@ export function checkInput(
   schema: LazySchema<z.ZodType>,
   value: unknown,
   at: Issue["path"] = [],
-  naming: Naming = { noun: "field" },
+  naming: UnknownNameWording = { noun: "field" },
 ): void {
   // Without messages to prepare, a valid argument takes 0.04 µs instead of 0.9 µs (bench: overhead).
   if (z.validate(schema(), value)) return;
-  const result = schema().safeParse(value, { error: messagesWith(naming), reportInput: true });
-  if (!result.success) throw new InputValidationError(method, inputIssues(result.error.issues, at, quoted));
+  const result = schema().safeParse(value, { error: createErrorMessage(naming), reportInput: true });
+  if (!result.success)
+    throw new InputValidationError(method, readableInputIssues(result.error.issues, at, describeValue));
 }
 
 /** One issue per field. `show` describes the wrong value; by default it never quotes a string, which may be a secret. */
-export function inputIssues(
+export function readableInputIssues(
   found: readonly z.core.$ZodIssue[],
   at: Issue["path"] = [],
-  show: (value: unknown, issue: Issue) => string = unquoted,
+  show: (value: unknown, issue: Issue) => string = describeValueWithoutStrings,
 ): Issue[] {
   const issues = found
     .slice(0, MAX_ISSUES)
-    .flatMap(withoutUnions)
+    .flatMap(objectBranchOfUnion)
     .flatMap((issue) => {
-      if (issue.code !== "unrecognized_keys") return [withValue(issue, toIssue(issue, at), show)];
+      if (issue.code !== "unrecognized_keys") return [withRejectedValue(issue, boundedIssue(issue, at), show)];
       const messages = issue.message.split("\n");
-      return messages.map((message, index) => toIssue({ path: [...issue.path, issue.keys[index] ?? ""], message }, at));
+      return messages.map((message, index) =>
+        boundedIssue({ path: [...issue.path, issue.keys[index] ?? ""], message }, at),
+      );
     });
   const fields = issues.map(({ path }) => JSON.stringify(path));
   return issues.filter((_, index) => fields.indexOf(fields[index] ?? "") === index);
 }
 
 /** Replaces the issue of a union by those of the branch for objects, if the value is an object. */
-function withoutUnions(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+function objectBranchOfUnion(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== "invalid_union" || !isObject(issue.input)) return [issue];
   const branch = issue.errors.find((inner) =>
     inner.every(({ code, path }) => code === "unrecognized_keys" || path.length > 0),
@@ -56,7 +59,11 @@ function withoutUnions(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
 }
 
 /** Adds the wrong value to the message, if zod reports it. */
-function withValue(found: z.core.$ZodIssue, issue: Issue, show: (value: unknown, issue: Issue) => string): Issue {
+function withRejectedValue(
+  found: z.core.$ZodIssue,
+  issue: Issue,
+  show: (value: unknown, issue: Issue) => string,
+): Issue {
   if (!("input" in found)) return issue;
   if (found.input === undefined) {
     return { path: issue.path, message: issue.path.length === 0 ? "the argument is required" : "is required" };
@@ -65,17 +72,17 @@ function withValue(found: z.core.$ZodIssue, issue: Issue, show: (value: unknown,
   return { path: issue.path, message: `${issue.message}, not ${show(found.input, issue)}` };
 }
 
-const MAX_SHOWN = 40;
+const MAX_QUOTED_LENGTH = 40;
 
 /** The value itself; a string is redacted before it is cut, or a part of a secret could remain. Headers may be secrets. */
-function quoted(value: unknown, issue: Issue): string {
-  if (issue.path.includes("headers")) return unquoted(value, issue);
-  if (typeof value === "string") return JSON.stringify(shortened(redact(value), MAX_SHOWN));
-  return typeof value === "number" ? String(value) : unquoted(value, issue);
+function describeValue(value: unknown, issue: Issue): string {
+  if (issue.path.includes("headers")) return describeValueWithoutStrings(value, issue);
+  if (typeof value === "string") return JSON.stringify(shortenText(redact(value), MAX_QUOTED_LENGTH));
+  return typeof value === "number" ? String(value) : describeValueWithoutStrings(value, issue);
 }
 
 /** The value, but only the type of a string: the secret may have been passed in the wrong option. */
-function unquoted(value: unknown, { message }: Issue): string {
+function describeValueWithoutStrings(value: unknown, { message }: Issue): string {
   if (value === null) return "null";
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "an invalid Date" : "a Date";
   if (Array.isArray(value)) return "an array";
@@ -84,7 +91,7 @@ function unquoted(value: unknown, { message }: Issue): string {
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
-const NOUNS: Record<string, string> = {
+const TYPE_DESCRIPTIONS: Record<string, string> = {
   string: "a string",
   number: "a number",
   boolean: "a boolean",
@@ -94,9 +101,9 @@ const NOUNS: Record<string, string> = {
 };
 
 /** The messages for wrong options; `undefined`, and so zod's own message, for rare kinds. */
-export const inputErrorMessages = messagesWith({ noun: "option" });
+export const optionErrorMessage = createErrorMessage({ noun: "option" });
 
-function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => string | undefined {
+function createErrorMessage({ noun, other }: UnknownNameWording): (issue: z.core.$ZodRawIssue) => string | undefined {
   return (issue) => {
     switch (issue.code) {
       case "invalid_type":
@@ -104,14 +111,14 @@ function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => 
         if (fieldOf(issue.inst, "isInt") === true) return "must be an integer";
         if (issue.input === Infinity || issue.input === -Infinity) return "must be a finite number";
         if (issue.expected === "record" && isObject(issue.input)) return "must be a plain object";
-        return `must be ${NOUNS[issue.expected] ?? issue.expected}`;
+        return `must be ${TYPE_DESCRIPTIONS[issue.expected] ?? issue.expected}`;
       case "too_small":
         if (issue.origin === "string" || issue.origin === "array") return "must not be empty";
         return `must be ${issue.inclusive ? "at least" : "greater than"} ${issue.minimum}`;
       case "too_big":
         return `must be at most ${issue.maximum}`;
       case "invalid_value":
-        return `must be ${alternatives(issue.values.map((value) => JSON.stringify(value)))}`;
+        return `must be ${joinAlternatives(issue.values.map((value) => JSON.stringify(value)))}`;
       case "unrecognized_keys": {
         const known = Object.keys(Object(fieldOf(issue.inst, "shape")));
         // One line for each key; inputIssues makes an issue of each.
@@ -120,7 +127,7 @@ function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => 
           .map((key) =>
             other && Object.hasOwn(other.schema().shape, key)
               ? `unknown ${noun} ${JSON.stringify(key)}: it belongs in ${other.place}`
-              : unknownName(noun, key, known),
+              : unknownNameMessage(noun, key, known),
           )
           .join("\n");
       }
@@ -130,36 +137,37 @@ function messagesWith({ noun, other }: Naming): (issue: z.core.$ZodRawIssue) => 
   };
 }
 
-const alternatives = (values: string[]) =>
+const joinAlternatives = (values: string[]) =>
   values.length > 1 ? `${values.slice(0, -1).join(", ")} or ${values.at(-1)}` : values.join();
 
 /** A hostile response can cause millions of issues. */
 export const MAX_ISSUES = 100;
-const MAX_STEPS = 20;
-const MAX_STEP_LENGTH = 100;
+const MAX_PATH_STEPS = 20;
+const MAX_PATH_STEP_LENGTH = 100;
 const MAX_MESSAGE_LENGTH = 500;
 
 /** The first issues that zod or any Standard Schema found, each of a bounded size. */
-export const toIssues = (issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] =>
-  issues.slice(0, MAX_ISSUES).map((issue) => toIssue(issue, at));
+export const boundedIssues = (issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] =>
+  issues.slice(0, MAX_ISSUES).map((issue) => boundedIssue(issue, at));
 
 /** One issue of a bounded size. */
-export function toIssue({ message, path = [] }: StandardIssue, at: Issue["path"] = []): Issue {
-  const steps = path.slice(0, MAX_STEPS + 1).map((step) => {
+export function boundedIssue({ message, path = [] }: StandardIssue, at: Issue["path"] = []): Issue {
+  const steps = path.slice(0, MAX_PATH_STEPS + 1).map((step) => {
     const key = typeof step === "object" ? step.key : step;
     return typeof key === "number" ? key : String(key);
   });
-  return issueAt([...at, ...steps], message);
+  return boundedIssueAt([...at, ...steps], message);
 }
 
 /** An issue whose path and message are shortened if they are long. */
-export function issueAt(path: Issue["path"], message: string): Issue {
-  const steps: Issue["path"] = path.length > MAX_STEPS ? [...path.slice(0, MAX_STEPS), "…"] : path;
+export function boundedIssueAt(path: Issue["path"], message: string): Issue {
+  const steps: Issue["path"] = path.length > MAX_PATH_STEPS ? [...path.slice(0, MAX_PATH_STEPS), "…"] : path;
   return {
-    path: steps.map((step) => (typeof step === "number" ? step : shortened(step, MAX_STEP_LENGTH))),
-    message: shortened(message, MAX_MESSAGE_LENGTH),
+    path: steps.map((step) => (typeof step === "number" ? step : shortenText(step, MAX_PATH_STEP_LENGTH))),
+    message: shortenText(message, MAX_MESSAGE_LENGTH),
   };
 }
 
 /** The beginning of a long string. */
-export const shortened = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}…` : text);
+export const shortenText = (text: string, length: number) =>
+  text.length > length ? `${text.slice(0, length)}…` : text;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { Priority } from "../../limiter/rate-limiter.js";
-import { lazy, optional, string } from "../../schemas/field.js";
+import { lazy, optionalFields, string } from "../../schemas/field.js";
 import type { RetryOptions } from "../retry-policy.js";
 import { ATTEMPT_JOURNAL, type AttemptJournal } from "./attempt-journal.js";
 import { checkInput } from "./check-input.js";
@@ -65,27 +65,27 @@ export interface RequestOptions {
   [ATTEMPT_JOURNAL]?: AttemptJournal | undefined;
 }
 
-const CLIENT_HEADERS =
+const RESERVED_HEADER_PATTERN =
   /^(authorization|connection|content-length|expect|host|keep-alive|proxy-(authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
 
 /** A time in ms. */
-export const durationMs = () =>
+export const durationMsSchema = () =>
   z.custom<number>((value) => typeof value === "number" && value > 0, "must be a number of ms greater than 0");
 
-const count = () =>
+const countOrInfinitySchema = () =>
   z.custom<number>(
     (value) => (Number.isSafeInteger(value) && Number(value) >= 0) || value === Infinity,
     "must be an integer of at least 0, or Infinity",
   );
 
-export const retrySchema = /* @__PURE__ */ lazy(() => {
+export const retryOptionsSchema = /* @__PURE__ */ lazy(() => {
   const options = {
-    maxRetries: count(),
-    minDelayMs: durationMs(),
-    maxDelayMs: durationMs(),
-    maxRateLimitRetries: count(),
+    maxRetries: countOrInfinitySchema(),
+    minDelayMs: durationMsSchema(),
+    maxDelayMs: durationMsSchema(),
+    maxRateLimitRetries: countOrInfinitySchema(),
     rateLimitDelayMs: z
-      .tuple([durationMs(), durationMs()])
+      .tuple([durationMsSchema(), durationMsSchema()])
       .refine(([shortest, longest]) => shortest <= longest, "must be [shortest, longest]"),
   };
   return z.union([z.literal(false), z.strictObject(options).partial()], {
@@ -94,13 +94,13 @@ export const retrySchema = /* @__PURE__ */ lazy(() => {
 });
 
 /** A value that has these methods. */
-export const withMethods = <T>(methods: string[], message: string) =>
+export const objectWithMethodsSchema = <T>(methods: string[], message: string) =>
   z.custom<T>((value) => methods.every((name) => typeof fieldOf(value, name) === "function"), message);
 
-export const callback = () => z.custom<() => void>((value) => typeof value === "function", "must be a function");
+export const functionSchema = () => z.custom<() => void>((value) => typeof value === "function", "must be a function");
 
 /** Any `AbortSignal`, whichever realm or polyfill it is from. */
-export const signal = () =>
+export const abortSignalSchema = () =>
   z.custom<AbortSignal>(
     (value) => isObject(value) && "aborted" in value && "addEventListener" in value,
     "must be an AbortSignal",
@@ -110,20 +110,20 @@ export const signal = () =>
 export const headersSchema = () =>
   z.record(string(), string()).superRefine((values, { addIssue }) => {
     for (const [name, value] of Object.entries(values)) {
-      const message = headerProblem(name, value);
+      const message = describeHeaderProblem(name, value);
       if (message) addIssue({ code: "custom", path: [name], message });
     }
   });
 
 export const requestOptionsShape = () =>
-  optional({
-    signal: signal(),
-    timeoutMs: durationMs(),
-    totalTimeoutMs: durationMs(),
-    retry: retrySchema(),
+  optionalFields({
+    signal: abortSignalSchema(),
+    timeoutMs: durationMsSchema(),
+    totalTimeoutMs: durationMsSchema(),
+    retry: retryOptionsSchema(),
     priority: z.enum(["high", "normal", "low"]),
     headers: headersSchema(),
-    onResponse: callback(),
+    onResponse: functionSchema(),
   });
 
 const requestOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(requestOptionsShape()));
@@ -134,13 +134,13 @@ export function checkRequestOptions(method: string, options: RequestOptions): vo
 }
 
 /** What is wrong with a header, or `undefined`. */
-export function headerProblem(name: string, value: string): string | undefined {
-  if (CLIENT_HEADERS.test(name)) return "is set by the client";
+export function describeHeaderProblem(name: string, value: string): string | undefined {
+  if (RESERVED_HEADER_PATTERN.test(name)) return "is set by the client";
   if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)) return "is not a header name";
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return "has characters that a header cannot have";
   return undefined;
 }
 
 /** The same headers; a later one replaces an earlier one of the same name. */
-export const withLowerCaseNames = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+export const lowerCaseHeaderNames = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));

@@ -1,15 +1,15 @@
 import { InputValidationError } from "../../errors/index.js";
-import { keyProblem } from "../../schemas/key.js";
+import { describeKeyProblem } from "../../schemas/key.js";
 
 /**
  * Builds a path from a template and its parameters. Each parameter is encoded as one segment, and rejected if a URL parser
  * would drop it.
  */
-export function path(segments: TemplateStringsArray, ...parameters: (string | number)[]): string {
+export function encodedPath(segments: TemplateStringsArray, ...parameters: (string | number)[]): string {
   return String.raw(
     { raw: segments },
     ...parameters.map((parameter) => {
-      const message = keyProblem(String(parameter));
+      const message = describeKeyProblem(String(parameter));
       if (message) throw new InputValidationError("path", [{ path: [], message }]);
       return encodeURIComponent(parameter);
     }),
@@ -17,7 +17,7 @@ export function path(segments: TemplateStringsArray, ...parameters: (string | nu
 }
 
 /** The problem of a path that the caller has encoded, or `undefined`. */
-export function pathProblem(given: unknown): string | undefined {
+export function describePathProblem(given: unknown): string | undefined {
   if (typeof given !== "string" || !given.startsWith("/")) return 'must start with "/"';
   if (!/^[!$%&'()*+,\-./\w:;=@~]*$/.test(given)) return "must be encoded, without a query or a fragment";
   return /\/(\.|%2e){1,2}(\/|$)/i.test(given) ? "must not have dot segments" : undefined;

@@ -1,11 +1,11 @@
 import { InputValidationError } from "../../errors/index.js";
 import { messageOf } from "../../errors/unknown-value.js";
 
-export const JSON_TYPE = "application/json";
-const FORM_TYPE = "application/x-www-form-urlencoded";
+export const JSON_CONTENT_TYPE = "application/json";
+const FORM_CONTENT_TYPE = "application/x-www-form-urlencoded";
 
 /** What a request sends besides its method and headers. */
-export interface Payload {
+export interface EncodedRequest {
   /** Path and query behind the base URL. */
   target: string;
   query: Record<string, string>;
@@ -13,7 +13,7 @@ export interface Payload {
   body: string | undefined;
 }
 
-interface Parts {
+interface RequestParts {
   method: string;
   path: string;
   query?: Query | undefined;
@@ -25,15 +25,15 @@ interface Parts {
  *
  * @throws InputValidationError if something cannot be encoded.
  */
-export function encodePayload({ method, path, query: given, body }: Parts): Payload {
+export function encodeRequest({ method, path, query: given, body }: RequestParts): EncodedRequest {
   let part = "query";
   try {
-    const query = stringifyParameters(given);
-    const target = path + queryString(query);
+    const query = stringifyQueryParameters(given);
+    const target = path + encodeQueryString(query);
     part = "body";
     if (body === undefined) return { target, query, contentType: undefined, body };
-    if (body instanceof URLSearchParams) return { target, query, contentType: FORM_TYPE, body: String(body) };
-    return { target, query, contentType: JSON_TYPE, body: jsonText(body) };
+    if (body instanceof URLSearchParams) return { target, query, contentType: FORM_CONTENT_TYPE, body: String(body) };
+    return { target, query, contentType: JSON_CONTENT_TYPE, body: encodeJsonBody(body) };
   } catch (error) {
     const message = `cannot be sent: ${messageOf(error)}`;
     throw new InputValidationError(`${method} ${path}`, [{ path: [part], message }]);
@@ -41,7 +41,7 @@ export function encodePayload({ method, path, query: given, body }: Parts): Payl
 }
 
 /** A value without JSON, such as a function, would be sent as an empty body. */
-function jsonText(value: unknown): string {
+function encodeJsonBody(value: unknown): string {
   const text: string | undefined = JSON.stringify(value);
   if (text === undefined) throw new TypeError("it cannot be represented in JSON");
   return text;
@@ -51,7 +51,7 @@ function jsonText(value: unknown): string {
 export type Query = Readonly<Record<string, string | number | boolean | Date | undefined>>;
 
 /** The parameters as they are sent. */
-export function stringifyParameters(query: Query = {}): Record<string, string> {
+export function stringifyQueryParameters(query: Query = {}): Record<string, string> {
   const text: Record<string, string> = {};
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) text[name] = value instanceof Date ? value.toISOString() : String(value);
@@ -60,7 +60,7 @@ export function stringifyParameters(query: Query = {}): Record<string, string> {
 }
 
 /** The query string with its question mark; empty if there are no parameters. A space becomes `%20`, a plus `%2B`. */
-export function queryString(query: Record<string, string>): string {
+export function encodeQueryString(query: Record<string, string>): string {
   // Joined, since a concatenated string keeps all its parts in memory.
   const pairs: string[] = [];
   for (const name in query) pairs.push(`${encodeURIComponent(name)}=${encodeURIComponent(query[name] ?? "")}`);

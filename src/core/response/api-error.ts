@@ -15,7 +15,7 @@ import type { Call } from "../call.js";
 import type { ErrorResponse } from "../failure.js";
 import { readErrorBody } from "./error-body.js";
 
-const CLASSES: Record<number, new (init: ApiErrorInit) => ApiError> = {
+const API_ERROR_CLASS_BY_STATUS: Record<number, new (init: ApiErrorInit) => ApiError> = {
   400: BadRequestError,
   401: AuthenticationError,
   403: PermissionError,
@@ -27,7 +27,7 @@ const CLASSES: Record<number, new (init: ApiErrorInit) => ApiError> = {
 const BASE_URL_HINT = 'baseUrl may lack the version segment, for example "/api/v1".';
 
 /** The error for a response with an error status. */
-export function apiError(
+export function createApiError(
   { request, attempts }: Pick<Call, "request" | "attempts">,
   { response, waitMs }: ErrorResponse,
 ): ApiError {
@@ -41,7 +41,7 @@ export function apiError(
   }
   if (status === 400 && init.code === "validation_error") return new ValidationError(init);
   if (status === 429) return new RateLimitError({ ...init, retryAfterMs: waitMs });
-  const ErrorClass = CLASSES[status] ?? (status >= 500 && status < 600 ? ServerError : ApiError);
+  const ErrorClass = API_ERROR_CLASS_BY_STATUS[status] ?? (status >= 500 && status < 600 ? ServerError : ApiError);
   // Details belong to validation errors alone.
   return new ErrorClass({ ...init, details: undefined });
 }

@@ -5,19 +5,19 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import { type LazySchema, lazy } from "../../schemas/field.js";
 import type { StandardSchema } from "../../schemas/standard-schema.js";
 import type { Call, ResponseContext, ResponseReader } from "../call.js";
-import { toIssues } from "../request/check-input.js";
+import { boundedIssues } from "../request/check-input.js";
 import { readValidText } from "./body-text.js";
-import { invalidResponse, unreadableResponse } from "./caller-error.js";
-import { inexactNumbers } from "./inexact-numbers.js";
-import { isTextTooDeep, MAX_NESTING, parseJson } from "./parse-json.js";
+import { invalidResponseError, unreadableResponseError } from "./caller-error.js";
+import { findInexactNumbers } from "./inexact-numbers.js";
+import { isTextNestedTooDeeply, MAX_JSON_NESTING, parseJsonOrUndefined } from "./parse-json.js";
 
 /** Reads a JSON body and validates it. Returns it as received, with the fields that the schema does not know. */
 /* @__NO_SIDE_EFFECTS__ */
-export function jsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<T> {
-  const compiled = compiledSchema(schema);
+export function createJsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<T> {
+  const compiled = compileLazily(schema);
   return (context) => {
-    const data = readJson(context);
-    assertSchema(compiled, data, context);
+    const data = readJsonBody(context);
+    assertMatchesSchema(compiled, data, context);
     return data;
   };
 }
@@ -28,29 +28,29 @@ export function jsonReader<T>(schema: LazySchema<z.ZodType<T>>): ResponseReader<
  * usual.
  */
 /* @__NO_SIDE_EFFECTS__ */
-export const compiledSchema = <S extends z.ZodType>(schema: LazySchema<S>): LazySchema<S> =>
+export const compileLazily = <S extends z.ZodType>(schema: LazySchema<S>): LazySchema<S> =>
   lazy(() => z.compile(schema()));
 
 /** Validates data by a schema, as strictly as the client is configured. Afterwards, the data counts as validated. */
-export function assertSchema<T>(
+export function assertMatchesSchema<T>(
   schema: LazySchema<z.ZodType<T>>,
   data: unknown,
   context: ResponseContext,
 ): asserts data is T {
   if (context.validation.mode === "off" || z.validate(schema(), data)) return;
-  const issues = findIssues(schema(), data);
-  if (issues.length > 0) reportIssues(issues, context);
+  const issues = findValidationIssues(schema(), data);
+  if (issues.length > 0) throwOrLogIssues(issues, context);
 }
 
 /** How many records are validated at once. No page of the service has more. */
-const MAX_BATCH = 1_000;
+const MAX_VALIDATED_RECORDS = 1_000;
 
 /** The issues of data, all that zod finds; of a long list, those of the first batch of records that has any. */
-function findIssues(schema: z.ZodType, data: unknown): Issue[] {
+function findValidationIssues(schema: z.ZodType, data: unknown): Issue[] {
   const records = Array.isArray(data) ? data : fieldOf(data, "value");
-  if (!Array.isArray(records) || records.length <= MAX_BATCH) return validateBatch(schema, data);
-  for (let start = 0; start < records.length; start += MAX_BATCH) {
-    const batch = records.slice(start, start + MAX_BATCH);
+  if (!Array.isArray(records) || records.length <= MAX_VALIDATED_RECORDS) return validateBatch(schema, data);
+  for (let start = 0; start < records.length; start += MAX_VALIDATED_RECORDS) {
+    const batch = records.slice(start, start + MAX_VALIDATED_RECORDS);
     const issues = validateBatch(schema, Array.isArray(data) ? batch : { ...Object(data), value: batch });
     const depth = Array.isArray(data) ? 0 : 1;
     if (issues.length > 0) return issues.map((issue) => ({ ...issue, path: shiftIndex(start, issue.path, depth) }));
@@ -58,70 +58,70 @@ function findIssues(schema: z.ZodType, data: unknown): Issue[] {
   return [];
 }
 
-const validateBatch = (schema: z.ZodType, data: unknown) => toIssues(schema.safeParse(data).error?.issues ?? []);
+const validateBatch = (schema: z.ZodType, data: unknown) => boundedIssues(schema.safeParse(data).error?.issues ?? []);
 
 /** A path with the index at `depth` moved from the batch to the whole list. */
 const shiftIndex = (start: number, path: Issue["path"], depth: number): Issue["path"] =>
   path.map((step, index) => (index === depth && typeof step === "number" ? step + start : step));
 
 /** Reads a JSON body and returns what a schema of the caller's makes of it. */
-export function standardJsonReader<T>(schema: StandardSchema<T>): ResponseReader<T> {
-  return async (context) => validate(schema, readJson(context), [], context);
+export function createStandardJsonReader<T>(schema: StandardSchema<T>): ResponseReader<T> {
+  return async (context) => validateWithStandardSchema(schema, readJsonBody(context), [], context);
 }
 
 /** Returns what a schema of the caller's makes of data. */
-export async function validate<T>(
+export async function validateWithStandardSchema<T>(
   schema: StandardSchema<T>,
   data: unknown,
   at: Issue["path"],
   context: ResponseContext,
 ): Promise<T> {
-  if (context.validation.mode === "off") return unchecked(data);
+  if (context.validation.mode === "off") return uncheckedAs(data);
   const validation = schema["~standard"].validate(data);
   const result = "then" in validation ? await context.call.awaitValidation(validation) : validation;
   if (!result.issues) return result.value;
-  reportIssues(toIssues(result.issues, at), context);
-  return unchecked(data);
+  throwOrLogIssues(boundedIssues(result.issues, at), context);
+  return uncheckedAs(data);
 }
 
 /** The caller has requested data that is not validated. */
-export const unchecked = <T>(data: unknown) => data as T;
+export const uncheckedAs = <T>(data: unknown) => data as T;
 
-const LONGEST_EXCERPT = 120;
+const MAX_BODY_EXCERPT_LENGTH = 120;
 
 /**
  * The body as JSON; a `ResponseValidationError` if it is not JSON, is not UTF-8, or is nested too deeply. A number that a
  * double cannot represent is an issue like any other.
  */
-export function readJson(context: ResponseContext): unknown {
+export function readJsonBody(context: ResponseContext): unknown {
   const { response, call, validation } = context;
   const text = readValidText(response);
   // A replacement character in a SKU would pass every schema.
-  if (text === undefined) throw unreadableResponse(call, "the response is not valid UTF-8");
-  const data = parseJson(text);
+  if (text === undefined) throw unreadableResponseError(call, "the response is not valid UTF-8");
+  const data = parseJsonOrUndefined(text);
   // The parser's error is not shown: it quotes the body, and may cut a secret so that redaction cannot recognise it.
-  if (data === undefined) throw unreadableResponse(call, `the response is ${describeBody(text, call)}`);
-  const inexact = validation.mode === "off" ? [] : inexactNumbers(text);
-  if (inexact.length > 0) reportIssues(inexact, context);
+  if (data === undefined) throw unreadableResponseError(call, `the response is ${describeUnreadableBody(text, call)}`);
+  const inexact = validation.mode === "off" ? [] : findInexactNumbers(text);
+  if (inexact.length > 0) throwOrLogIssues(inexact, context);
   return data;
 }
 
-function describeBody(text: string, call: Call): string {
+function describeUnreadableBody(text: string, call: Call): string {
   if (text === "") return "empty, not JSON";
-  if (/^\s*[[{]/.test(text) && isTextTooDeep(text)) return `nested deeper than ${MAX_NESTING} levels`;
+  if (/^\s*[[{]/.test(text) && isTextNestedTooDeeply(text)) return `nested deeper than ${MAX_JSON_NESTING} levels`;
   // Nothing is shown, since redaction could not recognise a part of a token.
   if (call.request.isTokenRequest) return "not JSON";
   const shown = redact(text);
-  const line = shown.slice(0, LONGEST_EXCERPT).replace(/\s+/g, " ");
-  return `not JSON but ${JSON.stringify(shown.length > LONGEST_EXCERPT ? `${line}…` : line)}`;
+  const line = shown.slice(0, MAX_BODY_EXCERPT_LENGTH).replace(/\s+/g, " ");
+  return `not JSON but ${JSON.stringify(shown.length > MAX_BODY_EXCERPT_LENGTH ? `${line}…` : line)}`;
 }
 
 const RELAX_ADVICE = ' To accept such responses anyway, set responseValidation to "warn" or "off".';
 
 /** Throws or logs the issues of a response, as the client is configured. */
-export function reportIssues(issues: Issue[], context: ResponseContext): void {
+export function throwOrLogIssues(issues: Issue[], context: ResponseContext): void {
   const { call, validation } = context;
-  const error = invalidResponse(context, issues, call.request.isTokenRequest ? "" : RELAX_ADVICE);
+  const error = invalidResponseError(context, issues, call.request.isTokenRequest ? "" : RELAX_ADVICE);
   if (validation.mode === "error") throw error;
   validation.warn(error.message);
 }

@@ -2,12 +2,12 @@ import { redact } from "../../errors/redaction/redact.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { WireResponse } from "../transport/transport.js";
 import { readText } from "./body-text.js";
-import { parseJson } from "./parse-json.js";
+import { parseJsonOrUndefined } from "./parse-json.js";
 
-const LONGEST_EXCERPT = 200;
+const MAX_ERROR_EXCERPT_LENGTH = 200;
 
 /** The documented codes of the statuses, for responses that have none. */
-const CODES: Record<number, string> = {
+const ERROR_CODE_BY_STATUS: Record<number, string> = {
   400: "bad_request",
   401: "unauthorized",
   403: "forbidden",
@@ -31,21 +31,21 @@ export interface ErrorBody {
  */
 export function readErrorBody(response: WireResponse): ErrorBody {
   const text = readText(response);
-  const given = parseJson(text);
+  const given = parseJsonOrUndefined(text);
   const firstString = (...names: string[]) =>
     names
       .map((name) => fieldOf(given, name))
       .filter((value) => typeof value === "string")
       .find((value) => value !== "");
   return {
-    code: firstString("error") ?? CODES[response.status] ?? "unknown",
-    message: firstString("message", "error_description", "title", "error") ?? excerptOf(text),
-    details: messagesByField(fieldOf(given, "details")),
+    code: firstString("error") ?? ERROR_CODE_BY_STATUS[response.status] ?? "unknown",
+    message: firstString("message", "error_description", "title", "error") ?? createErrorExcerpt(text),
+    details: readDetails(fieldOf(given, "details")),
   };
 }
 
 /** The messages by field; anything but a string is ignored. */
-function messagesByField(details: unknown): ErrorBody["details"] {
+function readDetails(details: unknown): ErrorBody["details"] {
   if (!isObject(details) || Array.isArray(details)) return undefined;
   const messages = Object.entries(details).map(([field, given]): [string, string[]] => [
     field,
@@ -54,12 +54,12 @@ function messagesByField(details: unknown): ErrorBody["details"] {
   return Object.fromEntries(messages.filter(([, found]) => found.length > 0));
 }
 
-function excerptOf(text: string): string {
+function createErrorExcerpt(text: string): string {
   // Redacted before it is cut: a part of a secret could not be recognised.
   return redact(text)
-    .slice(0, 20 * LONGEST_EXCERPT)
+    .slice(0, 20 * MAX_ERROR_EXCERPT_LENGTH)
     .replace(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>/gi, " ")
     .replace(/\s+/g, " ")
     .trim()
-    .slice(0, LONGEST_EXCERPT);
+    .slice(0, MAX_ERROR_EXCERPT_LENGTH);
 }

@@ -1,28 +1,28 @@
 /** Deeper nesting is rejected: it overflows the stack of recursive code, and V8 takes long to parse it. */
-export const MAX_NESTING = 100;
+export const MAX_JSON_NESTING = 100;
 
 /** From this length on, the nesting is measured before the text is parsed, in a fraction of the time. */
-const LARGE = 256 * 1024;
+const LARGE_TEXT_LENGTH = 256 * 1024;
 
 /** The value of a JSON text; `undefined`, which is no JSON value, if it is not JSON or nested too deeply. */
-export function parseJson(text: string): unknown {
-  if (text.length >= LARGE && isTextTooDeep(text)) return undefined;
+export function parseJsonOrUndefined(text: string): unknown {
+  if (text.length >= LARGE_TEXT_LENGTH && isTextNestedTooDeeply(text)) return undefined;
   try {
     const value: unknown = JSON.parse(text);
-    return isTooDeep(value, MAX_NESTING) ? undefined : value;
+    return isNestedDeeperThan(value, MAX_JSON_NESTING) ? undefined : value;
   } catch {
     return undefined;
   }
 }
 
 /** Only containers are recursed into: a call for each value would take 35 µs more for a page of 250 lots (bench: page). */
-function isTooDeep(value: unknown, allowed: number): boolean {
+function isNestedDeeperThan(value: unknown, allowed: number): boolean {
   if (!isContainer(value)) return false;
   if (allowed === 0) return true;
-  if (Array.isArray(value)) return value.some((entry) => isTooDeep(entry, allowed - 1));
+  if (Array.isArray(value)) return value.some((entry) => isNestedDeeperThan(entry, allowed - 1));
   for (const key in value) {
     const entry = value[key];
-    if (isContainer(entry) && isTooDeep(entry, allowed - 1)) return true;
+    if (isContainer(entry) && isNestedDeeperThan(entry, allowed - 1)) return true;
   }
   return false;
 }
@@ -30,7 +30,7 @@ function isTooDeep(value: unknown, allowed: number): boolean {
 const isContainer = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
 /** Whether a text is nested too deeply, if it is JSON. */
-export function isTextTooDeep(text: string): boolean {
+export function isTextNestedTooDeeply(text: string): boolean {
   let depth = 0;
   let isString = false;
   for (let index = 0; index < text.length; index += 1) {
@@ -41,7 +41,7 @@ export function isTextTooDeep(text: string): boolean {
     } else if (character === '"') isString = true;
     else if (character === "}" || character === "]") depth -= 1;
     else if (character === "{" || character === "[") depth += 1;
-    if (depth > MAX_NESTING) return true;
+    if (depth > MAX_JSON_NESTING) return true;
   }
   return false;
 }

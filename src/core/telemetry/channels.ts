@@ -13,32 +13,35 @@ interface Channel {
 /** Without the module, nothing is published. */
 export const hasDiagnosticsChannels = diagnosticsChannel !== undefined;
 
-const NO_CHANNEL: Channel = { hasSubscribers: false, publish: () => {} };
+const SILENT_CHANNEL: Channel = { hasSubscribers: false, publish: () => {} };
 
 /** A channel of the process; that of other packages, too. */
-export const channel = (name: string): Channel => diagnosticsChannel?.channel(name) ?? NO_CHANNEL;
+export const openChannel = (name: string): Channel => diagnosticsChannel?.channel(name) ?? SILENT_CHANNEL;
 
-const named = (name: ChannelName) => channel(name);
+const namedChannel = (name: ChannelName) => openChannel(name);
 
 export const CHANNELS: Readonly<Record<ChannelName, Channel>> = {
-  "stocklot:request": named("stocklot:request"),
-  "stocklot:retry": named("stocklot:retry"),
-  "stocklot:rate-limit": named("stocklot:rate-limit"),
-  "stocklot:token": named("stocklot:token"),
-  "stocklot:waiting": named("stocklot:waiting"),
-  "stocklot:slot": named("stocklot:slot"),
-  "stocklot:attempt": named("stocklot:attempt"),
-  "stocklot:outbox:progress": named("stocklot:outbox:progress"),
-  "stocklot:mirror:run": named("stocklot:mirror:run"),
+  "stocklot:request": namedChannel("stocklot:request"),
+  "stocklot:retry": namedChannel("stocklot:retry"),
+  "stocklot:rate-limit": namedChannel("stocklot:rate-limit"),
+  "stocklot:token": namedChannel("stocklot:token"),
+  "stocklot:waiting": namedChannel("stocklot:waiting"),
+  "stocklot:slot": namedChannel("stocklot:slot"),
+  "stocklot:attempt": namedChannel("stocklot:attempt"),
+  "stocklot:outbox:progress": namedChannel("stocklot:outbox:progress"),
+  "stocklot:mirror:run": namedChannel("stocklot:mirror:run"),
 };
 
 /** Publishes a message, redacted. It is only created if the channel has subscribers. */
-export function publish<Name extends ChannelName>(name: Name, createMessage: () => DiagnosticsMessages[Name]): void {
+export function publishMessage<Name extends ChannelName>(
+  name: Name,
+  createMessage: () => DiagnosticsMessages[Name],
+): void {
   if (CHANNELS[name].hasSubscribers) CHANNELS[name].publish(redactData(createMessage()));
 }
 
 /** Calls a listener with each message. Returns a function that stops it. */
-export function subscribe<Name extends ChannelName>(
+export function subscribeToChannel<Name extends ChannelName>(
   name: Name,
   listener: (message: DiagnosticsMessages[Name]) => void,
 ): () => void {

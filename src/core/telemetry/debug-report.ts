@@ -5,11 +5,11 @@ import type { TransportInfo } from "../transport/transport.js";
 import type { EndEvent } from "./events.js";
 
 /** Options whose values reveal nothing about the caller. Of the others, the report shows only that they are set. */
-const SHOWN_OPTIONS =
+const HARMLESS_OPTION_PATTERN =
   /^(timeoutMs|totalTimeoutMs|rateLimit|retry|responseValidation|maxResponseBytes|allowInsecureHttp)$/;
 
 /** A text for a bug report: versions, options, the state of the rate limit, and the calls that ended last. */
-export function debugReport(
+export function createDebugReport(
   version: string,
   options: object,
   transport: TransportInfo,
@@ -17,7 +17,7 @@ export function debugReport(
   ended: readonly EndEvent[],
 ): string {
   const given = Object.entries(options).map(
-    ([name, value]) => `  ${name}: ${SHOWN_OPTIONS.test(name) ? toJson(value) : "(given)"}`,
+    ([name, value]) => `  ${name}: ${HARMLESS_OPTION_PATTERN.test(name) ? toJsonWithInfinity(value) : "(given)"}`,
   );
   const calls = ended.map(({ startedAt, method, path, status, error, attempts, durationMs }) => {
     const outcome = [status ?? "no response", error].filter(Boolean).join(" ");
@@ -30,7 +30,7 @@ export function debugReport(
       `transport: ${describeTransport(transport)}`,
       "options:",
       ...given,
-      `rate limit: ${toJson(rateLimit)}`,
+      `rate limit: ${toJsonWithInfinity(rateLimit)}`,
       `calls that ended last: ${ended.length}`,
       ...calls,
     ].join("\n"),
@@ -41,4 +41,5 @@ export function debugReport(
 const describeTransport = ({ name, tls, proxy }: TransportInfo) =>
   [name, tls, proxy && `through the proxy ${proxy}`].filter(Boolean).join(", ");
 
-const toJson = (value: unknown) => JSON.stringify(value, (_, part) => (part === Infinity ? String(part) : part));
+const toJsonWithInfinity = (value: unknown) =>
+  JSON.stringify(value, (_, part) => (part === Infinity ? String(part) : part));

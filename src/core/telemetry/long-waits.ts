@@ -4,17 +4,17 @@ import type { Call } from "../call.js";
 /** A shorter wait is not reported. */
 const LONG_WAIT_MS = 1_500;
 
-type Report = (call: Call, waitedMs: number, expectedMs: number) => void;
+type ReportLongWait = (call: Call, waitedMs: number, expectedMs: number) => void;
 
 /** Reports each long wait once. One timer serves all waits: it is set for the one that began first. */
-export class LongWaits {
-  readonly #report: Report;
+export class LongWaitReporter {
+  readonly #report: ReportLongWait;
   readonly #clock = new MonotonicClock();
   /** Calls whose wait was not reported, in the order in which they began to wait. */
   readonly #calls = new Set<Call>();
   #stopTimer: (() => void) | undefined;
 
-  constructor(report: Report) {
+  constructor(report: ReportLongWait) {
     this.#report = report;
   }
 
@@ -39,7 +39,8 @@ export class LongWaits {
       this.#stopTimer = undefined;
     } else if (!this.#stopTimer) {
       const [first] = this.#calls;
-      if (first) this.#stopTimer = this.#clock.at(first.waitingSince + LONG_WAIT_MS, () => this.#reportLong());
+      if (first)
+        this.#stopTimer = this.#clock.startTimerAt(first.waitingSince + LONG_WAIT_MS, () => this.#reportLong());
     }
   }
 

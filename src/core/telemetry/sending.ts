@@ -1,10 +1,10 @@
 import { redactData } from "../../errors/redaction/redact.js";
-import { headerProblem } from "../request/options.js";
+import { describeHeaderProblem } from "../request/options.js";
 import { CHANNELS } from "./channels.js";
 import type { DiagnosticsMessages, RequestEvent } from "./events.js";
 
 /** Sends an attempt as the subscribers of `stocklot:attempt` specify: with their headers, and in their async context. */
-export function sendInstrumented<T>(
+export function sendWithInstrumentation<T>(
   event: () => RequestEvent,
   headers: Record<string, string>,
   send: () => Promise<T>,
@@ -20,7 +20,7 @@ export function sendInstrumented<T>(
     ...redactData(event()),
     setHeader(name, value) {
       const key = name.toLowerCase();
-      if (!Object.hasOwn(headers, key) && headerProblem(key, value) === undefined) headers[key] = value;
+      if (!Object.hasOwn(headers, key) && describeHeaderProblem(key, value) === undefined) headers[key] = value;
     },
     sendWithin(run) {
       const inner = sendOnce;

@@ -3,40 +3,40 @@ import { messageOf } from "../../errors/unknown-value.js";
 import { CHANNELS, type ChannelName } from "./channels.js";
 import type { EndEvent, Events, Hooks, Logger, WaitingEvent } from "./events.js";
 
-type Level = keyof Logger;
+type LogLevel = keyof Logger;
 
-const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
+const methodAndPathOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 
 /** The log lines of events; those that only channels report have none. */
-const LOG_LINES: { [Name in keyof Events]?: (event: Events[Name]) => [Level, string] } = {
-  request: (event) => ["debug", `${titleOf(event)} (attempt ${event.attempt})`],
-  response: (event) => ["debug", `${titleOf(event)}: ${event.status} after ${Math.round(event.durationMs)} ms`],
+const LOG_LINES: { [Name in keyof Events]?: (event: Events[Name]) => [LogLevel, string] } = {
+  request: (event) => ["debug", `${methodAndPathOf(event)} (attempt ${event.attempt})`],
+  response: (event) => ["debug", `${methodAndPathOf(event)}: ${event.status} after ${Math.round(event.durationMs)} ms`],
   retry: (event) => [
     "info",
-    `${titleOf(event)}: attempt ${event.attempt - 1} failed (${event.reason}); again in ${Math.round(event.delayMs)} ms`,
+    `${methodAndPathOf(event)}: attempt ${event.attempt - 1} failed (${event.reason}); again in ${Math.round(event.delayMs)} ms`,
   ],
   rateLimited: (event) => [
     "warn",
-    `${titleOf(event)}: 429, all requests pause for ${Math.round(event.delayMs / 1_000)} s`,
+    `${methodAndPathOf(event)}: 429, all requests pause for ${Math.round(event.delayMs / 1_000)} s`,
   ],
   waiting: ({ reason, waitedMs, expectedMs, ...call }) => [
     "info",
-    `${titleOf(call)}: has waited ${inSeconds(waitedMs)} for ${AWAITED_LABELS[reason]}` +
-      (expectedMs === undefined ? "" : `; expected in ${inSeconds(expectedMs)}`),
+    `${methodAndPathOf(call)}: has waited ${formatSeconds(waitedMs)} for ${WAIT_REASON_TEXT[reason]}` +
+      (expectedMs === undefined ? "" : `; expected in ${formatSeconds(expectedMs)}`),
   ],
   token: ({ expiresAt }) => ["debug", `a new token, valid until ${new Date(expiresAt).toISOString()}`],
 };
 
-const AWAITED_LABELS: Record<WaitingEvent["reason"], string> = {
+const WAIT_REASON_TEXT: Record<WaitingEvent["reason"], string> = {
   limit: "a slot, all that rateLimit allows are in use",
   pause: "the end of the pause after a 429",
   token: "a token",
 };
 
-const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
+const formatSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
 /** The channel of each event. */
-const CHANNEL_NAMES: Record<keyof Events, ChannelName> = {
+const CHANNEL_BY_EVENT: Record<keyof Events, ChannelName> = {
   start: "stocklot:request",
   request: "stocklot:request",
   response: "stocklot:request",
@@ -51,7 +51,7 @@ const CHANNEL_NAMES: Record<keyof Events, ChannelName> = {
 };
 
 /** How many calls are kept for a bug report. */
-const CALLS_REMEMBERED = 50;
+const MAX_RECENT_CALLS = 50;
 
 /** Reports events to the caller's logger and hooks and to the diagnostics channels. Their failures never affect a call. */
 export class Telemetry {
@@ -65,7 +65,7 @@ export class Telemetry {
     this.#hooks = { ...hooks };
   }
 
-  log(level: Level, message: string): void {
+  log(level: LogLevel, message: string): void {
     const logger = this.#logger;
     // A failure of the logger itself cannot be reported anywhere.
     if (logger)
@@ -79,7 +79,7 @@ export class Telemetry {
   emit<Name extends keyof Events>(name: Name, createEvent: () => Events[Name]): void {
     const hook = this.#hooks[name];
     const line = this.#logger && LOG_LINES[name];
-    const channel = CHANNELS[CHANNEL_NAMES[name]];
+    const channel = CHANNELS[CHANNEL_BY_EVENT[name]];
     if (!hook && !line && !channel.hasSubscribers) return;
     const event = createEvent();
     if (hook) this.guard(`the ${name} hook`, () => hook(redactData(event)));
@@ -90,7 +90,7 @@ export class Telemetry {
   /** Emits the end of a call, and keeps it for the bug report. */
   end(event: EndEvent): void {
     this.recentCalls.push(event);
-    if (this.recentCalls.length > CALLS_REMEMBERED) this.recentCalls.shift();
+    if (this.recentCalls.length > MAX_RECENT_CALLS) this.recentCalls.shift();
     this.emit("end", () => event);
   }
 

@@ -1,20 +1,20 @@
 import type { buildConnector, Dispatcher } from "undici";
 import { fieldOf } from "../../errors/unknown-value.js";
-import { networkFailure, ProxyFailure } from "./network-failure.js";
-import { type EnvironmentProxy, originOf, proxyFor } from "./proxy.js";
+import { describeNetworkFailure, ProxyFailure } from "./network-failure.js";
+import { type EnvironmentProxy, findEnvironmentProxy, originOfUrl } from "./proxy.js";
 import { failWhenCertificateIsRefused } from "./refused-certificate.js";
-import { skipInterim } from "./skip-interim.js";
+import { skipInterimResponses } from "./skip-interim.js";
 
 /** Shorter than the timeout of usual servers, so that a write is seldom sent on a connection that is closing. */
-const KEEP_ALIVE_MS = 4_000;
+const KEEP_ALIVE_TIMEOUT_MS = 4_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /** A connection was established. */
-type OnConnect = (socket: Parameters<typeof skipInterim>[0], proxy?: EnvironmentProxy) => void;
+type ConnectListener = (socket: Parameters<typeof skipInterimResponses>[0], proxy?: EnvironmentProxy) => void;
 
 /** An agent of undici. It uses the proxy that the environment variables set for the service, if any. */
-export function createAgent(undici: typeof import("undici"), base: URL, onConnect: OnConnect): Dispatcher {
-  const proxy = proxyFor(base);
+export function createAgent(undici: typeof import("undici"), base: URL, onConnect: ConnectListener): Dispatcher {
+  const proxy = findEnvironmentProxy(base);
   const { Agent, buildConnector, EnvHttpProxyAgent, errors, Pool } = undici;
   const tls = { timeout: CONNECT_TIMEOUT_MS };
   const connectSocket = buildConnector(tls);
@@ -22,9 +22,9 @@ export function createAgent(undici: typeof import("undici"), base: URL, onConnec
     connectSocket(target, (error, socket) => {
       if (error) return callback(error, null);
       onConnect(socket);
-      callback(null, failWhenCertificateIsRefused(skipInterim(socket)));
+      callback(null, failWhenCertificateIsRefused(skipInterimResponses(socket)));
     });
-  const options = { keepAliveTimeout: KEEP_ALIVE_MS, connect };
+  const options = { keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS, connect };
   if (!proxy) return new Agent(options);
   const { url, variable } = proxy;
   return new EnvHttpProxyAgent({
@@ -55,12 +55,12 @@ export function createAgent(undici: typeof import("undici"), base: URL, onConnec
       tunnel(Object.assign({ signal }, target), (error, socket) => {
         if (!error) {
           onConnect(socket, proxy);
-          return callback(null, failWhenCertificateIsRefused(skipInterim(socket)));
+          return callback(null, failWhenCertificateIsRefused(skipInterimResponses(socket)));
         }
         const cause = signal.aborted
           ? new errors.ConnectTimeoutError(`no response to CONNECT within ${CONNECT_TIMEOUT_MS / 1_000} s`)
           : error;
-        callback(networkFailure(cause) ? new ProxyFailure(originOf(url), variable, cause) : cause, null);
+        callback(describeNetworkFailure(cause) ? new ProxyFailure(originOfUrl(url), variable, cause) : cause, null);
       });
     };
   }

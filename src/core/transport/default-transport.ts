@@ -2,14 +2,14 @@ import type { Dispatcher } from "undici";
 import { fieldOf, messageOf } from "../../errors/unknown-value.js";
 import { mayReadEnvironment } from "../../runtime/environment.js";
 import { createAgent } from "./default-agent.js";
-import { exchange, type WireSender } from "./exchange.js";
-import { fetchSender } from "./fetch.js";
-import { originOf } from "./proxy.js";
+import { performExchange, type WireSender } from "./exchange.js";
+import { createFetchSender } from "./fetch.js";
+import { originOfUrl } from "./proxy.js";
 import type { Transport, TransportInfo } from "./transport.js";
-import { undiciSender } from "./undici.js";
+import { createUndiciSender } from "./undici.js";
 
 /** What was chosen at the first request. */
-interface Chosen {
+interface ChosenSender {
   send: WireSender;
   agent?: Dispatcher;
 }
@@ -18,13 +18,13 @@ interface Chosen {
  * Sends with an agent of undici, which knows whether anything was sent, or with fetch if this runtime has no undici that
  * works. undici is loaded at the first request. Why so: docs/decisions/012-undici-or-fetch.md
  */
-export function defaultTransport(base: URL, warn: (message: string) => void): Transport {
+export function createDefaultTransport(base: URL, warn: (message: string) => void): Transport {
   const info: TransportInfo = { name: "undici or fetch, chosen at the first request" };
-  let chosen: Promise<Chosen> | undefined;
+  let chosen: Promise<ChosenSender> | undefined;
   return {
     info,
     send: (request) =>
-      exchange(request, async (_, exchange) => {
+      performExchange(request, async (_, exchange) => {
         // A failure is not kept: the variable of the proxy may be corrected.
         chosen ??= choose().catch((error: unknown) => {
           chosen = undefined;
@@ -40,18 +40,18 @@ export function defaultTransport(base: URL, warn: (message: string) => void): Tr
     },
   };
 
-  async function choose(): Promise<Chosen> {
+  async function choose(): Promise<ChosenSender> {
     const undici = await loadUndici(warn);
     if (!undici) {
       info.name = "fetch";
-      return { send: fetchSender(base, globalThis.fetch) };
+      return { send: createFetchSender(base, globalThis.fetch) };
     }
     const agent = createAgent(undici, base, (socket, proxy) => {
-      info.proxy = proxy && `${originOf(proxy.url)} (${proxy.variable})`;
-      info.tls = tlsVersion(socket);
+      info.proxy = proxy && `${originOfUrl(proxy.url)} (${proxy.variable})`;
+      info.tls = tlsVersionOf(socket);
     });
     info.name = "undici";
-    return { send: undiciSender(base, agent), agent };
+    return { send: createUndiciSender(base, agent), agent };
   }
 }
 
@@ -69,7 +69,7 @@ async function loadUndici(warn: (message: string) => void): Promise<typeof impor
   }
 }
 
-function tlsVersion(socket: object): string | undefined {
+function tlsVersionOf(socket: object): string | undefined {
   const getProtocol = fieldOf(socket, "getProtocol");
   return typeof getProtocol === "function" ? String(getProtocol.call(socket)) : undefined;
 }

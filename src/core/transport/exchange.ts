@@ -1,6 +1,6 @@
-import { now, startTimer } from "../../time/timer.js";
-import { decompress, isTooLarge } from "./decompress.js";
-import { networkFailure } from "./network-failure.js";
+import { monotonicNowMs, startTimer } from "../../time/timer.js";
+import { decompressBody, isDecompressedTooLarge } from "./decompress.js";
+import { describeNetworkFailure } from "./network-failure.js";
 import { TransportFailure, type WireRequest, type WireResponse } from "./transport.js";
 
 /** One request and its response, over any transport. */
@@ -26,7 +26,7 @@ export type WireSender = (request: WireRequest, exchange: Exchange) => Promise<v
  * Sends a request, unless it was cancelled, and returns the response. Enforces the timeout, the size limit and the
  * cancellation, fills in the trace, and settles once. A rejection of `send` fails the exchange.
  */
-export function exchange(request: WireRequest, send: WireSender): Promise<WireResponse> {
+export function performExchange(request: WireRequest, send: WireSender): Promise<WireResponse> {
   const { timeoutMs, maxResponseBytes, cancellation, trace } = request;
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -40,7 +40,7 @@ export function exchange(request: WireRequest, send: WireSender): Promise<WireRe
     settled: false,
     cancel: undefined,
     receiveHead(status, headers) {
-      trace.headAt = now();
+      trace.headAt = monotonicNowMs();
       trace.head = { status, headers };
       if (Number(headers["content-length"]) > maxResponseBytes) fail("too large");
     },
@@ -57,18 +57,22 @@ export function exchange(request: WireRequest, send: WireSender): Promise<WireRe
       if (exchange.settled || !head) return;
       end();
       const [only] = chunks;
-      const received = only && chunks.length === 1 ? only : concat(chunks, bytes);
+      const received = only && chunks.length === 1 ? only : concatChunks(chunks, bytes);
       const { status, headers } = head;
       const withBody = (body: Uint8Array) => ({ status, headers, body });
       const undecodable = (cause: unknown) => {
-        throw isTooLarge(cause) ? new TransportFailure("too large") : new TransportFailure("undecodable", cause);
+        throw isDecompressedTooLarge(cause)
+          ? new TransportFailure("too large")
+          : new TransportFailure("undecodable", cause);
       };
       resolve(
-        encoding ? decompress(received, encoding, maxResponseBytes).then(withBody, undecodable) : withBody(received),
+        encoding
+          ? decompressBody(received, encoding, maxResponseBytes).then(withBody, undecodable)
+          : withBody(received),
       );
     },
     fail,
-    failWith: (cause) => fail(networkFailure(cause) ? "connection" : "exception", cause),
+    failWith: (cause) => fail(describeNetworkFailure(cause) ? "connection" : "exception", cause),
   };
   const stops = [startTimer(timeoutMs, () => fail("timeout")), cancellation.onCancel(() => fail("cancelled"))];
   if (cancellation.reason) fail("cancelled");
@@ -92,7 +96,7 @@ export function exchange(request: WireRequest, send: WireSender): Promise<WireRe
 const isBytes = (chunk: unknown) =>
   ArrayBuffer.isView(chunk) && Object.prototype.toString.call(chunk) === "[object Uint8Array]";
 
-function concat(chunks: readonly Uint8Array[], length: number): Uint8Array {
+function concatChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
   const whole = new Uint8Array(length);
   let position = 0;
   for (const chunk of chunks) {

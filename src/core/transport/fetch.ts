@@ -2,26 +2,26 @@ import { ConfigurationError } from "../../errors/index.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { isDeno } from "../../runtime/runtime-name.js";
 import type { Exchange, WireSender } from "./exchange.js";
-import { networkFailure } from "./network-failure.js";
+import { describeNetworkFailure } from "./network-failure.js";
 import type { WireRequest } from "./transport.js";
 
 /** A function like the global `fetch`. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Sends with a fetch function. The global one is looked up at each call, so that a test can patch it later. */
-export function fetchSender(base: URL, fetchFunction: FetchLike): WireSender {
+export function createFetchSender(base: URL, fetchFunction: FetchLike): WireSender {
   const isGlobal = fetchFunction === globalThis.fetch;
   const prefix = base.href.replace(/\/+$/, "");
   return async (request, exchange) => {
     const fetch = isGlobal ? globalThis.fetch : fetchFunction;
-    const init = isGlobal && isDeno() ? sentOnce(request) : initOf(request);
-    const response = await sendRequest(fetch, prefix + request.target, init, request, exchange);
+    const init = isGlobal && isDeno() ? createSingleUseRequestInit(request) : createRequestInit(request);
+    const response = await sendFetchRequest(fetch, prefix + request.target, init, request, exchange);
     // A body that cannot be read is a lost response, whatever the error.
-    await readResponse(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
+    await readFetchResponse(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
   };
 }
 
-function initOf({ method, headers, body }: WireRequest): RequestInit {
+function createRequestInit({ method, headers, body }: WireRequest): RequestInit {
   return { method, headers, redirect: "manual", ...(body === undefined ? {} : { body }) };
 }
 
@@ -32,13 +32,13 @@ const WRITE_METHODS = ["POST", "PATCH"];
  * Keeps Deno from sending a write twice. When the connection breaks before the response, its fetch sends the request again,
  * unless the body is a stream: https://github.com/denoland/deno/issues/35610
  */
-function sentOnce(request: WireRequest): RequestInit {
-  const init = initOf(request);
+function createSingleUseRequestInit(request: WireRequest): RequestInit {
+  const init = createRequestInit(request);
   if (!WRITE_METHODS.includes(request.method)) return init;
   return { ...init, body: new Blob([request.body ?? ""]).stream(), duplex: "half" };
 }
 
-async function sendRequest(
+async function sendFetchRequest(
   fetch: FetchLike,
   url: string,
   init: RequestInit,
@@ -51,15 +51,15 @@ async function sendRequest(
   trace.sent = true;
   try {
     const response: unknown = await fetch(url, { ...init, signal: controller.signal });
-    if (!isResponse(response)) throw new ConfigurationError("client options: fetch must return a Response");
+    if (!isResponseLike(response)) throw new ConfigurationError("client options: fetch must return a Response");
     return response;
   } catch (cause) {
-    if (networkFailure(cause)?.notSent) trace.sent = false;
+    if (describeNetworkFailure(cause)?.notSent) trace.sent = false;
     throw cause;
   }
 }
 
-async function readResponse(response: Response, exchange: Exchange): Promise<void> {
+async function readFetchResponse(response: Response, exchange: Exchange): Promise<void> {
   // Response.error() is a network failure, and an opaque redirect contains nothing.
   if (response.status === 0) throw new Error("the fetch function returned a response with status 0");
   const reader = response.body?.getReader();
@@ -75,7 +75,7 @@ async function readResponse(response: Response, exchange: Exchange): Promise<voi
 }
 
 /** Responses of other fetch libraries count too. One whose body was read already is of no use. */
-const isResponse = (value: unknown): value is Response =>
+const isResponseLike = (value: unknown): value is Response =>
   typeof fieldOf(value, "status") === "number" &&
   isObject(fieldOf(value, "headers")) &&
   fieldOf(value, "bodyUsed") !== true;

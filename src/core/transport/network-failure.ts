@@ -23,7 +23,7 @@ export class ProxyFailure extends Error {
     readonly variable: string,
     cause: unknown,
   ) {
-    super(`proxy ${proxy}: ${oneLine(messageOf(cause))}`, { cause });
+    super(`proxy ${proxy}: ${toOneLine(messageOf(cause))}`, { cause });
   }
 }
 
@@ -32,141 +32,157 @@ interface FailureRule extends Omit<NetworkFailure, "detail"> {
   pattern: RegExp;
 }
 
-const beforeSending = (pattern: RegExp, problem: string, advice: string): FailureRule => ({
+const notSentRule = (pattern: RegExp, problem: string, advice: string): FailureRule => ({
   pattern,
   problem,
   advice,
   notSent: true,
   permanent: false,
 });
-const permanent = (pattern: RegExp, problem: string, advice: string): FailureRule => ({
-  ...beforeSending(pattern, problem, advice),
+const permanentFailureRule = (pattern: RegExp, problem: string, advice: string): FailureRule => ({
+  ...notSentRule(pattern, problem, advice),
   permanent: true,
 });
-const possiblySent = (pattern: RegExp, problem: string): FailureRule => ({
-  ...beforeSending(pattern, problem, ""),
+const possiblySentRule = (pattern: RegExp, problem: string): FailureRule => ({
+  ...notSentRule(pattern, problem, ""),
   notSent: false,
 });
 
-const CHECK_ADDRESS = "Check the scheme, host and port in baseUrl.";
-const TRUST_ISSUER =
+const CHECK_ADDRESS_ADVICE = "Check the scheme, host and port in baseUrl.";
+const TRUST_ISSUER_ADVICE =
   "Name the file with the issuer's certificate in NODE_EXTRA_CA_CERTS, or pass a dispatcher with connect: { ca }.";
-const TLS_SETTINGS = "To use TLS settings of your own, pass a dispatcher.";
-const CLIENT_CERTIFICATE =
+const TLS_SETTINGS_ADVICE = "To use TLS settings of your own, pass a dispatcher.";
+const CLIENT_CERTIFICATE_ADVICE =
   "If the server requires a client certificate, pass a dispatcher with connect: { cert, key }.";
 
-const NO_CONNECTION = beforeSending(/^/, "no connection could be established", "Check the network and baseUrl.");
+const NO_CONNECTION_RULE = notSentRule(/^/, "no connection could be established", "Check the network and baseUrl.");
 
 /** The first matching rule applies. Codes of Node.js, OpenSSL and undici, some of Bun, and messages of Deno and Workers. */
 const FAILURE_RULES: readonly FailureRule[] = [
-  beforeSending(/^(ECONNREFUSED|ConnectionRefused) /, "the connection was refused", CHECK_ADDRESS),
-  beforeSending(/^ENOTFOUND /, "the host name was not found", CHECK_ADDRESS),
-  beforeSending(/^EAI_\w+ /, "the host name could not be looked up", "Check the DNS of this machine."),
-  beforeSending(
+  notSentRule(/^(ECONNREFUSED|ConnectionRefused) /, "the connection was refused", CHECK_ADDRESS_ADVICE),
+  notSentRule(/^ENOTFOUND /, "the host name was not found", CHECK_ADDRESS_ADVICE),
+  notSentRule(/^EAI_\w+ /, "the host name could not be looked up", "Check the DNS of this machine."),
+  notSentRule(
     /^(EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN|EADDRNOTAVAIL|FailedToOpenSocket) /,
     "the host cannot be reached",
     "Check the network and baseUrl.",
   ),
-  beforeSending(/^UND_ERR_CONNECT_TIMEOUT /, "connecting took too long", "Check the network and baseUrl."),
-  beforeSending(/^ECONNRESET Client network socket disconnected before secure TLS/, "the TLS handshake broke", ""),
-  beforeSending(/^UND_ERR_SOCKS5/, "the SOCKS proxy failed", ""),
-  permanent(/^Error bad port$/, "fetch does not connect to this port", CHECK_ADDRESS),
+  notSentRule(/^UND_ERR_CONNECT_TIMEOUT /, "connecting took too long", "Check the network and baseUrl."),
+  notSentRule(/^ECONNRESET Client network socket disconnected before secure TLS/, "the TLS handshake broke", ""),
+  notSentRule(/^UND_ERR_SOCKS5/, "the SOCKS proxy failed", ""),
+  permanentFailureRule(/^Error bad port$/, "fetch does not connect to this port", CHECK_ADDRESS_ADVICE),
 
-  permanent(/^CERT_HAS_EXPIRED /, "the server's certificate has expired", `Have it renewed. ${TLS_SETTINGS}`),
-  permanent(/^CERT_NOT_YET_VALID /, "the server's certificate is not valid yet", "Check the clock of this machine."),
-  permanent(
+  permanentFailureRule(
+    /^CERT_HAS_EXPIRED /,
+    "the server's certificate has expired",
+    `Have it renewed. ${TLS_SETTINGS_ADVICE}`,
+  ),
+  permanentFailureRule(
+    /^CERT_NOT_YET_VALID /,
+    "the server's certificate is not valid yet",
+    "Check the clock of this machine.",
+  ),
+  permanentFailureRule(
     /^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH) /,
     "the server's certificate is for another host name",
-    `Check the host name in baseUrl. ${TLS_SETTINGS}`,
+    `Check the host name in baseUrl. ${TLS_SETTINGS_ADVICE}`,
   ),
-  permanent(/^DEPTH_ZERO_SELF_SIGNED_CERT /, "the server's certificate is self-signed", TRUST_ISSUER),
-  permanent(
+  permanentFailureRule(/^DEPTH_ZERO_SELF_SIGNED_CERT /, "the server's certificate is self-signed", TRUST_ISSUER_ADVICE),
+  permanentFailureRule(
     /^SELF_SIGNED_CERT_IN_CHAIN /,
     "the server's certificate was issued by an authority that is not trusted",
-    TRUST_ISSUER,
+    TRUST_ISSUER_ADVICE,
   ),
-  permanent(/^UNABLE_TO_\w+ /, "the issuer of the server's certificate is not known", TRUST_ISSUER),
-  permanent(
+  permanentFailureRule(/^UNABLE_TO_\w+ /, "the issuer of the server's certificate is not known", TRUST_ISSUER_ADVICE),
+  permanentFailureRule(
     /^(CERT_\w+|CRL_\w+|ERROR_IN_C\w+|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|\w*SELF_SIGNED\w*|UND_ERR_PRX_TLS) /,
     "the server's certificate was refused",
-    TRUST_ISSUER,
+    TRUST_ISSUER_ADVICE,
   ),
 
   // Records that cannot be decrypted: the handshake was over by then.
-  possiblySent(/^ERR_SSL_\S*(RECORD_MAC|BAD_RECORD|DECRYPTION_FAILED|UNEXPECTED_EOF) /, "the connection broke"),
-  permanent(
+  possiblySentRule(/^ERR_SSL_\S*(RECORD_MAC|BAD_RECORD|DECRYPTION_FAILED|UNEXPECTED_EOF) /, "the connection broke"),
+  permanentFailureRule(
     /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST) /,
     "the server does not speak https on this port",
-    CHECK_ADDRESS,
+    CHECK_ADDRESS_ADVICE,
   ),
-  permanent(
+  permanentFailureRule(
     /^ERR_SSL_\S*ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED) /,
     "the server refused the client's certificate, or requires one",
-    CLIENT_CERTIFICATE,
+    CLIENT_CERTIFICATE_ADVICE,
   ),
-  permanent(/^(ERR_SSL_\S+|ERR_TLS_\w+|EPROTO) /, "the TLS handshake failed", `${TLS_SETTINGS} ${CLIENT_CERTIFICATE}`),
+  permanentFailureRule(
+    /^(ERR_SSL_\S+|ERR_TLS_\w+|EPROTO) /,
+    "the TLS handshake failed",
+    `${TLS_SETTINGS_ADVICE} ${CLIENT_CERTIFICATE_ADVICE}`,
+  ),
 
-  permanent(/client error \(Connect\): invalid peer certificate/, "the server's certificate was refused", TRUST_ISSUER),
-  { ...NO_CONNECTION, pattern: /client error \(Connect\)/ },
+  permanentFailureRule(
+    /client error \(Connect\): invalid peer certificate/,
+    "the server's certificate was refused",
+    TRUST_ISSUER_ADVICE,
+  ),
+  { ...NO_CONNECTION_RULE, pattern: /client error \(Connect\)/ },
   // Workers report a refused connection and a lost response in the same words.
-  possiblySent(
+  possiblySentRule(
     /^Error (error sending request |Network connection lost|internal error; reference = )/,
     "the connection broke",
   ),
 
-  permanent(/^UND_ERR_CLOSED /, "the dispatcher is closed", ""),
-  { ...permanent(/^UND_ERR_DESTROYED /, "the dispatcher was closed", ""), notSent: false },
-  permanent(/^(UND_MOCK_ERR_|InternalError \[MSW\] )/, "no mock response is defined for the request", ""),
+  permanentFailureRule(/^UND_ERR_CLOSED /, "the dispatcher is closed", ""),
+  { ...permanentFailureRule(/^UND_ERR_DESTROYED /, "the dispatcher was closed", ""), notSent: false },
+  permanentFailureRule(/^(UND_MOCK_ERR_|InternalError \[MSW\] )/, "no mock response is defined for the request", ""),
 
   // undici asserts that a status is at least 100.
-  possiblySent(/^(HPE_\w+|HTTPParserError|ERR_ASSERTION) /, "the response is not HTTP"),
-  possiblySent(/^UND_ERR_(HEADERS|BODY)_TIMEOUT /, "no response in time"),
-  possiblySent(
+  possiblySentRule(/^(HPE_\w+|HTTPParserError|ERR_ASSERTION) /, "the response is not HTTP"),
+  possiblySentRule(/^UND_ERR_(HEADERS|BODY)_TIMEOUT /, "no response in time"),
+  possiblySentRule(
     /^(ECONNRESET|ECONNABORTED|ENOTCONN|EPIPE|ETIMEDOUT|ERR_STREAM_PREMATURE_CLOSE|ConnectionClosed) /,
     "the connection broke",
   ),
-  possiblySent(/^UND_ERR_(SOCKET|INFO|ABORTED|RES_\w+|HEADERS_OVERFLOW|REQ_RETRY) /, "the connection broke"),
+  possiblySentRule(/^UND_ERR_(SOCKET|INFO|ABORTED|RES_\w+|HEADERS_OVERFLOW|REQ_RETRY) /, "the connection broke"),
 ];
 
-const CONNECTING = /^(connect|getaddrinfo|query\w+)$/;
-const PROXY_REFUSAL = /Proxy response \((\d+)\) !== 200|Proxy Authentication Required \((407)\)/;
+const CONNECTING_SYSCALL_PATTERN = /^(connect|getaddrinfo|query\w+)$/;
+const PROXY_REFUSAL_PATTERN = /Proxy response \((\d+)\) !== 200|Proxy Authentication Required \((407)\)/;
 
 /** How fetch functions report a failure of the network: undici, browsers and msw, Deno, Workers, React Native. */
-const FETCH_FAILED =
+const FETCH_FAILED_MESSAGE_PATTERN =
   /^(fetch failed|terminated|failed to fetch|networkerror when attempting|load failed|error sending request|network (request failed|connection lost|error))/i;
 
 /**
  * Classifies a network failure; `undefined` for any other exception. Both transports use the same rules. The error and its
  * causes are searched, since fetch functions wrap the original error.
  */
-export function networkFailure(error: unknown): NetworkFailure | undefined {
+export function describeNetworkFailure(error: unknown): NetworkFailure | undefined {
   try {
-    return classify(error, new Set());
+    return classifyFailure(error, new Set());
   } catch {
     // A getter of the error threw.
     return undefined;
   }
 }
 
-function classify(error: unknown, seen: Set<unknown>, wrapperMessage = ""): NetworkFailure | undefined {
+function classifyFailure(error: unknown, seen: Set<unknown>, wrapperMessage = ""): NetworkFailure | undefined {
   if (!isObject(error) || seen.has(error)) return undefined;
   seen.add(error);
   if (error instanceof ProxyFailure) return classifyProxyFailure(error, seen);
   const message = messageOf(error instanceof Error ? error : fieldOf(error, "message"));
-  const kind = matchProxyRefusal(message) ?? matchRule(error, message) ?? classifyAggregate(error, seen);
+  const kind = proxyRefusalRule(message) ?? findFailureRule(error, message) ?? classifyAggregateError(error, seen);
   if (kind) {
-    const isConnected = hasOpensslCode(error) && !FETCH_FAILED.test(wrapperMessage);
-    return { ...kind, notSent: kind.notSent && !isConnected, detail: shortDetail(message) };
+    const isConnected = hasOpensslCode(error) && !FETCH_FAILED_MESSAGE_PATTERN.test(wrapperMessage);
+    return { ...kind, notSent: kind.notSent && !isConnected, detail: shortenDetail(message) };
   }
   const cause = fieldOf(error, "cause");
   // A fetch that failed because of an error of another kind is an exception of code.
-  if (isErrorLike(cause)) return classify(cause, seen, message);
-  if (fieldOf(error, "name") !== "TypeError" || !FETCH_FAILED.test(message)) return undefined;
-  return { ...possiblySent(/^/, "the connection broke"), detail: shortDetail(message) };
+  if (isErrorLike(cause)) return classifyFailure(cause, seen, message);
+  if (fieldOf(error, "name") !== "TypeError" || !FETCH_FAILED_MESSAGE_PATTERN.test(message)) return undefined;
+  return { ...possiblySentRule(/^/, "the connection broke"), detail: shortenDetail(message) };
 }
 
 /** A message without line breaks, which OpenSSL puts into its messages. */
-export const oneLine = (text: string) =>
+export const toOneLine = (text: string) =>
   text
     .slice(0, MAX_REASON_LENGTH)
     .split(/[\r\n]+/)
@@ -179,11 +195,11 @@ const MAX_REASON_LENGTH = 2_000;
 
 const isErrorLike = (value: unknown) => typeof fieldOf(value, "message") === "string";
 
-function matchRule(error: object, message: string): FailureRule | undefined {
-  const text = `${errorCode(error, message)} ${message}`;
+function findFailureRule(error: object, message: string): FailureRule | undefined {
+  const text = `${errorCodeOf(error, message)} ${message}`;
   const kind = FAILURE_RULES.find(({ pattern }) => pattern.test(text));
-  const isConnecting = CONNECTING.test(String(fieldOf(error, "syscall")));
-  return isConnecting && !kind?.notSent ? NO_CONNECTION : kind;
+  const isConnecting = CONNECTING_SYSCALL_PATTERN.test(String(fieldOf(error, "syscall")));
+  return isConnecting && !kind?.notSent ? NO_CONNECTION_RULE : kind;
 }
 
 /**
@@ -193,24 +209,24 @@ function matchRule(error: object, message: string): FailureRule | undefined {
 const hasOpensslCode = (error: object) => /^ERR_SSL_/.test(String(fieldOf(error, "code")));
 
 /** The code; that of OpenSSL if the code only says that a protocol failed. */
-function errorCode(error: object, message: string): string {
+function errorCodeOf(error: object, message: string): string {
   const code = fieldOf(error, "code");
-  const [, reason] = OPENSSL_REASON.exec(message) ?? [];
+  const [, reason] = OPENSSL_REASON_PATTERN.exec(message) ?? [];
   if (code === "EPROTO" && reason) return `ERR_SSL_${reason.trim().toUpperCase().replace(/\W+/g, "_")}`;
   return String(typeof code === "string" ? code : fieldOf(error, "name"));
 }
 
-const OPENSSL_REASON = /:SSL routines:[^:]*:([^:\n]+)/;
-const LONGEST_DETAIL = 200;
+const OPENSSL_REASON_PATTERN = /:SSL routines:[^:]*:([^:\n]+)/;
+const MAX_DETAIL_LENGTH = 200;
 
-function shortDetail(message: string): string {
-  const [, reason] = OPENSSL_REASON.exec(message) ?? [];
-  const line = oneLine(reason ?? message);
-  return line.length > LONGEST_DETAIL ? `${line.slice(0, LONGEST_DETAIL)}…` : line;
+function shortenDetail(message: string): string {
+  const [, reason] = OPENSSL_REASON_PATTERN.exec(message) ?? [];
+  const line = toOneLine(reason ?? message);
+  return line.length > MAX_DETAIL_LENGTH ? `${line.slice(0, MAX_DETAIL_LENGTH)}…` : line;
 }
 
-function matchProxyRefusal(message: string): FailureRule | undefined {
-  const [, refused, unauthorized] = PROXY_REFUSAL.exec(message) ?? [];
+function proxyRefusalRule(message: string): FailureRule | undefined {
+  const [, refused, unauthorized] = PROXY_REFUSAL_PATTERN.exec(message) ?? [];
   const status = Number(refused ?? unauthorized);
   if (Number.isNaN(status)) return undefined;
   const advice =
@@ -218,15 +234,15 @@ function matchProxyRefusal(message: string): FailureRule | undefined {
     status === 407 || status === 401
       ? "Put a valid user name and password into the proxy's address."
       : "Ask whether the proxy allows the service's host.";
-  const refusal = beforeSending(PROXY_REFUSAL, `the proxy refused to connect with status ${status}`, advice);
+  const refusal = notSentRule(PROXY_REFUSAL_PATTERN, `the proxy refused to connect with status ${status}`, advice);
   return { ...refusal, permanent: status < 500 && status !== 408 && status !== 429 };
 }
 
 /** Several addresses of one host were tried. */
-function classifyAggregate(error: object, seen: Set<unknown>): Omit<NetworkFailure, "detail"> | undefined {
+function classifyAggregateError(error: object, seen: Set<unknown>): Omit<NetworkFailure, "detail"> | undefined {
   const errors = fieldOf(error, "errors");
   if (!Array.isArray(errors)) return undefined;
-  const failures = errors.map((one) => classify(one, seen));
+  const failures = errors.map((one) => classifyFailure(one, seen));
   const [first] = failures;
   return first && { ...first, notSent: failures.every((failure) => failure?.notSent === true) };
 }
@@ -235,13 +251,13 @@ function classifyProxyFailure(
   { proxy, variable, cause }: ProxyFailure,
   seen: Set<unknown>,
 ): NetworkFailure | undefined {
-  const inner = classify(cause, seen);
+  const inner = classifyFailure(cause, seen);
   return (
     inner && {
       ...inner,
       problem: `no connection through the proxy ${proxy} (${variable}): ${inner.problem}`,
       advice:
-        inner.permanent && inner.advice !== CHECK_ADDRESS
+        inner.permanent && inner.advice !== CHECK_ADDRESS_ADVICE
           ? inner.advice
           : `Check ${variable}, or add the service's host to NO_PROXY.`,
       notSent: true,

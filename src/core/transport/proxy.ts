@@ -9,13 +9,13 @@ export interface EnvironmentProxy {
   variable: string;
 }
 
-const LOOPBACK = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+const LOOPBACK_HOST_PATTERN = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /** Whether the host name of a URL is this machine. */
-export const isLoopback = (hostname: string) => LOOPBACK.test(hostname);
+export const isLoopbackHost = (hostname: string) => LOOPBACK_HOST_PATTERN.test(hostname);
 
 /** The address without credentials. */
-export const originOf = ({ protocol, host }: URL) => `${protocol}//${host}`;
+export const originOfUrl = ({ protocol, host }: URL) => `${protocol}//${host}`;
 
 /** The lower-case name takes precedence, and the proxy of `http:` also applies to `https:`, as in undici. */
 const PROXY_VARIABLES = [
@@ -25,27 +25,27 @@ const PROXY_VARIABLES = [
 const PROXY_PROTOCOLS = ["http:", "https:", "socks5:", "socks:"];
 
 /** The proxy of the environment. Plain http to this machine is never proxied, since it contains the secret. */
-export function proxyFor({ protocol, hostname }: URL): EnvironmentProxy | undefined {
-  if (protocol === "http:" && isLoopback(hostname)) return undefined;
+export function findEnvironmentProxy({ protocol, hostname }: URL): EnvironmentProxy | undefined {
+  if (protocol === "http:" && isLoopbackHost(hostname)) return undefined;
   for (const names of protocol === "https:" ? PROXY_VARIABLES : PROXY_VARIABLES.slice(1)) {
     const variable = names.find((name) => environmentVariable(name) !== undefined);
     const address = variable && environmentVariable(variable)?.trim();
-    if (address) return { url: proxyUrl(variable, address), variable };
+    if (address) return { url: parseProxyUrl(variable, address), variable };
   }
   return undefined;
 }
 
 /** Without a scheme it is `http:`, as in curl. The error does not quote the address, which may contain a password. */
-function proxyUrl(variable: string, address: string): URL {
+function parseProxyUrl(variable: string, address: string): URL {
   const text = address.includes("://") ? address : `http://${address}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.hostname && PROXY_PROTOCOLS.includes(url.protocol) && isDecodable(url)) return url;
+  if (url?.hostname && PROXY_PROTOCOLS.includes(url.protocol) && hasDecodableCredentials(url)) return url;
   throw new ConfigurationError(
     `environment variable ${variable}: not the address of a proxy. Use the form http://user:password@host:port, with special characters percent-encoded.`,
   );
 }
 
-function isDecodable({ username, password }: URL): boolean {
+function hasDecodableCredentials({ username, password }: URL): boolean {
   try {
     decodeURIComponent(username + password);
     return true;

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { fieldOf } from "../../errors/unknown-value.js";
 
 /** The alerts of a server that refuses the client's certificate, or requires one. */
-const REFUSED_CERTIFICATE = /^ERR_SSL_\S*ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED)$/;
+const REFUSED_CERTIFICATE_CODE_PATTERN = /^ERR_SSL_\S*ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED)$/;
 
 /**
  * Makes a connection fail with the alert about the client's certificate. With TLS 1.3 it is received after the handshake has
@@ -10,6 +10,6 @@ const REFUSED_CERTIFICATE = /^ERR_SSL_\S*ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACC
  */
 export function failWhenCertificateIsRefused(socket: Socket): Socket {
   return socket.on("error", (error) => {
-    if (REFUSED_CERTIFICATE.test(String(fieldOf(error, "code")))) socket.destroy(error);
+    if (REFUSED_CERTIFICATE_CODE_PATTERN.test(String(fieldOf(error, "code")))) socket.destroy(error);
   });
 }

@@ -1,17 +1,17 @@
 import type { Socket } from "node:net";
 
 /** All informational statuses but 101, which ends HTTP. */
-const INTERIM = /^HTTP\/1\.1 1(?!01)\d\d/;
-const SHORTEST_STATUS_LINE = "HTTP/1.1 100";
+const INTERIM_STATUS_LINE_PATTERN = /^HTTP\/1\.1 1(?!01)\d\d/;
+const MIN_STATUS_LINE = "HTTP/1.1 100";
 const END_OF_HEAD = "\r\n\r\n";
-const LONGEST_HEAD = 16_384;
+const MAX_HEAD_BYTES = 16_384;
 
 /**
  * Makes a connection skip unsolicited interim responses, as RFC 9110, section 15.2, requires: undici closes the connection at
  * a `100 Continue`. undici sends one request at a time on a connection, so a response begins with the first byte that is
  * read after something was written.
  */
-export function skipInterim(socket: Socket): Socket {
+export function skipInterimResponses(socket: Socket): Socket {
   const read = socket.read.bind(socket);
   const write: (...args: never[]) => boolean = socket.write;
   let isAtStart = false;
@@ -25,8 +25,8 @@ export function skipInterim(socket: Socket): Socket {
       for (;;) {
         const chunk: unknown = read(size);
         if (!isAtStart || !Buffer.isBuffer(chunk)) return chunk;
-        buffered = afterInterim(buffered.length > 0 ? Buffer.concat([buffered, chunk]) : chunk);
-        if (mayBeInterim(buffered) && buffered.length < LONGEST_HEAD) continue;
+        buffered = withoutInterimResponses(buffered.length > 0 ? Buffer.concat([buffered, chunk]) : chunk);
+        if (mayBeInterimResponse(buffered) && buffered.length < MAX_HEAD_BYTES) continue;
         isAtStart = false;
         const rest = buffered;
         buffered = Buffer.alloc(0);
@@ -37,9 +37,9 @@ export function skipInterim(socket: Socket): Socket {
 }
 
 /** The bytes after the complete interim responses at the beginning. */
-function afterInterim(bytes: Buffer): Buffer {
+function withoutInterimResponses(bytes: Buffer): Buffer {
   let rest = bytes;
-  while (INTERIM.test(startOf(rest))) {
+  while (INTERIM_STATUS_LINE_PATTERN.test(startOfText(rest))) {
     const end = rest.indexOf(END_OF_HEAD);
     if (end < 0) break;
     rest = rest.subarray(end + END_OF_HEAD.length);
@@ -48,9 +48,9 @@ function afterInterim(bytes: Buffer): Buffer {
 }
 
 /** Whether the bytes, as far as they go, may be the beginning of an interim response. */
-function mayBeInterim(bytes: Buffer): boolean {
-  const start = startOf(bytes);
-  return INTERIM.test(start + SHORTEST_STATUS_LINE.slice(start.length));
+function mayBeInterimResponse(bytes: Buffer): boolean {
+  const start = startOfText(bytes);
+  return INTERIM_STATUS_LINE_PATTERN.test(start + MIN_STATUS_LINE.slice(start.length));
 }
 
-const startOf = (bytes: Buffer) => bytes.toString("latin1", 0, SHORTEST_STATUS_LINE.length);
+const startOfText = (bytes: Buffer) => bytes.toString("latin1", 0, MIN_STATUS_LINE.length);

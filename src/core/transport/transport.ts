@@ -1,5 +1,5 @@
 import type { Cancellation } from "../../time/cancellation.js";
-import { type NetworkFailure, networkFailure } from "./network-failure.js";
+import { describeNetworkFailure, type NetworkFailure } from "./network-failure.js";
 
 /** Status and headers of a response. */
 export interface ResponseHead {
@@ -50,7 +50,7 @@ export class TransportFailure extends Error {
     cause?: unknown,
   ) {
     super(kind, { cause });
-    this.network = kind === "connection" ? networkFailure(cause) : undefined;
+    this.network = kind === "connection" ? describeNetworkFailure(cause) : undefined;
   }
 }
 

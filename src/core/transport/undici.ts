@@ -9,7 +9,7 @@ const NO_REDIRECTS = { maxRedirections: 0 };
  * Sends through an undici dispatcher. It passes a handler to `dispatch` instead of calling `undici.request`: only a handler
  * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream.
  */
-export function undiciSender(base: URL, dispatcher: Dispatcher): WireSender {
+export function createUndiciSender(base: URL, dispatcher: Dispatcher): WireSender {
   const prefix = base.pathname.replace(/\/+$/, "");
   return async (request, exchange) => {
     const { trace } = request;
@@ -38,7 +38,7 @@ export function undiciSender(base: URL, dispatcher: Dispatcher): WireSender {
         }
       },
       onResponseStart(_, status, headers) {
-        if (status >= 200) exchange.receiveHead(status, headerText(headers));
+        if (status >= 200) exchange.receiveHead(status, joinHeaderValues(headers));
       },
       onResponseData: (_, chunk) => exchange.receiveChunk(chunk),
       onResponseEnd: () => exchange.complete(trace.head?.headers["content-encoding"]),
@@ -49,7 +49,7 @@ export function undiciSender(base: URL, dispatcher: Dispatcher): WireSender {
 
 type IncomingHeaders = Record<string, string | string[] | undefined>;
 
-function headerText(raw: IncomingHeaders): Record<string, string> {
+function joinHeaderValues(raw: IncomingHeaders): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const name in raw) {
     const value = raw[name];

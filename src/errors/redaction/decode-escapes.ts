@@ -10,20 +10,20 @@ export interface DecodedText {
 /** How many levels of escapes within escapes are decoded: JSON within JSON within a form. */
 const MAX_DECODINGS = 4;
 
-const NOT_ASCII = /[\u0080-\uffff]/;
+const NON_ASCII_PATTERN = /[\u0080-\uffff]/;
 
 /** Percent escapes, escapes of JSON and of `util.inspect`, HTML entities. Nothing unbounded: that could overflow the stack. */
-const ESCAPE =
+const ESCAPE_PATTERN =
   /%(?<byte>[\da-f]{2})|\\u(?<high>d[89ab][\da-f]{2})\\u(?<low>d[c-f][\da-f]{2})|\\u(?<unit>[\da-f]{4})|\\x(?<latin>[\da-f]{2})|\\(?<letter>[^ux])|&#x(?<hex>[\da-f]{1,6});|&#(?<decimal>\d{1,7});|&(?<entity>amp|lt|gt|quot|apos);/gi;
 
-const CONTROLS: Record<string, string> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", "0": "\0" };
-const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+const CONTROL_CHARACTERS: Record<string, string> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", "0": "\0" };
+const HTML_ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 /** The text itself, then with one more level of escapes decoded each time, up to the last level. */
-export function* decodings(text: string): Generator<DecodedText> {
-  let decoded: DecodedText = NOT_ASCII.test(text) ? decodeCharacters(text) : { bytes: text };
+export function* decodeRepeatedly(text: string): Generator<DecodedText> {
+  let decoded: DecodedText = NON_ASCII_PATTERN.test(text) ? decodeCharacters(text) : { bytes: text };
   yield decoded;
-  for (let level = 0; level < MAX_DECODINGS && decoded.bytes.search(ESCAPE) >= 0; level += 1) {
+  for (let level = 0; level < MAX_DECODINGS && decoded.bytes.search(ESCAPE_PATTERN) >= 0; level += 1) {
     decoded = decodeEscapes(decoded);
     yield decoded;
   }
@@ -60,7 +60,7 @@ function decodeEscapes({ bytes, origins: outer }: DecodedText): DecodedText {
       origins[length] = outer?.[inner] ?? inner;
     }
   };
-  for (const { 0: escaped, index, groups = {} } of bytes.matchAll(ESCAPE)) {
+  for (const { 0: escaped, index, groups = {} } of bytes.matchAll(ESCAPE_PATTERN)) {
     append(bytes.slice(end, index), end, 1);
     append(decodeEscape(escaped, groups), index, 0);
     end = index + escaped.length;
@@ -73,12 +73,12 @@ function decodeEscapes({ bytes, origins: outer }: DecodedText): DecodedText {
 function decodeEscape(escaped: string, groups: Record<string, string | undefined>): string {
   const { byte, high, low, unit, latin, letter, hex, decimal, entity } = groups;
   if (byte) return String.fromCharCode(Number.parseInt(byte, 16));
-  if (letter) return CONTROLS[letter] ?? letter;
-  if (entity) return ENTITIES[entity.toLowerCase()] ?? escaped;
+  if (letter) return CONTROL_CHARACTERS[letter] ?? letter;
+  if (entity) return HTML_ENTITIES[entity.toLowerCase()] ?? escaped;
   const units = [high, low, unit, latin, hex].flatMap((code) => (code ? Number.parseInt(code, 16) : []));
   if (decimal) units.push(Number(decimal));
-  return units.some((code) => code > 0x10ffff) ? escaped : byteString(encodeUtf8(fromUnits(units)));
+  return units.some((code) => code > 0x10ffff) ? escaped : byteString(encodeUtf8(stringFromCodeUnits(units)));
 }
 
 /** Two surrogate units join to one character. */
-const fromUnits = (units: number[]) => units.map((code) => String.fromCodePoint(code)).join("");
+const stringFromCodeUnits = (units: number[]) => units.map((code) => String.fromCodePoint(code)).join("");

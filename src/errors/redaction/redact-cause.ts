@@ -1,5 +1,5 @@
 import { nodeUtil } from "../../runtime/node-modules.js";
-import { isBranded } from "../brand.js";
+import { isBrandedPrototype } from "../brand.js";
 import { fieldOf, isObject, messageOf } from "../unknown-value.js";
 import { byteString } from "./byte-string.js";
 import { REDACTED, redact } from "./redact.js";
@@ -8,9 +8,9 @@ import { REDACTED, redact } from "./redact.js";
 const types = nodeUtil?.types;
 
 /** A larger or deeper cause is not searched but replaced. */
-const MAX_DEPTH = 16;
-const MAX_VALUES = 2_000;
-const MAX_CHARACTERS = 200_000;
+const MAX_CAUSE_DEPTH = 16;
+const MAX_CAUSE_VALUES = 2_000;
+const MAX_CAUSE_CHARACTERS = 200_000;
 
 /**
  * The cause itself if it is known to show no secret; otherwise (a parser's error holds the raw response, a caller's fetch
@@ -18,23 +18,27 @@ const MAX_CHARACTERS = 200_000;
  */
 export function redactCause(cause: unknown): unknown {
   if (typeof cause === "string") return redact(cause);
-  if (isHarmless(cause)) return cause;
+  if (isFreeOfSecrets(cause)) return cause;
   try {
-    return types?.isNativeError(cause) || cause instanceof Error ? redactedCopy(cause) : new Error(REDACTED);
+    return types?.isNativeError(cause) || cause instanceof Error ? createRedactedError(cause) : new Error(REDACTED);
   } catch {
     return new Error(REDACTED);
   }
 }
 
-function redactedCopy(cause: Error): Error {
+function createRedactedError(cause: Error): Error {
   const copy = new Error(redact(messageOf(cause)));
-  const [name, stack, code] = [textIn(cause, "name"), textIn(cause, "stack"), textIn(cause, "code")];
+  const [name, stack, code] = [
+    readRedactedText(cause, "name"),
+    readRedactedText(cause, "stack"),
+    readRedactedText(cause, "code"),
+  ];
   if (name !== undefined) copy.name = name;
   copy.stack = stack ?? `${copy.name}: ${copy.message}`;
   return code === undefined ? copy : Object.assign(copy, { code });
 }
 
-function textIn(cause: Error, name: string): string | undefined {
+function readRedactedText(cause: Error, name: string): string | undefined {
   try {
     const value = fieldOf(cause, name);
     return typeof value === "string" ? redact(value) : undefined;
@@ -44,7 +48,7 @@ function textIn(cause: Error, name: string): string | undefined {
 }
 
 /** Whether a logger could show no secret of a value. Runs no code of the caller's to find out. */
-function isHarmless(cause: unknown): boolean {
+function isFreeOfSecrets(cause: unknown): boolean {
   if (!types) return false;
   const seen = new Set<object>();
   let values = 0;
@@ -52,26 +56,26 @@ function isHarmless(cause: unknown): boolean {
 
   const isHarmlessText = (text: string) => {
     characters += text.length;
-    return characters <= MAX_CHARACTERS && redact(text) === text;
+    return characters <= MAX_CAUSE_CHARACTERS && redact(text) === text;
   };
 
   const isHarmlessValue = (value: unknown, depth: number): boolean => {
     values += 1;
-    if (values > MAX_VALUES || depth > MAX_DEPTH) return false;
+    if (values > MAX_CAUSE_VALUES || depth > MAX_CAUSE_DEPTH) return false;
     if (typeof value === "string" || typeof value === "symbol") return isHarmlessText(String(value));
     if (!isObject(value) && typeof value !== "function") return true;
     if (seen.has(value)) return true;
     seen.add(value);
-    if (isOpaque(value) || holdsRawResponse(value)) return false;
-    if (isRedacted(value)) return true;
+    if (isOpaque(value) || hasRawResponse(value)) return false;
+    if (isRedactedError(value)) return true;
     return (
-      classParts(value).every((part) => isHarmlessPart(part, depth)) &&
-      ownParts(value).every((part) => isHarmlessPart(part, depth))
+      inheritedPartsOf(value).every((part) => isHarmlessPart(part, depth)) &&
+      ownPartsOf(value).every((part) => isHarmlessPart(part, depth))
     );
   };
 
-  const isHarmlessPart = ([key, value]: Part, depth: number): boolean => {
-    if (value === UNKNOWN) return false;
+  const isHarmlessPart = ([key, value]: ObjectPart, depth: number): boolean => {
+    if (value === UNKNOWN_VALUE) return false;
     // The name of a field may show that its value is a secret: `client_secret`.
     if (typeof key === "string" && typeof value === "string") return isHarmlessText(`${key}="${value}"`);
     return isHarmlessValue(key, depth) && isHarmlessValue(value, depth + 1);
@@ -85,15 +89,15 @@ function isHarmless(cause: unknown): boolean {
 }
 
 /** A key and its value. */
-type Part = readonly [unknown, unknown];
+type ObjectPart = readonly [unknown, unknown];
 
 /** In place of a value that only code of the caller's could compute. */
-const UNKNOWN = Symbol("unknown");
+const UNKNOWN_VALUE = Symbol("unknown");
 
 /** An error of this package, of no class of the caller's: it was redacted when it was created. */
-function isRedacted(value: object): boolean {
+function isRedactedError(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
-  return types?.isNativeError(value) === true && !types.isProxy(prototype) && isBranded(prototype);
+  return types?.isNativeError(value) === true && !types.isProxy(prototype) && isBrandedPrototype(prototype);
 }
 
 /** Values whose content cannot be inspected without running code. */
@@ -116,30 +120,34 @@ const OPAQUE_TYPES: readonly ((value: unknown) => boolean)[] = types
 const isOpaque = (value: object) => OPAQUE_TYPES.some((isType) => isType(value));
 
 /** A parser's error holds the rest of the raw response, in which a secret may have been cut in two. */
-const holdsRawResponse = (value: object) => types?.isNativeError(value) && ("data" in value || "rawPacket" in value);
+const hasRawResponse = (value: object) => types?.isNativeError(value) && ("data" in value || "rawPacket" in value);
 
 /** The own content of a value. */
-function ownParts(value: object): Part[] {
-  const parts: Part[] = [];
+function ownPartsOf(value: object): ObjectPart[] {
+  const parts: ObjectPart[] = [];
   if (types?.isMap(value)) Map.prototype.forEach.call(value, (entry, key) => parts.push([key, entry]));
   if (types?.isSet(value)) Set.prototype.forEach.call(value, (entry) => parts.push([undefined, entry]));
-  if (ArrayBuffer.isView(value)) parts.push(bytesOf(value.buffer, value.byteOffset, value.byteLength));
-  if (types?.isAnyArrayBuffer(value)) parts.push(bytesOf(value, 0, value.byteLength));
-  if ((Array.isArray(value) || types?.isTypedArray(value)) && value.length > MAX_VALUES) return [[undefined, UNKNOWN]];
+  if (ArrayBuffer.isView(value)) parts.push(bytesAsPart(value.buffer, value.byteOffset, value.byteLength));
+  if (types?.isAnyArrayBuffer(value)) parts.push(bytesAsPart(value, 0, value.byteLength));
+  if ((Array.isArray(value) || types?.isTypedArray(value)) && value.length > MAX_CAUSE_VALUES)
+    return [[undefined, UNKNOWN_VALUE]];
   for (const key of Reflect.ownKeys(value)) {
     const property = Object.getOwnPropertyDescriptor(value, key);
     const isNativeStack = property?.get !== undefined && property.get === STACK_GETTER;
-    parts.push([key, isNativeStack ? Reflect.get(value, key) : shownOf(key, property)]);
+    parts.push([key, isNativeStack ? Reflect.get(value, key) : displayedValueOf(key, property)]);
   }
   return parts;
 }
 
-function bytesOf(buffer: ArrayBufferLike, offset: number, length: number): Part {
-  return [undefined, length > MAX_CHARACTERS ? UNKNOWN : byteString(new Uint8Array(buffer, offset, length))];
+function bytesAsPart(buffer: ArrayBufferLike, offset: number, length: number): ObjectPart {
+  return [
+    undefined,
+    length > MAX_CAUSE_CHARACTERS ? UNKNOWN_VALUE : byteString(new Uint8Array(buffer, offset, length)),
+  ];
 }
 
 /** The members by which an object decides what is shown of it. */
-const SHOWN_BY: readonly PropertyKey[] = [
+const DISPLAY_MEMBERS: readonly PropertyKey[] = [
   "name",
   "message",
   "code",
@@ -150,7 +158,7 @@ const SHOWN_BY: readonly PropertyKey[] = [
 ];
 
 /** Classes of JavaScript and Node.js whose code shows only the content of their objects. */
-const KNOWN_CLASSES: ReadonlySet<unknown> = new Set([
+const BUILT_IN_PROTOTYPES: ReadonlySet<unknown> = new Set([
   Object.prototype,
   Function.prototype,
   Error.prototype,
@@ -164,12 +172,13 @@ const KNOWN_CLASSES: ReadonlySet<unknown> = new Set([
 ]);
 
 /** The content that a value inherits from its classes. */
-function classParts(value: object): Part[] {
-  const parts: Part[] = [];
+function inheritedPartsOf(value: object): ObjectPart[] {
+  const parts: ObjectPart[] = [];
   for (let shared = Object.getPrototypeOf(value); shared !== null; shared = Object.getPrototypeOf(shared)) {
-    if (types?.isProxy(shared)) return [[undefined, UNKNOWN]];
-    if (KNOWN_CLASSES.has(shared)) continue;
-    for (const key of SHOWN_BY) parts.push([key, shownOf(key, Object.getOwnPropertyDescriptor(shared, key))]);
+    if (types?.isProxy(shared)) return [[undefined, UNKNOWN_VALUE]];
+    if (BUILT_IN_PROTOTYPES.has(shared)) continue;
+    for (const key of DISPLAY_MEMBERS)
+      parts.push([key, displayedValueOf(key, Object.getOwnPropertyDescriptor(shared, key))]);
   }
   return parts;
 }
@@ -177,11 +186,11 @@ function classParts(value: object): Part[] {
 /** In some versions of V8, one getter returns the stack of every error. */
 const STACK_GETTER = Object.getOwnPropertyDescriptor(new Error(), "stack")?.get;
 
-function shownOf(key: PropertyKey, property: PropertyDescriptor | undefined): unknown {
-  if (property?.get || property?.set) return UNKNOWN;
-  const isShowing = typeof property?.value === "function" && SHOWN_BY.includes(key);
-  return isShowing && !isNative(property.value) ? UNKNOWN : property?.value;
+function displayedValueOf(key: PropertyKey, property: PropertyDescriptor | undefined): unknown {
+  if (property?.get || property?.set) return UNKNOWN_VALUE;
+  const isShowing = typeof property?.value === "function" && DISPLAY_MEMBERS.includes(key);
+  return isShowing && !isNativeFunction(property.value) ? UNKNOWN_VALUE : property?.value;
 }
 
 /** A function of JavaScript itself, possibly of another realm (Jest runs each test file in one of its own). */
-const isNative = (value: unknown) => /\{\s*\[native code\]\s*\}$/.test(Function.prototype.toString.call(value));
+const isNativeFunction = (value: unknown) => /\{\s*\[native code\]\s*\}$/.test(Function.prototype.toString.call(value));

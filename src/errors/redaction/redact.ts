@@ -1,18 +1,18 @@
 import { isObject } from "../unknown-value.js";
-import { findSecrets, type Range } from "./secrets.js";
+import { findSecrets, type TextRange } from "./secrets.js";
 
 export const REDACTED = "[redacted]";
 
 /** Replaces all secrets in a text. Never throws: a text that cannot be searched is replaced as a whole. */
 export function redact(text: string): string {
   try {
-    return replaceRanges(text, [...findSecrets(text), ...findCredentials(text)]);
+    return redactRanges(text, [...findSecrets(text), ...findCredentials(text)]);
   } catch {
     return REDACTED;
   }
 }
 
-function replaceRanges(text: string, ranges: Range[]): string {
+function redactRanges(text: string, ranges: TextRange[]): string {
   const parts: string[] = [];
   let shownFrom = 0;
   for (const [start, end] of ranges.sort(([a], [b]) => a - b)) {
@@ -23,51 +23,53 @@ function replaceRanges(text: string, ranges: Range[]): string {
 }
 
 /** A bearer token is at least this long, and so is a credential that is neither quoted nor part of a form. */
-const SHORTEST_CREDENTIAL = 16;
+const MIN_CREDENTIAL_LENGTH = 16;
 
-const CREDENTIAL_NAME = /bearer|access_token|refresh_token|client_secret/gi;
+const CREDENTIAL_NAME_PATTERN = /bearer|access_token|refresh_token|client_secret/gi;
 
-// Bounded: on a text of megabytes, a pattern without a bound overflows the stack. `endOfRun` applies them repeatedly.
-const SPACES = /\s{1,1000}/y;
-const QUOTES = /[\\"']{1,1000}/y;
-const TOKEN = /[\w\-.~+/]{1,1000}/y;
-const PADDING = /={1,1000}/y;
-const VALUE = /[^\\"'&\s,}]{1,1000}/y;
+// Bounded: on a text of megabytes, a pattern without a bound overflows the stack. `endOfRepeatedPattern` applies them repeatedly.
+const SPACES_PATTERN = /\s{1,1000}/y;
+const QUOTES_PATTERN = /[\\"']{1,1000}/y;
+const TOKEN_PATTERN = /[\w\-.~+/]{1,1000}/y;
+const BASE64_PADDING_PATTERN = /={1,1000}/y;
+const CREDENTIAL_VALUE_PATTERN = /[^\\"'&\s,}]{1,1000}/y;
 
 /** Credentials that no client has registered, by what precedes them. */
-function findCredentials(text: string): Range[] {
-  const found: Range[] = [];
-  for (const { 0: name, index } of text.matchAll(CREDENTIAL_NAME)) {
+function findCredentials(text: string): TextRange[] {
+  const found: TextRange[] = [];
+  for (const { 0: name, index } of text.matchAll(CREDENTIAL_NAME_PATTERN)) {
     // Skipped within a value that was found: searching it for each name would take quadratic time.
     if (index < (found.at(-1)?.[1] ?? 0)) continue;
     const after = index + name.length;
-    const range = name.toLowerCase() === "bearer" ? bearerToken(text, after) : credential(text, after);
+    const range = name.toLowerCase() === "bearer" ? findBearerToken(text, after) : findNamedCredential(text, after);
     if (range) found.push(range);
   }
   return found;
 }
 
 /** `Bearer eyJhbGci…` */
-function bearerToken(text: string, after: number): Range | undefined {
-  const start = endOfRun(text, after, SPACES);
+function findBearerToken(text: string, after: number): TextRange | undefined {
+  const start = endOfRepeatedPattern(text, after, SPACES_PATTERN);
   if (start === after) return undefined;
-  const end = endOfRun(text, start, TOKEN);
-  return end - start >= SHORTEST_CREDENTIAL ? [start, endOfRun(text, end, PADDING)] : undefined;
+  const end = endOfRepeatedPattern(text, start, TOKEN_PATTERN);
+  return end - start >= MIN_CREDENTIAL_LENGTH
+    ? [start, endOfRepeatedPattern(text, end, BASE64_PADDING_PATTERN)]
+    : undefined;
 }
 
 /** `client_secret=…`, `"access_token": "…"`; but not the prose of `access_token: is required`. */
-function credential(text: string, after: number): Range | undefined {
-  const separatorAt = endOfRun(text, endOfRun(text, after, QUOTES), SPACES);
+function findNamedCredential(text: string, after: number): TextRange | undefined {
+  const separatorAt = endOfRepeatedPattern(text, endOfRepeatedPattern(text, after, QUOTES_PATTERN), SPACES_PATTERN);
   const separator = text.charAt(separatorAt);
   if (separator !== ":" && separator !== "=") return undefined;
-  const quotesAt = endOfRun(text, separatorAt + 1, SPACES);
-  const start = endOfRun(text, quotesAt, QUOTES);
-  const end = endOfRun(text, start, VALUE);
-  const isValue = separator === "=" || start > quotesAt || end - start >= SHORTEST_CREDENTIAL;
+  const quotesAt = endOfRepeatedPattern(text, separatorAt + 1, SPACES_PATTERN);
+  const start = endOfRepeatedPattern(text, quotesAt, QUOTES_PATTERN);
+  const end = endOfRepeatedPattern(text, start, CREDENTIAL_VALUE_PATTERN);
+  const isValue = separator === "=" || start > quotesAt || end - start >= MIN_CREDENTIAL_LENGTH;
   return isValue && end > start ? [start, end] : undefined;
 }
 
-function endOfRun(text: string, from: number, piece: RegExp): number {
+function endOfRepeatedPattern(text: string, from: number, piece: RegExp): number {
   let end = from;
   piece.lastIndex = from;
   while (piece.test(text)) end = piece.lastIndex;
@@ -75,33 +77,33 @@ function endOfRun(text: string, from: number, piece: RegExp): number {
 }
 
 /** Data that is nested deeper is replaced. */
-const MAX_DEPTH = 100;
+const MAX_DATA_DEPTH = 100;
 
 /** A copy of plain data in which no string shows a secret. */
 export function redactData<T>(data: T): T;
 export function redactData(data: unknown): unknown {
-  return redactPart(data, 0, new Map());
+  return redactValue(data, 0, new Map());
 }
 
 /** An object that was seen before is copied once, so that a cycle stays one. */
-function redactPart(data: unknown, depth: number, copies: Map<object, unknown>): unknown {
+function redactValue(data: unknown, depth: number, copies: Map<object, unknown>): unknown {
   if (typeof data === "string") return redact(data);
   if (!isObject(data)) return data;
   if (copies.has(data)) return copies.get(data);
-  if (depth > MAX_DEPTH) return REDACTED;
+  if (depth > MAX_DATA_DEPTH) return REDACTED;
   try {
-    return copyRedacted(data, depth, copies);
+    return redactObject(data, depth, copies);
   } catch {
     // A getter or a Proxy of the caller's.
     return REDACTED;
   }
 }
 
-function copyRedacted(data: object, depth: number, copies: Map<object, unknown>): unknown {
+function redactObject(data: object, depth: number, copies: Map<object, unknown>): unknown {
   if (Array.isArray(data)) {
     const list: unknown[] = [];
     copies.set(data, list);
-    for (const entry of data) list.push(redactPart(entry, depth + 1, copies));
+    for (const entry of data) list.push(redactValue(entry, depth + 1, copies));
     return list;
   }
   const prototype = Object.getPrototypeOf(data);
@@ -110,7 +112,7 @@ function copyRedacted(data: object, depth: number, copies: Map<object, unknown>)
   copies.set(data, copy);
   for (const [key, value] of Object.entries(data)) {
     // Defined, since an assignment to "__proto__" would set the prototype.
-    const part = redactPart(value, depth + 1, copies);
+    const part = redactValue(value, depth + 1, copies);
     Object.defineProperty(copy, redact(key), { value: part, configurable: true, enumerable: true, writable: true });
   }
   return copy;

@@ -1,5 +1,5 @@
 import { byteString, encodeUtf8 } from "./byte-string.js";
-import { decodings } from "./decode-escapes.js";
+import { decodeRepeatedly } from "./decode-escapes.js";
 
 /** A shorter secret is not redacted: with a secret `a`, every `a` of a message would be. */
 const MIN_SECRET_LENGTH = 4;
@@ -7,13 +7,13 @@ const MIN_SECRET_LENGTH = 4;
 const MIN_UNAMBIGUOUS_LENGTH = 8;
 
 /** Tokens are replaced about every hour; an old one can still appear in a late response. */
-const TOKENS_REMEMBERED = 8;
+const MAX_REMEMBERED_TOKENS = 8;
 
 /** Of each client secret, three texts are registered. Secrets may be rotated at each token request. */
-const CREDENTIALS_REMEMBERED = 3 * TOKENS_REMEMBERED;
+const CREDENTIALS_REMEMBERED = 3 * MAX_REMEMBERED_TOKENS;
 
 /** The secrets of a closed client can still appear in late responses and callbacks. */
-const CLOSED_CLIENTS_REMEMBERED = 100;
+const MAX_REMEMBERED_CLOSED_CLIENTS = 100;
 
 /** A text that takes more comparisons than this (about 0.1 s) counts as full of secrets. */
 const MAX_COMPARISONS = 20_000_000;
@@ -30,17 +30,17 @@ interface RegisteredSecrets {
  * The secrets of one client. Every error of the package redacts the secrets of all clients, so that no code that creates an
  * error can forget to.
  */
-export class Secrets {
+export class ClientSecrets {
   readonly #registered: RegisteredSecrets = { lasting: new Map(), credentials: new Map(), tokens: new Map() };
 
   constructor(secrets: readonly string[] = []) {
     for (const secret of secrets) this.add(secret);
-    garbageCollected?.register(this, this.#registered);
+    clientFinalizationRegistry?.register(this, this.#registered);
   }
 
   add(secret: string): void {
     const { lasting } = this.#registered;
-    if (!lasting.has(secret)) lasting.set(secret, register(formsOf(secret)));
+    if (!lasting.has(secret)) lasting.set(secret, registerForms(searchableFormsOf(secret)));
   }
 
   /** A client secret, and the credentials as HTTP Basic authentication encodes them. */
@@ -48,7 +48,7 @@ export class Secrets {
     const { credentials } = this.#registered;
     addRecent(credentials, clientSecret, CREDENTIALS_REMEMBERED);
     addRecent(credentials, `${clientId}:${clientSecret}`, CREDENTIALS_REMEMBERED);
-    addRecent(credentials, `${encodeForm(clientId)}:${encodeForm(clientSecret)}`, CREDENTIALS_REMEMBERED);
+    addRecent(credentials, `${encodeFormValue(clientId)}:${encodeFormValue(clientSecret)}`, CREDENTIALS_REMEMBERED);
   }
 
   /** The values of headers, and the credentials of those that begin with a scheme: `ApiKey 0123…`. */
@@ -60,44 +60,44 @@ export class Secrets {
   }
 
   addToken(token: string): void {
-    addRecent(this.#registered.tokens, token, TOKENS_REMEMBERED);
+    addRecent(this.#registered.tokens, token, MAX_REMEMBERED_TOKENS);
   }
 
   /** The client was closed. Its secrets are forgotten after enough other clients were closed. */
   retire(): void {
-    retire(this.#registered);
+    retireSecrets(this.#registered);
   }
 }
 
 /** Registers a secret, and forgets the one that was added first if there are more than `limit`. */
 function addRecent(recent: Map<string, readonly string[]>, secret: string, limit: number): void {
-  const forms = recent.get(secret) ?? register(formsOf(secret));
+  const forms = recent.get(secret) ?? registerForms(searchableFormsOf(secret));
   recent.delete(secret);
   recent.set(secret, forms);
   const [oldest] = recent;
   if (!oldest || recent.size <= limit) return;
   recent.delete(oldest[0]);
-  unregister(oldest[1]);
+  unregisterForms(oldest[1]);
 }
 
 /** Workers lack it before the compatibility date 2025-05-05. There, secrets of clients that are never closed are kept. */
-const garbageCollected =
-  typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry<RegisteredSecrets>(retire);
+const clientFinalizationRegistry =
+  typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry<RegisteredSecrets>(retireSecrets);
 
 /** The secrets of closed clients, ordered by when they were closed. */
-const retired = new Set<RegisteredSecrets>();
-const forgotten = new WeakSet<RegisteredSecrets>();
+const retiredSecrets = new Set<RegisteredSecrets>();
+const forgottenSecrets = new WeakSet<RegisteredSecrets>();
 
-function retire(registered: RegisteredSecrets): void {
+function retireSecrets(registered: RegisteredSecrets): void {
   // A client is collected after it was closed: it must not take a second place, or others would be forgotten too early.
-  if (forgotten.has(registered)) return;
-  retired.add(registered);
-  const [oldest] = retired;
-  if (!oldest || retired.size <= CLOSED_CLIENTS_REMEMBERED) return;
-  retired.delete(oldest);
-  forgotten.add(oldest);
+  if (forgottenSecrets.has(registered)) return;
+  retiredSecrets.add(registered);
+  const [oldest] = retiredSecrets;
+  if (!oldest || retiredSecrets.size <= MAX_REMEMBERED_CLOSED_CLIENTS) return;
+  retiredSecrets.delete(oldest);
+  forgottenSecrets.add(oldest);
   for (const secrets of [oldest.lasting, oldest.credentials, oldest.tokens]) {
-    for (const forms of secrets.values()) unregister(forms);
+    for (const forms of secrets.values()) unregisterForms(forms);
     secrets.clear();
   }
 }
@@ -106,78 +106,78 @@ function retire(registered: RegisteredSecrets): void {
  * The forms of all secrets by their first four bytes, each with how often it is registered: one lookup per position of a text
  * finds them all, however many clients there are.
  */
-const formsByKey = new Map<number, Map<string, number>>();
+const registeredFormsByKey = new Map<number, Map<string, number>>();
 
-function register(forms: readonly string[]): readonly string[] {
+function registerForms(forms: readonly string[]): readonly string[] {
   for (const form of forms) {
-    const key = keyOf(form);
-    const bucket = formsByKey.get(key) ?? new Map<string, number>();
-    formsByKey.set(key, bucket.set(form, (bucket.get(form) ?? 0) + 1));
+    const key = formKeyOf(form);
+    const bucket = registeredFormsByKey.get(key) ?? new Map<string, number>();
+    registeredFormsByKey.set(key, bucket.set(form, (bucket.get(form) ?? 0) + 1));
   }
   return forms;
 }
 
-function unregister(forms: readonly string[]): void {
+function unregisterForms(forms: readonly string[]): void {
   for (const form of forms) {
-    const key = keyOf(form);
-    const bucket = formsByKey.get(key);
+    const key = formKeyOf(form);
+    const bucket = registeredFormsByKey.get(key);
     const count = bucket?.get(form) ?? 0;
     if (count > 1) bucket?.set(form, count - 1);
     else bucket?.delete(form);
-    if (bucket?.size === 0) formsByKey.delete(key);
+    if (bucket?.size === 0) registeredFormsByKey.delete(key);
   }
 }
 
 /** What a text may show of a secret once its escapes are decoded: the secret itself, or its base64. */
-function formsOf(secret: string): readonly string[] {
+function searchableFormsOf(secret: string): readonly string[] {
   // With or without the padding.
   const base64 = btoa(byteString(encodeUtf8(secret))).replaceAll("=", "");
   const base64url = base64.replaceAll("+", "-").replaceAll("/", "_");
   // Decoding may change the secret, too: one that contains "%41" or a backslash.
-  const decoded = [...decodings(secret)].map((level) => level.bytes);
-  const forms = [...decoded, base64, base64url].map(foldPlus);
+  const decoded = [...decodeRepeatedly(secret)].map((level) => level.bytes);
+  const forms = [...decoded, base64, base64url].map(plusToSpace);
   return [...new Set(forms)].filter((form) => form.length >= MIN_SECRET_LENGTH);
 }
 
-const encodeForm = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
+const encodeFormValue = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
 
 /** In a form, a plus sign encodes a space. */
-const foldPlus = (bytes: string) => bytes.replaceAll("+", " ");
+const plusToSpace = (bytes: string) => bytes.replaceAll("+", " ");
 
-const addToKey = (key: number, byte: number) => (key << 8) | byte;
+const appendByteToKey = (key: number, byte: number) => (key << 8) | byte;
 
-function keyOf(form: string): number {
+function formKeyOf(form: string): number {
   let key = 0;
-  for (let at = 0; at < MIN_SECRET_LENGTH; at += 1) key = addToKey(key, form.charCodeAt(at));
+  for (let at = 0; at < MIN_SECRET_LENGTH; at += 1) key = appendByteToKey(key, form.charCodeAt(at));
   return key;
 }
 
 /** Start index, and end index (exclusive). */
-export type Range = [start: number, end: number];
+export type TextRange = [start: number, end: number];
 
 /** The ranges of a text that show secrets, however they are escaped. Throws if the search takes too long. */
-export function findSecrets(text: string): Range[] {
-  if (formsByKey.size === 0) return [];
-  const found: Range[] = [];
-  for (const { bytes, origins } of decodings(text)) {
-    for (const [start, end] of findForms(foldPlus(bytes))) {
+export function findSecrets(text: string): TextRange[] {
+  if (registeredFormsByKey.size === 0) return [];
+  const found: TextRange[] = [];
+  for (const { bytes, origins } of decodeRepeatedly(text)) {
+    for (const [start, end] of findRegisteredForms(plusToSpace(bytes))) {
       found.push(origins ? [origins[start] ?? start, origins[end] ?? end] : [start, end]);
     }
   }
   return found;
 }
 
-function findForms(bytes: string): Range[] {
-  const found: Range[] = [];
+function findRegisteredForms(bytes: string): TextRange[] {
+  const found: TextRange[] = [];
   let comparisons = 0;
   let key = 0;
   for (let at = 0; at < bytes.length; at += 1) {
-    key = addToKey(key, bytes.charCodeAt(at));
-    const bucket = formsByKey.get(key);
+    key = appendByteToKey(key, bytes.charCodeAt(at));
+    const bucket = registeredFormsByKey.get(key);
     const start = at + 1 - MIN_SECRET_LENGTH;
     if (!bucket || start < 0) continue;
     for (const form of bucket.keys()) {
-      const length = commonLength(bytes, start, form);
+      const length = commonPrefixLength(bytes, start, form);
       comparisons += length + 1;
       if (comparisons > MAX_COMPARISONS) throw new RangeError("too many comparisons");
       const end = start + length;
@@ -190,12 +190,12 @@ function findForms(bytes: string): Range[] {
   return found;
 }
 
-function commonLength(bytes: string, start: number, form: string): number {
+function commonPrefixLength(bytes: string, start: number, form: string): number {
   let length = 0;
   while (length < form.length && bytes.charCodeAt(start + length) === form.charCodeAt(length)) length += 1;
   return length;
 }
 
-const WORD = /\w/;
+const WORD_CHARACTER_PATTERN = /\w/;
 const isWholeWord = (bytes: string, start: number, end: number) =>
-  !WORD.test(bytes.charAt(start - 1)) && !WORD.test(bytes.charAt(end));
+  !WORD_CHARACTER_PATTERN.test(bytes.charAt(start - 1)) && !WORD_CHARACTER_PATTERN.test(bytes.charAt(end));

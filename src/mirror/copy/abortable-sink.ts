@@ -4,7 +4,7 @@ import type { MirrorBatch, MirrorSink } from "../sink.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "../tables.js";
 
 /** How long the end of a run waits for the sink after an abort, in ms. */
-const END_TIMEOUT_MS = 5_000;
+const CLOSE_TIMEOUT_MS = 5_000;
 
 /** A sink as one run uses it: no call outlasts the signal, even if the sink hangs. */
 export class AbortableSink {
@@ -43,7 +43,7 @@ export class AbortableSink {
 
   /** Allows calls after an abort, for a short time: the run saves how it ended. */
   beginEnd(): void {
-    this.#endSignal = AbortSignal.timeout(END_TIMEOUT_MS);
+    this.#endSignal = AbortSignal.timeout(CLOSE_TIMEOUT_MS);
   }
 
   /** Waits for the sink to close; after an abort only for a short time. */
@@ -53,7 +53,7 @@ export class AbortableSink {
     // Closing goes on; its failure is that of a run which was aborted anyway.
     const closed = new AbortController();
     const ended = closing.catch(() => {}).finally(() => closed.abort());
-    await Promise.race([ended, sleep(this.#isHanging ? 0 : END_TIMEOUT_MS, closed.signal)]);
+    await Promise.race([ended, sleep(this.#isHanging ? 0 : CLOSE_TIMEOUT_MS, closed.signal)]);
   }
 
   async #call<T>(call: () => Promise<T>): Promise<T> {

@@ -52,7 +52,7 @@ export interface FieldChange {
 }
 
 /** The fields in which two versions of a record differ. A documented field that is missing counts as `null`. */
-export function changesBetween(table: Table, before: MirrorRecord, after: MirrorRecord): FieldChange[] {
+export function fieldChangesBetween(table: Table, before: MirrorRecord, after: MirrorRecord): FieldChange[] {
   const changes: FieldChange[] = [];
   for (const field of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const was = columnValueOf(table, before, field);
@@ -80,11 +80,11 @@ const DENORMALIZED_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** True if the service need not count the record as modified for these changes. */
-export function changesOnlyDenormalized(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
+export function doesChangeOnlyDenormalizedFields(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
   return resource === "lots" && changes.every(({ field }) => DENORMALIZED_FIELDS.has(field));
 }
 
 /** True if lots show what changed in their item. */
-export function changesLotsToo(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
+export function doesChangeLotsToo(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
   return resource === "items" && changes.some(({ field }) => DENORMALIZED_FIELDS.has(field));
 }

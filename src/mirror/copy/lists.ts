@@ -9,35 +9,37 @@ export interface MirrorList<R extends MirrorResource = MirrorResource> {
   wID?: number;
 }
 
-const PER_WAREHOUSE = "warehouseStockLevels";
+const PER_WAREHOUSE_RESOURCE = "warehouseStockLevels";
 
 /** The list of a resource, or of one warehouse of it. */
-export const listOf = <R extends MirrorResource>(resource: R, wID?: number): MirrorList<R> =>
+export const mirrorListOf = <R extends MirrorResource>(resource: R, wID?: number): MirrorList<R> =>
   wID === undefined ? { id: resource, resource } : { id: `${resource}/${wID}`, resource, wID };
 
 /** The lists of these resources, in the order in which they are read. */
-export const listsOf = (resources: readonly MirrorResource[], warehouses: readonly number[]): MirrorList[] =>
+export const mirrorListsOf = (resources: readonly MirrorResource[], warehouses: readonly number[]): MirrorList[] =>
   RESOURCES.filter((resource) => resources.includes(resource)).flatMap((resource): MirrorList[] =>
-    resource === PER_WAREHOUSE ? warehouses.map((wID) => listOf(resource, wID)) : [listOf(resource)],
+    resource === PER_WAREHOUSE_RESOURCE
+      ? warehouses.map((wID) => mirrorListOf(resource, wID))
+      : [mirrorListOf(resource)],
   );
 
 /**
  * The lists of warehouses that a saved state has, but that are not mirrored any more. A mirror of no warehouses leaves them as
  * they are, as it does with other resources that it does not mirror.
  */
-export function abandonedLists(savedIds: readonly string[], mirrored: readonly MirrorList[]): MirrorList[] {
-  if (!mirrored.some(({ resource }) => resource === PER_WAREHOUSE)) return [];
+export function findAbandonedLists(savedIds: readonly string[], mirrored: readonly MirrorList[]): MirrorList[] {
+  if (!mirrored.some(({ resource }) => resource === PER_WAREHOUSE_RESOURCE)) return [];
   return savedIds
-    .filter((id) => id.startsWith(`${PER_WAREHOUSE}/`) && !mirrored.some((list) => list.id === id))
-    .map((id) => listOf(PER_WAREHOUSE, Number(id.slice(PER_WAREHOUSE.length + 1))));
+    .filter((id) => id.startsWith(`${PER_WAREHOUSE_RESOURCE}/`) && !mirrored.some((list) => list.id === id))
+    .map((id) => mirrorListOf(PER_WAREHOUSE_RESOURCE, Number(id.slice(PER_WAREHOUSE_RESOURCE.length + 1))));
 }
 
 /** The key of a record, from the number that identifies it within its list. */
-export const keyInResource = ({ wID }: MirrorList, number: number): MirrorKey =>
+export const resourceKeyOf = ({ wID }: MirrorList, number: number): MirrorKey =>
   wID === undefined ? number : `${wID}/${number}`;
 
 /** The number that identifies a record within the list; `undefined` if the record belongs to another list. */
-export function numberInList({ wID }: MirrorList, key: MirrorKey): number | undefined {
+export function recordNumberInList({ wID }: MirrorList, key: MirrorKey): number | undefined {
   if (typeof key === "number") return key;
   const prefix = `${wID}/`;
   return key.startsWith(prefix) ? Number(key.slice(prefix.length)) : undefined;

@@ -1,5 +1,5 @@
 import type { MirrorOptions } from "../options.js";
-import { statusRows } from "../status.js";
+import { createStatusRows } from "../status.js";
 import {
   keyOf,
   type MirrorKey,
@@ -9,12 +9,24 @@ import {
   tableOf,
 } from "../tables.js";
 import type { AbortableSink } from "./abortable-sink.js";
-import { changesBetween, changesLotsToo, changesOnlyDenormalized, type MirrorEvent } from "./events.js";
-import { keyInResource, listOf, type MirrorList, numberInList } from "./lists.js";
-import { checkNesting, numberOf } from "./record-checks.js";
-import { formatState, type ListState, type MirrorState, NEW_LIST, type PendingEvent, parseState } from "./state.js";
+import {
+  doesChangeLotsToo,
+  doesChangeOnlyDenormalizedFields,
+  fieldChangesBetween,
+  type MirrorEvent,
+} from "./events.js";
+import { type MirrorList, mirrorListOf, recordNumberInList, resourceKeyOf } from "./lists.js";
+import { checkRecordNesting, recordNumberOf } from "./record-checks.js";
+import {
+  formatMirrorState,
+  type ListState,
+  type MirrorState,
+  NEW_LIST_STATE,
+  type PendingEvent,
+  parseMirrorState,
+} from "./state.js";
 
-type OnEvent = NonNullable<MirrorOptions["onEvent"]>;
+type OnMirrorEvent = NonNullable<MirrorOptions["onEvent"]>;
 
 /** What writing a batch of records changed in the copy. */
 export interface WriteResult {
@@ -25,7 +37,7 @@ export interface WriteResult {
 }
 
 /** Records that are removed in one commit. */
-const REMOVE_BATCH_SIZE = 500;
+const REMOVAL_BATCH_SIZE = 500;
 
 /**
  * The copy in a sink, as one run uses it. Each commit writes records, the state that belongs to them, and their events; then
@@ -36,7 +48,7 @@ const REMOVE_BATCH_SIZE = 500;
  */
 export class LocalCopy {
   readonly #sink: AbortableSink;
-  readonly #onEvent: OnEvent | undefined;
+  readonly #onEvent: OnMirrorEvent | undefined;
   readonly #lists: readonly MirrorList[];
   #savedState: string | undefined;
   #hasWritten = false;
@@ -44,16 +56,16 @@ export class LocalCopy {
   /** True while events that are saved have not been emitted. */
   #isEmitting = false;
 
-  private constructor(sink: AbortableSink, { lists, onEvent }: CopyOptions, savedState: string | undefined) {
+  private constructor(sink: AbortableSink, { lists, onEvent }: LocalCopyOptions, savedState: string | undefined) {
     this.#sink = sink;
     this.#lists = lists;
     this.#onEvent = onEvent;
     this.#savedState = savedState;
-    this.#state = parseState(savedState);
+    this.#state = parseMirrorState(savedState);
   }
 
   /** Opens the copy, and emits the events that an interrupted run may not have emitted. */
-  static async open(sink: AbortableSink, options: CopyOptions): Promise<LocalCopy> {
+  static async open(sink: AbortableSink, options: LocalCopyOptions): Promise<LocalCopy> {
     const copy = new LocalCopy(sink, options, await sink.open());
     await copy.#emitPending();
     return copy;
@@ -69,7 +81,7 @@ export class LocalCopy {
   }
 
   stateOf({ id }: MirrorList): ListState {
-    return this.#state.lists.get(id) ?? NEW_LIST;
+    return this.#state.lists.get(id) ?? NEW_LIST_STATE;
   }
 
   /** Saves progress that comes without records. */
@@ -91,11 +103,11 @@ export class LocalCopy {
     statePatch: Partial<ListState> = {},
   ): Promise<WriteResult> {
     const { resource } = list;
-    for (const record of records) checkNesting(resource, record);
-    const numbers = records.map((record) => numberOf(resource, record));
+    for (const record of records) checkRecordNesting(resource, record);
+    const numbers = records.map((record) => recordNumberOf(resource, record));
     const known = await this.#read(
       resource,
-      numbers.map((number) => keyInResource(list, number)),
+      numbers.map((number) => resourceKeyOf(list, number)),
     );
     const upsert: MirrorRecord[] = [];
     const events: PendingEvent[] = [];
@@ -104,19 +116,20 @@ export class LocalCopy {
     let lotsAreStale = false;
     for (const [index, record] of records.entries()) {
       const number = numbers[index] ?? 0;
-      const key = keyInResource(list, number);
+      const key = resourceKeyOf(list, number);
       const before = known.get(key);
-      const changes = before === undefined ? [] : changesBetween(tableOf(resource), before, record);
+      const changes = before === undefined ? [] : fieldChangesBetween(tableOf(resource), before, record);
       if (before !== undefined && changes.length === 0) continue;
       upsert.push(record);
       if (before === undefined) added += 1;
-      if (before === undefined || !changesOnlyDenormalized(resource, changes)) expectedInIncrement.push(number);
-      if (changesLotsToo(resource, changes)) lotsAreStale = true;
+      if (before === undefined || !doesChangeOnlyDenormalizedFields(resource, changes))
+        expectedInIncrement.push(number);
+      if (doesChangeLotsToo(resource, changes)) lotsAreStale = true;
       events.push(before === undefined ? { type: "added", key } : { type: "changed", key, changes });
     }
     if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
       const lists = this.#patched(list, { ...statePatch, count: this.stateOf(list).count + added });
-      const lots = listOf("lots");
+      const lots = mirrorListOf("lots");
       if (lotsAreStale) lists.set(lots.id, { ...this.stateOf(lots), stale: true });
       await this.#commit({ resource, upsert, events, lists });
     }
@@ -126,8 +139,8 @@ export class LocalCopy {
   /** Removes records, and returns how many the copy had. */
   async remove(list: MirrorList, numbers: readonly number[]): Promise<number> {
     let removed = 0;
-    for (let start = 0; start < numbers.length; start += REMOVE_BATCH_SIZE) {
-      const keys = numbers.slice(start, start + REMOVE_BATCH_SIZE).map((number) => keyInResource(list, number));
+    for (let start = 0; start < numbers.length; start += REMOVAL_BATCH_SIZE) {
+      const keys = numbers.slice(start, start + REMOVAL_BATCH_SIZE).map((number) => resourceKeyOf(list, number));
       const records = await this.#read(list.resource, keys);
       const events = [...records].map(([key, record]): PendingEvent => ({ type: "removed", key, record }));
       const lists = this.#patched(list, { count: this.stateOf(list).count - records.size });
@@ -151,7 +164,7 @@ export class LocalCopy {
     const numbers: number[] = [];
     for await (const keys of this.#sink.keys(list.resource)) {
       for (const key of keys) {
-        const number = numberInList(list, key);
+        const number = recordNumberInList(list, key);
         if (number !== undefined) numbers.push(number);
       }
     }
@@ -165,20 +178,20 @@ export class LocalCopy {
 
   async #read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<Map<MirrorKey, MirrorRecord>> {
     const records = keys.length === 0 ? [] : await this.#sink.read(resource, keys);
-    return byKey(resource, records);
+    return indexByKey(resource, records);
   }
 
-  async #commit({ resource, upsert = [], remove = [], events = [], ...statePatch }: Commit): Promise<void> {
+  async #commit({ resource, upsert = [], remove = [], events = [], ...statePatch }: LocalCopyCommit): Promise<void> {
     const pendingEvents =
       this.#onEvent !== undefined && events.length > 0 ? { resource, events: [...events] } : undefined;
     const next: MirrorState = { ...this.#state, pendingEvents, ...statePatch };
-    const state = formatState(next);
-    const status = statusRows(next, this.#lists);
+    const state = formatMirrorState(next);
+    const status = createStatusRows(next, this.#lists);
     await this.#sink.commit({ resource, upsert, remove, previousState: this.#savedState, state, status });
     this.#hasWritten = true;
     this.#savedState = state;
     this.#state = next;
-    if (pendingEvents) await this.#emit(resource, events, byKey(resource, upsert));
+    if (pendingEvents) await this.#emit(resource, events, indexByKey(resource, upsert));
   }
 
   /** One after the other: a slow listener slows the run down. */
@@ -204,14 +217,14 @@ export class LocalCopy {
   }
 }
 
-interface CopyOptions {
+interface LocalCopyOptions {
   /** All lists of the mirror, for the status. */
   lists: readonly MirrorList[];
-  onEvent: OnEvent | undefined;
+  onEvent: OnMirrorEvent | undefined;
 }
 
 /** What one commit changes; of the state, the members that it names. */
-interface Commit extends Partial<MirrorState> {
+interface LocalCopyCommit extends Partial<MirrorState> {
   resource: MirrorResource;
   upsert?: readonly MirrorRecord[];
   remove?: readonly MirrorKey[];
@@ -233,5 +246,5 @@ function completeEvent(
   return event as MirrorEvent;
 }
 
-const byKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
+const indexByKey = (resource: MirrorResource, records: readonly MirrorRecord[]) =>
   new Map(records.map((record) => [keyOf(tableOf(resource), record), record]));

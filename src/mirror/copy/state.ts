@@ -3,13 +3,13 @@ import { ConfigurationError } from "../../errors/index.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import { lazy } from "../../schemas/field.js";
 import { type MirrorRecord, RESOURCES } from "../tables.js";
-import { listOf } from "./lists.js";
+import { mirrorListOf } from "./lists.js";
 
 /** Version of the saved format. Increased when a saved state can no longer be read. */
-const VERSION = 1;
+const STATE_FORMAT_VERSION = 1;
 
 /** What is known of one list, as it is saved. */
-const savedList = () =>
+const savedListSchema = () =>
   z
     .object({
       /** Records in the copy. */
@@ -65,21 +65,21 @@ const savedList = () =>
       watermark: mark,
     }));
 
-const key = () => z.union([z.number(), z.string()]);
+const recordKeySchema = () => z.union([z.number(), z.string()]);
 
-const pendingEvent = () =>
+const pendingEventSchema = () =>
   z.union([
-    z.object({ type: z.literal("added"), key: key() }),
+    z.object({ type: z.literal("added"), key: recordKeySchema() }),
     z.object({
       type: z.literal("changed"),
-      key: key(),
+      key: recordKeySchema(),
       // JSON drops a value that is undefined: the record did not have the field, or no longer has it.
       changes: z.array(z.object({ field: z.string(), before: z.unknown().optional(), after: z.unknown().optional() })),
     }),
-    z.object({ type: z.literal("removed"), key: key(), record: z.custom<MirrorRecord>() }),
+    z.object({ type: z.literal("removed"), key: recordKeySchema(), record: z.custom<MirrorRecord>() }),
   ]);
 
-const savedRun = () =>
+const savedRunSchema = () =>
   z.object({
     startedAt: z.number(),
     endedAt: z.number(),
@@ -87,15 +87,15 @@ const savedRun = () =>
     error: z.object({ name: z.string(), message: z.string() }).optional(),
   });
 
-const stateSchema = lazy(() =>
+const mirrorStateSchema = lazy(() =>
   z
     .object({
-      version: z.literal(VERSION),
-      resources: z.partialRecord(z.enum(RESOURCES), savedList()),
+      version: z.literal(STATE_FORMAT_VERSION),
+      resources: z.partialRecord(z.enum(RESOURCES), savedListSchema()),
       // Version 0.1 ignores these two.
-      warehouses: z.record(z.string(), savedList()).optional(),
-      lastRun: savedRun().optional(),
-      untold: z.object({ resource: z.enum(RESOURCES), notices: z.array(pendingEvent()) }).optional(),
+      warehouses: z.record(z.string(), savedListSchema()).optional(),
+      lastRun: savedRunSchema().optional(),
+      untold: z.object({ resource: z.enum(RESOURCES), notices: z.array(pendingEventSchema()) }).optional(),
     })
     .transform(({ resources, warehouses = {}, untold, lastRun }) => {
       const lists = new Map<string, ListState>(Object.entries(resources));
@@ -111,28 +111,28 @@ const stateSchema = lazy(() =>
     }),
 );
 
-const warehouseList = (wID: string) => listOf("warehouseStockLevels", Number(wID)).id;
+const warehouseList = (wID: string) => mirrorListOf("warehouseStockLevels", Number(wID)).id;
 
 /** The progress of a mirror. It is saved with the records, in the same transaction. */
-export type MirrorState = z.infer<ReturnType<typeof stateSchema>>;
+export type MirrorState = z.infer<ReturnType<typeof mirrorStateSchema>>;
 
 /** The progress of one list. */
-export type ListState = z.infer<ReturnType<typeof savedList>>;
+export type ListState = z.infer<ReturnType<typeof savedListSchema>>;
 
 /** What happened to one record, as it is saved: without the record if the copy has it. */
-export type PendingEvent = z.infer<ReturnType<typeof pendingEvent>>;
+export type PendingEvent = z.infer<ReturnType<typeof pendingEventSchema>>;
 
 /** The progress of a list that was never read. */
-export const NEW_LIST: ListState = { count: 0, watermark: undefined };
+export const NEW_LIST_STATE: ListState = { count: 0, watermark: undefined };
 
 /**
  * Reads a saved state; `undefined` is that of a new copy.
  *
  * @throws ConfigurationError when another version of the package wrote it.
  */
-export function parseState(saved: string | undefined): MirrorState {
+export function parseMirrorState(saved: string | undefined): MirrorState {
   if (saved === undefined) return { lists: new Map(), lastRun: undefined, pendingEvents: undefined };
-  const result = stateSchema().safeParse(parseJson(saved));
+  const result = mirrorStateSchema().safeParse(parseJson(saved));
   if (result.success) return result.data;
   throw new ConfigurationError(
     "mirror: the state saved in the sink cannot be read. It was written by another version; start with a new copy.",
@@ -140,7 +140,7 @@ export function parseState(saved: string | undefined): MirrorState {
 }
 
 /** The state as it is saved. */
-export function formatState({ lists, lastRun, pendingEvents }: MirrorState): string {
+export function formatMirrorState({ lists, lastRun, pendingEvents }: MirrorState): string {
   const resources: Record<string, object> = {};
   const warehouses: Record<string, object> = {};
   for (const [id, { watermark: mark, ...rest }] of lists) {
@@ -149,7 +149,7 @@ export function formatState({ lists, lastRun, pendingEvents }: MirrorState): str
     else warehouses[wID] = { ...rest, mark };
   }
   return JSON.stringify({
-    version: VERSION,
+    version: STATE_FORMAT_VERSION,
     resources,
     warehouses: Object.keys(warehouses).length > 0 ? warehouses : undefined,
     lastRun,

@@ -4,7 +4,7 @@ import type { MirrorResource } from "../tables.js";
 export type WatchInterval = number | Partial<Record<MirrorResource, number | undefined>>;
 
 /** When a watch reads which resources. Each of them is due at once. */
-export class Cadence {
+export class WatchSchedule {
   readonly #groups: { resources: readonly MirrorResource[]; everyMs: number; nextAt: number }[];
 
   /** @param mirrored The resources of an interval for all. Resources that `interval` does not name are never due. */

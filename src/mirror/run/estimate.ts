@@ -1,4 +1,4 @@
-import { estimateOf, type Forecast } from "../../paging/estimate.js";
+import { estimateFromForecast, type ListForecast } from "../../paging/estimate.js";
 import type { Estimate } from "../../paging/page.js";
 import type { MirrorReading } from "../report.js";
 import type { MirrorResource } from "../tables.js";
@@ -11,29 +11,29 @@ export interface MirrorResourceEstimate extends Estimate {
 
 /** What the next run is likely to take. */
 export interface MirrorEstimate extends Estimate {
-  /** The same per resource, and how it will be read. */
+  /** The estimate of each resource, and how it will be read. */
   resources: Partial<Record<MirrorResource, MirrorResourceEstimate>>;
 }
 
-/** The same for one list, with the figures that the duration follows from. */
-export interface ListForecast extends Forecast {
+/** The forecast of one list of a resource. */
+export interface MirrorListForecast extends ListForecast {
   resource: MirrorResource;
   reading: MirrorReading;
 }
 
 /** The estimate of a run. Its lists are read one after the other, and share one limit. */
-export function estimateOfRun(forecasts: readonly ListForecast[]): MirrorEstimate {
+export function estimateMirrorRun(forecasts: readonly MirrorListForecast[]): MirrorEstimate {
   const resources: MirrorEstimate["resources"] = {};
   for (const { resource, reading } of forecasts) {
     const lists = forecasts.filter((forecast) => forecast.resource === resource);
-    resources[resource] ??= { ...estimateOf(sumOf(lists)), reading };
+    resources[resource] ??= { ...estimateFromForecast(sumOfForecasts(lists)), reading };
   }
-  return { ...estimateOf(sumOf(forecasts)), resources };
+  return { ...estimateFromForecast(sumOfForecasts(forecasts)), resources };
 }
 
 /** The forecast of several lists. */
-function sumOf(forecasts: readonly Forecast[]): Forecast {
-  const sum = (figure: (forecast: Forecast) => number) =>
+function sumOfForecasts(forecasts: readonly ListForecast[]): ListForecast {
+  const sum = (figure: (forecast: ListForecast) => number) =>
     forecasts.reduce((total, forecast) => total + figure(forecast), 0);
   const requests = sum((forecast) => forecast.requests);
   return {
@@ -42,8 +42,8 @@ function sumOf(forecasts: readonly Forecast[]): Forecast {
     requests,
     paceMs: sum((forecast) => forecast.requests * forecast.paceMs) / requests,
     // The state of the limiter at the last of these requests.
-    allowance: forecasts.at(-1)?.allowance ?? NO_LIMIT,
+    allowance: forecasts.at(-1)?.allowance ?? UNLIMITED_ALLOWANCE,
   };
 }
 
-const NO_LIMIT = { available: Infinity, share: Infinity, intervalMs: 0, pausedMs: 0 };
+const UNLIMITED_ALLOWANCE = { available: Infinity, share: Infinity, intervalMs: 0, pausedMs: 0 };

@@ -1,11 +1,11 @@
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
-import { abandonedLists, type MirrorList } from "../copy/lists.js";
+import { findAbandonedLists, type MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
-import { kindOf, type MirrorReport, mergeReports, reportOf } from "../report.js";
-import { statusOf } from "../status.js";
+import { createMirrorReport, type MirrorReport, mergeResourceReports, runKindOf } from "../report.js";
+import { mirrorStatusOf } from "../status.js";
 import type { ListSync } from "../sync/list-sync.js";
 import type { MirrorResource } from "../tables.js";
-import { type MirrorRunMessage, publishRun } from "./run-channel.js";
+import { type MirrorRunMessage, publishMirrorRun } from "./run-channel.js";
 
 /** One run: brings lists up to date, and records how it ended. */
 export class MirrorRun {
@@ -28,10 +28,10 @@ export class MirrorRun {
     syncs: readonly ListSync<MirrorResource>[],
   ): Promise<MirrorReport> {
     try {
-      for (const list of abandonedLists([...copy.state.lists.keys()], lists)) await copy.drop(list);
+      for (const list of findAbandonedLists([...copy.state.lists.keys()], lists)) await copy.drop(list);
       const reports = await syncAll(syncs);
       await this.#end(copy, lists, syncs);
-      return reportOf(reports, this.#durationMs, this.#rateLimit);
+      return createMirrorReport(reports, this.#durationMs, this.#rateLimit);
     } catch (error) {
       // That it cannot be saved matters less than why the run failed.
       await this.#end(copy, lists, syncs, error).catch(() => {});
@@ -41,10 +41,10 @@ export class MirrorRun {
 
   /** Reports the run to the diagnostics channel. */
   publish(): void {
-    publishRun({
+    publishMirrorRun({
       kind: this.#kind,
       durationMs: this.#durationMs,
-      ...(this.error !== undefined && { error: summaryOf(this.error).name }),
+      ...(this.error !== undefined && { error: errorSummaryOf(this.error).name }),
       resources: this.#resources,
     });
   }
@@ -59,8 +59,8 @@ export class MirrorRun {
     syncs: readonly ListSync<MirrorResource>[],
     error?: unknown,
   ): Promise<void> {
-    this.#kind = kindOf(syncs.flatMap(({ readings }) => readings));
-    const { resources } = statusOf(copy.state, lists, Date.now());
+    this.#kind = runKindOf(syncs.flatMap(({ readings }) => readings));
+    const { resources } = mirrorStatusOf(copy.state, lists, Date.now());
     for (const { list } of syncs) {
       const { records = 0, lagMs = null } = resources[list.resource] ?? {};
       this.#resources[list.resource] = { records, lagMs };
@@ -69,7 +69,7 @@ export class MirrorRun {
       startedAt: this.#startedAt,
       endedAt: Date.now(),
       kind: this.#kind,
-      ...(error !== undefined && { error: summaryOf(error) }),
+      ...(error !== undefined && { error: errorSummaryOf(error) }),
     });
   }
 }
@@ -82,7 +82,7 @@ async function syncAll(syncs: readonly ListSync<MirrorResource>[]): Promise<Mirr
     const { resource } = sync.list;
     const report = await sync.finish();
     const before = reports[resource];
-    reports[resource] = before === undefined ? report : mergeReports(before, report);
+    reports[resource] = before === undefined ? report : mergeResourceReports(before, report);
   }
   // Only now: the other lists are up to date.
   for (const { refusal } of syncs) if (refusal) throw refusal;
@@ -90,7 +90,7 @@ async function syncAll(syncs: readonly ListSync<MirrorResource>[]): Promise<Mirr
 }
 
 /** What is saved of an error. */
-function summaryOf(error: unknown): { name: string; message: string } {
+function errorSummaryOf(error: unknown): { name: string; message: string } {
   return error instanceof Error
     ? { name: error.name, message: error.message }
     : { name: typeof error, message: String(error) };

@@ -14,9 +14,9 @@ export interface MirrorRunMessage {
   resources: Partial<Record<MirrorResource, { records: number; lagMs: number | null }>>;
 }
 
-const runs = channel("stocklot:mirror:run");
+const mirrorRunChannel = channel("stocklot:mirror:run");
 
 /** Publishes the end of a run. */
-export function publishRun(message: MirrorRunMessage): void {
-  if (runs.hasSubscribers) runs.publish(message);
+export function publishMirrorRun(message: MirrorRunMessage): void {
+  if (mirrorRunChannel.hasSubscribers) mirrorRunChannel.publish(message);
 }

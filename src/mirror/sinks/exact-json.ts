@@ -4,21 +4,21 @@
  *
  * @param encode Applied to each string and each name before it becomes JSON.
  */
-export function exactJson(value: unknown, encode: (text: string) => string = unchanged): string {
+export function stringifyExactly(value: unknown, encode: (text: string) => string = unchanged): string {
   if (typeof value === "string") return JSON.stringify(encode(value));
-  if (typeof value === "number") return exactNumber(value);
+  if (typeof value === "number") return stringifyNumberExactly(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  if (Array.isArray(value)) return `[${value.map((member) => exactJson(member, encode))}]`;
+  if (Array.isArray(value)) return `[${value.map((member) => stringifyExactly(member, encode))}]`;
   const members: string[] = [];
   for (const [name, member] of Object.entries(value)) {
-    if (member !== undefined) members.push(`${JSON.stringify(encode(name))}:${exactJson(member, encode)}`);
+    if (member !== undefined) members.push(`${JSON.stringify(encode(name))}:${stringifyExactly(member, encode)}`);
   }
   return `{${members}}`;
 }
 
 const unchanged = (text: string) => text;
 
-function exactNumber(value: number): string {
+function stringifyNumberExactly(value: number): string {
   if (Object.is(value, -0)) return "-0";
   if (Math.abs(value) === Number.POSITIVE_INFINITY) return value > 0 ? "1e999" : "-1e999";
   return JSON.stringify(value);

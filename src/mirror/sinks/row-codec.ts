@@ -1,13 +1,13 @@
 import type { ColumnType, MirrorRecord, Table } from "../tables.js";
-import { exactJson } from "./exact-json.js";
+import { stringifyExactly } from "./exact-json.js";
 
 /** The column for fields that have no column of their own. */
-export const EXTRA = "extra";
+export const EXTRA_COLUMN = "extra";
 
 /** A value that a database column can store. Booleans are 0 and 1. */
 export type ColumnValue = string | number | null;
 
-const NO_EXTRA = "{}";
+const EMPTY_EXTRA = "{}";
 
 /**
  * Converts records to rows and back.
@@ -24,7 +24,7 @@ export class RowCodec {
   constructor({ key, columns }: Table) {
     this.#key = key;
     this.#types = new Map(Object.entries(columns));
-    this.columns = [...this.#types.keys(), EXTRA];
+    this.columns = [...this.#types.keys(), EXTRA_COLUMN];
   }
 
   /** The values of the columns, in the order of `columns`. */
@@ -34,21 +34,21 @@ export class RowCodec {
     const row: ColumnValue[] = [];
     let stored = 0;
     for (const [name, type] of this.#types) {
-      const value = toColumn(type, fields[name]);
+      const value = toColumnValue(type, fields[name]);
       if (value !== undefined) stored += 1;
       // A key of negative zero is stored in `extra`, and the row still needs a key.
       row.push(value ?? (this.#key.includes(name) ? 0 : null));
     }
-    row.push(stored === Object.keys(fields).length ? NO_EXTRA : this.#encodeExtra(fields));
+    row.push(stored === Object.keys(fields).length ? EMPTY_EXTRA : this.#encodeExtra(fields));
     return row;
   }
 
   /** The record of a row, by column name. Values are as `encode` returned them, or strings. */
   decode(row: Readonly<Record<string, unknown>>): MirrorRecord {
     const fields: Record<string, unknown> = {};
-    for (const [name, type] of this.#types) fields[name] = fromColumn(type, row[name]);
-    const extra = row[EXTRA];
-    const record: object = extra === NO_EXTRA ? fields : { ...fields, ...fromExtra(String(extra)) };
+    for (const [name, type] of this.#types) fields[name] = fromColumnValue(type, row[name]);
+    const extra = row[EXTRA_COLUMN];
+    const record: object = extra === EMPTY_EXTRA ? fields : { ...fields, ...decodeExtraFields(String(extra)) };
     // The row was encoded from a record.
     return record as MirrorRecord;
   }
@@ -56,14 +56,14 @@ export class RowCodec {
   #encodeExtra(fields: Readonly<Record<string, unknown>>): string {
     const rest = Object.entries(fields).filter(([name, value]) => {
       const type = this.#types.get(name);
-      return type === undefined || toColumn(type, value) === undefined;
+      return type === undefined || toColumnValue(type, value) === undefined;
     });
-    return toExtra(Object.fromEntries(rest));
+    return encodeExtraFields(Object.fromEntries(rest));
   }
 }
 
 /** The value of a column; `undefined` if the database would not return it unchanged. */
-function toColumn(type: ColumnType, value: unknown): ColumnValue | undefined {
+function toColumnValue(type: ColumnType, value: unknown): ColumnValue | undefined {
   if (value === null) return null;
   switch (type) {
     case "text":
@@ -71,51 +71,51 @@ function toColumn(type: ColumnType, value: unknown): ColumnValue | undefined {
     case "boolean":
       return typeof value === "boolean" ? Number(value) : undefined;
     case "integer":
-      return Number.isSafeInteger(value) ? storableNumber(value) : undefined;
+      return Number.isSafeInteger(value) ? storableNumberOrUndefined(value) : undefined;
     case "decimal":
-      return storableNumber(value);
+      return storableNumberOrUndefined(value);
   }
 }
 
 /** `@photostructure/sqlite` 1.2 rounds smaller numbers to zero. */
-const SMALLEST_MAGNITUDE = Number.EPSILON;
+const MIN_STORABLE_MAGNITUDE = Number.EPSILON;
 
 /** A number that every driver returns unchanged: neither too large nor too small, and no negative zero. */
-function storableNumber(value: unknown): number | undefined {
+function storableNumberOrUndefined(value: unknown): number | undefined {
   if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
-  return Math.abs(value) >= SMALLEST_MAGNITUDE || Object.is(value, 0) ? value : undefined;
+  return Math.abs(value) >= MIN_STORABLE_MAGNITUDE || Object.is(value, 0) ? value : undefined;
 }
 
-function fromColumn(type: ColumnType, value: unknown): unknown {
+function fromColumnValue(type: ColumnType, value: unknown): unknown {
   if (value === null || value === undefined || type === "text") return value ?? null;
   return type === "boolean" ? value === 1 || value === "t" : Number(value);
 }
 
 /** Characters that PostgreSQL and SQLite cannot read out of JSON, and backslashes that would look like an escaped one. */
-const NOT_STORABLE = /[\0\p{Surrogate}]|\\(?=u[\da-f]{4})/gu;
+const NOT_STORABLE_PATTERN = /[\0\p{Surrogate}]|\\(?=u[\da-f]{4})/gu;
 
-const ESCAPED = /\\u([\da-f]{4})/g;
+const ESCAPED_PATTERN = /\\u([\da-f]{4})/g;
 
 /**
  * The JSON of the column `extra`, which SQL can query. NUL and unpaired surrogates in strings and names become `\u0000` and
  * so on: a backslash and five characters.
  */
-export const toExtra = (fields: object): string => exactJson(fields, escaped);
+export const encodeExtraFields = (fields: object): string => stringifyExactly(fields, escapeNotStorable);
 
 /** The fields of a column `extra`. */
-export function fromExtra(extra: string): Record<string, unknown> {
+export function decodeExtraFields(extra: string): Record<string, unknown> {
   // JSON escapes the backslash of an escaped character.
   return extra.includes("\\\\u") ? JSON.parse(extra, unescapedWithin) : JSON.parse(extra);
 }
 
-const escaped = (text: string) =>
-  text.replace(NOT_STORABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const escapeNotStorable = (text: string) =>
+  text.replace(NOT_STORABLE_PATTERN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-const unescaped = (text: string) =>
-  text.replace(ESCAPED, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+const unescapeNotStorable = (text: string) =>
+  text.replace(ESCAPED_PATTERN, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 
 function unescapedWithin(_: string, value: unknown): unknown {
-  if (typeof value === "string") return unescaped(value);
+  if (typeof value === "string") return unescapeNotStorable(value);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [unescaped(name), member]));
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [unescapeNotStorable(name), member]));
 }

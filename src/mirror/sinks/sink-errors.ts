@@ -1,7 +1,7 @@
 import { ConfigurationError } from "../../errors/index.js";
 
 /** Thrown when a sink is used before `open()` or after `close()`. */
-export function throwNotOpen(sink: string): never {
+export function throwSinkNotOpen(sink: string): never {
   throw new ConfigurationError(`${sink}: the sink is not open. Call open() first.`);
 }
 

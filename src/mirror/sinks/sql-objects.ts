@@ -3,13 +3,13 @@ import { type Table, tableOf } from "../tables.js";
 import { quoteName } from "./sql-table.js";
 
 /** An index for a way in which people query the copy. */
-interface Index {
+interface IndexDefinition {
   table: Table;
   columns: readonly string[];
 }
 
 /** Functions, since a table is built at its first use. */
-const INDEXES: readonly (() => Index)[] = [
+const INDEX_DEFINITIONS: readonly (() => IndexDefinition)[] = [
   () => ({ table: tableOf("items"), columns: ["shortID"] }),
   () => ({ table: tableOf("lots"), columns: ["partNo"] }),
   () => ({ table: tableOf("lots"), columns: ["shortID"] }),
@@ -18,23 +18,24 @@ const INDEXES: readonly (() => Index)[] = [
   () => ({ table: tableOf("warehouseStockLevels"), columns: ["partNo"] }),
 ];
 
-export const indexName = ({ table, columns }: Index) => ["stocklot", table.name, ...columns].join("_");
+export const indexName = ({ table, columns }: IndexDefinition) => ["stocklot", table.name, ...columns].join("_");
 
 /**
  * The indexes of a table. They are created when its first scan has ended: with them, a new row takes three times as long.
  * The primary key has its own.
  */
-export const indexesOf = (table: Table) => INDEXES.map((index) => index()).filter((index) => index.table === table);
+export const indexesOf = (table: Table) =>
+  INDEX_DEFINITIONS.map((index) => index()).filter((index) => index.table === table);
 
 /** The command that creates an index. `nameOf` returns the name of a table in SQL. */
-export const createIndex = (index: Index, nameOf: (table: string) => string) =>
+export const createIndexSql = (index: IndexDefinition, nameOf: (table: string) => string) =>
   `CREATE INDEX IF NOT EXISTS ${quoteName(indexName(index))} ON ${nameOf(index.table.name)} (${index.columns.map(quoteName)})`;
 
 /** The view that joins stock levels with SKU and description of their item. */
 export const STOCK_VIEW = "stock";
 
 /** What the view `stock` selects. */
-export function selectStock(nameOf: (table: string) => string): string {
+export function selectStockSql(nameOf: (table: string) => string): string {
   const [partNo = "", ...quantities] = Object.keys(tableOf("stockLevels").columns).map(quoteName);
   const columns = [
     `levels.${partNo}`,

@@ -1,45 +1,45 @@
 import { ConfigurationError } from "../../errors/index.js";
 import { type ColumnType, keyOfFields, type MirrorKey, type Table } from "../tables.js";
-import { EXTRA } from "./row-codec.js";
+import { EXTRA_COLUMN } from "./row-codec.js";
 
 /** The type names of a database, by type of column. */
-export type TypeNames = Readonly<Record<ColumnType | typeof EXTRA, string>>;
+export type SqlTypeNames = Readonly<Record<ColumnType | typeof EXTRA_COLUMN, string>>;
 
 /** Follows the type of a key column. */
-export const PRIMARY_KEY = " PRIMARY KEY";
+export const PRIMARY_KEY_SQL = " PRIMARY KEY";
 
 /** The columns that a table should have, by name, with their types. `extra` is the last. */
-export function columnTypes(table: Table, types: TypeNames): Map<string, string> {
+export function columnTypes(table: Table, types: SqlTypeNames): Map<string, string> {
   const columns = new Map<string, string>();
   for (const [name, type] of Object.entries(table.columns)) {
-    columns.set(name, table.key.includes(name) ? types[type] + PRIMARY_KEY : types[type]);
+    columns.set(name, table.key.includes(name) ? types[type] + PRIMARY_KEY_SQL : types[type]);
   }
-  return columns.set(EXTRA, types.extra);
+  return columns.set(EXTRA_COLUMN, types.extra);
 }
 
 /** The definition of a column, without its name. */
 export const columnDefinition = (type: string, name: string) =>
-  name === EXTRA ? `${type} NOT NULL DEFAULT '{}'` : type;
+  name === EXTRA_COLUMN ? `${type} NOT NULL DEFAULT '{}'` : type;
 
 /** What stands between the brackets of `CREATE TABLE`. */
-export function tableDefinition(table: Table, types: TypeNames): string[] {
+export function tableDefinition(table: Table, types: SqlTypeNames): string[] {
   const columns = [...columnTypes(table, types)];
   const definitionOf = ([name, type]: [string, string]) => `${quoteName(name)} ${columnDefinition(type, name)}`;
   if (table.key.length === 1) return columns.map(definitionOf);
   const key = table.key.map(quoteName);
   return [
-    ...columns.map(([name, type]) => definitionOf([name, type.replace(PRIMARY_KEY, "")])),
+    ...columns.map(([name, type]) => definitionOf([name, type.replace(PRIMARY_KEY_SQL, "")])),
     `PRIMARY KEY (${key.join(", ")})`,
   ];
 }
 
 /** True for the tables that every copy has had from the beginning: if one is missing, somebody has dropped it. */
-export const isRequired = ({ name }: Table) => name !== "warehouse_stock_levels";
+export const isTableRequired = ({ name }: Table) => name !== "warehouse_stock_levels";
 
 /** True if `extra` comes after the columns of the other fields. Others may have added columns behind it. */
 export function isExtraLast({ columns }: Table, found: ReadonlyMap<string, string>): boolean {
-  const names = [...found.keys()].filter((name) => name === EXTRA || Object.hasOwn(columns, name));
-  return names.at(-1) === EXTRA;
+  const names = [...found.keys()].filter((name) => name === EXTRA_COLUMN || Object.hasOwn(columns, name));
+  return names.at(-1) === EXTRA_COLUMN;
 }
 
 /**
@@ -49,11 +49,11 @@ export function isExtraLast({ columns }: Table, found: ReadonlyMap<string, strin
  * @param found The columns that the table has, with their types.
  * @throws ConfigurationError when the table does not belong to a mirror: its key or `extra` is missing, or a type differs.
  */
-export function missingColumns(table: Table, types: TypeNames, found: ReadonlyMap<string, string>): string[] {
+export function missingColumns(table: Table, types: SqlTypeNames, found: ReadonlyMap<string, string>): string[] {
   const missing: string[] = [];
-  for (const [name, type] of [[EXTRA, types.extra] as const, ...columnTypes(table, types)]) {
+  for (const [name, type] of [[EXTRA_COLUMN, types.extra] as const, ...columnTypes(table, types)]) {
     const foundType = found.get(name);
-    if (foundType === undefined && name !== EXTRA && !table.key.includes(name)) missing.push(name);
+    if (foundType === undefined && name !== EXTRA_COLUMN && !table.key.includes(name)) missing.push(name);
     else if (foundType?.toLowerCase() !== type.toLowerCase()) {
       const flaw = foundType === undefined ? `has no column "${name}"` : `has "${name}" as ${foundType}, not ${type}`;
       throw new ConfigurationError(`mirror: the table "${table.name}" was not created by a mirror: it ${flaw}`);

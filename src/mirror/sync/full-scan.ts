@@ -1,18 +1,18 @@
 import type { ListState } from "../copy/state.js";
 
 /** More unseen records than this are not saved with each page: the pass starts again if it is interrupted. */
-const MAX_SAVED_UNSEEN = 1_000;
+const MAX_SAVED_UNSEEN_NUMBERS = 1_000;
 
 /** What an interrupted scan has found up to its checkpoint. */
-type Scanned = NonNullable<ListState["scanned"]>;
+type SavedScanProgress = NonNullable<ListState["scanned"]>;
 
 /** How a scan begins: at the start of the list, or at the checkpoint of an interrupted one, which may not have said what it found. */
 export interface ScanStart {
   isResumed: boolean;
-  scanned: Scanned | undefined;
+  scanned: SavedScanProgress | undefined;
 }
 
-const FROM_START: ScanStart = { isResumed: false, scanned: undefined };
+const START_FROM_BEGINNING: ScanStart = { isResumed: false, scanned: undefined };
 
 /**
  * A scan of a whole list: which records of the copy it has not seen, and whether it can be relied on.
@@ -37,7 +37,7 @@ export class FullScan {
   readonly #unseen: number[];
   #compared = 0;
 
-  constructor(numbersInCopy: readonly number[], { isResumed, scanned }: ScanStart = FROM_START) {
+  constructor(numbersInCopy: readonly number[], { isResumed, scanned }: ScanStart = START_FROM_BEGINNING) {
     this.isResumed = isResumed;
     this.isConclusive = !isResumed || scanned !== undefined;
     this.#records = scanned?.records ?? 0;
@@ -89,8 +89,8 @@ export class FullScan {
   }
 
   /** What is saved with the checkpoint. `undefined` if the scan could not conclude anything after it was resumed. */
-  get progress(): Scanned | undefined {
-    if (!this.isInOrder || !this.isConclusive || this.#unseen.length > MAX_SAVED_UNSEEN) return undefined;
+  get progress(): SavedScanProgress | undefined {
+    if (!this.isInOrder || !this.isConclusive || this.#unseen.length > MAX_SAVED_UNSEEN_NUMBERS) return undefined;
     return { records: this.#records, lastNumber: this.#lastNumber, unseen: [...this.#unseen] };
   }
 

@@ -1,7 +1,7 @@
 import { SeenKeys } from "../../paging/seen-keys.js";
-import { listOf } from "../copy/lists.js";
+import { mirrorListOf } from "../copy/lists.js";
 import type { MirrorResource } from "../tables.js";
-import { incrementStart, lagAfterIncrement, laterOf } from "./modified-dates.js";
+import { incrementStart, lagAfterIncrement, laterTimeOf } from "./modified-dates.js";
 import type { SyncedList } from "./synced-list.js";
 
 /** Reads what was modified since the last scan began, and a little before: clocks and commits are not exact. */
@@ -27,7 +27,7 @@ export async function readIncrement<R extends MirrorResource>(
   await synced.save({
     watermark: startedAt,
     asOf: beganAt,
-    newestModified: laterOf(knownNewest, newest),
+    newestModified: laterTimeOf(knownNewest, newest),
     modifiedLagMs:
       showsNewer && startedAt !== undefined
         ? lagAfterIncrement(newest, watermark, startedAt, overlapMs)
@@ -42,6 +42,6 @@ export async function readIncrement<R extends MirrorResource>(
 
 /** The `modifiedSince` of an increment. */
 export function incrementStartOf<R extends MirrorResource>(synced: SyncedList<R>, watermark: number): Date {
-  const { modifiedLagMs = 0 } = synced.copy.stateOf(listOf("items"));
+  const { modifiedLagMs = 0 } = synced.copy.stateOf(mirrorListOf("items"));
   return incrementStart(watermark, synced.state, { overlapMs: synced.settings.overlapMs, modifiedLagMs });
 }

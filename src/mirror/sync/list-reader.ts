@@ -1,11 +1,11 @@
 import type { InventoryClient } from "../../client.js";
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
-import type { Forecast } from "../../paging/estimate.js";
+import type { ListForecast } from "../../paging/estimate.js";
 import type { Page, PagingProgress } from "../../paging/page.js";
 import type { MirrorList } from "../copy/lists.js";
 import type { MirrorRecords, MirrorResource } from "../tables.js";
-import { type Source, sourceOf } from "./source.js";
+import { listSourceOf, type OpenList } from "./source.js";
 
 /** The part of a list that is read; all of it by default. */
 interface ScanRange {
@@ -42,11 +42,11 @@ export interface ReadStats {
 /** Reads one list: gapless, at the lowest priority, and with statistics. */
 export class ListReader<R extends MirrorResource> {
   readonly stats: ReadStats = { requests: 0, pages: 0, records: 0, duplicates: 0, gapsRepaired: 0 };
-  readonly #source: Source<MirrorRecords[R]>;
+  readonly #source: OpenList<MirrorRecords[R]>;
   readonly #options: ReadOptions;
 
   constructor(client: InventoryClient, list: MirrorList<R>, options: ReadOptions) {
-    this.#source = sourceOf(client, list);
+    this.#source = listSourceOf(client, list);
     this.#options = options;
   }
 
@@ -58,7 +58,7 @@ export class ListReader<R extends MirrorResource> {
       { modifiedSince },
       {
         ...this.#requestOptions((response) => {
-          firstDate ??= dateOf(response);
+          firstDate ??= serviceDateOf(response);
           startedAt ??= serviceTimeBefore(response);
         }),
         gapless: true,
@@ -80,7 +80,7 @@ export class ListReader<R extends MirrorResource> {
   }
 
   /** What a scan is likely to take, from one request for one record. */
-  forecast({ modifiedSince, from }: ScanRange): Promise<Forecast> {
+  forecast({ modifiedSince, from }: ScanRange): Promise<ListForecast> {
     const { concurrency } = this.#options;
     return this.#source({ modifiedSince }, { ...this.#requestOptions(), gapless: true, concurrency, from }).forecast();
   }
@@ -110,13 +110,13 @@ export class ListReader<R extends MirrorResource> {
 }
 
 /** The `Date` header, in ms; `undefined` if there is none. */
-function dateOf({ headers }: ResponseInfo): number | undefined {
+function serviceDateOf({ headers }: ResponseInfo): number | undefined {
   const date = Date.parse(headers.date ?? "");
   return Number.isNaN(date) ? undefined : date;
 }
 
 /** The service's time when the call began, or earlier: the `Date` header is set when the response begins, at the earliest. */
 function serviceTimeBefore(response: ResponseInfo): number | undefined {
-  const date = dateOf(response);
+  const date = serviceDateOf(response);
   return date === undefined ? undefined : Math.floor(date - response.durationMs);
 }

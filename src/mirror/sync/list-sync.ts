@@ -1,17 +1,17 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
 import type { MirrorList } from "../copy/lists.js";
 import type { ListState } from "../copy/state.js";
-import { kindOf, type MirrorReading, type MirrorResourceReport } from "../report.js";
-import type { ListForecast } from "../run/estimate.js";
+import { type MirrorReading, type MirrorResourceReport, runKindOf } from "../report.js";
+import type { MirrorListForecast } from "../run/estimate.js";
 import type { MirrorResource } from "../tables.js";
 import type { FullScan } from "./full-scan.js";
 import { incrementStartOf, readIncrement } from "./increment.js";
-import { laterOf } from "./modified-dates.js";
-import { probeModifiedSince, shouldVerify, supportAfterCheck } from "./modified-since.js";
-import { removeUnseen } from "./removals.js";
-import { type CopyProgress, isFullPassDue, mayRepair, progressOf, watermarkOf } from "./schedule.js";
+import { laterTimeOf } from "./modified-dates.js";
+import { modifiedSinceSupportAfterCheck, probeModifiedSince, shouldVerifyModifiedSince } from "./modified-since.js";
+import { removeUnseenRecords } from "./removals.js";
+import { type CopyProgress, copyProgressOf, isFullPassDue, mayRepairByFullPass, watermarkOf } from "./schedule.js";
 import type { SyncedList, SyncSettings } from "./synced-list.js";
-import { readWholeList, START_AGAIN } from "./whole-list.js";
+import { RESTARTED_SCAN_STATE, readWholeList } from "./whole-list.js";
 
 /**
  * What is known of the copy after the changes were read:
@@ -19,7 +19,7 @@ import { readWholeList, START_AGAIN } from "./whole-list.js";
  * - `needsFullPass`: a full pass is due, or the copy differs from the service
  * - `mayDiffer`: it may differ, and a full pass has to wait for the next run
  */
-type Condition = "current" | "needsFullPass" | "mayDiffer";
+type CopyCondition = "current" | "needsFullPass" | "mayDiffer";
 
 /**
  * Brings the copy of one list up to date, in two steps: `readChanges` reads what is new, `finish` makes a full pass if one is
@@ -37,7 +37,7 @@ export class ListSync<R extends MirrorResource> {
 
   constructor(synced: SyncedList<R>) {
     this.#synced = synced;
-    this.#progress = progressOf(this.#state);
+    this.#progress = copyProgressOf(this.#state);
   }
 
   /** Fills a new copy, or reads what was modified since the last run. */
@@ -63,7 +63,7 @@ export class ListSync<R extends MirrorResource> {
     const awaitsFullPass = !isCurrent || (this.#missing ?? 0) > unlisted;
     await this.#saveResult(awaitsFullPass);
     return {
-      kind: kindOf(this.readings),
+      kind: runKindOf(this.readings),
       readings: [...this.readings],
       ...this.#synced.reader.stats,
       ...this.#synced.counts,
@@ -77,7 +77,7 @@ export class ListSync<R extends MirrorResource> {
   }
 
   /** What the next run is likely to take. */
-  async forecast(): Promise<ListForecast> {
+  async forecast(): Promise<MirrorListForecast> {
     const state = this.#state;
     const watermark = isFullPassDue(state, this.#settings, Date.now()) ? undefined : watermarkOf(state, this.#settings);
     const reading = this.#progress !== "complete" ? "first" : watermark === undefined ? "full" : "increment";
@@ -88,7 +88,7 @@ export class ListSync<R extends MirrorResource> {
     );
     return {
       ...forecast,
-      requests: forecast.requests + EXTRA_REQUESTS[reading],
+      requests: forecast.requests + EXTRA_REQUESTS_BY_READING[reading],
       reading,
       resource: this.list.resource,
     };
@@ -118,12 +118,12 @@ export class ListSync<R extends MirrorResource> {
     } catch (error) {
       if (!UnexpectedRemovalsError.is(error)) throw error;
       this.refusal = error;
-      await this.#synced.save({ ...START_AGAIN, stale: true });
+      await this.#synced.save({ ...RESTARTED_SCAN_STATE, stale: true });
     }
     this.#durationMs += performance.now() - startedAt;
   }
 
-  async #assess(): Promise<Condition> {
+  async #assess(): Promise<CopyCondition> {
     if (this.#progress === "new") return "current";
     if (this.#progress === "complete" && isFullPassDue(this.#state, this.#settings, Date.now())) return "needsFullPass";
     if (this.#settings.allowRemovals && this.#state.awaitsFullPass) return "needsFullPass";
@@ -132,7 +132,7 @@ export class ListSync<R extends MirrorResource> {
       return (await this.#synced.reader.count()) === this.#state.count ? "mayDiffer" : "needsFullPass";
     }
     if (!(await this.#differsFromService())) return "current";
-    return mayRepair(this.#state, Date.now()) ? "needsFullPass" : "mayDiffer";
+    return mayRepairByFullPass(this.#state, Date.now()) ? "needsFullPass" : "mayDiffer";
   }
 
   /**
@@ -163,7 +163,7 @@ export class ListSync<R extends MirrorResource> {
   async #firstScan(): Promise<void> {
     const passStartedAt = performance.now();
     const { scan, startedAt, newest } = await readWholeList(this.#synced, "first");
-    const decisive = await removeUnseen(this.#synced, scan);
+    const decisive = await removeUnseenRecords(this.#synced, scan);
     this.#missing = Math.max(0, decisive.total - this.#state.count);
     await this.#endFullPass(decisive, passStartedAt, {
       newestModified: newest,
@@ -178,14 +178,14 @@ export class ListSync<R extends MirrorResource> {
     const previousWatermark = this.#state.watermark;
     const passStartedAt = performance.now();
     const { scan, startedAt, newest, expectedInIncrement } = await readWholeList(this.#synced, "full");
-    const decisive = await removeUnseen(this.#synced, scan);
+    const decisive = await removeUnseenRecords(this.#synced, scan);
     this.#missing = Math.max(0, decisive.total - this.#state.count);
     let { modifiedSince } = this.#state;
     if (modifiedSince === undefined || (modifiedSince === "ignored" && this.#settings.full)) {
       modifiedSince = await this.#probe();
     }
     const watermark = scan.isResumed ? previousWatermark : startedAt;
-    const newestModified = laterOf(this.#state.newestModified, newest);
+    const newestModified = laterTimeOf(this.#state.newestModified, newest);
     await this.#endFullPass(decisive, passStartedAt, { watermark, modifiedSince, newestModified });
     await this.#verifyIncrement(previousWatermark, expectedInIncrement);
     await this.#compareCounts();
@@ -196,10 +196,15 @@ export class ListSync<R extends MirrorResource> {
   /** Checks that an increment lists all records that a full pass found changed since the watermark. */
   async #verifyIncrement(watermark: number | undefined, expected: readonly number[]): Promise<void> {
     const { modifiedSince } = this.#state;
-    if (watermark === undefined || expected.length === 0 || !shouldVerify(modifiedSince, this.#settings.full)) return;
+    if (
+      watermark === undefined ||
+      expected.length === 0 ||
+      !shouldVerifyModifiedSince(modifiedSince, this.#settings.full)
+    )
+      return;
     const seen = await readIncrement(this.#synced, watermark);
     const listsAllChanges = expected.every((number) => seen.has(number));
-    await this.#synced.save({ modifiedSince: supportAfterCheck(modifiedSince, listsAllChanges) });
+    await this.#synced.save({ modifiedSince: modifiedSinceSupportAfterCheck(modifiedSince, listsAllChanges) });
   }
 
   /** Finds out whether the list honours `modifiedSince`. The result is saved with the end of the pass. */
@@ -211,7 +216,7 @@ export class ListSync<R extends MirrorResource> {
   async #endFullPass(scan: FullScan, passStartedAt: number, statePatch: Partial<ListState>): Promise<void> {
     const { asOf = 0, scanBeganAt = 0, stale, shortage = 0 } = this.#state;
     await this.#synced.save({
-      ...START_AGAIN,
+      ...RESTARTED_SCAN_STATE,
       // What was read before an interruption may have become stale since.
       stale: scan.isResumed ? stale : undefined,
       total: undefined,
@@ -234,4 +239,4 @@ export class ListSync<R extends MirrorResource> {
 }
 
 /** Requests of a run that read no page: how many records there are, and whether `modifiedSince` is honoured. */
-const EXTRA_REQUESTS = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReading, number>;
+const EXTRA_REQUESTS_BY_READING = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReading, number>;

@@ -7,13 +7,13 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 export function newestModified(records: readonly object[]): number | undefined {
   let newest: number | undefined;
   for (const record of records) {
-    const modified = dateOf("modified" in record ? record.modified : undefined);
+    const modified = parseDateOrUndefined("modified" in record ? record.modified : undefined);
     if (modified !== undefined) newest = Math.max(newest ?? modified, modified);
   }
   return newest;
 }
 
-function dateOf(value: unknown): number | undefined {
+function parseDateOrUndefined(value: unknown): number | undefined {
   if (typeof value !== "string") return undefined;
   try {
     return parseServiceDate(value).getTime();
@@ -23,7 +23,7 @@ function dateOf(value: unknown): number | undefined {
 }
 
 /** The later of two dates, either of which may be unknown. */
-export const laterOf = (one: number | undefined, other: number | undefined) =>
+export const laterTimeOf = (one: number | undefined, other: number | undefined) =>
   one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
 
 interface IncrementSettings {

@@ -33,7 +33,7 @@ export async function probeModifiedSince(
 }
 
 /** True if increments are relied on or doubted and so are to be checked, or were given up and are to be tried `again`. */
-export function shouldVerify(support: ModifiedSinceSupport, again: boolean): boolean {
+export function shouldVerifyModifiedSince(support: ModifiedSinceSupport, again: boolean): boolean {
   return support === "honoured" || support === "doubted" || (again && support === "incomplete");
 }
 
@@ -41,7 +41,10 @@ export function shouldVerify(support: ModifiedSinceSupport, again: boolean): boo
  * The support after a check. A record that is removed between full pass and increment is missing for a good reason, so only
  * the second failed check in a row gives increments up.
  */
-export function supportAfterCheck(support: ModifiedSinceSupport, listsAllChanges: boolean): ModifiedSinceSupport {
+export function modifiedSinceSupportAfterCheck(
+  support: ModifiedSinceSupport,
+  listsAllChanges: boolean,
+): ModifiedSinceSupport {
   if (listsAllChanges) return "honoured";
   return support === "honoured" ? "doubted" : "incomplete";
 }

@@ -5,17 +5,17 @@ import { FullScan } from "./full-scan.js";
 import type { SyncedList } from "./synced-list.js";
 
 /** A run may always remove this many records of a resource. */
-const MAX_UNQUESTIONED = 50;
+const MAX_REMOVALS_WITHOUT_CONFIRMATION = 50;
 
 /** A second pass that confirms many removals begins this long after the first, in ms: a service may return nothing for a moment. */
-export const CONFIRM_AFTER_MS = 3_000;
+export const REMOVAL_CONFIRMATION_DELAY_MS = 3_000;
 
 /** True if these are so many removals that the caller has to confirm them. */
-const isUnexpected = (removals: number, records: number, maxRemovedShare: number) =>
-  removals > MAX_UNQUESTIONED && isLargeShare(removals, records, maxRemovedShare);
+const areRemovalsUnexpected = (removals: number, records: number, maxRemovedShare: number) =>
+  removals > MAX_REMOVALS_WITHOUT_CONFIRMATION && isLargeRemovedShare(removals, records, maxRemovedShare);
 
 /** True if these are a large part of the copy, even of a small one. */
-const isLargeShare = (removals: number, records: number, maxRemovedShare: number) =>
+const isLargeRemovedShare = (removals: number, records: number, maxRemovedShare: number) =>
   removals > records * maxRemovedShare;
 
 /**
@@ -26,19 +26,22 @@ const isLargeShare = (removals: number, records: number, maxRemovedShare: number
  * @returns the scan that decided.
  * @throws UnexpectedRemovalsError when too many records would be removed. None was.
  */
-export async function removeUnseen<R extends MirrorResource>(synced: SyncedList<R>, scan: FullScan): Promise<FullScan> {
+export async function removeUnseenRecords<R extends MirrorResource>(
+  synced: SyncedList<R>,
+  scan: FullScan,
+): Promise<FullScan> {
   const { unlisted = 0 } = synced.state;
   const { allowRemovals, maxRemovedShare } = synced.settings;
   let decisive = scan;
   let unseen = scan.unseen();
   if (unseen.length > 0 && !(scan.isInOrder && scan.isComplete(unlisted))) {
-    decisive = await readAgain(synced, scan, unseen);
+    decisive = await readListAgain(synced, scan, unseen);
     unseen = decisive.unseen();
   }
   const isCertain = decisive.isComplete(unlisted) && (decisive.isInOrder || scan.isComplete(unlisted));
   if (isCertain && unseen.length > 0) {
     const { count } = synced.state;
-    if (!allowRemovals && isUnexpected(unseen.length, count, maxRemovedShare)) {
+    if (!allowRemovals && areRemovalsUnexpected(unseen.length, count, maxRemovedShare)) {
       throw new UnexpectedRemovalsError({ resource: synced.list.resource, removals: unseen.length, records: count });
     }
     synced.counts.removed += await synced.copy.remove(synced.list, unseen);
@@ -47,13 +50,13 @@ export async function removeUnseen<R extends MirrorResource>(synced: SyncedList<
 }
 
 /** A second scan, for the records that the first one has not seen. */
-async function readAgain<R extends MirrorResource>(
+async function readListAgain<R extends MirrorResource>(
   synced: SyncedList<R>,
   first: FullScan,
   unseen: readonly number[],
 ): Promise<FullScan> {
   const { signal, maxRemovedShare, confirmAfterMs } = synced.settings;
-  if (isLargeShare(unseen.length, synced.state.count, maxRemovedShare)) {
+  if (isLargeRemovedShare(unseen.length, synced.state.count, maxRemovedShare)) {
     await sleep(first.beganAt + confirmAfterMs - performance.now(), signal);
     signal?.throwIfAborted();
   }

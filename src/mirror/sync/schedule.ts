@@ -1,10 +1,10 @@
 import type { ListState } from "../copy/state.js";
 
 /** A full pass that takes less may be repeated at once. */
-const SHORT_PASS_MS = 60_000;
+const MAX_SHORT_FULL_PASS_MS = 60_000;
 
 /** The largest share of the time that full passes out of turn may take. */
-const MAX_REPAIR_SHARE = 0.1;
+const MAX_REPAIR_TIME_SHARE = 0.1;
 
 /** What the caller asks for. */
 export interface ScheduleOptions {
@@ -22,7 +22,7 @@ export interface ScheduleOptions {
  */
 export type CopyProgress = "new" | "interrupted" | "complete";
 
-export function progressOf({ lastFullPassAt, checkpoint }: ListState): CopyProgress {
+export function copyProgressOf({ lastFullPassAt, checkpoint }: ListState): CopyProgress {
   if (lastFullPassAt !== undefined) return "complete";
   return checkpoint === undefined ? "new" : "interrupted";
 }
@@ -38,6 +38,6 @@ export const isFullPassDue = (state: ListState, options: ScheduleOptions, now: n
   now - (state.lastFullPassAt ?? 0) >= options.fullPassEveryMs;
 
 /** True if a full pass may be made out of turn. A long one is not repeated again and again for a few records. */
-export function mayRepair({ lastFullPassAt = 0, lastFullPassMs = 0 }: ListState, now: number): boolean {
-  return lastFullPassMs < SHORT_PASS_MS || now - lastFullPassAt >= lastFullPassMs / MAX_REPAIR_SHARE;
+export function mayRepairByFullPass({ lastFullPassAt = 0, lastFullPassMs = 0 }: ListState, now: number): boolean {
+  return lastFullPassMs < MAX_SHORT_FULL_PASS_MS || now - lastFullPassAt >= lastFullPassMs / MAX_REPAIR_TIME_SHARE;
 }

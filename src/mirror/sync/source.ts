@@ -1,6 +1,6 @@
 import type { InventoryClient } from "../../client.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
-import type { Forecast } from "../../paging/estimate.js";
+import type { ListForecast } from "../../paging/estimate.js";
 import type { ListOptions } from "../../paging/list.js";
 import type { Page } from "../../paging/page.js";
 import type { StockLevel } from "../../schemas/stock-level.js";
@@ -17,35 +17,36 @@ export interface SourceList<T> {
   pages(): AsyncIterable<Page<T>>;
   page(): Promise<Page<T>>;
   checkpoint(): Checkpoint | null;
-  forecast(): Promise<Forecast>;
+  forecast(): Promise<ListForecast>;
 }
 
 /** Starts to read a list of the service. */
-export type Source<T> = (params: SourceParams, options: ListOptions) => SourceList<T>;
+export type OpenList<T> = (params: SourceParams, options: ListOptions) => SourceList<T>;
 
 /** The endpoints that list everything, discontinued items included. */
-const SOURCES: { readonly [R in MirrorResource]: (client: InventoryClient, wID: number) => Source<MirrorRecords[R]> } =
-  {
-    items:
-      ({ items }) =>
-      (params, options) =>
-        items.list({ ...params, includeDiscontinued: true }, options),
-    lots:
-      ({ inventory }) =>
-      (params, options) =>
-        inventory.listLots(params, options),
-    stockLevels:
-      ({ inventory }) =>
-      (params, options) =>
-        inventory.listStockLevels(params, options),
-    warehouseStockLevels:
-      ({ inventory }, wID) =>
-      (params, options) =>
-        withWarehouse(inventory.listStockLevels({ ...params, wid: wID }, options), wID),
-  };
+const SOURCE_BY_RESOURCE: {
+  readonly [R in MirrorResource]: (client: InventoryClient, wID: number) => OpenList<MirrorRecords[R]>;
+} = {
+  items:
+    ({ items }) =>
+    (params, options) =>
+      items.list({ ...params, includeDiscontinued: true }, options),
+  lots:
+    ({ inventory }) =>
+    (params, options) =>
+      inventory.listLots(params, options),
+  stockLevels:
+    ({ inventory }) =>
+    (params, options) =>
+      inventory.listStockLevels(params, options),
+  warehouseStockLevels:
+    ({ inventory }, wID) =>
+    (params, options) =>
+      withWarehouse(inventory.listStockLevels({ ...params, wid: wID }, options), wID),
+};
 
-export const sourceOf = <R extends MirrorResource>(client: InventoryClient, { resource, wID = 0 }: MirrorList<R>) =>
-  SOURCES[resource](client, wID);
+export const listSourceOf = <R extends MirrorResource>(client: InventoryClient, { resource, wID = 0 }: MirrorList<R>) =>
+  SOURCE_BY_RESOURCE[resource](client, wID);
 
 /** The stock levels of one warehouse do not contain its ID. */
 function withWarehouse(levels: SourceList<StockLevel>, wID: number): SourceList<WarehouseStockLevel> {

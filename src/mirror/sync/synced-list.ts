@@ -1,11 +1,11 @@
 import type { MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
-import { numberOf } from "../copy/record-checks.js";
+import { recordNumberOf } from "../copy/record-checks.js";
 import type { ListState } from "../copy/state.js";
 import type { MirrorProgress, MirrorReading } from "../report.js";
 import type { MirrorRecords, MirrorResource } from "../tables.js";
 import type { ListReader, ListScan } from "./list-reader.js";
-import { laterOf, newestModified } from "./modified-dates.js";
+import { laterTimeOf, newestModified } from "./modified-dates.js";
 import type { ScheduleOptions } from "./schedule.js";
 
 export interface SyncSettings extends ScheduleOptions {
@@ -17,7 +17,7 @@ export interface SyncSettings extends ScheduleOptions {
 }
 
 /** This many changed records are enough to check increments. */
-const MAX_EXPECTED = 10_000;
+const MAX_EXPECTED_NUMBERS = 10_000;
 
 /** A list, its copy, and what a run has done with them so far. */
 export class SyncedList<R extends MirrorResource> {
@@ -41,17 +41,21 @@ export class SyncedList<R extends MirrorResource> {
   }
 
   /** Writes what a scan lists to the copy, page after page, each with what `patchOf` returns for the state. */
-  async write(reading: MirrorReading, scan: ListScan<MirrorRecords[R]>, patchOf: PatchOf): Promise<Written> {
+  async write(
+    reading: MirrorReading,
+    scan: ListScan<MirrorRecords[R]>,
+    patchOf: StatePatchOfPage,
+  ): Promise<WriteOutcome> {
     this.readings.push(reading);
     const expectedInIncrement: number[] = [];
     let newest: number | undefined;
     for await (const page of scan.pages) {
-      const numbers = page.value.map((record) => numberOf(this.list.resource, record));
+      const numbers = page.value.map((record) => recordNumberOf(this.list.resource, record));
       const written = await this.copy.write(this.list, page.value, patchOf(page, numbers));
       this.counts.added += written.added;
       this.counts.changed += written.changed;
-      if (expectedInIncrement.length < MAX_EXPECTED) expectedInIncrement.push(...written.expectedInIncrement);
-      newest = laterOf(newest, newestModified(page.value));
+      if (expectedInIncrement.length < MAX_EXPECTED_NUMBERS) expectedInIncrement.push(...written.expectedInIncrement);
+      newest = laterTimeOf(newest, newestModified(page.value));
       const { resource, wID } = this.list;
       const progress = scan.progress();
       if (progress) {
@@ -63,10 +67,10 @@ export class SyncedList<R extends MirrorResource> {
 }
 
 /** What is saved with a page: part of the state, from the numbers of its records. */
-type PatchOf = (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState>;
+type StatePatchOfPage = (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState>;
 
 /** What was found while pages were written. */
-export interface Written {
+export interface WriteOutcome {
   /** Numbers of records that the service must count as modified since the copy had them last; the first ones. */
   expectedInIncrement: number[];
   /** The latest `modified`, in ms. */

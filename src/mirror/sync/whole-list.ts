@@ -2,17 +2,17 @@ import { InputValidationError, PaginationError } from "../../errors/index.js";
 import type { ListState } from "../copy/state.js";
 import type { MirrorResource } from "../tables.js";
 import { FullScan } from "./full-scan.js";
-import type { SyncedList, Written } from "./synced-list.js";
+import type { SyncedList, WriteOutcome } from "./synced-list.js";
 
 /** Makes the next scan start at the beginning of the list. */
-export const START_AGAIN = {
+export const RESTARTED_SCAN_STATE = {
   checkpoint: undefined,
   scanned: undefined,
   scanBeganAt: undefined,
 } satisfies Partial<ListState>;
 
 /** A scan that has reached the end of the list. */
-export interface FullReading extends Written {
+export interface FullReading extends WriteOutcome {
   scan: FullScan;
   /** The service's clock when it began, or when it was resumed, in ms. */
   startedAt: number | undefined;
@@ -38,11 +38,11 @@ export async function readWholeList<R extends MirrorResource>(
     const found = scan.progress;
     const place = { checkpoint: source.checkpoint() ?? checkpoint, scanned: found, scanBeganAt };
     if (reading === "first") return { ...place, watermark: watermark ?? source.startedAt() };
-    if (isResumed) return found ? place : START_AGAIN;
+    if (isResumed) return found ? place : RESTARTED_SCAN_STATE;
     // A pass that can be resumed will find what is stale now, and a later note that records are stale must stay.
-    return found ? { ...place, stale: undefined } : { ...START_AGAIN, stale };
+    return found ? { ...place, stale: undefined } : { ...RESTARTED_SCAN_STATE, stale };
   };
-  let written: Written;
+  let written: WriteOutcome;
   try {
     written = await synced.write(reading, source, (page, numbers) => {
       const place = placeToResume();
@@ -52,11 +52,11 @@ export async function readWholeList<R extends MirrorResource>(
   } catch (error) {
     if (!isResumed || !(error instanceof InputValidationError || error instanceof PaginationError)) throw error;
     // The list cannot be resumed there any more. Records that are in the copy already do no harm.
-    await synced.save(START_AGAIN);
+    await synced.save(RESTARTED_SCAN_STATE);
     return readWholeList(synced, reading);
   }
   if (reading === "full" && !scan.isConclusive) {
-    await synced.save(START_AGAIN);
+    await synced.save(RESTARTED_SCAN_STATE);
     return readWholeList(synced, reading);
   }
   return { scan, startedAt: source.startedAt(), ...written };

@@ -1,5 +1,5 @@
 import { sleep } from "../../time/sleep.js";
-import { now } from "../../time/timer.js";
+import { monotonicNowMs } from "../../time/timer.js";
 import type { EntryChange, OutboxState, OutboxStore, StoredEntry } from "../store.js";
 import { lateOutcome } from "./outcome.js";
 import { errorJson } from "./stored-json.js";
@@ -95,12 +95,12 @@ export class EntryCommits {
 
   /** Tries again if the store fails, for a while. */
   async #persistently<T>(action: () => Promise<T>): Promise<T> {
-    const startedAt = now();
+    const startedAt = monotonicNowMs();
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
       try {
         return await action();
       } catch (error) {
-        if (now() + waitMs - startedAt > this.#patienceMs) throw error;
+        if (monotonicNowMs() + waitMs - startedAt > this.#patienceMs) throw error;
       }
       await sleep(waitMs);
     }

@@ -1,7 +1,7 @@
 import type { InventoryClient } from "../../client.js";
 import { ATTEMPT_JOURNAL, type AttemptEnd, type AttemptJournal } from "../../core/request/attempt-journal.js";
 import type { RequestOptions } from "../../core/request/options.js";
-import { unchecked } from "../../core/response/decode.js";
+import { uncheckedAs } from "../../core/response/decode.js";
 import type { ClockOffset } from "../../core/service-clock.js";
 import { isObject } from "../../errors/unknown-value.js";
 import { onAbort } from "../../time/abort.js";
@@ -137,18 +137,18 @@ function callMethod(
 ): Promise<unknown> {
   switch (operation) {
     case "receive":
-      return inventory.receive(unchecked<OutboxInputs["receive"]>(body), options);
+      return inventory.receive(uncheckedAs<OutboxInputs["receive"]>(body), options);
     case "move":
-      return inventory.move(unchecked<OutboxInputs["move"]>(body), options);
+      return inventory.move(uncheckedAs<OutboxInputs["move"]>(body), options);
     case "issue":
-      return inventory.issue(unchecked<OutboxInputs["issue"]>(body), options);
+      return inventory.issue(uncheckedAs<OutboxInputs["issue"]>(body), options);
     case "create":
-      return items.create(unchecked<OutboxInputs["create"]>(body), options);
+      return items.create(uncheckedAs<OutboxInputs["create"]>(body), options);
     case "update": {
-      const { shortID, ...changes } = unchecked<OutboxInputs["update"]>(body);
+      const { shortID, ...changes } = uncheckedAs<OutboxInputs["update"]>(body);
       return items.update(shortID, changes, options);
     }
     case "discontinue":
-      return items.discontinue(unchecked<OutboxInputs["discontinue"]>(body).shortID, options);
+      return items.discontinue(uncheckedAs<OutboxInputs["discontinue"]>(body).shortID, options);
   }
 }

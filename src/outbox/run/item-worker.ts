@@ -1,7 +1,7 @@
 import { ServerError, TimeoutError } from "../../errors/index.js";
 import { onAbort } from "../../time/abort.js";
 import { sleep } from "../../time/sleep.js";
-import { now } from "../../time/timer.js";
+import { monotonicNowMs } from "../../time/timer.js";
 import type { ClaimedItem, EntryChange, StoredEntry } from "../store.js";
 import { AttemptRefused } from "./commits.js";
 import type { RunContext } from "./context.js";
@@ -33,7 +33,7 @@ export class ItemWorker {
   constructor(run: RunContext, lease: Lease, { quietMs, unleasedMs = 0 }: ClaimedItem) {
     this.#run = run;
     this.#lease = lease;
-    this.#quietUntil = now() + quietMs;
+    this.#quietUntil = monotonicNowMs() + quietMs;
     this.#unleasedMs = unleasedMs;
   }
 
@@ -70,7 +70,7 @@ export class ItemWorker {
   async #send(entry: StoredEntry): Promise<StoredEntry | undefined> {
     if (this.#sends > MAX_RESENDS) return this.#setAside(entry);
     // An attempt of its own is no reason to wait: it has the same effect.
-    const quietMs = entry.sentAt === null ? this.#quietUntil - now() : 0;
+    const quietMs = entry.sentAt === null ? this.#quietUntil - monotonicNowMs() : 0;
     if (quietMs > 0) {
       await this.#settle(() => sleep(quietMs, this.#interruption.signal));
       return entry;
@@ -136,7 +136,7 @@ export class ItemWorker {
   /** Later entries must wait if an earlier attempt of the same call may still arrive. */
   #quietAfter({ entry, mayHaveBeenApplied }: EntryCallEnd): Pick<EntryChange, "quietMs"> {
     if (!isIdempotent(entry.operation) || !mayHaveBeenApplied) return {};
-    this.#quietUntil = now() + this.#run.settleMs;
+    this.#quietUntil = monotonicNowMs() + this.#run.settleMs;
     return { quietMs: this.#run.settleMs };
   }
 
@@ -155,7 +155,8 @@ export class ItemWorker {
     const { signal } = this.#interruption;
     try {
       const change = await findOut({ entry, settlesInMs, cause: this.#cause, signal });
-      if (change.quietMs !== undefined) this.#quietUntil = Math.max(this.#quietUntil, now() + change.quietMs);
+      if (change.quietMs !== undefined)
+        this.#quietUntil = Math.max(this.#quietUntil, monotonicNowMs() + change.quietMs);
       return await this.#run.commits.decide(entry, change);
     } catch (error) {
       if (signal.aborted) return undefined;

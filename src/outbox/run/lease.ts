@@ -1,4 +1,4 @@
-import { now, startTimer } from "../../time/timer.js";
+import { monotonicNowMs, startTimer } from "../../time/timer.js";
 import type { ClaimedItem, OutboxStore } from "../store.js";
 
 /** Thrown if a process may no longer work on an item. Never reaches the caller. */
@@ -30,7 +30,7 @@ export class Lease {
    * and timers are late.
    */
   get isHeld(): boolean {
-    return !this.ended.aborted && now() < this.#endsAt && Date.now() < this.#endsAtEpoch;
+    return !this.ended.aborted && monotonicNowMs() < this.#endsAt && Date.now() < this.#endsAtEpoch;
   }
 
   assertHeld(): void {
@@ -45,7 +45,7 @@ export class Lease {
     this.#endsAt = startedAt + usableMs;
     this.#endsAtEpoch = startedAtEpoch + usableMs;
     this.#stopTimer();
-    this.#stopTimer = startTimer(this.#endsAt - now(), () => this.end());
+    this.#stopTimer = startTimer(this.#endsAt - monotonicNowMs(), () => this.end());
   }
 
   /** Ends it early; what is in flight is aborted. */
@@ -65,7 +65,7 @@ interface RequestTime {
   startedAtEpoch: number;
 }
 
-const requestTime = (): RequestTime => ({ startedAt: now(), startedAtEpoch: Date.now() });
+const requestTime = (): RequestTime => ({ startedAt: monotonicNowMs(), startedAtEpoch: Date.now() });
 
 const RENEWALS_PER_LEASE = 3;
 

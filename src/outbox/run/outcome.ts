@@ -1,5 +1,5 @@
 import { readText } from "../../core/response/body-text.js";
-import { parseJson } from "../../core/response/parse-json.js";
+import { parseJsonOrUndefined } from "../../core/response/parse-json.js";
 import { InputValidationError, PermissionError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { OutboxOperation, StoredEntry } from "../store.js";
@@ -50,7 +50,7 @@ function isRefusal({ status, body }: NonNullable<CallEnd["response"]>, error: un
 
 /** Whether a body is the service's error object. Source: service interface, "Errors". */
 export function isServiceError(status: number, body: Uint8Array | undefined): boolean {
-  const error = body && parseJson(readText({ body }));
+  const error = body && parseJsonOrUndefined(readText({ body }));
   const statusCode = fieldOf(error, "statusCode") ?? status;
   return (
     typeof fieldOf(error, "error") === "string" &&

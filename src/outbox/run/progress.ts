@@ -1,5 +1,5 @@
 import { channel } from "node:diagnostics_channel";
-import { now } from "../../time/timer.js";
+import { monotonicNowMs } from "../../time/timer.js";
 import { entryOf, type OutboxEntry } from "../entry.js";
 import type { OutboxProgress } from "../report.js";
 import type { OutboxCounts, StoredEntry } from "../store.js";
@@ -19,7 +19,7 @@ export class RunProgress {
   readonly results = { applied: 0, rejected: 0, unknown: 0 };
   readonly #callbacks: ProgressCallbacks;
   readonly #etaMs: (entries: number, paceMs: number) => number;
-  readonly #startedAt = now();
+  readonly #startedAt = monotonicNowMs();
   #pending = 0;
 
   /** @param etaMs the probable time to send this many entries, if each takes `paceMs` while the rate limit does not delay it */
@@ -45,7 +45,7 @@ export class RunProgress {
     if (progressChannel.hasSubscribers) progressChannel.publish(progress);
     if (!onProgress) return;
     const done = results.applied + results.rejected + results.unknown;
-    const etaMs = this.#etaMs(this.#pending, (now() - this.#startedAt) / done);
+    const etaMs = this.#etaMs(this.#pending, (monotonicNowMs() - this.#startedAt) / done);
     callSafely(() => onProgress({ ...progress, etaMs }));
   }
 }

@@ -1,5 +1,5 @@
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
-import { unchecked } from "../../core/response/decode.js";
+import { uncheckedAs } from "../../core/response/decode.js";
 import { NotImplementedError, PermissionError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { FoundStoredReceipt } from "../../resources/find/find-stored-receipt.js";
@@ -46,7 +46,7 @@ export function reconcile(run: RunContext, attempt: UncertainAttempt): Promise<E
 
 async function findReceipt(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
   const { entry, settlesInMs } = attempt;
-  const body = unchecked<SentReceipt["body"]>(JSON.parse(entry.body ?? "{}"));
+  const body = uncheckedAs<SentReceipt["body"]>(JSON.parse(entry.body ?? "{}"));
   const { known, withSameSerial } = await otherReceipts(run.store, entry, body);
   const mark = markIn(body, markOf(run.storeId, entry.key));
   const hasSerial = [body.serial, body.rfidTag].some((value) => (value ?? "").trim() !== "");
@@ -106,7 +106,7 @@ export function afterDuplicateError(run: RunContext, attempt: UncertainAttempt):
 
 function searchCreation(run: RunContext, attempt: UncertainAttempt, { settlesInMs }: { settlesInMs: number }) {
   const { entry } = attempt;
-  const body = unchecked<{ shortID: string }>(JSON.parse(entry.body ?? "{}"));
+  const body = uncheckedAs<{ shortID: string }>(JSON.parse(entry.body ?? "{}"));
   return run.client.items.findStoredCreation({
     sent: { body, sentAt: entry.sentAt ?? entry.addedAt, clockAheadMs: entry.clockAheadMs },
     settlesInMs,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { InventoryClient } from "../../client.js";
 import { onAbort } from "../../time/abort.js";
 import { sleep } from "../../time/sleep.js";
-import { now } from "../../time/timer.js";
+import { monotonicNowMs } from "../../time/timer.js";
 import { durationOf } from "../estimate.js";
 import type { MarkField } from "../marks.js";
 import type { OutboxRunOptions } from "../options.js";
@@ -86,7 +86,7 @@ class OutboxRun implements RunContext {
   }
 
   async run(): Promise<OutboxReport> {
-    const startedAt = now();
+    const startedAt = monotonicNowMs();
     const signal = this.#signal;
     signal?.throwIfAborted();
     const stopListening = signal && onAbort(signal, () => this.#stop.abort(signal.reason));
@@ -101,7 +101,7 @@ class OutboxRun implements RunContext {
     const counts = await this.store.count([]);
     const { applied, rejected } = this.#progress.results;
     const { unknown, heldBack } = counts;
-    const durationMs = now() - startedAt;
+    const durationMs = monotonicNowMs() - startedAt;
     return { applied, rejected, unknown, pending: openEntries(counts), heldBack, requests: this.#requests, durationMs };
   }
 

@@ -15,7 +15,7 @@ const PROGRESS_COLUMNS: Readonly<Record<keyof EntryProgress, string>> = {
 };
 
 /** The columns of an entry, by field. */
-const COLUMNS: Readonly<Record<keyof StoredEntry, string>> = {
+const COLUMN_BY_FIELD: Readonly<Record<keyof StoredEntry, string>> = {
   sequence: "sequence",
   key: "key",
   operation: "operation",
@@ -27,7 +27,7 @@ const COLUMNS: Readonly<Record<keyof StoredEntry, string>> = {
 };
 
 /** What a query selects, so that its rows have the names of fields. */
-export const SELECTED = Object.entries(COLUMNS)
+export const SELECTED_COLUMNS_SQL = Object.entries(COLUMN_BY_FIELD)
   .map(([field, column]) => `entry.${column} AS "${field}"`)
   .join(", ");
 
@@ -46,41 +46,41 @@ export const itemToColumn = (item: string) => JSON.stringify(item).slice(1, -1);
 const itemOfColumn = (column: string) => String(JSON.parse(`"${column}"`));
 
 /** PostgreSQL returns numbers as strings. */
-const number = () => z.union([z.number(), z.string().transform(Number)]);
+const numericSchema = () => z.union([z.number(), z.string().transform(Number)]);
 
-const rowSchema = /* @__PURE__ */ lazy(() =>
+const entryRowSchema = /* @__PURE__ */ lazy(() =>
   z.object({
-    sequence: number(),
+    sequence: numericSchema(),
     key: z.string(),
     operation: z.enum(["receive", "move", "issue", "create", "update", "discontinue"]),
     item: z.string().transform(itemOfColumn),
     input: z.string().nullable(),
     inputHash: z.string(),
-    addedAt: number(),
+    addedAt: numericSchema(),
     state: z.enum(["pending", "sending", "applied", "rejected", "unknown"]),
-    attempts: number(),
+    attempts: numericSchema(),
     body: z.string().nullable(),
-    sentAt: number().nullable(),
-    clockAheadMs: number().nullable(),
-    settledAt: number().nullable(),
+    sentAt: numericSchema().nullable(),
+    clockAheadMs: numericSchema().nullable(),
+    settledAt: numericSchema().nullable(),
     result: z.string().nullable(),
     error: z.string().nullable(),
   }),
 );
 
-/** The entry of a row that was selected by {@link SELECTED}. */
-export const entryOfRow = (row: unknown): StoredEntry => rowSchema().parse(row);
+/** The entry of a row that was selected by {@link SELECTED_COLUMNS_SQL}. */
+export const entryOfRow = (row: unknown): StoredEntry => entryRowSchema().parse(row);
 
-const countsSchema = /* @__PURE__ */ lazy(() =>
+const countsRowSchema = /* @__PURE__ */ lazy(() =>
   z.object({
-    pending: number(),
-    sending: number(),
-    applied: number(),
-    rejected: number(),
-    unknown: number(),
-    heldBack: number(),
+    pending: numericSchema(),
+    sending: numericSchema(),
+    applied: numericSchema(),
+    rejected: numericSchema(),
+    unknown: numericSchema(),
+    heldBack: numericSchema(),
   }),
 );
 
 /** The counts of a row with these names. */
-export const countsOfRow = (row: unknown) => countsSchema().parse(row);
+export const countsOfRow = (row: unknown) => countsRowSchema().parse(row);

@@ -8,17 +8,17 @@ import type {
   OutboxStore,
   StoredEntry,
 } from "../store.js";
-import { changedColumns, countsOfRow, entryOfRow, itemToColumn, SELECTED } from "./entry-row.js";
+import { changedColumns, countsOfRow, entryOfRow, itemToColumn, SELECTED_COLUMNS_SQL } from "./entry-row.js";
 import type { TableNames } from "./postgres-schema.js";
 
-const UNSETTLED = "('pending', 'sending', 'unknown')";
-const IS_LEASED = "leased_until > clock_timestamp()";
+const UNSETTLED_STATES_SQL = "('pending', 'sending', 'unknown')";
+const IS_LEASED_SQL = "leased_until > clock_timestamp()";
 
 /** Longer than any wait; an interval cannot be infinite. */
 const MAX_QUIET_MS = 1e12;
 
-const milliseconds = (parameter: string) => `${parameter} * interval '1 millisecond'`;
-const msOf = (interval: string) => `extract(epoch FROM ${interval}) * 1000`;
+const intervalOfMsSql = (parameter: string) => `${parameter} * interval '1 millisecond'`;
+const msOfIntervalSql = (interval: string) => `extract(epoch FROM ${interval}) * 1000`;
 
 /** The commands of an outbox store. The caller opens transactions. */
 export class PostgresEntries {
@@ -96,9 +96,9 @@ export class PostgresEntries {
     const { entries, items } = this.#names;
     const rows = await this.#rows(
       `SELECT first.item FROM (
-        SELECT DISTINCT ON (item) item, sequence, state FROM ${entries} WHERE state IN ${UNSETTLED} ORDER BY item, sequence
+        SELECT DISTINCT ON (item) item, sequence, state FROM ${entries} WHERE state IN ${UNSETTLED_STATES_SQL} ORDER BY item, sequence
       ) AS first LEFT JOIN ${items} AS leased ON leased.item = first.item
-      WHERE first.state <> 'unknown' AND first.item <> ALL ($1) AND (${IS_LEASED}) IS NOT TRUE
+      WHERE first.state <> 'unknown' AND first.item <> ALL ($1) AND (${IS_LEASED_SQL}) IS NOT TRUE
       ORDER BY first.sequence LIMIT $2`,
       [except, limit],
     );
@@ -113,8 +113,8 @@ export class PostgresEntries {
       columns,
     ]);
     const free = await this.#rows(
-      `SELECT item, ${msOf("clock_timestamp() - leased_until")} AS unleased, ${msOf("quiet_until - clock_timestamp()")} AS quiet
-      FROM ${items} WHERE item = ANY ($1) AND (${IS_LEASED}) IS NOT TRUE FOR UPDATE SKIP LOCKED`,
+      `SELECT item, ${msOfIntervalSql("clock_timestamp() - leased_until")} AS unleased, ${msOfIntervalSql("quiet_until - clock_timestamp()")} AS quiet
+      FROM ${items} WHERE item = ANY ($1) AND (${IS_LEASED_SQL}) IS NOT TRUE FOR UPDATE SKIP LOCKED`,
       [columns],
     );
     const times = new Map(free.map((row) => [row.item, row]));
@@ -126,7 +126,7 @@ export class PostgresEntries {
       claimed.push({ item: entry.item, entry, unleasedMs, quietMs: Math.max(0, Number(quiet)) });
     }
     await this.#rows(
-      `UPDATE ${items} SET owner = $2, leased_until = clock_timestamp() + ${milliseconds("$3::double precision")}
+      `UPDATE ${items} SET owner = $2, leased_until = clock_timestamp() + ${intervalOfMsSql("$3::double precision")}
       WHERE item = ANY ($1)`,
       [claimed.map(({ item }) => itemToColumn(item)), owner, leaseMs],
     );
@@ -135,8 +135,8 @@ export class PostgresEntries {
 
   async renew(items: readonly string[], owner: string, leaseMs: number): Promise<string[]> {
     const rows = await this.#rows(
-      `UPDATE ${this.#names.items} SET leased_until = clock_timestamp() + ${milliseconds("$3::double precision")}
-      WHERE item = ANY ($1) AND owner = $2 AND ${IS_LEASED} RETURNING item`,
+      `UPDATE ${this.#names.items} SET leased_until = clock_timestamp() + ${intervalOfMsSql("$3::double precision")}
+      WHERE item = ANY ($1) AND owner = $2 AND ${IS_LEASED_SQL} RETURNING item`,
       [items.map(itemToColumn), owner, leaseMs],
     );
     const renewed = new Set(rows.map(({ item }) => item));
@@ -145,15 +145,16 @@ export class PostgresEntries {
 
   async release(item: string, owner: string): Promise<void> {
     await this.#rows(
-      `UPDATE ${this.#names.items} SET leased_until = clock_timestamp() WHERE item = $1 AND owner = $2 AND ${IS_LEASED}`,
+      `UPDATE ${this.#names.items} SET leased_until = clock_timestamp() WHERE item = $1 AND owner = $2 AND ${IS_LEASED_SQL}`,
       [itemToColumn(item), owner],
     );
   }
 
   async next(item: string): Promise<StoredEntry | undefined> {
-    const [entry] = await this.#select(`WHERE item = $1 AND state IN ${UNSETTLED} ORDER BY sequence LIMIT 1`, [
-      itemToColumn(item),
-    ]);
+    const [entry] = await this.#select(
+      `WHERE item = $1 AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
+      [itemToColumn(item)],
+    );
     return entry?.state === "unknown" ? undefined : entry;
   }
 
@@ -161,7 +162,7 @@ export class PostgresEntries {
   async lockLease(key: string, owner: string): Promise<boolean> {
     const { entries, items } = this.#names;
     const rows = await this.#rows(
-      `SELECT FROM ${items} WHERE item = (SELECT item FROM ${entries} WHERE key = $1) AND owner = $2 AND ${IS_LEASED}
+      `SELECT FROM ${items} WHERE item = (SELECT item FROM ${entries} WHERE key = $1) AND owner = $2 AND ${IS_LEASED_SQL}
       FOR UPDATE`,
       [key, owner],
     );
@@ -178,7 +179,7 @@ export class PostgresEntries {
     const assignments = columns.map(({ column }, index) => `${column} = $${index + 4}`);
     const [row] = await this.#rows(
       `UPDATE ${this.#names.entries} AS entry SET ${["key = key", ...assignments]}
-      WHERE key = $1 AND attempts = $2 AND state = ANY ($3) RETURNING ${SELECTED}`,
+      WHERE key = $1 AND attempts = $2 AND state = ANY ($3) RETURNING ${SELECTED_COLUMNS_SQL}`,
       [key, attempts, state, ...columns.map(({ value }) => value)],
     );
     return row && entryOfRow(row);
@@ -188,7 +189,7 @@ export class PostgresEntries {
   async keepQuiet(item: string, quietMs: number): Promise<void> {
     await this.#rows(
       `INSERT INTO ${this.#names.items} AS item (item, quiet_until)
-      VALUES ($1, clock_timestamp() + ${milliseconds("$2::double precision")})
+      VALUES ($1, clock_timestamp() + ${intervalOfMsSql("$2::double precision")})
       ON CONFLICT (item) DO UPDATE SET quiet_until = greatest(item.quiet_until, excluded.quiet_until)`,
       [itemToColumn(item), Math.min(quietMs, MAX_QUIET_MS)],
     );
@@ -206,8 +207,8 @@ export class PostgresEntries {
   /** The first unsettled entry of each item, if it can be sent, in the order added. */
   async #firstEntries(columns: readonly unknown[]): Promise<StoredEntry[]> {
     const rows = await this.#rows(
-      `SELECT ${SELECTED} FROM unnest($1::text[]) AS wanted CROSS JOIN LATERAL (
-        SELECT * FROM ${this.#names.entries} WHERE item = wanted AND state IN ${UNSETTLED} ORDER BY sequence LIMIT 1
+      `SELECT ${SELECTED_COLUMNS_SQL} FROM unnest($1::text[]) AS wanted CROSS JOIN LATERAL (
+        SELECT * FROM ${this.#names.entries} WHERE item = wanted AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1
       ) AS entry ORDER BY sequence`,
       [columns],
     );
@@ -215,7 +216,10 @@ export class PostgresEntries {
   }
 
   async #select(rest: string, values: unknown[]): Promise<StoredEntry[]> {
-    const rows = await this.#rows(`SELECT ${SELECTED} FROM ${this.#names.entries} AS entry ${rest}`, values);
+    const rows = await this.#rows(
+      `SELECT ${SELECTED_COLUMNS_SQL} FROM ${this.#names.entries} AS entry ${rest}`,
+      values,
+    );
     return rows.map(entryOfRow);
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { missingSteps } from "../../storage/migrations.js";
 import type { PostgresConnection } from "../../storage/postgres/connection.js";
-import { command, type PostgresQueryable, queryRows } from "../../storage/postgres/query.js";
+import { type PostgresQueryable, queryRows, queryWithTextResult } from "../../storage/postgres/query.js";
 import { checkEncoding, missingSchema, quoteName } from "../../storage/postgres/schema.js";
 
 /** The quoted names of the tables, with their schema. */
@@ -18,9 +18,9 @@ export function tableNames(schema: string): TableNames {
 }
 
 /** Two processes that start at once create the tables one after the other. */
-const LOCK = "SELECT pg_advisory_xact_lock(hashtext('stocklot outbox'))";
+const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot outbox'))";
 
-const createStore = ({ store }: TableNames) => `
+const createStoreTableSql = ({ store }: TableNames) => `
 CREATE TABLE IF NOT EXISTS ${store} (
   only_row smallint PRIMARY KEY CHECK (only_row = 1),
   id text NOT NULL,
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS ${store} (
 )`;
 
 /** Step by step, from version to version. A step that was released must not be changed. */
-const STEPS: readonly ((names: TableNames) => string)[] = [
+const SCHEMA_STEPS: readonly ((names: TableNames) => string)[] = [
   ({ entries, items }) => `
 CREATE TABLE ${entries} (
   sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -64,7 +64,7 @@ export async function prepareTables(connection: PostgresConnection, schema: stri
   const names = tableNames(schema);
   return (
     (await readUpToDate(connection, names, schema)) ??
-    (await connection.transaction((session) => upgrade(session, names, schema)))
+    (await connection.transaction((session) => upgradeSchema(session, names, schema)))
   );
 }
 
@@ -77,20 +77,23 @@ async function readUpToDate(
   const [found] = await queryRows(queryable, "SELECT to_regclass($1) AS name", [names.store]);
   if (typeof found?.name !== "string") return undefined;
   const [row] = await queryRows(queryable, `SELECT id, version FROM ${names.store}`);
-  return row && missingSteps(STEPS, Number(row.version), schema).length === 0 ? String(row.id) : undefined;
+  return row && missingSteps(SCHEMA_STEPS, Number(row.version), schema).length === 0 ? String(row.id) : undefined;
 }
 
-async function upgrade(session: PostgresQueryable, names: TableNames, schema: string): Promise<string> {
+async function upgradeSchema(session: PostgresQueryable, names: TableNames, schema: string): Promise<string> {
   await checkEncoding(session);
-  await session.query(command(LOCK));
-  await session.query(command([...(await missingSchema(session, schema)), createStore(names)].join(";\n")));
+  await session.query(queryWithTextResult(LOCK_SQL));
+  await session.query(
+    queryWithTextResult([...(await missingSchema(session, schema)), createStoreTableSql(names)].join(";\n")),
+  );
   const [row] = await queryRows(session, `SELECT id, version FROM ${names.store}`);
-  for (const step of missingSteps(STEPS, Number(row?.version ?? 0), schema)) await session.query(command(step(names)));
+  for (const step of missingSteps(SCHEMA_STEPS, Number(row?.version ?? 0), schema))
+    await session.query(queryWithTextResult(step(names)));
   const id = String(row?.id ?? randomBytes(16).toString("hex"));
   await queryRows(
     session,
     `INSERT INTO ${names.store} VALUES (1, $1, $2) ON CONFLICT (only_row) DO UPDATE SET version = excluded.version`,
-    [id, STEPS.length],
+    [id, SCHEMA_STEPS.length],
   );
   return id;
 }

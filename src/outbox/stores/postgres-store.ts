@@ -3,8 +3,8 @@ import { checkConfiguration } from "../../core/request/check-options.js";
 import { ConfigurationError } from "../../errors/index.js";
 import { lazy } from "../../schemas/field.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
-import { isPool } from "../../storage/postgres/pool.js";
-import { command, isQueryable, type PostgresQueryable } from "../../storage/postgres/query.js";
+import { isPostgresPool } from "../../storage/postgres/pool.js";
+import { isQueryable, type PostgresQueryable, queryWithTextResult } from "../../storage/postgres/query.js";
 import { currentSchema } from "../../storage/postgres/schema.js";
 import type {
   ClaimedItem,
@@ -38,10 +38,10 @@ export interface PostgresOutboxStoreOptions {
   schema?: string | undefined;
 }
 
-const optionsSchema = /* @__PURE__ */ lazy(() =>
+const postgresStoreOptionsSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
-      pool: z.custom<PostgresQueryable>(isPool, { error: "must be a Pool of pg" }),
+      pool: z.custom<PostgresQueryable>(isPostgresPool, { error: "must be a Pool of pg" }),
       connectionString: z.string().min(1),
       schema: z.string().min(1),
     })
@@ -64,7 +64,7 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
  * @throws ConfigurationError when the options are wrong.
  */
 export function postgresOutboxStore(options: PostgresOutboxStoreOptions): OutboxStore {
-  checkConfiguration("postgresOutboxStore", optionsSchema(), options);
+  checkConfiguration("postgresOutboxStore", postgresStoreOptionsSchema(), options);
   const { schema, ...source } = options;
   return new PostgresOutboxStore(
     new PostgresConnection({ ...source, maxConnections: MAX_CONNECTIONS, durable: true }),
@@ -105,12 +105,12 @@ class PostgresOutboxStore implements OutboxStore {
 
   async add(added: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]> {
     if (transaction === undefined)
-      return await this.#transaction((entries, session) => addAll(entries, session, added));
-    if (!isQueryable(transaction) || isPool(transaction)) {
+      return await this.#transaction((entries, session) => addEntries(entries, session, added));
+    if (!isQueryable(transaction) || isPostgresPool(transaction)) {
       throw new ConfigurationError("outbox.add: client must be a Client of pg on which a transaction is open");
     }
     const session = this.#connection.joined(transaction);
-    return await addAll(new PostgresEntries(session, await this.#names), session, added);
+    return await addEntries(new PostgresEntries(session, await this.#names), session, added);
   }
 
   get(key: string): Promise<StoredEntry | undefined> {
@@ -186,17 +186,17 @@ class PostgresOutboxStore implements OutboxStore {
   }
 }
 
-const SAVEPOINT = "stocklot_outbox_add";
+const SAVEPOINT_NAME = "stocklot_outbox_add";
 
 /** Adds all entries or none. In either case, the transaction can go on. */
-async function addAll(
+async function addEntries(
   entries: PostgresEntries,
   session: PostgresQueryable,
   added: readonly NewEntry[],
 ): Promise<StoredEntry[]> {
   const hashes = new Map(added.map(({ key, inputHash }) => [key, inputHash]));
-  const undo = () => session.query(command(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`));
-  await session.query(command(`SAVEPOINT ${SAVEPOINT}`));
+  const undo = () => session.query(queryWithTextResult(`ROLLBACK TO SAVEPOINT ${SAVEPOINT_NAME}`));
+  await session.query(queryWithTextResult(`SAVEPOINT ${SAVEPOINT_NAME}`));
   try {
     const stored = await entries.insert(added);
     if (stored.every(({ key, inputHash }) => hashes.get(key) === inputHash)) return stored;

@@ -8,19 +8,19 @@ import type {
   OutboxStore,
   StoredEntry,
 } from "../store.js";
-import { changedColumns, countsOfRow, entryOfRow, itemToColumn, SELECTED } from "./entry-row.js";
+import { changedColumns, countsOfRow, entryOfRow, itemToColumn, SELECTED_COLUMNS_SQL } from "./entry-row.js";
 
-const ENTRIES = "stocklot_outbox_entries AS entry";
+const ENTRIES_TABLE_SQL = "stocklot_outbox_entries AS entry";
 
 /** The item has a lease that has not ended. A lease that seems to last longer than it can was given before the machine restarted. */
-const IS_LEASED = "(leased_until > ?1 AND leased_until <= ?1 + lease_ms)";
+const IS_LEASED_SQL = "(leased_until > ?1 AND leased_until <= ?1 + lease_ms)";
 
-const SQL = {
+const STATEMENT_SQL = {
   insert: `INSERT INTO stocklot_outbox_entries (key, operation, item, input, input_hash, added_at) VALUES (?, ?, ?, ?, ?, ?)`,
-  get: `SELECT ${SELECTED} FROM ${ENTRIES} WHERE key = ?`,
-  list: `SELECT ${SELECTED} FROM ${ENTRIES}
+  get: `SELECT ${SELECTED_COLUMNS_SQL} FROM ${ENTRIES_TABLE_SQL} WHERE key = ?`,
+  list: `SELECT ${SELECTED_COLUMNS_SQL} FROM ${ENTRIES_TABLE_SQL}
     WHERE sequence > ?1 AND input IS NOT NULL AND (?2 IS NULL OR state = ?2) ORDER BY sequence LIMIT ?3`,
-  listOfItem: `SELECT ${SELECTED} FROM ${ENTRIES}
+  listOfItem: `SELECT ${SELECTED_COLUMNS_SQL} FROM ${ENTRIES_TABLE_SQL}
     WHERE sequence > ?1 AND input IS NOT NULL AND (?2 IS NULL OR state = ?2) AND item = ?4 ORDER BY sequence LIMIT ?3`,
   count: `
     WITH counted AS (
@@ -36,20 +36,20 @@ const SQL = {
       (SELECT count(*) FROM blocked JOIN stocklot_outbox_entries AS entry
         ON entry.item = blocked.item AND entry.sequence > blocked.sequence
         AND entry.state = 'pending') AS "heldBack"`,
-  claimable: `SELECT ${SELECTED}, leased_until, lease_ms, quiet_until, quiet_ms
-    FROM ${ENTRIES} LEFT JOIN stocklot_outbox_items AS leased ON leased.item = entry.item
+  claimable: `SELECT ${SELECTED_COLUMNS_SQL}, leased_until, lease_ms, quiet_until, quiet_ms
+    FROM ${ENTRIES_TABLE_SQL} LEFT JOIN stocklot_outbox_items AS leased ON leased.item = entry.item
     WHERE state IN ('pending', 'sending')
       AND NOT EXISTS (
         SELECT 1 FROM stocklot_outbox_entries AS earlier
         WHERE earlier.item = entry.item AND earlier.sequence < entry.sequence
           AND earlier.state IN ('pending', 'sending', 'unknown'))
       AND entry.item NOT IN (SELECT value FROM json_each(?2))
-      AND ${IS_LEASED} IS NOT TRUE
+      AND ${IS_LEASED_SQL} IS NOT TRUE
     ORDER BY sequence LIMIT ?3`,
   lease: `INSERT INTO stocklot_outbox_items (item, owner, leased_until, lease_ms) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT (item) DO UPDATE SET owner = ?2, leased_until = ?3, lease_ms = ?4`,
-  isHeld: `SELECT 1 FROM stocklot_outbox_items WHERE ${IS_LEASED} AND item = ?2 AND owner = ?3`,
-  next: `SELECT ${SELECTED} FROM ${ENTRIES}
+  isHeld: `SELECT 1 FROM stocklot_outbox_items WHERE ${IS_LEASED_SQL} AND item = ?2 AND owner = ?3`,
+  next: `SELECT ${SELECTED_COLUMNS_SQL} FROM ${ENTRIES_TABLE_SQL}
     WHERE item = ? AND state IN ('pending', 'sending', 'unknown') ORDER BY sequence LIMIT 1`,
   keepQuiet: `INSERT INTO stocklot_outbox_items (item, quiet_until, quiet_ms) VALUES (?1, ?2, ?3)
     ON CONFLICT (item) DO UPDATE SET quiet_until = ?2, quiet_ms = ?3`,
@@ -58,20 +58,20 @@ const SQL = {
     WHERE state IN ('applied', 'rejected') AND settled_at < ? AND input IS NOT NULL RETURNING 1`,
 };
 
-type Statements = Readonly<Record<keyof typeof SQL, SqliteStatement>>;
+type EntryStatements = Readonly<Record<keyof typeof STATEMENT_SQL, SqliteStatement>>;
 
 /** The commands of an outbox store, on open tables. The caller opens transactions. */
 export class SqliteEntries {
   readonly #database: SqliteDatabase;
-  readonly #statements: Statements;
+  readonly #statements: EntryStatements;
   readonly #clock: () => number;
 
   /** @param clock the clock of leases, in ms, which starts again when the machine restarts */
   constructor(database: SqliteDatabase, clock: () => number) {
     this.#database = database;
     this.#clock = clock;
-    const statements = Object.entries(SQL).map(([name, sql]) => [name, database.prepare(sql)]);
-    this.#statements = Object.fromEntries(statements) as Statements;
+    const statements = Object.entries(STATEMENT_SQL).map(([name, sql]) => [name, database.prepare(sql)]);
+    this.#statements = Object.fromEntries(statements) as EntryStatements;
   }
 
   add(added: readonly NewEntry[]): StoredEntry[] {
@@ -108,7 +108,7 @@ export class SqliteEntries {
     return rows.map((row) => {
       const entry = entryOfRow(row);
       this.#statements.lease.run(itemToColumn(entry.item), owner, now + leaseMs, leaseMs);
-      return { item: entry.item, entry, unleasedMs: timeSince(row, now), quietMs: quietTime(row, now) };
+      return { item: entry.item, entry, unleasedMs: msSinceLeaseEnd(row, now), quietMs: remainingQuietMs(row, now) };
     });
   }
 
@@ -161,21 +161,21 @@ export class SqliteEntries {
     const now = this.#clock();
     const column = itemToColumn(item);
     const [row = {}] = this.#statements.quiet.all(column);
-    const longestMs = Math.max(quietTime(row, now), quietMs);
+    const longestMs = Math.max(remainingQuietMs(row, now), quietMs);
     this.#statements.keepQuiet.run(column, now + longestMs, longestMs);
   }
 }
 
 type ListFilter = Parameters<OutboxStore["list"]>[0];
 type UpdateResult = { changed: boolean; entry: StoredEntry };
-type Row = Readonly<Record<string, unknown>>;
+type SqliteEntryRow = Readonly<Record<string, unknown>>;
 
 /** How long ago the lease ended, in ms; `undefined` if there was none, or if the clock has started again since. */
-function timeSince({ leased_until: until }: Row, now: number): number | undefined {
+function msSinceLeaseEnd({ leased_until: until }: SqliteEntryRow, now: number): number | undefined {
   return typeof until === "number" && until <= now ? now - until : undefined;
 }
 
 /** How long nothing may be sent, in ms. After a restart of the machine, the whole time again. */
-function quietTime({ quiet_until: until, quiet_ms: whole }: Row, now: number): number {
+function remainingQuietMs({ quiet_until: until, quiet_ms: whole }: SqliteEntryRow, now: number): number {
   return typeof until === "number" ? Math.max(0, Math.min(until - now, Number(whole))) : 0;
 }

@@ -3,7 +3,7 @@ import { missingSteps } from "../../storage/migrations.js";
 import type { SqliteDatabase } from "../../storage/sqlite/driver.js";
 
 /** Of the whole store: its id, and the version of its tables. */
-const CREATE_STORE = `
+const CREATE_STORE_TABLE_SQL = `
 CREATE TABLE IF NOT EXISTS stocklot_outbox_store (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   id TEXT NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS stocklot_outbox_store (
 )`;
 
 /** Step by step, from version to version. A step that was released must not be changed. */
-const STEPS = [
+const SCHEMA_STEPS = [
   `
 CREATE TABLE stocklot_outbox_entries (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -48,14 +48,14 @@ CREATE TABLE stocklot_outbox_items (
 
 /** Creates or upgrades the tables, in the caller's transaction, and returns the id of the store. */
 export function prepareTables(database: SqliteDatabase, path: string): string {
-  database.exec(CREATE_STORE);
+  database.exec(CREATE_STORE_TABLE_SQL);
   const [store] = database.prepare("SELECT id, version FROM stocklot_outbox_store").all();
-  for (const step of missingSteps(STEPS, Number(store?.version ?? 0), path)) database.exec(step);
+  for (const step of missingSteps(SCHEMA_STEPS, Number(store?.version ?? 0), path)) database.exec(step);
   const id = String(store?.id ?? randomBytes(16).toString("hex"));
   database
     .prepare(
       "INSERT INTO stocklot_outbox_store VALUES (1, ?, ?) ON CONFLICT (only) DO UPDATE SET version = excluded.version",
     )
-    .run(id, STEPS.length);
+    .run(id, SCHEMA_STEPS.length);
   return id;
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { checkConfiguration } from "../../core/request/check-options.js";
 import { ConfigurationError } from "../../errors/index.js";
 import { lazy } from "../../schemas/field.js";
-import { findDriver, type SqliteDriver } from "../../storage/sqlite/driver.js";
+import { findSqliteDriver, type SqliteDriver } from "../../storage/sqlite/driver.js";
 import { SqliteConnection } from "../../storage/sqlite/sqlite-connection.js";
 import type {
   ClaimedItem,
@@ -22,7 +22,7 @@ export interface SqliteOutboxStoreOptions {
   path: string;
 }
 
-const optionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ path: z.string().min(1) }));
+const sqliteStoreOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ path: z.string().min(1) }));
 
 /**
  * Stores an outbox in an SQLite database, for processes of one machine. A commit waits until it is on the disk. The tables
@@ -47,16 +47,16 @@ export interface SqliteStoreInternals {
 }
 
 export function sqliteOutboxStoreWith(options: SqliteOutboxStoreOptions, internals: SqliteStoreInternals): OutboxStore {
-  checkConfiguration("sqliteOutboxStore", optionsSchema(), options);
+  checkConfiguration("sqliteOutboxStore", sqliteStoreOptionsSchema(), options);
   return new SqliteOutboxStore(options.path, internals);
 }
 
 const NS_PER_MS = 1_000_000n;
 
 /** Time since the machine was started, in ms. */
-const uptimeMs = () => Number(process.hrtime.bigint() / NS_PER_MS);
+const monotonicUptimeMs = () => Number(process.hrtime.bigint() / NS_PER_MS);
 
-interface OpenStore {
+interface OpenSqliteStore {
   readonly connection: SqliteConnection;
   readonly entries: SqliteEntries;
   readonly id: string;
@@ -65,7 +65,7 @@ interface OpenStore {
 class SqliteOutboxStore implements OutboxStore {
   readonly #path: string;
   readonly #internals: SqliteStoreInternals;
-  #opened: Promise<OpenStore> | undefined;
+  #opened: Promise<OpenSqliteStore> | undefined;
 
   constructor(path: string, internals: SqliteStoreInternals) {
     this.#path = path;
@@ -137,8 +137,8 @@ class SqliteOutboxStore implements OutboxStore {
     return this.#write((entries) => entries.prune(settledBefore));
   }
 
-  async #open(): Promise<OpenStore> {
-    const { clock = uptimeMs, loadDriver = findDriver, lockWaitMs } = this.#internals;
+  async #open(): Promise<OpenSqliteStore> {
+    const { clock = monotonicUptimeMs, loadDriver = findSqliteDriver, lockWaitMs } = this.#internals;
     const connection = await SqliteConnection.open({
       path: this.#path,
       synchronous: "FULL",
@@ -166,7 +166,7 @@ class SqliteOutboxStore implements OutboxStore {
     return await connection.transaction(() => action(entries));
   }
 
-  get #current(): Promise<OpenStore> {
+  get #current(): Promise<OpenSqliteStore> {
     if (this.#opened) return this.#opened;
     throw new ConfigurationError("sqliteOutboxStore: the store is not open. Call open() first.");
   }

@@ -1,16 +1,16 @@
 import { PaginationError } from "../../errors/index.js";
 import type { Checkpoint } from "../checkpoint.js";
-import { endOf, offsetOf, type PageRead } from "../page.js";
-import type { Overlap } from "./overlap.js";
+import { endOfPage, type ReceivedPage, startOfPage } from "../page.js";
+import type { PageOverlap } from "./overlap.js";
 
 /** Consecutive pages at position 0 that may contain no record seen before. */
 const MAX_UNKNOWN_STARTS = 3;
 
 /** Consecutive pages without a new record that growth of the list may explain. */
-const MAX_GROWTHS = 3;
+const MAX_STALLS_EXPLAINED_BY_GROWTH = 3;
 
 /** The last page without a new record, if none with one has followed. */
-interface Stall {
+interface StalledPage {
   /** How many responses had been received when it was noticed. */
   noticedAt: number;
   totalCount: number;
@@ -23,15 +23,15 @@ export class GaplessFrontier {
   /** Position of the first record of the iteration, once it is known. */
   #base: number | undefined;
   #end: number;
-  #knownEnd: number;
+  #provenEnd: number;
   #totalCount: number;
   #responseNumber = 0;
   #unknownStarts = 0;
-  #stall: Stall | undefined;
+  #stall: StalledPage | undefined;
 
   constructor(from: Checkpoint | undefined) {
     this.#base = from?.end;
-    this.#end = this.#knownEnd = from?.end ?? 0;
+    this.#end = this.#provenEnd = from?.end ?? 0;
     this.#totalCount = from?.totalCount ?? 0;
   }
 
@@ -46,8 +46,8 @@ export class GaplessFrontier {
   }
 
   /** Position up to which the list is known to have been read. Less than `end` if `end` is a guess. */
-  get knownEnd(): number {
-    return this.#knownEnd;
+  get provenEnd(): number {
+    return this.#provenEnd;
   }
 
   /** Records in the list when the last page was read. */
@@ -62,27 +62,27 @@ export class GaplessFrontier {
 
   /** Sets the position, after a search has found where the records read so far end now. */
   moveTo(end: number, totalCount: number): void {
-    this.#end = this.#knownEnd = end;
+    this.#end = this.#provenEnd = end;
     this.#totalCount = totalCount;
   }
 
   /** By how many positions per response the list has moved left, if the page shows it. */
-  shiftShownBy({ page, responseNumber }: PageRead<unknown>, { continuity, last }: Overlap): number | undefined {
+  shiftShownBy({ page, responseNumber }: ReceivedPage<unknown>, { continuity, last }: PageOverlap): number | undefined {
     const elapsed = responseNumber - this.#responseNumber;
     if (continuity !== "overlapping" || last < 0 || elapsed <= 0) return undefined;
-    return (this.#end - (offsetOf(page) + last + 1)) / elapsed;
+    return (this.#end - (startOfPage(page) + last + 1)) / elapsed;
   }
 
   /** Advances to the end of a page that is not disjoint. Returns the index of its first record that may be emitted. */
-  advance(read: PageRead<unknown>, overlap: Overlap): number {
+  advance(read: ReceivedPage<unknown>, overlap: PageOverlap): number {
     const { page, responseNumber } = read;
     if (overlap.first >= 0) this.#unknownStarts = 0;
     else if (this.#base !== undefined) this.#countUnknownStart();
-    this.#base ??= offsetOf(page);
+    this.#base ??= startOfPage(page);
     const isNewer = responseNumber > this.#responseNumber;
     const firstToEmit = indexToEmitFrom(this.#base, overlap, isNewer);
-    this.#knownEnd = endOf(page);
-    this.#end = overlap.continuity === "contained" ? Math.max(this.#knownEnd, this.#grownEnd(read)) : this.#knownEnd;
+    this.#provenEnd = endOfPage(page);
+    this.#end = overlap.continuity === "contained" ? Math.max(this.#provenEnd, this.#grownEnd(read)) : this.#provenEnd;
     this.#totalCount = page.totalCount;
     this.#responseNumber = responseNumber;
     return firstToEmit;
@@ -92,9 +92,9 @@ export class GaplessFrontier {
    * Notes how many new records a page contained, after `responses` responses. Returns true if a page without a new record is
    * no reason to stop.
    */
-  noteNewRecords(count: number, read: PageRead<unknown>, responses: number): boolean {
+  noteNewRecords(count: number, read: ReceivedPage<unknown>, responses: number): boolean {
     const last = this.#stall;
-    const isExplained = last !== undefined && isStallExplained(read, last);
+    const isExplained = last !== undefined && canStallBeExplained(read, last);
     if (count > 0) this.#stall = undefined;
     else if (last === undefined || read.responsesAtSend >= last.noticedAt) {
       const growths = (last?.growths ?? 0) + (isExplained ? 1 : 0);
@@ -116,15 +116,15 @@ export class GaplessFrontier {
    * The probable end of what was read if a page contains nothing else: the list has grown before it. If the page before was
    * like that as well, the total does not show how much, and the search for the end begins at the end of the list.
    */
-  #grownEnd(read: PageRead<unknown>): number {
+  #grownEnd(read: ReceivedPage<unknown>): number {
     const total = read.page.totalCount;
-    const isTotalUnreliable = this.#stall !== undefined && !isStallExplained(read, this.#stall);
+    const isTotalUnreliable = this.#stall !== undefined && !canStallBeExplained(read, this.#stall);
     return isTotalUnreliable ? total : this.#end + total - this.#totalCount;
   }
 }
 
 /** Index of the first record of a page that may be emitted. Records seen before are left out anyway. */
-function indexToEmitFrom(base: number, { first, last }: Overlap, isNewer: boolean): number {
+function indexToEmitFrom(base: number, { first, last }: PageOverlap, isNewer: boolean): number {
   // On a page older than the last one read, unseen records between seen ones have been removed since.
   if (!isNewer) return last + 1;
   // Unseen records before a seen one: an iteration that began further on does not include them. One that continues from a
@@ -133,9 +133,9 @@ function indexToEmitFrom(base: number, { first, last }: Overlap, isNewer: boolea
 }
 
 /** True if the page was requested before the last stall was noticed, or if the list has grown since. */
-function isStallExplained(
-  { page, responsesAtSend }: PageRead<unknown>,
-  { noticedAt, totalCount, growths }: Stall,
+function canStallBeExplained(
+  { page, responsesAtSend }: ReceivedPage<unknown>,
+  { noticedAt, totalCount, growths }: StalledPage,
 ): boolean {
-  return responsesAtSend < noticedAt || (page.totalCount > totalCount && growths < MAX_GROWTHS);
+  return responsesAtSend < noticedAt || (page.totalCount > totalCount && growths < MAX_STALLS_EXPLAINED_BY_GROWTH);
 }

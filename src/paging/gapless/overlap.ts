@@ -1,8 +1,8 @@
-import { offsetOf, type Page } from "../page.js";
+import { type Page, startOfPage } from "../page.js";
 
 /** How a page relates to the records that were read before. */
-export interface Overlap {
-  continuity: Continuity;
+export interface PageOverlap {
+  continuity: PageContinuity;
   /** Index of the first record seen before, -1 if there is none. */
   first: number;
   /** Index of the last record seen before, -1 if there is none. */
@@ -15,12 +15,12 @@ export interface Overlap {
  * - `contained`: overlapping, and the page ends within what was read before.
  * - `disjoint`: records may be missing before the page.
  */
-export type Continuity = "overlapping" | "contained" | "disjoint";
+export type PageContinuity = "overlapping" | "contained" | "disjoint";
 
-export function overlapOf<T>(page: Page<T>, isSeen: (record: T) => boolean): Overlap {
+export function pageOverlapOf<T>(page: Page<T>, isSeen: (record: T) => boolean): PageOverlap {
   const { value } = page;
   const first = value.findIndex(isSeen);
   const last = first < 0 ? -1 : value.findLastIndex(isSeen);
-  if (value.length === 0 || (first < 0 && offsetOf(page) !== 0)) return { continuity: "disjoint", first, last };
+  if (value.length === 0 || (first < 0 && startOfPage(page) !== 0)) return { continuity: "disjoint", first, last };
   return { continuity: last === value.length - 1 ? "contained" : "overlapping", first, last };
 }

@@ -1,19 +1,19 @@
-import { endOf, type Page, type PageRequest, type PagingSettings, sizeThatOverlaps } from "../page.js";
+import { endOfPage, gaplessPageSize, type Page, type PageRequest, type PagingSettings } from "../page.js";
 import type { PagePlan } from "../page-stream.js";
 
 /** Shifts of this many pages are remembered. */
-const REMEMBERED_SHIFTS = 16;
+const MAX_REMEMBERED_SHIFTS = 16;
 
 /** Pages of changing size, each of which overlaps the one before it. */
 export class GaplessPlan implements PagePlan {
   readonly #concurrency: number;
-  #cap: number;
+  #maxPageSize: number;
   #maxInFlight = 1;
   #shifts: number[] = [];
 
   constructor({ pageSize, maxPageSize, concurrency, from }: PagingSettings<never>) {
     this.#concurrency = concurrency;
-    this.#cap = sizeThatOverlaps(from?.pageSize ?? pageSize, maxPageSize);
+    this.#maxPageSize = gaplessPageSize(from?.pageSize ?? pageSize, maxPageSize);
   }
 
   /**
@@ -33,12 +33,12 @@ export class GaplessPlan implements PagePlan {
   }
 
   /** Largest page size to request. */
-  get cap(): number {
-    return this.#cap;
+  get maxPageSize(): number {
+    return this.#maxPageSize;
   }
 
   noteAppliedSize(request: PageRequest, { pageSize }: Page<unknown>): void {
-    if (pageSize < request.pageSize) this.#cap = Math.max(1, Math.min(this.#cap, pageSize));
+    if (pageSize < request.pageSize) this.#maxPageSize = Math.max(1, Math.min(this.#maxPageSize, pageSize));
   }
 
   /** By how many positions the list moved left between two responses, for the last pages. */
@@ -49,33 +49,37 @@ export class GaplessPlan implements PagePlan {
   /** Remembers by how many positions the list moved left between two responses. Less than 0 if it moved right. */
   noteShift(positions: number): void {
     this.#shifts.push(positions);
-    if (this.#shifts.length > REMEMBERED_SHIFTS) this.#shifts.shift();
+    if (this.#shifts.length > MAX_REMEMBERED_SHIFTS) this.#shifts.shift();
   }
 
   /** The page that continues at the position `end`. `elapsed`: responses since that position was known, this page's included. */
   requestAfter(end: number, elapsed = 1): PageRequest {
-    return overlappingRequest({ end, cap: this.#cap, shifts: this.#shifts.map((shift) => shift * elapsed) });
+    return bestOverlappingPage({
+      end,
+      maxPageSize: this.#maxPageSize,
+      shifts: this.#shifts.map((shift) => shift * elapsed),
+    });
   }
 
   after(request: PageRequest, page: Page<unknown> | undefined): PageRequest {
-    return this.requestAfter(page === undefined ? this.endOf(request) : endOf(page));
+    return this.requestAfter(page === undefined ? this.expectedEndOf(request) : endOfPage(page));
   }
 
-  offsetOf({ page, pageSize }: PageRequest): number {
-    return (page - 1) * Math.min(pageSize, this.#cap);
+  expectedStartOf({ page, pageSize }: PageRequest): number {
+    return (page - 1) * Math.min(pageSize, this.#maxPageSize);
   }
 
-  endOf({ page, pageSize }: PageRequest): number {
-    return page * Math.min(pageSize, this.#cap);
+  expectedEndOf({ page, pageSize }: PageRequest): number {
+    return page * Math.min(pageSize, this.#maxPageSize);
   }
 }
 
 /** How far a list has been read, and how it has moved. */
-export interface OverlapInput {
+export interface OverlappingPageInput {
   /** Position up to which the list has been read. */
   end: number;
   /** Largest page size to request. */
-  cap: number;
+  maxPageSize: number;
   /** By how many positions the list moved left between two responses, for the last pages. */
   shifts: readonly number[];
 }
@@ -87,15 +91,15 @@ export interface OverlapInput {
  * contains after `end`. If the list moves by the whole overlap, the gain is lost, since another page has to be read first.
  * Without shifts, the best page is the one that ends furthest right: on a calm list it needs the fewest requests.
  */
-export function overlappingRequest({ end, cap, shifts }: OverlapInput): PageRequest {
-  // If every size up to the cap divides `end`, no page can overlap: the next page follows without overlap, and gap search joins it.
-  let best = { page: Math.floor(end / cap) + 1, pageSize: cap };
+export function bestOverlappingPage({ end, maxPageSize, shifts }: OverlappingPageInput): PageRequest {
+  // If every size up to the largest divides `end`, no page can overlap: the next page follows without overlap, and gap search joins it.
+  let best = { page: Math.floor(end / maxPageSize) + 1, pageSize: maxPageSize };
   let bestValue = -Infinity;
-  for (let pageSize = 1; pageSize <= cap; pageSize += 1) {
+  for (let pageSize = 1; pageSize <= maxPageSize; pageSize += 1) {
     const pagesBefore = Math.max(0, Math.floor((end - 1) / pageSize));
     const gain = (pagesBefore + 1) * pageSize - end;
     if (gain <= 0) continue;
-    const value = gain - cap * riskOfGap(end - pagesBefore * pageSize, shifts);
+    const value = gain - maxPageSize * gapProbability(end - pagesBefore * pageSize, shifts);
     // Of equal values, the larger page overlaps more.
     if (value < bestValue) continue;
     best = { page: pagesBefore + 1, pageSize };
@@ -105,9 +109,9 @@ export function overlappingRequest({ end, cap, shifts }: OverlapInput): PageRequ
 }
 
 /** The page that contains the position before `position` and begins furthest to the left. */
-export function requestReaching(position: number, cap: number): PageRequest {
-  let best = { page: Math.max(1, Math.ceil(position / cap)), pageSize: cap };
-  for (let pageSize = cap; pageSize >= 1; pageSize -= 1) {
+export function leftmostPageReaching(position: number, maxPageSize: number): PageRequest {
+  let best = { page: Math.max(1, Math.ceil(position / maxPageSize)), pageSize: maxPageSize };
+  for (let pageSize = maxPageSize; pageSize >= 1; pageSize -= 1) {
     const page = Math.max(1, Math.ceil(position / pageSize));
     if ((page - 1) * pageSize < (best.page - 1) * best.pageSize) best = { page, pageSize };
   }
@@ -115,7 +119,7 @@ export function requestReaching(position: number, cap: number): PageRequest {
 }
 
 /** Share of the last shifts for which an overlap of this many records would have been too small. */
-function riskOfGap(overlap: number, shifts: readonly number[]): number {
+function gapProbability(overlap: number, shifts: readonly number[]): number {
   let failures = 0;
   for (const shift of shifts) if (shift >= overlap) failures += 1;
   return shifts.length === 0 ? 0 : failures / shifts.length;

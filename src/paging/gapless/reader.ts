@@ -1,26 +1,34 @@
 import { PaginationError } from "../../errors/index.js";
-import { type Emitted, Emitter, refuseEmptyPageWithMore } from "../emitter.js";
-import type { Eta } from "../estimate.js";
-import { endOf, isListEmpty, offsetOf, type Page, type PageRead, type PageRequest, type PageSession } from "../page.js";
+import { type EmittedPage, PageEmitter, refuseEmptyPageWithMore } from "../emitter.js";
+import type { EtaEstimator } from "../estimate.js";
+import {
+  endOfPage,
+  isListEmpty,
+  type Page,
+  type PageRequest,
+  type PageSession,
+  type ReceivedPage,
+  startOfPage,
+} from "../page.js";
 import { PageStream } from "../page-stream.js";
 import type { RecordKey } from "../seen-keys.js";
 import { GaplessFrontier } from "./frontier.js";
-import { afterHit, afterMiss, type GapSearch, searchRequest } from "./gap-search.js";
-import { type Overlap, overlapOf } from "./overlap.js";
-import { GaplessPlan, requestReaching } from "./plan.js";
+import { type GapSearch, gapSearchAfterHit, gapSearchAfterMiss, nextSearchPage } from "./gap-search.js";
+import { type PageOverlap, pageOverlapOf } from "./overlap.js";
+import { GaplessPlan, leftmostPageReaching } from "./plan.js";
 import { ResumeSearch } from "./resume-search.js";
 
 /** Consecutive searches in a gap that may find no new record. Enough to go back through a list of any length. */
-const MAX_SEARCHES = 24;
+const MAX_FRUITLESS_SEARCHES = 24;
 /** Sizes below this one all divide some positions (such as 12): no page there can begin before and end after the position. */
-const MIN_OVERLAPPING_CAP = 5;
+const MIN_PAGE_SIZE_THAT_OVERLAPS = 5;
 
 /**
  * - `closed`: the page that was disjoint now overlaps what was read.
  * - `target-obsolete`: that page is no longer useful. Continue from the end of what was read.
  * - `list-ended`: the end of the list was reached.
  */
-type GapResult = "closed" | "target-obsolete" | "list-ended";
+type GapFillResult = "closed" | "target-obsolete" | "list-ended";
 
 /**
  * Reads a list without missing a record that exists the whole time, whatever is added and removed meanwhile.
@@ -32,19 +40,19 @@ export class GaplessReader<T> {
   readonly #session: PageSession<T>;
   readonly #plan: GaplessPlan;
   readonly #stream: PageStream<T>;
-  readonly #emitter: Emitter<T>;
+  readonly #emitter: PageEmitter<T>;
   readonly #frontier: GaplessFrontier;
 
   /** `limit`: how many records are wanted. */
-  constructor(session: PageSession<T>, eta: Eta, limit: number) {
+  constructor(session: PageSession<T>, eta: EtaEstimator, limit: number) {
     this.#session = session;
     this.#plan = new GaplessPlan(session);
     this.#stream = new PageStream(session, this.#plan, limit);
-    this.#emitter = new Emitter(session, this.#stream, eta);
+    this.#emitter = new PageEmitter(session, this.#stream, eta);
     this.#frontier = new GaplessFrontier(session.from);
   }
 
-  async *pages(): AsyncGenerator<Emitted<T>, void> {
+  async *pages(): AsyncGenerator<EmittedPage<T>, void> {
     const { page: first, pageSize, from } = this.#session;
     if (from) await this.#resume(from.end, from.keys);
     else this.#stream.continueWith({ page: first, pageSize });
@@ -63,7 +71,7 @@ export class GaplessReader<T> {
           continue;
         }
       }
-      const emitted = this.#emit(read, this.#accept(read));
+      const emitted = this.#emit(read, this.#advancePast(read));
       this.#plan.noteOverlap();
       this.#stream.take(page.hasMore ? this.#nextRequestOverride() : undefined);
       yield emitted;
@@ -89,12 +97,12 @@ export class GaplessReader<T> {
     const search = new ResumeSearch(keys, (total) => end + total - totalCount);
     let found = 0;
     while (found === 0) {
-      const position = search.next(page, this.#firstKeyOf(page));
+      const position = search.nextPosition(page, this.#firstKeyOf(page));
       if (position === undefined) break;
-      ({ page } = await this.#stream.fetchUnplanned(requestReaching(position, this.#plan.cap)));
+      ({ page } = await this.#stream.fetchUnplanned(leftmostPageReaching(position, this.#plan.maxPageSize)));
       refuseEmptyPageWithMore(page);
       const { last } = this.#overlapOf(page);
-      if (last >= 0) found = offsetOf(page) + last + 1;
+      if (last >= 0) found = startOfPage(page) + last + 1;
     }
     this.#frontier.moveTo(found, page.totalCount);
     this.#stream.continueWith(this.#plan.requestAfter(found));
@@ -106,57 +114,57 @@ export class GaplessReader<T> {
    * The page itself is kept meanwhile. It is one contiguous run of the list whenever it was read, so its records can be
    * emitted once one of them has been seen.
    */
-  async *#fillGap(target: Page<T>): AsyncGenerator<Emitted<T>, GapResult> {
-    const { end, knownEnd, totalCount } = this.#frontier;
+  async *#fillGap(target: Page<T>): AsyncGenerator<EmittedPage<T>, GapFillResult> {
+    const { end, provenEnd, totalCount } = this.#frontier;
     let search: GapSearch = {
-      low: knownEnd < end ? knownEnd : undefined,
-      high: Math.min(offsetOf(target), target.totalCount),
+      low: provenEnd < end ? provenEnd : undefined,
+      high: Math.min(startOfPage(target), target.totalCount),
       expected: end - Math.max(0, totalCount - target.totalCount),
       misses: 0,
       hits: 0,
     };
-    for (let searches = 1; searches <= MAX_SEARCHES; searches += 1) {
-      const read = await this.#stream.fetchUnplanned(searchRequest(search, this.#plan.cap, this.#plan.shifts));
+    for (let searches = 1; searches <= MAX_FRUITLESS_SEARCHES; searches += 1) {
+      const read = await this.#stream.fetchUnplanned(nextSearchPage(search, this.#plan.maxPageSize, this.#plan.shifts));
       const { page } = read;
       refuseEmptyPageWithMore(page);
       if (isListEmpty(page)) return "list-ended";
       const overlap = this.#overlapOf(page);
       if (overlap.continuity === "disjoint") {
-        search = afterMiss(search, Math.min(offsetOf(page), page.totalCount));
+        search = gapSearchAfterMiss(search, Math.min(startOfPage(page), page.totalCount));
         continue;
       }
-      const newRecords = this.#accept(read, overlap);
+      const newRecords = this.#advancePast(read, overlap);
       if (newRecords.length > 0) yield this.#emit(read, newRecords);
       if (!page.hasMore) return "list-ended";
       if (overlap.continuity === "contained") {
-        search = afterHit(search, this.#frontier.knownEnd, page.totalCount, this.#plan.cap);
+        search = gapSearchAfterHit(search, this.#frontier.provenEnd, page.totalCount, this.#plan.maxPageSize);
         continue;
       }
       if (!this.#isDisjoint(target)) return "closed";
-      if (this.#isObsolete(target)) return "target-obsolete";
+      if (this.#isTargetObsolete(target)) return "target-obsolete";
       // Here the end is known: the next page follows without a search.
       searches = 0;
-      const { end } = this.#frontier;
-      search = { low: end, high: end, expected: end, misses: 0, hits: 0 };
+      const reached = this.#frontier.end;
+      search = { low: reached, high: reached, expected: reached, misses: 0, hits: 0 };
     }
     throw this.#gapError(target);
   }
 
   /** True if a disjoint page is no longer needed, or so far away that reading ahead is faster than filling the gap. */
-  #isObsolete(target: Page<T>): boolean {
+  #isTargetObsolete(target: Page<T>): boolean {
     const { end } = this.#frontier;
-    if (target.value.length === 0 || end >= endOf(target)) return true;
-    return offsetOf(target) - end > this.#stream.planned.length * this.#plan.cap;
+    if (target.value.length === 0 || end >= endOfPage(target)) return true;
+    return startOfPage(target) - end > this.#stream.planned.length * this.#plan.maxPageSize;
   }
 
   #gapError(target: Page<T>): PaginationError {
-    const { cap } = this.#plan;
+    const { maxPageSize } = this.#plan;
     const reason =
-      cap < MIN_OVERLAPPING_CAP
-        ? `the service returns only ${cap} records per page, too few for pages to overlap`
+      maxPageSize < MIN_PAGE_SIZE_THAT_OVERLAPS
+        ? `the service returns only ${maxPageSize} records per page, too few for pages to overlap`
         : "the list changes faster than it can be read, or its order changes";
     return new PaginationError(
-      `Page ${target.page} does not overlap the records read before it, and ${MAX_SEARCHES} pages read in between contained nothing new: ${reason}.`,
+      `Page ${target.page} does not overlap the records read before it, and ${MAX_FRUITLESS_SEARCHES} pages read in between contained nothing new: ${reason}.`,
     );
   }
 
@@ -167,30 +175,36 @@ export class GaplessReader<T> {
     const [, ...planned] = this.#stream.planned;
     const [next] = planned;
     if (next === undefined) return this.#plan.requestAfter(end, 1 + this.#stream.responses - responseNumber);
-    const isUseful = this.#plan.offsetOf(next) < end && planned.some((request) => this.#plan.endOf(request) > end);
-    return isUseful ? undefined : this.#plan.requestAfter(end);
+    const continuesWithoutGap =
+      this.#plan.expectedStartOf(next) < end && planned.some((request) => this.#plan.expectedEndOf(request) > end);
+    return continuesWithoutGap ? undefined : this.#plan.requestAfter(end);
   }
 
   /** Advances past a page that is not disjoint, or the first one. Returns its new records. */
-  #accept(read: PageRead<T>, overlap = this.#overlapOf(read.page)): T[] {
+  #advancePast(read: ReceivedPage<T>, overlap = this.#overlapOf(read.page)): T[] {
     const shift = this.#frontier.shiftShownBy(read, overlap);
     const index = this.#frontier.advance(read, overlap);
     if (shift !== undefined) this.#plan.noteShift(shift);
     return this.#emitter.takeUnseen(read.page.value, index);
   }
 
-  #emit(read: PageRead<T>, newRecords: T[]): Emitted<T> {
+  #emit(read: ReceivedPage<T>, newRecords: T[]): EmittedPage<T> {
     const mayBeStalled = this.#frontier.noteNewRecords(newRecords.length, read, this.#stream.responses);
     const { end, totalCount } = this.#frontier;
-    return this.#emitter.emit(read.page, newRecords, { end, totalCount, pageSize: this.#plan.cap }, mayBeStalled);
+    return this.#emitter.emit(
+      read.page,
+      newRecords,
+      { end, totalCount, pageSize: this.#plan.maxPageSize },
+      mayBeStalled,
+    );
   }
 
   #isDisjoint(page: Page<T>): boolean {
     return this.#overlapOf(page).continuity === "disjoint";
   }
 
-  #overlapOf(page: Page<T>): Overlap {
-    return overlapOf(page, (record) => this.#emitter.isSeen(record));
+  #overlapOf(page: Page<T>): PageOverlap {
+    return pageOverlapOf(page, (record) => this.#emitter.isSeen(record));
   }
 
   #firstKeyOf({ value: [record] }: Page<T>): RecordKey | undefined {

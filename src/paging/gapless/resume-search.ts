@@ -1,8 +1,8 @@
-import { endOf, offsetOf, type Page } from "../page.js";
+import { endOfPage, type Page, startOfPage } from "../page.js";
 import type { RecordKey } from "../seen-keys.js";
 
 /** This many halvings find a page of 250 records among 16 million. */
-const MAX_SEARCHES = 16;
+const MAX_RESUME_SEARCHES = 16;
 
 /**
  * Searches the position at which an iteration ended, by the keys of the records that it emitted last.
@@ -27,12 +27,12 @@ export class ResumeSearch {
    * The position to search next, after a page without a record that was emitted, whose first record has the key `firstKey`.
    * `undefined` if there is none left.
    */
-  next(page: Page<unknown>, firstKey: RecordKey | undefined): number | undefined {
-    if (this.#low >= Math.min(this.#high, page.totalCount) || this.#searches >= MAX_SEARCHES) return undefined;
-    const side = page.value.length === 0 ? "after" : sideOf(firstKey, this.#keys);
+  nextPosition(page: Page<unknown>, firstKey: RecordKey | undefined): number | undefined {
+    if (this.#low >= Math.min(this.#high, page.totalCount) || this.#searches >= MAX_RESUME_SEARCHES) return undefined;
+    const side = page.value.length === 0 ? "after" : guessSideOf(firstKey, this.#keys);
     if (side === undefined && this.#searches > 0) return undefined;
-    if (side === "before") this.#low = endOf(page);
-    if (side === "after") this.#high = Math.min(this.#high, offsetOf(page));
+    if (side === "before") this.#low = endOfPage(page);
+    if (side === "after") this.#high = Math.min(this.#high, startOfPage(page));
     const limit = Math.min(this.#high, page.totalCount);
     const guess = this.#searches === 0 ? this.#expected(page.totalCount) : Math.ceil((this.#low + limit) / 2);
     this.#searches += 1;
@@ -41,7 +41,10 @@ export class ResumeSearch {
 }
 
 /** On which side of its neighbours a record probably stands, if their keys rise or fall throughout. */
-export function sideOf(key: RecordKey | undefined, neighbours: readonly RecordKey[]): "before" | "after" | undefined {
+export function guessSideOf(
+  key: RecordKey | undefined,
+  neighbours: readonly RecordKey[],
+): "before" | "after" | undefined {
   const [first, second] = neighbours;
   if (key === undefined || first === undefined || second === undefined) return undefined;
   const isRising = second > first;

@@ -1,8 +1,8 @@
 import { safetyMarginMs } from "../../limiter/quota.js";
 import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
 
-const SHORTEST_GRACE_MS = 1_000;
-const LONGEST_GRACE_MS = 5_000;
+const MIN_GRACE_MS = 1_000;
+const MAX_GRACE_MS = 5_000;
 const HEARTBEATS_PER_GRACE = 4;
 
 /** The times of one shared limit, in ms. */
@@ -17,9 +17,9 @@ export interface LeaseTimings {
   heartbeatMs: number;
 }
 
-export function leaseTimings({ intervalMs }: Pick<RateLimitSettings, "intervalMs">): LeaseTimings {
+export function createLeaseTimings({ intervalMs }: Pick<RateLimitSettings, "intervalMs">): LeaseTimings {
   const returnMs = Math.ceil(intervalMs + safetyMarginMs(intervalMs));
-  const graceMs = Math.ceil(Math.min(LONGEST_GRACE_MS, Math.max(SHORTEST_GRACE_MS, intervalMs / 2)));
+  const graceMs = Math.ceil(Math.min(MAX_GRACE_MS, Math.max(MIN_GRACE_MS, intervalMs / 2)));
   return {
     returnMs,
     graceMs,

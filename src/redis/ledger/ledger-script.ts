@@ -1,4 +1,4 @@
-import { Script } from "../script.js";
+import { RedisScript } from "../script.js";
 
 /**
  * One exchange of a process with the ledger, in one step and by Redis' clock alone.
@@ -7,7 +7,7 @@ import { Script } from "../script.js";
  * paused and settling. There is one field for each process, with what it reported last: when it was `seen`, how many more
  * slots it `wanted`, and when each slot that it holds is free again: those of `singles`, and those of `pages`.
  */
-export const LEDGER_SCRIPT = new Script(`
+export const LEDGER_SCRIPT = new RedisScript(`
 local request = cjson.decode(ARGV[1])
 local limit, owner = request.limit, request.owner
 

@@ -1,19 +1,14 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
+import type { SlotCounts } from "../../limiter/slot-source.js";
 import { lazy } from "../../schemas/field.js";
-import { keyName, type RedisClient } from "../redis-client.js";
+import { type RedisClient, redisKeyName } from "../redis-client.js";
 import type { LeaseTimings } from "./lease-timings.js";
 import { LEDGER_SCRIPT } from "./ledger-script.js";
 
 /** The epoch of slots that were used while Redis was unreachable. */
-export const NO_LEDGER = "none";
-
-/** Slots for single calls, and for further pages of iterations. */
-export interface SlotCounts {
-  singles: number;
-  pages: number;
-}
+export const NO_LEDGER_EPOCH = "none";
 
 /** All that a process holds, each time: so a message that was lost needs no repair. And what it asks for. */
 export interface LedgerRequest {
@@ -43,15 +38,15 @@ export interface LedgerReply {
   members: number;
 }
 
-const count = () => z.number().nonnegative();
-const replySchema = lazy(() =>
+const countSchema = () => z.number().nonnegative();
+const ledgerReplySchema = lazy(() =>
   z.object({
     epoch: z.string(),
-    pauseMs: count(),
-    granted: z.object({ singles: count(), pages: count() }),
-    free: count(),
-    nextMs: count(),
-    members: count(),
+    pauseMs: countSchema(),
+    granted: z.object({ singles: countSchema(), pages: countSchema() }),
+    free: countSchema(),
+    nextMs: countSchema(),
+    members: countSchema(),
   }),
 );
 
@@ -61,22 +56,22 @@ export interface Ledger {
   exchange(request: LedgerRequest): Promise<LedgerReply>;
 }
 
-export function openLedger(
+export function createLedger(
   redis: RedisClient,
   key: string | undefined,
   { requests, reserved }: RateLimitSettings,
   { returnMs, leaseMs, graceMs }: LeaseTimings,
 ): Ledger {
-  const name = keyName(key, "ledger");
+  const name = redisKeyName(key, "ledger");
   /** Distinguishes this process from the others. */
-  const owner = randomId();
+  const owner = createRandomId();
   const limit = { requests, pages: requests - reserved, returnMs, leaseMs, graceMs };
   return {
     async exchange(request) {
-      const message = JSON.stringify({ ...request, owner, limit, newEpoch: randomId() });
+      const message = JSON.stringify({ ...request, owner, limit, newEpoch: createRandomId() });
       const reply = await LEDGER_SCRIPT.run(redis, [name], [message]);
       try {
-        return replySchema().parse(JSON.parse(String(reply)));
+        return ledgerReplySchema().parse(JSON.parse(String(reply)));
       } catch {
         throw new Error("the reply of Redis is not one of the rate limiter's script");
       }
@@ -84,4 +79,4 @@ export function openLedger(
   };
 }
 
-const randomId = () => randomBytes(9).toString("base64url");
+const createRandomId = () => randomBytes(9).toString("base64url");

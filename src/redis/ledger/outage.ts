@@ -5,7 +5,7 @@ import type { LeaseTimings } from "./lease-timings.js";
 import type { LedgerReply } from "./ledger.js";
 
 /** If a process was never connected, assume that this many share the limit. */
-const ASSUMED_PROCESSES = 10;
+const ASSUMED_PROCESS_COUNT = 10;
 
 /** What a process knew when it was cut off from Redis. */
 export interface LastKnownState {
@@ -27,7 +27,7 @@ export interface LastExchange {
   reply: LedgerReply;
 }
 
-export function lastKnownState(
+export function lastKnownStateOf(
   last: LastExchange | undefined,
   held: number,
   now: number,
@@ -55,13 +55,13 @@ export interface FallbackQuota {
  * part, at least one slot, and one if it does not know how many the others are. So if all processes are cut off, they
  * exceed the limit by at most one for each.
  */
-export function fallbackQuota(
+export function computeFallbackQuota(
   { members, wasConnected, held }: LastKnownState,
   sinceMs: number,
   { requests, reserved }: Pick<RateLimitSettings, "requests" | "reserved">,
   { returnMs }: LeaseTimings,
 ): FallbackQuota {
-  const processes = members ?? (wasConnected ? requests : ASSUMED_PROCESSES);
+  const processes = members ?? (wasConnected ? requests : ASSUMED_PROCESS_COUNT);
   const evenPart = Math.max(1, Math.floor(requests / processes));
   const isFirstInterval = wasConnected && members !== 1 && sinceMs <= returnMs;
   const slots = isFirstInterval ? Math.max(1, Math.min(held, evenPart)) : evenPart;
@@ -81,7 +81,7 @@ export interface OutageOptions {
 }
 
 /** A time in which this process cannot reach Redis. */
-export class Outage {
+export class RedisOutage {
   #hasWarned = false;
 
   constructor(
@@ -94,7 +94,7 @@ export class Outage {
   quota(now: number): FallbackQuota | undefined {
     const { settings, timings, onStoreError } = this.options;
     if (onStoreError === "fail") return undefined;
-    return fallbackQuota(this.lastKnownState, now - this.since, settings, timings);
+    return computeFallbackQuota(this.lastKnownState, now - this.since, settings, timings);
   }
 
   warnOnce(error: unknown): void {
@@ -110,7 +110,7 @@ export class Outage {
 }
 
 /** What a call rejects with that cannot have a slot. */
-export function noSlotError(cause: unknown): ConnectionError {
+export function redisUnreachableError(cause: unknown): ConnectionError {
   const message = `the shared rate limiter cannot reach Redis, nothing was sent: ${messageOf(cause)}`;
   return new ConnectionError(message, { cause });
 }

@@ -1,25 +1,36 @@
 import type { MonotonicClock } from "../../limiter/monotonic-clock.js";
-import type { GrantedSlot, QueueCounts, SlotListener, SlotSource } from "../../limiter/slot-source.js";
+import {
+  type GrantedSlot,
+  type SlotCounts,
+  type SlotKind,
+  type SlotListener,
+  type SlotSource,
+  totalCountOf,
+} from "../../limiter/slot-source.js";
 import { startReplyTimeout } from "../reply-timeout.js";
-import { type Ledger, type LedgerReply, type LedgerRequest, NO_LEDGER, type SlotCounts } from "./ledger.js";
-import { type LastExchange, lastKnownState, noSlotError, Outage, type OutageOptions } from "./outage.js";
+import { type Ledger, type LedgerReply, type LedgerRequest, NO_LEDGER_EPOCH } from "./ledger.js";
+import {
+  type LastExchange,
+  lastKnownStateOf,
+  type OutageOptions,
+  RedisOutage,
+  redisUnreachableError,
+} from "./outage.js";
 
 const NEVER = Number.POSITIVE_INFINITY;
-const NO_SLOTS: SlotCounts = { singles: 0, pages: 0 };
+const ZERO_SLOT_COUNTS: SlotCounts = { singles: 0, pages: 0 };
 /** A change waits this long for a call that asks for a slot: both share an exchange, and half of all exchanges are saved. */
-const BATCH_MS = 5;
+const EXCHANGE_BATCH_MS = 5;
 /** Time until the next attempt to reach Redis again, unless a call or the end of a request causes one before. */
-const RECONNECT_MS = 500;
+const RECONNECT_INTERVAL_MS = 500;
 /** How often waiting calls look for a free slot while there is no Redis. */
-const FALLBACK_POLL_MS = 25;
+const FALLBACK_POLL_INTERVAL_MS = 25;
 
 export interface RedisSlotsOptions extends OutageOptions {
   ledger: Ledger;
   clock: MonotonicClock;
   listener: SlotListener;
 }
-
-type SlotKind = keyof SlotCounts;
 
 interface HeldSlot {
   readonly kind: SlotKind;
@@ -43,9 +54,9 @@ export class RedisSlots implements SlotSource {
   readonly #clock: MonotonicClock;
   #held: HeldSlot[] = [];
   /** Granted by the last exchange, and not taken yet. */
-  #granted: SlotCounts = NO_SLOTS;
+  #granted: SlotCounts = ZERO_SLOT_COUNTS;
   /** The calls that wait. */
-  #wanted: SlotCounts = NO_SLOTS;
+  #wanted: SlotCounts = ZERO_SLOT_COUNTS;
   /** If it is overdue, Redis counts as unreachable. Its reply may still arrive. */
   #exchange: { isOverdue: boolean } | undefined;
   /** When the next exchange is due. */
@@ -55,7 +66,7 @@ export class RedisSlots implements SlotSource {
   /** The end of a pause that the ledger does not know yet. */
   #pauseUntil: number | undefined;
   #last: LastExchange | undefined;
-  #outage: Outage | undefined;
+  #outage: RedisOutage | undefined;
   /** Slots may have been used in an outage that the ledger does not know yet. */
   #usedFallback = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -77,21 +88,21 @@ export class RedisSlots implements SlotSource {
     return Math.min(settings.requests, this.#last.reply.free + Math.max(0, this.#last.held - held));
   }
 
-  take(bulk: boolean): GrantedSlot | undefined {
-    if (!this.#takeGranted(bulk) && !this.#hasFallbackSlot(bulk)) return undefined;
-    const slot: HeldSlot = { kind: bulk ? "pages" : "singles", freeAt: NEVER };
+  take(isBulk: boolean): GrantedSlot | undefined {
+    if (!this.#takeGranted(isBulk) && !this.#hasFallbackSlot(isBulk)) return undefined;
+    const slot: HeldSlot = { kind: isBulk ? "pages" : "singles", freeAt: NEVER };
     this.#held.push(slot);
     const end = (afterMs: number) => {
       slot.freeAt = this.#clock.now() + afterMs;
-      this.#report();
+      this.#reportSoon();
     };
     return {
-      release: () => end((this.#outage?.quota(this.#clock.now()) ?? this.#options.timings).returnMs),
-      returnUnused: () => end(0),
+      endSent: () => end((this.#outage?.quota(this.#clock.now()) ?? this.#options.timings).returnMs),
+      endUnsent: () => end(0),
     };
   }
 
-  earliestStart(_bulk: boolean, ahead: QueueCounts): number {
+  earliestStart(_isBulk: boolean, ahead: SlotCounts): number {
     const { requests, intervalMs } = this.#options.settings;
     const now = this.#clock.now();
     const quota = this.#outage?.quota(now);
@@ -100,17 +111,19 @@ export class RedisSlots implements SlotSource {
       return held.length < quota.slots ? now : Math.min(now + quota.returnMs, ...held.map(({ freeAt }) => freeAt));
     }
     const first = Math.max(now, this.#nextFreeAt);
-    const rounds = Math.floor(ahead.all / requests);
+    const rounds = Math.floor(totalCountOf(ahead) / requests);
     return rounds === 0 ? first : first + rounds * intervalMs;
   }
 
-  setDemand({ all, pages }: QueueCounts): void {
+  setDemand(waiting: SlotCounts): void {
     const before = this.#wanted;
-    this.#wanted = { singles: all - pages, pages };
-    if (all > 0 && this.#exchange?.isOverdue && this.#options.onStoreError === "fail") {
-      queueMicrotask(() => this.#options.listener.slotsFailed(noSlotError(new Error("Redis does not reply"))));
+    this.#wanted = waiting;
+    if (totalCountOf(waiting) > 0 && this.#exchange?.isOverdue && this.#options.onStoreError === "fail") {
+      queueMicrotask(() =>
+        this.#options.listener.slotsFailed(redisUnreachableError(new Error("Redis does not reply"))),
+      );
     }
-    if (all - pages > before.singles || pages > before.pages) {
+    if (waiting.singles > before.singles || waiting.pages > before.pages) {
       this.#exchangeAt = Math.min(this.#exchangeAt, Math.max(this.#clock.now(), this.#nextFreeAt));
     }
     this.#schedule();
@@ -119,7 +132,7 @@ export class RedisSlots implements SlotSource {
   /** The other processes begin the pause with their next exchange. */
   pauseStarted(delayMs: number): void {
     this.#pauseUntil = this.#clock.now() + delayMs;
-    this.#report();
+    this.#reportSoon();
   }
 
   /** The slots that are not free again yet. */
@@ -134,24 +147,24 @@ export class RedisSlots implements SlotSource {
   }
 
   /** A slot for a page was granted as one; a single call may use either. */
-  #takeGranted(bulk: boolean): boolean {
-    const kind = bulk || this.#granted.singles === 0 ? "pages" : "singles";
+  #takeGranted(isBulk: boolean): boolean {
+    const kind = isBulk || this.#granted.singles === 0 ? "pages" : "singles";
     if (this.#granted[kind] === 0) return false;
     this.#granted = { ...this.#granted, [kind]: this.#granted[kind] - 1 };
     return true;
   }
 
-  #hasFallbackSlot(bulk: boolean): boolean {
+  #hasFallbackSlot(isBulk: boolean): boolean {
     const now = this.#clock.now();
     const quota = this.#outage?.quota(now);
     const held = this.#heldAt(now);
     if (!quota || held.length >= quota.slots) return false;
-    return !bulk || held.filter(({ kind }) => kind === "pages").length < quota.pages;
+    return !isBulk || held.filter(({ kind }) => kind === "pages").length < quota.pages;
   }
 
-  #report(): void {
+  #reportSoon(): void {
     this.#hasChanged = true;
-    this.#exchangeAt = Math.min(this.#exchangeAt, this.#clock.now() + BATCH_MS);
+    this.#exchangeAt = Math.min(this.#exchangeAt, this.#clock.now() + EXCHANGE_BATCH_MS);
     this.#schedule();
   }
 
@@ -159,10 +172,10 @@ export class RedisSlots implements SlotSource {
   #schedule(): void {
     clearTimeout(this.#timer);
     const now = this.#clock.now();
-    const isWaiting = this.#wanted.singles + this.#wanted.pages > 0;
+    const isWaiting = totalCountOf(this.#wanted) > 0;
     const canExchange = !this.#exchange && (isWaiting || this.#hasChanged || this.#heldAt(now).length > 0);
     if (canExchange && this.#exchangeAt <= now) return void this.#startExchange();
-    const pollAt = isWaiting && this.#outage?.quota(now) ? now + FALLBACK_POLL_MS : NEVER;
+    const pollAt = isWaiting && this.#outage?.quota(now) ? now + FALLBACK_POLL_INTERVAL_MS : NEVER;
     const time = Math.min(canExchange ? this.#exchangeAt : NEVER, pollAt);
     if (time === NEVER) return;
     this.#timer = setTimeout(() => this.#options.listener.slotsChanged(), Math.ceil(time - now));
@@ -182,7 +195,7 @@ export class RedisSlots implements SlotSource {
     this.#hasChanged = false;
     const stopTimeout = startReplyTimeout((error) => {
       exchange.isOverdue = true;
-      this.#failed(request, error);
+      this.#handleFailure(request, error);
     });
     const result = await ledger.exchange(request).then(
       (reply) => ({ reply }),
@@ -190,8 +203,8 @@ export class RedisSlots implements SlotSource {
     );
     stopTimeout();
     this.#exchange = undefined;
-    if ("reply" in result) this.#replied(request, result.reply, sentAt);
-    else if (!exchange.isOverdue) this.#failed(request, result.error);
+    if ("reply" in result) this.#applyReply(request, result.reply, sentAt);
+    else if (!exchange.isOverdue) this.#handleFailure(request, result.error);
     this.#schedule();
   }
 
@@ -203,52 +216,56 @@ export class RedisSlots implements SlotSource {
     // A process that was idle knows nothing that a new ledger lacks: its next call need not wait for that to settle.
     const isRecent = this.#last && now - this.#last.sentAt < leaseMs;
     return {
-      knownEpoch: this.#usedFallback ? NO_LEDGER : isRecent ? this.#last?.reply.epoch : undefined,
+      knownEpoch: this.#usedFallback ? NO_LEDGER_EPOCH : isRecent ? this.#last?.reply.epoch : undefined,
       held: { singles: delays("singles"), pages: delays("pages") },
-      wanted: this.#outage?.quota(now) ? NO_SLOTS : this.#wanted,
+      wanted: this.#outage?.quota(now) ? ZERO_SLOT_COUNTS : this.#wanted,
       pauseMs: Math.max(0, Math.ceil((this.#pauseUntil ?? now) - now)),
     };
   }
 
-  #replied(request: LedgerRequest, reply: LedgerReply, sentAt: number): void {
+  #applyReply(request: LedgerRequest, reply: LedgerReply, sentAt: number): void {
     const { timings, listener } = this.#options;
     const now = this.#clock.now();
     const { singles, pages } = reply.granted;
     // A process that stood still may have been taken for dead, and its slots granted to others; and in an outage others
     // may have used slots of their own. Without this, both exceed the limit.
     const isUsable = !this.#outage?.quota(now) && now - sentAt < timings.graceMs;
-    const held = countHeld(request) + singles + pages;
+    const held = countHeldSlots(request) + singles + pages;
     this.#last = { connectedAt: this.#last?.connectedAt ?? sentAt, sentAt, held, reply };
     this.#outage = undefined;
-    if (request.knownEpoch === NO_LEDGER) this.#usedFallback = false;
+    if (request.knownEpoch === NO_LEDGER_EPOCH) this.#usedFallback = false;
     if (request.pauseMs > 0) this.#pauseUntil = undefined;
     const isRefused = isUsable && (singles < request.wanted.singles || pages < request.wanted.pages);
-    if (isRefused) this.#exchangeAt = Math.min(this.#exchangeAt, now + Math.max(reply.nextMs + 1, BATCH_MS));
+    if (isRefused) this.#exchangeAt = Math.min(this.#exchangeAt, now + Math.max(reply.nextMs + 1, EXCHANGE_BATCH_MS));
     if (reply.pauseMs > 0) listener.pausedElsewhere(reply.pauseMs);
-    this.#granted = isUsable ? reply.granted : NO_SLOTS;
+    this.#granted = isUsable ? reply.granted : ZERO_SLOT_COUNTS;
     listener.slotsChanged();
     if (isRefused && reply.free === 0) listener.slotsDelayed(this.#nextFreeAt - this.#clock.now());
     // Slots that nobody took are free again with the next exchange.
-    if (!isUsable || this.#granted.singles + this.#granted.pages > 0) this.#report();
-    this.#granted = NO_SLOTS;
+    if (!isUsable || totalCountOf(this.#granted) > 0) this.#reportSoon();
+    this.#granted = ZERO_SLOT_COUNTS;
   }
 
-  #failed(request: LedgerRequest, error: unknown): void {
+  #handleFailure(request: LedgerRequest, error: unknown): void {
     const { onStoreError, timings, listener } = this.#options;
     const now = this.#clock.now();
-    this.#exchangeAt = now + RECONNECT_MS;
+    this.#exchangeAt = now + RECONNECT_INTERVAL_MS;
     // What was held when the exchange began: slots that came back since then are granted to no other process.
-    this.#outage ??= new Outage(this.#options, now, lastKnownState(this.#last, countHeld(request), now, timings));
+    this.#outage ??= new RedisOutage(
+      this.#options,
+      now,
+      lastKnownStateOf(this.#last, countHeldSlots(request), now, timings),
+    );
     // Not if its owner closed the connection when all calls had ended.
-    const hasCalls = this.#wanted.singles + this.#wanted.pages > 0 || this.#held.some(({ freeAt }) => freeAt === NEVER);
+    const hasCalls = totalCountOf(this.#wanted) > 0 || this.#held.some(({ freeAt }) => freeAt === NEVER);
     if (hasCalls) this.#outage.warnOnce(error);
     if (onStoreError === "local") {
       this.#usedFallback = true;
       listener.slotsChanged();
     } else {
-      listener.slotsFailed(noSlotError(error));
+      listener.slotsFailed(redisUnreachableError(error));
     }
   }
 }
 
-const countHeld = ({ held }: LedgerRequest) => held.singles.length + held.pages.length;
+const countHeldSlots = ({ held }: LedgerRequest) => held.singles.length + held.pages.length;

@@ -3,7 +3,7 @@ import { checkInput } from "../../core/request/check-input.js";
 import { type RequestOptions, requestOptionsShape } from "../../core/request/options.js";
 import { TimeoutError } from "../../errors/index.js";
 import { MonotonicClock } from "../../limiter/monotonic-clock.js";
-import { lazy, optional } from "../../schemas/field.js";
+import { lazy, optionalFields } from "../../schemas/field.js";
 import { onAbort } from "../../time/abort.js";
 import { startTimer } from "../../time/timer.js";
 
@@ -41,7 +41,7 @@ const findOptionsSchema = /* @__PURE__ */ lazy(() => {
     (value) => typeof value === "number" && value >= 0,
     "must be a number of ms, at least 0",
   );
-  return z.strictObject({ ...requestOptionsShape(), ...optional({ settleMs }) });
+  return z.strictObject({ ...requestOptionsShape(), ...optionalFields({ settleMs }) });
 });
 
 /** A checked copy of the options: later changes to the caller's object have no effect. */
@@ -111,6 +111,6 @@ function waitUntil(clock: MonotonicClock, time: number, signals: readonly AbortS
       for (const stop of stops) stop();
       resolve();
     };
-    const stops = [clock.at(time, finish), ...signals.map((signal) => onAbort(signal, finish))];
+    const stops = [clock.startTimerAt(time, finish), ...signals.map((signal) => onAbort(signal, finish))];
   });
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { checkInput } from "../../core/request/check-input.js";
 import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../errors/index.js";
 import { isObject } from "../../errors/unknown-value.js";
-import { decimal, integer, type LazySchema, lazy, optional, string } from "../../schemas/field.js";
+import { decimal, integer, type LazySchema, lazy, optionalFields, string } from "../../schemas/field.js";
 
 /** The fields that a receipt shares with its lot. */
 const receiptSchema = /* @__PURE__ */ lazy(() =>
@@ -10,7 +10,7 @@ const receiptSchema = /* @__PURE__ */ lazy(() =>
     itemID: string(),
     units: decimal(),
     wid: integer(),
-    ...optional({
+    ...optionalFields({
       spot: string(),
       serial: string(),
       serial2: string(),

@@ -1,7 +1,7 @@
-import type { RateLimitSettings } from "../options/settings.js";
+import type { SandboxRateLimitSettings } from "../options/settings.js";
 
 /** Usage of one rate limit. */
-export interface RateUsage {
+export interface RateLimitUsage {
   readonly limit: number;
   readonly used: number;
   /** Requests left before the next 429. */
@@ -11,10 +11,10 @@ export interface RateUsage {
 }
 
 /** Counts requests per client or address, in a sliding or a fixed window. */
-export class RateWindow {
-  private readonly counters = new Map<string, TimeQueue>();
+export class RateLimitWindow {
+  private readonly counters = new Map<string, RequestTimeQueue>();
 
-  constructor(private readonly options: RateLimitSettings) {}
+  constructor(private readonly options: SandboxRateLimitSettings) {}
 
   /** Counts one request; returns false if it is over the limit. */
   admit(key: string, now: number): boolean {
@@ -24,7 +24,7 @@ export class RateWindow {
     return admitted;
   }
 
-  usage(key: string, now: number): RateUsage {
+  usage(key: string, now: number): RateLimitUsage {
     const times = this.timesInWindow(key, now);
     const { requests, intervalMs, window } = this.options;
     const remaining = Math.max(0, requests - times.length);
@@ -41,14 +41,14 @@ export class RateWindow {
   }
 
   /** The times within the window; older ones are dropped. */
-  private timesInWindow(key: string, now: number): TimeQueue {
+  private timesInWindow(key: string, now: number): RequestTimeQueue {
     let times = this.counters.get(key);
     if (!times) {
-      times = new TimeQueue();
+      times = new RequestTimeQueue();
       this.counters.set(key, times);
     }
     times.dropBefore(
-      this.options.window === "sliding" ? now - this.options.intervalMs + RESOLUTION_MS : this.windowStart(now),
+      this.options.window === "sliding" ? now - this.options.intervalMs + CLOCK_RESOLUTION_MS : this.windowStart(now),
     );
     return times;
   }
@@ -59,22 +59,26 @@ export class RateWindow {
 }
 
 /** A request exactly one interval old no longer counts. */
-const RESOLUTION_MS = 1e-3;
+const CLOCK_RESOLUTION_MS = 1e-3;
 
 /** The message of the 429 body: "Rate Limit Exceeded. 100 per Minute". */
-export function rateLimitMessage({ requests, intervalMs }: Pick<RateLimitSettings, "requests" | "intervalMs">): string {
-  const unit = UNITS.get(intervalMs) ?? (intervalMs % 1000 === 0 ? `${intervalMs / 1000} Seconds` : `${intervalMs} ms`);
+export function rateLimitExceededMessage({
+  requests,
+  intervalMs,
+}: Pick<SandboxRateLimitSettings, "requests" | "intervalMs">): string {
+  const unit =
+    INTERVAL_NAMES.get(intervalMs) ?? (intervalMs % 1000 === 0 ? `${intervalMs / 1000} Seconds` : `${intervalMs} ms`);
   return `Rate Limit Exceeded. ${requests} per ${unit}`;
 }
 
-const UNITS: ReadonlyMap<number, string> = new Map([
+const INTERVAL_NAMES: ReadonlyMap<number, string> = new Map([
   [1000, "Second"],
   [60_000, "Minute"],
   [3_600_000, "Hour"],
 ]);
 
 /** A queue of times. Adding and dropping do not move the other elements. */
-class TimeQueue {
+class RequestTimeQueue {
   private times: number[] = [];
   private head = 0;
 

@@ -25,7 +25,7 @@ export class TokenIssuer {
   }
 
   /** The client of a token, and whether the token has expired; undefined for an unknown token. */
-  lookUp(token: string, now: number): { client: SandboxClient; expired: boolean } | undefined {
+  findToken(token: string, now: number): { client: SandboxClient; expired: boolean } | undefined {
     const issued = this.tokens.get(token);
     return issued && { client: issued.client, expired: now >= issued.expiresAt };
   }
@@ -52,6 +52,6 @@ function randomToken(): string {
 }
 
 /** The token of an `Authorization: Bearer …` header. */
-export function bearerToken(header: string | null): string | undefined {
+export function parseBearerToken(header: string | null): string | undefined {
   return header === null ? undefined : /^Bearer +(\S+)$/i.exec(header)?.[1];
 }

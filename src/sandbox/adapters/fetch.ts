@@ -1,23 +1,28 @@
 import type { HangingRequests } from "../hanging-requests.js";
 import type { SandboxRequest } from "../http/request.js";
-import { type SandboxResponse, toBytes, truncatedLength } from "../http/response.js";
-import type { Service } from "../service.js";
-import { sleep } from "../time.js";
+import { bodyToBytes, type SandboxResponse, truncatedBodyLength } from "../http/response.js";
+import type { SandboxService } from "../service.js";
+import { delayUnlessAborted } from "../time.js";
 
 /** Called like the global `fetch`; responds without a network. */
 export type SandboxFetch = (input: FetchInput, init?: RequestInit) => Promise<Response>;
 
-export function createFetchAdapter(service: Service): SandboxFetch {
+export function createFetchAdapter(service: SandboxService): SandboxFetch {
   return async (input, init = {}) => {
-    const signal = signalOf(input, init);
-    if (!signal) return serve(service, input, init, new AbortController().signal);
+    const signal = abortSignalOf(input, init);
+    if (!signal) return serveFetchCall(service, input, init, new AbortController().signal);
     signal.throwIfAborted();
-    return rejectOnAbort(signal, serve(service, input, init, signal));
+    return rejectOnAbort(signal, serveFetchCall(service, input, init, signal));
   };
 }
 
-async function serve(service: Service, input: FetchInput, init: RequestInit, signal: AbortSignal): Promise<Response> {
-  const request = await requestFromFetch(input, init, signal);
+async function serveFetchCall(
+  service: SandboxService,
+  input: FetchInput,
+  init: RequestInit,
+  signal: AbortSignal,
+): Promise<Response> {
+  const request = await toSandboxRequest(input, init, signal);
   return toFetchResponse(await service.handle(request), request, service.hanging);
 }
 
@@ -34,7 +39,7 @@ function rejectOnAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 export type FetchInput = string | URL | Request;
 
 /** Reads the arguments of a fetch call into a request. */
-async function requestFromFetch(input: FetchInput, init: RequestInit, signal: AbortSignal): Promise<SandboxRequest> {
+async function toSandboxRequest(input: FetchInput, init: RequestInit, signal: AbortSignal): Promise<SandboxRequest> {
   // The signal stays out: a Request would hang a listener on it that only garbage collection removes.
   const { signal: _signal, ...rest } = init;
   const request = new Request(input, rest.body ? { duplex: "half", ...rest } : rest);
@@ -50,13 +55,13 @@ async function requestFromFetch(input: FetchInput, init: RequestInit, signal: Ab
 }
 
 /** The signal of `init`, or else that of the request. */
-function signalOf(input: FetchInput, init: RequestInit): AbortSignal | undefined {
+function abortSignalOf(input: FetchInput, init: RequestInit): AbortSignal | undefined {
   if (init.signal) return init.signal;
   return typeof input === "object" && "signal" in input ? input.signal : undefined;
 }
 
 /** Statuses that a `Response` must not have a body with. */
-const BODILESS = new Set([204, 205, 304]);
+const BODILESS_STATUSES = new Set([204, 205, 304]);
 
 /** The closest equivalent in fetch: a `Response`, a rejection, or a promise that is pending until the signal is aborted. */
 function toFetchResponse(
@@ -69,32 +74,32 @@ function toFetchResponse(
   if (method === "HEAD" && kind !== "drop" && kind !== "hang") return new Response(null, { status, headers });
   switch (delivery.kind) {
     case "drop":
-      return Promise.reject(connectionReset());
+      return Promise.reject(connectionResetError());
     case "hang":
       return hanging.add(signal);
     case "whole":
-      return new Response(body === "" || BODILESS.has(status) ? null : body, { status, headers });
+      return new Response(body === "" || BODILESS_STATUSES.has(status) ? null : body, { status, headers });
     case "slow":
-      return new Response(slowStream(body, delivery, signal), { status, headers });
+      return new Response(createSlowStream(body, delivery, signal), { status, headers });
     case "truncated":
-      return new Response(truncatedStream(body, delivery.bytes), {
+      return new Response(createTruncatedStream(body, delivery.bytes), {
         status,
-        headers: { ...headers, "content-length": String(toBytes(body).length) },
+        headers: { ...headers, "content-length": String(bodyToBytes(body).length) },
       });
   }
 }
 
 /** The body in pieces, with a delay before each. */
-function slowStream(
+function createSlowStream(
   body: SandboxResponse["body"],
   slow: { delayMs: number; chunkBytes: number },
   signal: AbortSignal,
 ): ReadableStream {
-  const bytes = toBytes(body);
+  const bytes = bodyToBytes(body);
   let position = 0;
   return new ReadableStream({
     async pull(controller) {
-      await sleep(slow.delayMs, signal);
+      await delayUnlessAborted(slow.delayMs, signal);
       if (signal.aborted) return controller.error(signal.reason);
       controller.enqueue(bytes.subarray(position, position + slow.chunkBytes));
       position += slow.chunkBytes;
@@ -104,13 +109,13 @@ function slowStream(
 }
 
 /** The beginning of the body, then the error of a broken connection. */
-function truncatedStream(body: SandboxResponse["body"], length: number | undefined): ReadableStream {
-  const bytes = toBytes(body);
-  const part = bytes.subarray(0, truncatedLength(bytes.length, length));
+function createTruncatedStream(body: SandboxResponse["body"], length: number | undefined): ReadableStream {
+  const bytes = bodyToBytes(body);
+  const part = bytes.subarray(0, truncatedBodyLength(bytes.length, length));
   let sent = false;
   return new ReadableStream({
     pull(controller) {
-      if (sent || part.length === 0) return controller.error(bodyTerminated());
+      if (sent || part.length === 0) return controller.error(bodyTerminatedError());
       sent = true;
       controller.enqueue(part);
     },
@@ -118,13 +123,13 @@ function truncatedStream(body: SandboxResponse["body"], length: number | undefin
 }
 
 /** What fetch rejects with when the connection breaks before the response. */
-function connectionReset(): TypeError {
+function connectionResetError(): TypeError {
   const cause = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET", errno: -104, syscall: "read" });
   return new TypeError("fetch failed", { cause });
 }
 
 /** What reading a body fails with when the connection breaks in the middle of it. */
-function bodyTerminated(): TypeError {
+function bodyTerminatedError(): TypeError {
   const cause = Object.assign(new Error("other side closed"), { name: "SocketError", code: "UND_ERR_SOCKET" });
   return new TypeError("terminated", { cause });
 }

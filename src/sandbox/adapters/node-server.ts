@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { nodeHttp } from "../../runtime/node-modules.js";
-import { BASE_PATH, type SandboxRequest } from "../http/request.js";
+import { type SandboxRequest, SERVICE_BASE_PATH } from "../http/request.js";
 import { PageServer } from "../page/page-server.js";
-import type { Service } from "../service.js";
-import { sendResponse } from "./node-response.js";
+import type { SandboxService } from "../service.js";
+import { sendNodeResponse } from "./node-response.js";
 
 /** Options of `sandbox.listen`. */
 export interface ListenOptions {
@@ -29,15 +29,15 @@ export interface SandboxServer {
 }
 
 /** Rejects with Node's own error, for example `EADDRINUSE` when the port is taken. */
-export async function listen(
-  service: Service,
+export async function startSandboxServer(
+  service: SandboxService,
   { port = 0, host = "127.0.0.1", page = false }: ListenOptions = {},
 ): Promise<SandboxServer> {
   if (!nodeHttp) throw new Error("sandbox.listen: this runtime has no node:http. Use sandbox.fetch.");
   const site = page ? new PageServer(service, host) : undefined;
   const server = nodeHttp.createServer((request, response) => {
     if (site?.handles(request)) return site.handle(request, response);
-    serve(service, request, response).catch(() => response.destroy());
+    serveNodeRequest(service, request, response).catch(() => response.destroy());
   });
   // Above the idle timeout of common clients, so that the client closes the connection.
   server.keepAliveTimeout = 65_000;
@@ -48,15 +48,15 @@ export async function listen(
       const address = server.address();
       const actual = typeof address === "object" && address ? address.port : port;
       resolve({
-        url: `http://${host.includes(":") ? `[${host}]` : host}:${actual}${BASE_PATH}`,
+        url: `http://${host.includes(":") ? `[${host}]` : host}:${actual}${SERVICE_BASE_PATH}`,
         port: actual,
-        close: () => stop(service, server, site),
+        close: () => stopSandboxServer(service, server, site),
       });
     });
   });
 }
 
-function stop(service: Service, server: Server, site: PageServer | undefined): Promise<void> {
+function stopSandboxServer(service: SandboxService, server: Server, site: PageServer | undefined): Promise<void> {
   service.hanging.endAll();
   site?.close();
   return new Promise((closed) => {
@@ -65,14 +65,18 @@ function stop(service: Service, server: Server, site: PageServer | undefined): P
   });
 }
 
-async function serve(service: Service, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  const request = new NodeRequest(incoming, outgoing, await readBody(incoming));
+async function serveNodeRequest(
+  service: SandboxService,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const request = new NodeSandboxRequest(incoming, outgoing, await readRequestBody(incoming));
   const gzip = service.settings.compression && /\bgzip\b/.test(request.header("accept-encoding") ?? "");
-  await sendResponse(await service.handle(request), outgoing, { gzip, request });
+  await sendNodeResponse(await service.handle(request), outgoing, { gzip, request });
 }
 
 /** A request over HTTP. */
-class NodeRequest implements SandboxRequest {
+class NodeSandboxRequest implements SandboxRequest {
   readonly method: string;
   readonly target: string;
   private caller: AbortController | undefined;
@@ -83,7 +87,7 @@ class NodeRequest implements SandboxRequest {
     readonly body: string,
   ) {
     this.method = request.method ?? "GET";
-    this.target = originForm(request.url ?? "/");
+    this.target = toOriginForm(request.url ?? "/");
   }
 
   header(name: string): string | null {
@@ -108,12 +112,12 @@ class NodeRequest implements SandboxRequest {
 }
 
 /** The path and query of an absolute-form target, as sent to proxies. */
-function originForm(target: string): string {
+function toOriginForm(target: string): string {
   return target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?#]*/i, "") || "/";
 }
 
 /** The whole body, decoded as UTF-8. */
-function readBody(request: IncomingMessage): Promise<string> | string {
+function readRequestBody(request: IncomingMessage): Promise<string> | string {
   const { "content-length": length, "transfer-encoding": encoding } = request.headers;
   if (encoding === undefined && (length === undefined || length === "0")) return "";
   return new Promise((resolve, reject) => {

@@ -1,29 +1,29 @@
 import { Big } from "big.js";
 import type { SandboxStockLevel, SandboxWarehouse } from "../options/options.js";
-import { quantitiesFor } from "../store/stock-index.js";
+import { getOrCreateQuantities } from "../store/stock-index.js";
 import type { AddOrderQuantities } from "../store/stock-totals.js";
-import { chance, createRandom, deriveSeed, integerBetween, type Random } from "./random.js";
+import { createRandomGenerator, deriveSeed, type RandomGenerator, randomBoolean, randomInteger } from "./random.js";
 
-const ORDER_STREAM = 0xde3a;
+const ORDER_QUANTITY_SEED_SALT = 0xde3a;
 
 /** Orders and shipments for generated stock: never more committed and packed than is in stock. */
-export function generateOrderQuantities(seed: number): AddOrderQuantities {
+export function createOrderQuantityGenerator(seed: number): AddOrderQuantities {
   return ({ quantities }) => {
     for (const [wID, items] of quantities) {
       for (const [partNo, stock] of items) {
-        const random = createRandom(deriveSeed(seed ^ ORDER_STREAM ^ wID, partNo));
+        const random = createRandomGenerator(deriveSeed(seed ^ ORDER_QUANTITY_SEED_SALT ^ wID, partNo));
         const free = stock.inStock.minus(stock.onHold).toNumber();
-        stock.committed = randomShare(random, 0.35, free * 0.4);
-        stock.packed = randomShare(random, 0.2, free * 0.15);
-        stock.onOrder = chance(random, 0.3) ? new Big(integerBetween(random, 1, 40) * 25) : stock.onOrder;
-        stock.aSN = chance(random, 0.15) ? new Big(integerBetween(random, 1, 20) * 10) : stock.aSN;
+        stock.committed = randomWholeQuantityOrZero(random, 0.35, free * 0.4);
+        stock.packed = randomWholeQuantityOrZero(random, 0.2, free * 0.15);
+        stock.onOrder = randomBoolean(random, 0.3) ? new Big(randomInteger(random, 1, 40) * 25) : stock.onOrder;
+        stock.aSN = randomBoolean(random, 0.15) ? new Big(randomInteger(random, 1, 20) * 10) : stock.aSN;
       }
     }
   };
 }
 
 /** The caller's quantities. Throws a `TypeError` for an unknown SKU or warehouse. */
-export function userOrderQuantities(
+export function createUserOrderQuantityAdder(
   given: readonly SandboxStockLevel[],
   partNoOf: (shortID: string) => number | undefined,
   [first, ...others]: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
@@ -37,7 +37,7 @@ export function userOrderQuantities(
   });
   return (balance) => {
     for (const { partNo, wid, onOrder = 0, committed = 0, packed = 0, aSN = 0 } of known) {
-      const stock = quantitiesFor(balance, wid, partNo);
+      const stock = getOrCreateQuantities(balance, wid, partNo);
       stock.onOrder = new Big(onOrder);
       stock.committed = new Big(committed);
       stock.packed = new Big(packed);
@@ -46,7 +46,7 @@ export function userOrderQuantities(
   };
 }
 
-function randomShare(random: Random, probability: number, most: number): Big {
-  const wanted = chance(random, probability) ? Math.floor(random() * most) : 0;
+function randomWholeQuantityOrZero(random: RandomGenerator, probability: number, most: number): Big {
+  const wanted = randomBoolean(random, probability) ? Math.floor(random() * most) : 0;
   return new Big(wanted);
 }

@@ -1,8 +1,8 @@
 /** Returns the next number in [0, 1). */
-export type Random = () => number;
+export type RandomGenerator = () => number;
 
 /** A generator of random numbers (mulberry32): 32 bits of state, the same numbers for the same seed on every machine. */
-export function createRandom(seed: number): Random {
+export function createRandomGenerator(seed: number): RandomGenerator {
   let state = seed | 0;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -20,16 +20,16 @@ export function deriveSeed(seed: number, index: number): number {
 }
 
 /** An integer from `min` to `max`, both included. */
-export function integerBetween(random: Random, min: number, max: number): number {
+export function randomInteger(random: RandomGenerator, min: number, max: number): number {
   return min + Math.floor(random() * (max - min + 1));
 }
 
 /** One of the choices, which must not be empty. */
-export function pickOne<T>(random: Random, choices: readonly [T, ...T[]]): T {
+export function randomChoice<T>(random: RandomGenerator, choices: readonly [T, ...T[]]): T {
   return choices[Math.floor(random() * choices.length)] ?? choices[0];
 }
 
 /** True in the given share of cases: `chance(random, 0.1)` in one of ten. */
-export function chance(random: Random, share: number): boolean {
+export function randomBoolean(random: RandomGenerator, share: number): boolean {
   return random() < share;
 }

@@ -1,5 +1,5 @@
 /** One family of goods: names, units of measure and packaging of its items. */
-export interface Family {
+export interface ItemFamily {
   readonly code: string;
   readonly category: number;
   readonly names: readonly [string, ...string[]];
@@ -10,7 +10,7 @@ export interface Family {
   readonly packs: readonly [number, ...number[]];
 }
 
-export const FAMILIES: readonly [Family, ...Family[]] = [
+export const SAMPLE_ITEM_FAMILIES: readonly [ItemFamily, ...ItemFamily[]] = [
   {
     code: "FAS",
     category: 10,
@@ -74,7 +74,7 @@ export const FAMILIES: readonly [Family, ...Family[]] = [
 ];
 
 /** Customers who own stock in the warehouses, by customer ID. */
-export const OWNERS: readonly { readonly id: number; readonly name: string }[] = [
+export const SAMPLE_OWNERS: readonly { readonly id: number; readonly name: string }[] = [
   { id: 0, name: "" },
   { id: 201, name: "Alder & Finch Ltd" },
   { id: 202, name: "Brightwater Marine" },
@@ -82,13 +82,13 @@ export const OWNERS: readonly { readonly id: number; readonly name: string }[] =
   { id: 204, name: "Østerby Møbler A/S" },
 ];
 
-export const JOBS: readonly { readonly id: number; readonly name: string }[] = [
+export const SAMPLE_JOBS: readonly { readonly id: number; readonly name: string }[] = [
   { id: 5001, name: "Harbour crane refit" },
   { id: 5002, name: "Line 4 overhaul" },
   { id: 5003, name: "Spring promotion" },
 ];
 
-export const REMARKS: readonly [string, ...string[]] = [
+export const SAMPLE_REMARKS: readonly [string, ...string[]] = [
   "Outer carton damaged, goods in order",
   "Certificate on file",
   "Count confirmed",

@@ -1,12 +1,24 @@
 import type { Endpoint } from "../http/endpoint.js";
-import { readLots, readLotsOfWarehouse, readStockLevels, readStockLevelsOfWarehouse } from "./inventory-lists.js";
-import { issueStock } from "./issue.js";
-import { createItem, discontinueItem, readAllItems, readByPartNo, readItems, updateItem } from "./items.js";
-import { moveStock } from "./move.js";
-import { receiveStock } from "./receive.js";
+import {
+  handleListLots,
+  handleListLotsOfWarehouse,
+  handleListStockLevels,
+  handleListStockLevelsOfWarehouse,
+} from "./inventory-lists.js";
+import { handleIssue } from "./issue.js";
+import {
+  handleCreateItem,
+  handleDiscontinueItem,
+  handleGetItemByPartNo,
+  handleGetItems,
+  handleListAllItems,
+  handleUpdateItem,
+} from "./items.js";
+import { handleMove } from "./move.js";
+import { handleReceive } from "./receive.js";
 
 /** Security IDs, as the document numbers them. */
-export const PERMISSION = {
+export const SECURITY_ID = {
   itemMasterList: 11,
   createModifyItem: 116,
   positiveAdjustment: 95,
@@ -16,22 +28,27 @@ export const PERMISSION = {
 
 /** The document's table of endpoints, all but POST /Token. Where two paths fit, the first one counts. */
 export const ENDPOINTS: readonly Endpoint[] = [
-  { method: "GET", path: "/Item", permission: PERMISSION.itemMasterList, handle: readItems },
-  { method: "GET", path: "/Item/All", permission: PERMISSION.itemMasterList, handle: readAllItems },
-  { method: "GET", path: "/Item/:partNo", permission: PERMISSION.itemMasterList, handle: readByPartNo },
-  { method: "POST", path: "/Item", permission: PERMISSION.createModifyItem, handle: createItem },
-  { method: "PUT", path: "/Item", permission: PERMISSION.createModifyItem, handle: updateItem },
-  { method: "DELETE", path: "/Item/:shortID", permission: PERMISSION.createModifyItem, handle: discontinueItem },
-  { method: "GET", path: "/Inventory", permission: PERMISSION.itemMasterList, handle: readLots },
-  { method: "GET", path: "/Inventory/StockLevels", permission: PERMISSION.itemMasterList, handle: readStockLevels },
+  { method: "GET", path: "/Item", permission: SECURITY_ID.itemMasterList, handle: handleGetItems },
+  { method: "GET", path: "/Item/All", permission: SECURITY_ID.itemMasterList, handle: handleListAllItems },
+  { method: "GET", path: "/Item/:partNo", permission: SECURITY_ID.itemMasterList, handle: handleGetItemByPartNo },
+  { method: "POST", path: "/Item", permission: SECURITY_ID.createModifyItem, handle: handleCreateItem },
+  { method: "PUT", path: "/Item", permission: SECURITY_ID.createModifyItem, handle: handleUpdateItem },
+  { method: "DELETE", path: "/Item/:shortID", permission: SECURITY_ID.createModifyItem, handle: handleDiscontinueItem },
+  { method: "GET", path: "/Inventory", permission: SECURITY_ID.itemMasterList, handle: handleListLots },
+  {
+    method: "GET",
+    path: "/Inventory/StockLevels",
+    permission: SECURITY_ID.itemMasterList,
+    handle: handleListStockLevels,
+  },
   {
     method: "GET",
     path: "/Inventory/StockLevels/:wid",
-    permission: PERMISSION.itemMasterList,
-    handle: readStockLevelsOfWarehouse,
+    permission: SECURITY_ID.itemMasterList,
+    handle: handleListStockLevelsOfWarehouse,
   },
-  { method: "GET", path: "/Inventory/:wid", permission: PERMISSION.itemMasterList, handle: readLotsOfWarehouse },
-  { method: "POST", path: "/Inventory/Receive", permission: PERMISSION.positiveAdjustment, handle: receiveStock },
-  { method: "POST", path: "/Inventory/Move", permission: PERMISSION.locateMoveUnits, handle: moveStock },
-  { method: "POST", path: "/Inventory/Issue", permission: PERMISSION.negativeAdjustment, handle: issueStock },
+  { method: "GET", path: "/Inventory/:wid", permission: SECURITY_ID.itemMasterList, handle: handleListLotsOfWarehouse },
+  { method: "POST", path: "/Inventory/Receive", permission: SECURITY_ID.positiveAdjustment, handle: handleReceive },
+  { method: "POST", path: "/Inventory/Move", permission: SECURITY_ID.locateMoveUnits, handle: handleMove },
+  { method: "POST", path: "/Inventory/Issue", permission: SECURITY_ID.negativeAdjustment, handle: handleIssue },
 ];

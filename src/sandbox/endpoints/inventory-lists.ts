@@ -1,30 +1,30 @@
 import type { EndpointContext } from "../http/endpoint.js";
-import { pageResponse } from "../http/paging.js";
+import { listPageResponse } from "../http/paging.js";
 import type { SandboxResponse } from "../http/response.js";
-import type { Scope } from "../store/scopes.js";
-import { scopeOf, warehouseInScope } from "./warehouse-scope.js";
+import type { WarehouseScope } from "../store/scopes.js";
+import { scopeOfRequestedWarehouse, warehouseScopeOfClient } from "./warehouse-scope.js";
 
 /** GET /Inventory: the lots of all warehouses in the client's scope. */
-export function readLots(context: EndpointContext): SandboxResponse {
-  return listLots(context, scopeOf(context));
+export function handleListLots(context: EndpointContext): SandboxResponse {
+  return lotPageResponse(context, warehouseScopeOfClient(context));
 }
 
 /** GET /Inventory/{wid} */
-export function readLotsOfWarehouse(context: EndpointContext): SandboxResponse {
-  return listLots(context, warehouseInScope(context));
+export function handleListLotsOfWarehouse(context: EndpointContext): SandboxResponse {
+  return lotPageResponse(context, scopeOfRequestedWarehouse(context));
 }
 
 /** GET /Inventory/StockLevels: aggregated over all warehouses in the client's scope. */
-export function readStockLevels(context: EndpointContext): SandboxResponse {
-  return listStockLevels(context, scopeOf(context));
+export function handleListStockLevels(context: EndpointContext): SandboxResponse {
+  return stockLevelPageResponse(context, warehouseScopeOfClient(context));
 }
 
 /** GET /Inventory/StockLevels/{wid} */
-export function readStockLevelsOfWarehouse(context: EndpointContext): SandboxResponse {
-  return listStockLevels(context, warehouseInScope(context));
+export function handleListStockLevelsOfWarehouse(context: EndpointContext): SandboxResponse {
+  return stockLevelPageResponse(context, scopeOfRequestedWarehouse(context));
 }
 
-function listLots({ state, query, settings }: EndpointContext, scope: Scope): SandboxResponse {
+function lotPageResponse({ state, query, settings }: EndpointContext, scope: WarehouseScope): SandboxResponse {
   const list = {
     index: state.lots.index(scope),
     // Most recent first.
@@ -32,15 +32,15 @@ function listLots({ state, query, settings }: EndpointContext, scope: Scope): Sa
     supportsModifiedSince: settings.modifiedSinceOn.includes("lots"),
     toJson: (recNo: number) => state.lots.toJson(recNo),
   };
-  return pageResponse(list, query, settings);
+  return listPageResponse(list, query, settings);
 }
 
-function listStockLevels({ state, query, settings }: EndpointContext, scope: Scope): SandboxResponse {
+function stockLevelPageResponse({ state, query, settings }: EndpointContext, scope: WarehouseScope): SandboxResponse {
   const list = {
     index: state.stock.index(scope),
     defaultDirection: "ASC" as const,
     supportsModifiedSince: settings.modifiedSinceOn.includes("stockLevels"),
     toJson: (partNo: number) => state.stock.toJson(partNo, scope),
   };
-  return pageResponse(list, query, settings);
+  return listPageResponse(list, query, settings);
 }

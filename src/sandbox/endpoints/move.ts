@@ -2,44 +2,44 @@ import * as z from "zod";
 import type { Lot } from "../../schemas/lot.js";
 import type { EndpointContext } from "../http/endpoint.js";
 import {
-  dateFilterField,
-  filterField,
-  integerField,
-  positiveField,
-  readFields,
-  requiredStringField,
+  integerNumber,
+  optionalDateFilter,
+  optionalFilter,
+  parseBodyFields,
+  positiveNumber,
+  requiredString,
 } from "../http/fields.js";
 import type { SandboxResponse } from "../http/response.js";
-import { findItem, type PickedLot, pickLots } from "./picking.js";
+import { findTransactionItem, type PickedLot, pickLots } from "./picking.js";
 import { transactionResponse } from "./transaction.js";
-import { assertInScope } from "./warehouse-scope.js";
+import { assertWarehouseInScope } from "./warehouse-scope.js";
 
-const moveSchema = z.object({
-  itemID: requiredStringField(),
-  units: positiveField(),
-  wid: integerField(),
-  fromSpot: filterField(),
-  toSpot: filterField(),
-  shipToWid: integerField().optional(),
+const moveRequestSchema = z.object({
+  itemID: requiredString(),
+  units: positiveNumber(),
+  wid: integerNumber(),
+  fromSpot: optionalFilter(),
+  toSpot: optionalFilter(),
+  shipToWid: integerNumber().optional(),
   transitSlip: z.string().optional(),
-  serial: filterField(),
-  serial2: filterField(),
-  rfidTag: filterField(),
+  serial: optionalFilter(),
+  serial2: optionalFilter(),
+  rfidTag: optionalFilter(),
   reference: z.string().optional(),
-  recno: integerField().optional(),
-  received: dateFilterField(),
+  recno: integerNumber().optional(),
+  received: optionalDateFilter(),
 });
 
 /** Where stock goes; a missing field stays unchanged. */
-type Destination = Pick<Lot, "wID" | "warehouse"> & Partial<Pick<Lot, "spot">>;
+type MoveDestination = Pick<Lot, "wID" | "warehouse"> & Partial<Pick<Lot, "spot">>;
 
 /** POST /Inventory/Move: to another bin, or to another warehouse that is in scope as well. */
-export function moveStock(context: EndpointContext): SandboxResponse {
+export function handleMove(context: EndpointContext): SandboxResponse {
   const { state, settings, now, client } = context;
-  const move = readFields(moveSchema, context.json());
-  assertInScope(context, move.wid);
-  if (move.shipToWid !== undefined) assertInScope(context, move.shipToWid);
-  const { partNo, shortID } = findItem(context, move.itemID);
+  const move = parseBodyFields(moveRequestSchema, context.json());
+  assertWarehouseInScope(context, move.wid);
+  if (move.shipToWid !== undefined) assertWarehouseInScope(context, move.shipToWid);
+  const { partNo, shortID } = findTransactionItem(context, move.itemID);
   const picks = pickLots(context, { ...move, partNo, spot: move.fromSpot });
 
   const wID = move.shipToWid ?? move.wid;
@@ -50,7 +50,7 @@ export function moveStock(context: EndpointContext): SandboxResponse {
   };
   const moved = picks
     .filter(({ lot }) => !isAtDestination(lot, destination))
-    .map((picked) => relocate(context, picked, destination));
+    .map((picked) => moveLot(context, picked, destination));
   const recNo = moved[0]?.recNo ?? picks[0].lot.recNo;
 
   if (moved.length > 0) {
@@ -62,12 +62,12 @@ export function moveStock(context: EndpointContext): SandboxResponse {
 }
 
 /** Such a lot is neither split nor modified. */
-function isAtDestination({ wID, spot }: Lot, destination: Destination): boolean {
+function isAtDestination({ wID, spot }: Lot, destination: MoveDestination): boolean {
   return wID === destination.wID && spot === (destination.spot ?? spot);
 }
 
 /** A whole lot keeps its record; part of one becomes a new lot with the same date of receipt. */
-function relocate({ state, now }: EndpointContext, { lot, taken, left }: PickedLot, destination: Destination): Lot {
+function moveLot({ state, now }: EndpointContext, { lot, taken, left }: PickedLot, destination: MoveDestination): Lot {
   if (left.eq(0)) return state.stock.changeLot(lot.recNo, destination, now);
   state.stock.changeLot(lot.recNo, { units: left.toNumber() }, now);
   return state.stock.addLot({ ...lot, ...destination, units: taken.toNumber() }, now);

@@ -1,7 +1,7 @@
 import { Big } from "big.js";
 import type { Lot } from "../../schemas/lot.js";
 import type { EndpointContext } from "../http/endpoint.js";
-import { badRequest, notFound, ServiceError } from "../http/service-error.js";
+import { badRequestError, notFoundError, ServiceError } from "../http/service-error.js";
 import { matchesDateFilter } from "../time.js";
 
 /** The filters of a move or an issue. */
@@ -31,11 +31,11 @@ export function pickLots({ state, settings }: EndpointContext, selection: LotSel
   const picks: PickedLot[] = [];
   let found = new Big(0);
   const shelf = state.stock.openLots(selection.partNo, selection.wid);
-  for (const recNo of candidates(shelf, selection.recno)) {
+  for (const recNo of candidateRecNos(shelf, selection.recno)) {
     const lot = state.lots.get(recNo);
-    if (!matches(lot, selection) || (lot.hold && settings.heldLots === "refuse")) continue;
+    if (!matchesSelection(lot, selection) || (lot.hold && settings.heldLots === "refuse")) continue;
     const units = new Big(lot.units);
-    const taken = minimum(units, wanted.minus(found));
+    const taken = smallerOf(units, wanted.minus(found));
     picks.push({ lot, taken, left: units.minus(taken) });
     found = found.plus(taken);
     if (found.gte(wanted)) break;
@@ -44,28 +44,28 @@ export function pickLots({ state, settings }: EndpointContext, selection: LotSel
   if (!first || found.lt(wanted)) {
     // Every matching lot was picked, so a filter or a hold has excluded the other open lots.
     const reason = shelf.length > picks.length ? "match" : "are in stock";
-    throw shortage(`Only ${found.toNumber()} of ${selection.units} units ${reason}.`, settings.shortageStatus);
+    throw shortageError(`Only ${found.toNumber()} of ${selection.units} units ${reason}.`, settings.shortageStatus);
   }
   return [first, ...others];
 }
 
 /** The item that a transaction names. */
-export function findItem(
+export function findTransactionItem(
   { state, settings }: EndpointContext,
   itemID: string,
 ): { partNo: number; shortID: string; description: string } {
   const entry = state.catalog.findBySku(itemID);
   if (entry) return entry.item;
   const message = `Item ${itemID} does not exist.`;
-  throw settings.unknownItemStatus === 404 ? notFound(message) : badRequest(message);
+  throw settings.unknownItemStatus === 404 ? notFoundError(message) : badRequestError(message);
 }
 
-function candidates(shelf: readonly number[], recno: number | undefined): readonly number[] {
+function candidateRecNos(shelf: readonly number[], recno: number | undefined): readonly number[] {
   if (recno === undefined) return shelf;
   return shelf.includes(recno) ? [recno] : [];
 }
 
-function matches(lot: Lot, { spot, serial, serial2, rfidTag, received }: LotSelection): boolean {
+function matchesSelection(lot: Lot, { spot, serial, serial2, rfidTag, received }: LotSelection): boolean {
   return (
     (spot === undefined || lot.spot === spot) &&
     (serial === undefined || lot.serial === serial) &&
@@ -75,10 +75,10 @@ function matches(lot: Lot, { spot, serial, serial2, rfidTag, received }: LotSele
   );
 }
 
-function shortage(message: string, status: 400 | 409): ServiceError {
-  return status === 409 ? new ServiceError("conflict", message) : badRequest(message);
+function shortageError(message: string, status: 400 | 409): ServiceError {
+  return status === 409 ? new ServiceError("conflict", message) : badRequestError(message);
 }
 
-function minimum(a: Big, b: Big): Big {
+function smallerOf(a: Big, b: Big): Big {
   return a.lt(b) ? a : b;
 }

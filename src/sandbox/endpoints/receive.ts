@@ -1,19 +1,19 @@
 import * as z from "zod";
-import { EMPTY_LOT } from "../data/empty-records.js";
-import { JOBS, OWNERS } from "../data/sample-names.js";
+import { DEFAULT_LOT_FIELDS } from "../data/default-fields.js";
+import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/sample-names.js";
 import type { EndpointContext } from "../http/endpoint.js";
-import { datetimeField, integerField, positiveField, readFields, requiredStringField } from "../http/fields.js";
+import { bodyDatetime, integerNumber, parseBodyFields, positiveNumber, requiredString } from "../http/fields.js";
 import type { SandboxResponse } from "../http/response.js";
-import { isoTime } from "../time.js";
-import { findItem } from "./picking.js";
-import { assertReasonCode, transactionResponse } from "./transaction.js";
-import { assertInScope } from "./warehouse-scope.js";
+import { formatIsoTime } from "../time.js";
+import { findTransactionItem } from "./picking.js";
+import { assertAllowedReasonCode, transactionResponse } from "./transaction.js";
+import { assertWarehouseInScope } from "./warehouse-scope.js";
 
-const receiptSchema = z.object({
-  itemID: requiredStringField(),
-  units: positiveField(),
-  wid: integerField(),
-  reasonCode: integerField(),
+const receiveRequestSchema = z.object({
+  itemID: requiredString(),
+  units: positiveNumber(),
+  wid: integerNumber(),
+  reasonCode: integerNumber(),
   spot: z.string().optional(),
   serial: z.string().optional(),
   serial2: z.string().optional(),
@@ -23,34 +23,34 @@ const receiptSchema = z.object({
   netWeight: z.number().optional(),
   grossWeight: z.number().optional(),
   price: z.number().optional(),
-  expires: datetimeField().optional(),
-  supplier: integerField().optional(),
-  line: integerField().optional(),
-  jobid: integerField().optional(),
+  expires: bodyDatetime().optional(),
+  supplier: integerNumber().optional(),
+  line: integerNumber().optional(),
+  jobid: integerNumber().optional(),
 });
 
 /** POST /Inventory/Receive: creates a lot. */
-export function receiveStock(context: EndpointContext): SandboxResponse {
+export function handleReceive(context: EndpointContext): SandboxResponse {
   const { state, settings, now, client } = context;
-  const receipt = readFields(receiptSchema, context.json());
-  assertReasonCode(receipt.reasonCode, settings);
-  assertInScope(context, receipt.wid);
-  const { partNo, shortID, description } = findItem(context, receipt.itemID);
+  const receipt = parseBodyFields(receiveRequestSchema, context.json());
+  assertAllowedReasonCode(receipt.reasonCode, settings);
+  assertWarehouseInScope(context, receipt.wid);
+  const { partNo, shortID, description } = findTransactionItem(context, receipt.itemID);
   const owner = state.catalog.findByPartNo(partNo)?.item.dfltOwner;
-  const job = JOBS.find(({ id }) => id === receipt.jobid);
+  const job = SAMPLE_JOBS.find(({ id }) => id === receipt.jobid);
 
   const { recNo } = state.stock.addLot(
     {
-      ...EMPTY_LOT,
+      ...DEFAULT_LOT_FIELDS,
       partNo,
       shortID,
       description,
-      associate: OWNERS.find(({ id }) => id === owner)?.name ?? "",
+      associate: SAMPLE_OWNERS.find(({ id }) => id === owner)?.name ?? "",
       warehouse: state.warehouses.get(receipt.wid) ?? "",
       wID: receipt.wid,
       spot: receipt.spot ?? "",
       units: receipt.units,
-      received: isoTime(now),
+      received: formatIsoTime(now),
       serial: receipt.serial ?? "",
       serial2: receipt.serial2 ?? null,
       rFIDTag: receipt.rfidTag ?? null,

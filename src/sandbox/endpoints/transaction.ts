@@ -1,7 +1,7 @@
 import { emptyResponse, jsonResponse, type SandboxResponse, textResponse } from "../http/response.js";
 import { validationError } from "../http/service-error.js";
 import type { TransactionForm } from "../options/options.js";
-import type { Settings } from "../options/settings.js";
+import type { SandboxSettings } from "../options/settings.js";
 
 /** The response to a transaction, in the form of the options: the document does not show one. */
 export function transactionResponse(
@@ -26,7 +26,7 @@ export function transactionResponse(
 }
 
 /** Throws the validation error for a reason code that the options do not allow. */
-export function assertReasonCode(code: number, { reasonCodes }: Settings): void {
+export function assertAllowedReasonCode(code: number, { reasonCodes }: SandboxSettings): void {
   if (reasonCodes && !reasonCodes.includes(code)) {
     throw validationError({ reasonCode: [`The field reasonCode must be one of ${reasonCodes.join(", ")}.`] });
   }

@@ -1,15 +1,15 @@
-import { createRandom, type Random } from "../data/random.js";
-import { type Fault, type FaultRule, faultRuleSchema, toFault } from "../options/fault-rule.js";
-import { assertOptions } from "../validation.js";
+import { createRandomGenerator, type RandomGenerator } from "../data/random.js";
+import { expandFaultShorthand, type Fault, type FaultRule, faultRuleSchema } from "../options/fault-rule.js";
+import { assertMatchesSchema } from "../validation.js";
 
 /** The part of a request that rules match. */
-export interface FaultSubject {
+export interface FaultableRequest {
   readonly method: string;
   readonly path: string;
   readonly clientId: string | undefined;
 }
 
-interface ActiveRule {
+interface ActiveFaultRule {
   readonly rule: FaultRule;
   readonly fault: Fault;
   readonly path: RegExp | undefined;
@@ -21,24 +21,24 @@ interface ActiveRule {
 
 /** The active rules, with their counters. */
 export class FaultRules {
-  private rules: ActiveRule[] = [];
-  private random: Random;
+  private rules: ActiveFaultRule[] = [];
+  private random: RandomGenerator;
 
   constructor(private readonly seed: number) {
-    this.random = createRandom(seed);
+    this.random = createRandomGenerator(seed);
   }
 
   /** Throws a `TypeError` for an invalid rule. */
   add(value: unknown): void {
-    assertOptions(faultRuleSchema(), value, "fault rule field");
+    assertMatchesSchema(faultRuleSchema(), value, "fault rule field");
     const rule: FaultRule = faultRuleSchema().parse(value);
-    const path = typeof rule.path === "string" ? wildcardPattern(rule.path) : rule.path;
-    this.rules.push({ rule, fault: toFault(rule.fault), path, matched: 0, applied: 0 });
+    const path = typeof rule.path === "string" ? wildcardToRegExp(rule.path) : rule.path;
+    this.rules.push({ rule, fault: expandFaultShorthand(rule.fault), path, matched: 0, applied: 0 });
   }
 
   clear(): void {
     this.rules = [];
-    this.random = createRandom(this.seed);
+    this.random = createRandomGenerator(this.seed);
   }
 
   /** The rules that can still apply, in words. */
@@ -56,7 +56,7 @@ export class FaultRules {
   }
 
   /** The fault to apply to this request, if any. */
-  match(subject: FaultSubject): Fault | undefined {
+  takeFaultFor(subject: FaultableRequest): Fault | undefined {
     for (const active of this.rules) {
       const { rule } = active;
       if (!this.matches(active, subject)) continue;
@@ -70,7 +70,7 @@ export class FaultRules {
     return undefined;
   }
 
-  private matches({ rule, path }: ActiveRule, subject: FaultSubject): boolean {
+  private matches({ rule, path }: ActiveFaultRule, subject: FaultableRequest): boolean {
     if (rule.method !== undefined && rule.method.toUpperCase() !== subject.method) return false;
     if (rule.clientId !== undefined && rule.clientId !== subject.clientId) return false;
     // `search` rather than `test`: an expression with the flag g would keep its position between requests.
@@ -78,7 +78,7 @@ export class FaultRules {
   }
 }
 
-function wildcardPattern(path: string): RegExp {
+function wildcardToRegExp(path: string): RegExp {
   const literal = path.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
   return new RegExp(`^${literal.join(".*")}$`);
 }

@@ -1,11 +1,11 @@
 import { TrieRouter } from "hono/router/trie-router";
 import type { EmitTransaction } from "../listeners.js";
 import type { SandboxClient } from "../options/options.js";
-import type { Settings } from "../options/settings.js";
-import type { State } from "../state.js";
+import type { SandboxSettings } from "../options/settings.js";
+import type { SandboxState } from "../state.js";
 import type { JsonObject } from "./body.js";
 import type { SandboxResponse } from "./response.js";
-import { badRequest } from "./service-error.js";
+import { badRequestError } from "./service-error.js";
 
 /** An authorized request, as an endpoint sees it. */
 export interface EndpointContext {
@@ -15,8 +15,8 @@ export interface EndpointContext {
   readonly query: URLSearchParams;
   /** The body; throws a `ServiceError` if it is not a JSON object. */
   json(): JsonObject;
-  readonly state: State;
-  readonly settings: Settings;
+  readonly state: SandboxState;
+  readonly settings: SandboxSettings;
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** Notifies the listeners of a transaction. */
@@ -51,20 +51,20 @@ export function createRouter(endpoints: readonly Endpoint[]): FindRoute {
     const [match] = router.match(method, path)[0];
     if (!match) return undefined;
     const [endpoint, params] = match;
-    return { endpoint, params: decoded(params) };
+    return { endpoint, params: decodePathParams(params) };
   };
 }
 
-function decoded(params: Readonly<Record<string, unknown>>): Record<string, string> {
+function decodePathParams(params: Readonly<Record<string, unknown>>): Record<string, string> {
   const values: Record<string, string> = {};
-  for (const name in params) values[name] = decode(String(params[name]));
+  for (const name in params) values[name] = decodePathParam(String(params[name]));
   return values;
 }
 
-function decode(text: string): string {
+function decodePathParam(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw badRequest("The path is not percent-encoded properly.");
+    throw badRequestError("The path is not percent-encoded properly.");
   }
 }

@@ -1,7 +1,7 @@
-import type { Settings } from "../options/settings.js";
+import type { SandboxSettings } from "../options/settings.js";
 import type { RecordIndex } from "../store/record-index.js";
-import { parseTime } from "../time.js";
-import { rawJsonResponse, type SandboxResponse, toBytes } from "./response.js";
+import { parseIsoTime } from "../time.js";
+import { bodyToBytes, type SandboxResponse, serializedJsonResponse } from "./response.js";
 import { validationError } from "./service-error.js";
 
 const DEFAULT_PAGE_SIZE = 25;
@@ -18,10 +18,10 @@ export interface PagedList {
 }
 
 /** The requested page of a list, in the common envelope and with its headers. */
-export function pageResponse(list: PagedList, query: URLSearchParams, settings: Settings): SandboxResponse {
-  const page = positiveInteger(query, "page", 1, settings);
-  const pageSize = Math.min(positiveInteger(query, "pageSize", DEFAULT_PAGE_SIZE, settings), MAX_PAGE_SIZE);
-  const { ids, descending } = ordered(list, query);
+export function listPageResponse(list: PagedList, query: URLSearchParams, settings: SandboxSettings): SandboxResponse {
+  const page = readPositiveInteger(query, "page", 1, settings);
+  const pageSize = Math.min(readPositiveInteger(query, "pageSize", DEFAULT_PAGE_SIZE, settings), MAX_PAGE_SIZE);
+  const { ids, descending } = selectOrderedIds(list, query);
   const totalCount = ids.length;
   const pageCount = Math.ceil(totalCount / pageSize);
   const start = Math.min((page - 1) * pageSize, totalCount);
@@ -33,7 +33,7 @@ export function pageResponse(list: PagedList, query: URLSearchParams, settings: 
     if (id !== undefined) records.push(list.toJson(id));
   }
   const numbers = `"totalCount":${totalCount},"page":${page},"pageSize":${pageSize},"pageCount":${pageCount}`;
-  return rawJsonResponse(200, pageBody(records, `${numbers},"hasMore":${page < pageCount}`), {
+  return serializedJsonResponse(200, encodePageBody(records, `${numbers},"hasMore":${page < pageCount}`), {
     "x-total-count": String(totalCount),
     "x-page-size": String(pageSize),
     "x-page": String(page),
@@ -42,27 +42,36 @@ export function pageResponse(list: PagedList, query: URLSearchParams, settings: 
 }
 
 /** An unknown column is ignored, and `direction` with it. */
-function ordered(list: PagedList, query: URLSearchParams): { ids: readonly number[]; descending: boolean } {
+function selectOrderedIds(list: PagedList, query: URLSearchParams): { ids: readonly number[]; descending: boolean } {
   const named = query.get("sort");
   const column = named ? list.index.column(named) : undefined;
   const direction = query.get("direction")?.toUpperCase();
-  const ids = filtered(list, query, column);
+  const ids = selectModifiedIds(list, query, column);
   if (column) return { ids, descending: direction === "DESC" };
   const asked = named ? undefined : direction;
   return { ids, descending: (asked === "ASC" || asked === "DESC" ? asked : list.defaultDirection) === "DESC" };
 }
 
-function filtered({ index, supportsModifiedSince }: PagedList, query: URLSearchParams, column: string | undefined) {
+function selectModifiedIds(
+  { index, supportsModifiedSince }: PagedList,
+  query: URLSearchParams,
+  column: string | undefined,
+) {
   const text = supportsModifiedSince ? query.get("modifiedSince") : null;
   if (!text) return index.ascending(column);
-  const since = parseTime(text);
+  const since = parseIsoTime(text);
   if (since === undefined)
     throw validationError({ modifiedSince: ["The field modifiedSince must be a datetime (ISO 8601)."] });
   return index.modifiedSince(since, column);
 }
 
 /** An integer of at least 1. */
-function positiveInteger(query: URLSearchParams, name: string, fallback: number, { invalidPaging }: Settings): number {
+function readPositiveInteger(
+  query: URLSearchParams,
+  name: string,
+  fallback: number,
+  { invalidPaging }: SandboxSettings,
+): number {
   const text = query.get(name);
   if (text === null || text === "") return fallback;
   const value = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
@@ -72,20 +81,20 @@ function positiveInteger(query: URLSearchParams, name: string, fallback: number,
   return Number.isNaN(value) ? fallback : 1;
 }
 
-const OPENING = toBytes('{"value":[');
-const COMMA = 0x2c;
+const ENVELOPE_OPENING = bodyToBytes('{"value":[');
+const COMMA_BYTE = 0x2c;
 
 /** The common envelope: the records' JSON, and after them the JSON of the numbers. */
-function pageBody(records: readonly Uint8Array[], numbers: string): Uint8Array {
-  const closing = toBytes(`],${numbers}}`);
-  let length = OPENING.length + Math.max(0, records.length - 1) + closing.length;
+function encodePageBody(records: readonly Uint8Array[], numbers: string): Uint8Array {
+  const closing = bodyToBytes(`],${numbers}}`);
+  let length = ENVELOPE_OPENING.length + Math.max(0, records.length - 1) + closing.length;
   for (const record of records) length += record.length;
 
   const body = new Uint8Array(length);
-  body.set(OPENING);
-  let position = OPENING.length;
+  body.set(ENVELOPE_OPENING);
+  let position = ENVELOPE_OPENING.length;
   for (const record of records) {
-    if (position > OPENING.length) body[position++] = COMMA;
+    if (position > ENVELOPE_OPENING.length) body[position++] = COMMA_BYTE;
     body.set(record, position);
     position += record.length;
   }

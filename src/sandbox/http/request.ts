@@ -13,19 +13,19 @@ export interface SandboxRequest {
 }
 
 /** The version segment that every path begins with. */
-export const BASE_PATH = "/api/v1";
+export const SERVICE_BASE_PATH = "/api/v1";
 
 /** Path relative to the base address, still encoded, or undefined if it is outside. */
-export function relativePath(path: string): string | undefined {
-  if (!path.startsWith(BASE_PATH)) return undefined;
-  const rest = path.slice(BASE_PATH.length);
+export function pathRelativeToBase(path: string): string | undefined {
+  if (!path.startsWith(SERVICE_BASE_PATH)) return undefined;
+  const rest = path.slice(SERVICE_BASE_PATH.length);
   return rest === "" || rest.startsWith("/") ? rest || "/" : undefined;
 }
 
-export function splitTarget(target: string): { path: string; query: URLSearchParams } {
+export function splitRequestTarget(target: string): { path: string; query: URLSearchParams } {
   const mark = target.indexOf("?");
-  if (mark === -1) return { path: target, query: NO_QUERY };
+  if (mark === -1) return { path: target, query: EMPTY_QUERY };
   return { path: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) };
 }
 
-const NO_QUERY = new URLSearchParams();
+const EMPTY_QUERY = new URLSearchParams();

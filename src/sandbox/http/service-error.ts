@@ -1,5 +1,5 @@
 /** Machine-readable codes of the error table, with their status. */
-export const STATUS_OF_CODE = {
+export const STATUS_BY_ERROR_CODE = {
   bad_request: 400,
   validation_error: 400,
   unauthorized: 401,
@@ -11,40 +11,47 @@ export const STATUS_OF_CODE = {
   internal_error: 500,
 } as const;
 
-export type ErrorCode = keyof typeof STATUS_OF_CODE;
+export type ErrorCode = keyof typeof STATUS_BY_ERROR_CODE;
 
 /** Messages per field. */
-export type Details = Record<string, string[]>;
+export type FieldErrors = Record<string, string[]>;
 
 /** Thrown to respond with the document's error object. */
 export class ServiceError extends Error {
-  override readonly name = "Refusal";
+  override readonly name = "ServiceError";
 
   constructor(
     readonly code: ErrorCode,
     message: string,
-    readonly details?: Details,
+    readonly details?: FieldErrors,
   ) {
     super(message);
   }
 
   get status(): number {
-    return STATUS_OF_CODE[this.code];
+    return STATUS_BY_ERROR_CODE[this.code];
   }
 }
 
-export const badRequest = (message: string) => new ServiceError("bad_request", message);
-export const notFound = (message: string) => new ServiceError("not_found", message);
-export const validationError = (details: Details) =>
+export const badRequestError = (message: string) => new ServiceError("bad_request", message);
+export const notFoundError = (message: string) => new ServiceError("not_found", message);
+export const validationError = (details: FieldErrors) =>
   new ServiceError("validation_error", "Model validation failed.", details);
-export const unauthorized = () => new ServiceError("unauthorized", "Authentication is missing, invalid or expired.");
+export const unauthorizedError = () =>
+  new ServiceError("unauthorized", "Authentication is missing, invalid or expired.");
 
 /** The three 403 errors of the section "Authentication". */
-export const insufficientPermissions = () => new ServiceError("forbidden", "Insufficient permissions.");
-export const readOnlyAccount = () => new ServiceError("forbidden", "Account is read-only.");
-export const outOfScope = () => new ServiceError("forbidden", "Warehouse is outside the client's authorized scope.");
+export const insufficientPermissionsError = () => new ServiceError("forbidden", "Insufficient permissions.");
+export const readOnlyAccountError = () => new ServiceError("forbidden", "Account is read-only.");
+export const warehouseOutOfScopeError = () =>
+  new ServiceError("forbidden", "Warehouse is outside the client's authorized scope.");
 
 /** The error object as JSON; without a code if the document has none for the status. */
-export function errorBody(status: number, error: ErrorCode | undefined, message: string, details?: Details): string {
+export function errorBodyJson(
+  status: number,
+  error: ErrorCode | undefined,
+  message: string,
+  details?: FieldErrors,
+): string {
   return JSON.stringify({ statusCode: status, error, message, ...(details && { details }) });
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
-import { countOrInfinity, httpStatus, integerFrom, milliseconds, nonBlankString } from "../validation.js";
+import { countOrInfinity, delayMilliseconds, httpStatusCode, integerAtLeast, nonBlankString } from "../validation.js";
 
 /**
  * A fault.
@@ -97,7 +97,7 @@ export interface FaultRule {
 }
 
 /** Faults that can be named without details, besides a status. */
-export const FAULT_NAMES: readonly Exclude<FaultShorthand, number>[] = [
+export const FAULT_SHORTHANDS: readonly Exclude<FaultShorthand, number>[] = [
   "drop",
   "drop-after",
   "hang",
@@ -112,9 +112,9 @@ export const FAULT_NAMES: readonly Exclude<FaultShorthand, number>[] = [
 ];
 
 /** The fault that a shorthand stands for. An unknown one becomes a fault of unknown type, which the schema refuses. */
-export function toFault(fault: Fault | FaultShorthand): Fault;
-export function toFault(fault: unknown): unknown;
-export function toFault(fault: unknown): unknown {
+export function expandFaultShorthand(fault: Fault | FaultShorthand): Fault;
+export function expandFaultShorthand(fault: unknown): unknown;
+export function expandFaultShorthand(fault: unknown): unknown {
   if (typeof fault === "object") return fault;
   if (typeof fault === "number") return { type: "status", status: fault };
   if (fault === "drop-after") return { type: "drop", when: "after" };
@@ -126,7 +126,7 @@ export function toFault(fault: unknown): unknown {
 const isRegExp = (value: unknown) => Object.prototype.toString.call(value) === "[object RegExp]";
 
 /** Just below the longest JavaScript string. */
-const MOST_BYTES = 500_000_000;
+const MAX_OVERSIZED_BODY_BYTES = 500_000_000;
 
 /** The allowed values of a fault rule. */
 export const faultRuleSchema = lazy(() =>
@@ -147,10 +147,10 @@ export const faultRuleSchema = lazy(() =>
       )
       .optional(),
     clientId: nonBlankString().optional(),
-    skip: integerFrom(0).optional(),
+    skip: integerAtLeast(0).optional(),
     times: countOrInfinity().optional(),
     probability: z.number().min(0).max(1).optional(),
-    fault: z.preprocess(toFault, faultSchema()),
+    fault: z.preprocess(expandFaultShorthand, faultSchema()),
   }),
 );
 
@@ -161,31 +161,34 @@ function faultSchema() {
     [
       z.strictObject({
         type: z.literal("status"),
-        status: httpStatus(),
+        status: httpStatusCode(),
         body: z.unknown().optional(),
         headers: z
           .record(z.string(), z.string())
-          .refine(areHeaders, "must be names and values that HTTP allows")
+          .refine(areValidHeaders, "must be names and values that HTTP allows")
           .optional(),
         when,
       }),
       z.strictObject({ type: z.enum(["drop", "hang"]), when }),
       z.strictObject({
         type: z.literal("slow"),
-        delayMs: milliseconds().optional(),
-        chunkBytes: integerFrom(1).optional(),
+        delayMs: delayMilliseconds().optional(),
+        chunkBytes: integerAtLeast(1).optional(),
       }),
-      z.strictObject({ type: z.literal("truncated"), bytes: integerFrom(0).optional() }),
+      z.strictObject({ type: z.literal("truncated"), bytes: integerAtLeast(0).optional() }),
       z.strictObject({ type: z.enum(["invalid-json", "empty"]) }),
-      z.strictObject({ type: z.literal("html"), status: httpStatus().optional(), when }),
+      z.strictObject({ type: z.literal("html"), status: httpStatusCode().optional(), when }),
       z.strictObject({ type: z.literal("wrong-shape"), body: z.unknown().optional() }),
-      z.strictObject({ type: z.literal("oversized"), bytes: integerFrom(0).max(MOST_BYTES).optional() }),
+      z.strictObject({
+        type: z.literal("oversized"),
+        bytes: integerAtLeast(0).max(MAX_OVERSIZED_BODY_BYTES).optional(),
+      }),
     ],
-    { error: `must be a status or one of ${FAULT_NAMES.join(", ")}` },
+    { error: `must be a status or one of ${FAULT_SHORTHANDS.join(", ")}` },
   );
 }
 
-function areHeaders(headers: Readonly<Record<string, string>>): boolean {
+function areValidHeaders(headers: Readonly<Record<string, string>>): boolean {
   try {
     return Boolean(new Headers(headers));
   } catch {

@@ -26,16 +26,16 @@ export interface SandboxWarehouse {
 }
 
 /** The same fields, each of which can be missing or undefined. */
-type Optional<T> = { [K in keyof T]?: T[K] | undefined };
+type PartialOrUndefined<T> = { [K in keyof T]?: T[K] | undefined };
 
 /** An item of the caller's: every field but the SKU is optional. */
-export type SandboxItem = Optional<Item> & Pick<Item, "shortID">;
+export type SandboxItem = PartialOrUndefined<Item> & Pick<Item, "shortID">;
 
 /** A lot of the caller's. `shortID` or `partNo` identifies its item. */
-export type SandboxLot = Optional<Lot> & (Pick<Lot, "shortID"> | Pick<Lot, "partNo">);
+export type SandboxLot = PartialOrUndefined<Lot> & (Pick<Lot, "shortID"> | Pick<Lot, "partNo">);
 
 /** Quantities of a stock level that no documented transaction changes. */
-export type SandboxStockLevel = Optional<Pick<StockLevel, "onOrder" | "committed" | "packed" | "aSN">> & {
+export type SandboxStockLevel = PartialOrUndefined<Pick<StockLevel, "onOrder" | "committed" | "packed" | "aSN">> & {
   /** SKU of the item. */
   shortID: string;
   /** Warehouse that the quantities belong to. @default the first one */

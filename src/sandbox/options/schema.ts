@@ -3,41 +3,41 @@ import { integer, lazy } from "../../schemas/field.js";
 import { itemSchema } from "../../schemas/item.js";
 import { lotSchema } from "../../schemas/lot.js";
 import {
-  callable,
+  anyFunction,
   countOrInfinity,
-  datetime,
-  integerFrom,
-  milliseconds,
+  datetimeString,
+  delayMilliseconds,
+  integerAtLeast,
   nonBlankString,
-  quantity,
+  nonNegativeQuantity,
 } from "../validation.js";
 import { faultRuleSchema } from "./fault-rule.js";
 import type { SandboxOptions } from "./options.js";
 
 /** The allowed values of each option. Contradictions between options are found when the data are created. */
-export const optionsSchema = lazy(() =>
+export const sandboxOptionsSchema = lazy(() =>
   z
     .strictObject({
-      clients: z.array(clientSchema()).nonempty("must not be empty"),
+      clients: z.array(sandboxClientSchema()).nonempty("must not be empty"),
       warehouses: z.array(z.strictObject({ wID: integer(), name: z.string() })).nonempty("must not be empty"),
-      items: countOr(userItemSchema()),
-      lots: countOr(userLotSchema()),
+      items: countOrRecordsSchema(userItemSchema()),
+      lots: countOrRecordsSchema(userLotSchema()),
       aliases: z.record(z.string(), z.string()),
       stockLevels: z.array(userStockLevelSchema()),
       seed: integer(),
-      rateLimit: z.union([z.literal(false), rateLimitSchema()], { error: "must be an object or false" }),
+      rateLimit: z.union([z.literal(false), sandboxRateLimitSchema()], { error: "must be an object or false" }),
       tokenTtlSeconds: z.number().positive(),
-      latencyMs: z.union([milliseconds(), rangeSchema()], {
+      latencyMs: z.union([delayMilliseconds(), latencyRangeSchema()], {
         error: "must be a number or [min, max], max not below min",
       }),
-      now: callable(),
+      now: anyFunction(),
       faults: z.array(faultRuleSchema()),
       createForm: z.enum(["reference", "item"]),
       duplicateStatus: z.literal([400, 409]),
       alternateNames: z.boolean(),
-      receiveForm: transactionForm(),
-      moveForm: transactionForm(),
-      issueForm: transactionForm(),
+      receiveForm: transactionFormSchema(),
+      moveForm: transactionFormSchema(),
+      issueForm: transactionFormSchema(),
       receiveStatus: z.literal([200, 201]),
       tokenFailureStatus: z.literal([400, 401, 403]),
       tokenFailureForm: z.enum(["envelope", "oauth"]),
@@ -56,7 +56,7 @@ export const optionsSchema = lazy(() =>
     .partial(),
 );
 
-function clientSchema() {
+function sandboxClientSchema() {
   return z.strictObject({
     clientId: nonBlankString(),
     clientSecret: nonBlankString(),
@@ -66,10 +66,10 @@ function clientSchema() {
   });
 }
 
-function rateLimitSchema() {
+function sandboxRateLimitSchema() {
   return z
     .strictObject({
-      requests: integerFrom(1),
+      requests: integerAtLeast(1),
       intervalMs: z.number().positive(),
       window: z.enum(["sliding", "fixed"]),
       per: z.enum(["client", "address"]),
@@ -79,24 +79,29 @@ function rateLimitSchema() {
     .partial();
 }
 
-function rangeSchema() {
-  return z.tuple([milliseconds(), milliseconds()]).refine(([min, max]) => min <= max);
+function latencyRangeSchema() {
+  return z.tuple([delayMilliseconds(), delayMilliseconds()]).refine(([min, max]) => min <= max);
 }
 
-function countOr(record: z.ZodType) {
-  return z.union([integerFrom(0), z.array(record)], { error: "must be an integer or an array" });
+function countOrRecordsSchema(record: z.ZodType) {
+  return z.union([integerAtLeast(0), z.array(record)], { error: "must be an integer or an array" });
 }
 
-function transactionForm() {
+function transactionFormSchema() {
   const names = ["object", "number", "text", "nested", "empty"] as const;
-  return z.union([z.enum(names), callable()], { error: `must be a function or one of ${names.join(", ")}` });
+  return z.union([z.enum(names), anyFunction()], { error: `must be a function or one of ${names.join(", ")}` });
 }
 
 /** An item of the caller's. */
 const userItemSchema = lazy(() =>
-  openRecord(
+  allowUnknownFields(
     itemSchema()
-      .extend({ partNo: integerFrom(1), units: quantity(), created: datetime(), modified: datetime() })
+      .extend({
+        partNo: integerAtLeast(1),
+        units: nonNegativeQuantity(),
+        created: datetimeString(),
+        modified: datetimeString(),
+      })
       .partial()
       .extend({ shortID: nonBlankString() }),
   ),
@@ -104,15 +109,15 @@ const userItemSchema = lazy(() =>
 
 /** A lot of the caller's. */
 const userLotSchema = lazy(() =>
-  openRecord(
+  allowUnknownFields(
     lotSchema()
       .extend({
-        recNo: integerFrom(1),
-        partNo: integerFrom(1),
+        recNo: integerAtLeast(1),
+        partNo: integerAtLeast(1),
         shortID: nonBlankString(),
-        units: quantity(),
-        received: datetime(),
-        shipped: datetime().nullable(),
+        units: nonNegativeQuantity(),
+        received: datetimeString(),
+        shipped: datetimeString().nullable(),
       })
       .partial(),
   ),
@@ -122,7 +127,7 @@ const userLotSchema = lazy(() =>
  * Unknown fields are kept, like fields that the service may add. One that differs from a documented name only in case is
  * a mistake: requests spell some names differently from responses.
  */
-function openRecord(schema: z.ZodObject): z.ZodType {
+function allowUnknownFields(schema: z.ZodObject): z.ZodType {
   const names = new Map(Object.keys(schema.shape).map((field) => [field.toLowerCase(), field]));
   return schema.loose().superRefine((record, context) => {
     for (const field of Object.keys(record)) {
@@ -135,7 +140,13 @@ function openRecord(schema: z.ZodObject): z.ZodType {
 
 const userStockLevelSchema = lazy(() =>
   z
-    .strictObject({ wid: integer(), onOrder: quantity(), committed: quantity(), packed: quantity(), aSN: quantity() })
+    .strictObject({
+      wid: integer(),
+      onOrder: nonNegativeQuantity(),
+      committed: nonNegativeQuantity(),
+      packed: nonNegativeQuantity(),
+      aSN: nonNegativeQuantity(),
+    })
     .partial()
     .extend({ shortID: nonBlankString() }),
 );

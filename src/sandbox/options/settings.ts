@@ -1,4 +1,4 @@
-import { assertOptions, assertUnique } from "../validation.js";
+import { assertMatchesSchema, assertUniqueField } from "../validation.js";
 import { withoutUndefined } from "../without-undefined.js";
 import type {
   SandboxClient,
@@ -8,28 +8,28 @@ import type {
   SandboxRateLimit,
   SandboxWarehouse,
 } from "./options.js";
-import { optionsSchema } from "./schema.js";
+import { sandboxOptionsSchema } from "./schema.js";
 
 /** The same fields, none of which can be missing or undefined. */
-type Complete<T> = { [K in keyof T]-?: Exclude<T[K], undefined> };
+type AllDefined<T> = { [K in keyof T]-?: Exclude<T[K], undefined> };
 
-export type RateLimitSettings = Complete<SandboxRateLimit>;
+export type SandboxRateLimitSettings = AllDefined<SandboxRateLimit>;
 
 /** The caller's options, completed with defaults. */
-export interface Settings extends Complete<Omit<SandboxOptions, "aliases" | "stockLevels" | "reasonCodes">> {
+export interface SandboxSettings extends AllDefined<Omit<SandboxOptions, "aliases" | "stockLevels" | "reasonCodes">> {
   readonly clients: readonly [SandboxClient, ...SandboxClient[]];
   readonly warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]];
   readonly items: number | readonly SandboxItem[];
   readonly lots: number | readonly SandboxLot[];
-  readonly rateLimit: RateLimitSettings | false;
+  readonly rateLimit: SandboxRateLimitSettings | false;
   readonly latencyMs: readonly [min: number, max: number];
   readonly aliases: SandboxOptions["aliases"];
   readonly stockLevels: SandboxOptions["stockLevels"];
   readonly reasonCodes: SandboxOptions["reasonCodes"];
 }
 
-const DEFAULT_ITEMS = 250;
-const DEFAULT_LOTS = 2000;
+const DEFAULT_ITEM_COUNT = 250;
+const DEFAULT_LOT_COUNT = 2000;
 
 const DEFAULT_CLIENT: SandboxClient = { clientId: "sandbox-client", clientSecret: "sandbox-secret" };
 
@@ -40,7 +40,7 @@ const DEFAULT_WAREHOUSES: [SandboxWarehouse, ...SandboxWarehouse[]] = [
   { wID: 4, name: "Returns" },
 ];
 
-const DEFAULT_RATE_LIMIT: RateLimitSettings = {
+const DEFAULT_RATE_LIMIT: SandboxRateLimitSettings = {
   requests: 100,
   intervalMs: 60_000,
   window: "sliding",
@@ -50,31 +50,31 @@ const DEFAULT_RATE_LIMIT: RateLimitSettings = {
 };
 
 /** Fills in the defaults. Throws a `TypeError` for an option that does not exist or cannot be meant. */
-export function settingsFrom(options: SandboxOptions): Settings {
-  assertOptions(optionsSchema(), options, "sandbox option");
+export function resolveSandboxSettings(options: SandboxOptions): SandboxSettings {
+  assertMatchesSchema(sandboxOptionsSchema(), options, "sandbox option");
   const { items, lots, ...rest } = options;
-  const clients = withFallback(options.clients ?? [], DEFAULT_CLIENT);
-  const warehouses = withFallback(options.warehouses ?? warehousesInData(options), DEFAULT_WAREHOUSES[0]);
-  assertUnique("clients", "clientId", clients);
-  assertUnique("warehouses", "wID", warehouses);
-  assertScopesExist(clients, warehouses);
+  const clients = nonEmptyListOr(options.clients ?? [], DEFAULT_CLIENT);
+  const warehouses = nonEmptyListOr(options.warehouses ?? collectWarehouses(options), DEFAULT_WAREHOUSES[0]);
+  assertUniqueField("clients", "clientId", clients);
+  assertUniqueField("warehouses", "wID", warehouses);
+  assertClientWarehousesExist(clients, warehouses);
   return {
-    ...DEFAULTS,
+    ...DEFAULT_SETTINGS,
     ...withoutUndefined(rest),
     clients,
     warehouses,
-    items: items ?? (Array.isArray(lots) ? 0 : DEFAULT_ITEMS),
-    lots: lots ?? (Array.isArray(items) ? 0 : DEFAULT_LOTS),
+    items: items ?? (Array.isArray(lots) ? 0 : DEFAULT_ITEM_COUNT),
+    lots: lots ?? (Array.isArray(items) ? 0 : DEFAULT_LOT_COUNT),
     rateLimit:
       options.rateLimit === false ? false : { ...DEFAULT_RATE_LIMIT, ...withoutUndefined(options.rateLimit ?? {}) },
-    latencyMs: toRange(options.latencyMs ?? 0),
+    latencyMs: toLatencyRange(options.latencyMs ?? 0),
     aliases: options.aliases,
     stockLevels: options.stockLevels,
     reasonCodes: options.reasonCodes,
   };
 }
 
-const DEFAULTS = {
+const DEFAULT_SETTINGS = {
   seed: 1,
   tokenTtlSeconds: 3600,
   now: () => Date.now(),
@@ -101,25 +101,25 @@ const DEFAULTS = {
 } as const;
 
 /** The default warehouses and those that the data name, if the caller lists none. Names in the data take precedence. */
-function warehousesInData({ lots, clients = [], stockLevels = [] }: SandboxOptions): SandboxWarehouse[] {
+function collectWarehouses({ lots, clients = [], stockLevels = [] }: SandboxOptions): SandboxWarehouse[] {
   const names = new Map(DEFAULT_WAREHOUSES.map(({ wID, name }) => [wID, name]));
   for (const { wID, warehouse } of Array.isArray(lots) ? lots : []) {
-    if (wID !== undefined) names.set(wID, warehouse ?? names.get(wID) ?? unnamedWarehouse(wID));
+    if (wID !== undefined) names.set(wID, warehouse ?? names.get(wID) ?? defaultWarehouseName(wID));
   }
   for (const wID of [...clients.flatMap((client) => client.warehouses ?? []), ...stockLevels.map(({ wid }) => wid)]) {
-    if (wID !== undefined && !names.has(wID)) names.set(wID, unnamedWarehouse(wID));
+    if (wID !== undefined && !names.has(wID)) names.set(wID, defaultWarehouseName(wID));
   }
   return [...names].map(([wID, name]) => ({ wID, name }));
 }
 
-const unnamedWarehouse = (wID: number) => `Warehouse ${wID}`;
+const defaultWarehouseName = (wID: number) => `Warehouse ${wID}`;
 
 /** The list, whose first entry the type then knows of; that it has one has been checked. */
-function withFallback<T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] {
+function nonEmptyListOr<T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] {
   return first === undefined ? [fallback] : [first, ...others];
 }
 
-function assertScopesExist(clients: readonly SandboxClient[], warehouses: readonly SandboxWarehouse[]): void {
+function assertClientWarehousesExist(clients: readonly SandboxClient[], warehouses: readonly SandboxWarehouse[]): void {
   const known = new Set(warehouses.map(({ wID }) => wID));
   for (const { clientId, warehouses: scope = [] } of clients) {
     const unknown = scope.find((wID) => !known.has(wID));
@@ -131,6 +131,6 @@ function assertScopesExist(clients: readonly SandboxClient[], warehouses: readon
   }
 }
 
-function toRange(latency: number | readonly [number, number]): readonly [number, number] {
+function toLatencyRange(latency: number | readonly [number, number]): readonly [number, number] {
   return typeof latency === "number" ? [latency, latency] : latency;
 }

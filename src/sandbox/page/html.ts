@@ -1,8 +1,8 @@
 import type { SandboxClient } from "../options/options.js";
-import { SCRIPT } from "./browser-script.js";
-import { STYLE } from "./style.js";
+import { PAGE_SCRIPT } from "./browser-script.js";
+import { PAGE_STYLE } from "./style.js";
 
-const FAULTS = [
+const FAULT_CHOICES = [
   ["503", "503 Service Unavailable"],
   ["drop-after", "dropped connection after the effect"],
   ["hang", "no response"],
@@ -12,16 +12,16 @@ const FAULTS = [
 const escapeHtml = (text: string) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
 /** The whole page: no build step, no other file, and nothing from another host. */
-export function pageHtml({ clientId, clientSecret }: SandboxClient, basePath: string): string {
+export function renderPageHtml({ clientId, clientSecret }: SandboxClient, basePath: string): string {
   const variables = `data-path="${escapeHtml(basePath)}" data-id="${escapeHtml(clientId)}" data-secret="${escapeHtml(clientSecret)}"`;
-  const faults = FAULTS.map(([value, text]) => `<option value="${value}">${text}</option>`).join("");
+  const faults = FAULT_CHOICES.map(([value, text]) => `<option value="${value}">${text}</option>`).join("");
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>stocklot sandbox</title>
-<style>${STYLE}</style>
+<style>${PAGE_STYLE}</style>
 </head>
 <body>
 <header>
@@ -78,7 +78,7 @@ export function pageHtml({ clientId, clientSecret }: SandboxClient, basePath: st
     </table>
   </section>
 </main>
-<script>${SCRIPT}</script>
+<script>${PAGE_SCRIPT}</script>
 </body>
 </html>
 `;

@@ -1,5 +1,5 @@
 /** The style sheet of the page. */
-export const STYLE = `
+export const PAGE_STYLE = `
 :root { color-scheme: light dark; --page: #fff; --line: #8884; --muted: #57606a; --failed: #b3121d; --fine: #1f7a35; }
 @media (prefers-color-scheme: dark) { :root { --page: #16181b; --muted: #a3acb5; --failed: #ff8787; --fine: #69db7c; } }
 * { box-sizing: border-box; }

@@ -8,21 +8,21 @@ import { nodeNet } from "../../runtime/node-modules.js";
  * @param listening the address that the server listens on
  */
 export function isTrustedHost(header: string | undefined, listening: string): boolean {
-  const host = hostOf(header);
+  const host = parseHostHeader(header);
   if (host === undefined) return false;
-  if (host === listening.toLowerCase() || isLoopback(host)) return true;
-  return ALL_INTERFACES.has(listening) && ipVersion(host) !== 0;
+  if (host === listening.toLowerCase() || isLoopbackHost(host)) return true;
+  return ALL_INTERFACES_ADDRESSES.has(listening) && ipVersion(host) !== 0;
 }
 
-const ALL_INTERFACES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+const ALL_INTERFACES_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /** The host without its port and brackets, in lower case. */
-function hostOf(header = ""): string | undefined {
+function parseHostHeader(header = ""): string | undefined {
   const [, bracketed, plain] = /^(?:\[([\da-f:.]+)\]|([^\s:@/[\]]+))(?::\d+)?$/i.exec(header) ?? [];
   return (bracketed ?? plain)?.toLowerCase();
 }
 
-function isLoopback(host: string): boolean {
+function isLoopbackHost(host: string): boolean {
   if (host === "localhost" || host.endsWith(".localhost")) return true;
   return host === "::1" || (ipVersion(host) === 4 && host.startsWith("127."));
 }

@@ -1,5 +1,5 @@
 import { type Item, itemSchema } from "../../schemas/item.js";
-import { isoTime, parseTime } from "../time.js";
+import { formatIsoTime, parseIsoTime } from "../time.js";
 import { JsonCache } from "./json-cache.js";
 import { RecordIndex, type RecordSource } from "./record-index.js";
 
@@ -30,7 +30,7 @@ export class ItemCatalog {
     firstPartNo: number,
   ) {
     for (const item of items) {
-      this.store({ item: { ...item }, createdBy: "seed", modifiedAt: parseTime(item.modified) ?? 0 });
+      this.store({ item: { ...item }, createdBy: "seed", modifiedAt: parseIsoTime(item.modified) ?? 0 });
     }
     this.nextPartNo = items.reduce((next, { partNo }) => Math.max(next, partNo + 1), firstPartNo);
     this.active = new RecordIndex(this.recordSource((entry) => !entry.item.discontinued));
@@ -60,7 +60,7 @@ export class ItemCatalog {
 
   /** Adds an item under the next part number, created now and active, whatever the fields contain. */
   create(fields: Item, createdBy: string, now: number): Item {
-    const at = isoTime(now);
+    const at = formatIsoTime(now);
     const item = { ...fields, partNo: this.nextPartNo++, created: at, modified: at, discontinued: false };
     this.store({ item, createdBy, modifiedAt: now });
     this.all.add(item.partNo);
@@ -73,7 +73,7 @@ export class ItemCatalog {
     const { partNo } = entry.item;
     this.all.remove(partNo);
     if (!entry.item.discontinued) this.active.remove(partNo);
-    Object.assign(entry.item, changes, { modified: isoTime(now) });
+    Object.assign(entry.item, changes, { modified: formatIsoTime(now) });
     entry.modifiedAt = now;
     this.jsonCache.delete(partNo);
     this.all.add(partNo);

@@ -1,7 +1,7 @@
-import { toBytes } from "../http/response.js";
+import { bodyToBytes } from "../http/response.js";
 
 /** Records in one cache. */
-const MAX_ENTRIES = 200_000;
+const MAX_CACHED_RECORDS = 200_000;
 
 /**
  * The JSON of records as bytes, from which pages are assembled: encoding them for each request would cost more than the
@@ -13,8 +13,8 @@ export class JsonCache {
   get(id: number, read: (id: number) => unknown): Uint8Array {
     let bytes = this.entries.get(id);
     if (!bytes) {
-      if (this.entries.size >= MAX_ENTRIES) this.entries.clear();
-      bytes = toBytes(JSON.stringify(read(id)));
+      if (this.entries.size >= MAX_CACHED_RECORDS) this.entries.clear();
+      bytes = bodyToBytes(JSON.stringify(read(id)));
       this.entries.set(id, bytes);
     }
     return bytes;

@@ -1,8 +1,8 @@
 import { type Lot, lotSchema } from "../../schemas/lot.js";
-import { parseTime } from "../time.js";
+import { parseIsoTime } from "../time.js";
 import { JsonCache } from "./json-cache.js";
 import { RecordIndex } from "./record-index.js";
-import { type Scope, ScopedIndexes } from "./scopes.js";
+import { IndexesByWarehouseScope, type WarehouseScope } from "./scopes.js";
 
 /** The fields of a lot that sorting, filtering and totals need: cheap to generate for a million lots. */
 export interface LotSummary {
@@ -26,7 +26,7 @@ export interface LotGenerator {
 }
 
 /** For when there are no generated lots. */
-export const NO_GENERATED_LOTS: LotGenerator = {
+export const EMPTY_LOT_GENERATOR: LotGenerator = {
   firstRecNo: 100_001,
   count: 0,
   summary: () => {
@@ -49,7 +49,7 @@ export class LotStore {
   private readonly stored = new Map<number, StoredLot>();
   private readonly jsonCache = new JsonCache();
   private readonly descriptions = new Map<number, string>();
-  private readonly indexes: ScopedIndexes<keyof Lot>;
+  private readonly indexes: IndexesByWarehouseScope<keyof Lot>;
   private readonly read = (recNo: number) => this.get(recNo);
   private nextRecNo: number;
 
@@ -59,11 +59,11 @@ export class LotStore {
   ) {
     this.nextRecNo = own.length > 0 ? 1 : generator.firstRecNo + generator.count;
     for (const lot of own) this.store(lot, undefined);
-    this.indexes = new ScopedIndexes((scope) => this.createIndex(scope));
+    this.indexes = new IndexesByWarehouseScope((scope) => this.createIndex(scope));
   }
 
   /** The lots of these warehouses. */
-  index(scope: Scope): RecordIndex<keyof Lot> {
+  index(scope: WarehouseScope): RecordIndex<keyof Lot> {
     return this.indexes.get(scope);
   }
 
@@ -88,7 +88,7 @@ export class LotStore {
     if (!stored) return this.generator.summary(recNo);
     const { lot, receivedAt, modifiedAt } = stored;
     const { partNo, wID, units, hold } = lot;
-    return { partNo, wID, units, hold, open: isOpen(lot), receivedAt, modifiedAt };
+    return { partNo, wID, units, hold, open: isOpenLot(lot), receivedAt, modifiedAt };
   }
 
   /** Every record number, oldest receipt first. */
@@ -126,8 +126,8 @@ export class LotStore {
   }
 
   private store(lot: Lot, now: number | undefined): void {
-    const receivedAt = parseTime(lot.received) ?? 0;
-    const modifiedAt = now ?? (lot.shipped === null ? receivedAt : (parseTime(lot.shipped) ?? receivedAt));
+    const receivedAt = parseIsoTime(lot.received) ?? 0;
+    const modifiedAt = now ?? (lot.shipped === null ? receivedAt : (parseIsoTime(lot.shipped) ?? receivedAt));
     this.stored.set(lot.recNo, { lot, receivedAt, modifiedAt });
     this.jsonCache.delete(lot.recNo);
     this.nextRecNo = Math.max(this.nextRecNo, lot.recNo + 1);
@@ -154,6 +154,6 @@ export class LotStore {
 }
 
 /** In stock: active and not shipped. */
-export function isOpen({ active, shipped }: Pick<Lot, "active" | "shipped">): boolean {
+export function isOpenLot({ active, shipped }: Pick<Lot, "active" | "shipped">): boolean {
   return active && shipped === null;
 }

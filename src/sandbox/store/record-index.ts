@@ -15,7 +15,7 @@ export interface RecordSource<Column extends string> {
 
 /** Records of one kind within one scope, in every order that was requested so far. */
 export class RecordIndex<Column extends string = string> {
-  private readonly orders = new Map<Column, SortedIds>();
+  private readonly orders = new Map<Column, SortedRecordIds>();
   private readonly filteredIds = new Map<string, readonly number[]>();
 
   constructor(private readonly source: RecordSource<Column>) {}
@@ -59,10 +59,10 @@ export class RecordIndex<Column extends string = string> {
     this.orders.delete(column);
   }
 
-  private order(column: Column): SortedIds {
+  private order(column: Column): SortedRecordIds {
     let order = this.orders.get(column);
     if (!order) {
-      order = new SortedIds(this.sorted(column), (a, b) => this.compareRecords(a, b, column));
+      order = new SortedRecordIds(this.sorted(column), (a, b) => this.compareRecords(a, b, column));
       this.orders.set(column, order);
     }
     return order;
@@ -72,17 +72,17 @@ export class RecordIndex<Column extends string = string> {
     const ids = this.source.ids();
     if (column === this.source.defaultColumn) return ids;
     const keyed = ids.map((id) => ({ id, key: this.source.key(id, column) }));
-    keyed.sort((a, b) => compareKeys(a.key, b.key) || a.id - b.id);
+    keyed.sort((a, b) => compareSortKeys(a.key, b.key) || a.id - b.id);
     return keyed.map(({ id }) => id);
   }
 
   private compareRecords(a: number, b: number, column: Column): number {
-    return compareKeys(this.source.key(a, column), this.source.key(b, column)) || a - b;
+    return compareSortKeys(this.source.key(a, column), this.source.key(b, column)) || a - b;
   }
 }
 
 /** Null and undefined first, then numbers by value and strings by code unit. */
-function compareKeys(a: SortKey, b: SortKey): number {
+function compareSortKeys(a: SortKey, b: SortKey): number {
   if (a === b) return 0;
   if (a === null || a === undefined) return -1;
   if (b === null || b === undefined) return 1;
@@ -90,7 +90,7 @@ function compareKeys(a: SortKey, b: SortKey): number {
 }
 
 /** Sorted record numbers, so that no request has to sort. */
-export class SortedIds {
+export class SortedRecordIds {
   constructor(
     /** In ascending order already. */
     readonly ids: number[],

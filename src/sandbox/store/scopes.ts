@@ -2,17 +2,17 @@ import type { SandboxClient } from "../options/options.js";
 import type { RecordIndex } from "./record-index.js";
 
 /** Warehouse IDs in ascending order. The same scope is always the same array, so that it can be a key. */
-export type Scope = readonly number[];
+export type WarehouseScope = readonly number[];
 
 /** The scopes in use. */
-export class ScopeRegistry {
-  private readonly byKey = new Map<string, Scope>();
-  private readonly byClient = new Map<SandboxClient, Scope>();
+export class WarehouseScopeRegistry {
+  private readonly byKey = new Map<string, WarehouseScope>();
+  private readonly byClient = new Map<SandboxClient, WarehouseScope>();
 
   constructor(private readonly warehouses: readonly number[]) {}
 
   /** The existing warehouses that the client is assigned to. */
-  forClient(client: SandboxClient): Scope {
+  forClient(client: SandboxClient): WarehouseScope {
     let scope = this.byClient.get(client);
     if (!scope) {
       scope = this.forWarehouses((client.warehouses ?? this.warehouses).filter((wID) => this.warehouses.includes(wID)));
@@ -22,7 +22,7 @@ export class ScopeRegistry {
   }
 
   /** The scope of these warehouses. */
-  forWarehouses(warehouses: readonly number[]): Scope {
+  forWarehouses(warehouses: readonly number[]): WarehouseScope {
     const key = warehouses.join();
     let scope = this.byKey.get(key);
     if (!scope) {
@@ -34,15 +34,15 @@ export class ScopeRegistry {
 }
 
 /** One index for each set of warehouses that was requested, created at its first use. */
-export class ScopedIndexes<Column extends string> {
+export class IndexesByWarehouseScope<Column extends string> {
   private readonly indexes = new Map<
-    Scope,
+    WarehouseScope,
     { readonly scope: ReadonlySet<number>; readonly index: RecordIndex<Column> }
   >();
 
   constructor(private readonly create: (scope: ReadonlySet<number>) => RecordIndex<Column>) {}
 
-  get(scope: Scope): RecordIndex<Column> {
+  get(scope: WarehouseScope): RecordIndex<Column> {
     let known = this.indexes.get(scope);
     if (!known) {
       const warehouses = new Set(scope);

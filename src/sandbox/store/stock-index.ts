@@ -1,6 +1,6 @@
 import { Big } from "big.js";
 import type { LotStore } from "./lot-store.js";
-import { noQuantities, type StockQuantities } from "./stock-quantities.js";
+import { createZeroQuantities, type StockQuantities } from "./stock-quantities.js";
 
 /** Quantities and open lots, computed from all lots. */
 export interface StockIndex {
@@ -14,7 +14,7 @@ export function openLotsKey(partNo: number, wID: number): string {
   return `${partNo}@${wID}`;
 }
 
-export function quantitiesFor(stockIndex: StockIndex, wID: number, partNo: number): StockQuantities {
+export function getOrCreateQuantities(stockIndex: StockIndex, wID: number, partNo: number): StockQuantities {
   let items = stockIndex.quantities.get(wID);
   if (!items) {
     items = new Map();
@@ -22,7 +22,7 @@ export function quantitiesFor(stockIndex: StockIndex, wID: number, partNo: numbe
   }
   let quantities = items.get(partNo);
   if (!quantities) {
-    quantities = noQuantities();
+    quantities = createZeroQuantities();
     items.set(partNo, quantities);
   }
   return quantities;
@@ -33,7 +33,7 @@ export function buildStockIndex(lots: LotStore): StockIndex {
   const stockIndex: StockIndex = { quantities: new Map(), openLots: new Map() };
   for (const recNo of lots.recNosByAge()) {
     const lot = lots.summary(recNo);
-    const quantities = quantitiesFor(stockIndex, lot.wID, lot.partNo);
+    const quantities = getOrCreateQuantities(stockIndex, lot.wID, lot.partNo);
     quantities.lots += 1;
     quantities.modifiedAt = Math.max(quantities.modifiedAt, lot.modifiedAt);
     if (!lot.open) continue;
@@ -51,7 +51,7 @@ function addOpenLot({ openLots }: StockIndex, key: string, recNo: number): void 
 }
 
 /** One warehouse at a glance, for the page. Adds up units of different measures. */
-export interface WarehouseSummary {
+export interface WarehouseStockSummary {
   /** Items of which something is in stock. */
   readonly items: number;
   /** Lots in stock. */
@@ -61,7 +61,7 @@ export interface WarehouseSummary {
   readonly available: number;
 }
 
-export function summarizeWarehouse({ quantities, openLots }: StockIndex, wID: number): WarehouseSummary {
+export function summarizeWarehouseStock({ quantities, openLots }: StockIndex, wID: number): WarehouseStockSummary {
   let inStock = new Big(0);
   let onHold = new Big(0);
   let promised = new Big(0);

@@ -1,39 +1,39 @@
 import { Big } from "big.js";
 import type { StockLevel } from "../../schemas/stock-level.js";
 
-type QuantityName = Exclude<keyof StockLevel, "partNo" | "available">;
+type StockQuantityName = Exclude<keyof StockLevel, "partNo" | "available">;
 
 /** What there is of one item in one warehouse. Mutable; belongs to the stock totals. */
-export interface StockQuantities extends Record<QuantityName, Big> {
+export interface StockQuantities extends Record<StockQuantityName, Big> {
   /** Lots of the item here, shipped ones included. */
   lots: number;
   /** Milliseconds since the epoch. */
   modifiedAt: number;
 }
 
-const ZERO = new Big(0);
+const BIG_ZERO = new Big(0);
 
-export function noQuantities(): StockQuantities {
-  return { ...eachQuantity(() => ZERO), lots: 0, modifiedAt: 0 };
+export function createZeroQuantities(): StockQuantities {
+  return { ...mapQuantityNames(() => BIG_ZERO), lots: 0, modifiedAt: 0 };
 }
 
 /** Whether an item has a stock level here: it has lots, even shipped ones, or something is on order or promised. */
-export function isListed({ lots, onOrder, committed, packed, aSN }: StockQuantities): boolean {
+export function hasStockLevel({ lots, onOrder, committed, packed, aSN }: StockQuantities): boolean {
   return lots > 0 || [onOrder, committed, packed, aSN].some((quantity) => !quantity.eq(0));
 }
 
 /** The stock level that the quantities of several warehouses add up to. */
-export function toStockLevel(partNo: number, parts: readonly StockQuantities[]): StockLevel {
-  const sum = eachQuantity((name) => parts.reduce((total, part) => total.plus(part[name]), ZERO));
+export function sumToStockLevel(partNo: number, parts: readonly StockQuantities[]): StockLevel {
+  const sum = mapQuantityNames((name) => parts.reduce((total, part) => total.plus(part[name]), BIG_ZERO));
   return {
     partNo,
     available: sum.inStock.minus(sum.onHold).minus(sum.committed).minus(sum.packed).toNumber(),
-    ...eachQuantity((name) => sum[name].toNumber()),
+    ...mapQuantityNames((name) => sum[name].toNumber()),
   };
 }
 
 /** One value for each quantity that a stock level shows; `available` follows from the others. */
-function eachQuantity<T>(read: (name: QuantityName) => T): Record<QuantityName, T> {
+function mapQuantityNames<T>(read: (name: StockQuantityName) => T): Record<StockQuantityName, T> {
   return {
     inStock: read("inStock"),
     onOrder: read("onOrder"),

@@ -1,18 +1,18 @@
 import type { Lot } from "../../schemas/lot.js";
 import { type StockLevel, stockLevelSchema } from "../../schemas/stock-level.js";
 import { JsonCache } from "./json-cache.js";
-import { isOpen, type LotStore } from "./lot-store.js";
-import { RecordIndex, SortedIds } from "./record-index.js";
-import { type Scope, ScopedIndexes } from "./scopes.js";
+import { isOpenLot, type LotStore } from "./lot-store.js";
+import { RecordIndex, SortedRecordIds } from "./record-index.js";
+import { IndexesByWarehouseScope, type WarehouseScope } from "./scopes.js";
 import {
   buildStockIndex,
+  getOrCreateQuantities,
   openLotsKey,
-  quantitiesFor,
   type StockIndex,
-  summarizeWarehouse,
-  type WarehouseSummary,
+  summarizeWarehouseStock,
+  type WarehouseStockSummary,
 } from "./stock-index.js";
-import { isListed, type StockQuantities, toStockLevel } from "./stock-quantities.js";
+import { hasStockLevel, type StockQuantities, sumToStockLevel } from "./stock-quantities.js";
 
 /** Adds the quantities that do not come from lots: on order, committed, packed, in transit. */
 export type AddOrderQuantities = (stockIndex: StockIndex) => void;
@@ -20,8 +20,8 @@ export type AddOrderQuantities = (stockIndex: StockIndex) => void;
 /** Running totals per item and warehouse. Computed at the first read or change. */
 export class StockTotals {
   private cachedIndex: StockIndex | undefined;
-  private readonly jsonCaches = new Map<Scope, JsonCache>();
-  private readonly indexes = new ScopedIndexes<keyof StockLevel>((scope) => this.createIndex(scope));
+  private readonly jsonCaches = new Map<WarehouseScope, JsonCache>();
+  private readonly indexes = new IndexesByWarehouseScope<keyof StockLevel>((scope) => this.createIndex(scope));
 
   constructor(
     private readonly lots: LotStore,
@@ -29,16 +29,16 @@ export class StockTotals {
   ) {}
 
   /** Stock levels of the items that have a lot in one of these warehouses. */
-  index(scope: Scope): RecordIndex<keyof StockLevel> {
+  index(scope: WarehouseScope): RecordIndex<keyof StockLevel> {
     return this.indexes.get(scope);
   }
 
   level(partNo: number, scope: Iterable<number>): StockLevel {
-    return toStockLevel(partNo, this.quantitiesIn(partNo, scope));
+    return sumToStockLevel(partNo, this.quantitiesIn(partNo, scope));
   }
 
   /** The stock level's JSON as bytes. */
-  toJson(partNo: number, scope: Scope): Uint8Array {
+  toJson(partNo: number, scope: WarehouseScope): Uint8Array {
     let json = this.jsonCaches.get(scope);
     if (!json) {
       json = new JsonCache();
@@ -53,8 +53,8 @@ export class StockTotals {
   }
 
   /** What is in stock in one warehouse, all items together. */
-  summary(wID: number): WarehouseSummary {
-    return summarizeWarehouse(this.stockIndex, wID);
+  summary(wID: number): WarehouseStockSummary {
+    return summarizeWarehouseStock(this.stockIndex, wID);
   }
 
   addLot(lot: Lot, now: number): Lot {
@@ -97,15 +97,15 @@ export class StockTotals {
   }
 
   private applyLot(stockIndex: StockIndex, lot: Lot, sign: 1 | -1, now: number): void {
-    const quantities = quantitiesFor(stockIndex, lot.wID, lot.partNo);
+    const quantities = getOrCreateQuantities(stockIndex, lot.wID, lot.partNo);
     quantities.lots += sign;
     quantities.modifiedAt = now;
-    if (!isOpen(lot)) return;
+    if (!isOpenLot(lot)) return;
     const change = sign * lot.units;
     quantities.inStock = quantities.inStock.plus(change);
     if (lot.hold) quantities.onHold = quantities.onHold.plus(change);
     const key = openLotsKey(lot.partNo, lot.wID);
-    const openLots = new SortedIds(stockIndex.openLots.get(key) ?? [], (a, b) => this.compareAge(a, b));
+    const openLots = new SortedRecordIds(stockIndex.openLots.get(key) ?? [], (a, b) => this.compareAge(a, b));
     if (sign === 1) openLots.insert(lot.recNo);
     else openLots.remove(lot.recNo);
     stockIndex.openLots.set(key, openLots.ids);
@@ -116,7 +116,7 @@ export class StockTotals {
   }
 
   private isListed(partNo: number, scope: Iterable<number>): boolean {
-    return this.quantitiesIn(partNo, scope).some(isListed);
+    return this.quantitiesIn(partNo, scope).some(hasStockLevel);
   }
 
   private quantitiesIn(partNo: number, scope: Iterable<number>): StockQuantities[] {
@@ -142,7 +142,7 @@ export class StockTotals {
     const partNos = new Set<number>();
     for (const wID of scope) {
       for (const [partNo, quantities] of this.stockIndex.quantities.get(wID) ?? [])
-        if (isListed(quantities)) partNos.add(partNo);
+        if (hasStockLevel(quantities)) partNos.add(partNo);
     }
     return [...partNos].sort((a, b) => a - b);
   }

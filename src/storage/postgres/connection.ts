@@ -1,10 +1,17 @@
-import { addressOf, createPool, isPool, type OwnPool, type PooledClient, type PostgresPool } from "./pool.js";
-import { isRolledBackForOthers, postgresFailure } from "./postgres-failure.js";
-import { command, type PostgresQuery, type PostgresQueryable } from "./query.js";
-import { inTime, Session } from "./session.js";
+import {
+  createPostgresPool,
+  isPostgresPool,
+  type OwnPostgresPool,
+  type PooledPostgresClient,
+  type PostgresPool,
+  postgresAddressOf,
+} from "./pool.js";
+import { isRolledBackForOthers, postgresStorageError } from "./postgres-failure.js";
+import { type PostgresQuery, type PostgresQueryable, queryWithTextResult } from "./query.js";
+import { PostgresSession, rejectAfter } from "./session.js";
 
 /** How long a script may take, in ms. */
-const SCRIPT_TIMEOUT_MS = 30 * 60_000;
+const SQL_SCRIPT_TIMEOUT_MS = 30 * 60_000;
 
 /** How often a transaction is tried that the server rolls back because of other ones, as after a deadlock. */
 const MAX_ATTEMPTS = 5;
@@ -43,7 +50,7 @@ export interface PostgresConnectionOptions {
   commandTimeoutMs?: number;
 }
 
-type Limits = Required<Pick<PostgresConnectionOptions, "waitMs" | "commandTimeoutMs" | "durable">>;
+type ConnectionLimits = Required<Pick<PostgresConnectionOptions, "waitMs" | "commandTimeoutMs" | "durable">>;
 
 /**
  * A PostgreSQL database. Every wait ends: for a connection, for a lock, for a slow command, for a network that is silent.
@@ -54,16 +61,16 @@ export class PostgresConnection implements PostgresQueryable {
   readonly #options: PostgresConnectionOptions;
   /** The caller's pool or connection. */
   readonly #given: PostgresQueryable | undefined;
-  readonly #limits: Limits;
+  readonly #limits: ConnectionLimits;
   readonly #address: string;
-  #ownPool: Promise<OwnPool> | undefined;
+  #ownPool: Promise<OwnPostgresPool> | undefined;
 
   constructor(options: PostgresConnectionOptions) {
     const { waitMs = 30_000, commandTimeoutMs = 60_000, durable = false } = options;
     this.#options = options;
     this.#given = options.pool ?? options.client;
     this.#limits = { waitMs, commandTimeoutMs, durable };
-    this.#address = addressOf(options);
+    this.#address = postgresAddressOf(options);
   }
 
   /** Runs one command, in a transaction of its own. */
@@ -73,7 +80,7 @@ export class PostgresConnection implements PostgresQueryable {
 
   /** Runs commands that return no rows, all in one transaction. They may take half an hour, for indexes of a large table. */
   async runScript(commands: readonly string[]): Promise<void> {
-    await this.#autocommit(command(commands.join(";\n")), SCRIPT_TIMEOUT_MS);
+    await this.#autocommit(queryWithTextResult(commands.join(";\n")), SQL_SCRIPT_TIMEOUT_MS);
   }
 
   /**
@@ -106,40 +113,40 @@ export class PostgresConnection implements PostgresQueryable {
     const pool = this.#ownPool;
     this.#ownPool = undefined;
     // Without the package there is no pool to close.
-    await pool?.then((opened) => opened.end(), ignore);
+    await pool?.then((opened) => opened.end(), ignoreError);
   }
 
   async #transactOnce<T>(work: (session: PostgresQueryable) => Promise<T>, timeoutMs: number): Promise<T> {
     const { client, session } = await this.#begin(timeoutMs);
     try {
       const result = await work(session);
-      await session.send(command("COMMIT"), { mayBeStored: true });
+      await session.send(queryWithTextResult("COMMIT"), { mayBeStored: true });
       return result;
     } catch (error) {
-      if (!session.isLost) await session.query(command("ROLLBACK")).catch(() => {});
+      if (!session.isLost) await session.query(queryWithTextResult("ROLLBACK")).catch(() => {});
       throw error;
     } finally {
-      release(client, session);
+      releaseClient(client, session);
     }
   }
 
   #autocommit(query: PostgresQuery, timeoutMs: number): Promise<{ rows: unknown[] }> {
     const given = this.#given;
     // Queries of the caller could get into a transaction on its only connection. So there is none, and no limits on the server.
-    if (given && !isPool(given)) return this.#sessionOn(given, timeoutMs).send(query, { mayBeStored: true });
+    if (given && !isPostgresPool(given)) return this.#sessionOn(given, timeoutMs).send(query, { mayBeStored: true });
     return this.transaction((session) => session.query(query), timeoutMs);
   }
 
   /** An idle connection may have been lost unnoticed. Nothing was done on it, so another one is tried. */
-  async #begin(timeoutMs: number): Promise<{ client: PooledClient; session: Session }> {
+  async #begin(timeoutMs: number): Promise<{ client: PooledPostgresClient; session: PostgresSession }> {
     for (let attempt = 1; ; attempt += 1) {
       const client = await this.#connect();
       const session = this.#sessionOn(client, timeoutMs);
       try {
-        await session.query(command(this.#beginCommand(timeoutMs)));
+        await session.query(queryWithTextResult(this.#beginCommand(timeoutMs)));
         return { client, session };
       } catch (error) {
-        release(client, session);
+        releaseClient(client, session);
         if (attempt === 2 || !session.isLost || this.#options.signal?.aborted) throw error;
       }
     }
@@ -156,37 +163,37 @@ export class PostgresConnection implements PostgresQueryable {
     ].join("; ");
   }
 
-  async #connect(): Promise<PooledClient> {
+  async #connect(): Promise<PooledPostgresClient> {
     const pool = await this.#pool();
     // In a function, since `pg` throws at once if the address is none.
     const connecting = (async () => pool.connect())();
     try {
-      const client = await inTime(connecting, this.#limits.waitMs, this.#options.signal);
-      client.on("error", ignore);
+      const client = await rejectAfter(connecting, this.#limits.waitMs, this.#options.signal);
+      client.on("error", ignoreError);
       return client;
     } catch (error) {
       // It may still be connected later.
-      connecting.then((client) => client.release()).catch(ignore);
-      throw postgresFailure(error, this.#address, false);
+      connecting.then((client) => client.release()).catch(ignoreError);
+      throw postgresStorageError(error, this.#address, false);
     }
   }
 
   async #pool(): Promise<PostgresPool> {
-    if (isPool(this.#given)) return this.#given;
+    if (isPostgresPool(this.#given)) return this.#given;
     const { connectionString = "", maxConnections = 1 } = this.#options;
-    this.#ownPool ??= createPool(connectionString, maxConnections, this.#limits.waitMs);
+    this.#ownPool ??= createPostgresPool(connectionString, maxConnections, this.#limits.waitMs);
     return await this.#ownPool;
   }
 
-  #sessionOn(queryable: PostgresQueryable, timeoutMs: number): Session {
-    return new Session(queryable, { address: this.#address, signal: this.#options.signal, timeoutMs });
+  #sessionOn(queryable: PostgresQueryable, timeoutMs: number): PostgresSession {
+    return new PostgresSession(queryable, { address: this.#address, signal: this.#options.signal, timeoutMs });
   }
 }
 
 /** The loss of a connection is an event as well as the failure of a command; without a listener it would end the process. */
-const ignore = () => {};
+const ignoreError = () => {};
 
-function release(client: PooledClient, session: Session): void {
-  client.removeListener("error", ignore);
+function releaseClient(client: PooledPostgresClient, session: PostgresSession): void {
+  client.removeListener("error", ignoreError);
   client.release(session.isLost);
 }

@@ -3,7 +3,7 @@ import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { isQueryable, type PostgresQueryable } from "./query.js";
 
 /** A connection that was taken out of a pool. */
-export interface PooledClient extends PostgresQueryable {
+export interface PooledPostgresClient extends PostgresQueryable {
   on(event: "error", listener: () => void): unknown;
   removeListener(event: "error", listener: () => void): unknown;
   /** Returns the connection to its pool; `true` closes it. */
@@ -12,34 +12,38 @@ export interface PooledClient extends PostgresQueryable {
 
 /** The part of a `Pool` of `pg` that is needed for transactions. */
 export interface PostgresPool extends PostgresQueryable {
-  connect(): Promise<PooledClient>;
+  connect(): Promise<PooledPostgresClient>;
 }
 
 /** A pool that stocklot opened itself. */
-export interface OwnPool extends PostgresPool {
+export interface OwnPostgresPool extends PostgresPool {
   end(): Promise<void>;
 }
 
 /** True for a `Pool` of `pg`. A `Client` has a `connect()` too, which returns nothing, but no size. */
-export const isPool = (value: unknown): value is PostgresPool =>
+export const isPostgresPool = (value: unknown): value is PostgresPool =>
   isQueryable(value) && "connect" in value && typeof value.connect === "function" && "totalCount" in value;
 
 /** How often an idle TCP connection is probed, so that firewalls do not forget it, in ms. */
-const KEEP_ALIVE_MS = 10_000;
+const TCP_KEEP_ALIVE_MS = 10_000;
 
 /**
  * A pool of connections that are opened at the first query, and again after a failure. They do not keep the process alive.
  *
  * @throws ConfigurationError when `pg` is not installed.
  */
-export async function createPool(connectionString: string, max: number, connectTimeoutMs: number): Promise<OwnPool> {
-  const { Pool } = await loadPg();
+export async function createPostgresPool(
+  connectionString: string,
+  max: number,
+  connectTimeoutMs: number,
+): Promise<OwnPostgresPool> {
+  const { Pool } = await importPgPackage();
   const pool = new Pool({
     connectionString,
     max,
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    keepAliveInitialDelayMillis: TCP_KEEP_ALIVE_MS,
     allowExitOnIdle: true,
   });
   // An idle connection was lost; the next query opens another.
@@ -47,7 +51,7 @@ export async function createPool(connectionString: string, max: number, connectT
   return pool;
 }
 
-async function loadPg() {
+async function importPgPackage() {
   try {
     const { default: pg } = await import("pg");
     return pg;
@@ -57,17 +61,21 @@ async function loadPg() {
 }
 
 /** Host, port and database of a connection, without user name and password. */
-export function addressOf(source: { connectionString?: string | undefined; pool?: unknown; client?: unknown }): string {
+export function postgresAddressOf(source: {
+  connectionString?: string | undefined;
+  pool?: unknown;
+  client?: unknown;
+}): string {
   const { connectionString, pool, client } = source;
   const options = fieldOf(pool, "options");
   const text = connectionString ?? fieldOf(options, "connectionString");
-  if (typeof text === "string") return addressOfUrl(text);
+  if (typeof text === "string") return postgresAddressOfUrl(text);
   const place = isObject(options) ? options : client;
   const [host, port, database] = ["host", "port", "database"].map((name) => fieldOf(place, name));
   return `${host ?? "localhost"}:${port ?? 5432}/${database ?? ""}`;
 }
 
-function addressOfUrl(text: string): string {
+function postgresAddressOfUrl(text: string): string {
   try {
     const { host, pathname } = new URL(text);
     return host + pathname;

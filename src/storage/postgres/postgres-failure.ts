@@ -1,23 +1,23 @@
 import { ConfigurationError, StorageError, type StorageProblem } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
-import { storageFailure } from "../storage-failure.js";
+import { createStorageError } from "../storage-failure.js";
 
 /** A command was not answered in time. Thrown inside the package. */
-export class NoReply extends Error {
+export class NoReplyError extends Error {
   constructor(limitMs: number) {
     super(`no reply within ${limitMs / 1000} s`);
   }
 }
 
 /** A wait was ended by the caller's signal. Thrown inside the package. */
-export class Aborted extends Error {
+export class SessionAbortedError extends Error {
   constructor(readonly reason: unknown) {
     super("aborted");
   }
 }
 
 /** SQLSTATE codes and their classes, https://www.postgresql.org/docs/current/errcodes-appendix.html. */
-const PROBLEMS: Readonly<Record<string, StorageProblem>> = {
+const PROBLEM_BY_SQL_STATE: Readonly<Record<string, StorageProblem>> = {
   "08": "unreachable", // connection exceptions
   "28": "permission", // invalid authorization
   53100: "full",
@@ -33,7 +33,7 @@ const PROBLEMS: Readonly<Record<string, StorageProblem>> = {
 };
 
 /** The SQLSTATE of an error that the server reported; `undefined` if the connection itself failed. */
-function sqlState(error: unknown): string | undefined {
+function sqlStateOf(error: unknown): string | undefined {
   const code = fieldOf(error, "code");
   return typeof code === "string" && /^[\dA-Z]{5}$/.test(code) && fieldOf(error, "severity") !== undefined
     ? code
@@ -41,8 +41,8 @@ function sqlState(error: unknown): string | undefined {
 }
 
 /** Whether the server has refused a command, and the connection is still in order. */
-export function isRefusal(error: unknown): boolean {
-  const state = sqlState(error);
+export function isRefusedByPostgres(error: unknown): boolean {
+  const state = sqlStateOf(error);
   // 40003 is "statement completion unknown"; class XX are internal errors.
   return state !== undefined && state !== "40003" && !/^(?:08|57P|XX)/.test(state);
 }
@@ -56,23 +56,28 @@ export const isRolledBackForOthers = (error: unknown): boolean =>
  *
  * @param mayBeStored Whether the change may be stored unless the server has refused the command.
  */
-export function postgresFailure(error: unknown, location: string, mayBeStored: boolean): unknown {
-  if (error instanceof Aborted) return error.reason;
+export function postgresStorageError(error: unknown, location: string, mayBeStored: boolean): unknown {
+  if (error instanceof SessionAbortedError) return error.reason;
   if (fieldOf(error, "code") === "ERR_INVALID_URL")
     return new ConfigurationError("PostgreSQL: connectionString must be a URL: postgres://user@host:5432/database");
-  const problem = problemOf(error);
-  return storageFailure({
+  const problem = problemOfPostgresError(error);
+  return createStorageError({
     storage: "postgres",
     location,
     problem,
-    mayBeStored: mayBeStored && !isRefusal(error),
+    mayBeStored: mayBeStored && !isRefusedByPostgres(error),
     cause: error,
   });
 }
 
-function problemOf(error: unknown): StorageProblem {
-  if (error instanceof NoReply) return "timeout";
-  const state = sqlState(error);
+function problemOfPostgresError(error: unknown): StorageProblem {
+  if (error instanceof NoReplyError) return "timeout";
+  const state = sqlStateOf(error);
   if (state === undefined) return "unreachable";
-  return PROBLEMS[state] ?? PROBLEMS[state.slice(0, 3)] ?? PROBLEMS[state.slice(0, 2)] ?? "other";
+  return (
+    PROBLEM_BY_SQL_STATE[state] ??
+    PROBLEM_BY_SQL_STATE[state.slice(0, 3)] ??
+    PROBLEM_BY_SQL_STATE[state.slice(0, 2)] ??
+    "other"
+  );
 }

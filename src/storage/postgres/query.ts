@@ -23,10 +23,10 @@ export interface PostgresQueryable {
 /** A row by column name. Values are strings as PostgreSQL writes them. */
 export type PostgresRow = Readonly<Record<string, unknown>>;
 
-const AS_TEXT: PostgresQuery["types"] = { getTypeParser: () => (value) => value };
+const RAW_TEXT_TYPES: PostgresQuery["types"] = { getTypeParser: () => (value) => value };
 
 /** A command without values; several, separated by semicolons, are sent at once. */
-export const command = (text: string): PostgresQuery => ({ text, types: AS_TEXT });
+export const queryWithTextResult = (text: string): PostgresQuery => ({ text, types: RAW_TEXT_TYPES });
 
 /** Runs one command. */
 export async function queryRows(
@@ -34,7 +34,7 @@ export async function queryRows(
   text: string,
   values: unknown[] = [],
 ): Promise<PostgresRow[]> {
-  const { rows } = await queryable.query({ text, values, types: AS_TEXT });
+  const { rows } = await queryable.query({ text, values, types: RAW_TEXT_TYPES });
   return rows.filter((row): row is PostgresRow => typeof row === "object" && row !== null);
 }
 

@@ -1,9 +1,9 @@
 import { onAbort } from "../../time/abort.js";
 import { startTimer } from "../../time/timer.js";
-import { Aborted, isRefusal, NoReply, postgresFailure } from "./postgres-failure.js";
+import { isRefusedByPostgres, NoReplyError, postgresStorageError, SessionAbortedError } from "./postgres-failure.js";
 import type { PostgresQuery, PostgresQueryable } from "./query.js";
 
-export interface SessionSettings {
+export interface PostgresSessionSettings {
   /** Named in errors. */
   address: string;
   signal: AbortSignal | undefined;
@@ -12,19 +12,19 @@ export interface SessionSettings {
 }
 
 /** What was sent may still end after an abort, so that its outcome is known, in ms. */
-const ABORT_GRACE_MS = 500;
+const REPLY_GRACE_AFTER_ABORT_MS = 500;
 
 /** How much longer than the server this side waits for the end of a command, in ms: the server's reason is the better one. */
-const REPLY_MARGIN_MS = 5_000;
+const REPLY_TIMEOUT_MARGIN_MS = 5_000;
 
 /** Sends commands on one connection. Failures are `StorageError`s, or the reason of the signal. */
-export class Session implements PostgresQueryable {
+export class PostgresSession implements PostgresQueryable {
   readonly #queryable: PostgresQueryable;
-  readonly #settings: SessionSettings;
+  readonly #settings: PostgresSessionSettings;
   /** True if the connection failed, so that it cannot be used any more. */
   isLost = false;
 
-  constructor(queryable: PostgresQueryable, settings: SessionSettings) {
+  constructor(queryable: PostgresQueryable, settings: PostgresSessionSettings) {
     this.#queryable = queryable;
     this.#settings = settings;
   }
@@ -37,16 +37,16 @@ export class Session implements PostgresQueryable {
   async send(query: PostgresQuery, { mayBeStored }: { mayBeStored: boolean }): Promise<{ rows: unknown[] }> {
     const { address, signal, timeoutMs } = this.#settings;
     try {
-      return await inTime(this.#queryable.query(query), timeoutMs + REPLY_MARGIN_MS, signal);
+      return await rejectAfter(this.#queryable.query(query), timeoutMs + REPLY_TIMEOUT_MARGIN_MS, signal);
     } catch (error) {
-      this.isLost ||= !isRefusal(error);
-      throw postgresFailure(error, address, mayBeStored);
+      this.isLost ||= !isRefusedByPostgres(error);
+      throw postgresStorageError(error, address, mayBeStored);
     }
   }
 }
 
 /** The result of a promise; rejects after a time, and some time after the signal aborted. */
-export function inTime<T>(promise: Promise<T>, limitMs: number, signal: AbortSignal | undefined): Promise<T> {
+export function rejectAfter<T>(promise: Promise<T>, limitMs: number, signal: AbortSignal | undefined): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const stops: (() => void)[] = [];
     const settle = (action: () => void) => {
@@ -55,8 +55,8 @@ export function inTime<T>(promise: Promise<T>, limitMs: number, signal: AbortSig
     };
     const rejectAfter = (delayMs: number, error: unknown) =>
       stops.push(startTimer(delayMs, () => settle(() => reject(error))));
-    const abort = () => rejectAfter(ABORT_GRACE_MS, new Aborted(signal?.reason));
-    rejectAfter(limitMs, new NoReply(limitMs));
+    const abort = () => rejectAfter(REPLY_GRACE_AFTER_ABORT_MS, new SessionAbortedError(signal?.reason));
+    rejectAfter(limitMs, new NoReplyError(limitMs));
     if (signal?.aborted) abort();
     else if (signal) stops.push(onAbort(signal, abort));
     promise.then(

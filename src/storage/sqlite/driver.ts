@@ -21,7 +21,7 @@ export interface SqliteStatement {
 }
 
 /** What to do if there is no driver. The package works on Node.js 20.19, though its `engines` do not say so. */
-const INSTALL =
+const INSTALL_DRIVER_ADVICE =
   "use Node.js 22.13 or later, or install @photostructure/sqlite 2: npm install @photostructure/sqlite@2 (on Node.js 20 with --engine-strict=false)";
 
 /**
@@ -29,13 +29,13 @@ const INSTALL =
  *
  * @throws ConfigurationError when there is none.
  */
-export const findDriver = async (): Promise<SqliteDriver> => nodeDriver() ?? (await packageDriver());
+export const findSqliteDriver = async (): Promise<SqliteDriver> => loadNodeDriver() ?? (await loadPackageDriver());
 
 /** The driver of Node.js; `undefined` if this version has none, or only behind a flag. */
-export function nodeDriver(): SqliteDriver | undefined {
+export function loadNodeDriver(): SqliteDriver | undefined {
   // Bundlers do not know this module, and an import fails on a Node.js without it.
   const module: unknown = process.getBuiltinModule?.("node:sqlite");
-  return isDriver(module) ? module : undefined;
+  return isSqliteDriver(module) ? module : undefined;
 }
 
 /**
@@ -43,21 +43,27 @@ export function nodeDriver(): SqliteDriver | undefined {
  *
  * @throws ConfigurationError when it is not installed, or version 1 is: that does not close its files.
  */
-export async function packageDriver(): Promise<SqliteDriver> {
-  const module = await importPackage();
-  if (isDriver(module) && closesItsFiles(module)) return module;
-  throw new ConfigurationError(`SQLite: @photostructure/sqlite 1 leaves files open after they were closed; ${INSTALL}`);
+export async function loadPackageDriver(): Promise<SqliteDriver> {
+  const module = await importSqlitePackage();
+  if (isSqliteDriver(module) && doesCloseAllFiles(module)) return module;
+  throw new ConfigurationError(
+    `SQLite: @photostructure/sqlite 1 leaves files open after they were closed; ${INSTALL_DRIVER_ADVICE}`,
+  );
 }
 
-async function importPackage(): Promise<unknown> {
+async function importSqlitePackage(): Promise<unknown> {
   try {
     return await import("@photostructure/sqlite");
   } catch (cause) {
-    throw new ConfigurationError(`SQLite: Node.js ${process.versions.node} has no node:sqlite; ${INSTALL}`, { cause });
+    throw new ConfigurationError(
+      `SQLite: Node.js ${process.versions.node} has no node:sqlite; ${INSTALL_DRIVER_ADVICE}`,
+      { cause },
+    );
   }
 }
 
 /** Since version 2.0.0, which also introduced `serialize()`. The package exports no version of its own. */
-const closesItsFiles = ({ DatabaseSync }: SqliteDriver) => "serialize" in DatabaseSync.prototype;
+const doesCloseAllFiles = ({ DatabaseSync }: SqliteDriver) => "serialize" in DatabaseSync.prototype;
 
-const isDriver = (module: unknown): module is SqliteDriver => typeof fieldOf(module, "DatabaseSync") === "function";
+const isSqliteDriver = (module: unknown): module is SqliteDriver =>
+  typeof fieldOf(module, "DatabaseSync") === "function";

@@ -1,7 +1,7 @@
 import { sleep } from "../../time/sleep.js";
-import { now } from "../../time/timer.js";
-import { findDriver, type SqliteDatabase, type SqliteDriver } from "./driver.js";
-import { isBusy, sqliteFailure } from "./sqlite-failure.js";
+import { monotonicNowMs } from "../../time/timer.js";
+import { findSqliteDriver, type SqliteDatabase, type SqliteDriver } from "./driver.js";
+import { isBusyError, sqliteStorageError } from "./sqlite-failure.js";
 
 export interface SqliteConnectionOptions {
   /** The database file; created if there is none. */
@@ -23,10 +23,10 @@ export interface SqliteConnectionOptions {
 }
 
 /** How long a lock of another process is waited for, in ms. */
-const LOCK_WAIT_MS = 30_000;
+const DEFAULT_LOCK_WAIT_MS = 30_000;
 
 /** How long SQLite itself waits for a lock, in ms. It blocks the event loop meanwhile. */
-const BUSY_TIMEOUT_MS = 5;
+const SQLITE_BUSY_TIMEOUT_MS = 5;
 
 /** The longest time between two attempts to get a lock, in ms. Random, so that two processes do not keep in step. */
 const MAX_RETRY_DELAY_MS = 40;
@@ -47,10 +47,10 @@ export class SqliteConnection {
    * @throws ConfigurationError when there is no driver.
    */
   static async open(options: SqliteConnectionOptions): Promise<SqliteConnection> {
-    const { path, synchronous, signal, lockWaitMs = LOCK_WAIT_MS, loadDriver = findDriver } = options;
+    const { path, synchronous, signal, lockWaitMs = DEFAULT_LOCK_WAIT_MS, loadDriver = findSqliteDriver } = options;
     const driver = await loadDriver();
-    const waiting = { path, signal, waitMs: lockWaitMs, deadline: now() + lockWaitMs };
-    const database = await retryWhileBusy(waiting, () => openDatabase(driver, path, synchronous));
+    const waiting = { path, signal, waitMs: lockWaitMs, deadline: monotonicNowMs() + lockWaitMs };
+    const database = await retryWhileBusy(waiting, () => openSqliteDatabase(driver, path, synchronous));
     return new SqliteConnection(database, { path, signal, lockWaitMs });
   }
 
@@ -94,9 +94,9 @@ export class SqliteConnection {
     }
   }
 
-  #waiting(): Waiting {
+  #waiting(): LockWait {
     const waitMs = this.#lockWaitMs;
-    return { path: this.#path, signal: this.#signal, waitMs, deadline: now() + waitMs };
+    return { path: this.#path, signal: this.#signal, waitMs, deadline: monotonicNowMs() + waitMs };
   }
 
   #runTransaction<T>(action: (database: SqliteDatabase) => T): T {
@@ -109,17 +109,21 @@ export class SqliteConnection {
       database.exec("COMMIT");
       return result;
     } catch (error) {
-      rollBack(database);
-      if (isBusy(error)) throw error;
-      throw sqliteFailure(error, { path: this.#path, waitedMs: 0, isCommitting });
+      rollBackQuietly(database);
+      if (isBusyError(error)) throw error;
+      throw sqliteStorageError(error, { path: this.#path, waitedMs: 0, isCommitting });
     }
   }
 }
 
-function openDatabase({ DatabaseSync }: SqliteDriver, path: string, synchronous: "FULL" | "NORMAL"): SqliteDatabase {
+function openSqliteDatabase(
+  { DatabaseSync }: SqliteDriver,
+  path: string,
+  synchronous: "FULL" | "NORMAL",
+): SqliteDatabase {
   const database = new DatabaseSync(path);
   try {
-    database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    database.exec(`PRAGMA busy_timeout = ${SQLITE_BUSY_TIMEOUT_MS}`);
     const [row] = database.prepare("PRAGMA journal_mode = WAL").all();
     // Some file systems do not support a log. Then only FULL is safe.
     database.exec(`PRAGMA synchronous = ${row?.journal_mode === "wal" ? synchronous : "FULL"}`);
@@ -130,7 +134,7 @@ function openDatabase({ DatabaseSync }: SqliteDriver, path: string, synchronous:
   }
 }
 
-function rollBack(database: SqliteDatabase): void {
+function rollBackQuietly(database: SqliteDatabase): void {
   try {
     database.exec("ROLLBACK");
   } catch {
@@ -138,7 +142,7 @@ function rollBack(database: SqliteDatabase): void {
   }
 }
 
-interface Waiting {
+interface LockWait {
   path: string;
   signal: AbortSignal | undefined;
   waitMs: number;
@@ -147,12 +151,13 @@ interface Waiting {
 }
 
 /** Retries while another process has the lock. SQLite's own waiting would block the event loop. */
-async function retryWhileBusy<T>({ path, signal, waitMs, deadline }: Waiting, action: () => T): Promise<T> {
+async function retryWhileBusy<T>({ path, signal, waitMs, deadline }: LockWait, action: () => T): Promise<T> {
   for (;;) {
     try {
       return action();
     } catch (error) {
-      if (!isBusy(error) || now() > deadline) throw sqliteFailure(error, { path, waitedMs: waitMs });
+      if (!isBusyError(error) || monotonicNowMs() > deadline)
+        throw sqliteStorageError(error, { path, waitedMs: waitMs });
     }
     await sleep(Math.random() * MAX_RETRY_DELAY_MS, signal);
     signal?.throwIfAborted();

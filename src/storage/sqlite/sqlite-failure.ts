@@ -1,10 +1,10 @@
 import type { StorageProblem } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { whyNotOpened } from "../file-failure.js";
-import { storageFailure } from "../storage-failure.js";
+import { createStorageError } from "../storage-failure.js";
 
 /** Primary result codes, https://www.sqlite.org/rescode.html. Extended codes have them in their lowest byte. */
-const PROBLEMS: Readonly<Record<number, StorageProblem>> = {
+const PROBLEM_BY_RESULT_CODE: Readonly<Record<number, StorageProblem>> = {
   3: "permission", // SQLITE_PERM
   5: "locked", // SQLITE_BUSY
   8: "read-only", // SQLITE_READONLY
@@ -13,18 +13,18 @@ const PROBLEMS: Readonly<Record<number, StorageProblem>> = {
   26: "damaged", // SQLITE_NOTADB
 };
 
-const BUSY = 5;
-const IOERR = 10;
-const CANTOPEN = 14;
+const SQLITE_BUSY = 5;
+const SQLITE_IOERR = 10;
+const SQLITE_CANTOPEN = 14;
 
 /** The primary result code of an error of the driver; `undefined` for any other error. */
-function resultCode(error: unknown): number | undefined {
+function primaryResultCodeOf(error: unknown): number | undefined {
   const code = fieldOf(error, "errcode");
   return typeof code === "number" ? code & 0xff : undefined;
 }
 
 /** Whether another connection has the lock. */
-export const isBusy = (error: unknown): boolean => resultCode(error) === BUSY;
+export const isBusyError = (error: unknown): boolean => primaryResultCodeOf(error) === SQLITE_BUSY;
 
 /**
  * The `StorageError` for an error of the driver; any other error is returned as it is.
@@ -32,16 +32,16 @@ export const isBusy = (error: unknown): boolean => resultCode(error) === BUSY;
  * @param waitedMs How long a lock was waited for, in ms.
  * @param isCommitting Whether it is the commit that failed. After an error of the disk, it may be found in the log later.
  */
-export function sqliteFailure(
+export function sqliteStorageError(
   error: unknown,
   { path, waitedMs, isCommitting = false }: { path: string; waitedMs: number; isCommitting?: boolean },
 ): unknown {
-  const code = resultCode(error);
+  const code = primaryResultCodeOf(error);
   if (code === undefined) return error;
-  const mayBeStored = isCommitting && code === IOERR;
+  const mayBeStored = isCommitting && code === SQLITE_IOERR;
   const failure = { storage: "sqlite", location: path, mayBeStored, cause: error };
-  if (code === CANTOPEN) return storageFailure({ ...failure, ...whyNotOpened(path) });
-  const problem = PROBLEMS[code] ?? "other";
+  if (code === SQLITE_CANTOPEN) return createStorageError({ ...failure, ...whyNotOpened(path) });
+  const problem = PROBLEM_BY_RESULT_CODE[code] ?? "other";
   const happened = problem === "locked" ? `it was locked by another process for ${waitedMs / 1000} s` : undefined;
-  return storageFailure({ ...failure, problem, happened });
+  return createStorageError({ ...failure, problem, happened });
 }

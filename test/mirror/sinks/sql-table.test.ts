@@ -1,9 +1,9 @@
 import { ConfigurationError } from "stocklot";
 import { describe, expect, it } from "vitest";
-import { columnTypes, missingColumns, type TypeNames } from "../../../src/mirror/sinks/sql-table.js";
+import { columnTypes, missingColumns, type SqlTypeNames } from "../../../src/mirror/sinks/sql-table.js";
 import { tableOf } from "../../../src/mirror/tables.js";
 
-const TYPES: TypeNames = { integer: "INTEGER", decimal: "REAL", text: "TEXT", boolean: "INTEGER", extra: "TEXT" };
+const TYPES: SqlTypeNames = { integer: "INTEGER", decimal: "REAL", text: "TEXT", boolean: "INTEGER", extra: "TEXT" };
 const table = tableOf("stockLevels");
 
 const changed = (change: (columns: Map<string, string>) => void) => {

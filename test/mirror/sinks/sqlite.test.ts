@@ -7,8 +7,8 @@ import { ConfigurationError } from "stocklot";
 import { sqliteSink } from "stocklot/mirror";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
-  nodeDriver,
-  packageDriver,
+  loadNodeDriver,
+  loadPackageDriver,
   type SqliteDatabase,
   type SqliteDriver,
 } from "../../../src/storage/sqlite/driver.js";
@@ -44,7 +44,7 @@ describe("sqliteSink", () => {
   });
 
   describeDriver("package");
-  if (nodeDriver()) describeDriver("node");
+  if (loadNodeDriver()) describeDriver("node");
   else describe.skip(`on node:sqlite: Node.js ${process.versions.node} has none`, () => it("is not tested", () => {}));
 });
 
@@ -71,7 +71,7 @@ function describeDriver(driver: "node" | "package"): void {
 
     beforeEach(async () => {
       path = newPath();
-      ({ DatabaseSync } = (driver === "node" ? nodeDriver() : undefined) ?? (await packageDriver()));
+      ({ DatabaseSync } = (driver === "node" ? loadNodeDriver() : undefined) ?? (await loadPackageDriver()));
       database = new DatabaseSync(path);
     });
 

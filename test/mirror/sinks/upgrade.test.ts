@@ -13,7 +13,7 @@ import {
   sqliteSink,
 } from "../../../src/mirror/index.js";
 import { tableOf } from "../../../src/mirror/tables.js";
-import { findDriver } from "../../../src/storage/sqlite/driver.js";
+import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
 import { findPostgres } from "../../support/postgres-server.js";
 import { seededRandom } from "../../unit/paging/changing-list.js";
 import { ChangingService } from "../support/changing-service.js";
@@ -87,7 +87,7 @@ const sorted = (record: object) => Object.fromEntries(Object.entries(record).sor
 describe("a copy of version 0.3 is upgraded in place", () => {
   it("in SQLite, with columns that others have added", async () => {
     const path = join(directory, "old.db");
-    const { DatabaseSync } = await findDriver();
+    const { DatabaseSync } = await findSqliteDriver();
     await upgrade(
       () => sqliteSink({ path }),
       async () => {
@@ -132,7 +132,7 @@ describe("a copy of version 0.3 is upgraded in place", () => {
 
   it("in SQLite, where a view of others keeps extra at its place", async () => {
     const path = join(directory, "view.db");
-    const { DatabaseSync } = await findDriver();
+    const { DatabaseSync } = await findSqliteDriver();
     const first = sqliteSink({ path });
     await first.open();
     await first.close();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, describe, expect, it } from "vitest";
 import type { OutboxStore } from "../../../src/outbox/store.js";
-import { findDriver } from "../../../src/storage/sqlite/driver.js";
+import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
 import { findPostgres } from "../../support/postgres-server.js";
 import { RUN_ALL } from "../../support/runs.js";
 import { newEntry } from "./support/new-entry.js";
@@ -22,7 +22,7 @@ const SETTLE_ALL = "UPDATE stocklot_outbox_entries SET state = 'applied', settle
 
 async function settleAll(spec: StoreSpec): Promise<void> {
   if ("path" in spec) {
-    const database = new (await findDriver()).DatabaseSync(spec.path);
+    const database = new (await findSqliteDriver()).DatabaseSync(spec.path);
     database.exec(SETTLE_ALL);
     return database.close();
   }

@@ -10,7 +10,7 @@ import {
   sqliteOutboxStore,
   sqliteOutboxStoreWith,
 } from "../../../src/outbox/stores/sqlite-store.js";
-import { nodeDriver, packageDriver, type SqliteDatabase } from "../../../src/storage/sqlite/driver.js";
+import { loadNodeDriver, loadPackageDriver, type SqliteDatabase } from "../../../src/storage/sqlite/driver.js";
 import { describeStore } from "./conformance.js";
 import { newEntry } from "./support/new-entry.js";
 
@@ -20,9 +20,9 @@ let files = 0;
 const newPath = () => join(directory, `outbox-${++files}.db`);
 
 describe.each(["package", "node"] as const)("sqliteOutboxStore, driver: %s", (name) => {
-  const driver = name === "node" ? nodeDriver() : undefined;
+  const driver = name === "node" ? loadNodeDriver() : undefined;
   if (name === "node" && !driver) return it.skip(`Node.js ${process.versions.node} has no node:sqlite`);
-  const loadDriver = async () => driver ?? (await packageDriver());
+  const loadDriver = async () => driver ?? (await loadPackageDriver());
 
   describeStore("as every store", () => {
     const path = newPath();

@@ -33,7 +33,7 @@ export type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: Ca
 export const ask = (
   limiter: RateLimiter,
   { cancellation = new Cancellation(), ...request }: Asked = {},
-): Promise<Slot> => limiter.acquire({ priority: "normal", bulk: false, ...request, cancellation });
+): Promise<Slot> => limiter.acquire({ priority: "normal", isBulk: false, ...request, cancellation });
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 

@@ -1,5 +1,5 @@
 /** A process of its own that opens a database without the rights of root, and prints the error as JSON. */
-import { findDriver } from "../../../src/storage/sqlite/driver.js";
+import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
 import { SqliteConnection } from "../../../src/storage/sqlite/sqlite-connection.js";
 
 /** The user `nobody`, who owns no files. */
@@ -7,7 +7,7 @@ const NOBODY = 65_534;
 
 const path = process.argv[2] ?? "";
 // First, since an ordinary user may not be allowed to read the driver's files.
-const driver = await findDriver();
+const driver = await findSqliteDriver();
 if (process.getuid?.() === 0) {
   process.setgid?.(NOBODY);
   process.setuid?.(NOBODY);

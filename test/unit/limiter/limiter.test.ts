@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ConfigurationError } from "../../../src/errors/index.js";
-import { createRateLimiter, createUnlimited } from "../../../src/limiter/create-rate-limiter.js";
+import { createRateLimiter, createUnlimitedRateLimiter } from "../../../src/limiter/create-rate-limiter.js";
 import type { RateLimitOptions } from "../../../src/limiter/rate-limit-options.js";
 import type { RateLimiter, Slot, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { Cancellation, Cancelled } from "../../../src/time/cancellation.js";
+import { Cancellation, CancelledError } from "../../../src/time/cancellation.js";
 import { VirtualTime } from "./virtual-time.js";
 
 type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: Cancellation };
 
 const ask = (limiter: RateLimiter, { cancellation = new Cancellation(), ...request }: Asked = {}) =>
-  limiter.acquire({ priority: "normal", bulk: false, ...request, cancellation });
+  limiter.acquire({ priority: "normal", isBulk: false, ...request, cancellation });
 
 /** Whether the promise has a result once everything that needs no time is done. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
@@ -25,7 +25,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 const endingOf = (promise: Promise<unknown>) =>
   promise.then(
     () => "a slot",
-    (error: unknown) => (error instanceof Cancelled ? error.reason.kind : error),
+    (error: unknown) => (error instanceof CancelledError ? error.reason.kind : error),
   );
 
 const limiterOf = (options: RateLimitOptions) => createRateLimiter({ intervalMs: 1_000, reserved: 0, ...options });
@@ -49,7 +49,7 @@ describe("a slot", () => {
     const slot = await ask(limiter);
     const next = ask(limiter);
     await vi.advanceTimersByTimeAsync(5_000);
-    slot.release();
+    slot.endSent();
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await isSettled(next)).toBe(false);
     await vi.advanceTimersByTimeAsync(10);
@@ -60,16 +60,16 @@ describe("a slot", () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
     const next = ask(limiter);
-    slot.returnUnused();
+    slot.endUnsent();
     expect(await isSettled(next)).toBe(true);
   });
 
   test("comes back once, however often it is let go", async () => {
     const limiter = limiterOf({ requests: 2 });
     const slot = await ask(limiter);
-    slot.returnUnused();
-    slot.returnUnused();
-    slot.release();
+    slot.endUnsent();
+    slot.endUnsent();
+    slot.endSent();
     expect(limiter.snapshot()).toMatchObject({ available: 2, inFlight: 0 });
   });
 
@@ -82,7 +82,7 @@ describe("a slot", () => {
     cancellation.cancel({ kind: "aborted", reason: "enough" });
     expect(await endingOf(aborted)).toBe("aborted");
     expect(limiter.snapshot().queued).toBe(1);
-    slot.returnUnused();
+    slot.endUnsent();
     expect(await isSettled(next)).toBe(true);
   });
 
@@ -101,17 +101,17 @@ describe("a slot", () => {
     const take = (name: string, request: Asked) =>
       ask(limiter, request).then((slot) => {
         order.push(name);
-        slot.returnUnused();
+        slot.endUnsent();
       });
     const all = [
-      take("page", { priority: "low", bulk: true }),
+      take("page", { priority: "low", isBulk: true }),
       take("low", { priority: "low" }),
       take("read 1", {}),
       take("read 2", {}),
       take("write", { priority: "high" }),
       take("token", { priority: "token" }),
     ];
-    first.returnUnused();
+    first.endUnsent();
     await Promise.all(all);
     expect(order).toEqual(["token", "write", "read 1", "read 2", "low", "page"]);
   });
@@ -121,7 +121,7 @@ describe("a slot", () => {
     const first = await ask(limiter);
     const later = ask(limiter);
     const again = ask(limiter, { arrival: first.arrival });
-    first.returnUnused();
+    first.endUnsent();
     expect(await isSettled(again)).toBe(true);
     expect((await again).arrival).toBe(first.arrival);
     expect(await isSettled(later)).toBe(false);
@@ -131,7 +131,7 @@ describe("a slot", () => {
     vi.useRealTimers();
     const time = new VirtualTime(() => 50).install();
     const limiter = limiterOf({ requests: 1 });
-    (await ask(limiter)).release();
+    (await ask(limiter)).endSent();
     const order: string[] = [];
     const take = (name: string) => void ask(limiter).then(() => order.push(name));
     take("first");
@@ -143,7 +143,7 @@ describe("a slot", () => {
 
   test("that is reserved goes to single calls only", async () => {
     const limiter = limiterOf({ requests: 5, reserved: 2 });
-    const pages = Array.from({ length: 5 }, () => ask(limiter, { bulk: true, priority: "low" }));
+    const pages = Array.from({ length: 5 }, () => ask(limiter, { isBulk: true, priority: "low" }));
     expect(await Promise.all(pages.map(isSettled))).toEqual([true, true, true, false, false]);
     expect(await isSettled(ask(limiter))).toBe(true);
     expect(await isSettled(ask(limiter))).toBe(true);
@@ -156,13 +156,13 @@ describe("a slot", () => {
     const third = ask(limiter);
     expect(await isSettled(third)).toBe(false);
     expect(limiter.snapshot()).toMatchObject({ available: 8, inFlight: 2, queued: 1 });
-    slots[0].release();
+    slots[0].endSent();
     expect(await isSettled(third)).toBe(true);
   });
 
   test("never comes back where the interval is Infinity", async () => {
     const limiter = limiterOf({ requests: 1, intervalMs: Number.POSITIVE_INFINITY });
-    (await ask(limiter)).release();
+    (await ask(limiter)).endSent();
     expect(await endingOf(ask(limiter, { cancellation: new Cancellation([], 1e9) }))).toBe("out-of-time");
   });
 });
@@ -170,14 +170,14 @@ describe("a slot", () => {
 describe("a call whose time is too short for the queue", () => {
   test("fails at once when the slot that comes next comes too late", async () => {
     const limiter = limiterOf({ requests: 1 });
-    (await ask(limiter)).release();
+    (await ask(limiter)).endSent();
     expect(await isSettled(ask(limiter, { cancellation: new Cancellation([], 1_050) }))).toBe(false);
     expect(await endingOf(ask(limiter, { cancellation: new Cancellation([], 950) }))).toBe("out-of-time");
   });
 
   test("fails at once when others are ahead of it for longer, unless it is more urgent than they are", async () => {
     const limiter = limiterOf({ requests: 2 });
-    for (const slot of await Promise.all([ask(limiter), ask(limiter)])) slot.release();
+    for (const slot of await Promise.all([ask(limiter), ask(limiter)])) slot.endSent();
     const ahead = Array.from({ length: 4 }, () => ask(limiter));
     expect(await endingOf(ask(limiter, { cancellation: new Cancellation([], 2_500) }))).toBe("out-of-time");
     const urgent = ask(limiter, { priority: "high", cancellation: new Cancellation([], 2_500) });
@@ -195,7 +195,7 @@ describe("a call whose time is too short for the queue", () => {
     const long = ask(limiter, { cancellation: new Cancellation([], 40_000) });
     limiter.pause(30_000);
     expect(await endingOf(short)).toBe("out-of-time");
-    slot.release();
+    slot.endSent();
     expect(limiter.snapshot().queued).toBe(1);
     await vi.advanceTimersByTimeAsync(30_010);
     expect(await isSettled(long)).toBe(true);
@@ -220,7 +220,7 @@ describe("a pause", () => {
     expect(limiter.snapshot()).toMatchObject({ available: 9, queued: 2, pausedUntil: null });
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, false, false]);
-    (await waiting[0])?.release();
+    (await waiting[0])?.endSent();
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, true]);
   });
 
@@ -242,7 +242,7 @@ describe("a pause", () => {
     const waiting = Array.from({ length: 3 }, () => ask(limiter));
     await vi.advanceTimersByTimeAsync(1_010);
     limiter.pause(1_000);
-    (await waiting[0])?.release();
+    (await waiting[0])?.endSent();
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, false, false]);
     await vi.advanceTimersByTimeAsync(1_010);
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
@@ -253,7 +253,7 @@ describe("a pause", () => {
     limiter.pause(1_000);
     const waiting = Array.from({ length: 3 }, () => ask(limiter));
     await vi.advanceTimersByTimeAsync(1_010);
-    (await waiting[0])?.returnUnused();
+    (await waiting[0])?.endUnsent();
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
   });
 
@@ -266,7 +266,7 @@ describe("a pause", () => {
     limiter.pause(100);
     await vi.advanceTimersByTimeAsync(110);
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, false]);
-    firstProbe.release();
+    firstProbe.endSent();
     expect(await isSettled(waiting[2] as Promise<Slot>)).toBe(false);
   });
 
@@ -279,9 +279,9 @@ describe("a pause", () => {
   });
 
   test("is all that holds back calls without a limit", async () => {
-    const limiter = createUnlimited();
+    const limiter = createUnlimitedRateLimiter();
     expect(limiter.snapshot()).toMatchObject({ limit: Number.POSITIVE_INFINITY, available: Number.POSITIVE_INFINITY });
-    await Promise.all(Array.from({ length: 1_000 }, () => ask(limiter, { bulk: true })));
+    await Promise.all(Array.from({ length: 1_000 }, () => ask(limiter, { isBulk: true })));
     limiter.pause(1_000);
     const waiting = ask(limiter);
     expect(await isSettled(waiting)).toBe(false);
@@ -304,7 +304,7 @@ describe("the snapshot", () => {
     });
     const slots = await Promise.all([ask(limiter), ask(limiter), ask(limiter)]);
     void ask(limiter);
-    slots[0].release();
+    slots[0].endSent();
     expect(limiter.snapshot()).toMatchObject({ available: 0, queued: 1, inFlight: 2 });
     limiter.pause(30_000);
     expect(limiter.snapshot()).toMatchObject({ available: 0, pausedUntil: 1_700_000_030_000 });
@@ -323,7 +323,7 @@ describe("the snapshot", () => {
 });
 
 describe("the estimate of a wait", () => {
-  const request = { priority: "normal", bulk: false, cancellation: new Cancellation() } as const;
+  const request = { priority: "normal", isBulk: false, cancellation: new Cancellation() } as const;
   const estimate = (limiter: RateLimiter, more: Partial<SlotRequest> = {}) =>
     limiter.estimateWait({ ...request, ...more });
 
@@ -337,7 +337,7 @@ describe("the estimate of a wait", () => {
 
   test("is the time to the next slot, and one interval longer for each round of calls ahead", async () => {
     const limiter = limiterOf({ requests: 1 });
-    (await ask(limiter)).release();
+    (await ask(limiter)).endSent();
     await vi.advanceTimersByTimeAsync(400);
     expect(estimate(limiter).waitMs).toBeCloseTo(603, -1);
     const waiting = [ask(limiter), ask(limiter)];
@@ -366,13 +366,13 @@ describe("the estimate of a wait", () => {
 
 test("a slot can be taken without waiting, unless there is none or others wait", async () => {
   const limiter = limiterOf({ requests: 2 });
-  const request = () => ({ priority: "high", bulk: false, cancellation: new Cancellation() }) as const;
+  const request = () => ({ priority: "high", isBulk: false, cancellation: new Cancellation() }) as const;
   const slot = limiter.tryAcquire(request());
   expect(limiter.snapshot()).toMatchObject({ available: 1, inFlight: 1 });
-  const pages = [1, 2].map(() => ask(limiter, { bulk: true }));
+  const pages = [1, 2].map(() => ask(limiter, { isBulk: true }));
   expect(limiter.snapshot().queued).toBe(1);
   expect(limiter.tryAcquire(request())).toBeUndefined();
-  slot?.returnUnused();
+  slot?.endUnsent();
   expect(await Promise.all(pages.map(isSettled))).toEqual([true, true]);
 });
 
@@ -380,7 +380,7 @@ describe("timers", () => {
   test("are set only while somebody waits", async () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
-    slot.release();
+    slot.endSent();
     limiter.pause(5_000);
     expect(vi.getTimerCount()).toBe(0);
     const cancellation = new Cancellation();
@@ -398,7 +398,7 @@ describe("timers", () => {
   ])("drive a pause of a minute in a test that mocks %s", async (_, config) => {
     vi.useRealTimers();
     const limiter = limiterOf({ requests: 1, intervalMs: 60_000 });
-    (await ask(limiter)).release();
+    (await ask(limiter)).endSent();
     vi.useFakeTimers(config);
     const next = ask(limiter);
     limiter.pause(45_000);
@@ -411,8 +411,8 @@ describe("timers", () => {
   test("are believed where only the clock is mocked and stands still", async () => {
     vi.useFakeTimers({ toFake: ["performance", "Date"] });
     const limiter = createRateLimiter({ requests: 1, intervalMs: 20 });
-    (await ask(limiter)).release();
-    (await ask(limiter)).release();
+    (await ask(limiter)).endSent();
+    (await ask(limiter)).endSent();
     limiter.pause(15);
     await ask(limiter);
   });
@@ -425,7 +425,7 @@ describe("the options", () => {
 
   test("reserve a tenth when nothing else is said", async () => {
     const limiter = createRateLimiter({ requests: 20, maxConcurrent: 100 });
-    const pages = Array.from({ length: 20 }, () => ask(limiter, { bulk: true }));
+    const pages = Array.from({ length: 20 }, () => ask(limiter, { isBulk: true }));
     expect((await Promise.all(pages.map(isSettled))).filter(Boolean)).toHaveLength(18);
   });
 

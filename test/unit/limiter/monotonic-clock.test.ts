@@ -12,7 +12,7 @@ describe("the limiter's clock", () => {
     const time = new VirtualTime(() => -0.9).install();
     const clock = new MonotonicClock();
     const woken: number[] = [];
-    for (const at of [1_000.5, 1_001.2, 1_250, 4_000.7]) clock.at(at, () => woken.push(time.now()));
+    for (const at of [1_000.5, 1_001.2, 1_250, 4_000.7]) clock.startTimerAt(at, () => woken.push(time.now()));
     await time.run();
     expect(woken).toHaveLength(4);
     expect(woken.map((now, index) => now - ([1_000.5, 1_001.2, 1_250, 4_000.7][index] ?? 0))).toSatisfy(
@@ -26,7 +26,7 @@ describe("the limiter's clock", () => {
     const clock = new MonotonicClock();
     const startedAt = clock.now();
     let woken = false;
-    clock.at(startedAt + 60_000, () => {
+    clock.startTimerAt(startedAt + 60_000, () => {
       woken = true;
     });
     vi.advanceTimersByTime(59_990);
@@ -43,7 +43,7 @@ describe("the limiter's clock", () => {
     vi.useFakeTimers({ toFake: ["performance", "Date"] });
     const clock = new MonotonicClock();
     const startedAt = clock.now();
-    await new Promise<void>((resolve) => clock.at(startedAt + ms, resolve));
+    await new Promise<void>((resolve) => clock.startTimerAt(startedAt + ms, resolve));
     expect(clock.now()).toBeGreaterThanOrEqual(startedAt + ms);
   });
 
@@ -63,7 +63,7 @@ describe("the limiter's clock", () => {
   test("does not call back after it was stopped", async () => {
     const time = new VirtualTime().install();
     const clock = new MonotonicClock();
-    const stop = clock.at(5_000, () => expect.unreachable());
+    const stop = clock.startTimerAt(5_000, () => expect.unreachable());
     stop();
     expect(time.pendingTimers).toBe(0);
     await time.run();
@@ -71,7 +71,7 @@ describe("the limiter's clock", () => {
 
   test("sets no timer for a time that never comes", () => {
     const time = new VirtualTime().install();
-    new MonotonicClock().at(Number.POSITIVE_INFINITY, () => expect.unreachable())();
+    new MonotonicClock().startTimerAt(Number.POSITIVE_INFINITY, () => expect.unreachable())();
     expect(time.pendingTimers).toBe(0);
   });
 });

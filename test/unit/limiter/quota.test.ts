@@ -1,54 +1,54 @@
 import { describe, expect, test } from "vitest";
-import { createQuota } from "../../../src/limiter/quota.js";
+import { createSlotQuota } from "../../../src/limiter/quota.js";
 
 const INTERVAL_MS = 1_000;
 
 describe("a quota", () => {
   test("hands out as many slots as it has, and takes each back when its time has come", () => {
-    const quota = createQuota(2);
+    const quota = createSlotQuota(2);
     quota.take();
     quota.take();
     expect(quota.free).toBe(0);
-    expect(quota.nextReturnAt).toBeUndefined();
-    quota.returnAt(100);
-    quota.returnAt(200);
-    expect(quota.nextReturnAt).toBe(100);
+    expect(quota.nextFreeAt).toBeUndefined();
+    quota.freeAt(100);
+    quota.freeAt(200);
+    expect(quota.nextFreeAt).toBe(100);
     quota.reclaim(99.9);
     expect(quota.free).toBe(0);
     quota.reclaim(100);
     expect(quota.free).toBe(1);
-    expect(quota.nextReturnAt).toBe(200);
+    expect(quota.nextFreeAt).toBe(200);
     quota.reclaim(10_000);
     expect(quota.free).toBe(2);
   });
 
   test("has a slot again at once when it was given back unused", () => {
-    const quota = createQuota(1);
+    const quota = createSlotQuota(1);
     quota.take();
-    quota.returnUnused();
+    quota.freeNow();
     expect(quota.free).toBe(1);
-    expect(quota.nextReturnAt).toBeUndefined();
+    expect(quota.nextFreeAt).toBeUndefined();
   });
 
   test("without a limit is never used up and remembers nothing", () => {
-    const quota = createQuota(Number.POSITIVE_INFINITY);
+    const quota = createSlotQuota(Number.POSITIVE_INFINITY);
     for (let request = 0; request < 1_000; request += 1) {
       quota.take();
-      quota.returnAt(request);
+      quota.freeAt(request);
     }
     expect(quota.free).toBe(Number.POSITIVE_INFINITY);
-    expect(quota.nextReturnAt).toBeUndefined();
+    expect(quota.nextFreeAt).toBeUndefined();
     expect(quota.earliestStart(1_000_000, 5, INTERVAL_MS)).toBe(5);
   });
 
   test("keeps its order and its count through thousands of requests", () => {
-    const quota = createQuota(50);
+    const quota = createSlotQuota(50);
     for (let time = 0; time < 20_000; time += 10) {
       quota.reclaim(time);
       if (quota.free === 0) continue;
       quota.take();
-      quota.returnAt(time + 300);
-      expect(quota.nextReturnAt).toBeGreaterThan(time);
+      quota.freeAt(time + 300);
+      expect(quota.nextFreeAt).toBeGreaterThan(time);
       expect(50 - quota.free).toBeLessThanOrEqual(31);
     }
     quota.reclaim(100_000);
@@ -56,9 +56,9 @@ describe("a quota", () => {
   });
 
   test("can come back never", () => {
-    const quota = createQuota(1);
+    const quota = createSlotQuota(1);
     quota.take();
-    quota.returnAt(Number.POSITIVE_INFINITY);
+    quota.freeAt(Number.POSITIVE_INFINITY);
     quota.reclaim(1e12);
     expect(quota.free).toBe(0);
     expect(quota.earliestStart(0, 5, Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY);
@@ -78,10 +78,10 @@ describe("a quota", () => {
       [12, 2_400, "the second that comes back, a third time"],
     ];
     test.each(cases)("%i ahead: at %i (%s)", (ahead, time) => {
-      const quota = createQuota(5);
+      const quota = createSlotQuota(5);
       for (let taken = 0; taken < 4; taken += 1) quota.take();
-      quota.returnAt(300);
-      quota.returnAt(400);
+      quota.freeAt(300);
+      quota.freeAt(400);
       expect(quota.earliestStart(ahead, 100, INTERVAL_MS)).toBe(time);
     });
   });

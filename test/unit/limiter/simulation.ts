@@ -1,7 +1,7 @@
 import fc from "fast-check";
-import { type RateLimitOptions, rateLimitSettings } from "../../../src/limiter/rate-limit-options.js";
+import { type RateLimitOptions, resolveRateLimitOptions } from "../../../src/limiter/rate-limit-options.js";
 import type { RateLimiter, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { Cancellation, Cancelled } from "../../../src/time/cancellation.js";
+import { Cancellation, CancelledError } from "../../../src/time/cancellation.js";
 import type { VirtualTime } from "./virtual-time.js";
 
 /** One call as it comes, and what becomes of its request. */
@@ -9,7 +9,7 @@ export interface SimulatedCall {
   /** When it comes, in ms from the beginning. */
   at: number;
   priority: SlotRequest["priority"];
-  bulk: boolean;
+  isBulk: boolean;
   /** How long the service takes. */
   latencyMs: number;
   /** At which part of that time the service counts the request. */
@@ -41,7 +41,7 @@ const URGENCY: SlotRequest["priority"][] = ["token", "high", "normal", "low"];
 /** Sends calls through a limiter to a service that exists only in virtual time, and watches the limiter's promises. */
 export class Simulation {
   /** When the service counted each request, and whether it was a page. */
-  readonly counted: { time: number; bulk: boolean }[] = [];
+  readonly counted: { time: number; isBulk: boolean }[] = [];
   readonly results: SimulatedResult[] = [];
   /** Promises that were broken. */
   readonly broken: string[] = [];
@@ -80,12 +80,16 @@ export class Simulation {
     if (!(available >= 0 && available <= (this.options.requests ?? 100)))
       this.broken.push(`${available} slots are free`);
     this.limiter.pausedMs();
-    const { waitMs } = this.limiter.estimateWait({ priority: "normal", bulk: false, cancellation: new Cancellation() });
+    const { waitMs } = this.limiter.estimateWait({
+      priority: "normal",
+      isBulk: false,
+      cancellation: new Cancellation(),
+    });
     if (!(waitMs >= 0)) this.broken.push(`a wait of ${waitMs} ms is expected`);
   }
 
   times(pagesOnly = false): number[] {
-    return this.counted.filter(({ bulk }) => bulk || !pagesOnly).map(({ time }) => time);
+    return this.counted.filter(({ isBulk }) => isBulk || !pagesOnly).map(({ time }) => time);
   }
 
   async #run(call: SimulatedCall): Promise<void> {
@@ -100,7 +104,7 @@ export class Simulation {
       const order = await this.#attempt(call, cancellation, undefined, result);
       if (order !== undefined) await this.#attempt({ ...call, outcome: "completed" }, cancellation, order, result);
     } catch (error) {
-      if (!(error instanceof Cancelled) || error.reason.kind === "closed") throw error;
+      if (!(error instanceof CancelledError) || error.reason.kind === "closed") throw error;
       result.end = error.reason.kind;
     } finally {
       cancellation.dispose();
@@ -123,11 +127,11 @@ export class Simulation {
     if (this.#probe === call) this.#probe = call.outcome === "unsent" ? "due" : undefined;
     if (call.outcome === "unsent") {
       result.end = "unsent";
-      slot.returnUnused();
+      slot.endUnsent();
       return undefined;
     }
     result.sentAt.push(startedAt);
-    this.counted.push({ time: startedAt + call.countedAt * (now - startedAt), bulk: call.bulk });
+    this.counted.push({ time: startedAt + call.countedAt * (now - startedAt), isBulk: call.isBulk });
     const comesBack = call.outcome === "refused" && !cancellation.reason;
     if (comesBack) {
       this.limiter.pause(call.pauseMs);
@@ -136,10 +140,10 @@ export class Simulation {
         this.#probe = "due";
       }
     }
-    slot.release();
+    slot.endSent();
     // Twice is once: a slot must not come back two times.
-    slot.release();
-    slot.returnUnused();
+    slot.endSent();
+    slot.endUnsent();
     cancellation.throwIfCancelled();
     return comesBack ? slot.arrival : undefined;
   }
@@ -149,7 +153,7 @@ export class Simulation {
     const place = order ?? ++this.#arrivals;
     this.#waiting.set(id, { call, cancellation, order: place });
     try {
-      const request = { priority: call.priority, bulk: call.bulk, cancellation };
+      const request = { priority: call.priority, isBulk: call.isBulk, cancellation };
       const slot = await this.limiter.acquire(order === undefined ? request : { ...request, arrival: order });
       this.#waiting.delete(id);
       this.#noteGrant(call, place);
@@ -164,9 +168,9 @@ export class Simulation {
     for (const { call: other, cancellation, order: otherOrder } of this.#waiting.values()) {
       if (cancellation.reason) continue;
       const otherRank = URGENCY.indexOf(other.priority);
-      const isPassed = otherRank < rank || (otherRank === rank && !other.bulk && call.bulk);
-      if (isPassed && !other.bulk) this.broken.push(`a ${other.priority} call was passed by a ${call.priority} one`);
-      const sameLane = otherRank === rank && other.bulk === call.bulk;
+      const isPassed = otherRank < rank || (otherRank === rank && !other.isBulk && call.isBulk);
+      if (isPassed && !other.isBulk) this.broken.push(`a ${other.priority} call was passed by a ${call.priority} one`);
+      const sameLane = otherRank === rank && other.isBulk === call.isBulk;
       if (sameLane && otherOrder < order) this.broken.push("a call was passed by one that came later");
     }
   }
@@ -191,7 +195,7 @@ export const anyLimits = () =>
     })
     .map(({ reservedShare, ...limits }) => {
       const options = { ...limits, reserved: Math.floor(limits.requests * reservedShare) };
-      return rateLimitSettings(options);
+      return resolveRateLimitOptions(options);
     });
 
 /** Calls that come in bursts and one by one, of every kind and fate. */
@@ -207,7 +211,7 @@ export function anyCalls(
     fc.record({
       at: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3_000 })),
       priority: fc.constantFrom<SlotRequest["priority"]>("token", "high", "normal", "low"),
-      bulk: pages ? fc.boolean() : fc.constant(false),
+      isBulk: pages ? fc.boolean() : fc.constant(false),
       latencyMs: fc.oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 1_500 })),
       countedAt: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
       outcome: failures

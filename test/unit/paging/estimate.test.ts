@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { allowanceOf, Eta, effortOf, estimateOf, forecastMs } from "../../../src/paging/estimate.js";
+import {
+  countPagesAndRequests,
+  EtaEstimator,
+  estimateFromForecast,
+  forecastDurationMs,
+  pageAllowanceOf,
+} from "../../../src/paging/estimate.js";
 import { NO_LIMIT } from "./changing-list.js";
 
 const FREE = { available: 90, share: 90, intervalMs: 60_000, pausedMs: 0 };
@@ -20,7 +26,7 @@ describe("how long requests are likely to take", () => {
     { name: "more than ever come", requests: 91, allowance: { ...FREE, intervalMs: Infinity }, ms: Infinity },
     { name: "as many as come but once", requests: 90, allowance: { ...FREE, intervalMs: Infinity }, ms: 9_000 },
   ])("$name: $ms ms", ({ requests, pace = 100, allowance = FREE, ms }) => {
-    expect(forecastMs(requests, pace, allowance)).toBe(ms);
+    expect(forecastDurationMs(requests, pace, allowance)).toBe(ms);
   });
 });
 
@@ -29,19 +35,19 @@ describe("what a limiter allows further pages", () => {
   const limiter = (changes: object, reserved = 10) => ({ snapshot: () => ({ ...snapshot, ...changes }), reserved });
 
   it("is what is left, without the reserved slots", () => {
-    expect(allowanceOf(limiter({}))).toEqual({ available: 30, share: 90, intervalMs: 60_000, pausedMs: 0 });
-    expect(allowanceOf(limiter({ available: 5 }))).toMatchObject({ available: 0, share: 90 });
-    expect(allowanceOf(limiter({ limit: Infinity, available: Infinity }, 0))).toMatchObject({
+    expect(pageAllowanceOf(limiter({}))).toEqual({ available: 30, share: 90, intervalMs: 60_000, pausedMs: 0 });
+    expect(pageAllowanceOf(limiter({ available: 5 }))).toMatchObject({ available: 0, share: 90 });
+    expect(pageAllowanceOf(limiter({ limit: Infinity, available: Infinity }, 0))).toMatchObject({
       available: Infinity,
       share: Infinity,
     });
   });
 
   it("is the whole share after a pause, which comes on top", () => {
-    const paused = allowanceOf(limiter({ available: 0, pausedUntil: Date.now() + 30_000 }));
+    const paused = pageAllowanceOf(limiter({ available: 0, pausedUntil: Date.now() + 30_000 }));
     expect(paused).toMatchObject({ available: 90, share: 90 });
     expect(paused.pausedMs).toBeGreaterThan(29_000);
-    const estimate = estimateOf({ records: 10, pages: 1, requests: 1, paceMs: 100, allowance: paused });
+    const estimate = estimateFromForecast({ records: 10, pages: 1, requests: 1, paceMs: 100, allowance: paused });
     expect(estimate.durationMs).toBeGreaterThan(29_000);
     expect(estimate.durationMs).toBeLessThanOrEqual(30_101);
   });
@@ -57,13 +63,13 @@ describe("what it takes to read records", () => {
     { records: 5_000, pageSize: 50, gapless: true, pages: 100, requests: 123 },
     { records: 2_500, pageSize: 25, gapless: true, pages: 100, requests: 132 },
   ])("$records at $pageSize a page, gapless $gapless", ({ records, pageSize, gapless, pages, requests }) => {
-    expect(effortOf(records, { pageSize, gapless })).toEqual({ pages, requests });
+    expect(countPagesAndRequests(records, { pageSize, gapless })).toEqual({ pages, requests });
   });
 });
 
 describe("the end of an iteration", () => {
   const eta = (settings: object, pace: object = {}) =>
-    new Eta({
+    new EtaEstimator({
       pace: () => ({ ...NO_LIMIT, latencyMs: 100, ...pace }),
       concurrency: 1,
       readAhead: 1,
@@ -83,11 +89,11 @@ describe("the end of an iteration", () => {
       ms: null,
     },
   ])("is estimated $name", ({ settings, pace, ms }) => {
-    expect(eta(settings, pace).ms(2_500, 250)).toBe(ms);
+    expect(eta(settings, pace).remainingMs(2_500, 250)).toBe(ms);
   });
 
   it("is now when no record is left", () => {
-    expect(eta({}, { latencyMs: Number.NaN }).ms(0, 250)).toBe(0);
+    expect(eta({}, { latencyMs: Number.NaN }).remainingMs(0, 250)).toBe(0);
   });
 
   it.each([
@@ -102,7 +108,7 @@ describe("the end of an iteration", () => {
     slow.pageEmitted();
     await new Promise((resolve) => setTimeout(resolve, 8));
     slow.pageRequested();
-    const ms = slow.ms(2_500, 250);
+    const ms = slow.remainingMs(2_500, 250);
     expect(ms).toBeGreaterThanOrEqual(least);
     expect(ms).toBeLessThanOrEqual(most);
   });

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { afterHit, afterMiss, type GapSearch, searchRequest } from "../../../src/paging/gapless/gap-search.js";
+import {
+  type GapSearch,
+  gapSearchAfterHit,
+  gapSearchAfterMiss,
+  nextSearchPage,
+} from "../../../src/paging/gapless/gap-search.js";
 
 const CAP = 250;
 const gap = (known: Partial<GapSearch>): GapSearch => ({
@@ -12,7 +17,7 @@ const gap = (known: Partial<GapSearch>): GapSearch => ({
 });
 
 function search(known: Partial<GapSearch>): { from: number; to: number } {
-  const { page, pageSize } = searchRequest(gap(known), CAP, []);
+  const { page, pageSize } = nextSearchPage(gap(known), CAP, []);
   return { from: (page - 1) * pageSize, to: page * pageSize };
 }
 
@@ -47,12 +52,12 @@ describe("the page read to close a gap", () => {
   });
 
   it("is looked for further left after a page with nothing known, further right after one with nothing new", () => {
-    expect(afterMiss(gap({ low: 4_000 }), 6_000)).toEqual(gap({ high: 6_000, misses: 1 }));
-    expect(afterHit(gap({ misses: 2 }), 6_000, 20_000, CAP)).toEqual(gap({ low: 6_000 }));
-    const once = afterHit(gap({}), 10_100, 20_000, CAP);
+    expect(gapSearchAfterMiss(gap({ low: 4_000 }), 6_000)).toEqual(gap({ high: 6_000, misses: 1 }));
+    expect(gapSearchAfterHit(gap({ misses: 2 }), 6_000, 20_000, CAP)).toEqual(gap({ low: 6_000 }));
+    const once = gapSearchAfterHit(gap({}), 10_100, 20_000, CAP);
     expect(once).toEqual(gap({ low: 10_100, high: 10_600, hits: 1 }));
-    expect(afterHit(once, 10_700, 20_000, CAP)).toEqual(gap({ low: 10_700, high: 11_700, hits: 2 }));
-    expect(afterHit(once, 10_700, 10_800, CAP).high).toBe(10_800);
+    expect(gapSearchAfterHit(once, 10_700, 20_000, CAP)).toEqual(gap({ low: 10_700, high: 11_700, hits: 2 }));
+    expect(gapSearchAfterHit(once, 10_700, 10_800, CAP).high).toBe(10_800);
   });
 
   it("continues from what has been read once one page is enough", () => {

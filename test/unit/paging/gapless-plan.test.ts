@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { overlappingRequest, requestReaching } from "../../../src/paging/gapless/plan.js";
+import { bestOverlappingPage, leftmostPageReaching } from "../../../src/paging/gapless/plan.js";
 import type { PageRequest } from "../../../src/paging/page.js";
 
 const offset = ({ page, pageSize }: PageRequest) => (page - 1) * pageSize;
@@ -8,7 +8,8 @@ const reach = ({ page, pageSize }: PageRequest) => page * pageSize;
 /** Requests beyond those of plain paging, in per cent, for a list that nobody changes. */
 function surcharge(records: number, cap: number): number {
   let requests = 1;
-  for (let end = cap; end < records; requests += 1) end = reach(overlappingRequest({ end, cap, shifts: [] }));
+  for (let end = cap; end < records; requests += 1)
+    end = reach(bestOverlappingPage({ end, maxPageSize: cap, shifts: [] }));
   return (requests / Math.ceil(records / cap) - 1) * 100;
 }
 
@@ -22,12 +23,12 @@ describe("the page that overlaps what was read", () => {
     { end: 25_000, cap: 250, page: 103, pageSize: 245 },
     { end: 6, cap: 4, page: 2, pageSize: 4 },
   ])("from $end with pages of up to $cap is page $page of $pageSize", ({ end, cap, page, pageSize }) => {
-    expect(overlappingRequest({ end, cap, shifts: [] })).toEqual({ page, pageSize });
+    expect(bestOverlappingPage({ end, maxPageSize: cap, shifts: [] })).toEqual({ page, pageSize });
   });
 
   it("begins before the end and reaches beyond it, wherever the end is", () => {
     for (let end = 1; end < 30_000; end += 7) {
-      const request = overlappingRequest({ end, cap: 250, shifts: [] });
+      const request = bestOverlappingPage({ end, maxPageSize: 250, shifts: [] });
       expect(offset(request)).toBeLessThan(end);
       expect(reach(request)).toBeGreaterThan(end);
       expect(request.pageSize).toBeLessThanOrEqual(250);
@@ -35,19 +36,19 @@ describe("the page that overlaps what was read", () => {
   });
 
   it("overlaps by more than the list moved lately", () => {
-    const request = overlappingRequest({ end: 10_000, cap: 250, shifts: [20, 18, 22] });
+    const request = bestOverlappingPage({ end: 10_000, maxPageSize: 250, shifts: [20, 18, 22] });
     expect(10_000 - offset(request)).toBeGreaterThan(22);
     expect(reach(request)).toBeGreaterThan(10_150);
   });
 
   it("does not guard against what happened once in many pages", () => {
-    const calm = overlappingRequest({ end: 1_250, cap: 250, shifts: [] });
+    const calm = bestOverlappingPage({ end: 1_250, maxPageSize: 250, shifts: [] });
     const shifts = [900, ...Array.from({ length: 15 }, () => 0)];
-    expect(overlappingRequest({ end: 1_250, cap: 250, shifts })).toEqual(calm);
+    expect(bestOverlappingPage({ end: 1_250, maxPageSize: 250, shifts })).toEqual(calm);
   });
 
   it("merely follows when every page size up to the cap divides the end", () => {
-    expect(overlappingRequest({ end: 12, cap: 4, shifts: [] })).toEqual({ page: 4, pageSize: 4 });
+    expect(bestOverlappingPage({ end: 12, maxPageSize: 4, shifts: [] })).toEqual({ page: 4, pageSize: 4 });
   });
 
   it.each([
@@ -66,7 +67,7 @@ describe("the page that reaches a position", () => {
     { position: 0, cap: 250, from: 0 },
     { position: -5, cap: 250, from: 0 },
   ])("$position begins as far left as it can: at $from", ({ position, cap, from }) => {
-    const request = requestReaching(position, cap);
+    const request = leftmostPageReaching(position, cap);
     expect(offset(request)).toBe(from);
     expect(reach(request)).toBeGreaterThanOrEqual(position);
     expect(request.page).toBeGreaterThanOrEqual(1);

@@ -4,7 +4,7 @@ import { type Lot, NO_LIMIT } from "./changing-list.js";
 /** A request that waits until the test responds to it. */
 export interface OpenRequest {
   request: PageRequest;
-  further: boolean;
+  isBulk: boolean;
   signal: AbortSignal;
   respond(page?: Partial<Page<Lot>>): Promise<void>;
   fail(error: unknown): Promise<void>;
@@ -49,12 +49,12 @@ export class ManualSource implements PageSource<Lot> {
 
   fetch(
     request: PageRequest,
-    { further, signal }: { further: boolean; signal?: AbortSignal | undefined },
+    { isBulk, signal }: { isBulk: boolean; signal?: AbortSignal | undefined },
   ): Promise<Page<Lot>> {
     return new Promise((resolve, reject) => {
       this.sent.push({
         request,
-        further,
+        isBulk,
         signal: signal ?? new AbortController().signal,
         respond: (page) => {
           resolve({ ...this.#page(request), ...page });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { missedRange } from "../../../src/paging/sequential.js";
+import { possiblyMissedRange } from "../../../src/paging/sequential.js";
 
 /** The page of 100 that begins at `start`, requested after this many responses. */
 const read = (start: number, totalCount: number, responsesAtSend = 5) => ({
@@ -25,6 +25,6 @@ describe("the range in which records may have been missed", () => {
       expected: { from: 293, to: 307 },
     },
   ])("$name", ({ next, expected }) => {
-    expect(missedRange(frontier, next)).toEqual(expected);
+    expect(possiblyMissedRange(frontier, next)).toEqual(expected);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { keysAfter } from "../../../src/paging/checkpoint.js";
-import { sideOf } from "../../../src/paging/gapless/resume-search.js";
+import { appendCheckpointKeys } from "../../../src/paging/checkpoint.js";
+import { guessSideOf } from "../../../src/paging/gapless/resume-search.js";
 import { Paginator } from "../../../src/paging/paginator.js";
 import { ChangingList, type Lot } from "./changing-list.js";
 
@@ -16,14 +16,19 @@ describe("the side on which a record probably stands", () => {
     { key: 5, neighbours: [], side: undefined },
     { key: undefined, neighbours: [10, 11], side: undefined },
   ])("of $key among $neighbours: $side", ({ key, neighbours, side }) => {
-    expect(sideOf(key, neighbours)).toBe(side);
+    expect(guessSideOf(key, neighbours)).toBe(side);
   });
 });
 
 it("the keys emitted last are kept, except those that JSON changes", () => {
   const numbers = Array.from({ length: 300 }, (_, index) => index);
-  expect(keysAfter([], numbers)).toEqual(numbers.slice(50));
-  expect(keysAfter([1, 2], ["A", undefined, Number.NaN, Number.POSITIVE_INFINITY, 3])).toEqual([1, 2, "A", 3]);
+  expect(appendCheckpointKeys([], numbers)).toEqual(numbers.slice(50));
+  expect(appendCheckpointKeys([1, 2], ["A", undefined, Number.NaN, Number.POSITIVE_INFINITY, 3])).toEqual([
+    1,
+    2,
+    "A",
+    3,
+  ]);
 });
 
 /** Reads 40 pages, lets others change the list, and reads the rest. */

@@ -3,7 +3,7 @@ import { crc32 } from "node:zlib";
 import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
 import { type MirrorKey, type MirrorResource, RESOURCES } from "../../tables.js";
-import { isMissing } from "./line-files.js";
+import { isFileMissingError } from "./line-files.js";
 
 /** A commit for the journal. Records are JSON already. */
 export interface JournalCommit {
@@ -15,11 +15,11 @@ export interface JournalCommit {
 }
 
 /** The first line of a journal: the state that was saved when it was created, and the files that existed then. */
-const headerSchema = lazy(() =>
+const journalHeaderSchema = lazy(() =>
   z.strictObject({ state: z.string().optional(), files: z.array(z.string()).optional() }),
 );
 
-const commitSchema = lazy(() =>
+const journalCommitSchema = lazy(() =>
   z.strictObject({
     resource: z.enum(RESOURCES),
     upsert: z.array(z.custom<object>((value) => typeof value === "object" && value !== null)),
@@ -29,25 +29,25 @@ const commitSchema = lazy(() =>
   }),
 );
 
-export type JournalHeader = z.infer<ReturnType<typeof headerSchema>>;
+export type JournalHeader = z.infer<ReturnType<typeof journalHeaderSchema>>;
 
 /** A line of the journal. */
-export type JournalEntry = JournalHeader | z.infer<ReturnType<typeof commitSchema>>;
+export type JournalEntry = JournalHeader | z.infer<ReturnType<typeof journalCommitSchema>>;
 
-const entrySchema = lazy(() => z.union([commitSchema(), headerSchema()]));
+const journalEntrySchema = lazy(() => z.union([journalCommitSchema(), journalHeaderSchema()]));
 
 /** The first line of a journal. */
-export const headerLine = (header: JournalHeader) => withChecksum(JSON.stringify(header));
+export const journalHeaderLine = (header: JournalHeader) => withChecksum(JSON.stringify(header));
 
 /** The line of a commit. */
-export function commitLine({ upsert, ...rest }: JournalCommit): string {
+export function journalCommitLine({ upsert, ...rest }: JournalCommit): string {
   return withChecksum(`${JSON.stringify(rest).slice(0, -1)},"upsert":[${upsert}]}`);
 }
 
 /** Parses a line; `undefined` if it was not written completely, for example because of a power failure. */
-export function parseEntry(line: string): JournalEntry | undefined {
+export function parseJournalEntry(line: string): JournalEntry | undefined {
   const json = line.slice(CHECKSUM_LENGTH + 1);
-  return line === withChecksum(json) ? entrySchema().parse(JSON.parse(json)) : undefined;
+  return line === withChecksum(json) ? journalEntrySchema().parse(JSON.parse(json)) : undefined;
 }
 
 const CHECKSUM_LENGTH = 8;
@@ -61,26 +61,26 @@ export interface FileStamp {
 }
 
 /** `undefined` if there is no such file. */
-export function stampOf(path: string): FileStamp | undefined {
+export function fileStampOf(path: string): FileStamp | undefined {
   try {
     const { ino, size } = statSync(path, { bigint: true });
     return { file: ino, bytes: size };
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (isFileMissingError(error)) return undefined;
     throw error;
   }
 }
 
-export const isSameStamp = (one: FileStamp | undefined, other: FileStamp | undefined) =>
+export const isSameFileStamp = (one: FileStamp | undefined, other: FileStamp | undefined) =>
   one?.file === other?.file && one?.bytes === other?.bytes;
 
 /** Appends the whole text or nothing. Returns the stamp of the file afterwards. */
-export function append(path: string, text: string, before: FileStamp | undefined): FileStamp | undefined {
+export function appendIfUnchanged(path: string, text: string, before: FileStamp | undefined): FileStamp | undefined {
   try {
     appendFileSync(path, text);
   } catch (error) {
     // The disk may be full, with part of the text written.
-    if (before && stampOf(path)?.file === before.file) truncateSync(path, Number(before.bytes));
+    if (before && fileStampOf(path)?.file === before.file) truncateSync(path, Number(before.bytes));
     throw error;
   }
   return before && { ...before, bytes: before.bytes + BigInt(Buffer.byteLength(text)) };

@@ -4,13 +4,13 @@ import { open, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /** A file to replace, and its new lines. */
-export interface Replacement {
+export interface FileReplacement {
   name: string;
   lines: Iterable<string>;
 }
 
 /** Names of temporary files. Version 0.1 used process ID and a number. */
-const TEMPORARY =
+const TEMPORARY_FILE_PATTERN =
   /^(?:items|lots|(?:warehouse_)?stock_levels|stocklot)\.(?:ndjson|journal)\.(?:\d+-\d+|[\da-f-]{36})\.tmp$/;
 
 /**
@@ -19,7 +19,7 @@ const TEMPORARY =
  */
 export async function replaceFiles(
   directory: string,
-  replacements: readonly Replacement[],
+  replacements: readonly FileReplacement[],
   isStillValid: () => boolean,
 ): Promise<boolean> {
   const written: { from: string; to: string }[] = [];
@@ -30,7 +30,7 @@ export async function replaceFiles(
     await writeLines(from, lines, permissionsOf(to));
     written.push({ from, to });
   }
-  const isDone = isStillValid() && renameAll(directory, written);
+  const isDone = isStillValid() && renameFiles(directory, written);
   if (!isDone) for (const { from } of written) await rm(from, { force: true });
   return isDone;
 }
@@ -42,7 +42,7 @@ function permissionsOf(path: string): number | undefined {
 }
 
 /** Synchronous, so that nothing else in this process happens between the last check and the last rename. */
-function renameAll(directory: string, files: readonly { from: string; to: string }[]): boolean {
+function renameFiles(directory: string, files: readonly { from: string; to: string }[]): boolean {
   try {
     for (const { from, to } of files) {
       renameSync(from, to);
@@ -50,7 +50,7 @@ function renameAll(directory: string, files: readonly { from: string; to: string
     }
     return true;
   } catch (error) {
-    if (isMissing(error)) return false;
+    if (isFileMissingError(error)) return false;
     throw error;
   }
 }
@@ -69,25 +69,25 @@ function syncDirectory(directory: string): void {
 /** Removes the temporary files of a killed process. */
 export async function removeTemporaryFiles(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
-    if (TEMPORARY.test(name)) await rm(join(directory, name), { force: true });
+    if (TEMPORARY_FILE_PATTERN.test(name)) await rm(join(directory, name), { force: true });
   }
 }
 
 /** Characters that are written at once. */
-const CHUNK_LENGTH = 1 << 20;
+const WRITE_CHUNK_LENGTH = 1 << 20;
 
 /** The lines of a file, without their line ends. An unterminated last line is left out. A missing file has no lines. */
-export async function* linesOf(path: string): AsyncGenerator<string> {
+export async function* readLines(path: string): AsyncGenerator<string> {
   let rest = "";
   try {
-    for await (const chunk of createReadStream(path, { encoding: "utf8", highWaterMark: CHUNK_LENGTH })) {
+    for await (const chunk of createReadStream(path, { encoding: "utf8", highWaterMark: WRITE_CHUNK_LENGTH })) {
       // Not node:readline: it also ends lines at characters that JSON may contain.
       const lines = (rest + chunk).split("\n");
       rest = lines.pop() ?? "";
       yield* lines;
     }
   } catch (error) {
-    if (!isMissing(error)) throw error;
+    if (!isFileMissingError(error)) throw error;
   }
 }
 
@@ -115,11 +115,12 @@ function* chunksOf(lines: Iterable<string>): Generator<string> {
   let chunk = "";
   for (const line of lines) {
     chunk += `${line}\n`;
-    if (chunk.length < CHUNK_LENGTH) continue;
+    if (chunk.length < WRITE_CHUNK_LENGTH) continue;
     yield chunk;
     chunk = "";
   }
   yield chunk;
 }
 
-export const isMissing = (error: unknown) => error instanceof Error && "code" in error && error.code === "ENOENT";
+export const isFileMissingError = (error: unknown) =>
+  error instanceof Error && "code" in error && error.code === "ENOENT";

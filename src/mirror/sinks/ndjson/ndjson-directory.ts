@@ -6,30 +6,30 @@ import type { MirrorBatch } from "../../sink.js";
 import { type MirrorResource, mapResources, RESOURCES, tableOf } from "../../tables.js";
 import { otherMirrorError } from "../sink-errors.js";
 import {
-  append,
-  commitLine,
+  appendIfUnchanged,
   type FileStamp,
-  headerLine,
-  isSameStamp,
+  fileStampOf,
+  isSameFileStamp,
   type JournalEntry,
-  parseEntry,
-  stampOf,
+  journalCommitLine,
+  journalHeaderLine,
+  parseJournalEntry,
 } from "./journal.js";
-import { linesOf, removeTemporaryFiles, replaceFiles } from "./line-files.js";
+import { readLines, removeTemporaryFiles, replaceFiles } from "./line-files.js";
 import { RecordLines } from "./record-lines.js";
 
-const JOURNAL = "stocklot.journal";
+const JOURNAL_FILE_NAME = "stocklot.journal";
 
 /** The files of a copy whose journal does not name them, as version 0.1 wrote it. */
-const FIRST_FILES: readonly string[] = ["items.ndjson", "lots.ndjson", "stock_levels.ndjson"];
+const REQUIRED_FILE_NAMES: readonly string[] = ["items.ndjson", "lots.ndjson", "stock_levels.ndjson"];
 
 /** Attempts to read the copy while another process writes to it. */
 const MAX_LOAD_ATTEMPTS = 5;
 
-const fileOf = (resource: MirrorResource) => `${tableOf(resource).name}.ndjson`;
+const recordFileNameOf = (resource: MirrorResource) => `${tableOf(resource).name}.ndjson`;
 
 /** Files that every copy has. Others exist once they have had records. */
-const isRequired = (resource: MirrorResource) => FIRST_FILES.includes(fileOf(resource));
+const isRecordFileRequired = (resource: MirrorResource) => REQUIRED_FILE_NAMES.includes(recordFileNameOf(resource));
 
 /**
  * A copy in a directory, and in memory. A commit appends one line to the journal. Compaction replaces the record files, and
@@ -56,7 +56,7 @@ export class NdjsonDirectory {
   private constructor(directory: string, minJournalBytes: number) {
     this.#minJournalBytes = minJournalBytes;
     this.#directory = directory;
-    this.#journal = join(directory, JOURNAL);
+    this.#journal = join(directory, JOURNAL_FILE_NAME);
   }
 
   /**
@@ -82,8 +82,8 @@ export class NdjsonDirectory {
   /** The saved state of a copy, also while another process writes; `undefined` if there is none. Writes nothing. */
   static async readState(directory: string): Promise<string | undefined> {
     let state: string | undefined;
-    for await (const line of linesOf(join(directory, JOURNAL))) {
-      const entry = parseEntry(line);
+    for await (const line of readLines(join(directory, JOURNAL_FILE_NAME))) {
+      const entry = parseJournalEntry(line);
       if (!entry) break;
       if (!("resource" in entry) || entry.previousState === state) ({ state } = entry);
     }
@@ -96,14 +96,18 @@ export class NdjsonDirectory {
 
   /** True if no other process has written since. */
   isCurrent(): boolean {
-    return isSameStamp(stampOf(this.#journal), this.#journalStamp);
+    return isSameFileStamp(fileStampOf(this.#journal), this.#journalStamp);
   }
 
   /** Appends to the journal. If it throws, nothing was written. */
   commit({ status, ...batch }: MirrorBatch): void {
     const records = this.records[batch.resource];
     const upsert = batch.upsert.map((record) => records.lineOf(record));
-    this.#journalStamp = append(this.#journal, `${commitLine({ ...batch, upsert })}\n`, this.#journalStamp);
+    this.#journalStamp = appendIfUnchanged(
+      this.#journal,
+      `${journalCommitLine({ ...batch, upsert })}\n`,
+      this.#journalStamp,
+    );
     batch.upsert.forEach((record, index) => void records.set(record, upsert[index] ?? ""));
     for (const key of batch.remove) records.delete(key);
     this.#state = batch.state;
@@ -120,8 +124,14 @@ export class NdjsonDirectory {
   async compact(): Promise<void> {
     if (!this.#filesAreStale) return;
     const changed = RESOURCES.filter((resource) => this.records[resource].isChanged);
-    const replacements = changed.map((resource) => ({ name: fileOf(resource), lines: this.records[resource].lines() }));
-    const journal = { name: JOURNAL, lines: [headerLine({ state: this.#state, files: this.#files() })] };
+    const replacements = changed.map((resource) => ({
+      name: recordFileNameOf(resource),
+      lines: this.records[resource].lines(),
+    }));
+    const journal = {
+      name: JOURNAL_FILE_NAME,
+      lines: [journalHeaderLine({ state: this.#state, files: this.#files() })],
+    };
     // Commits that another mirror has appended meanwhile must not be lost.
     if (!(await replaceFiles(this.#directory, [...replacements, journal], () => this.isCurrent()))) return;
     for (const resource of changed) this.records[resource].isChanged = false;
@@ -133,31 +143,31 @@ export class NdjsonDirectory {
   async #createIfMissing(): Promise<void> {
     this.#refreshStamps();
     if (this.#journalStamp) return;
-    const foreign = RESOURCES.map(fileOf).find((name) => existsSync(join(this.#directory, name)));
+    const foreign = RESOURCES.map(recordFileNameOf).find((name) => existsSync(join(this.#directory, name)));
     if (foreign)
       throw new ConfigurationError(`ndjsonSink: ${this.#directory} has a file ${foreign} that no mirror created`);
-    const journal = { name: JOURNAL, lines: [headerLine({})] };
-    await replaceFiles(this.#directory, [journal], () => stampOf(this.#journal) === undefined);
+    const journal = { name: JOURNAL_FILE_NAME, lines: [journalHeaderLine({})] };
+    await replaceFiles(this.#directory, [journal], () => fileStampOf(this.#journal) === undefined);
     this.#refreshStamps();
   }
 
   async #load(): Promise<void> {
     for (const resource of RESOURCES) {
-      const path = join(this.#directory, fileOf(resource));
+      const path = join(this.#directory, recordFileNameOf(resource));
       const records = this.records[resource];
-      for await (const line of linesOf(path)) records.load(line);
-      records.isChanged = isRequired(resource) && !existsSync(path);
+      for await (const line of readLines(path)) records.load(line);
+      records.isChanged = isRecordFileRequired(resource) && !existsSync(path);
     }
     let bytes = 0;
-    for await (const line of linesOf(this.#journal)) {
-      const entry = parseEntry(line);
+    for await (const line of readLines(this.#journal)) {
+      const entry = parseJournalEntry(line);
       if (!entry) break;
       if (bytes === 0) this.#checkHeader(entry);
       this.#apply(entry);
       bytes += Buffer.byteLength(line) + 1;
     }
     // The first line was on the disk before the journal got its name.
-    if (bytes === 0) throw this.#damaged(JOURNAL);
+    if (bytes === 0) throw this.#damaged(JOURNAL_FILE_NAME);
     this.#endsIncomplete = BigInt(bytes) !== this.#journalStamp?.bytes;
     this.#filesAreStale ||= this.#endsIncomplete || RESOURCES.some((resource) => this.records[resource].isChanged);
   }
@@ -165,7 +175,7 @@ export class NdjsonDirectory {
   /** A saved state requires all files that the copy had. */
   #checkHeader(header: JournalEntry): void {
     if (header.state === undefined || "resource" in header) return;
-    const expected = header.files ?? FIRST_FILES;
+    const expected = header.files ?? REQUIRED_FILE_NAMES;
     const lost = expected.find((name) => !existsSync(join(this.#directory, name)));
     if (lost !== undefined) throw this.#damaged(lost);
   }
@@ -193,12 +203,14 @@ export class NdjsonDirectory {
 
   /** Names of the files that a copy with this state has. */
   #files(): string[] {
-    return RESOURCES.filter((resource) => isRequired(resource) || this.records[resource].hasFile).map(fileOf);
+    return RESOURCES.filter((resource) => isRecordFileRequired(resource) || this.records[resource].hasFile).map(
+      recordFileNameOf,
+    );
   }
 
   #refreshStamps(): void {
-    this.#journalStamp = stampOf(this.#journal);
-    const stamps = RESOURCES.map((resource) => stampOf(join(this.#directory, fileOf(resource))));
+    this.#journalStamp = fileStampOf(this.#journal);
+    const stamps = RESOURCES.map((resource) => fileStampOf(join(this.#directory, recordFileNameOf(resource))));
     this.#fileBytes = stamps.reduce((sum, stamp) => sum + (stamp?.bytes ?? 0n), 0n);
   }
 }

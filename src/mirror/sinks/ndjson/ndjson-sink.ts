@@ -3,7 +3,7 @@ import { checkConfiguration } from "../../../core/request/check-options.js";
 import { withFileFailures } from "../../../storage/file-failure.js";
 import type { MirrorBatch, MirrorSink } from "../../sink.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "../../tables.js";
-import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
+import { otherMirrorError, throwSinkNotOpen } from "../sink-errors.js";
 import { NdjsonDirectory } from "./ndjson-directory.js";
 
 /** Options of {@link ndjsonSink}. */
@@ -108,6 +108,6 @@ class NdjsonSink implements MirrorSink {
   }
 
   get #opened(): NdjsonDirectory {
-    return this.#directory ?? throwNotOpen("ndjsonSink");
+    return this.#directory ?? throwSinkNotOpen("ndjsonSink");
   }
 }

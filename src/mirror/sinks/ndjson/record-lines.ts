@@ -1,5 +1,5 @@
 import { keyOf, type MirrorKey, type MirrorRecord, type Table } from "../../tables.js";
-import { exactJson } from "../exact-json.js";
+import { stringifyExactly } from "../exact-json.js";
 
 /** The records of one resource in memory: a line of JSON each, by key. */
 export class RecordLines {
@@ -18,7 +18,7 @@ export class RecordLines {
 
   /** The line of a record. All documented fields come first. */
   lineOf(record: object): string {
-    return exactJson({ ...this.#nulls, ...record });
+    return stringifyExactly({ ...this.#nulls, ...record });
   }
 
   /** Adds a line of the file. */

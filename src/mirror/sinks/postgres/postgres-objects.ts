@@ -1,29 +1,29 @@
 import type { PostgresConnection } from "../../../storage/postgres/connection.js";
 import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
 import { type MirrorResource, RESOURCES, tableOf } from "../../tables.js";
-import { EXTRA } from "../row-codec.js";
+import { EXTRA_COLUMN } from "../row-codec.js";
 import {
-  createIndex,
+  createIndexSql,
   indexesOf,
   indexName,
   STATUS_COLUMNS,
   STATUS_TABLE,
   STATUS_VIEW,
   STOCK_VIEW,
-  selectStock,
+  selectStockSql,
 } from "../sql-objects.js";
 import { columnDefinition, quoteName } from "../sql-table.js";
-import { LOCK, TYPES, tableName } from "./postgres-schema.js";
+import { LOCK_SQL, POSTGRES_COLUMN_TYPES, quotedTableName } from "./postgres-schema.js";
 
 /** Tables, views and indexes of a schema that the user may use. */
-const FIND_RELATIONS = `
+const FIND_RELATIONS_SQL = `
 SELECT relname AS name, pg_has_role(relowner, 'USAGE') AS is_owner, has_schema_privilege($1, 'CREATE') AS may_create
 FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)`;
 
 /** Tables whose column `extra` comes before a column of a documented field. */
-const FIND_EXTRA_NOT_LAST = `
+const FIND_TABLES_WITH_EXTRA_NOT_LAST_SQL = `
 SELECT DISTINCT relname AS name FROM pg_class
-JOIN pg_attribute AS extra ON extra.attrelid = pg_class.oid AND extra.attname = '${EXTRA}' AND NOT extra.attisdropped
+JOIN pg_attribute AS extra ON extra.attrelid = pg_class.oid AND extra.attname = '${EXTRA_COLUMN}' AND NOT extra.attisdropped
 JOIN pg_attribute AS field ON field.attrelid = pg_class.oid AND field.attnum > extra.attnum AND NOT field.attisdropped
 WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
 AND (relname, field.attname) IN (SELECT * FROM unnest($2::text[], $3::text[]))`;
@@ -41,37 +41,37 @@ export interface CopyObjects {
  * replaced, and nothing is created if the user is not the owner of the tables, or may not create any.
  */
 export async function ensureViews(connection: PostgresConnection, schema: string): Promise<CopyObjects> {
-  const relations = await queryRows(connection, FIND_RELATIONS, [schema]);
+  const relations = await queryRows(connection, FIND_RELATIONS_SQL, [schema]);
   const owned = new Map(relations.map((row) => [String(row.name), row.is_owner === "t"]));
   const isOwner = RESOURCES.every((resource) => owned.get(tableOf(resource).name));
   if (!isOwner || relations[0]?.may_create !== "t") {
     return { hasStatus: owned.has(STATUS_TABLE), missingIndexes: new Map() };
   }
-  const nameOf = (name: string) => tableName(schema, name);
+  const nameOf = (name: string) => quotedTableName(schema, name);
   const unlessFound = (name: string, ...commands: string[]) => (owned.has(name) ? [] : commands);
   const commands = [
-    ...unlessFound(STOCK_VIEW, `CREATE OR REPLACE VIEW ${nameOf(STOCK_VIEW)} AS ${selectStock(nameOf)}`),
-    ...unlessFound(STATUS_TABLE, ...createStatus(nameOf(STATUS_TABLE))),
+    ...unlessFound(STOCK_VIEW, `CREATE OR REPLACE VIEW ${nameOf(STOCK_VIEW)} AS ${selectStockSql(nameOf)}`),
+    ...unlessFound(STATUS_TABLE, ...createStatusSql(nameOf(STATUS_TABLE))),
     ...unlessFound(
       STATUS_VIEW,
-      `CREATE OR REPLACE VIEW ${nameOf(STATUS_VIEW)} AS ${selectStatus(nameOf(STATUS_TABLE))}`,
+      `CREATE OR REPLACE VIEW ${nameOf(STATUS_VIEW)} AS ${selectStatusSql(nameOf(STATUS_TABLE))}`,
     ),
   ];
-  if (commands.length > 0) await connection.runScript([LOCK, ...commands]);
+  if (commands.length > 0) await connection.runScript([LOCK_SQL, ...commands]);
   await moveExtraLast(connection, schema);
   const missingIndexes = RESOURCES.map((resource): [MirrorResource, string[]] => {
     const missing = indexesOf(tableOf(resource)).filter((index) => !owned.has(indexName(index)));
-    return [resource, missing.map((index) => createIndex(index, nameOf))];
+    return [resource, missing.map((index) => createIndexSql(index, nameOf))];
   });
   return { hasStatus: true, missingIndexes: new Map(missingIndexes) };
 }
 
-const createStatus = (name: string) => [
+const createStatusSql = (name: string) => [
   `CREATE TABLE IF NOT EXISTS ${name} (id smallint PRIMARY KEY CHECK (id = 1), status json NOT NULL)`,
   `INSERT INTO ${name} VALUES (1, '[]') ON CONFLICT DO NOTHING`,
 ];
 
-function selectStatus(table: string): string {
+function selectStatusSql(table: string): string {
   const names = Object.keys(STATUS_COLUMNS);
   const columns = names.map(quoteName);
   columns.splice(
@@ -79,21 +79,23 @@ function selectStatus(table: string): string {
     0,
     '(extract(epoch FROM now() - "asOf"::timestamptz) * 1000)::bigint AS "lagMs"',
   );
-  const types = Object.entries(STATUS_COLUMNS).map(([name, type]) => `${quoteName(name)} ${TYPES[type]}`);
+  const types = Object.entries(STATUS_COLUMNS).map(
+    ([name, type]) => `${quoteName(name)} ${POSTGRES_COLUMN_TYPES[type]}`,
+  );
   return `SELECT ${columns} FROM ${table}, json_to_recordset(status) AS row (${types})`;
 }
 
 /** In earlier versions, `extra` was the first column. It stays where it is if something that others have created depends on it. */
 async function moveExtraLast(connection: PostgresConnection, schema: string): Promise<void> {
   for (const name of await tablesWithExtraNotLast(connection, schema)) {
-    const table = tableName(schema, name);
+    const table = quotedTableName(schema, name);
     await connection
       .runScript([
-        LOCK,
-        `ALTER TABLE ${table} ADD COLUMN stocklot_extra ${columnDefinition(TYPES.extra, EXTRA)}`,
-        `UPDATE ${table} SET stocklot_extra = ${EXTRA} WHERE ${EXTRA}::text <> '{}'`,
-        `ALTER TABLE ${table} DROP COLUMN ${EXTRA}`,
-        `ALTER TABLE ${table} RENAME COLUMN stocklot_extra TO ${EXTRA}`,
+        LOCK_SQL,
+        `ALTER TABLE ${table} ADD COLUMN stocklot_extra ${columnDefinition(POSTGRES_COLUMN_TYPES.extra, EXTRA_COLUMN)}`,
+        `UPDATE ${table} SET stocklot_extra = ${EXTRA_COLUMN} WHERE ${EXTRA_COLUMN}::text <> '{}'`,
+        `ALTER TABLE ${table} DROP COLUMN ${EXTRA_COLUMN}`,
+        `ALTER TABLE ${table} RENAME COLUMN stocklot_extra TO ${EXTRA_COLUMN}`,
       ])
       .catch(() => {});
   }
@@ -105,6 +107,6 @@ async function tablesWithExtraNotLast(queryable: PostgresQueryable, schema: stri
   );
   const tables = fields.map(([table]) => table);
   const columns = fields.map(([, column]) => column);
-  const rows = await queryRows(queryable, FIND_EXTRA_NOT_LAST, [schema, tables, columns]);
+  const rows = await queryRows(queryable, FIND_TABLES_WITH_EXTRA_NOT_LAST_SQL, [schema, tables, columns]);
   return rows.map(({ name }) => String(name));
 }

@@ -5,16 +5,16 @@ import { type MirrorResource, RESOURCES, type Table, tableOf } from "../../table
 import { tableMissingError } from "../sink-errors.js";
 import {
   columnTypes,
-  isRequired,
+  isTableRequired,
   missingColumns,
-  PRIMARY_KEY,
+  PRIMARY_KEY_SQL,
   quoteName,
-  type TypeNames,
+  type SqlTypeNames,
   tableDefinition,
 } from "../sql-table.js";
 
 /** `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one. */
-export const TYPES: TypeNames = {
+export const POSTGRES_COLUMN_TYPES: SqlTypeNames = {
   integer: "bigint",
   decimal: "numeric",
   text: "text",
@@ -25,17 +25,17 @@ export const TYPES: TypeNames = {
 export const STATE_TABLE = "stocklot_state";
 
 /** The columns of all tables of these names in a schema. */
-const FIND_COLUMNS = `
+const FIND_COLUMNS_SQL = `
 SELECT relname AS "table", attname AS "column", format_type(atttypid, atttypmod) AS type,
   (SELECT indnatts FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary AND attnum = ANY (indkey)) AS key_columns
 FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
 WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname = ANY ($2)`;
 
 /** Two mirrors that start at once create the tables one after the other. */
-export const LOCK = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
+export const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
 
 /** The schema for the tables if the caller names none. */
-export async function currentSchema(queryable: PostgresQueryable): Promise<string> {
+export async function readCurrentSchema(queryable: PostgresQueryable): Promise<string> {
   const [row] = await queryRows(queryable, "SELECT current_schema() AS schema");
   if (typeof row?.schema !== "string")
     throw new ConfigurationError("postgresSink: the search_path has no schema that exists. Set the option schema.");
@@ -50,46 +50,46 @@ export async function currentSchema(queryable: PostgresQueryable): Promise<strin
  */
 export async function ensureTables(connection: PostgresConnection, schema: string): Promise<MirrorResource[]> {
   await checkEncoding(connection);
-  const found = await columnsFound(connection, schema);
+  const found = await readExistingColumns(connection, schema);
   const hasState = found.has(STATE_TABLE) && (await readState(connection, schema)) !== undefined;
   const commands: string[] = [];
   const extended: MirrorResource[] = [];
   for (const resource of RESOURCES) {
     const table = tableOf(resource);
     const columns = found.get(table.name);
-    const missing = columns && missingColumns(table, TYPES, columns);
-    if (!missing && hasState && isRequired(table)) throw tableMissingError(table.name);
-    if (!missing) commands.push(createTable(schema, table));
+    const missing = columns && missingColumns(table, POSTGRES_COLUMN_TYPES, columns);
+    if (!missing && hasState && isTableRequired(table)) throw tableMissingError(table.name);
+    if (!missing) commands.push(createTableSql(schema, table));
     else if (missing.length > 0) {
-      commands.push(addColumns(schema, table, missing));
+      commands.push(addColumnsSql(schema, table, missing));
       extended.push(resource);
     }
   }
-  if (!found.has(STATE_TABLE)) commands.push(createState(schema));
+  if (!found.has(STATE_TABLE)) commands.push(createStateSql(schema));
   // Somebody may have deleted the row to start a new copy.
-  else if (!hasState) commands.push(insertState(schema));
+  else if (!hasState) commands.push(insertStateSql(schema));
   if (commands.length > 0) {
-    await connection.runScript([LOCK, ...(await createSchema(connection, schema)), ...commands]);
+    await connection.runScript([LOCK_SQL, ...(await createSchema(connection, schema)), ...commands]);
   }
   return extended;
 }
 
 /** The saved state. Waits for a commit in progress: the server completes it even if its process was killed. */
 export async function readState(queryable: PostgresQueryable, schema: string): Promise<string | undefined> {
-  const [row] = await queryRows(queryable, `SELECT state FROM ${tableName(schema, STATE_TABLE)} FOR SHARE`);
+  const [row] = await queryRows(queryable, `SELECT state FROM ${quotedTableName(schema, STATE_TABLE)} FOR SHARE`);
   return typeof row?.state === "string" ? row.state : undefined;
 }
 
 /** The same for a schema that may have no copy. Does not wait for a commit in progress. */
 export async function readStateIfAny(queryable: PostgresQueryable, schema: string): Promise<string | undefined> {
-  const name = tableName(schema, STATE_TABLE);
+  const name = quotedTableName(schema, STATE_TABLE);
   const [found] = await queryRows(queryable, "SELECT to_regclass($1) IS NOT NULL AS exists", [name]);
   if (found?.exists !== "t") return undefined;
   const [row] = await queryRows(queryable, `SELECT state FROM ${name}`);
   return typeof row?.state === "string" ? row.state : undefined;
 }
 
-export const tableName = (schema: string, name: string) => `${quoteName(schema)}.${quoteName(name)}`;
+export const quotedTableName = (schema: string, name: string) => `${quoteName(schema)}.${quoteName(name)}`;
 
 async function checkEncoding(queryable: PostgresQueryable): Promise<void> {
   const [row] = await queryRows(queryable, "SELECT current_setting('server_encoding') AS encoding");
@@ -98,15 +98,18 @@ async function checkEncoding(queryable: PostgresQueryable): Promise<void> {
 }
 
 /** The columns of the tables that exist, with their types. */
-async function columnsFound(queryable: PostgresQueryable, schema: string): Promise<Map<string, Map<string, string>>> {
+async function readExistingColumns(
+  queryable: PostgresQueryable,
+  schema: string,
+): Promise<Map<string, Map<string, string>>> {
   const names = [...RESOURCES.map((resource) => tableOf(resource).name), STATE_TABLE];
   const found = new Map<string, Map<string, string>>();
   const keyLengths = new Map(RESOURCES.map((resource) => [tableOf(resource).name, tableOf(resource).key.length]));
-  for (const row of await queryRows(queryable, FIND_COLUMNS, [schema, names])) {
+  for (const row of await queryRows(queryable, FIND_COLUMNS_SQL, [schema, names])) {
     const table = String(row.table);
     const isKey = row.key_columns !== null && Number(row.key_columns) === keyLengths.get(table);
     const columns = found.get(table) ?? new Map<string, string>();
-    found.set(table, columns.set(String(row.column), isKey ? row.type + PRIMARY_KEY : String(row.type)));
+    found.set(table, columns.set(String(row.column), isKey ? row.type + PRIMARY_KEY_SQL : String(row.type)));
   }
   return found;
 }
@@ -117,22 +120,22 @@ async function createSchema(queryable: PostgresQueryable, schema: string): Promi
   return found.length > 0 ? [] : [`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`];
 }
 
-function createTable(schema: string, table: Table): string {
-  return `CREATE TABLE IF NOT EXISTS ${tableName(schema, table.name)} (${tableDefinition(table, TYPES)})`;
+function createTableSql(schema: string, table: Table): string {
+  return `CREATE TABLE IF NOT EXISTS ${quotedTableName(schema, table.name)} (${tableDefinition(table, POSTGRES_COLUMN_TYPES)})`;
 }
 
-function addColumns(schema: string, table: Table, missing: readonly string[]): string {
-  const types = columnTypes(table, TYPES);
+function addColumnsSql(schema: string, table: Table, missing: readonly string[]): string {
+  const types = columnTypes(table, POSTGRES_COLUMN_TYPES);
   const additions = missing.map((name) => `ADD COLUMN IF NOT EXISTS ${quoteName(name)} ${types.get(name)}`);
-  return `ALTER TABLE ${tableName(schema, table.name)} ${additions}`;
+  return `ALTER TABLE ${quotedTableName(schema, table.name)} ${additions}`;
 }
 
 /** With its row, so that there is always one to lock. */
-function createState(schema: string): string {
-  const name = tableName(schema, STATE_TABLE);
+function createStateSql(schema: string): string {
+  const name = quotedTableName(schema, STATE_TABLE);
   return `CREATE TABLE IF NOT EXISTS ${name} (id smallint PRIMARY KEY CHECK (id = 1), state text);
-${insertState(schema)}`;
+${insertStateSql(schema)}`;
 }
 
-const insertState = (schema: string) =>
-  `INSERT INTO ${tableName(schema, STATE_TABLE)} VALUES (1, NULL) ON CONFLICT DO NOTHING`;
+const insertStateSql = (schema: string) =>
+  `INSERT INTO ${quotedTableName(schema, STATE_TABLE)} VALUES (1, NULL) ON CONFLICT DO NOTHING`;

@@ -5,10 +5,10 @@ import { PostgresConnection } from "../../../storage/postgres/connection.js";
 import { isQueryable, type PostgresQueryable } from "../../../storage/postgres/query.js";
 import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../../sink.js";
 import { type MirrorKey, type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
-import { otherMirrorError, throwNotOpen } from "../sink-errors.js";
+import { otherMirrorError, throwSinkNotOpen } from "../sink-errors.js";
 import { KEY_BATCH_SIZE } from "../sql-table.js";
 import { type CopyObjects, ensureViews } from "./postgres-objects.js";
-import { currentSchema, ensureTables, LOCK, readState, readStateIfAny } from "./postgres-schema.js";
+import { ensureTables, LOCK_SQL, readCurrentSchema, readState, readStateIfAny } from "./postgres-schema.js";
 import { PostgresTable } from "./postgres-table.js";
 
 /** Options of {@link postgresSink}: exactly one of `pool`, `client` and `connectionString`. */
@@ -35,7 +35,7 @@ export interface PostgresSinkOptions {
   schema?: string | undefined;
 }
 
-const optionsSchema = lazy(() => {
+const postgresSinkOptionsSchema = lazy(() => {
   const queryable = z.custom<PostgresQueryable>(isQueryable, { error: "must be a Pool or a Client of pg" });
   return z
     .strictObject({
@@ -65,7 +65,7 @@ const optionsSchema = lazy(() => {
  * @throws ConfigurationError when the options are wrong.
  */
 export function postgresSink(options: PostgresSinkOptions): MirrorSink {
-  checkConfiguration("postgresSink", optionsSchema(), options);
+  checkConfiguration("postgresSink", postgresSinkOptionsSchema(), options);
   return new PostgresSink({ ...options });
 }
 
@@ -96,7 +96,7 @@ class PostgresTables {
   async #createIndexes(resource: MirrorResource): Promise<void> {
     const commands = this.#missingIndexes.get(resource) ?? [];
     this.#missingIndexes.delete(resource);
-    if (commands.length > 0) await this.#connection.runScript([LOCK, ...commands]);
+    if (commands.length > 0) await this.#connection.runScript([LOCK_SQL, ...commands]);
   }
 
   /** A field that was in `extra` may be documented now, and then has a column. */
@@ -111,8 +111,11 @@ class PostgresTables {
   }
 }
 
-async function openCopy(connection: PostgresConnection, givenSchema: string | undefined): Promise<PostgresTables> {
-  const schema = givenSchema ?? (await currentSchema(connection));
+async function openPostgresTables(
+  connection: PostgresConnection,
+  givenSchema: string | undefined,
+): Promise<PostgresTables> {
+  const schema = givenSchema ?? (await readCurrentSchema(connection));
   const extended = await ensureTables(connection, schema);
   const copy = new PostgresTables(connection, schema, await ensureViews(connection, schema));
   for (const resource of extended) await copy.fillColumns(resource);
@@ -130,7 +133,7 @@ class PostgresSink implements MirrorSink {
 
   async open({ signal }: SinkOpenOptions = {}): Promise<string | undefined> {
     this.#connection ??= new PostgresConnection({ ...this.#options, signal });
-    this.#copy ??= await openCopy(this.#connection, this.#options.schema);
+    this.#copy ??= await openPostgresTables(this.#connection, this.#options.schema);
     return this.#copy.state();
   }
 
@@ -149,7 +152,7 @@ class PostgresSink implements MirrorSink {
   async readState(): Promise<string | undefined> {
     const connection = this.#connection ?? new PostgresConnection(this.#options);
     try {
-      const schema = this.#options.schema ?? (await currentSchema(connection));
+      const schema = this.#options.schema ?? (await readCurrentSchema(connection));
       return await readStateIfAny(connection, schema);
     } finally {
       if (connection !== this.#connection) await connection.close();
@@ -164,6 +167,6 @@ class PostgresSink implements MirrorSink {
   }
 
   get #opened(): PostgresTables {
-    return this.#copy ?? throwNotOpen("postgresSink");
+    return this.#copy ?? throwSinkNotOpen("postgresSink");
   }
 }

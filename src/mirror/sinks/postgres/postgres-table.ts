@@ -8,10 +8,10 @@ import {
   type MirrorRecord,
   type Table,
 } from "../../tables.js";
-import { EXTRA, RowCodec, toExtra } from "../row-codec.js";
+import { EXTRA_COLUMN, encodeExtraFields, RowCodec } from "../row-codec.js";
 import { STATUS_TABLE } from "../sql-objects.js";
 import { KEY_BATCH_SIZE, keysInBatches, quoteName } from "../sql-table.js";
-import { STATE_TABLE, TYPES, tableName } from "./postgres-schema.js";
+import { POSTGRES_COLUMN_TYPES, quotedTableName, STATE_TABLE } from "./postgres-schema.js";
 
 /** The table of one resource. */
 export class PostgresTable {
@@ -29,14 +29,17 @@ export class PostgresTable {
     this.#table = table;
     this.#hasStatus = hasStatus;
     this.#codec = new RowCodec(table);
-    const name = tableName(schema, table.name);
+    const name = quotedTableName(schema, table.name);
     const keyColumns = table.key.map(quoteName);
     const key = keyColumns.join(", ");
     const keyValues = (first: number) => table.key.map((_, index) => `$${first + index}`);
     const hasKeyIn = (arrays: readonly string[]) =>
       `(${key}) IN (SELECT * FROM unnest(${arrays.map((array) => `${array}::bigint[]`)}))`;
     const columns = this.#codec.columns.map(quoteName);
-    const types = [...Object.values<ColumnType>(table.columns).map((type) => TYPES[type]), TYPES.extra];
+    const types = [
+      ...Object.values<ColumnType>(table.columns).map((type) => POSTGRES_COLUMN_TYPES[type]),
+      POSTGRES_COLUMN_TYPES.extra,
+    ];
     const updates = columns
       .filter((column) => !keyColumns.includes(column))
       .map((column) => `${column} = excluded.${column}`);
@@ -44,7 +47,7 @@ export class PostgresTable {
     // The row with the state is the lock. Nothing is written unless it has the expected state.
     this.#commit = `
 WITH updated AS (
-  UPDATE ${tableName(schema, STATE_TABLE)} SET state = $2 WHERE id = 1 AND state IS NOT DISTINCT FROM $1 RETURNING id
+  UPDATE ${quotedTableName(schema, STATE_TABLE)} SET state = $2 WHERE id = 1 AND state IS NOT DISTINCT FROM $1 RETURNING id
 ), upserted AS (
   INSERT INTO ${name} (${columns})
   SELECT ${columns} FROM unnest(${types.map((type, index) => `$${index + 3 + table.key.length}::${type}[]`)}) AS row (${columns})
@@ -52,11 +55,11 @@ WITH updated AS (
   ON CONFLICT (${key}) DO UPDATE SET ${updates}
 ), deleted AS (
   DELETE FROM ${name} WHERE ${hasKeyIn(keyValues(3))} AND EXISTS (SELECT FROM updated)
-)${hasStatus ? updateStatus(schema, statusValue) : ""}
+)${hasStatus ? updateStatusSql(schema, statusValue) : ""}
 SELECT id FROM updated`;
     this.#read = `SELECT ${columns} FROM ${name} WHERE ${hasKeyIn(keyValues(1))}`;
     this.#keysAfter = `SELECT ${key} FROM ${name} WHERE (${key}) > (${keyValues(1)}) ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`;
-    this.#keysWithExtra = `SELECT ${key} FROM ${name} WHERE ${EXTRA}::text <> '{}'`;
+    this.#keysWithExtra = `SELECT ${key} FROM ${name} WHERE ${EXTRA_COLUMN}::text <> '{}'`;
   }
 
   /** False if nothing was written, because the saved state is another. */
@@ -64,7 +67,7 @@ SELECT id FROM updated`;
     const rows = upsert.map((record) => this.#codec.encode(record));
     const byColumn = this.#codec.columns.map((_, index) => rows.map((row) => row[index]));
     const values = [previousState, state, ...this.#byField(remove), ...byColumn];
-    if (this.#hasStatus) values.push(status && toExtra(status));
+    if (this.#hasStatus) values.push(status && encodeExtraFields(status));
     const updated = await queryRows(this.#queryable, this.#commit, values);
     return updated.length > 0;
   }
@@ -97,8 +100,8 @@ SELECT id FROM updated`;
 }
 
 /** The status of a batch that has none stays as it is. */
-const updateStatus = (schema: string, value: string) => `, status AS (
-  UPDATE ${tableName(schema, STATUS_TABLE)} SET status = coalesce(${value}::json, status) WHERE EXISTS (SELECT FROM updated)
+const updateStatusSql = (schema: string, value: string) => `, status AS (
+  UPDATE ${quotedTableName(schema, STATUS_TABLE)} SET status = coalesce(${value}::json, status) WHERE EXISTS (SELECT FROM updated)
 )`;
 
 type CommitBatch = Pick<MirrorBatch, "upsert" | "remove" | "status"> &

@@ -3,17 +3,17 @@ import type { SqliteDatabase, SqliteStatement } from "../../../storage/sqlite/dr
 import { SqliteConnection, type SqliteConnectionOptions } from "../../../storage/sqlite/sqlite-connection.js";
 import type { MirrorBatch } from "../../sink.js";
 import { type MirrorKey, type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
-import { toExtra } from "../row-codec.js";
+import { encodeExtraFields } from "../row-codec.js";
 import { otherMirrorError } from "../sink-errors.js";
 import { STATUS_TABLE } from "../sql-objects.js";
 import { keysInBatches } from "../sql-table.js";
-import { createState, ensureIndexes, ensureViews } from "./sqlite-schema.js";
+import { createStateTable, ensureIndexes, ensureViews } from "./sqlite-schema.js";
 import { SqliteTable } from "./sqlite-table.js";
 
-const GET_STATE = "SELECT state FROM stocklot_state";
+const GET_STATE_SQL = "SELECT state FROM stocklot_state";
 
 /** The statements of a copy. */
-interface Statements {
+interface CopyStatements {
   readonly tables: Readonly<Record<MirrorResource, SqliteTable>>;
   readonly getState: SqliteStatement;
   readonly setState: SqliteStatement;
@@ -24,7 +24,7 @@ interface Statements {
 export class SqliteCopy {
   readonly #path: string;
   readonly #connection: SqliteConnection;
-  readonly #statements: Statements;
+  readonly #statements: CopyStatements;
   /** Resources whose tables have their indexes. */
   readonly #indexed = new Set<MirrorResource>();
 
@@ -33,14 +33,14 @@ export class SqliteCopy {
     // A power failure may undo the last commits, each as a whole, together with the state that it saved.
     const connection = await SqliteConnection.open({ ...options, synchronous: "NORMAL" });
     try {
-      return new SqliteCopy(options.path, connection, await connection.transaction(prepare));
+      return new SqliteCopy(options.path, connection, await connection.transaction(prepareCopyStatements));
     } catch (error) {
       await connection.close();
       throw error;
     }
   }
 
-  private constructor(path: string, connection: SqliteConnection, statements: Statements) {
+  private constructor(path: string, connection: SqliteConnection, statements: CopyStatements) {
     this.#path = path;
     this.#connection = connection;
     this.#statements = statements;
@@ -67,7 +67,7 @@ export class SqliteCopy {
       return await connection.read((database) => {
         const isCopy =
           database.prepare("SELECT name FROM sqlite_schema WHERE name = 'stocklot_state'").all().length > 0;
-        const [row] = isCopy ? database.prepare(GET_STATE).all() : [];
+        const [row] = isCopy ? database.prepare(GET_STATE_SQL).all() : [];
         return row && String(row.state);
       });
     } finally {
@@ -83,7 +83,7 @@ export class SqliteCopy {
       for (const record of upsert) tables[resource].upsert(record);
       for (const key of remove) tables[resource].delete(key);
       setState.run(state);
-      if (status) setStatus.run(toExtra(status));
+      if (status) setStatus.run(encodeExtraFields(status));
       if (isComplete && !this.#indexed.has(resource)) ensureIndexes(database, tableOf(resource));
     });
     if (isComplete) this.#indexed.add(resource);
@@ -99,13 +99,13 @@ export class SqliteCopy {
   }
 }
 
-function prepare(database: SqliteDatabase): Statements {
-  createState(database);
+function prepareCopyStatements(database: SqliteDatabase): CopyStatements {
+  createStateTable(database);
   const tables = mapResources((resource) => new SqliteTable(database, tableOf(resource)));
   ensureViews(database);
   return {
     tables,
-    getState: database.prepare(GET_STATE),
+    getState: database.prepare(GET_STATE_SQL),
     setState: database.prepare(
       "INSERT INTO stocklot_state VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state",
     ),

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { checkConfiguration } from "../../../core/request/check-options.js";
-import { findDriver, type SqliteDriver } from "../../../storage/sqlite/driver.js";
+import { findSqliteDriver, type SqliteDriver } from "../../../storage/sqlite/driver.js";
 import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../../sink.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "../../tables.js";
-import { throwNotOpen } from "../sink-errors.js";
+import { throwSinkNotOpen } from "../sink-errors.js";
 import { SqliteCopy } from "./sqlite-copy.js";
 
 /** Options of {@link sqliteSink}. */
@@ -26,7 +26,7 @@ export interface SqliteSinkOptions {
  * @throws ConfigurationError when the options are wrong.
  */
 export function sqliteSink(options: SqliteSinkOptions): MirrorSink {
-  return sqliteSinkWith(options, findDriver);
+  return sqliteSinkWith(options, findSqliteDriver);
 }
 
 export function sqliteSinkWith(options: SqliteSinkOptions, loadDriver: () => Promise<SqliteDriver>): MirrorSink {
@@ -70,6 +70,6 @@ class SqliteSink implements MirrorSink {
   }
 
   get #opened(): SqliteCopy {
-    return this.#copy ?? throwNotOpen("sqliteSink");
+    return this.#copy ?? throwSinkNotOpen("sqliteSink");
   }
 }

@@ -1,6 +1,6 @@
 import type { SqliteDatabase, SqliteStatement } from "../../../storage/sqlite/driver.js";
 import { fieldsOfKey, keyOfFields, type MirrorKey, type MirrorRecord, type Table } from "../../tables.js";
-import { EXTRA, RowCodec } from "../row-codec.js";
+import { EXTRA_COLUMN, RowCodec } from "../row-codec.js";
 import { KEY_BATCH_SIZE, quoteName } from "../sql-table.js";
 import { ensureTable } from "./sqlite-schema.js";
 
@@ -67,7 +67,7 @@ export class SqliteTable {
 
   /** A field that was in `extra` may be documented now, and then has a column. */
   #rewriteExtras(database: SqliteDatabase, name: string, key: string): void {
-    const rows = database.prepare(`SELECT ${key} FROM ${name} WHERE ${EXTRA} <> '{}'`).all();
+    const rows = database.prepare(`SELECT ${key} FROM ${name} WHERE ${EXTRA_COLUMN} <> '{}'`).all();
     for (const fields of this.#keysOf(rows)) {
       for (const record of this.read([keyOfFields(fields)])) this.upsert(record);
     }

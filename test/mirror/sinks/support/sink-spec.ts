@@ -2,7 +2,7 @@ import { postgresSink } from "../../../../src/mirror/index.js";
 import type { MirrorSink } from "../../../../src/mirror/sink.js";
 import { ndjsonSinkWith } from "../../../../src/mirror/sinks/ndjson/ndjson-sink.js";
 import { sqliteSinkWith } from "../../../../src/mirror/sinks/sqlite/sqlite-sink.js";
-import { nodeDriver, packageDriver } from "../../../../src/storage/sqlite/driver.js";
+import { loadNodeDriver, loadPackageDriver } from "../../../../src/storage/sqlite/driver.js";
 
 /** The location of a copy, which another process can open too. */
 export type SinkSpec =
@@ -17,7 +17,7 @@ const MIN_JOURNAL_BYTES = 100_000;
 export function sinkAt(spec: SinkSpec): MirrorSink {
   switch (spec.kind) {
     case "sqlite":
-      return sqliteSinkWith({ path: spec.path }, spec.driver === "node" ? ownDriver : packageDriver);
+      return sqliteSinkWith({ path: spec.path }, spec.driver === "node" ? ownDriver : loadPackageDriver);
     case "ndjson":
       return ndjsonSinkWith({ directory: spec.directory }, MIN_JOURNAL_BYTES);
     case "postgres":
@@ -26,7 +26,7 @@ export function sinkAt(spec: SinkSpec): MirrorSink {
 }
 
 async function ownDriver() {
-  const driver = nodeDriver();
+  const driver = loadNodeDriver();
   if (!driver) throw new Error("this Node.js has no node:sqlite");
   return driver;
 }
