@@ -25,6 +25,9 @@ const shared: Options = {
 /** The sandbox brings its router and its decimals along, so that users install nothing more. */
 const bundled = ["hono", "big.js"];
 
+/** The command brings what it needs. It is CommonJS, since commander cannot be bundled into an ES module. */
+const commandOnly = ["commander", "csv-parse", "csv-stringify"];
+
 /** What only an ES module can import goes into the CommonJS copy: a Node without require(esm) could not load it. */
 const esmOnly = ["p-retry", "is-network-error"];
 
@@ -50,20 +53,17 @@ export default defineConfig(({ dts }) => [
   ...(dts === false ? [] : [types]),
   {
     ...shared,
-    entry: {
-      ...entry,
-      "stocklot-sandbox": "src/sandbox/cli.ts",
-      "no-undici": "src/core/transport/no-undici.ts",
-    },
+    entry: { ...entry, "no-undici": "src/core/transport/no-undici.ts" },
     format: "esm",
     noExternal: bundled,
   },
   {
     ...shared,
+    entry: { ...entry, stocklot: "src/command/main.ts", "stocklot-sandbox": "src/command/sandbox-alias.ts" },
     format: "cjs",
     // Rollup writes the chunks as CommonJS without lowering their syntax.
     treeshake: true,
-    noExternal: [...bundled, ...esmOnly],
+    noExternal: [...bundled, ...esmOnly, ...commandOnly],
     plugins: [requireLazily],
   },
 ]);

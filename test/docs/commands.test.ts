@@ -60,7 +60,7 @@ describe("the check of a command", () => {
   it.each([
     ["npm run demo   # runs it", undefined],
     ["UPDATE_DOCS=1 npx vitest run test/socket/fault-matrix.test.ts", undefined],
-    ["npx -p stocklot stocklot-sandbox --port 4010", undefined],
+    ["npx stocklot sandbox --port 4010", undefined],
     ["npm run no-such", "there is no script no-such"],
     ["npx tsx examples/no-such.ts", "there is no examples/no-such.ts"],
     ["npx no-such", "no-such is not a dependency"],

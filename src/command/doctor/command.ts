@@ -1,0 +1,46 @@
+import { Command } from "commander";
+import { resolveServiceConnection } from "../../options.js";
+import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
+import { EXIT, interruptSignal } from "../exit.js";
+import { painter, print, type Style } from "../terminal.js";
+import { examine } from "./examine.js";
+import type { Finding } from "./finding.js";
+
+interface DoctorFlags extends ConnectionFlags {
+  json?: true;
+  asSandboxOptions?: true;
+}
+
+const MARKS: Readonly<Record<Finding["verdict"], { mark: string; style: Style }>> = {
+  ok: { mark: "✓", style: "green" },
+  note: { mark: "–", style: "yellow" },
+  problem: { mark: "✗", style: "red" },
+};
+
+export function doctorCommand(): Command {
+  return withConnection(new Command("doctor"))
+    .description("check the connection, the credentials and the behaviour of the service; writes nothing")
+    .option("--json", "print the findings as JSON")
+    .option("--as-sandbox-options", "print only the options of a sandbox that behaves like this service, as JSON")
+    .addHelpText("after", "\nExit code: 0, or 1 if something will not work.")
+    .action(diagnose);
+}
+
+async function diagnose(flags: DoctorFlags): Promise<void> {
+  const options = await connectionOptions(flags);
+  const { baseUrl } = resolveServiceConnection(options);
+  const { findings, sandboxOptions } = await examine({ ...options, baseUrl: baseUrl.href }, interruptSignal());
+  const problems = findings.filter(({ verdict }) => verdict === "problem").length;
+  process.exitCode = problems > 0 ? EXIT.failure : EXIT.success;
+  if (flags.asSandboxOptions) return print(JSON.stringify(sandboxOptions, null, 2));
+  if (flags.json) return print(JSON.stringify({ findings, sandboxOptions }, null, 2));
+  for (const finding of findings) await print(lines(finding));
+  await print(problems > 0 ? `\n${problems} ${problems === 1 ? "problem" : "problems"}` : "\nNo problems.");
+}
+
+function lines({ aspect, verdict, summary, hint }: Finding): string {
+  const paint = painter(process.stdout);
+  const { mark, style } = MARKS[verdict];
+  const line = `${paint(style, mark)} ${paint("bold", `${aspect}:`)} ${summary}`;
+  return hint === undefined ? line : `${line}\n    ${paint("dim", hint)}`;
+}

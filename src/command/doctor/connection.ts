@@ -1,0 +1,69 @@
+import { connect } from "node:tls";
+import { type Finding, note, ok, problem } from "./finding.js";
+
+const SOON_MS = 14 * 24 * 3_600_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** The environment variable that names a proxy for this URL, if there is one. */
+export function proxyVariable({ protocol, hostname }: URL, env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const exempt = (env.no_proxy ?? env.NO_PROXY ?? "").split(/[\s,]+/).filter(Boolean);
+  const isExempt = exempt.some(
+    (name) => name === "*" || hostname === name || hostname.endsWith(`.${name.replace(/^\*?\./, "")}`),
+  );
+  if (isExempt || isLoopback(hostname)) return undefined;
+  const names =
+    protocol === "https:" ? ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"] : ["http_proxy", "HTTP_PROXY"];
+  return names.find((name) => env[name]);
+}
+
+const isLoopback = (hostname: string) => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+
+/** How the service is reached: proxy, TLS version, expiry of the certificate. */
+export async function connectionFindings(url: URL): Promise<Finding[]> {
+  const variable = proxyVariable(url);
+  const findings = [
+    ok("connection", variable ? `${url.host} through the proxy of ${variable}` : `${url.host}, without a proxy`),
+  ];
+  if (url.protocol === "http:") {
+    if (!isLoopback(url.hostname))
+      findings.push(note("TLS", "plain http: the secret and the token are not encrypted", "Use https:."));
+    return findings;
+  }
+  if (variable) return findings;
+  const certificate = await readCertificate(url);
+  if (certificate) findings.push(certificateFinding(certificate));
+  return findings;
+}
+
+interface Certificate {
+  protocol: string;
+  validTo: number;
+}
+
+function certificateFinding({ protocol, validTo }: Certificate): Finding {
+  const date = new Date(validTo).toISOString().slice(0, 10);
+  const summary = `${protocol}, certificate valid until ${date}`;
+  if (validTo < Date.now())
+    return problem("TLS", `the certificate expired on ${date}`, "Ask the operators to renew it.");
+  if (validTo - Date.now() < SOON_MS) return note("TLS", summary, "It expires soon: ask the operators to renew it.");
+  return ok("TLS", summary);
+}
+
+/** Undefined if there is no TLS connection: the token request reports why. The certificate is only read, not trusted. */
+function readCertificate({ hostname, port }: URL): Promise<Certificate | undefined> {
+  const host = hostname.replace(/^\[|\]$/g, "");
+  return new Promise((resolve) => {
+    const socket = connect({ host, port: Number(port || 443), servername: host, rejectUnauthorized: false });
+    socket.setTimeout(CONNECT_TIMEOUT_MS);
+    const finish = (certificate?: Certificate) => {
+      socket.destroy();
+      resolve(certificate);
+    };
+    socket.once("secureConnect", () => {
+      const { valid_to } = socket.getPeerCertificate();
+      finish(valid_to ? { protocol: socket.getProtocol() ?? "TLS", validTo: Date.parse(valid_to) } : undefined);
+    });
+    socket.once("error", () => finish());
+    socket.once("timeout", () => finish());
+  });
+}

@@ -1,0 +1,50 @@
+import type { InventoryClient } from "../../client.js";
+import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
+import { isStocklotError } from "../../errors/any-error.js";
+import { ApiError, ConnectionError, type StocklotError } from "../../errors/index.js";
+import type { Page } from "../../paging/page.js";
+import type { Paginator } from "../../paging/paginator.js";
+
+/** A list of any records, of which one page is read. */
+export type PageReader = Pick<Paginator<object>, "page">;
+
+/** One page that was requested, or why there is none. */
+export interface ProbedPage {
+  page: Page<object> | undefined;
+  /** The error response, or what made the body unusable. */
+  error: StocklotError | undefined;
+  response: ResponseInfo;
+  /** When the response was there, in ms since the epoch. */
+  receivedAt: number;
+}
+
+/** Sends single reads, and keeps the responses. Rejects if there is no response. */
+export class ServiceProbe {
+  readonly pages: ProbedPage[] = [];
+
+  constructor(
+    readonly client: InventoryClient,
+    readonly signal: AbortSignal | undefined,
+  ) {}
+
+  async page(open: (client: InventoryClient, options: RequestOptions) => PageReader): Promise<ProbedPage> {
+    let response: ResponseInfo | undefined;
+    let page: Page<object> | undefined;
+    let error: StocklotError | undefined;
+    const onResponse = (info: ResponseInfo) => {
+      response = info;
+    };
+    try {
+      page = await open(this.client, { signal: this.signal, retry: false, onResponse }).page();
+    } catch (failure) {
+      if (!response || !isStocklotError(failure) || failure instanceof ConnectionError) throw failure;
+      // Refused credentials end the examination.
+      if (failure instanceof ApiError && failure.status === 401) throw failure;
+      error = failure;
+    }
+    if (!response) throw new Error("the client reported no response");
+    const probed = { page, error, response, receivedAt: Date.now() };
+    this.pages.push(probed);
+    return probed;
+  }
+}

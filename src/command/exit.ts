@@ -1,0 +1,71 @@
+import { InvalidArgumentError } from "commander";
+import { isStocklotError } from "../errors/any-error.js";
+
+/** Exit codes, as shells expect them. */
+export const EXIT = {
+  success: 0,
+  /** The command ran, and something failed, or needs a person's attention. */
+  failure: 1,
+  /** The arguments are wrong; nothing was done. */
+  usage: 2,
+  /** Ctrl-C: 128 + the number of SIGINT. */
+  interrupted: 130,
+} as const;
+
+/** A failure that a person can put right: its message is shown without a stack trace. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+
+  constructor(
+    message: string,
+    readonly exitCode: number = EXIT.failure,
+  ) {
+    super(message);
+  }
+}
+
+/** What is written to standard error if a command fails. */
+export function describeFailure(error: unknown): string {
+  if (error instanceof CommandError || isStocklotError(error) || isSystemError(error)) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** An error of the file system or the network, for instance ENOENT. */
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && "code" in error && typeof error.code === "string" && /^E[A-Z]+$/.test(error.code);
+
+/** Parses an option that is an integer. */
+export function integerOption(min: number, max = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(
+      max === Number.MAX_SAFE_INTEGER
+        ? `It must be an integer of at least ${min}.`
+        : `It must be an integer from ${min} to ${max}.`,
+    );
+  };
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** Parses an option that is a duration such as `30s` or `5m`; returns ms. */
+export function durationOption(text: string): number {
+  const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
+  const ms = Number(amount) * (UNITS[unit ?? ""] ?? Number.NaN);
+  if (ms > 0) return ms;
+  throw new InvalidArgumentError("It must be a duration such as 30s, 5m or 1h.");
+}
+
+/** Parses a list of integers such as `1,3`. */
+export function integersOption(text: string): number[] {
+  return text.split(",").map((part) => integerOption(0)(part.trim()));
+}
+
+/** A signal that Ctrl-C aborts. Pressed a second time, it ends the process. */
+export function interruptSignal(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const)
+    process.once(name, () => controller.abort(new CommandError("interrupted", EXIT.interrupted)));
+  return controller.signal;
+}

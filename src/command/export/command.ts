@@ -1,0 +1,132 @@
+import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import type { InventoryClient } from "../../client.js";
+import type { Checkpoint } from "../../paging/checkpoint.js";
+import type { ListOptions } from "../../paging/list.js";
+import type { Paginator } from "../../paging/paginator.js";
+import { itemSchema } from "../../schemas/item.js";
+import { lotSchema } from "../../schemas/lot.js";
+import { stockLevelSchema } from "../../schemas/stock-level.js";
+import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
+import { CommandError, EXIT, integerOption, interruptSignal } from "../exit.js";
+import { ProgressLine, seconds, tell } from "../terminal.js";
+import { OutputFile } from "./output-file.js";
+import { FORMATS, type Format, type RecordFormat, recordFormat } from "./record-format.js";
+
+interface ExportFlags extends ConnectionFlags {
+  wid?: number;
+  since?: string;
+  format?: Format;
+  output?: string;
+  columns?: string[];
+  gapless?: true;
+  resume?: true;
+}
+
+interface ListParams {
+  wid?: number | undefined;
+  modifiedSince?: string | undefined;
+}
+
+/** A list of any records. */
+type Pages = Pick<Paginator<object>, "pages" | "checkpoint">;
+
+const RESOURCES = {
+  items: {
+    columns: () => Object.keys(itemSchema().shape),
+    list: (client: InventoryClient, { modifiedSince }: ListParams, options: ListOptions): Pages =>
+      client.items.list({ modifiedSince, includeDiscontinued: true }, options),
+  },
+  lots: {
+    columns: () => Object.keys(lotSchema().shape),
+    list: (client: InventoryClient, params: ListParams, options: ListOptions): Pages =>
+      client.inventory.listLots(params, options),
+  },
+  "stock-levels": {
+    columns: () => Object.keys(stockLevelSchema().shape),
+    list: (client: InventoryClient, params: ListParams, options: ListOptions): Pages =>
+      client.inventory.listStockLevels(params, options),
+  },
+};
+type Resource = keyof typeof RESOURCES;
+
+export function exportCommand(): Command {
+  return withConnection(new Command("export"))
+    .description("write items (discontinued ones too), lots or stock levels to a file or to standard output")
+    .addArgument(new Argument("<resource>", "what to export").choices(Object.keys(RESOURCES)))
+    .option("--wid <n>", "only this warehouse (lots and stock levels)", integerOption(0))
+    .option("--since <date>", "only records modified since this date or datetime (ISO 8601)", dateOption)
+    .addOption(new Option("--format <format>", "default: from the name of the file, otherwise csv").choices(FORMATS))
+    .option("-o, --output <file>", "file to write; it appears when it is complete (default: standard output)")
+    .option("--columns <names>", "fields to write, in this order, for instance recNo,shortID,units", (text) =>
+      text.split(","),
+    )
+    .option("--gapless", "return every record exactly once, even if others are added and removed meanwhile")
+    .option("--resume", "continue an export to the same file that was interrupted")
+    .action(exportRecords);
+}
+
+async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> {
+  const { wid, since, output, columns, gapless = false, resume = false } = flags;
+  if (wid !== undefined && name === "items") throw new CommandError("--wid does not apply to items.", EXIT.usage);
+  if (resume && output === undefined) throw new CommandError("--resume needs --output.", EXIT.usage);
+  const resource = RESOURCES[name];
+  const format = flags.format ?? formatOf(output);
+  const params = { wid, modifiedSince: since };
+  const encoding = recordFormat(format, columns, resource.columns());
+  const signal = interruptSignal();
+  const client = await openClient(flags);
+  const file =
+    output === undefined
+      ? undefined
+      : await OutputFile.open(output, { name, params, format, columns, gapless }, resume);
+  try {
+    // The file contains a checkpoint of an earlier run, which the iteration checks.
+    const from = file?.checkpoint as Checkpoint | undefined;
+    const list = resource.list(client, params, { gapless, from, signal });
+    const records = await writePages(list, encoding, file);
+    await file?.complete();
+    tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new CommandError(output ? "interrupted; continue with --resume" : "interrupted", EXIT.interrupted);
+  } finally {
+    await file?.close();
+    await client.close();
+  }
+}
+
+async function writePages(list: Pages, format: RecordFormat, file: OutputFile | undefined): Promise<number> {
+  const write = file ? (text: string) => file.append(text) : writeToStdout;
+  const progress = new ProgressLine();
+  const startedAt = performance.now();
+  const before = file?.records ?? 0;
+  let records = before;
+  try {
+    for await (const { value, totalCount } of list.pages()) {
+      // The checkpoint is still that of the previous page, which is in the file.
+      await file?.saveCheckpoint(list.checkpoint(), records);
+      await write(format.encode(value, records));
+      records += value.length;
+      const etaMs = ((performance.now() - startedAt) / (records - before)) * (totalCount - records);
+      progress.update(`${records} of ${totalCount}${etaMs > 0 ? `, ${seconds(etaMs)} left` : ""}`);
+    }
+    await write(format.end(records));
+    return records;
+  } finally {
+    progress.clear();
+  }
+}
+
+async function writeToStdout(text: string): Promise<void> {
+  if (text === "" || process.stdout.write(text)) return;
+  await new Promise<void>((resolve) => process.stdout.once("drain", resolve));
+}
+
+function formatOf(output = ""): Format {
+  return FORMATS.find((format) => output.toLowerCase().endsWith(`.${format}`)) ?? "csv";
+}
+
+function dateOption(text: string): string {
+  if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text))) return text;
+  throw new InvalidArgumentError("It must be an ISO 8601 date such as 2026-01-31, or a datetime.");
+}

@@ -1,0 +1,183 @@
+import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { fieldOf } from "../../errors/unknown-value.js";
+import type { Outbox, OutboxEntry, OutboxReport } from "../../outbox/index.js";
+import { createOutbox, sqliteOutboxStore } from "../../outbox/index.js";
+import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
+import { CommandError, durationOption, EXIT, interruptSignal } from "../exit.js";
+import { ProgressLine, print, seconds, table, tell } from "../terminal.js";
+import { csvRows } from "./csv-rows.js";
+import {
+  type ImportedRow,
+  type ImportOperation,
+  type ImportSettings,
+  importedRow,
+  OPERATIONS,
+  unknownColumns,
+} from "./entries.js";
+
+interface ImportFlags extends ConnectionFlags {
+  operation: ImportOperation;
+  outbox: string;
+  map: ReadonlyMap<string, string>;
+  key?: string;
+  delimiter: string;
+  mark?: "remark" | "serial";
+  settle?: number;
+  dryRun?: true;
+  json?: true;
+}
+
+/** Entries that are added in one transaction. */
+const BATCH = 500;
+/** Wrong lines that are listed; the rest is only counted. */
+const MAX_LISTED = 50;
+
+export function importCommand(): Command {
+  return withConnection(new Command("import"))
+    .description("send the lines of a CSV file as writes, each exactly once: run it again to continue")
+    .addArgument(new Argument("<file>", "CSV file with a header: the names of the fields"))
+    .addOption(new Option("--operation <name>", "what each line is").choices(OPERATIONS).makeOptionMandatory())
+    .requiredOption("--outbox <file>", "SQLite file that keeps track of every line; keep it")
+    .option("--map <column=field>", "a column with another name; may be repeated", mapOption, new Map())
+    .option("--key <column>", "column with a unique key per line (default: name of the file and line number)")
+    .option("--delimiter <text>", "between two cells", ",")
+    .addOption(
+      new Option("--mark <field>", "mark each receipt there, to recognise it if its response is lost").choices([
+        "remark",
+        "serial",
+      ]),
+    )
+    .option("--settle <time>", "how long the service may work on a request (default: 60s)", durationOption)
+    .option("--dry-run", "only validate the lines")
+    .option("--json", "print the report as JSON")
+    .addHelpText(
+      "after",
+      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if a line is invalid.",
+    )
+    .action(importRows);
+}
+
+async function importRows(path: string, flags: ImportFlags): Promise<void> {
+  const { operation, map, key: keyColumn, delimiter } = flags;
+  const settings: ImportSettings = { path, operation, map, keyColumn };
+  const count = await validate(settings, delimiter);
+  if (flags.dryRun) return print(`${count} lines are valid.`);
+  const signal = interruptSignal();
+  const client = await openClient(flags);
+  const outbox = createOutbox({
+    client,
+    store: sqliteOutboxStore({ path: flags.outbox }),
+    mark: flags.mark,
+    settleMs: flags.settle,
+  });
+  try {
+    for await (const batch of batches(validRows(settings, delimiter))) await outbox.addMany(batch);
+    const { durationMs } = await outbox.estimate();
+    tell(`${count} lines; about ${seconds(durationMs)}.`);
+    await report(outbox, await run(outbox, signal), flags.json);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new CommandError("interrupted; run it again to continue", EXIT.interrupted);
+  } finally {
+    await outbox.close();
+    await client.close();
+  }
+}
+
+/** Reads the whole file before anything is stored or sent. Returns the number of lines. */
+async function validate(settings: ImportSettings, delimiter: string): Promise<number> {
+  let valid = 0;
+  let invalid = 0;
+  for await (const row of csvRows(settings.path, delimiter)) {
+    if (valid + invalid === 0) assertKnownColumns(unknownColumns(row, settings));
+    const imported = importedRow(row, settings);
+    if ("entry" in imported) {
+      valid += 1;
+      continue;
+    }
+    invalid += 1;
+    if (invalid <= MAX_LISTED) tell(`line ${imported.line}: ${imported.problems.join("; ")}`);
+  }
+  if (invalid > 0)
+    throw new CommandError(`${invalid} of ${valid + invalid} lines are invalid; nothing was sent.`, EXIT.usage);
+  if (valid === 0) throw new CommandError(`${settings.path} has no lines.`, EXIT.usage);
+  return valid;
+}
+
+function assertKnownColumns(unknown: readonly string[]): void {
+  if (unknown.length === 0) return;
+  const names = unknown.map((name) => `"${name}"`).join(", ");
+  throw new CommandError(`unknown columns: ${names}. Use --map column=field, or remove them.`, EXIT.usage);
+}
+
+type ValidRow = Extract<ImportedRow, { entry: object }>["entry"];
+
+async function* validRows(settings: ImportSettings, delimiter: string): AsyncGenerator<ValidRow> {
+  for await (const row of csvRows(settings.path, delimiter)) {
+    const imported = importedRow(row, settings);
+    if (!("entry" in imported)) throw new CommandError(`${settings.path} was changed while it was read.`);
+    yield imported.entry;
+  }
+}
+
+async function* batches<T>(rows: AsyncIterable<T>): AsyncGenerator<T[]> {
+  let batch: T[] = [];
+  for await (const row of rows) {
+    batch.push(row);
+    if (batch.length === BATCH) {
+      yield batch;
+      batch = [];
+    }
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function run(outbox: Outbox, signal: AbortSignal): Promise<OutboxReport> {
+  const progress = new ProgressLine();
+  try {
+    return await outbox.run({
+      signal,
+      onProgress: ({ applied, rejected, unknown, pending, etaMs }) =>
+        progress.update(
+          `${applied} applied, ${rejected} rejected, ${unknown} unknown, ${pending} pending, ${seconds(etaMs)} left`,
+        ),
+    });
+  } finally {
+    progress.clear();
+  }
+}
+
+/** What was done, then each line that a person has to look at. */
+async function report(outbox: Outbox, run: OutboxReport, json: true | undefined): Promise<void> {
+  const open: OutboxEntry[] = [];
+  for (const state of ["rejected", "unknown"] as const) {
+    for await (const entry of outbox.entries({ state })) open.push(entry);
+  }
+  process.exitCode = open.length > 0 || run.pending > 0 ? EXIT.failure : EXIT.success;
+  if (json) return print(JSON.stringify({ ...run, open }));
+  const { applied, rejected, unknown, pending, heldBack } = run;
+  await print(
+    table(
+      ["applied", "rejected", "unknown", "pending", "held back"],
+      [[applied, rejected, unknown, pending, heldBack]],
+    ),
+  );
+  if (open.length === 0) return;
+  await print("");
+  await print(
+    table(
+      ["key", "state", "reason"],
+      open.map(({ key, state, error }) => [key, state, reasonOf(error)]),
+    ),
+  );
+}
+
+function reasonOf(error: OutboxEntry["error"]): string {
+  return String(fieldOf(error, "message") ?? "");
+}
+
+function mapOption(text: string, earlier: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const [column, field, ...more] = text.split("=");
+  if (!column || !field || more.length > 0) throw new InvalidArgumentError("It must be column=field.");
+  return new Map([...earlier, [column.trim(), field.trim()]]);
+}

@@ -1,0 +1,69 @@
+import { basename } from "node:path";
+import * as z from "zod";
+import { uncheckedAs } from "../../core/response/decode.js";
+import { InputValidationError } from "../../errors/index.js";
+import type { NewOutboxEntry } from "../../outbox/entry.js";
+import { newEntry } from "../../outbox/new-entries.js";
+import { createItemInputSchema } from "../../schemas/item-input.js";
+import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../../schemas/transaction.js";
+import type { CsvRow } from "./csv-rows.js";
+
+/** The operations that a CSV file can contain, and their fields. */
+const SCHEMAS = {
+  receive: () => receiveInputSchema().shape,
+  move: () => moveInputSchema().shape,
+  issue: () => issueInputSchema().shape,
+  create: () => createItemInputSchema().shape,
+  update: () => createItemInputSchema().shape,
+};
+export type ImportOperation = keyof typeof SCHEMAS;
+export const OPERATIONS = Object.keys(SCHEMAS);
+
+export interface ImportSettings {
+  /** The CSV file. */
+  path: string;
+  operation: ImportOperation;
+  /** Field by column, where they differ. */
+  map: ReadonlyMap<string, string>;
+  /** The column with the key; by default the name of the file and the line. */
+  keyColumn: string | undefined;
+}
+
+/** The columns that are neither a field of the operation nor mapped to one: their values would be lost. */
+export function unknownColumns({ cells }: CsvRow, { operation, map, keyColumn }: ImportSettings): string[] {
+  const fields = Object.keys(SCHEMAS[operation]());
+  return Object.keys(cells).filter((column) => column !== keyColumn && !fields.includes(map.get(column) ?? column));
+}
+
+/** A row as an entry of the outbox, or what is wrong with it. */
+export type ImportedRow = { line: number; entry: NewOutboxEntry } | { line: number; problems: string[] };
+
+export function importedRow({ line, cells }: CsvRow, settings: ImportSettings): ImportedRow {
+  const { path, operation, map, keyColumn } = settings;
+  const shape: Readonly<Record<string, z.ZodType>> = SCHEMAS[operation]();
+  const key = keyColumn === undefined ? `${basename(path)}:${line}` : (cells[keyColumn] ?? "");
+  const fields = Object.entries(cells).filter(([column, cell]) => column !== keyColumn && cell !== "");
+  const input = Object.fromEntries(
+    fields.map(([column, cell]) => {
+      const field = map.get(column) ?? column;
+      return [field, cellValue(cell, shape[field])];
+    }),
+  );
+  try {
+    const entry = { key, operation, input };
+    newEntry("import", entry, undefined, []);
+    // It was validated just now.
+    return { line, entry: uncheckedAs<NewOutboxEntry>(entry) };
+  } catch (error) {
+    if (!(error instanceof InputValidationError)) throw error;
+    return { line, problems: error.issues.map(({ path, message }) => `${path.join(".")} ${message}`.trim()) };
+  }
+}
+
+/** A cell as the field's type; the text itself if it is none, so that validation reports it. */
+function cellValue(cell: string, schema: z.ZodType | undefined): string | number | boolean {
+  const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  if (inner instanceof z.ZodNumber && /^[+-]?\d+(\.\d+)?$/.test(cell)) return Number(cell);
+  if (inner instanceof z.ZodBoolean && /^(true|false)$/i.test(cell)) return /^true$/i.test(cell);
+  return cell;
+}

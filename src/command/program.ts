@@ -1,0 +1,37 @@
+import { Command, CommanderError } from "commander";
+import { VERSION } from "../version.js";
+import { doctorCommand } from "./doctor/command.js";
+import { CommandError, describeFailure, EXIT } from "./exit.js";
+import { exportCommand } from "./export/command.js";
+import { importCommand } from "./import/command.js";
+import { mirrorCommand } from "./mirror.js";
+import { sandboxCommand } from "./sandbox/command.js";
+import { tell } from "./terminal.js";
+
+/** Runs `stocklot` with these arguments and returns the exit code. */
+export async function run(args: readonly string[]): Promise<number> {
+  // A reader such as `head` that has seen enough closes the pipe.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit(EXIT.success);
+  });
+  try {
+    await program().parseAsync(args, { from: "user" });
+    return Number(process.exitCode ?? EXIT.success);
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.success : EXIT.usage;
+    tell(`stocklot: ${describeFailure(error)}`);
+    return error instanceof CommandError ? error.exitCode : EXIT.failure;
+  }
+}
+
+function program(): Command {
+  const stocklot = new Command("stocklot")
+    .description("Look at, copy and change what the Inventory and Item Catalog Service stores.")
+    .version(VERSION, "-v, --version")
+    .showHelpAfterError("Try --help.")
+    .exitOverride();
+  for (const command of [doctorCommand(), sandboxCommand(), exportCommand(), importCommand(), mirrorCommand()])
+    stocklot.addCommand(command.exitOverride().showHelpAfterError("Try --help."));
+  return stocklot;
+}

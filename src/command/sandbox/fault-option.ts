@@ -1,0 +1,93 @@
+import { InvalidArgumentError } from "commander";
+import { ENDPOINTS } from "../../sandbox/endpoints/index.js";
+import {
+  expandFaultShorthand,
+  FAULT_SHORTHANDS,
+  type Fault,
+  type FaultRule,
+} from "../../sandbox/options/fault-rule.js";
+
+/**
+ * Parses a rule such as `POST /Inventory/Receive drop-after times=1`: an optional method, an optional path, a fault or a
+ * status, then details.
+ */
+export function faultOption(text: string, earlier: readonly FaultRule[] = []): FaultRule[] {
+  const words = text.trim().split(/\s+/);
+  const method = /^[A-Z]+$/.test(words[0] ?? "") ? words.shift() : undefined;
+  const path = /^[/*]/.test(words[0] ?? "") ? words.shift() : undefined;
+  if (path !== undefined) assertCanMatch(method, path);
+  const fault = parseFault(words.shift() ?? "");
+  const details = new Map(words.map(parseDetail));
+  const rule = {
+    ...(method !== undefined && { method }),
+    ...(path !== undefined && { path }),
+    ...takeDetail(details, "times", "times"),
+    ...takeDetail(details, "skip", "skip"),
+    ...takeDetail(details, "probability", "probability"),
+    fault: withDetails(fault, details),
+  };
+  return [...earlier, rule];
+}
+
+const PATHS = [{ method: "POST", path: "/Token" }, ...ENDPOINTS];
+
+/** A path that fits no endpoint is most likely misspelt: such a rule would never apply. */
+function assertCanMatch(method: string | undefined, path: string): void {
+  const known = PATHS.filter((endpoint) => method === undefined || endpoint.method === method).map(({ path }) => path);
+  // Warehouses are numbers; items can be any text.
+  const patterns = known.map((pattern) => pattern.replace(":wid", "#").replace(/:\w+/, "*"));
+  if (patterns.some((pattern) => canMatchBoth(path, pattern))) return;
+  throw new InvalidArgumentError(
+    `The path "${path}" matches no endpoint. Paths are relative to the base URL and case-sensitive: ${known.join(", ")}`,
+  );
+}
+
+/** Whether some text matches both patterns. `*` stands for any text, `#` in the second for digits. */
+function canMatchBoth(one: string, other: string): boolean {
+  if (one === "" && other === "") return true;
+  if (one.startsWith("*"))
+    return canMatchBoth(one.slice(1), other) || (other !== "" && canMatchBoth(one, other.slice(1)));
+  if (other.startsWith("*"))
+    return canMatchBoth(one, other.slice(1)) || (one !== "" && canMatchBoth(one.slice(1), other));
+  if (one === "") return false;
+  if (other.startsWith("#"))
+    return /^\d/.test(one) && (canMatchBoth(one.slice(1), other) || canMatchBoth(one.slice(1), other.slice(1)));
+  return one[0] === other[0] && canMatchBoth(one.slice(1), other.slice(1));
+}
+
+function parseFault(word: string): Fault {
+  if (/^[2-5]\d\d$/.test(word)) return expandFaultShorthand(Number(word));
+  const name = FAULT_SHORTHANDS.find((known) => known === word);
+  if (name) return expandFaultShorthand(name);
+  throw new InvalidArgumentError(`"${word}" is neither a status nor one of ${FAULT_SHORTHANDS.join(", ")}.`);
+}
+
+function withDetails(fault: Fault, details: Map<string, number>): Fault {
+  let result: Fault = fault;
+  if (fault.type === "slow") {
+    result = { ...fault, ...takeDetail(details, "delay", "delayMs"), ...takeDetail(details, "chunk", "chunkBytes") };
+  } else if (fault.type === "truncated" || fault.type === "oversized") {
+    result = { ...fault, ...takeDetail(details, "bytes", "bytes") };
+  }
+  const [unknown] = details.keys();
+  if (unknown !== undefined) throw new InvalidArgumentError(`There is no detail "${unknown}" for ${fault.type}.`);
+  return result;
+}
+
+function parseDetail(word: string): [string, number] {
+  const [name = "", value = ""] = word.split("=");
+  if (value !== "" && Number.isFinite(Number(value))) return [name, Number(value)];
+  throw new InvalidArgumentError(`"${word}" is not name=number.`);
+}
+
+/** Removes one detail and returns it under the name that the rule has for it. */
+function takeDetail<Name extends string>(
+  details: Map<string, number>,
+  from: string,
+  name: Name,
+): { [N in Name]?: number };
+function takeDetail(details: Map<string, number>, from: string, name: string): Record<string, number> {
+  const value = details.get(from);
+  details.delete(from);
+  return value === undefined ? {} : { [name]: value };
+}

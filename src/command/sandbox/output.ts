@@ -1,0 +1,49 @@
+import type { LoggedRequest } from "../../sandbox/request-log.js";
+import type { Sandbox } from "../../sandbox/sandbox.js";
+import type { painter } from "../terminal.js";
+
+/** How a shell sets a variable, and starts a comment. */
+const SHELLS = {
+  posix: { comment: "#", set: (name: string, value: string) => `export ${name}=${value}` },
+  powershell: { comment: "#", set: (name: string, value: string) => `$env:${name} = "${value}"` },
+  cmd: { comment: "REM", set: (name: string, value: string) => `set ${name}=${value}` },
+};
+export type Shell = keyof typeof SHELLS;
+export const SHELL_NAMES = Object.keys(SHELLS);
+
+/** The shell that most likely started this process. */
+export function currentShell({ env, platform }: Pick<NodeJS.Process, "env" | "platform"> = process): Shell {
+  if (platform !== "win32" || env.SHELL) return "posix";
+  // PowerShell adds folders of the user to this variable; cmd.exe passes on the one of the system.
+  return (env.PSModulePath ?? "").split(";").length > 2 ? "powershell" : "cmd";
+}
+
+/** The first lines: comments and lines that set variables, so that the whole can be pasted into a shell. */
+export function greeting(shell: Shell, url: string, { credentials }: Sandbox): string {
+  const { comment, set } = SHELLS[shell];
+  return [
+    `${comment} stocklot sandbox, page at ${new URL("/", url).href} (Ctrl-C stops it)`,
+    set("STOCKLOT_BASE_URL", url),
+    set("STOCKLOT_CLIENT_ID", credentials.clientId),
+    set("STOCKLOT_CLIENT_SECRET", credentials.clientSecret),
+  ].join("\n");
+}
+
+/** The log line of a request: time, method, status, path, and the requests that the client has left. */
+export function requestLine(request: LoggedRequest, paint: ReturnType<typeof painter>): string {
+  const query = new URLSearchParams(request.query).toString();
+  const parts = [
+    paint("dim", new Date(request.at).toISOString().slice(11, 23)),
+    request.method.padEnd(6),
+    paint(styleOf(request.status), request.status === null ? "---" : String(request.status)),
+    request.path + (query && `?${query}`),
+    paint("dim", request.remaining === null ? "no limit" : `${request.remaining} left`),
+  ];
+  if (request.fault) parts.push(paint("magenta", `fault: ${request.fault}`));
+  return parts.join("  ");
+}
+
+function styleOf(status: number | null): "red" | "yellow" | "green" {
+  if (status === null || status >= 500) return "red";
+  return status >= 400 ? "yellow" : "green";
+}

@@ -1,0 +1,71 @@
+import type { Writable } from "node:stream";
+
+const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35 };
+export type Style = keyof typeof STYLES;
+
+type TerminalStream = Writable & { isTTY?: boolean; columns?: number };
+
+/** Returns a function that colours text on a terminal, unless NO_COLOR is set. */
+export function painter({ isTTY }: TerminalStream): (style: Style, text: string) => string {
+  const hasColours = isTTY === true && !process.env.NO_COLOR;
+  return (style, text) => (hasColours ? `\u001b[${STYLES[style]}m${text}\u001b[0m` : text);
+}
+
+/** Writes to standard output; waits if the reader is slower. */
+export async function print(text: string): Promise<void> {
+  if (process.stdout.write(`${text}\n`)) return;
+  await new Promise<void>((resolve) => process.stdout.once("drain", resolve));
+}
+
+/** Writes a message for people to standard error, so that standard output contains nothing but data. */
+export function tell(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** The columns of a table, as wide as their contents. Numbers are aligned to the right. */
+export function table(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  const cells = [header, ...rows.map((row) => row.map(String))];
+  const widths = header.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  const isNumeric = header.map((_, column) => rows.every((row) => typeof row[column] === "number"));
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, column) => {
+        const width = widths[column] ?? 0;
+        return isNumeric[column] ? cell.padStart(width) : cell.padEnd(width);
+      })
+      .join("  ")
+      .trimEnd();
+  return cells.map(line).join("\n");
+}
+
+const REDRAW_MS = 100;
+const PLAIN_EVERY_MS = 10_000;
+
+/** A line on standard error that is redrawn on a terminal; elsewhere one line every ten seconds. */
+export class ProgressLine {
+  readonly #stream: TerminalStream = process.stderr;
+  #shownAt = 0;
+  #isDrawn = false;
+
+  update(text: string): void {
+    const now = performance.now();
+    if (now - this.#shownAt < (this.#stream.isTTY ? REDRAW_MS : PLAIN_EVERY_MS)) return;
+    this.#shownAt = now;
+    if (this.#stream.isTTY) {
+      this.#stream.write(`\r${text.slice(0, (this.#stream.columns ?? 80) - 1)}\u001b[K`);
+      this.#isDrawn = true;
+    } else tell(text);
+  }
+
+  /** Removes the line. */
+  clear(): void {
+    if (this.#isDrawn) this.#stream.write("\r\u001b[K");
+    this.#isDrawn = false;
+  }
+}
+
+export function seconds(ms: number): string {
+  if (ms < 90_000) return `${Math.round(ms / 1_000)} s`;
+  const minutes = Math.round(ms / 60_000);
+  return minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
+}

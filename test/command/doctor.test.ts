@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import type { Finding } from "../../src/command/doctor/finding.js";
+import { run, serve } from "./support/run-command.js";
+
+interface Printed {
+  findings: Finding[];
+  sandboxOptions: Record<string, unknown>;
+}
+
+async function diagnose(env: Record<string, string>, ...args: string[]) {
+  const { code, out, err } = await run(["doctor", "--json", ...args], env);
+  const printed: Printed = out === "" ? { findings: [], sandboxOptions: {} } : JSON.parse(out);
+  const problems = printed.findings.filter(({ verdict }) => verdict === "problem");
+  const notes = printed.findings.filter(({ verdict }) => verdict === "note");
+  return { code, err, ...printed, problems, notes };
+}
+
+describe("stocklot doctor", () => {
+  it("reports no problem on a healthy service, and sends about ten reads and no write", async () => {
+    const { sandbox, env } = await serve();
+    const { code, problems, notes, err } = await diagnose(env);
+    expect({ code, problems, notes, err }).toEqual({ code: 0, problems: [], notes: [], err: "" });
+    const sent = sandbox.requests.map(({ method, path }) => `${method} ${path}`);
+    expect(sent.filter((request) => request.startsWith("GET")).length).toBeLessThanOrEqual(11);
+    expect(sent.filter((request) => !request.startsWith("GET"))).toEqual(["POST /Token", "POST /Token"]);
+  });
+
+  it("prints findings for people, without colours in a pipe", async () => {
+    const { env } = await serve();
+    const { code, out } = await run(["doctor"], env);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^✓ items: GET \/Item: \d+ records$/m);
+    expect(out).toMatch(/\nNo problems\.\n$/);
+    expect(out).not.toContain("\u001b");
+  });
+
+  it.each([
+    ["a wrong secret", { STOCKLOT_CLIENT_SECRET: "wrong" }, "token", /credentials/i],
+    ["a base URL without the version segment", "no-version", "token", /version segment/],
+    [
+      "a port where nothing listens",
+      { STOCKLOT_BASE_URL: "http://127.0.0.1:1/api/v1" },
+      "connection",
+      /ECONNREFUSED|refused/,
+    ],
+  ] as const)("finds %s", async (_, change, aspect, message) => {
+    const { env } = await serve();
+    const changed =
+      change === "no-version" ? { STOCKLOT_BASE_URL: env.STOCKLOT_BASE_URL?.replace("/api/v1", "") ?? "" } : change;
+    const { code, problems } = await diagnose({ ...env, ...changed });
+    expect(code).toBe(1);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatchObject({ aspect });
+    expect(`${problems[0]?.summary} ${problems[0]?.hint}`).toMatch(message);
+    expect(JSON.stringify(problems)).not.toContain(env.STOCKLOT_CLIENT_SECRET);
+  });
+
+  it("finds missing permissions, and still examines the rest", async () => {
+    const { env } = await serve({
+      clients: [{ clientId: "c", clientSecret: "secret-of-c", permissions: [] }],
+    });
+    const { code, problems } = await diagnose(env);
+    expect(code).toBe(1);
+    expect(problems.map(({ aspect }) => aspect)).toEqual(["items", "lots", "stockLevels"]);
+    expect(problems[0]?.hint).toContain("permission");
+  });
+
+  it("finds responses that are not as documented", async () => {
+    const { env } = await serve({
+      faults: [{ path: "/Inventory", fault: { type: "wrong-shape", body: { value: 1 } } }],
+    });
+    const { code, problems } = await diagnose(env);
+    expect(code).toBe(1);
+    expect(problems.map(({ aspect }) => aspect)).toContain("lots");
+  });
+
+  it("notes how a service differs, and what follows", async () => {
+    const { env } = await serve({
+      modifiedSinceOn: ["items"],
+      expiresInForm: "missing",
+      now: () => Date.now() - 3_600_000,
+    });
+    const { code, notes } = await diagnose(env);
+    expect(code).toBe(0);
+    expect(notes.map(({ aspect }) => aspect).sort()).toEqual(["clock", "lots", "stockLevels", "token"]);
+  });
+
+  it("prints the options of a sandbox that behaves like the service", async () => {
+    const { env } = await serve({
+      items: 12,
+      lots: 40,
+      tokenTtlSeconds: 900,
+      tokenFailureStatus: 400,
+      modifiedSinceOn: ["items"],
+    });
+    const { code, out } = await run(["doctor", "--as-sandbox-options"], env);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      lots: 40,
+      tokenTtlSeconds: 900,
+      tokenFailureStatus: 400,
+      tokenFailureForm: "envelope",
+      modifiedSinceOn: ["items"],
+    });
+  });
+
+  it("says which setting is missing", async () => {
+    const { code, err } = await run(["doctor"], {});
+    expect(code).toBe(1);
+    expect(err).toMatch(/^stocklot: .*STOCKLOT_BASE_URL/);
+    expect(err).not.toContain("    at ");
+  });
+});

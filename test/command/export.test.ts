@@ -1,0 +1,117 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parse } from "csv-parse/sync";
+import { afterAll, describe, expect, it } from "vitest";
+import { run, serve, start } from "./support/run-command.js";
+
+const directory = mkdtempSync(join(tmpdir(), "stocklot-export-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+const fileNamed = (name: string) => join(directory, name);
+
+describe("stocklot export", () => {
+  it("writes every lot as CSV, with a header and CR LF", async () => {
+    const { env } = await serve({ items: 20, lots: 600 });
+    const file = fileNamed("lots.csv");
+    const { code, err, out } = await run(["export", "lots", "--gapless", "-o", file], env);
+    expect({ code, out }).toEqual({ code: 0, out: "" });
+    expect(err).toContain("600 lots exported");
+    const text = readFileSync(file, "utf8");
+    expect(text.split("\r\n")[0]).toMatch(/^recNo,partNo,shortID,/);
+    const records: Record<string, string>[] = parse(text, { columns: true });
+    expect(new Set(records.map(({ recNo }) => recNo)).size).toBe(600);
+    expect(existsSync(`${file}.part`) || existsSync(`${file}.resume.json`)).toBe(false);
+  });
+
+  it("quotes text, and writes decimals exactly", async () => {
+    const remark = 'a "quoted", text\nof two lines';
+    const { env } = await serve({ lots: [{ shortID: "A", units: 0.1, remark }] });
+    const { out } = await run(["export", "lots", "--columns", "remark,units,serial2"], env);
+    expect(out).toBe(`remark,units,serial2\r\n"a ""quoted"", text\nof two lines",0.1,\r\n`);
+  });
+
+  it.each([
+    [
+      "ndjson",
+      (text: string) =>
+        text
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line)),
+    ],
+    ["json", (text: string) => JSON.parse(text)],
+  ])("writes %s to standard output", async (format, read) => {
+    const { env } = await serve({ items: 300, lots: [] });
+    const { code, out } = await run(["export", "items", "--format", format], env);
+    expect(code).toBe(0);
+    expect(read(out).length).toBeGreaterThanOrEqual(300);
+  });
+
+  it("writes an empty list in every format", async () => {
+    const { env } = await serve({ items: [], lots: [] });
+    const outputs = await Promise.all(
+      ["csv", "ndjson", "json"].map((format) => run(["export", "lots", "--format", format, "--columns", "recNo"], env)),
+    );
+    expect(outputs.map(({ out }) => out)).toEqual(["recNo\r\n", "", "[]\n"]);
+  });
+
+  it("continues after a kill, and contains every record once", async () => {
+    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+    const file = fileNamed("resumed.ndjson");
+    const args = ["export", "lots", "--gapless", "--output", file];
+    const { child, ended } = start(args, env);
+    while (!existsSync(`${file}.resume.json`)) await new Promise((resolve) => setTimeout(resolve, 10));
+    child.kill("SIGKILL");
+    await ended;
+    expect(existsSync(file)).toBe(false);
+    const partial = statSync(`${file}.part`).size;
+    expect(partial).toBeGreaterThan(0);
+    const { code, err } = await run([...args, "--resume"], env);
+    expect(err).toContain("3000 lots exported");
+    expect(code).toBe(0);
+    const keys = readFileSync(file, "utf8")
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).recNo);
+    expect(keys).toHaveLength(3_000);
+    expect(new Set(keys).size).toBe(3_000);
+  });
+
+  it("stops on Ctrl-C with 130, and says how to continue", async () => {
+    const { env } = await serve({ items: 5, lots: 5_000, latencyMs: 50 });
+    const { child, ended } = start(["export", "lots", "--output", fileNamed("stopped.csv")], env);
+    while (!existsSync(`${fileNamed("stopped.csv")}.part`)) await new Promise((resolve) => setTimeout(resolve, 10));
+    child.kill("SIGINT");
+    const { code, err } = await ended;
+    expect(code).toBe(130);
+    expect(err).toContain("--resume");
+    expect(err).not.toContain("    at ");
+  });
+
+  it("ends quietly if the reader of a pipe has seen enough", async () => {
+    const { env } = await serve({ items: 5, lots: 5_000 });
+    const { child, ended } = start(["export", "lots"], env);
+    child.stdout.once("data", () => child.stdout.destroy());
+    expect(await ended).toMatchObject({ code: 0, err: "" });
+  });
+
+  it.each([
+    [["export", "orders"], /items, lots, stock-levels/],
+    [["export", "items", "--wid", "3"], /--wid does not apply/],
+    [["export", "lots", "--resume"], /--resume needs --output/],
+    [["export", "lots", "--since", "yesterday"], /ISO 8601/],
+    [["export", "lots", "--format", "xml"], /csv, ndjson, json/],
+    [["export", "lots", "--wid", "x"], /integer/],
+  ])("refuses %j", async (args, message) => {
+    const { code, err } = await run(args, {});
+    expect(code).toBe(2);
+    expect(err).toMatch(message);
+  });
+
+  it("says why a file cannot be written", async () => {
+    const { env } = await serve();
+    const { code, err } = await run(["export", "lots", "-o", join(directory, "missing", "lots.csv")], env);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^stocklot: ENOENT/);
+  });
+});

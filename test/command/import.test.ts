@@ -1,0 +1,121 @@
+import { createWriteStream, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { csvRows } from "../../src/command/import/csv-rows.js";
+import { run, serve, start } from "./support/run-command.js";
+
+const directory = mkdtempSync(join(tmpdir(), "stocklot-import-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+let files = 0;
+
+function csvFile(text: string): { file: string; outbox: string } {
+  files += 1;
+  const file = join(directory, `${files}.csv`);
+  writeFileSync(file, text);
+  return { file, outbox: join(directory, `${files}.db`) };
+}
+
+const HEADER = "itemID,units,wid,reasonCode,remark";
+const receive = ({ file, outbox }: { file: string; outbox: string }, ...more: string[]) => [
+  "import",
+  file,
+  "--operation",
+  "receive",
+  "--outbox",
+  outbox,
+  ...more,
+];
+
+describe("stocklot import", () => {
+  it("books each line once, also when it is run again", async () => {
+    const { sandbox, env } = await serve();
+    const given = csvFile(`${HEADER}\nBOLT-M8,5,1,1,first\nBOLT-M8,5,1,1,first\n"BOLT-M8",2.5,1,1,"a, b"\n`);
+    const { code, out } = await run(receive(given), env);
+    expect(code).toBe(0);
+    expect(out).toMatch(/applied.*\n\s+3/);
+    expect((await run(receive(given), env)).code).toBe(0);
+    const booked = sandbox.requests.filter(({ path }) => path === "/Inventory/Receive");
+    expect(booked.map(({ body }) => body)).toMatchObject([{ units: 5 }, { units: 5 }, { units: 2.5, remark: "a, b" }]);
+  });
+
+  it("continues after a kill, and books each line once", async () => {
+    const { sandbox, env } = await serve({ latencyMs: 20 });
+    const lines = Array.from({ length: 40 }, (_, index) => `BOLT-M8,1,1,1,line ${index}`);
+    const given = csvFile(`${HEADER}\n${lines.join("\n")}\n`);
+    const args = receive(given, "--mark", "remark", "--settle", "300ms");
+    const { child, ended } = start(args, env);
+    const booked = () => sandbox.requests.filter(({ path, status }) => path === "/Inventory/Receive" && status === 201);
+    while (booked().length < 10) await new Promise((resolve) => setTimeout(resolve, 5));
+    child.kill("SIGKILL");
+    await ended;
+    const { code, out } = await run(args, env);
+    expect(out).toContain("applied");
+    expect(code).toBe(0);
+    const remarks = booked().map(({ body }) =>
+      String(Reflect.get(Object(body), "remark")).replace(/^\[sl:\w+\] ?/, ""),
+    );
+    expect(remarks.sort()).toEqual(lines.map((_, index) => `line ${index}`).sort());
+  }, 120_000);
+
+  it("reports every wrong line with its number, and sends nothing", async () => {
+    const { sandbox, env } = await serve();
+    const given = csvFile(`${HEADER}\nBOLT-M8,5,1,1,ok\nBOLT-M8,none,1,1,x\n,5,1,1,x\n"two\nlines",-1,1,1,x\n`);
+    const { code, err } = await run(receive(given), env);
+    expect(code).toBe(2);
+    expect(err).toMatch(/line 3: input\.units/);
+    expect(err).toMatch(/line 4: input\.itemID/);
+    expect(err).toMatch(/line 6: input\.units/);
+    expect(err).toContain("3 of 4 lines are invalid; nothing was sent.");
+    expect(sandbox.requests).toEqual([]);
+  });
+
+  it("reads a BOM, Windows line ends, another delimiter and other names", async () => {
+    const { sandbox, env } = await serve();
+    const given = csvFile("\uFEFFArticle;Quantity;wid;reasonCode\r\nBOLT-M8;5;1;1\r\n");
+    const map = ["--map", "Article=itemID", "--map", "Quantity=units", "--delimiter", ";"];
+    expect((await run(receive(given, ...map), env)).code).toBe(0);
+    expect(sandbox.requests.at(-1)?.body).toMatchObject({ itemID: "BOLT-M8", units: 5 });
+  });
+
+  it("lists lines that the service rejects, and exits with 1", async () => {
+    const { env } = await serve();
+    const given = csvFile(`${HEADER}\nBOLT-M8,5,1,1,x\nNO-SUCH,5,1,1,x\n`);
+    const { code, out } = await run(receive(given), env);
+    expect(code).toBe(1);
+    expect(out).toMatch(/:3\s+rejected\s+POST \/Inventory\/Receive: 400/);
+  });
+
+  it.each([
+    ["unknown columns", `${HEADER},colour\nBOLT-M8,5,1,1,x,red\n`, /unknown columns: "colour"/],
+    ["a row with too few cells", `${HEADER}\nBOLT-M8,5\n`, /Record Length/],
+    ["an open quote", `${HEADER}\n"BOLT-M8,5,1,1,x\n`, /[Qq]uote/],
+    ["no lines", `${HEADER}\n`, /has no lines/],
+    ["an empty file", "", /has no lines/],
+  ])("refuses %s", async (_, text, message) => {
+    const { code, err } = await run(receive(csvFile(text), "--dry-run"), {});
+    expect(code).toBeGreaterThan(0);
+    expect(err).toMatch(message);
+    expect(err).not.toContain("    at ");
+  });
+
+  it("reads a large file in constant memory", async () => {
+    const path = join(directory, "large.csv");
+    const stream = createWriteStream(path);
+    stream.write(`${HEADER}\n`);
+    const line = `BOLT-M8,5,1,1,${"x".repeat(100)}\n`.repeat(1_000);
+    for (let written = 0; written < 50_000_000; written += line.length) {
+      if (!stream.write(line)) await new Promise((resolve) => stream.once("drain", () => resolve(undefined)));
+    }
+    await new Promise<void>((resolve) => stream.end(() => resolve()));
+    const before = process.memoryUsage().heapUsed;
+    let most = 0;
+    let rows = 0;
+    for await (const _ of csvRows(path, ",")) {
+      rows += 1;
+      if (rows % 50_000 === 0) most = Math.max(most, process.memoryUsage().heapUsed - before);
+    }
+    expect(rows).toBeGreaterThan(400_000);
+    expect(most).toBeLessThan(150e6);
+  }, 120_000);
+});

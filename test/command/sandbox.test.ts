@@ -1,0 +1,146 @@
+import { PassThrough } from "node:stream";
+import { describe, expect, it } from "vitest";
+import { faultOption } from "../../src/command/sandbox/fault-option.js";
+import { currentShell, greeting, requestLine } from "../../src/command/sandbox/output.js";
+import { painter } from "../../src/command/terminal.js";
+import { createSandbox } from "../../src/sandbox/index.js";
+import { Caller } from "../sandbox/support/caller.js";
+import { run, start } from "./support/run-command.js";
+
+/** Starts the command and waits until it has printed the variables. */
+async function started(...args: string[]) {
+  const command = start(["sandbox", "--port", "0", "--shell", "posix", ...args]);
+  const { child, output } = command;
+  while (!output.out.includes("CLIENT_SECRET")) {
+    if (child.exitCode !== null) throw new Error(`The command ended early: ${output.err}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const variable = (name: string) => new RegExp(`^export ${name}=(\\S+)$`, "m").exec(output.out)?.[1] ?? "";
+  const clientId = variable("STOCKLOT_CLIENT_ID");
+  const api = new Caller(variable("STOCKLOT_BASE_URL"), { clientId, clientSecret: variable("STOCKLOT_CLIENT_SECRET") });
+  return { ...command, api };
+}
+
+describe("stocklot sandbox", () => {
+  it("prints variables that work, logs each request, and stops cleanly on Ctrl-C", async () => {
+    const { child, output, ended, api } = await started("--lots", "30", "--items", "5", "--rate-limit", "7");
+    expect(api.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/);
+    expect((await api.get("/Inventory?pageSize=3")).body.totalCount).toBe(30);
+    expect((await api.get("/Nowhere")).status).toBe(404);
+    child.kill("SIGINT");
+    expect(await ended).toMatchObject({ code: 0, err: "" });
+    const lines = output.out.trimEnd().split("\n").slice(4);
+    expect(lines).toEqual([
+      expect.stringMatching(/^[\d:.]{12} {2}POST {4}200 {2}\/Token {2}6 left$/),
+      expect.stringMatching(/GET {5}200 {2}\/Inventory\?pageSize=3 {2}5 left$/),
+      expect.stringMatching(/GET {5}404 {2}\/Nowhere {2}4 left$/),
+      "# stopped",
+    ]);
+  });
+
+  it("takes every option", async () => {
+    const faults = ["--fault", "POST /Inventory/Receive drop-after times=1", "--fault", "/Item 503 times=1"];
+    const { api } = await started(
+      "--seed",
+      "5",
+      "--latency",
+      "1-3",
+      "--token-ttl",
+      "9",
+      "--rate-limit",
+      "off",
+      ...faults,
+    );
+    expect((await api.requestToken()).body.expires_in).toBe(9);
+    expect((await api.get("/Item")).status).toBe(503);
+    expect((await api.get("/Item")).status).toBe(200);
+    await expect(api.post("/Inventory/Receive", {})).rejects.toThrow("fetch failed");
+    expect((await api.post("/Inventory/Receive", {})).status).toBe(400);
+  });
+
+  it("can be read-only", async () => {
+    const { api } = await started("--read-only");
+    expect((await api.post("/Item", { shortID: "A" })).body.message).toBe("Account is read-only.");
+  });
+
+  it("reports that the port is taken", async () => {
+    const { api } = await started();
+    const { port } = new URL(api.baseUrl);
+    const { code, err } = await run(["sandbox", "--port", port]);
+    expect(code).toBe(1);
+    expect(err).toContain(`Port ${port} is taken.`);
+  });
+
+  it("has --help and --version, and refuses wrong arguments", async () => {
+    const [help, version, unknown, invalid, misspelt] = await Promise.all([
+      run(["sandbox", "--help"]),
+      run(["--version"]),
+      run(["sandbox", "--prot", "1"]),
+      run(["sandbox", "--fault", "* drop times=-1"]),
+      run(["sandbox", "--fault", "/inventory/receive drop"]),
+    ]);
+    expect([help.code, version.code, unknown.code, invalid.code, misspelt.code]).toEqual([0, 0, 2, 2, 2]);
+    expect(help.out).toMatch(/--port[\s\S]*--items[\s\S]*--read-only[\s\S]*--fault/);
+    expect(version.out).toMatch(/^\d+\.\d+\.\d+/);
+    expect(unknown.err).toContain("--prot");
+    expect(invalid.err).toContain('"faults[0].times" must be');
+    expect(misspelt.err).toContain('The path "/inventory/receive" matches no endpoint.');
+    for (const { err } of [unknown, invalid, misspelt]) expect(err).not.toContain("    at ");
+  });
+});
+
+describe("its arguments", () => {
+  it.each([
+    ["503", { fault: { type: "status", status: 503 } }],
+    ["GET hang", { method: "GET", fault: { type: "hang" } }],
+    ["* drop-after", { path: "*", fault: { type: "drop", when: "after" } }],
+    ["/Item* drop-after", { path: "/Item*", fault: { type: "drop", when: "after" } }],
+    ["/Inventory/3 hang", { path: "/Inventory/3", fault: { type: "hang" } }],
+    ["slow delay=9 chunk=2 skip=1", { skip: 1, fault: { type: "slow", delayMs: 9, chunkBytes: 2 } }],
+    ["truncated bytes=7 probability=0.5", { probability: 0.5, fault: { type: "truncated", bytes: 7 } }],
+  ])("read the fault %s", (text, rule) => {
+    expect(faultOption(text)).toEqual([rule]);
+  });
+
+  it.each([
+    ["GET explode", /"explode" is neither a status nor one of/],
+    ["hang bytes=1", /no detail "bytes" for hang/],
+    ["slow delay=soon", /is not name=number/],
+    ["/inventory/* drop", /matches no endpoint/],
+    ["/Inventory/Recieve drop", /matches no endpoint/],
+    ["DELETE /Inventory/Receive drop", /matches no endpoint/],
+    ["/api/v1/Item drop", /matches no endpoint/],
+  ])("refuse the fault %s", (text, message) => {
+    expect(() => faultOption(text)).toThrow(message);
+  });
+
+  it("print the variables for each shell", () => {
+    const sandbox = createSandbox();
+    const line = (shell: Parameters<typeof greeting>[0]) =>
+      greeting(shell, "http://127.0.0.1:1/api/v1", sandbox).split("\n")[1];
+    expect(line("posix")).toBe("export STOCKLOT_BASE_URL=http://127.0.0.1:1/api/v1");
+    expect(line("powershell")).toBe('$env:STOCKLOT_BASE_URL = "http://127.0.0.1:1/api/v1"');
+    expect(line("cmd")).toBe("set STOCKLOT_BASE_URL=http://127.0.0.1:1/api/v1");
+    expect(currentShell({ platform: "linux", env: {} })).toBe("posix");
+    expect(currentShell({ platform: "win32", env: { PSModulePath: "a;b;c" } })).toBe("powershell");
+    expect(currentShell({ platform: "win32", env: { PSModulePath: "a" } })).toBe("cmd");
+  });
+});
+
+describe("the request log on a terminal", () => {
+  const plain = painter(new PassThrough());
+  const coloured = painter(Object.assign(new PassThrough(), { isTTY: true }));
+  const request = { method: "GET", path: "/Item", query: { page: "2" }, body: undefined, clientId: "c", at: 0 };
+
+  it("has colour, and none in a pipe", () => {
+    const completed = { ...request, status: 200, remaining: null, fault: undefined };
+    expect(requestLine(completed, plain)).toBe("00:00:00.000  GET     200  /Item?page=2  no limit");
+    expect(requestLine(completed, coloured)).toContain("\u001b[32m200\u001b[0m");
+  });
+
+  it("shows that there was no response, and why", () => {
+    const dropped = { ...request, status: null, remaining: 3, fault: "drop" };
+    expect(requestLine(dropped, plain)).toBe("00:00:00.000  GET     ---  /Item?page=2  3 left  fault: drop");
+    expect(requestLine({ ...dropped, status: 404 }, coloured)).toContain("\u001b[33m404");
+  });
+});
