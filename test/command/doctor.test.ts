@@ -1,5 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Finding } from "../../src/command/doctor/finding.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { run, serve } from "./support/run-command.js";
 
 interface Printed {
@@ -14,6 +15,9 @@ async function diagnose(env: Record<string, string>, ...args: string[]) {
   const notes = printed.findings.filter(({ verdict }) => verdict === "note");
   return { code, err, ...printed, problems, notes };
 }
+
+// Each command is a process of its own, which takes seconds.
+beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
 
 describe("stocklot doctor", () => {
   it("reports no problem on a healthy service, and sends about ten reads and no write", async () => {

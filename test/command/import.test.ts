@@ -1,8 +1,9 @@
 import { createWriteStream, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { csvRows } from "../../src/command/import/csv-rows.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { run, serve, start } from "./support/run-command.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-import-"));
@@ -26,6 +27,9 @@ const receive = ({ file, outbox }: { file: string; outbox: string }, ...more: st
   outbox,
   ...more,
 ];
+
+// Each command is a process of its own, which takes seconds.
+beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
 
 describe("stocklot import", () => {
   it("books each line once, also when it is run again", async () => {

@@ -1,12 +1,16 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { run, serve, start } from "./support/run-command.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-mirror-command-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 const database = (name: string) => join(directory, `${name}.db`);
+
+// Each command is a process of its own, which takes seconds.
+beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
 
 describe("stocklot mirror", () => {
   it("copies once, then only changes, and reports the state of the copy", async () => {

@@ -1,10 +1,11 @@
 import { PassThrough } from "node:stream";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { faultOption } from "../../src/command/sandbox/fault-option.js";
 import { currentShell, greeting, requestLine } from "../../src/command/sandbox/output.js";
 import { painter } from "../../src/command/terminal.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { Caller } from "../sandbox/support/caller.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { run, start } from "./support/run-command.js";
 
 /** Starts the command and waits until it has printed the variables. */
@@ -22,6 +23,9 @@ async function started(...args: string[]) {
 }
 
 describe("stocklot sandbox", () => {
+  // Each command is a process of its own, which takes seconds.
+  beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
+
   it("prints variables that work, logs each request, and stops cleanly on Ctrl-C", async () => {
     const { child, output, ended, api } = await started("--lots", "30", "--items", "5", "--rate-limit", "7");
     expect(api.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/);

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { painter, table } from "../../src/command/terminal.js";
+import { RUN_ALL } from "../support/runs.js";
 import { serve } from "./support/run-command.js";
 
 const MAIN = fileURLToPath(new URL("../../src/command/main.ts", import.meta.url));
@@ -36,7 +37,7 @@ describe("output", () => {
     ).toBe("name          n\nlong name     5\nx          1000");
   });
 
-  it.skipIf(!existsSync(SCRIPT))("is coloured on a pseudo-terminal", async () => {
+  it.skipIf(!RUN_ALL || !existsSync(SCRIPT))("is coloured on a pseudo-terminal", async () => {
     const { env } = await serve();
     const command = `${process.execPath} --import ${import.meta.resolve("tsx")} ${MAIN} doctor`;
     const options = { env: { PATH: process.env.PATH, TERM: "xterm", ...env } };
