@@ -64,7 +64,7 @@ export class InventoryClient {
     const headers = lowerCaseHeaderNames(options.headers ?? {});
     secrets.addHeaders(headers);
     const telemetry = new Telemetry(options.logger, options.hooks);
-    const warn = (message: string) => telemetry.log("warn", message);
+    const { warn } = telemetry;
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
     this.#limiter =
       options.rateLimiter ?? (rateLimit === false ? createUnlimitedRateLimiter() : createRateLimiter(rateLimit));

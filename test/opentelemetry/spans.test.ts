@@ -254,13 +254,13 @@ it("the templates are the paths of the OpenAPI document", () => {
 
 it("the names of the attributes are those of the conventions", () => {
   expect(attributes).toMatchObject({
-    ERROR_TYPE: conventions.ATTR_ERROR_TYPE,
-    REQUEST_METHOD: conventions.ATTR_HTTP_REQUEST_METHOD,
-    RESEND_COUNT: conventions.ATTR_HTTP_REQUEST_RESEND_COUNT,
-    STATUS_CODE: conventions.ATTR_HTTP_RESPONSE_STATUS_CODE,
-    SERVER_ADDRESS: conventions.ATTR_SERVER_ADDRESS,
-    SERVER_PORT: conventions.ATTR_SERVER_PORT,
-    URL_FULL: conventions.ATTR_URL_FULL,
-    URL_TEMPLATE: conventions.ATTR_URL_TEMPLATE,
+    ERROR_TYPE_ATTRIBUTE: conventions.ATTR_ERROR_TYPE,
+    REQUEST_METHOD_ATTRIBUTE: conventions.ATTR_HTTP_REQUEST_METHOD,
+    RESEND_COUNT_ATTRIBUTE: conventions.ATTR_HTTP_REQUEST_RESEND_COUNT,
+    STATUS_CODE_ATTRIBUTE: conventions.ATTR_HTTP_RESPONSE_STATUS_CODE,
+    SERVER_ADDRESS_ATTRIBUTE: conventions.ATTR_SERVER_ADDRESS,
+    SERVER_PORT_ATTRIBUTE: conventions.ATTR_SERVER_PORT,
+    URL_FULL_ATTRIBUTE: conventions.ATTR_URL_FULL,
+    URL_TEMPLATE_ATTRIBUTE: conventions.ATTR_URL_TEMPLATE,
   });
 });

@@ -60,6 +60,9 @@ export class Telemetry {
   readonly #logger: Logger | undefined;
   readonly #hooks: { [Name in keyof Events]?: ((event: Events[Name]) => void) | undefined };
 
+  /** Logs a warning. What keeps this function alive does not keep the client alive, which idle connections must not do. */
+  readonly warn = (message: string): void => this.log("warn", message);
+
   constructor(logger: Logger | undefined, hooks: Hooks = {}) {
     this.#logger = logger;
     this.#hooks = { ...hooks };
