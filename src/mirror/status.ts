@@ -29,7 +29,12 @@ export interface MirrorRunStatus {
   /** `full` if any list was read completely. */
   kind: MirrorRunKind;
   /** Why it failed; missing if it succeeded. */
-  error?: { name: string; message: string };
+  error?: {
+    /** The class of the error. */
+    name: string;
+    /** Its message. */
+    message: string;
+  };
 }
 
 /** How complete and how recent a copy is. */
