@@ -16,7 +16,8 @@ const documented = readTable();
 
 function readTable(): Record<string, Record<string, string>> {
   const [, section = ""] = guide.split("\n## Runtimes\n");
-  const rows = section.split("\n").filter((line) => line.startsWith("| "));
+  const [, table = ""] = section.split("\n\n");
+  const rows = table.split("\n").filter((line) => line.startsWith("| "));
   const [names = [], ...cells] = rows.map((row) =>
     row
       .split("|")

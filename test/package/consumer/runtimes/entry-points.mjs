@@ -59,6 +59,21 @@ export async function useEntryPoints({ folder }) {
       const { sqliteSink } = await import("stocklot/mirror");
       await copyInto(sqliteSink({ path: `${folder}/stock.db` }));
     },
+    "stocklot/outbox, SQLite": async () => {
+      const { createOutbox, sqliteOutboxStore } = await import("stocklot/outbox");
+      const outbox = createOutbox({ client: connect(), store: sqliteOutboxStore({ path: `${folder}/outbox.db` }) });
+      const input = { itemID: "BOLT-M8", units: 1, wid: 1, reasonCode: 1 };
+      await outbox.add({ key: "1", operation: "receive", input });
+      const { applied } = await outbox.run();
+      await outbox.close();
+      if (applied !== 1) throw new Error(`applied ${applied} writes`);
+    },
+    "stocklot/opentelemetry": async () => {
+      const { instrumentStocklot } = await import("stocklot/opentelemetry");
+      const stop = instrumentStocklot();
+      await readWith({});
+      stop();
+    },
   };
   const results = {};
   for (const [name, use] of Object.entries(uses)) {
