@@ -277,6 +277,11 @@ describe.concurrent(
         const { code, err } = await run("receive-from-csv.ts", [file], environment);
         expect(code).toBe(1);
         expect(err).toMatch(/Invalid Record Length.* on line 5/s);
+        await writeFile(file, "");
+        expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({
+          code: 1,
+          err: expect.stringContaining("the CSV file is empty"),
+        });
         expect(sandbox.requests).toEqual([]);
         await writeFile(file, '\uFEFFitemID,units,wid,reasonCode,remark\r\nBOLT-M8,1,1,1,"x, ""y""\nz"\r\n');
         expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 0 });
