@@ -1,4 +1,4 @@
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,6 +27,8 @@ const ADDED_NEW = 12;
 const LIVES_MS = [200, 1_000, 4_000];
 /** Half of the processes are killed earlier: when this many of their writes, at most, have arrived or were applied. */
 const MAX_STEPS = 12;
+/** Some processes are suspended: longer than their leases, but not longer than what they send late is waited for. */
+const LONGEST_SUSPENSION_MS = 3_000;
 const TIMES = { settleMs: 2_500, leaseMs: 1_200 };
 
 const postgres = await findPostgres();
@@ -98,6 +100,14 @@ describe.runIf(RUN_ALL)("processes that are killed, three on one store", () => {
   );
 });
 
+/** A machine that sleeps: others take over what the process works on, then it goes on. */
+async function suspend(child: ChildProcess, afterMs: number, forMs: number): Promise<void> {
+  await sleep(afterMs);
+  child.kill("SIGSTOP");
+  await sleep(forMs);
+  child.kill("SIGCONT");
+}
+
 /** Starts processes, up to three at a time, and kills each. Returns the keys that they reported as added. */
 async function killOften(
   service: FaultyService,
@@ -124,6 +134,7 @@ async function killOften(
     child.on("message", (message) => {
       const { isStarted, added = [] } = Object(message);
       acknowledged.push(...added);
+      if (isStarted && random(3) === 0) void suspend(child, random(1_000), random(LONGEST_SUSPENSION_MS));
       if (isStarted) setTimeout(kill, random(LIVES_MS[random(LIVES_MS.length)] ?? 0));
     });
     const [code, signal] = await once(child, "exit");
