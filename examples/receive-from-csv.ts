@@ -1,110 +1,96 @@
 /**
- * Receives the rows of a CSV file into stock, one by one, and reports the outcome of each.
+ * Receives the rows of a CSV file into stock, each exactly once, and reports the outcome of each.
  *
- *     npx tsx examples/receive-from-csv.ts [file.csv]
+ *     npx tsx examples/receive-from-csv.ts file.csv
+ *     npx tsx examples/receive-from-csv.ts file.csv --applied 6 --not-applied 9    your decisions about unknown lines
  *
- * It keeps a journal beside the file, so that it can be run again after a failure: rows that were received, and rows whose
- * outcome is unknown, are never resent. The latter must be checked by hand.
+ * An outbox beside the file stores what was sent. So it can be run again, also after it was killed: each row is received once.
+ * It reads CSV with the package csv-parse.
  */
-import { type FileHandle, mkdir, open, readFile, rm } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import {
-  ApiError,
-  AuthenticationError,
-  ConnectionError,
-  InputValidationError,
-  InventoryClient,
-  OutcomeUnknownError,
-  RateLimitError,
-  type ReceiveInput,
-  ResponseValidationError,
-} from "stocklot";
+import { parseArgs } from "node:util";
+import { parse } from "csv-parse/sync";
+import { InputValidationError, InventoryClient, type ReceiveInput } from "stocklot";
+import { createOutbox, type NewOutboxEntry, type OutboxEntry, sqliteOutboxStore } from "stocklot/outbox";
 import { connect, outFile } from "./connect.js";
-import { parseCsv } from "./csv.js";
+import { progressBar } from "./terminal.js";
 
-/** A row stays at `sent` if this program is killed before the response arrives: its outcome is unknown, too. */
-type Outcome = "sent" | "received" | "rejected" | "unknown" | "not received";
+type Cells = Record<string, string>;
+
+interface Row {
+  /** Its line in the file. */
+  line: number;
+  cells: Cells;
+  entry: NewOutboxEntry;
+}
 
 const COLUMNS = ["itemID", "units", "wid", "reasonCode", "spot", "serial", "reference", "remark"];
 
 const { service, sandbox } = connect({
   items: ["BOLT-M8", "BOLT-M10", "CABLE-3G15", "PAINT-RED"].map((shortID) => ({ shortID })),
-  // The response to one receipt is lost after it was booked, as happens on any network.
+  // The response to one receipt is lost after it was booked, as happens on any network. The outbox finds its lot by the mark.
   faults: [{ method: "POST", path: "/Inventory/Receive", skip: 3, times: 1, fault: "drop-after" }],
 });
-const [given] = process.argv.slice(2);
+const decision = { type: "string", multiple: true, default: [] as string[] } as const;
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { applied: decision, "not-applied": decision },
+});
+const [given] = positionals;
 if (!given && !sandbox) throw new Error("Which file? The sample is not for a real service.");
 
-const file = given ?? new URL("./receipts.csv", import.meta.url);
-const journalFile = given ? `${given}.journal` : outFile("receipts.csv.journal");
-// A sandbox keeps nothing, so each run of the sample starts with a new journal.
-if (!given) await rm(journalFile, { force: true });
+const rows = readRows(await readFile(given ?? new URL("./receipts.csv", import.meta.url), "utf8"));
+const path = given ? `${given}.outbox.db` : outFile("receipts.csv.outbox.db");
+await mkdir(dirname(path), { recursive: true });
+// A sandbox keeps nothing, so each run of the sample starts with a new outbox.
+if (!given) for (const end of ["", "-wal", "-shm"]) await rm(path + end, { force: true });
 
-const rows = withKeys(parseCsv(await readFile(file, "utf8")));
-const foreign = Object.keys(rows[0]?.cells ?? {}).filter((name) => !COLUMNS.includes(name));
-// The values of such a column would be lost silently.
-if (foreign.length > 0) throw new Error(`unknown columns: ${foreign.join(", ")}`);
-await mkdir(dirname(journalFile), { recursive: true });
-const journal = await open(journalFile, "a+");
-const earlier = await read(journal);
-const client = new InventoryClient(service);
-const counts = new Map<string, number>();
-const unknown: string[] = [];
-
-for (const { key, line, cells } of rows) {
-  const before = earlier.get(key);
-  if (before === "received") report(line, "skipped", "received by an earlier run");
-  else if (before === "sent" || before === "unknown") {
-    report(line, "unknown", "sent by an earlier run, which received no response");
-    unknown.push(`line ${line}: ${describe(cells)}`);
-  } else {
-    await note(journal, key, "sent");
-    const { outcome, text, fatal } = await receive(receiptFrom(cells));
-    await note(journal, key, outcome);
-    report(line, outcome, text);
-    if (outcome === "unknown") unknown.push(`line ${line}: ${describe(cells)}`);
-    if (fatal) break;
-  }
-}
-await journal.close();
-await client.close();
-
-console.log(`\n${[...counts].map(([outcome, count]) => `${count} ${outcome}`).join(", ")}`);
-if (unknown.length > 0) {
-  console.log("\nThese may have been received. Look in the inventory before you book them by hand:");
-  for (const text of unknown) console.log(`  ${text}`);
-}
+await using client = new InventoryClient(service);
+await using outbox = createOutbox({
+  client,
+  store: sqliteOutboxStore({ path }),
+  mark: "remark",
+  // If this program was killed, the next run waits this long before it looks for what was under way. What the service has not
+  // received is sent again a minute later (`settleMs`).
+  leaseMs: 5_000,
+});
+const wrongInputs = await add(rows);
+await resolveRefused();
+const failure = await send();
+const isDone = await report();
 // In the sample some rows are meant to fail.
-const isOpen = ["rejected", "unknown", "not received"].some((outcome) => counts.has(outcome));
-if (given && isOpen) process.exitCode = 1;
+if (failure !== undefined || (given && !isDone)) process.exitCode = 1;
 
-async function receive(receipt: ReceiveInput): Promise<{ outcome: Outcome; text: string; fatal?: boolean }> {
-  try {
-    const { recNo } = await client.inventory.receive(receipt);
-    return { outcome: "received", text: recNo === undefined ? "" : `lot ${recNo}` };
-  } catch (error) {
-    // Sent, without a readable response: neither the client nor this program resends it.
-    if (error instanceof OutcomeUnknownError) {
-      return {
-        outcome: "unknown",
-        text: `no response to the request sent at ${new Date(error.request.sentAt).toISOString()}`,
-      };
-    }
-    if (error instanceof ResponseValidationError) return { outcome: "unknown", text: error.message };
-    // Known not to have been booked, and the next row would fail too: stop, and run again later.
-    if (error instanceof ConnectionError || error instanceof AuthenticationError || error instanceof RateLimitError) {
-      return { outcome: "not received", text: error.message, fatal: true };
-    }
-    // The client or the service reports that the row is wrong.
-    if (error instanceof InputValidationError) return { outcome: "rejected", text: error.message };
-    if (error instanceof ApiError) return { outcome: "rejected", text: error.serviceMessage };
-    throw error;
-  }
+function readRows(text: string): Row[] {
+  const header = (names: string[]) => {
+    const foreign = names.filter((name) => !COLUMNS.includes(name));
+    // The values of such a column would be lost silently.
+    if (foreign.length > 0) throw new Error(`unknown columns: ${foreign.join(", ")}`);
+    return names;
+  };
+  if (text.trim() === "") throw new Error("the CSV file is empty");
+  const parsed = parse<{ record: Cells; info: { lines: number } }>(text, {
+    columns: header,
+    bom: true,
+    trim: true,
+    skip_empty_lines: true,
+    info: true,
+  });
+  const seen = new Map<string, number>();
+  return parsed.map(({ record: cells, info: { lines: line } }) => {
+    // A row is identified by its content, so that lines may be added above it. Two equal rows are two receipts.
+    const content = createHash("sha256").update(JSON.stringify(cells)).digest("hex");
+    const count = (seen.get(content) ?? 0) + 1;
+    seen.set(content, count);
+    return { line, cells, entry: { key: `${content} #${count}`, operation: "receive", input: receiptFrom(cells) } };
+  });
 }
 
-/** Empty cells are omitted; the client reports what is missing or not a number. */
-function receiptFrom(cells: Record<string, string>): ReceiveInput {
-  const text = (name: string) => cells[name]?.trim() || undefined;
+/** Empty cells are omitted; the outbox reports what is missing or not a number. */
+function receiptFrom(cells: Cells): ReceiveInput {
+  const text = (name: string) => cells[name] || undefined;
   const number = (name: string) => Number(text(name) ?? Number.NaN);
   return {
     itemID: text("itemID") ?? "",
@@ -118,36 +104,85 @@ function receiptFrom(cells: Record<string, string>): ReceiveInput {
   };
 }
 
-/** A row is identified by its content, so that lines may be added above it. Two equal rows are two receipts. */
-function withKeys(rows: ReturnType<typeof parseCsv>) {
-  const seen = new Map<string, number>();
-  return rows.map((row) => {
-    const content = JSON.stringify(row.cells);
-    const count = (seen.get(content) ?? 0) + 1;
-    seen.set(content, count);
-    return { ...row, key: `${content} #${count}` };
-  });
+/** Adds the rows whose input is correct. Returns what is wrong with the others. */
+async function add(all: readonly Row[]): Promise<Map<Row, string[]>> {
+  const wrong = new Map<Row, string[]>();
+  try {
+    await outbox.addMany(all.map(({ entry }) => entry));
+  } catch (error) {
+    if (!(error instanceof InputValidationError)) throw error;
+    for (const { path, message } of error.issues) {
+      const row = all[Number(path[0])];
+      if (row) wrong.set(row, [...(wrong.get(row) ?? []), `${path.at(-1)}: ${message}`]);
+    }
+    await outbox.addMany(all.filter((row) => !wrong.has(row)).map(({ entry }) => entry));
+  }
+  return wrong;
 }
 
-/** The last outcome of each row. */
-async function read(journal: FileHandle): Promise<Map<string, Outcome>> {
-  const lines = (await journal.readFile("utf8")).split("\n").filter((line) => line !== "");
-  const entries: { key: string; outcome: Outcome }[] = lines.map((line) => JSON.parse(line));
-  return new Map(entries.map(({ key, outcome }) => [key, outcome]));
+/** What the service refused in an earlier run is tried again, since the cause may be gone; and unknown lines as you decided. */
+async function resolveRefused(): Promise<void> {
+  for (const { line, entry } of rows) {
+    const state = (await outbox.get(entry.key))?.state;
+    if (state === "rejected") await outbox.resolve(entry.key, "not-applied");
+    if (state !== "unknown") continue;
+    if (values.applied.includes(`${line}`)) await outbox.resolve(entry.key, "applied");
+    if (values["not-applied"].includes(`${line}`)) await outbox.resolve(entry.key, "not-applied");
+  }
 }
 
-/** Flushed to the disk before the program continues, so that it survives a crash. */
-async function note(journal: FileHandle, key: string, outcome: Outcome): Promise<void> {
-  await journal.appendFile(`${JSON.stringify({ key, outcome, at: new Date() })}\n`);
-  await journal.datasync();
+/** Returns the error that ended the run early, if any. What was not sent then is sent by the next run. */
+async function send(): Promise<unknown> {
+  const bar = progressBar("receipts");
+  const { entries } = await outbox.estimate();
+  try {
+    await outbox.run({ onProgress: ({ pending }) => bar.update({ received: entries - pending, totalCount: entries }) });
+    return undefined;
+  } catch (error) {
+    console.error(`The run ended early: ${error instanceof Error ? error.message : error}`);
+    return error;
+  } finally {
+    bar.end();
+  }
 }
 
-function report(line: number, outcome: Outcome | "skipped", text: string): void {
-  console.log(`line ${String(line).padStart(3)}  ${outcome.padEnd(12)}  ${text}`);
-  counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+/** Prints the outcome of each row. Returns whether all rows were received. */
+async function report(): Promise<boolean> {
+  const counts = new Map<string, number>();
+  const unknown: string[] = [];
+  for (const row of rows) {
+    const [outcome, text] = outcomeOf(row, await outbox.get(row.entry.key));
+    console.log(`line ${String(row.line).padStart(3)}  ${outcome.padEnd(12)}  ${text}`);
+    counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+    if (outcome === "unknown") unknown.push(`line ${row.line}: ${describe(row.cells)}`);
+  }
+  console.log(`\n${[...counts].map(([outcome, count]) => `${count} ${outcome}`).join(", ")}`);
+  if (unknown.length > 0) {
+    console.log(
+      "\nThese may have been received. Look in the inventory, then run this again with --applied or --not-applied:",
+    );
+    for (const text of unknown) console.log(`  ${text}`);
+  }
+  return [...counts.keys()].every((outcome) => outcome === "received");
 }
 
-function describe(cells: Record<string, string>): string {
+function outcomeOf(row: Row, entry: OutboxEntry | undefined): [outcome: string, text: string] {
+  const error = Object(entry?.error);
+  switch (entry?.state) {
+    case "applied":
+      return ["received", `lot ${Object(entry.result).recNo ?? "of unknown number"}`];
+    case "rejected":
+      return ["rejected", error.serviceMessage ?? error.message];
+    case "unknown":
+      return ["unknown", error.message];
+    case undefined:
+      return ["rejected", (wrongInputs.get(row) ?? []).join("; ")];
+    default:
+      return ["not received", "the next run sends it"];
+  }
+}
+
+function describe(cells: Cells): string {
   return Object.entries(cells)
     .filter(([, cell]) => cell !== "")
     .map(([name, cell]) => `${name} ${cell}`)

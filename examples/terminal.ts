@@ -50,7 +50,7 @@ const MAX_BAR_WIDTH = 28;
 const MIN_BAR_WIDTH = 8;
 
 /** What a bar shows. */
-type Shown = Pick<PagingProgress, "received" | "totalCount" | "requests">;
+type Shown = Pick<PagingProgress, "received" | "totalCount"> & { requests?: number };
 
 export interface ProgressBar {
   /** Accepts the argument of `onProgress`. */
@@ -71,7 +71,8 @@ export function progressBar(label: string, note: () => string = () => ""): Progr
   const share = () => (progress.totalCount === 0 ? 0 : Math.min(1, progress.received / progress.totalCount));
   const counts = () => {
     const { received, totalCount, requests } = progress;
-    return `${number(received)} of ${number(totalCount)}, ${requests} ${requests === 1 ? "request" : "requests"}`;
+    const done = `${number(received)} of ${number(totalCount)}`;
+    return requests === undefined ? done : `${done}, ${requests} ${requests === 1 ? "request" : "requests"}`;
   };
   const draw = (beside: string) => {
     if (progress.requests === 0) return;

@@ -11,4 +11,5 @@ export const SECTIONS: Record<string, () => Promise<(quick: boolean) => Promise<
   startup: async () => (await import("./start-up.js")).startUp,
   growth: async () => (await import("./growth.js")).growth,
   mirror: async () => (await import("./mirror.js")).mirror,
+  outbox: async () => (await import("./outbox.js")).outbox,
 };

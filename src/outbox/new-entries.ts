@@ -58,6 +58,22 @@ export function newEntry(method: string, entry: unknown, mark: MarkField | undef
   };
 }
 
+/** Checked copies of many writes. Throws one `InputValidationError` with the issues of all. */
+export function newEntries(method: string, entries: readonly unknown[], mark: MarkField | undefined): NewEntry[] {
+  const issues: Issue[] = [];
+  const added = entries.flatMap((entry, index) => {
+    try {
+      return newEntry(method, entry, mark, [index]);
+    } catch (error) {
+      if (!(error instanceof InputValidationError)) throw error;
+      issues.push(...error.issues);
+      return [];
+    }
+  });
+  if (issues.length > 0) throw new InputValidationError(method, issues);
+  return added;
+}
+
 /** Entries of one item are sent in order. The service may ignore spaces around a SKU, and case. */
 const itemKey = (sku: string) => sku.trim().toLowerCase();
 

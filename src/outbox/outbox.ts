@@ -3,7 +3,7 @@ import { copyPlainData } from "../core/request/copy-of.js";
 import { InputValidationError } from "../errors/index.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
 import { durationOf } from "./estimate.js";
-import { keySchema, newEntry } from "./new-entries.js";
+import { keySchema, newEntries, newEntry } from "./new-entries.js";
 import {
   checkAddOptions,
   checkEntriesOptions,
@@ -75,14 +75,15 @@ export class Outbox {
    * Stores writes durably, all in one transaction. Those that were added before are left as they are.
    *
    * @returns the stored entries, in the same order.
-   * @throws InputValidationError if any entry is wrong, or if any key was added with another input; nothing is added then.
+   * @throws InputValidationError if entries are wrong, with the issues of all of them (each `path` begins with the index), or if
+   * a key was added with another input; nothing is added then.
    */
   async addMany(entries: readonly NewOutboxEntry[], options: OutboxAddOptions = {}): Promise<OutboxEntry[]> {
     checkAddOptions("outbox.addMany", options);
     if (!Array.isArray(entries)) {
       throw new InputValidationError("outbox.addMany", [{ path: ["entries"], message: "must be an array" }]);
     }
-    const added = entries.map((entry, index) => newEntry("outbox.addMany", entry, this.#options.mark, [index]));
+    const added = newEntries("outbox.addMany", entries, this.#options.mark);
     return added.length === 0 ? [] : this.#add("outbox.addMany", added, options, (index) => [index]);
   }
 

@@ -86,6 +86,15 @@ describe("add", () => {
     expect(await allOf(outbox.entries())).toEqual([]);
   });
 
+  it("reports what is wrong with each of many entries", async () => {
+    const outbox = createWorld().createOutbox();
+    const wrong = [receipt("a", { units: 0 }), receipt("b"), receipt("c", { wid: "x", units: -1 })];
+    const error: unknown = await outbox.addMany(wrong).catch((reason) => reason);
+    const paths = Object(error).issues.map(({ path }: { path: unknown[] }) => path.join("."));
+    expect(paths.sort()).toEqual(["0.input.units", "2.input.units", "2.input.wid"]);
+    expect(await allOf(outbox.entries())).toEqual([]);
+  });
+
   it("accepts a key of 200 characters, and the same entry twice at once", async () => {
     const outbox = createWorld().createOutbox();
     const key = "k".repeat(200);

@@ -1,0 +1,187 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { InventoryClient } from "../../../src/index.js";
+import { createOutbox, type OutboxEntry } from "../../../src/outbox/index.js";
+import { findPostgres } from "../../support/postgres-server.js";
+import { RUN_ALL } from "../../support/runs.js";
+import { type Random, seededRandom } from "../../unit/paging/changing-list.js";
+import { type StoreSpec, storeAt } from "../stores/support/store-spec.js";
+import { itemsUpTo } from "./entries.js";
+import { FaultyService } from "./faulty-service.js";
+import type { WorkerOptions } from "./worker.js";
+
+/** `STOCKLOT_KILLS=500 npx vitest run --mode all test/outbox/kill` kills this often in all. */
+const KILLS = Number(process.env.STOCKLOT_KILLS ?? 40);
+const SEED = Number(process.env.STOCKLOT_SEED ?? 1);
+/** Entries that each process adds; it shares half of them with the processes before and after it. */
+const ADDED = 24;
+const ADDED_NEW = 12;
+/** A process is killed at most this long after its start. */
+const LIVES_MS = [200, 1_000, 4_000];
+/** Half of the processes are killed earlier: when this many of their writes, at most, have arrived or were applied. */
+const MAX_STEPS = 12;
+/** Some processes are suspended: longer than their leases, but not longer than what they send late is waited for. */
+const LONGEST_SUSPENSION_MS = 3_000;
+const TIMES = { settleMs: 2_500, leaseMs: 1_200 };
+
+const postgres = await findPostgres();
+const folder = mkdtempSync(join(tmpdir(), "stocklot-kills-"));
+const program = join(folder, "worker.mjs");
+
+const CASES = [
+  { kind: "sqlite", mark: undefined, name: "SQLite, without marks" },
+  { kind: "sqlite", mark: "remark", name: "SQLite, with marks in remarks" },
+  { kind: "postgres", mark: undefined, name: "PostgreSQL, without marks" },
+  { kind: "postgres", mark: "serial", name: "PostgreSQL, with marks as serials" },
+] as const;
+const FIGURES: string[] = [];
+
+describe.runIf(RUN_ALL)("processes that are killed, three on one store", () => {
+  // Built once: a process starts several times as fast.
+  beforeAll(async () => {
+    symlinkSync(fileURLToPath(new URL("../../../node_modules", import.meta.url)), join(folder, "node_modules"));
+    await build({
+      entryPoints: [fileURLToPath(new URL("./worker.ts", import.meta.url))],
+      outfile: program,
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      target: "node20",
+      packages: "external",
+      logLevel: "error",
+    });
+  });
+
+  it.for(CASES)(
+    "apply each write at most once, and know which: $name",
+    {
+      timeout: 60_000 + KILLS * 2_000,
+    },
+    async ({ kind, mark, name }, { expect, skip }) => {
+      skip(kind === "postgres" && !postgres, "there is no PostgreSQL");
+      const random = seededRandom(SEED * 100 + CASES.findIndex((each) => each.name === name));
+      const kills = Math.ceil(KILLS / CASES.length);
+      const service = new FaultyService(random, itemsUpTo(kills * ADDED_NEW + ADDED));
+      const address = await service.listen();
+      const schema = `kills_${mark ?? "none"}_${process.pid}`;
+      const store: StoreSpec =
+        kind === "sqlite" ? { path: join(folder, `${schema}.db`) } : { connectionString: postgres?.url ?? "", schema };
+
+      const acknowledged = await killOften(service, kills, random, { service: address, store, mark, ...TIMES });
+      service.isFaulty = false;
+      const client = new InventoryClient({ ...address, rateLimit: false });
+      const outbox = createOutbox({ client, store: storeAt(store), mark, ...TIMES });
+      const report = await outbox.run();
+      const entries: OutboxEntry[] = [];
+      for await (const entry of outbox.entries()) entries.push(entry);
+      await outbox.close();
+      await client.close();
+      await service.close();
+
+      const log = [...service.effects, ...entries].map((each) => JSON.stringify(each)).join("\n");
+      expect(problems(service, entries, mark !== undefined), log).toEqual([]);
+      expect(report.pending).toBe(0);
+      const stored = new Set(entries.map(({ key }) => key));
+      expect(acknowledged.filter((key) => !stored.has(key))).toEqual([]);
+      const states = (["applied", "rejected", "unknown", "pending"] as const).map(
+        (state) => `${entries.filter((entry) => entry.state === state).length} ${state}`,
+      );
+      FIGURES.push(
+        `${name}: ${kills} kills, ${service.faults} faults, ${entries.length} entries: ${states.join(", ")}`,
+      );
+    },
+  );
+});
+
+/** A machine that sleeps: others take over what the process works on, then it goes on. */
+async function suspend(child: ChildProcess, afterMs: number, forMs: number): Promise<void> {
+  await sleep(afterMs);
+  child.kill("SIGSTOP");
+  await sleep(forMs);
+  child.kill("SIGCONT");
+}
+
+/** Starts processes, up to three at a time, and kills each. Returns the keys that they reported as added. */
+async function killOften(
+  service: FaultyService,
+  kills: number,
+  random: Random,
+  options: Omit<WorkerOptions, "from" | "to" | "name">,
+): Promise<string[]> {
+  const acknowledged: string[] = [];
+  const killAfterSteps = new Map<string, { left: number; kill(): void }>();
+  service.onStep = (sender) => {
+    const life = killAfterSteps.get(sender);
+    if (!life) return;
+    life.left -= 1;
+    if (life.left === 0) life.kill();
+  };
+  let started = 0;
+  const startAndKill = async () => {
+    const from = Math.max(0, started * ADDED_NEW - ADDED + ADDED_NEW);
+    const name = `worker-${started}`;
+    started += 1;
+    const child = fork(program, [JSON.stringify({ ...options, name, from, to: from + ADDED })]);
+    const kill = () => child.kill("SIGKILL");
+    if (random(2) === 0) killAfterSteps.set(name, { left: 1 + random(MAX_STEPS), kill });
+    child.on("message", (message) => {
+      const { isStarted, added = [] } = Object(message);
+      acknowledged.push(...added);
+      if (isStarted && random(3) === 0) void suspend(child, random(1_000), random(LONGEST_SUSPENSION_MS));
+      if (isStarted) setTimeout(kill, random(LIVES_MS[random(LIVES_MS.length)] ?? 0));
+    });
+    const [code, signal] = await once(child, "exit");
+    expect({ code, signal }).toEqual({ code: null, signal: "SIGKILL" });
+  };
+  const startAgainAndAgain = async () => {
+    while (started < kills) {
+      await startAndKill();
+      await sleep(random(random(4) === 0 ? 2_000 : 100));
+    }
+  };
+  await Promise.all([startAgainAndAgain(), startAgainAndAgain(), startAgainAndAgain()]);
+  return acknowledged;
+}
+
+afterAll(async () => {
+  if (FIGURES.length > 0) console.log(FIGURES.join("\n"));
+  rmSync(folder, { recursive: true, force: true });
+  await postgres?.close();
+});
+
+/** What is wrong, by the service's own list of what it applied. */
+function problems(service: FaultyService, entries: readonly OutboxEntry[], isMarked: boolean): string[] {
+  const found: string[] = [];
+  const unsettledItems = new Set<string>();
+  for (const { key, operation, state, input, result } of entries) {
+    const item = String(Object(input).itemID ?? Object(input).shortID).toLowerCase();
+    const effects = service.effects.filter((effect) => effect.key === key);
+    if (operation !== "update" && effects.length > 1) found.push(`${key}: applied ${effects.length} times`);
+    if (state === "applied" && effects.length === 0) found.push(`${key}: applied, but the service did not apply it`);
+    if ((state === "rejected" || state === "pending") && effects.length > 0)
+      found.push(`${key}: ${state}, but it was applied`);
+    if (state === "sending") found.push(`${key}: still sending`);
+    if (state === "unknown" && operation === "update") found.push(`${key}: unknown, though it can be resent`);
+    if (state === "unknown" && operation === "receive" && isMarked) found.push(`${key}: unknown, though it has a mark`);
+    if (state === "pending" && !unsettledItems.has(item)) found.push(`${key}: pending, and nothing holds it back`);
+    if (state === "unknown") unsettledItems.add(item);
+    const { recNo } = Object(result);
+    if (state === "applied" && operation === "receive" && recNo !== undefined && recNo !== effects[0]?.recNo)
+      found.push(`${key}: lot ${recNo}, but the service created ${effects[0]?.recNo}`);
+  }
+  const order = new Map(entries.map(({ key }, index) => [key, index]));
+  const last = new Map<string, number>();
+  for (const { key, item } of service.effects) {
+    const position = order.get(key) ?? -1;
+    if (position < (last.get(item) ?? 0)) found.push(`${key}: applied after a later entry of ${item}`);
+    last.set(item, position);
+  }
+  return found;
+}

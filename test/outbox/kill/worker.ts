@@ -1,0 +1,50 @@
+/** A process of its own that adds entries to an outbox and runs it, again and again, until it is killed. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ClientOptions, InventoryClient } from "../../../src/index.js";
+import { createOutbox, type OutboxOptions } from "../../../src/outbox/index.js";
+import { type StoreSpec, storeAt } from "../stores/support/store-spec.js";
+import { entryAt } from "./entries.js";
+
+/** What a worker is started with. */
+export interface WorkerOptions {
+  /** Sent with each request. */
+  name: string;
+  service: ClientOptions;
+  store: StoreSpec;
+  mark: OutboxOptions["mark"];
+  settleMs: number;
+  leaseMs: number;
+  /** Numbers of the entries to add. */
+  from: number;
+  to: number;
+}
+
+const ADDED_ONE_BY_ONE = 3;
+
+const { name, service, store, from, to, ...options }: WorkerOptions = JSON.parse(process.argv[2] ?? "{}");
+const client = new InventoryClient({
+  ...service,
+  headers: { "x-sender": name },
+  rateLimit: false,
+  timeoutMs: 400,
+  retry: { maxRetries: 1, minDelayMs: 10, maxDelayMs: 20, rateLimitDelayMs: [50, 100] },
+});
+const outbox = createOutbox({ client, store: storeAt(store), ...options });
+
+process.send?.({ isStarted: true });
+const entries = Array.from({ length: to - from }, (_, index) => entryAt(from + index));
+const few = entries.splice(0, ADDED_ONE_BY_ONE);
+await outbox.addMany(entries);
+process.send?.({ added: entries.map(({ key }) => key) });
+for (const entry of few) {
+  await outbox.add(entry);
+  process.send?.({ added: [entry.key] });
+}
+for (;;) {
+  try {
+    await outbox.run({ concurrency: 3 });
+  } catch {
+    // The next run continues.
+  }
+  await sleep(50);
+}
