@@ -107,7 +107,7 @@ export class InventoryClient {
   /**
    * A string to paste into a bug report: versions, the runtime, what sends the requests, the options that reveal nothing
    * about you, the state of the rate limit, and the last 50 calls with their paths and outcomes. It contains no secret, no
-   * data, and no address except that of the proxy of the last connection. Read it before you paste it anyway, since paths
+   * data, and no address except that of the proxy. Read it before you paste it anyway, since paths
    * contain the keys that you requested.
    */
   debugReport(): string {

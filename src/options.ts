@@ -51,7 +51,8 @@ export interface ClientOptions {
   /**
    * Headers of every request, token requests included, such as the key of an API gateway. `headers` of a call take
    * precedence. `authorization`, `host` and those that frame the message cannot be set. Read once. The values are treated as
-   * secrets: they are never shown in errors, logs or hooks.
+   * secrets: they are not shown in errors, logs or hooks, unless they are shorter than 4 characters, or part of the data of
+   * a write in `OutcomeUnknownError.request`.
    * @default none
    */
   headers?: Readonly<Record<string, string>> | undefined;

@@ -1,5 +1,5 @@
 import { brandErrorClass } from "./brand.js";
-import { redact, redactData } from "./redaction/redact.js";
+import { redact, redactData, redactPath } from "./redaction/redact.js";
 import { StocklotError } from "./stocklot-error.js";
 
 /** The content of a response with an error status. */
@@ -64,7 +64,7 @@ export class ApiError extends StocklotError {
     this.code = redact(init.code);
     if (init.details) this.details = redactData(init.details);
     this.method = init.method;
-    this.path = redact(init.path);
+    this.path = redactPath(init.path);
     this.headers = redactData(init.headers);
     this.attempts = init.attempts;
   }

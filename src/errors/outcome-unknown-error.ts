@@ -1,5 +1,5 @@
 import { brandErrorClass } from "./brand.js";
-import { redactData } from "./redaction/redact.js";
+import { redactCredentials, redactCredentialsInPath, redactData } from "./redaction/redact.js";
 import { StocklotError } from "./stocklot-error.js";
 
 /** A write as it was sent. */
@@ -8,9 +8,9 @@ export interface SentRequest {
   method: string;
   /** Relative to `baseUrl`, encoded, without the query. */
   path: string;
-  /** The query's parameters, secrets redacted; left out if there are none. */
+  /** The query's parameters, client secrets and tokens redacted; left out if there are none. */
   query?: Record<string, string>;
-  /** What was sent as JSON, secrets redacted; left out if there is no body. */
+  /** What was sent as JSON, client secrets and tokens redacted; left out if there is no body. */
   body?: unknown;
   /** When it was sent, in ms since the epoch. */
   sentAt: number;
@@ -32,6 +32,8 @@ export class OutcomeUnknownError extends StocklotError {
     super(message, init);
     // `cause` always exists, even if a signal was aborted without a reason.
     this.cause ??= undefined;
-    this.request = redactData(init.request);
+    // Not by the values of client headers: an ordinary word among them would change the data to look for.
+    const { path } = init.request;
+    this.request = { ...redactData(init.request, redactCredentials), path: redactCredentialsInPath(path) };
   }
 }

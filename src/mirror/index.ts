@@ -5,6 +5,7 @@
  */
 // Everything else is private: the steps of a run, rows, drivers, and the format of the saved state.
 
+export type { MirrorRunEvent } from "../core/telemetry/events.js";
 export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/query.js";
 export type { FieldChange, MirrorEvent, MirrorEventOf } from "./copy/events.js";
 export { createMirror, type Mirror } from "./mirror.js";
@@ -19,7 +20,6 @@ export type {
 } from "./report.js";
 export type { WatchInterval } from "./run/cadence.js";
 export type { MirrorEstimate, MirrorResourceEstimate } from "./run/estimate.js";
-export type { MirrorRunMessage } from "./run/run-channel.js";
 export type { MirrorBatch, MirrorSink, SinkOpenOptions } from "./sink.js";
 export { type NdjsonSinkOptions, ndjsonSink } from "./sinks/ndjson/ndjson-sink.js";
 export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres/postgres-sink.js";

@@ -25,8 +25,9 @@ export interface InstrumentOptions {
 const INSTRUMENTATION_SCOPE = "stocklot";
 
 /**
- * Reports what all clients of the process do as spans and metrics, also those that other code has created. Call it once,
- * after you have set up the SDK of OpenTelemetry.
+ * Reports what all clients of the process do as spans and metrics, also those that other code has created. Call it after
+ * you have set up the SDK of OpenTelemetry. Further calls, also of another copy of the package, report nothing twice: the
+ * providers of the first call stay in use, with a warning if the further call passes others.
  *
  * @example
  * import { instrumentStocklot } from "stocklot/opentelemetry";
@@ -34,13 +35,50 @@ const INSTRUMENTATION_SCOPE = "stocklot";
  * const stop = instrumentStocklot();
  * await client.items.list().page();
  * stop();
- * @returns a function that stops it, and ends the spans of calls in flight.
+ * @returns a function that stops it, and ends the spans of calls in flight; after several calls, the last one called does.
  */
 export function instrumentStocklot(options: InstrumentOptions = {}): () => void {
   if (!hasDiagnosticsChannels) {
     diag.warn("stocklot: this runtime has no node:diagnostics_channel, so there are no spans and metrics.");
     return () => {};
   }
+  const running = globals[INSTRUMENTATION] ?? { options, callers: 0, stop: startInstrumentation(options) };
+  globals[INSTRUMENTATION] = running;
+  running.callers += 1;
+  if (
+    isOtherProvider(options.tracerProvider, running.options.tracerProvider) ||
+    isOtherProvider(options.meterProvider, running.options.meterProvider)
+  )
+    diag.warn("stocklot: instrumentStocklot was called before with other providers, which stay in use.");
+  let isStopped = false;
+  return () => {
+    if (isStopped) return;
+    isStopped = true;
+    running.callers -= 1;
+    if (running.callers > 0) return;
+    delete globals[INSTRUMENTATION];
+    running.stop();
+  };
+}
+
+/** What all copies of the package in the process share, so that together they report each call once. */
+interface RunningInstrumentation {
+  /** Of the first caller. */
+  readonly options: InstrumentOptions;
+  /** How many callers have not stopped it. */
+  callers: number;
+  readonly stop: () => void;
+}
+
+/** A property of the global object, since the ES module and the CommonJS copy share no module. */
+const INSTRUMENTATION: unique symbol = Symbol.for("stocklot.opentelemetry");
+
+const globals: typeof globalThis & { [INSTRUMENTATION]?: RunningInstrumentation } = globalThis;
+
+const isOtherProvider = (provider: object | undefined, used: object | undefined) =>
+  provider !== undefined && provider !== used;
+
+function startInstrumentation(options: InstrumentOptions): () => void {
   const tracer = (options.tracerProvider ?? trace).getTracer(INSTRUMENTATION_SCOPE, VERSION);
   const meter = (options.meterProvider ?? metrics).getMeter(INSTRUMENTATION_SCOPE, VERSION);
   const calls = new CallObserver(tracer, createCallInstruments(meter));

@@ -4,6 +4,9 @@ declare const navigator: { userAgent?: string } | undefined;
 /** Looked up at each call, so that a test can set it. */
 export const isDeno = () => globalThis.process?.versions?.deno !== undefined;
 
+/** Whether the fetch of the runtime uses the proxy of the environment variables. */
+export const isFetchProxied = () => isDeno() || globalThis.process?.versions?.bun !== undefined;
+
 /** Name and version of the runtime, as far as it reports them. */
 export function runtimeName(): string {
   const { node, bun, deno } = globalThis.process?.versions ?? {};

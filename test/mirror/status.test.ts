@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import {
   createMirror,
   type MirrorOptions,
-  type MirrorRunMessage,
+  type MirrorRunEvent,
   type MirrorSink,
   type MirrorStatus,
   ndjsonSink,
@@ -152,8 +152,8 @@ it("the view mirror_status of SQLite shows the same to SQL", async () => {
 
 it("the end of each run is published on the diagnostics channel", async () => {
   const service = newService();
-  const messages: MirrorRunMessage[] = [];
-  const listener = (message: unknown) => void messages.push(message as MirrorRunMessage);
+  const messages: MirrorRunEvent[] = [];
+  const listener = (message: unknown) => void messages.push(message as MirrorRunEvent);
   subscribe("stocklot:mirror:run", listener);
   const mirror = createMirror({ client: service.client(), sink: new MemorySink(), warehouses: [1] });
   await mirror.run();

@@ -76,6 +76,51 @@ it("the clients of both copies have spans of their own", async () => {
   expect(new Set(attempts().map(parentOf))).toEqual(new Set(calls().map(idOf)));
 });
 
+it.each<[string, () => Copy]>([
+  ["the same copy", () => esModules],
+  ["the other copy", () => commonJS],
+])("a second call by %s reports nothing twice, and the last function ends it", async (_, second) => {
+  const { meterProvider, collect } = startMetrics();
+  const { client } = await connect();
+  resetSpans();
+  const stops = [esModules, second()].map(({ instrumentStocklot }) => instrumentStocklot({ meterProvider }));
+  onTestFinished(() => stops.forEach((stop) => void stop()));
+  const countCalls = async () => {
+    const points = (await collect()).get("stocklot.call.duration")?.points ?? [];
+    const page = points.find(({ attributes }) => attributes["http.request.method"] === "GET");
+    return typeof page?.value === "object" ? page.value.count : 0;
+  };
+  await client.items.list().page();
+  expect([calls().length, attempts().length, await countCalls()]).toEqual([1, 1, 1]);
+  stops[0]?.();
+  stops[0]?.();
+  await client.items.list().page();
+  expect([calls().length, await countCalls()]).toEqual([2, 2]);
+  stops[1]?.();
+  await client.items.list().page();
+  expect([calls().length, await countCalls()]).toEqual([2, 2]);
+  onTestFinished(second().instrumentStocklot({ meterProvider }));
+  await client.items.list().page();
+  expect(calls()).toHaveLength(3);
+});
+
+it("a second call with other providers warns, and those of the first stay in use", async () => {
+  const { diag, DiagLogLevel } = await import("@opentelemetry/api");
+  const warn = vi.fn();
+  diag.setLogger({ error: warn, warn, info: warn, debug: warn, verbose: warn }, DiagLogLevel.WARN);
+  onTestFinished(() => void diag.disable());
+  const [first, other] = [startMetrics(), startMetrics()];
+  const { client } = await connect();
+  onTestFinished(esModules.instrumentStocklot({ meterProvider: first.meterProvider }));
+  onTestFinished(esModules.instrumentStocklot());
+  expect(warn).not.toHaveBeenCalled();
+  onTestFinished(commonJS.instrumentStocklot({ meterProvider: other.meterProvider }));
+  expect(warn.mock.calls.flat().join()).toContain("other providers");
+  await client.items.list().page();
+  expect((await first.collect()).has("stocklot.call.duration")).toBe(true);
+  expect((await other.collect()).has("stocklot.call.duration")).toBe(false);
+});
+
 it("on a runtime without node:diagnostics_channel, it loads, says so and does nothing", async () => {
   const { diag, DiagLogLevel } = await import("@opentelemetry/api");
   const warn = vi.fn();

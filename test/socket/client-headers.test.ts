@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type ClientOptions, InventoryClient } from "../../src/index.js";
+import { type ClientOptions, InventoryClient, OutcomeUnknownError } from "../../src/index.js";
 import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { findLeaks } from "../support/leaks.js";
@@ -69,6 +69,51 @@ describe.each<[string, () => ClientOptions]>([
     recorded.push(await errorOf(client.items.get("BOLT")), client, client.items, client.debugReport());
     expect(recorded.length).toBeGreaterThan(20);
     expect(findLeaks(recorded, [API_KEY, SECRET])).toEqual([]);
+  });
+});
+
+describe("header values that are ordinary words", () => {
+  const receipt = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1, remark: "order acme-tenant" };
+  const request = { method: "POST", path: "/Inventory/Receive", body: receipt };
+
+  it.each([
+    "Receive",
+    "Inventory",
+    "Inventor",
+    "/Inventory/Receive",
+    "BOLT",
+    "acme-tenant",
+    "POST",
+  ])("%s changes nothing in the request of a lost write, which is found", async (value) => {
+    const server = await startServer();
+    const client = connect(server, { headers: { "x-app": value }, retry: quick });
+    server.plan(faults.droppedAfterEffect());
+    const error = await errorOf(client.inventory.receive(receipt));
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(error).toMatchObject({ request });
+    if (!(error instanceof OutcomeUnknownError)) throw error;
+    expect(await client.inventory.findReceipt(error)).toMatchObject({ outcome: "applied" });
+  });
+
+  it.each([
+    "Receive",
+    "Inventory",
+    "Inventor",
+  ])("%s stays in the path of an error, but is redacted in an echo", async (value) => {
+    const server = await startServer();
+    const client = connect(server, { headers: { "x-app": value }, retry: false });
+    server.plan(faults.status(400, { message: `unknown app ${value}` }));
+    const error = await errorOf(client.inventory.receive(receipt));
+    expect(error).toMatchObject({ path: "/Inventory/Receive", serviceMessage: "unknown app [redacted]" });
+  });
+
+  it("a secret in the key of a path is redacted", async () => {
+    const server = await startServer();
+    const client = connect(server, { headers: { "x-app": "Item", "x-key": API_KEY }, retry: false });
+    for (const key of [API_KEY, SECRET]) {
+      const error = await errorOf(client.request({ method: "GET", path: `/Item/${encodeURIComponent(key)}` }));
+      expect(error).toMatchObject({ path: "/Item/[redacted]" });
+    }
   });
 });
 

@@ -1,5 +1,5 @@
-import { inspect } from "node:util";
-import { afterEach, describe, expect, it } from "vitest";
+import { inspect, types } from "node:util";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { ApiError, ConnectionError, OutcomeUnknownError } from "../../src/errors/index.js";
 import { redact, redactData } from "../../src/errors/redaction/redact.js";
 import { redactCause } from "../../src/errors/redaction/redact-cause.js";
@@ -379,5 +379,52 @@ describe("a cause", () => {
       expect(inspect(error, { depth: 9, showHidden: true, getters: true })).not.toContain("p@ss");
       expect(JSON.stringify(error)).not.toContain("p@ss");
     }
+  });
+});
+
+const utilOfDeno = { types: { ...types, isExternal: undefined } };
+
+describe.each([
+  ["that lacks some functions of util.types, as Deno", { getBuiltinModule: () => utilOfDeno }],
+  ["without node:util, as Workers", {}],
+])("a cause on a runtime %s", (_, runtime) => {
+  async function load() {
+    vi.stubGlobal("process", runtime);
+    vi.resetModules();
+    onTestFinished(() => {
+      vi.unstubAllGlobals();
+      vi.resetModules();
+    });
+    const { redactCause: redactCauseThere } = await import("../../src/errors/redaction/redact-cause.js");
+    const { ClientSecrets: ClientSecretsThere } = await import("../../src/errors/redaction/secrets.js");
+    const secrets = new ClientSecretsThere([SECRET, "canary-0123456789"]);
+    onTestFinished(() => secrets.retire());
+    return redactCauseThere;
+  }
+
+  it.each<[string, unknown]>([
+    ["an error", new Error("the user left")],
+    ["an error of a class", new RangeError("the user left", { cause: new Error("inner") })],
+    [
+      "an error with fields",
+      Object.assign(new Error("left"), { code: "LEFT", details: { at: [1, new Map([["a", 1]])] } }),
+    ],
+    ["a DOMException", AbortSignal.abort().reason],
+    ["an object", { why: "left" }],
+  ])("that shows no secret stays %s", async (_name, cause) => {
+    expect((await load())(cause)).toBe(cause);
+  });
+
+  it.each<[string, unknown]>([
+    ["the message", new Error(`refused ${SECRET}`)],
+    ["a field", Object.assign(new Error("refused"), { config: { auth: [SECRET] } })],
+    ["a Map", Object.assign(new Error("refused"), { config: new Map([["auth", SECRET]]) })],
+    ["bytes", Object.assign(new Error("refused"), { body: new TextEncoder().encode("canary-0123456789") })],
+    ["the cause", new Error("refused", { cause: new Error(SECRET) })],
+    ["a promise", Object.assign(new Error("refused"), { body: Promise.resolve(SECRET) })],
+  ])("is replaced if %s shows one", async (_name, cause) => {
+    const redacted = (await load())(cause);
+    expect(redacted).not.toBe(cause);
+    expect(inspect(redacted, { depth: 9 })).not.toContain(SECRET);
   });
 });

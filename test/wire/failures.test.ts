@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { Agent, fetch as undiciFetch } from "undici";
-import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   type ClientOptions,
   ConfigurationError,
@@ -21,6 +21,10 @@ import { clientOf, connect } from "./server.js";
 
 const certificates = createCertificates();
 afterAll(() => certificates.remove());
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.unstubAllEnvs();
+});
 
 const quick = { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 };
 const receipt = { itemID: "X", units: 1, wid: 3, reasonCode: 1 };
@@ -274,6 +278,36 @@ describe("a fetch function that fails", () => {
     const failure = await errorOf(failingWith(error, calls).inventory.receive(receipt));
     expect(failure).toBeInstanceOf(ConnectionError);
     expect(messageOf(failure)).toMatch(new RegExp(`proxy refused to connect with status ${status}, nothing was sent`));
+    expect(calls.count).toBe(attempts);
+  });
+
+  const refusedByBun = (status: number) =>
+    Object.assign(new Error(`Proxy refused to open a tunnel: ${status} X`), { code: "ERR_PROXY_TUNNEL", status });
+  const refusedByDeno = (reason: string) =>
+    new TypeError("fetch failed", {
+      cause: new Error(`error sending request for url (https://inventory.test/): client error (Connect): ${reason}`),
+    });
+  it.each([
+    ["on Bun with 407", "bun", refusedByBun(407), 1, "with status 407"],
+    ["on Bun with 403", "bun", refusedByBun(403), 1, "with status 403"],
+    ["on Bun with 502", "bun", refusedByBun(502), 3, "with status 502"],
+    ["on Deno with 407", "deno", refusedByDeno("proxy authentication required"), 1, "with status 407"],
+    ["on Deno with another status", "deno", refusedByDeno("unsuccessful tunnel"), 3, "to connect, nothing was sent"],
+  ])("because a proxy refused %s names the proxy and sent nothing", async (_, runtime, thrown, attempts, problem) => {
+    vi.stubGlobal("process", Object.create(process, { versions: { value: { node: "26.0.0", [runtime]: "1.0.0" } } }));
+    vi.stubEnv("HTTPS_PROXY", "http://robot:canary-proxy-password@proxy.test:3128");
+    const calls = { count: 0 };
+    vi.stubGlobal("fetch", async () => {
+      calls.count += 1;
+      throw thrown;
+    });
+    const client = connect("https://inventory.test/api/v1", { ...withToken, fetch: globalThis.fetch });
+    const error = await errorOf(client.inventory.receive(receipt));
+    expect(error).toMatchObject({ name: "ConnectionError" });
+    expect(messageOf(error)).toContain("proxy http://proxy.test:3128 (HTTPS_PROXY): the proxy refused to connect");
+    expect(messageOf(error)).toContain(problem);
+    expect(messageOf(error)).toContain("nothing was sent");
+    expect(messageOf(error)).not.toContain("canary-proxy-password");
     expect(calls.count).toBe(attempts);
   });
 

@@ -221,6 +221,9 @@ describe("a proxy's address", () => {
     "http://",
     "ftp://robot:canary-proxy-password@proxy.test",
     "http://robot:canary-proxy-password%@proxy.test",
+    "http://robot:canary-proxy-password@proxy.test:3128/path",
+    "http://proxy.test:3128/?query",
+    "http://proxy.test:3128/#hash",
   ])("%s is a ConfigurationError that names the variable, until it is corrected", async (address) => {
     const proxy = await startProxy("200 OK");
     const { origin } = await clientOf((_, response) => response.end(item));
@@ -244,6 +247,76 @@ describe("a proxy's address", () => {
       ),
     });
     expect(visibleText(error)).not.toContain("canary-proxy-password");
+  });
+});
+
+/** A SOCKS5 proxy that accepts one password and connects every host to this machine; `reply` is its response. */
+const startSocksProxy = (reply = 0) =>
+  listenRaw((socket) => {
+    socket.once("data", () => {
+      socket.write(Buffer.from([5, 2]));
+      socket.once("data", (login) => {
+        socket.write(Buffer.from([1, login.includes("canary-p@ssword") ? 0 : 1]));
+        socket.once("data", (target) => {
+          socket.write(Buffer.from([5, reply, 0, 1, 127, 0, 0, 1, 0, 80]));
+          if (reply !== 0) return;
+          const upstream = connectSocket(target.readUInt16BE(target.length - 2), "127.0.0.1");
+          upstream.on("error", () => socket.destroy());
+          upstream.pipe(socket).pipe(upstream);
+        });
+      });
+    });
+  });
+
+describe("a SOCKS5 proxy", () => {
+  it("connects to the service", async () => {
+    const proxy = await startSocksProxy();
+    const { origin } = await clientOf((_, response) => response.end(item));
+    vi.stubEnv("HTTP_PROXY", `socks5://robot:canary-p%40ssword@127.0.0.1:${proxy.port}`);
+    const client = clientBehindProxy(new URL(origin).port);
+    expect(await client.items.get("X")).toEqual(ITEM);
+    expect(proxy.sockets.length).toBeGreaterThan(0);
+    await client.close();
+  });
+
+  it.each([
+    ["that cannot reach the service", () => startSocksProxy(5), "canary-p%40ssword"],
+    ["that refuses the password", () => startSocksProxy(), "canary-wrong"],
+    ["that closes the connection", () => listenRaw((socket) => socket.destroy()), "canary-p%40ssword"],
+    ["on which no server listens", async () => ({ port: 1 }), "canary-p%40ssword"],
+  ])("%s is named with its variable, and nothing was sent", async (_, start, password) => {
+    const { port } = await start();
+    vi.stubEnv("HTTP_PROXY", `socks5://robot:${password}@127.0.0.1:${port}`);
+    const error = await errorOf(clientBehindProxy().items.get("X"));
+    expect(error).toMatchObject({
+      name: "ConnectionError",
+      message: expect.stringMatching(
+        new RegExp(`through the proxy socks5://127\\.0\\.0\\.1:${port} \\(HTTP_PROXY\\): .*nothing was sent`),
+      ),
+    });
+    expect(visibleText(error)).not.toContain("canary");
+  });
+});
+
+describe("NO_PROXY", () => {
+  it.each([
+    ["*", false],
+    ["inventory.test", false],
+    ["other.test, .INVENTORY.test", false],
+    ["*.test", false],
+    ["inventory.test:443", true],
+    ["inventory.test:80", false],
+    ["tory.test", true],
+    ["", true],
+  ])("%j: the proxy is used, and named in the debug report: %s", async (list, isUsed) => {
+    const proxy = await listenRaw((socket) => socket.destroy());
+    vi.stubEnv("HTTP_PROXY", proxy.origin);
+    vi.stubEnv("NO_PROXY", list);
+    const client = clientBehindProxy(80, false);
+    expect(client.debugReport().includes(`${proxy.origin} (HTTP_PROXY)`)).toBe(isUsed);
+    await errorOf(client.items.get("X"));
+    expect(proxy.sockets).toHaveLength(isUsed ? 1 : 0);
+    expect(client.debugReport().includes(`${proxy.origin} (HTTP_PROXY)`)).toBe(isUsed);
   });
 });
 

@@ -106,7 +106,7 @@ it("Deno's fetch receives a write as a stream, and anything else as it is", asyn
   expect(put?.body).toBe('{"text":"é"}');
 });
 
-it("the debug report names the TLS version and the proxy of the last connection, without its password", async () => {
+it("the debug report names the TLS version of the last connection and the proxy, without its password", async () => {
   const certificates = createCertificates();
   onTestFinished(certificates.remove);
   const server = createTlsServer({ ...certificates.good, maxVersion: "TLSv1.2" }, (request, response) =>

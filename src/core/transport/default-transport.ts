@@ -3,8 +3,9 @@ import { fieldOf, messageOf } from "../../errors/unknown-value.js";
 import { mayReadEnvironment } from "../../runtime/environment.js";
 import { createAgent } from "./default-agent.js";
 import { performExchange, type WireSender } from "./exchange.js";
-import { createFetchSender } from "./fetch.js";
-import { originOfUrl } from "./proxy.js";
+import { createFetchSender, findFetchProxy } from "./fetch.js";
+import { describeNetworkFailure, ProxyFailure } from "./network-failure.js";
+import { describeProxy, type EnvironmentProxy, findEnvironmentProxy } from "./proxy.js";
 import type { Transport, TransportInfo } from "./transport.js";
 import { createUndiciSender } from "./undici.js";
 
@@ -19,7 +20,10 @@ interface ChosenSender {
  * works. undici is loaded at the first request. Why so: docs/decisions/012-undici-or-fetch.md
  */
 export function createDefaultTransport(base: URL, warn: (message: string) => void): Transport {
-  const info: TransportInfo = { name: "undici or fetch, chosen at the first request" };
+  const info: TransportInfo = {
+    name: "undici or fetch, chosen at the first request",
+    proxy: describeProxySafely(() => findEnvironmentProxy(base)),
+  };
   let chosen: Promise<ChosenSender> | undefined;
   return {
     info,
@@ -44,14 +48,30 @@ export function createDefaultTransport(base: URL, warn: (message: string) => voi
     const undici = await loadUndici(warn);
     if (!undici) {
       info.name = "fetch";
+      info.proxy = describeProxySafely(() => findFetchProxy(base));
       return { send: createFetchSender(base, globalThis.fetch) };
     }
-    const agent = createAgent(undici, base, (socket, proxy) => {
-      info.proxy = proxy && `${originOfUrl(proxy.url)} (${proxy.variable})`;
+    const proxy = findEnvironmentProxy(base);
+    const agent = createAgent(undici, proxy, (socket) => {
       info.tls = tlsVersionOf(socket);
     });
     info.name = "undici";
-    return { send: createUndiciSender(base, agent), agent };
+    info.proxy = proxy && describeProxy(proxy);
+    const toConnectFailure = (cause: unknown) =>
+      proxy && !(cause instanceof ProxyFailure) && describeNetworkFailure(cause)
+        ? new ProxyFailure(proxy, cause)
+        : cause;
+    return { send: createUndiciSender(base, agent, toConnectFailure), agent };
+  }
+}
+
+/** The proxy for a bug report. An address that is not valid is reported by the first request. */
+function describeProxySafely(findProxy: () => EnvironmentProxy | undefined): string | undefined {
+  try {
+    const proxy = findProxy();
+    return proxy && describeProxy(proxy);
+  } catch (error) {
+    return `of an invalid address (${messageOf(error)})`;
   }
 }
 

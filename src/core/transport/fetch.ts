@@ -1,8 +1,9 @@
 import { ConfigurationError } from "../../errors/index.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
-import { isDeno } from "../../runtime/runtime-name.js";
+import { isDeno, isFetchProxied } from "../../runtime/runtime-name.js";
 import type { Exchange, WireSender } from "./exchange.js";
-import { describeNetworkFailure } from "./network-failure.js";
+import { describeNetworkFailure, ProxyFailure } from "./network-failure.js";
+import { type EnvironmentProxy, findEnvironmentProxy } from "./proxy.js";
 import type { WireRequest } from "./transport.js";
 
 /** A function like the global `fetch`. */
@@ -15,7 +16,9 @@ export function createFetchSender(base: URL, fetchFunction: FetchLike): WireSend
   return async (request, exchange) => {
     const fetch = isGlobal ? globalThis.fetch : fetchFunction;
     const init = isGlobal && isDeno() ? createSingleUseRequestInit(request) : createRequestInit(request);
-    const response = await sendFetchRequest(fetch, prefix + request.target, init, request, exchange);
+    const response = await sendFetchRequest(fetch, prefix + request.target, init, request, exchange).catch((cause) => {
+      throw isGlobal ? namingProxy(base, cause) : cause;
+    });
     // A body that cannot be read is a lost response, whatever the error.
     await readFetchResponse(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
   };
@@ -58,6 +61,17 @@ async function sendFetchRequest(
     throw cause;
   }
 }
+
+/** The same failure with the name of the proxy, if a proxy refused. */
+function namingProxy(base: URL, cause: unknown): unknown {
+  if (!describeNetworkFailure(cause)?.isProxyRefusal) return cause;
+  const proxy = findFetchProxy(base);
+  return proxy ? new ProxyFailure(proxy, cause) : cause;
+}
+
+/** The proxy that the global fetch function uses. */
+export const findFetchProxy = (base: URL): EnvironmentProxy | undefined =>
+  isFetchProxied() ? findEnvironmentProxy(base) : undefined;
 
 async function readFetchResponse(response: Response, exchange: Exchange): Promise<void> {
   // Response.error() is a network failure, and an opaque redirect contains nothing.

@@ -1,4 +1,5 @@
 import { fieldOf, isObject, messageOf } from "../../errors/unknown-value.js";
+import { describeProxy, type EnvironmentProxy, originOfUrl } from "./proxy.js";
 
 /** A failure that is known to be a network failure, not an exception of code. */
 export interface NetworkFailure {
@@ -12,18 +13,21 @@ export interface NetworkFailure {
   notSent: boolean;
   /** Whether another attempt would fail in the same way. */
   permanent: boolean;
+  /** A proxy was reached, and refused to connect to the service. */
+  isProxyRefusal?: boolean;
 }
 
 /** A failed connection through the proxy of the environment. It has no code, so that undici does not connect again. */
 export class ProxyFailure extends Error {
-  constructor(
-    /** Address without credentials. */
-    readonly proxy: string,
-    /** The environment variable of the address. */
-    readonly variable: string,
-    cause: unknown,
-  ) {
-    super(`proxy ${proxy}: ${toOneLine(messageOf(cause))}`, { cause });
+  /** The environment variable of the address. */
+  readonly variable: string;
+  /** Address without credentials, and variable. */
+  readonly proxy: string;
+
+  constructor(proxy: EnvironmentProxy, cause: unknown) {
+    super(`proxy ${originOfUrl(proxy.url)}: ${toOneLine(messageOf(cause))}`, { cause });
+    this.variable = proxy.variable;
+    this.proxy = describeProxy(proxy);
   }
 }
 
@@ -69,7 +73,12 @@ const FAILURE_RULES: readonly FailureRule[] = [
   ),
   notSentRule(/^UND_ERR_CONNECT_TIMEOUT /, "connecting took too long", "Check the network and baseUrl."),
   notSentRule(/^ECONNRESET Client network socket disconnected before secure TLS/, "the TLS handshake broke", ""),
-  notSentRule(/^UND_ERR_SOCKS5/, "the SOCKS proxy failed", ""),
+  notSentRule(/^(UND_ERR_SOCKS5|Error SOCKS5 \w+ timeout$)/, "the SOCKS proxy failed", ""),
+  permanentFailureRule(
+    /^UnsupportedProxyProtocol /,
+    "fetch supports no proxy of this protocol",
+    "Use a proxy whose address begins with http: or https:.",
+  ),
   permanentFailureRule(/^Error bad port$/, "fetch does not connect to this port", CHECK_ADDRESS_ADVICE),
 
   permanentFailureRule(
@@ -145,7 +154,10 @@ const FAILURE_RULES: readonly FailureRule[] = [
 ];
 
 const CONNECTING_SYSCALL_PATTERN = /^(connect|getaddrinfo|query\w+)$/;
-const PROXY_REFUSAL_PATTERN = /Proxy response \((\d+)\) !== 200|Proxy Authentication Required \((407)\)/;
+/** undici, its SOCKS agent, Bun. */
+const PROXY_REFUSAL_PATTERN =
+  /Proxy response \((\d+)\) !== 200|Proxy Authentication Required \((407)\)|^Proxy refused to open a tunnel: (\d+)/;
+const DENO_PROXY_REFUSAL_PATTERN = /client error \(Connect\): (proxy authentication required|unsuccessful tunnel)/;
 
 /** How fetch functions report a failure of the network: undici, browsers and msw, Deno, Workers, React Native. */
 const FETCH_FAILED_MESSAGE_PATTERN =
@@ -226,16 +238,26 @@ function shortenDetail(message: string): string {
 }
 
 function proxyRefusalRule(message: string): FailureRule | undefined {
-  const [, refused, unauthorized] = PROXY_REFUSAL_PATTERN.exec(message) ?? [];
-  const status = Number(refused ?? unauthorized);
-  if (Number.isNaN(status)) return undefined;
+  const status = proxyRefusalStatus(message);
+  if (status === undefined) return undefined;
   const advice =
     // tinyproxy responds to a wrong password with 401.
     status === 407 || status === 401
       ? "Put a valid user name and password into the proxy's address."
       : "Ask whether the proxy allows the service's host.";
-  const refusal = notSentRule(PROXY_REFUSAL_PATTERN, `the proxy refused to connect with status ${status}`, advice);
-  return { ...refusal, permanent: status < 500 && status !== 408 && status !== 429 };
+  const problem = `the proxy refused to connect${status === "unknown" ? "" : ` with status ${status}`}`;
+  const permanent = status !== "unknown" && status < 500 && status !== 408 && status !== 429;
+  return { ...notSentRule(PROXY_REFUSAL_PATTERN, problem, advice), permanent, isProxyRefusal: true };
+}
+
+/** The status with which a proxy refused to connect. Deno reports only 407. */
+function proxyRefusalStatus(message: string): number | "unknown" | undefined {
+  const [, ...statuses] = PROXY_REFUSAL_PATTERN.exec(message) ?? [];
+  const status = statuses.find((text) => text !== undefined);
+  if (status !== undefined) return Number(status);
+  const [, reason] = DENO_PROXY_REFUSAL_PATTERN.exec(message) ?? [];
+  if (reason === undefined) return undefined;
+  return reason === "proxy authentication required" ? 407 : "unknown";
 }
 
 /** Several addresses of one host were tried. */
@@ -255,7 +277,7 @@ function classifyProxyFailure(
   return (
     inner && {
       ...inner,
-      problem: `no connection through the proxy ${proxy} (${variable}): ${inner.problem}`,
+      problem: `no connection through the proxy ${proxy}: ${inner.problem}`,
       advice:
         inner.permanent && inner.advice !== CHECK_ADDRESS_ADVICE
           ? inner.advice

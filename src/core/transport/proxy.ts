@@ -24,9 +24,13 @@ const PROXY_VARIABLES = [
 ];
 const PROXY_PROTOCOLS = ["http:", "https:", "socks5:", "socks:"];
 
-/** The proxy of the environment. Plain http to this machine is never proxied, since it contains the secret. */
-export function findEnvironmentProxy({ protocol, hostname }: URL): EnvironmentProxy | undefined {
-  if (protocol === "http:" && isLoopbackHost(hostname)) return undefined;
+/**
+ * The proxy of the environment, unless NO_PROXY lists the service. Plain http to this machine is never proxied, since it
+ * contains the secret.
+ */
+export function findEnvironmentProxy(base: URL): EnvironmentProxy | undefined {
+  const { protocol, hostname } = base;
+  if ((protocol === "http:" && isLoopbackHost(hostname)) || isInNoProxy(base)) return undefined;
   for (const names of protocol === "https:" ? PROXY_VARIABLES : PROXY_VARIABLES.slice(1)) {
     const variable = names.find((name) => environmentVariable(name) !== undefined);
     const address = variable && environmentVariable(variable)?.trim();
@@ -35,15 +39,32 @@ export function findEnvironmentProxy({ protocol, hostname }: URL): EnvironmentPr
   return undefined;
 }
 
+/** Name and address for messages, without credentials. */
+export const describeProxy = ({ url, variable }: EnvironmentProxy) => `${originOfUrl(url)} (${variable})`;
+
+/** Hosts, `host:port`, suffixes or `*`, as undici reads them. */
+function isInNoProxy({ hostname, port, protocol }: URL): boolean {
+  const list = environmentVariable("no_proxy") ?? environmentVariable("NO_PROXY") ?? "";
+  const wantedPort = port || (protocol === "https:" ? "443" : "80");
+  return list.split(/[,\s]+/).some((entry) => {
+    if (entry === "*") return true;
+    const [, host = "", entryPort = wantedPort] = /^(?:\*?\.)?(.+?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? [];
+    return host !== "" && entryPort === wantedPort && `.${hostname}`.endsWith(`.${host}`);
+  });
+}
+
 /** Without a scheme it is `http:`, as in curl. The error does not quote the address, which may contain a password. */
 function parseProxyUrl(variable: string, address: string): URL {
   const text = address.includes("://") ? address : `http://${address}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.hostname && PROXY_PROTOCOLS.includes(url.protocol) && hasDecodableCredentials(url)) return url;
+  const isProxy = url?.hostname && PROXY_PROTOCOLS.includes(url.protocol) && hasNoPath(url);
+  if (isProxy && hasDecodableCredentials(url)) return url;
   throw new ConfigurationError(
-    `environment variable ${variable}: not the address of a proxy. Use the form http://user:password@host:port, with special characters percent-encoded.`,
+    `environment variable ${variable}: not the address of a proxy. Use the form http://user:password@host:port, without a path, with special characters percent-encoded.`,
   );
 }
+
+const hasNoPath = ({ pathname, search, hash }: URL) => /^\/?$/.test(pathname + search + hash);
 
 function hasDecodableCredentials({ username, password }: URL): boolean {
   try {

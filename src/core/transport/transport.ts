@@ -57,7 +57,7 @@ export class TransportFailure extends Error {
 /** What sends the requests, for a bug report. */
 export interface TransportInfo {
   name: string;
-  /** The proxy of the last connection, without credentials. */
+  /** The proxy of the environment that applies to the service, without credentials, and its variable. */
   proxy?: string | undefined;
   /** The TLS version of the last connection. */
   tls?: string | undefined;

@@ -8,8 +8,14 @@ const NO_REDIRECTS = { maxRedirections: 0 };
 /**
  * Sends through an undici dispatcher. It passes a handler to `dispatch` instead of calling `undici.request`: only a handler
  * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream.
+ *
+ * @param toConnectFailure returns the failure to report if no connection was established
  */
-export function createUndiciSender(base: URL, dispatcher: Dispatcher): WireSender {
+export function createUndiciSender(
+  base: URL,
+  dispatcher: Dispatcher,
+  toConnectFailure = (cause: unknown) => cause,
+): WireSender {
   const prefix = base.pathname.replace(/\/+$/, "");
   return async (request, exchange) => {
     const { trace } = request;
@@ -42,7 +48,7 @@ export function createUndiciSender(base: URL, dispatcher: Dispatcher): WireSende
       },
       onResponseData: (_, chunk) => exchange.receiveChunk(chunk),
       onResponseEnd: () => exchange.complete(trace.head?.headers["content-encoding"]),
-      onResponseError: (_, cause) => exchange.failWith(cause),
+      onResponseError: (_, cause) => exchange.failWith(trace.sent ? cause : toConnectFailure(cause)),
     });
   };
 }

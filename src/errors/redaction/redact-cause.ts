@@ -1,11 +1,8 @@
-import { nodeUtil } from "../../runtime/node-modules.js";
 import { isBrandedPrototype } from "../brand.js";
 import { fieldOf, isObject, messageOf } from "../unknown-value.js";
 import { byteString } from "./byte-string.js";
 import { REDACTED, redact } from "./redact.js";
-
-/** These functions identify a value without running code of the caller's. */
-const types = nodeUtil?.types;
+import { isAnyArrayBuffer, isMap, isNativeError, isOpaque, isProxy, isSet } from "./value-types.js";
 
 /** A larger or deeper cause is not searched but replaced. */
 const MAX_CAUSE_DEPTH = 16;
@@ -20,7 +17,7 @@ export function redactCause(cause: unknown): unknown {
   if (typeof cause === "string") return redact(cause);
   if (isFreeOfSecrets(cause)) return cause;
   try {
-    return types?.isNativeError(cause) || cause instanceof Error ? createRedactedError(cause) : new Error(REDACTED);
+    return isNativeError(cause) || cause instanceof Error ? createRedactedError(cause) : new Error(REDACTED);
   } catch {
     return new Error(REDACTED);
   }
@@ -47,9 +44,8 @@ function readRedactedText(cause: Error, name: string): string | undefined {
   }
 }
 
-/** Whether a logger could show no secret of a value. Runs no code of the caller's to find out. */
+/** Whether a logger could show no secret of a value. Runs no code of the caller's to find out, if the runtime permits. */
 function isFreeOfSecrets(cause: unknown): boolean {
-  if (!types) return false;
   const seen = new Set<object>();
   let values = 0;
   let characters = 0;
@@ -97,39 +93,20 @@ const UNKNOWN_VALUE = Symbol("unknown");
 /** An error of this package, of no class of the caller's: it was redacted when it was created. */
 function isRedactedError(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
-  return types?.isNativeError(value) === true && !types.isProxy(prototype) && isBrandedPrototype(prototype);
+  return isNativeError(value) && !isProxy(prototype) && isBrandedPrototype(prototype);
 }
 
-/** Values whose content cannot be inspected without running code. */
-const OPAQUE_TYPES: readonly ((value: unknown) => boolean)[] = types
-  ? [
-      types.isProxy,
-      types.isPromise,
-      types.isWeakMap,
-      types.isWeakSet,
-      types.isMapIterator,
-      types.isSetIterator,
-      types.isGeneratorObject,
-      types.isBoxedPrimitive,
-      types.isModuleNamespaceObject,
-      types.isRegExp,
-      types.isExternal,
-    ]
-  : [];
-
-const isOpaque = (value: object) => OPAQUE_TYPES.some((isType) => isType(value));
-
 /** A parser's error holds the rest of the raw response, in which a secret may have been cut in two. */
-const hasRawResponse = (value: object) => types?.isNativeError(value) && ("data" in value || "rawPacket" in value);
+const hasRawResponse = (value: object) => isNativeError(value) && ("data" in value || "rawPacket" in value);
 
 /** The own content of a value. */
 function ownPartsOf(value: object): ObjectPart[] {
   const parts: ObjectPart[] = [];
-  if (types?.isMap(value)) Map.prototype.forEach.call(value, (entry, key) => parts.push([key, entry]));
-  if (types?.isSet(value)) Set.prototype.forEach.call(value, (entry) => parts.push([undefined, entry]));
+  if (isMap(value)) Map.prototype.forEach.call(value, (entry, key) => parts.push([key, entry]));
+  if (isSet(value)) Set.prototype.forEach.call(value, (entry) => parts.push([undefined, entry]));
   if (ArrayBuffer.isView(value)) parts.push(bytesAsPart(value.buffer, value.byteOffset, value.byteLength));
-  if (types?.isAnyArrayBuffer(value)) parts.push(bytesAsPart(value, 0, value.byteLength));
-  if ((Array.isArray(value) || types?.isTypedArray(value)) && value.length > MAX_CAUSE_VALUES)
+  if (isAnyArrayBuffer(value)) parts.push(bytesAsPart(value, 0, value.byteLength));
+  if ((Array.isArray(value) || ArrayBuffer.isView(value)) && Number(fieldOf(value, "length")) > MAX_CAUSE_VALUES)
     return [[undefined, UNKNOWN_VALUE]];
   for (const key of Reflect.ownKeys(value)) {
     const property = Object.getOwnPropertyDescriptor(value, key);
@@ -175,7 +152,7 @@ const BUILT_IN_PROTOTYPES: ReadonlySet<unknown> = new Set([
 function inheritedPartsOf(value: object): ObjectPart[] {
   const parts: ObjectPart[] = [];
   for (let shared = Object.getPrototypeOf(value); shared !== null; shared = Object.getPrototypeOf(shared)) {
-    if (types?.isProxy(shared)) return [[undefined, UNKNOWN_VALUE]];
+    if (isProxy(shared)) return [[undefined, UNKNOWN_VALUE]];
     if (BUILT_IN_PROTOTYPES.has(shared)) continue;
     for (const key of DISPLAY_MEMBERS)
       parts.push([key, displayedValueOf(key, Object.getOwnPropertyDescriptor(shared, key))]);

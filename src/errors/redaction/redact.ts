@@ -1,12 +1,38 @@
 import { isObject } from "../unknown-value.js";
-import { findSecrets, type TextRange } from "./secrets.js";
+import type { TextRange } from "./secret-index.js";
+import { findSecrets, type SecretKind } from "./secrets.js";
 
 export const REDACTED = "[redacted]";
 
+const ALL_KINDS: readonly SecretKind[] = ["credential", "header"];
+const CREDENTIALS_ONLY: readonly SecretKind[] = ["credential"];
+
 /** Replaces all secrets in a text. Never throws: a text that cannot be searched is replaced as a whole. */
-export function redact(text: string): string {
+export const redact = (text: string): string => redactKinds(text, ALL_KINDS);
+
+/** Replaces client secrets and tokens, but not the values of client headers: for the caller's own data. */
+export const redactCredentials = (text: string): string => redactKinds(text, CREDENTIALS_ONLY);
+
+/** Replaces all secrets in the path of a request, but keeps the segments by which the service names its endpoints. */
+export const redactPath = (path: string): string => redactKinds(path, ALL_KINDS, endOfFixedSegments(path));
+
+/** Replaces client secrets and tokens in the path of a request, but keeps the segments of the endpoint. */
+export const redactCredentialsInPath = (path: string): string =>
+  redactKinds(path, CREDENTIALS_ONLY, endOfFixedSegments(path));
+
+const FIXED_SEGMENTS_PATTERN = /^(\/(Token|Item|All|Inventory|StockLevels|Receive|Move|Issue)(?=\/|$))+/;
+
+const endOfFixedSegments = (path: string) => FIXED_SEGMENTS_PATTERN.exec(path)?.[0].length ?? 0;
+
+/** @param from where the text may show secrets */
+function redactKinds(text: string, kinds: readonly SecretKind[], from = 0): string {
   try {
-    return redactRanges(text, [...findSecrets(text), ...findCredentials(text)]);
+    const ranges = [...findSecrets(text, kinds), ...findCredentials(text)];
+    const shown = ranges.filter(([, end]) => end > from);
+    return redactRanges(
+      text,
+      shown.map(([start, end]) => [Math.max(start, from), end]),
+    );
   } catch {
     return REDACTED;
   }
@@ -79,31 +105,38 @@ function endOfRepeatedPattern(text: string, from: number, piece: RegExp): number
 /** Data that is nested deeper is replaced. */
 const MAX_DATA_DEPTH = 100;
 
-/** A copy of plain data in which no string shows a secret. */
-export function redactData<T>(data: T): T;
-export function redactData(data: unknown): unknown {
-  return redactValue(data, 0, new Map());
+/** A copy of plain data in which no string shows a secret, or what else `redactText` replaces. */
+export function redactData<T>(data: T, redactText?: (text: string) => string): T;
+export function redactData(data: unknown, redactText = redact): unknown {
+  return redactValue(data, 0, { redactText, copies: new Map() });
 }
 
-/** An object that was seen before is copied once, so that a cycle stays one. */
-function redactValue(data: unknown, depth: number, copies: Map<object, unknown>): unknown {
-  if (typeof data === "string") return redact(data);
+interface DataRedaction {
+  redactText: (text: string) => string;
+  /** An object that was seen before is copied once, so that a cycle stays one. */
+  copies: Map<object, unknown>;
+}
+
+function redactValue(data: unknown, depth: number, redaction: DataRedaction): unknown {
+  const { redactText, copies } = redaction;
+  if (typeof data === "string") return redactText(data);
   if (!isObject(data)) return data;
   if (copies.has(data)) return copies.get(data);
   if (depth > MAX_DATA_DEPTH) return REDACTED;
   try {
-    return redactObject(data, depth, copies);
+    return redactObject(data, depth, redaction);
   } catch {
     // A getter or a Proxy of the caller's.
     return REDACTED;
   }
 }
 
-function redactObject(data: object, depth: number, copies: Map<object, unknown>): unknown {
+function redactObject(data: object, depth: number, redaction: DataRedaction): unknown {
+  const { redactText, copies } = redaction;
   if (Array.isArray(data)) {
     const list: unknown[] = [];
     copies.set(data, list);
-    for (const entry of data) list.push(redactValue(entry, depth + 1, copies));
+    for (const entry of data) list.push(redactValue(entry, depth + 1, redaction));
     return list;
   }
   const prototype = Object.getPrototypeOf(data);
@@ -112,8 +145,8 @@ function redactObject(data: object, depth: number, copies: Map<object, unknown>)
   copies.set(data, copy);
   for (const [key, value] of Object.entries(data)) {
     // Defined, since an assignment to "__proto__" would set the prototype.
-    const part = redactValue(value, depth + 1, copies);
-    Object.defineProperty(copy, redact(key), { value: part, configurable: true, enumerable: true, writable: true });
+    const part = redactValue(value, depth + 1, redaction);
+    Object.defineProperty(copy, redactText(key), { value: part, configurable: true, enumerable: true, writable: true });
   }
   return copy;
 }

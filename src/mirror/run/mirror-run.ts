@@ -1,3 +1,5 @@
+import { publishMessage } from "../../core/telemetry/channels.js";
+import type { MirrorRunEvent } from "../../core/telemetry/events.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import { findAbandonedLists, type MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
@@ -5,7 +7,6 @@ import { createMirrorReport, type MirrorReport, mergeResourceReports, runKindOf 
 import { mirrorStatusOf } from "../status.js";
 import type { ListSync } from "../sync/list-sync.js";
 import type { MirrorResource } from "../tables.js";
-import { type MirrorRunMessage, publishMirrorRun } from "./run-channel.js";
 
 /** One run: brings lists up to date, and records how it ended. */
 export class MirrorRun {
@@ -15,7 +16,7 @@ export class MirrorRun {
   readonly #startedAtMs = performance.now();
   /** Of the attempt that ended last: a run is tried again if another process has overtaken it. */
   #kind: MirrorReport["kind"] = "increment";
-  #resources: MirrorRunMessage["resources"] = {};
+  #resources: MirrorRunEvent["resources"] = {};
 
   constructor(rateLimit: RateLimitSnapshot) {
     this.#rateLimit = rateLimit;
@@ -41,12 +42,12 @@ export class MirrorRun {
 
   /** Reports the run to the diagnostics channel. */
   publish(): void {
-    publishMirrorRun({
+    publishMessage("stocklot:mirror:run", () => ({
       kind: this.#kind,
       durationMs: this.#durationMs,
       ...(this.error !== undefined && { error: errorSummaryOf(this.error).name }),
       resources: this.#resources,
-    });
+    }));
   }
 
   get #durationMs(): number {
@@ -63,7 +64,7 @@ export class MirrorRun {
     const { resources } = mirrorStatusOf(copy.state, lists, Date.now());
     for (const { list } of syncs) {
       const { records = 0, lagMs = null } = resources[list.resource] ?? {};
-      this.#resources[list.resource] = { records, lagMs };
+      this.#resources = { ...this.#resources, [list.resource]: { records, lagMs } };
     }
     await copy.endRun({
       startedAt: this.#startedAt,

@@ -1,10 +1,8 @@
-import { channel } from "node:diagnostics_channel";
+import { publishMessage } from "../../core/telemetry/channels.js";
 import { monotonicNowMs } from "../../time/timer.js";
 import { entryOf, type OutboxEntry } from "../entry.js";
 import type { OutboxProgress } from "../report.js";
 import type { OutboxCounts, StoredEntry } from "../store.js";
-
-const progressChannel = channel("stocklot:outbox:progress");
 
 export interface ProgressCallbacks {
   onResult?: ((entry: OutboxEntry) => unknown) | undefined;
@@ -42,7 +40,7 @@ export class RunProgress {
     if (onResult) callSafely(() => onResult(entryOf(entry)));
     const { results } = this;
     const progress = { ...results, pending: this.#pending };
-    if (progressChannel.hasSubscribers) progressChannel.publish(progress);
+    publishMessage("stocklot:outbox:progress", () => progress);
     if (!onProgress) return;
     const done = results.applied + results.rejected + results.unknown;
     const etaMs = this.#etaMs(this.#pending, (monotonicNowMs() - this.#startedAt) / done);

@@ -1,4 +1,4 @@
-import { redact } from "../../errors/redaction/redact.js";
+import { redactCredentials } from "../../errors/redaction/redact.js";
 import { isObject } from "../../errors/unknown-value.js";
 
 /** Replaces a secret in the `request` of an error. */
@@ -10,7 +10,7 @@ export const isRedacted = (value: string) => value.includes(REDACTED);
 export function isSameValue(sent: unknown, stored: unknown): boolean {
   const wanted = normalize(sent);
   const shown = normalize(stored);
-  return wanted === shown || (isRedacted(wanted) && wanted === redact(shown));
+  return wanted === shown || (isRedacted(wanted) && wanted === redactCredentials(shown));
 }
 
 /** Whether two SKUs identify the same item: the service may trim them, or ignore case. */
