@@ -78,6 +78,15 @@ describe("stocklot doctor", () => {
     expect(problems.map(({ aspect }) => aspect)).toContain("lots");
   });
 
+  it("reports a rate limit once per list, and concludes nothing else from it", async () => {
+    const { env } = await serve({ rateLimit: { requests: 3 } });
+    const { code, problems, notes } = await diagnose(env);
+    expect(code).toBe(1);
+    expect(problems.map(({ aspect }) => aspect)).toEqual(["lots", "stockLevels"]);
+    expect(problems[0]?.hint).toContain("same limit");
+    expect(notes).toEqual([]);
+  });
+
   it("notes how a service differs, and what follows", async () => {
     const { env } = await serve({
       modifiedSinceOn: ["items"],

@@ -83,7 +83,7 @@ describe("stocklot export", () => {
 
   it("stops on Ctrl-C with 130, and says how to continue", async () => {
     const { env } = await serve({ items: 5, lots: 5_000, latencyMs: 50 });
-    const { child, ended } = start(["export", "lots", "--output", fileNamed("stopped.csv")], env);
+    const { child, ended } = start(["export", "lots", "--gapless", "--output", fileNamed("stopped.csv")], env);
     while (!existsSync(`${fileNamed("stopped.csv")}.part`)) await new Promise((resolve) => setTimeout(resolve, 10));
     child.kill("SIGINT");
     const { code, err } = await ended;
@@ -103,6 +103,7 @@ describe("stocklot export", () => {
     [["export", "orders"], /items, lots, stock-levels/],
     [["export", "items", "--wid", "3"], /--wid does not apply/],
     [["export", "lots", "--resume"], /--resume needs --output/],
+    [["export", "lots", "--resume", "-o", "x.csv"], /--resume needs --gapless/],
     [["export", "lots", "--since", "yesterday"], /ISO 8601/],
     [["export", "lots", "--format", "xml"], /csv, ndjson, json/],
     [["export", "lots", "--wid", "x"], /integer/],
@@ -110,6 +111,13 @@ describe("stocklot export", () => {
     const { code, err } = await run(args, {});
     expect(code).toBe(2);
     expect(err).toMatch(message);
+  });
+
+  it("refuses a column that no record has", async () => {
+    const { env } = await serve({ items: 2, lots: 3 });
+    const { code, err } = await run(["export", "lots", "--columns", "recNo,colour"], env);
+    expect(code).toBe(2);
+    expect(err).toMatch(/records have no colour\. They have recNo, /);
   });
 
   it("says why a file cannot be written", async () => {

@@ -10,7 +10,7 @@ const directory = mkdtempSync(join(tmpdir(), "stocklot-import-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 let files = 0;
 
-function csvFile(text: string): { file: string; outbox: string } {
+function csvFile(text: string | Buffer): { file: string; outbox: string } {
   files += 1;
   const file = join(directory, `${files}.csv`);
   writeFileSync(file, text);
@@ -90,10 +90,28 @@ describe("stocklot import", () => {
     expect(out).toMatch(/:3\s+rejected\s+POST \/Inventory\/Receive: 400/);
   });
 
+  it("lists every line whose form is wrong beside those with wrong values", async () => {
+    const { err } = await run(receive(csvFile(`${HEADER}\nBOLT-M8,-5,1,1,x\nBOLT-M8,5\nBOLT-M8,5,1,1,x,y\n`)), {});
+    expect(err).toMatch(/line 2: input\.units[\s\S]*line 3: 2 cells[\s\S]*line 4: 6 cells[\s\S]*3 of 3 lines/);
+  });
+
+  it("refuses a key that two lines share", async () => {
+    const text = `${HEADER},no\nBOLT-M8,5,1,1,x,a\nBOLT-M8,5,1,1,x,a\n`;
+    const { code, err } = await run(receive(csvFile(text), "--key", "no", "--dry-run"), {});
+    expect(code).toBe(2);
+    expect(err).toContain('line 3: the key "a" is that of line 2, too');
+  });
+
   it.each([
     ["unknown columns", `${HEADER},colour\nBOLT-M8,5,1,1,x,red\n`, /unknown columns: "colour"/],
-    ["a row with too few cells", `${HEADER}\nBOLT-M8,5\n`, /Record Length/],
+    ["a row with too few cells", `${HEADER}\nBOLT-M8,5\n`, /line 2: 2 cells, but the header has 5/],
     ["an open quote", `${HEADER}\n"BOLT-M8,5,1,1,x\n`, /[Qq]uote/],
+    ["two columns of one name", `${HEADER},itemID\nBOLT-M8,5,1,1,x,NUT\n`, /two columns are called "itemID"/],
+    [
+      "bytes that are not UTF-8",
+      Buffer.from(`${HEADER}\nBOLT-M8,5,1,1,Gr\u00fc\u00dfe\n`, "latin1"),
+      /line 2: is not UTF-8/,
+    ],
     ["no lines", `${HEADER}\n`, /has no lines/],
     ["an empty file", "", /has no lines/],
   ])("refuses %s", async (_, text, message) => {

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { connect } from "node:tls";
 import { type Finding, note, ok, problem } from "./finding.js";
 
@@ -53,7 +54,12 @@ function certificateFinding({ protocol, validTo }: Certificate): Finding {
 function readCertificate({ hostname, port }: URL): Promise<Certificate | undefined> {
   const host = hostname.replace(/^\[|\]$/g, "");
   return new Promise((resolve) => {
-    const socket = connect({ host, port: Number(port || 443), servername: host, rejectUnauthorized: false });
+    const socket = connect({
+      host,
+      port: Number(port || 443),
+      ...(isIP(host) === 0 && { servername: host }),
+      rejectUnauthorized: false,
+    });
     socket.setTimeout(CONNECT_TIMEOUT_MS);
     const finish = (certificate?: Certificate) => {
       socket.destroy();

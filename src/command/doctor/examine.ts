@@ -33,14 +33,19 @@ export async function examine(
   const findings = await connectionFindings(new URL(baseUrl));
   const rateLimiter = createRateLimiter(rateLimit || undefined);
   const tokens = new ObservedTokenStore();
-  const invalidFields: string[] = [];
+  const invalidFields = new Set<string>();
   const client = new InventoryClient({
     ...options,
     baseUrl,
     rateLimiter,
     tokenStore: tokens,
     responseValidation: "warn",
-    logger: { debug() {}, info() {}, error() {}, warn: (message) => void invalidFields.push(message) },
+    logger: {
+      debug() {},
+      info() {},
+      error() {},
+      warn: (message) => void (isFinding(message) && invalidFields.add(message)),
+    },
   });
   const probe = new ServiceProbe(client, signal);
   try {
@@ -51,7 +56,7 @@ export async function examine(
       ...lists.flatMap(listFindings),
       ...(await discontinuedFindings(probe)),
       ...(await warehouseFindings(probe, lists)),
-      ...validationFindings(invalidFields),
+      ...validationFindings([...invalidFields]),
       ...responseFindings(probe),
     );
     const failure = await tokenFailure({ ...options, baseUrl, rateLimiter }, signal);
@@ -74,6 +79,9 @@ class ObservedTokenStore implements TokenStore {
   }
   async delete(): Promise<void> {}
 }
+
+/** Warnings are about invalid responses, except those about pauses. */
+const isFinding = (message: string) => !/: 429\b|pause/.test(message);
 
 /** Nothing works after this. */
 function failureFinding(error: Error): Finding {
@@ -98,10 +106,13 @@ function tokenFinding(lifetimeMs = 0): Finding {
 /** Without a usable `expires_in` the client uses a token for a day. */
 const hasNoExpiry = (lifetimeMs: number) => lifetimeMs > 0.99 * DAY_MS;
 
+/** Such a status says nothing about the endpoint. */
+const isTemporary = (status: number) => status === 429 || status >= 500;
+
 async function discontinuedFindings(probe: ServiceProbe): Promise<Finding[]> {
   const params = { includeDiscontinued: true, pageSize: 1 };
   const { page, response } = await probe.page((client, options) => client.items.list(params, options));
-  if (page) return [];
+  if (page || isTemporary(response.status)) return [];
   return [note("items", `GET /Item/All: ${response.status}`, "includeDiscontinued cannot be used.")];
 }
 
@@ -114,7 +125,7 @@ async function warehouseFindings(probe: ServiceProbe, lists: readonly ListFacts[
   const { page, response } = await probe.page((client, options) =>
     client.inventory.listLots({ wid, pageSize: 1 }, options),
   );
-  if (page) return [found];
+  if (page || isTemporary(response.status)) return [found];
   return [
     found,
     note("warehouses", `GET /Inventory/${wid}: ${response.status}`, "Lists of one warehouse cannot be read."),

@@ -38,8 +38,8 @@ export class ServiceProbe {
       page = await open(this.client, { signal: this.signal, retry: false, onResponse }).page();
     } catch (failure) {
       if (!response || !isStocklotError(failure) || failure instanceof ConnectionError) throw failure;
-      // Refused credentials end the examination.
-      if (failure instanceof ApiError && failure.status === 401) throw failure;
+      // Refused credentials end the examination, and so does the rate limit: the client would pause for a minute.
+      if (failure instanceof ApiError && [401, 429].includes(failure.status)) throw failure;
       error = failure;
     }
     if (!response) throw new Error("the client reported no response");

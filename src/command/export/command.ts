@@ -61,7 +61,7 @@ export function exportCommand(): Command {
       text.split(","),
     )
     .option("--gapless", "return every record exactly once, even if others are added and removed meanwhile")
-    .option("--resume", "continue an export to the same file that was interrupted")
+    .option("--resume", "continue an interrupted export to the same file, which needs --gapless")
     .action(exportRecords);
 }
 
@@ -69,6 +69,8 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   const { wid, since, output, columns, gapless = false, resume = false } = flags;
   if (wid !== undefined && name === "items") throw new CommandError("--wid does not apply to items.", EXIT.usage);
   if (resume && output === undefined) throw new CommandError("--resume needs --output.", EXIT.usage);
+  // Otherwise records that were added in between would shift others into the file a second time.
+  if (resume && !gapless) throw new CommandError("--resume needs --gapless.", EXIT.usage);
   const resource = RESOURCES[name];
   const format = flags.format ?? formatOf(output);
   const params = { wid, modifiedSince: since };
@@ -83,19 +85,24 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
     // The file contains a checkpoint of an earlier run, which the iteration checks.
     const from = file?.checkpoint as Checkpoint | undefined;
     const list = resource.list(client, params, { gapless, from, signal });
-    const records = await writePages(list, encoding, file);
+    const records = await writePages(list, encoding, file, columns);
     await file?.complete();
     tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new CommandError(output ? "interrupted; continue with --resume" : "interrupted", EXIT.interrupted);
+    throw new CommandError(output && gapless ? "interrupted; continue with --resume" : "interrupted", EXIT.interrupted);
   } finally {
     await file?.close();
     await client.close();
   }
 }
 
-async function writePages(list: Pages, format: RecordFormat, file: OutputFile | undefined): Promise<number> {
+async function writePages(
+  list: Pages,
+  format: RecordFormat,
+  file: OutputFile | undefined,
+  columns: readonly string[] | undefined,
+): Promise<number> {
   const write = file ? (text: string) => file.append(text) : writeToStdout;
   const progress = new ProgressLine();
   const startedAt = performance.now();
@@ -103,6 +110,7 @@ async function writePages(list: Pages, format: RecordFormat, file: OutputFile | 
   let records = before;
   try {
     for await (const { value, totalCount } of list.pages()) {
+      if (records === 0 && value[0]) assertColumnsExist(columns, value[0]);
       // The checkpoint is still that of the previous page, which is in the file.
       await file?.saveCheckpoint(list.checkpoint(), records);
       await write(format.encode(value, records));
@@ -115,6 +123,14 @@ async function writePages(list: Pages, format: RecordFormat, file: OutputFile | 
   } finally {
     progress.clear();
   }
+}
+
+/** A misspelt column would be empty in every record. */
+function assertColumnsExist(columns: readonly string[] = [], record: object): void {
+  const missing = columns.filter((column) => !(column in record));
+  if (missing.length === 0) return;
+  const known = Object.keys(record).join(", ");
+  throw new CommandError(`--columns: records have no ${missing.join(", ")}. They have ${known}.`, EXIT.usage);
 }
 
 async function writeToStdout(text: string): Promise<void> {

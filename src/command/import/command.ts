@@ -71,9 +71,14 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     settleMs: flags.settle,
   });
   try {
-    for await (const batch of batches(validRows(settings, delimiter))) await outbox.addMany(batch);
+    let settled = 0;
+    for await (const batch of batches(validRows(settings, delimiter))) {
+      const entries = await outbox.addMany(batch);
+      settled += entries.filter(({ state }) => state !== "pending" && state !== "sending").length;
+    }
     const { durationMs } = await outbox.estimate();
-    tell(`${count} lines; about ${seconds(durationMs)}.`);
+    const before = settled > 0 ? `, of which ${settled} were sent by an earlier import` : "";
+    tell(`${count} lines${before}; about ${seconds(durationMs)}.`);
     await report(outbox, await run(outbox, signal), flags.json);
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -88,20 +93,32 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
 async function validate(settings: ImportSettings, delimiter: string): Promise<number> {
   let valid = 0;
   let invalid = 0;
+  const lineOfKey = new Map<string, number>();
   for await (const row of csvRows(settings.path, delimiter)) {
     if (valid + invalid === 0) assertKnownColumns(unknownColumns(row, settings));
     const imported = importedRow(row, settings);
-    if ("entry" in imported) {
+    // Without a column of keys, the key contains the number of the line.
+    const repeated = settings.keyColumn !== undefined && "entry" in imported;
+    const problems =
+      "problems" in imported ? imported.problems : repeated ? repeatedKey(imported.entry.key, row.line, lineOfKey) : [];
+    if (problems.length === 0) {
       valid += 1;
       continue;
     }
     invalid += 1;
-    if (invalid <= MAX_LISTED) tell(`line ${imported.line}: ${imported.problems.join("; ")}`);
+    if (invalid <= MAX_LISTED) tell(`line ${row.line}: ${problems.join("; ")}`);
   }
   if (invalid > 0)
     throw new CommandError(`${invalid} of ${valid + invalid} lines are invalid; nothing was sent.`, EXIT.usage);
   if (valid === 0) throw new CommandError(`${settings.path} has no lines.`, EXIT.usage);
   return valid;
+}
+
+/** Keys identify a line for ever, so two lines of a file must not share one. */
+function repeatedKey(key: string, line: number, lineOfKey: Map<string, number>): string[] {
+  const earlier = lineOfKey.get(key);
+  lineOfKey.set(key, line);
+  return earlier === undefined ? [] : [`the key "${key}" is that of line ${earlier}, too`];
 }
 
 function assertKnownColumns(unknown: readonly string[]): void {

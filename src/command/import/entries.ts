@@ -38,7 +38,8 @@ export function unknownColumns({ cells }: CsvRow, { operation, map, keyColumn }:
 /** A row as an entry of the outbox, or what is wrong with it. */
 export type ImportedRow = { line: number; entry: NewOutboxEntry } | { line: number; problems: string[] };
 
-export function importedRow({ line, cells }: CsvRow, settings: ImportSettings): ImportedRow {
+export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSettings): ImportedRow {
+  if (problem !== undefined) return { line, problems: [problem] };
   const { path, operation, map, keyColumn } = settings;
   const shape: Readonly<Record<string, z.ZodType>> = SCHEMAS[operation]();
   const key = keyColumn === undefined ? `${basename(path)}:${line}` : (cells[keyColumn] ?? "");
