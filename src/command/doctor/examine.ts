@@ -1,7 +1,7 @@
 import type { StoredToken, TokenStore } from "../../auth/token-store.js";
 import { InventoryClient } from "../../client.js";
 import { isStocklotError } from "../../errors/any-error.js";
-import { AuthenticationError, ConnectionError } from "../../errors/index.js";
+import { AuthenticationError, ConnectionError, RateLimitError } from "../../errors/index.js";
 import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
 import type { ClientOptions } from "../../options.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
@@ -44,7 +44,7 @@ export async function examine(
       debug() {},
       info() {},
       error() {},
-      warn: (message) => void (isFinding(message) && invalidFields.add(message)),
+      warn: (message) => void invalidFields.add(message),
     },
   });
   const probe = new ServiceProbe(client, signal);
@@ -80,14 +80,15 @@ class ObservedTokenStore implements TokenStore {
   async delete(): Promise<void> {}
 }
 
-/** Warnings are about invalid responses, except those about pauses. */
-const isFinding = (message: string) => !/: 429\b|pause/.test(message);
-
 /** Nothing works after this. */
 function failureFinding(error: Error): Finding {
   if (error instanceof AuthenticationError) {
     const hint = "Check client ID and client secret, and that the base URL ends with the version segment.";
     return problem("token", error.message, hint);
+  }
+  if (error instanceof RateLimitError) {
+    const hint = "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.";
+    return problem("rate limit", error.message, hint);
   }
   const hint = "Check the base URL, the proxy variables and the network; docs/deployment.md describes certificates.";
   return problem(error instanceof ConnectionError ? "connection" : "service", error.message, hint);
@@ -107,7 +108,7 @@ function tokenFinding(lifetimeMs = 0): Finding {
 const hasNoExpiry = (lifetimeMs: number) => lifetimeMs > 0.99 * DAY_MS;
 
 /** Such a status says nothing about the endpoint. */
-const isTemporary = (status: number) => status === 429 || status >= 500;
+const isTemporary = (status: number) => status >= 500;
 
 async function discontinuedFindings(probe: ServiceProbe): Promise<Finding[]> {
   const params = { includeDiscontinued: true, pageSize: 1 };

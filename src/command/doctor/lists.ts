@@ -108,7 +108,6 @@ const HINTS: Readonly<Record<number, string>> = {
   200: "Check the base URL: this may be another service, or a login page.",
   403: "Ask the operators of the service for the permission, or for the warehouses.",
   404: "Check the base URL: it ends with the version segment, for example /api/v1.",
-  429: "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.",
 };
 
 function unreadableFinding(name: string, path: string, { error, response }: ProbedPage): Finding {
