@@ -25,7 +25,7 @@ const shared: Options = {
 /** The sandbox brings its router and its decimals along, so that users install nothing more. */
 const bundled = ["hono", "big.js"];
 
-/** The command brings what it needs. It is CommonJS, since commander cannot be bundled into an ES module. */
+/** Only the command uses them, and brings them along. */
 const commandOnly = ["commander", "csv-parse", "csv-stringify"];
 
 /** What only an ES module can import goes into the CommonJS copy: a Node without require(esm) could not load it. */
@@ -59,11 +59,20 @@ export default defineConfig(({ dts }) => [
   },
   {
     ...shared,
-    entry: { ...entry, stocklot: "src/command/main.ts", "stocklot-sandbox": "src/command/sandbox-alias.ts" },
     format: "cjs",
     // Rollup writes the chunks as CommonJS without lowering their syntax.
     treeshake: true,
-    noExternal: [...bundled, ...esmOnly, ...commandOnly],
+    noExternal: [...bundled, ...esmOnly],
     plugins: [requireLazily],
+  },
+  {
+    // The command shares no chunks with the library: commander is CommonJS, whose require() would get into all of them.
+    ...shared,
+    entry: { stocklot: "src/command/main.ts", "stocklot-sandbox": "src/command/sandbox-alias.ts" },
+    format: "cjs",
+    splitting: false,
+    minifySyntax: true,
+    minifyWhitespace: true,
+    noExternal: [...bundled, ...esmOnly, ...commandOnly],
   },
 ]);

@@ -5,6 +5,8 @@
  *
  * Always against a sandbox, since a real service does not produce lost responses and broken bodies on demand.
  */
+import { rm } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import {
   ApiError,
   AuthenticationError,
@@ -25,10 +27,14 @@ import {
   ResponseValidationError,
   ServerError,
   StocklotError,
+  StorageError,
   TimeoutError,
+  UnexpectedRemovalsError,
   ValidationError,
 } from "stocklot";
+import { createMirror, ndjsonSink } from "stocklot/mirror";
 import { createSandbox } from "stocklot/sandbox";
+import { outFile } from "./connect.js";
 import { style } from "./terminal.js";
 
 /** What a program would do. Copy this function: each subclass is tested before its parent. */
@@ -63,6 +69,12 @@ function whatToDo(error: unknown): string {
   if (error instanceof NotImplementedError) return "do without it";
   if (error instanceof ServerError) return `try later, after ${error.attempts} attempts: ${error.status} ${error.code}`;
   if (error instanceof ApiError) return `report it: ${error.code}, ${error.message}`;
+
+  // A mirror.
+  if (error instanceof StorageError) return `mend the storage: ${error.message}`;
+  if (error instanceof UnexpectedRemovalsError) {
+    return `ask a person: ${error.removals} of ${error.records} ${error.resource} would be removed`;
+  }
 
   // There was no usable response.
   if (error instanceof OutcomeUnknownError) {
@@ -214,6 +226,25 @@ sandbox.addFault({
   },
 });
 await provoke(PaginationError, (client) => client.inventory.listLots().toArray());
+
+// The copy of a mirror cannot be stored: its folder would be inside a file.
+const file = fileURLToPath(import.meta.url);
+await provoke(StorageError, async (client) => {
+  await createMirror({ client, sink: ndjsonSink({ directory: `${file}/copy` }) }).run();
+});
+
+// A mirror whose service suddenly lists no lots: the copy keeps them.
+await provoke(UnexpectedRemovalsError, async () => {
+  const directory = outFile("handle-errors");
+  await rm(directory, { recursive: true, force: true });
+  const { baseUrl, credentials, fetch, addFault } = createSandbox({ lots: 100 });
+  const client = new InventoryClient({ baseUrl, ...credentials, fetch });
+  const mirror = createMirror({ client, sink: ndjsonSink({ directory }), resources: ["lots"] });
+  await mirror.run();
+  const body = { value: [], totalCount: 0, page: 1, pageSize: 250, pageCount: 0, hasMore: false };
+  addFault({ path: "/Inventory", fault: { type: "wrong-shape", body } });
+  await mirror.run({ full: true });
+});
 
 // A call that was aborted rejects with the signal's own reason, as fetch does.
 sandbox.addFault({ path: "/Item", fault: "hang" });

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-/** The command `stocklot-sandbox`, an alias of `stocklot sandbox`. */
-import { run } from "./program.js";
+/** The command `stocklot-sandbox`, an alias of `stocklot sandbox`. It runs the built command, of which there is one copy. */
+import { createRequire } from "node:module";
 
-void run(["sandbox", ...process.argv.slice(2)]).then((exitCode) => {
-  process.exitCode = exitCode;
-});
+process.argv.splice(2, 0, "sandbox");
+createRequire(__filename)("./stocklot.cjs");
