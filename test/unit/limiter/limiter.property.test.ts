@@ -127,7 +127,8 @@ describe("whatever comes, and however the service counts", () => {
         const after = second.simulation.results.find(({ call }) => call.totalTimeoutMs !== undefined);
         expect(after?.sentAt).toHaveLength(1);
       }),
-      { numRuns: runs(200) },
+      // About one schedule in 8 000 breaks this: the estimate is a few ms too long. Without shrinking, which takes a minute.
+      { numRuns: runs(200), endOnFailure: true },
     );
   });
 
