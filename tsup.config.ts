@@ -71,8 +71,7 @@ export default defineConfig(({ dts }) => [
     entry: { stocklot: "src/command/main.ts", "stocklot-sandbox": "src/command/sandbox-alias.ts" },
     format: "cjs",
     splitting: false,
-    minifySyntax: true,
-    minifyWhitespace: true,
+    minify: true,
     noExternal: [...bundled, ...esmOnly, ...commandOnly],
   },
 ]);
