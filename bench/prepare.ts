@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, rmSync, statSync } from "node:fs";
+import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "tsup";
+import manifest from "../package.json" with { type: "json" };
 import { BUILT_PACKAGE, GENERATED_CLIENT } from "./paths.js";
 
 /** Installs the peers, generates the generated client, and builds the package, so that the published code is measured. */
@@ -15,6 +16,9 @@ export async function prepare(): Promise<void> {
   }
   rmSync(BUILT_PACKAGE, { recursive: true, force: true });
   await build({ outDir: fileURLToPath(BUILT_PACKAGE), dts: false, silent: true });
+  // Without the imports of the package, #undici is not found, and requests are sent with fetch.
+  const { type, imports } = manifest;
+  writeFileSync(new URL("package.json", BUILT_PACKAGE), JSON.stringify({ type, imports }));
 }
 
 function installPeers(): void {
