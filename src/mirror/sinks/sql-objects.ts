@@ -1,6 +1,6 @@
+import { quoteName } from "../../storage/quote-name.js";
 import type { MirrorStatusRow } from "../status.js";
 import { type Table, tableOf } from "../tables.js";
-import { quoteName } from "./sql-table.js";
 
 /** An index for a way in which people query the copy. */
 interface IndexDefinition {

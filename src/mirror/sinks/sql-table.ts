@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../../errors/index.js";
+import { quoteName } from "../../storage/quote-name.js";
 import { type ColumnType, keyOfFields, type MirrorKey, type Table } from "../tables.js";
 import { EXTRA_COLUMN } from "./row-codec.js";
 
@@ -61,9 +62,6 @@ export function missingColumns(table: Table, types: SqlTypeNames, found: Readonl
   }
   return missing;
 }
-
-/** A quoted identifier: SQL does not fold its letter case. */
-export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
 /** Keys that one query returns. */
 export const KEY_BATCH_SIZE = 10_000;

@@ -26,7 +26,7 @@ type CopyCondition = "current" | "needsFullPass" | "mayDiffer";
  * needed. A run takes the first step for all lists before it takes the second for any.
  */
 export class ListSync<R extends MirrorResource> {
-  /** Set if so many records would have been removed that none was. */
+  /** Set if too many records would have been removed: then none was. */
   refusal: UnexpectedRemovalsError | undefined;
   readonly #synced: SyncedList<R>;
   /** How far the copy had come when the run began. */

@@ -10,7 +10,7 @@ const MAX_REMOVALS_WITHOUT_CONFIRMATION = 50;
 /** A second pass that confirms many removals begins this long after the first, in ms: a service may return nothing for a moment. */
 export const REMOVAL_CONFIRMATION_DELAY_MS = 3_000;
 
-/** True if these are so many removals that the caller has to confirm them. */
+/** True if these are too many removals to make without a confirmation by the caller. */
 const areRemovalsUnexpected = (removals: number, records: number, maxRemovedShare: number) =>
   removals > MAX_REMOVALS_WITHOUT_CONFIRMATION && isLargeRemovedShare(removals, records, maxRemovedShare);
 

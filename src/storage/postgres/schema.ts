@@ -1,8 +1,6 @@
 import { ConfigurationError } from "../../errors/index.js";
+import { quoteName } from "../quote-name.js";
 import { type PostgresQueryable, queryRows } from "./query.js";
-
-/** A quoted identifier: SQL does not fold its letter case. */
-export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
 /** The schema for the tables if the caller names none. */
 export async function currentSchema(queryable: PostgresQueryable): Promise<string> {

@@ -1,5 +1,6 @@
 import type { PostgresConnection } from "../../../storage/postgres/connection.js";
 import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
+import { quoteName } from "../../../storage/quote-name.js";
 import { type MirrorResource, RESOURCES, tableOf } from "../../tables.js";
 import { EXTRA_COLUMN } from "../row-codec.js";
 import {
@@ -12,7 +13,7 @@ import {
   STOCK_VIEW,
   selectStockSql,
 } from "../sql-objects.js";
-import { columnDefinition, quoteName } from "../sql-table.js";
+import { columnDefinition } from "../sql-table.js";
 import { LOCK_SQL, POSTGRES_COLUMN_TYPES, quotedTableName } from "./postgres-schema.js";
 
 /** Tables, views and indexes of a schema that the user may use. */

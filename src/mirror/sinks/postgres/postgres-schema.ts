@@ -1,6 +1,7 @@
-import { ConfigurationError } from "../../../errors/index.js";
 import type { PostgresConnection } from "../../../storage/postgres/connection.js";
 import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
+import { checkEncoding, missingSchema } from "../../../storage/postgres/schema.js";
+import { quoteName } from "../../../storage/quote-name.js";
 import { type MirrorResource, RESOURCES, type Table, tableOf } from "../../tables.js";
 import { tableMissingError } from "../sink-errors.js";
 import {
@@ -8,7 +9,6 @@ import {
   isTableRequired,
   missingColumns,
   PRIMARY_KEY_SQL,
-  quoteName,
   type SqlTypeNames,
   tableDefinition,
 } from "../sql-table.js";
@@ -33,14 +33,6 @@ WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relna
 
 /** Two mirrors that start at once create the tables one after the other. */
 export const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
-
-/** The schema for the tables if the caller names none. */
-export async function readCurrentSchema(queryable: PostgresQueryable): Promise<string> {
-  const [row] = await queryRows(queryable, "SELECT current_schema() AS schema");
-  if (typeof row?.schema !== "string")
-    throw new ConfigurationError("postgresSink: the search_path has no schema that exists. Set the option schema.");
-  return row.schema;
-}
 
 /**
  * Creates the tables and columns that are missing; if none are, no right to create tables is needed.
@@ -69,7 +61,7 @@ export async function ensureTables(connection: PostgresConnection, schema: strin
   // Somebody may have deleted the row to start a new copy.
   else if (!hasState) commands.push(insertStateSql(schema));
   if (commands.length > 0) {
-    await connection.runScript([LOCK_SQL, ...(await createSchema(connection, schema)), ...commands]);
+    await connection.runScript([LOCK_SQL, ...(await missingSchema(connection, schema)), ...commands]);
   }
   return extended;
 }
@@ -91,12 +83,6 @@ export async function readStateIfAny(queryable: PostgresQueryable, schema: strin
 
 export const quotedTableName = (schema: string, name: string) => `${quoteName(schema)}.${quoteName(name)}`;
 
-async function checkEncoding(queryable: PostgresQueryable): Promise<void> {
-  const [row] = await queryRows(queryable, "SELECT current_setting('server_encoding') AS encoding");
-  if (row?.encoding === "UTF8") return;
-  throw new ConfigurationError(`postgresSink: the encoding of the database must be UTF8, not ${row?.encoding}`);
-}
-
 /** The columns of the tables that exist, with their types. */
 async function readExistingColumns(
   queryable: PostgresQueryable,
@@ -112,12 +98,6 @@ async function readExistingColumns(
     found.set(table, columns.set(String(row.column), isKey ? row.type + PRIMARY_KEY_SQL : String(row.type)));
   }
   return found;
-}
-
-/** Only if it is missing: `IF NOT EXISTS` needs the right to create a schema even if there is nothing to do. */
-async function createSchema(queryable: PostgresQueryable, schema: string): Promise<string[]> {
-  const found = await queryRows(queryable, "SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
-  return found.length > 0 ? [] : [`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`];
 }
 
 function createTableSql(schema: string, table: Table): string {

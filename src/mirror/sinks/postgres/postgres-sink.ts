@@ -3,12 +3,13 @@ import { checkConfiguration } from "../../../core/request/check-options.js";
 import { lazy } from "../../../schemas/field.js";
 import { PostgresConnection } from "../../../storage/postgres/connection.js";
 import { isQueryable, type PostgresQueryable } from "../../../storage/postgres/query.js";
+import { currentSchema } from "../../../storage/postgres/schema.js";
 import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../../sink.js";
 import { type MirrorKey, type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
 import { otherMirrorError, throwSinkNotOpen } from "../sink-errors.js";
 import { KEY_BATCH_SIZE } from "../sql-table.js";
 import { type CopyObjects, ensureViews } from "./postgres-objects.js";
-import { ensureTables, LOCK_SQL, readCurrentSchema, readState, readStateIfAny } from "./postgres-schema.js";
+import { ensureTables, LOCK_SQL, readState, readStateIfAny } from "./postgres-schema.js";
 import { PostgresTable } from "./postgres-table.js";
 
 /** Options of {@link postgresSink}: exactly one of `pool`, `client` and `connectionString`. */
@@ -115,7 +116,7 @@ async function openPostgresTables(
   connection: PostgresConnection,
   givenSchema: string | undefined,
 ): Promise<PostgresTables> {
-  const schema = givenSchema ?? (await readCurrentSchema(connection));
+  const schema = givenSchema ?? (await currentSchema(connection));
   const extended = await ensureTables(connection, schema);
   const copy = new PostgresTables(connection, schema, await ensureViews(connection, schema));
   for (const resource of extended) await copy.fillColumns(resource);
@@ -152,7 +153,7 @@ class PostgresSink implements MirrorSink {
   async readState(): Promise<string | undefined> {
     const connection = this.#connection ?? new PostgresConnection(this.#options);
     try {
-      const schema = this.#options.schema ?? (await readCurrentSchema(connection));
+      const schema = this.#options.schema ?? (await currentSchema(connection));
       return await readStateIfAny(connection, schema);
     } finally {
       if (connection !== this.#connection) await connection.close();

@@ -1,4 +1,5 @@
 import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
+import { quoteName } from "../../../storage/quote-name.js";
 import type { MirrorBatch } from "../../sink.js";
 import {
   type ColumnType,
@@ -10,7 +11,7 @@ import {
 } from "../../tables.js";
 import { EXTRA_COLUMN, encodeExtraFields, RowCodec } from "../row-codec.js";
 import { STATUS_TABLE } from "../sql-objects.js";
-import { KEY_BATCH_SIZE, keysInBatches, quoteName } from "../sql-table.js";
+import { KEY_BATCH_SIZE, keysInBatches } from "../sql-table.js";
 import { POSTGRES_COLUMN_TYPES, quotedTableName, STATE_TABLE } from "./postgres-schema.js";
 
 /** The table of one resource. */

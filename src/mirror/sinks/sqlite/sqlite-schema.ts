@@ -1,3 +1,4 @@
+import { quoteName } from "../../../storage/quote-name.js";
 import type { SqliteDatabase } from "../../../storage/sqlite/driver.js";
 import type { Table } from "../../tables.js";
 import { EXTRA_COLUMN } from "../row-codec.js";
@@ -18,7 +19,6 @@ import {
   isTableRequired,
   missingColumns,
   PRIMARY_KEY_SQL,
-  quoteName,
   type SqlTypeNames,
   tableDefinition,
 } from "../sql-table.js";

@@ -1,7 +1,8 @@
+import { quoteName } from "../../../storage/quote-name.js";
 import type { SqliteDatabase, SqliteStatement } from "../../../storage/sqlite/driver.js";
 import { fieldsOfKey, keyOfFields, type MirrorKey, type MirrorRecord, type Table } from "../../tables.js";
 import { EXTRA_COLUMN, RowCodec } from "../row-codec.js";
-import { KEY_BATCH_SIZE, quoteName } from "../sql-table.js";
+import { KEY_BATCH_SIZE } from "../sql-table.js";
 import { ensureTable } from "./sqlite-schema.js";
 
 /** The table of one resource in an open database. */
