@@ -1,4 +1,4 @@
-import { redact, redactData } from "../errors/redaction/redact.js";
+import { redact, redactData, redactPath } from "../errors/redaction/redact.js";
 import { monotonicNowMs } from "../time/timer.js";
 import type { AcquireSlotDeps, SlotGrant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
@@ -116,7 +116,7 @@ function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response
  */
 function createPauseErrorFactory({ request, attempts }: Call, response: WireResponse, delayMs: number): () => unknown {
   const { method, path, isTokenRequest } = request;
-  const sent = { request: { method, path: redact(path), isTokenRequest }, attempts };
+  const sent = { request: { method, path: redactPath(path), isTokenRequest }, attempts };
   const { status, headers } = response;
   const body = new TextEncoder().encode(redact(readText(response)));
   const redacted = { status, headers: redactData(headers), body };

@@ -99,12 +99,15 @@ describe("header values that are ordinary words", () => {
     "Receive",
     "Inventory",
     "Inventor",
-  ])("%s stays in the path of an error, but is redacted in an echo", async (value) => {
+  ])("%s stays in the paths of errors and events, but is redacted in an echo", async (value) => {
     const server = await startServer();
-    const client = connect(server, { headers: { "x-app": value }, retry: false });
+    const paths: string[] = [];
+    const hooks = { request: ({ path }: { path: string }) => void paths.push(path) };
+    const client = connect(server, { headers: { "x-app": value }, hooks, retry: false });
     server.plan(faults.status(400, { message: `unknown app ${value}` }));
     const error = await errorOf(client.inventory.receive(receipt));
     expect(error).toMatchObject({ path: "/Inventory/Receive", serviceMessage: "unknown app [redacted]" });
+    expect(paths).toEqual(["/Token", "/Inventory/Receive"]);
   });
 
   it("a secret in the key of a path is redacted", async () => {

@@ -105,9 +105,9 @@ function endOfRepeatedPattern(text: string, from: number, piece: RegExp): number
 /** Data that is nested deeper is replaced. */
 const MAX_DATA_DEPTH = 100;
 
-/** A copy of plain data in which no string shows a secret, or what else `redactText` replaces. */
+/** A copy of plain data in which no string shows a secret, or what else `redactText` replaces. Paths keep the segments of the endpoint. */
 export function redactData<T>(data: T, redactText?: (text: string) => string): T;
-export function redactData(data: unknown, redactText = redact): unknown {
+export function redactData(data: unknown, redactText = redactPath): unknown {
   return redactValue(data, 0, { redactText, copies: new Map() });
 }
 
