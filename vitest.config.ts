@@ -17,6 +17,9 @@ export default defineConfig(({ mode }) => ({
     // Read by test/support/runs.ts. `--mode all` sets it on every platform.
     env: mode === "all" ? { STOCKLOT_TEST: "all" } : {},
     testTimeout: 30_000,
+    // One module graph per worker, not per file: loading the sources would be a third of the time.
+    isolate: mode === "all",
+    setupFiles: mode === "all" ? [] : ["test/support/fresh-modules.ts"],
     // Most of the time tests wait, for timers and other processes: on two cores vitest would use one worker.
     maxWorkers: mode === "all" ? 2 : 3,
     // On a shared machine everything may stop for seconds in the middle of a race. A defect fails twice.

@@ -4,9 +4,9 @@ export const RUN_ALL = process.env.STOCKLOT_TEST === "all";
 /** Why a test is skipped that needs a server, a browser or minutes. */
 export const ONLY_IN_TEST_ALL = "npm run test:all runs them";
 
-const FEWEST = 10;
+const FEWEST = 4;
 
-/** Number of runs of a random test: `all`, or in `npm test` about a tenth, but at least ten. */
+/** Number of runs of a random test: `all`, or in `npm test` about a tenth, but at least four. */
 export function runs(all: number): number {
   return RUN_ALL ? all : Math.min(all, Math.max(FEWEST, Math.round(all / 10)));
 }

@@ -287,7 +287,7 @@ describe("a SOCKS5 proxy", () => {
   ])("%s is named with its variable, and nothing was sent", async (_, start, password) => {
     const { port } = await start();
     vi.stubEnv("HTTP_PROXY", `socks5://robot:${password}@127.0.0.1:${port}`);
-    const error = await errorOf(clientBehindProxy().items.get("X"));
+    const error = await errorOf(clientBehindProxy(80, false).items.get("X"));
     expect(error).toMatchObject({
       name: "ConnectionError",
       message: expect.stringMatching(
