@@ -123,7 +123,9 @@ export class GaplessReader<T> {
       misses: 0,
       hits: 0,
     };
-    for (let searches = 1; searches <= MAX_FRUITLESS_SEARCHES; searches += 1) {
+    let fruitlessSearches = 0;
+    while (fruitlessSearches < MAX_FRUITLESS_SEARCHES) {
+      fruitlessSearches += 1;
       const read = await this.#stream.fetchUnplanned(nextSearchPage(search, this.#plan.maxPageSize, this.#plan.shifts));
       const { page } = read;
       refuseEmptyPageWithMore(page);
@@ -143,7 +145,7 @@ export class GaplessReader<T> {
       if (!this.#isDisjoint(target)) return "closed";
       if (this.#isTargetObsolete(target)) return "target-obsolete";
       // Here the end is known: the next page follows without a search.
-      searches = 0;
+      fruitlessSearches = 0;
       const reached = this.#frontier.end;
       search = { low: reached, high: reached, expected: reached, misses: 0, hits: 0 };
     }
