@@ -18,9 +18,9 @@ export class VirtualTime {
   #ids = 0;
   #timers: Timer[] = [];
 
-  /** `jitter` returns by how many ms the next timer fires late, or early if negative. */
+  /** `jitter` returns by how many ms the timer that is due at `time` fires late, or early if negative. */
   constructor(
-    readonly jitter: () => number = () => 0,
+    readonly jitter: (time: number) => number = () => 0,
     startAt = 1_000,
   ) {
     this.#now = startAt;
@@ -67,7 +67,8 @@ export class VirtualTime {
   #set(callback: () => void, delayMs: number): number {
     const id = ++this.#ids;
     // Node rounds up to 1 ms and never fires more than 1 ms early.
-    this.#insert({ id, time: this.#now + Math.max(0.01, Math.max(1, delayMs) + this.jitter()), callback });
+    const due = this.#now + Math.max(1, delayMs);
+    this.#insert({ id, time: Math.max(this.#now + 0.01, due + this.jitter(due)), callback });
     return id;
   }
 
