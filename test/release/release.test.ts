@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import packageLock from "../../package-lock.json" with { type: "json" };
 import { released } from "../../release/changelog.js";
+import { withAbsoluteLinks } from "../../release/readme-links.js";
 import { versionFile } from "../../release/version-file.js";
 import { VERSION } from "../../src/version.js";
 
@@ -40,5 +41,30 @@ describe("npm version", () => {
     ["an empty section and no other", "# Changelog\n\n## Unreleased\n"],
   ])("stops if the changelog has %s", (_, log) => {
     expect(() => released(log, "0.2.0", "2026-02-01")).toThrow("add what is new there");
+  });
+});
+
+describe("the README on the registry", () => {
+  const absolute = (text: string) => withAbsoluteLinks(text, "acme/stocklot", "v1.2.3");
+
+  it.each([
+    ["[Paging](docs/paging.md)", "[Paging](https://github.com/acme/stocklot/blob/v1.2.3/docs/paging.md)"],
+    [
+      "[X](docs/a.md#b) and [Y](LICENSE)",
+      "[X](https://github.com/acme/stocklot/blob/v1.2.3/docs/a.md#b) and [Y](https://github.com/acme/stocklot/blob/v1.2.3/LICENSE)",
+    ],
+    [
+      "![Chart](bench/charts/x.svg)",
+      "![Chart](https://raw.githubusercontent.com/acme/stocklot/v1.2.3/bench/charts/x.svg)",
+    ],
+    ["[zod](https://zod.dev) [below](#methods)", "[zod](https://zod.dev) [below](#methods)"],
+  ])("%s", (text, expected) => {
+    expect(absolute(text)).toBe(expected);
+  });
+
+  it("has no relative link left", () => {
+    const links = [...absolute(read("README.md")).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+    expect(links.length).toBeGreaterThan(30);
+    expect(links.filter((target) => !/^(https:|#)/.test(target))).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ import {
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
-const guide = readFileSync(new URL("../../docs/testing.md", import.meta.url), "utf8");
+const reference = readFileSync(new URL("../../docs/testing-reference.md", import.meta.url), "utf8");
 
 afterEach(() => {
   vi.useRealTimers();
@@ -120,7 +120,7 @@ it("the table of options names every option, and no other", () => {
   const source = readFileSync(new URL("../../src/sandbox/options/options.ts", import.meta.url), "utf8");
   const declared = /export interface SandboxOptions \{([\s\S]*?)\n\}/.exec(source)?.[1] ?? "";
   const names = [...declared.matchAll(/^ {2}(\w+)\?:/gm)].map((match) => match[1]);
-  const section = /## All options\n([\s\S]*?)\n## /.exec(guide)?.[1] ?? "";
+  const section = /## All options\n([\s\S]*?)\n## /.exec(reference)?.[1] ?? "";
   const listed = [...section.matchAll(/^\| ([^|]+) \|/gm)].flatMap((row) =>
     [...(row[1] ?? "").matchAll(/`(\w+)`/g)].map((match) => match[1]),
   );

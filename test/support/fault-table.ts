@@ -32,13 +32,35 @@ export function checkFaultTable(
 }
 
 function markdown(writes: readonly WriteCall[], rows: readonly Row[]): string {
+  const columns = joinEqualColumns(
+    writes.map(({ name }, index) => ({
+      names: [`\`${name}\``],
+      cells: rows.map(({ results }) => cellOf(results[index])),
+    })),
+  );
   const lines = [
-    ["what happens", ...writes.map(({ name }) => `\`${name}\``)],
-    ["---", ...writes.map(() => "---")],
-    ...rows.map(({ fault, results }) => [
-      fault,
-      ...results.map(({ outcome, effects }) => `${outcome === "ok" ? "ok" : `\`${outcome}\``} · ${effects}×`),
-    ]),
+    ["what happens", ...columns.map(({ names }) => names.join(", "))],
+    ["---", ...columns.map(() => "---")],
+    ...rows.map(({ fault }, index) => [fault, ...columns.map(({ cells }) => cells[index])]),
   ];
   return `${lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n")}\n`;
+}
+
+interface Column {
+  names: string[];
+  cells: string[];
+}
+
+const cellOf = (result: Row["results"][number] | undefined) =>
+  result ? `${result.outcome === "ok" ? "ok" : `\`${result.outcome}\``} · ${result.effects}×` : "";
+
+/** Writes with the same results in every row share a column. */
+function joinEqualColumns(columns: readonly Column[]): Column[] {
+  const joined: Column[] = [];
+  for (const { names, cells } of columns) {
+    const equal = joined.find((column) => column.cells.every((cell, index) => cell === cells[index]));
+    if (equal) equal.names.push(...names);
+    else joined.push({ names, cells });
+  }
+  return joined;
 }
