@@ -21,7 +21,7 @@ describe("client options that are refused", () => {
     ["unknown in retry", { retry: { retries: 5 } }, /retry/],
     ["unknown in rateLimit", { rateLimit: { request: 5 } }, /request/],
     ["unknown in hooks", { hooks: { onRequest: () => {} } }, /onRequest/],
-    ["fetch with dispatcher", { fetch, dispatcher: { dispatch: () => true } }, /fetch and dispatcher exclude/],
+    ["fetch with dispatcher", { fetch, dispatcher: { dispatch: () => true } }, /fetch and dispatcher cannot be combined/],
     ["rateLimit with rateLimiter", { rateLimit: {}, rateLimiter: createRateLimiter() }, /rateLimit and rateLimiter/],
     ["a timeout of 0", { timeoutMs: 0 }, /timeoutMs/],
     ["a negative total timeout", { totalTimeoutMs: -1 }, /totalTimeoutMs/],

@@ -6,7 +6,7 @@ import type { InventoryListParams } from "../../schemas/list-params.js";
 import type { Lot } from "../../schemas/lot.js";
 import type { SendingTime, TimeOrder } from "./sending-time.js";
 
-/** The default order of the list. Set explicitly, since gapless reading uses another order by default. */
+/** The default order of the list. It is set explicitly, since `gapless` uses another order by default. */
 const NEWEST_FIRST = { sort: "received", direction: "DESC" } as const;
 
 export interface RecentLotsSettings {
