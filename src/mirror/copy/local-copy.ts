@@ -194,7 +194,7 @@ export class LocalCopy {
     if (pendingEvents) await this.#emit(resource, events, indexByKey(resource, upsert));
   }
 
-  /** One after the other: a slow listener slows the run down. */
+  /** One after the other, so a slow listener slows the run down. */
   async #emit(
     resource: MirrorResource,
     events: readonly PendingEvent[],

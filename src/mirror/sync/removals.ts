@@ -10,11 +10,11 @@ const MAX_REMOVALS_WITHOUT_CONFIRMATION = 50;
 /** A second pass that confirms many removals begins this long after the first, in ms: a service may return nothing for a moment. */
 export const REMOVAL_CONFIRMATION_DELAY_MS = 3_000;
 
-/** True if these are too many removals to make without a confirmation by the caller. */
+/** True if this number of removals requires a confirmation by the caller. */
 const areRemovalsUnexpected = (removals: number, records: number, maxRemovedShare: number) =>
   removals > MAX_REMOVALS_WITHOUT_CONFIRMATION && isLargeRemovedShare(removals, records, maxRemovedShare);
 
-/** True if these are a large part of the copy, even of a small one. */
+/** True if this number of removals is a large part of the copy, even of a small one. */
 const isLargeRemovedShare = (removals: number, records: number, maxRemovedShare: number) =>
   removals > records * maxRemovedShare;
 

@@ -40,7 +40,7 @@ export class SyncedList<R extends MirrorResource> {
     return this.copy.save(this.list, statePatch);
   }
 
-  /** Writes what a scan lists to the copy, page after page, each with what `patchOf` returns for the state. */
+  /** Writes the pages of a scan to the copy, each together with the part of the state that `patchOf` returns. */
   async write(
     reading: MirrorReading,
     scan: ListScan<MirrorRecords[R]>,

@@ -22,7 +22,7 @@ export class ItemWorker {
   readonly #lease: Lease;
   /** No later entry is sent before, by the monotonic clock. */
   #quietUntil: number;
-  /** How long nobody can have sent anything for the item. */
+  /** For how long no process can have sent anything for the item. */
   #unleasedMs: number;
   /** Why the outcome of the current entry is not known. */
   #cause: unknown;
@@ -119,7 +119,7 @@ export class ItemWorker {
     return this.#setAside(entry);
   }
 
-  /** The write is known not to have been applied, but not refused either: the next entry would fail, too. */
+  /** The write is known not to have been applied, but it was not rejected either: the next entry would fail, too. */
   async #afterFailure({ entry, error, ...end }: EntryCallEnd): Promise<StoredEntry | undefined> {
     if (error instanceof AttemptRefused) return isOpen(error.entry) ? undefined : error.entry;
     const { commits, stopped } = this.#run;
@@ -160,7 +160,7 @@ export class ItemWorker {
       return await this.#run.commits.decide(entry, change);
     } catch (error) {
       if (signal.aborted) return undefined;
-      // The service does not respond as it should now: other items may go on.
+      // The service does not respond as it should at the moment. Other items may continue.
       if (error instanceof ServerError || error instanceof TimeoutError) return this.#setAside(entry);
       throw error;
     }
