@@ -16,7 +16,7 @@ export class ClientSecretFailure extends Error {
   }
 }
 
-/** Where a client secret comes from. */
+/** The source of a client secret. */
 export interface ClientSecretSource {
   clientId: string;
   clientSecret: ClientSecret;
@@ -67,7 +67,7 @@ async function call(readSecret: () => unknown): Promise<unknown> {
   }
 }
 
-/** Never the value itself: it may contain the secret. */
+/** Describes a value without showing it, since it may contain the secret. */
 function describe(value: unknown): string {
   if (value === "") return "an empty string";
   if (value === null || value === undefined) return String(value);

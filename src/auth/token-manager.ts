@@ -48,7 +48,10 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   let refresh: TokenRefresh | undefined;
   /** The token that the service rejected last; a store that could not delete it may still return it. */
   let rejectedToken: string | undefined;
-  /** The saving of the new token. The store is not used for anything else meanwhile, or it could keep the old token. */
+  /**
+   * The promise that the new token is saved. Until then the store is not used for anything else, or it could keep the
+   * old token.
+   */
   let pendingSave: Promise<unknown> = Promise.resolve();
 
   return {
