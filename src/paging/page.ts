@@ -138,6 +138,8 @@ export interface PageAllowance {
 export interface PagingSettings<T> {
   /** Path and parameters, which identify the list that a checkpoint belongs to. */
   list: string;
+  /** Method and path, the start of every message. */
+  label: string;
   from: Checkpoint | undefined;
   /** The first page of the iteration. */
   page: number;
