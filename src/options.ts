@@ -140,11 +140,14 @@ const clientOptionsSchema = /* @__PURE__ */ lazy(() =>
       rateLimiter: objectWithMethodsSchema(["acquire", "pause", "snapshot"], "must be created by createRateLimiter"),
       retry: retryOptionsSchema(),
       responseValidation: z.enum(["error", "warn", "off"]),
-      tokenStore: objectWithMethodsSchema(["get", "set", "delete"], "must have get, set and delete"),
+      tokenStore: objectWithMethodsSchema(["get", "set", "delete"], "must have the methods get, set and delete"),
       dispatcher: objectWithMethodsSchema(["dispatch"], "must be an undici Dispatcher"),
       fetch: functionSchema(),
       maxResponseBytes: z.custom((bytes) => typeof bytes === "number" && bytes > 0, "must be a number greater than 0"),
-      logger: objectWithMethodsSchema(["debug", "info", "warn", "error"], "must have debug, info, warn and error"),
+      logger: objectWithMethodsSchema(
+        ["debug", "info", "warn", "error"],
+        "must have the methods debug, info, warn and error",
+      ),
       hooks: z
         .strictObject({
           request: functionSchema(),
@@ -235,7 +238,7 @@ function readProblem(variable: string): string {
 }
 
 function parseBaseUrl(address: string, allowInsecureHttp: boolean): URL {
-  if (!URL.canParse(address)) throw invalidOptionsError("baseUrl is not a URL");
+  if (!URL.canParse(address)) throw invalidOptionsError("baseUrl must be a URL, such as https://host/api/v1");
   const url = new URL(address);
   const problem = describeBaseUrlProblem(url, allowInsecureHttp);
   if (problem) throw invalidOptionsError(`baseUrl ${problem}`);

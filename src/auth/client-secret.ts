@@ -56,7 +56,7 @@ export function createClientSecretReader(source: ClientSecretSource): (cancellat
 async function callSafely(readSecret: () => unknown): Promise<string> {
   const secret = await call(readSecret);
   if (typeof secret === "string" && secret !== "") return secret;
-  throw new ClientSecretFailure("invalid", `must return a string that is not empty, not ${describe(secret)}`);
+  throw new ClientSecretFailure("invalid", `must return a non-empty string, not ${describe(secret)}`);
 }
 
 async function call(readSecret: () => unknown): Promise<unknown> {

@@ -155,7 +155,7 @@ const createMirrorOptionsSchema = () =>
     sink: requiredOption(
       objectWithMethodsSchema(
         ["open", "keys", "read", "commit", "close"],
-        "must have open, keys, read, commit and close",
+        "must have the methods open, keys, read, commit and close",
       ),
     ),
     resources: resourceNamesSchema().optional(),

@@ -121,7 +121,9 @@ const STORE_METHODS = [
 const optionsSchema = lazy(() =>
   z.strictObject({
     client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
-    store: requiredOption(objectWithMethodsSchema([...STORE_METHODS], `must have ${STORE_METHODS.join(", ")}`)),
+    store: requiredOption(
+      objectWithMethodsSchema([...STORE_METHODS], `must have the methods ${STORE_METHODS.join(", ")}`),
+    ),
     settleMs: z
       .custom<number>((value) => typeof value === "number" && value >= 0, "must be a number of ms, at least 0")
       .optional(),

@@ -67,7 +67,7 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
  */
 export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
   if (typeof options !== "object" || options === null)
-    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: options are missing`);
+    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: the options are required`);
   const { redis, key, onStoreError = "local", onWarning = emitProcessWarning, ...limits } = options;
   checkRedisOptions(RATE_LIMITER_TITLE, { redis, key });
   if (onStoreError !== "local" && onStoreError !== "fail") {
@@ -77,9 +77,7 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
     throw new ConfigurationError(`${RATE_LIMITER_TITLE}: onWarning must be a function`);
   const settings = resolveRateLimitOptions(limits);
   if (!Number.isFinite(settings.requests) || !Number.isFinite(settings.intervalMs)) {
-    throw new ConfigurationError(
-      `${RATE_LIMITER_TITLE}: requests and intervalMs must be finite, or there is nothing to share`,
-    );
+    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: requests and intervalMs must be finite`);
   }
   const clock = new MonotonicClock();
   const timings = createLeaseTimings(settings);

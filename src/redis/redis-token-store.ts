@@ -52,7 +52,7 @@ const storedTokenSchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.nu
  */
 export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenStore {
   if (typeof options !== "object" || options === null)
-    throw new ConfigurationError(`${TOKEN_STORE_TITLE}: options are missing`);
+    throw new ConfigurationError(`${TOKEN_STORE_TITLE}: the options are required`);
   const { redis, key, secret, ...unknown } = options;
   checkRedisOptions(TOKEN_STORE_TITLE, { redis, key });
   for (const name of Object.keys(unknown)) {
@@ -61,7 +61,7 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
     );
   }
   if (secret !== undefined && (typeof secret !== "string" || secret === "")) {
-    throw new ConfigurationError(`${TOKEN_STORE_TITLE}: secret must be a string that is not empty`);
+    throw new ConfigurationError(`${TOKEN_STORE_TITLE}: secret must be a non-empty string`);
   }
   const name = redisKeyName(key, "token");
   const cipher = createTokenCipher(secret, name);

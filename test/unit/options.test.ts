@@ -42,7 +42,7 @@ describe("client options that are refused", () => {
     ["no bytes at all", { maxResponseBytes: 0 }, /maxResponseBytes/],
     ["an unknown mode", { responseValidation: "strict" }, /responseValidation/],
     ["plain http to another host", { baseUrl: "http://inventory.test/api/v1" }, /https/],
-    ["an address that is none", { baseUrl: "inventory" }, /not a URL/],
+    ["an address that is none", { baseUrl: "inventory" }, /baseUrl must be a URL/],
     ["another scheme", { baseUrl: "ftp://inventory.test" }, /http: or https:/],
     ["credentials in the address", { baseUrl: "https://u:canary-pass@inventory.test" }, /credentials/],
     ["a query in the address", { baseUrl: "https://inventory.test/?a=b" }, /query/],

@@ -93,7 +93,9 @@ class SqliteOutboxStore implements OutboxStore {
 
   async add(added: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]> {
     if (transaction !== undefined) {
-      throw new ConfigurationError("sqliteOutboxStore: cannot join a transaction. The option client needs PostgreSQL.");
+      throw new ConfigurationError(
+        "sqliteOutboxStore: the option client is not supported. To join a transaction, use postgresOutboxStore.",
+      );
     }
     return await this.#write((entries) => entries.add(added));
   }

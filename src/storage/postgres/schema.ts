@@ -6,7 +6,7 @@ import { type PostgresQueryable, queryRows } from "./query.js";
 export async function currentSchema(queryable: PostgresQueryable): Promise<string> {
   const [row] = await queryRows(queryable, "SELECT current_schema() AS schema");
   if (typeof row?.schema === "string") return row.schema;
-  throw new ConfigurationError("PostgreSQL: the search_path has no schema that exists. Set the option schema.");
+  throw new ConfigurationError("PostgreSQL: no schema of the search_path exists. Set the option schema.");
 }
 
 /**
