@@ -31,7 +31,7 @@ export interface TokenManagerOptions {
   warn(message: string): void;
 }
 
-/** Keeps one token for all calls. However many calls need a new one at once, it is requested once. */
+/** Keeps one token for all calls. If many calls need a new one at the same time, it is requested once. */
 export interface TokenManager {
   /** The token, unless it is missing or about to expire. */
   readonly freshToken: string | undefined;

@@ -27,7 +27,10 @@ interface StartedJob {
 export interface BottleneckSlotsOptions {
   /** Where the jobs run; both may be the same Bottleneck. */
   bottlenecks: Record<SlotKind, Bottleneck>;
-  /** An exact window: that many jobs at once, each held for this long after its request has ended. */
+  /**
+   * An exact window: this many jobs at the same time, each of which continues for this long after its request has
+   * ended.
+   */
   window?: { requests: number; intervalMs: number };
   clock: MonotonicClock;
   listener: SlotListener;

@@ -14,7 +14,7 @@ export const totalCountOf = ({ singles, pages }: SlotCounts): number => singles 
 export interface GrantedSlot {
   /** Its request has ended: the slot is free again one interval later. */
   endSent(): void;
-  /** It was not used: it is free again at once. */
+  /** It was not used: it is free again immediately. */
   endUnsent(): void;
 }
 

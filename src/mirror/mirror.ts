@@ -224,7 +224,7 @@ export class Mirror {
       });
   }
 
-  /** Two runs at once would overwrite each other. */
+  /** Two runs at the same time would overwrite each other. */
   async #exclusively<T>(action: () => Promise<T>): Promise<T> {
     if (this.#isRunning) {
       throw new ConfigurationError("mirror: this mirror is running already. Wait for its run to end, or abort it.");

@@ -4,7 +4,7 @@ import type { EtaEstimator } from "./estimate.js";
 import { type Page, type PageSession, startOfPage } from "./page.js";
 import { type RecordKey, SeenKeys } from "./seen-keys.js";
 
-/** Consecutive pages without a new record after which `hasMore` is not believed. */
+/** Consecutive pages without a new record after which `hasMore` is treated as wrong. */
 const MAX_STALLED_PAGES = 3;
 
 const CONTRADICTION_ADVICE =
@@ -76,7 +76,8 @@ export class PageEmitter<T> {
 
   /**
    * The page for the consumer, with `newRecords` as its records. Once it is consumed, the list has been read up to
-   * `position`. Throws after too many pages without a new record. A page `mayBeStalled` if that is no reason to stop.
+   * `position`. Throws after too many pages without a new record. `mayBeStalled`: a page without a new record is no
+   * reason to stop.
    */
   emit(page: Page<T>, newRecords: T[], position: ReadPosition, mayBeStalled = false): EmittedPage<T> {
     this.#checkProgress(page, newRecords, mayBeStalled);

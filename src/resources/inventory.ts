@@ -135,8 +135,8 @@ export class Inventory {
    *
    * @example
    * const { recNo } = await client.inventory.receive({ itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1, spot: "A-01" });
-   * @throws OutcomeUnknownError if it was sent and no usable response came: resend it only if {@link findReceipt} reports
-   * "not-applied".
+   * @throws OutcomeUnknownError if it was sent and no usable response arrived: resend it only if {@link findReceipt}
+   * reports "not-applied".
    */
   async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
     const result = await this.#transact("Receive", receiveInputSchema, input, options);
@@ -200,7 +200,7 @@ export class Inventory {
    *
    * @example
    * await client.inventory.move({ itemID: "BOLT-M8", units: 5, wid: 3, fromSpot: "A-01", toSpot: "B-07" });
-   * @throws OutcomeUnknownError if it was sent and no usable response came.
+   * @throws OutcomeUnknownError if it was sent and no usable response arrived.
    */
   move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
     return this.#transact("Move", moveInputSchema, input, options);
@@ -213,7 +213,7 @@ export class Inventory {
    *
    * @example
    * await client.inventory.issue({ itemID: "BOLT-M8", units: 5, wid: 3, reasonCode: 2, reference: "order 4711" });
-   * @throws OutcomeUnknownError if it was sent and no usable response came.
+   * @throws OutcomeUnknownError if it was sent and no usable response arrived.
    */
   issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
     return this.#transact("Issue", issueInputSchema, input, options);

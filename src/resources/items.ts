@@ -141,8 +141,8 @@ export class Items {
    * @example
    * await client.items.create({ shortID: "BOLT-M10", description: "Bolt M10 x 40", uOM: "EA" });
    * @throws BadRequestError or ConflictError if the SKU exists already: the document lists both 400 and 409.
-   * @throws OutcomeUnknownError if it was sent and no usable response came: resend it only if {@link findCreated} reports
-   * "not-applied".
+   * @throws OutcomeUnknownError if it was sent and no usable response arrived: resend it only if {@link findCreated}
+   * reports "not-applied".
    */
   create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
     return this.#sender.send(() => {

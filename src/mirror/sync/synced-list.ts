@@ -35,7 +35,7 @@ export class SyncedList<R extends MirrorResource> {
     return this.copy.stateOf(this.list);
   }
 
-  /** Saves progress that comes without records. */
+  /** Saves progress without records. */
   save(statePatch: Partial<ListState>): Promise<void> {
     return this.copy.save(this.list, statePatch);
   }
@@ -66,10 +66,10 @@ export class SyncedList<R extends MirrorResource> {
   }
 }
 
-/** What is saved with a page: part of the state, from the numbers of its records. */
+/** Returns the part of the state that is saved with a page, from the numbers of its records. */
 type StatePatchOfPage = (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState>;
 
-/** What was found while pages were written. */
+/** Findings while pages were written. */
 export interface WriteOutcome {
   /** Numbers of records that the service must count as modified since the copy had them last; the first ones. */
   expectedInIncrement: number[];

@@ -53,7 +53,7 @@ export async function readWholeList<R extends MirrorResource>(
     });
   } catch (error) {
     if (!isResumed || !(error instanceof InputValidationError || error instanceof PaginationError)) throw error;
-    // The list cannot be resumed there any more. Records that are in the copy already do no harm.
+    // The scan cannot resume there any more. Records that are already in the copy do no harm.
     await synced.save(RESTARTED_SCAN_STATE);
     return readWholeList(synced, reading);
   }

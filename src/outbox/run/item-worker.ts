@@ -20,7 +20,7 @@ const MAX_RESENDS = 3;
 export class ItemWorker {
   readonly #run: RunContext;
   readonly #lease: Lease;
-  /** No later entry is sent before, by the monotonic clock. */
+  /** No later entry is sent before this time, by the monotonic clock. */
   #quietUntil: number;
   /** For how long no process can have sent anything for the item. */
   #unleasedMs: number;
@@ -53,7 +53,10 @@ export class ItemWorker {
     return this.#lease.isHeld && !this.#run.stopped.aborted;
   }
 
-  /** Takes an entry one step further. Returns it as it is then, or the next one; `undefined` if nothing is to be done now. */
+  /**
+   * Processes the next step of an entry. Returns its new state, or the next entry; `undefined` if there is nothing to
+   * do now.
+   */
   async #advance(entry: StoredEntry): Promise<StoredEntry | undefined> {
     switch (entry.state) {
       case "pending":
@@ -146,7 +149,7 @@ export class ItemWorker {
     return decided;
   }
 
-  /** Stores what is found out about an uncertain attempt. */
+  /** Stores the outcome of an uncertain attempt. */
   async #decide(
     entry: StoredEntry,
     findOut: (attempt: UncertainAttempt) => Promise<EntryChange> | EntryChange,

@@ -36,10 +36,10 @@ const MAX_SETTLING = 100;
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 1_000;
 
-/** How long the store may fail to take an outcome, in leases. */
+/** For how long the store may fail to save an outcome, in leases. */
 const PATIENCE_LEASES = 1;
 
-/** Sends the entries of an outbox until nothing is left to do. */
+/** Sends the entries of an outbox until no work is left. */
 export function runOutbox(settings: RunSettings, options: OutboxRunOptions): Promise<OutboxReport> {
   return new OutboxRun(settings, options).run();
 }

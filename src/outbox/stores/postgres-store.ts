@@ -73,7 +73,7 @@ export function postgresOutboxStore(options: PostgresOutboxStoreOptions): Outbox
   );
 }
 
-/** As many as requests are sent at once, by default. */
+/** By default, this many requests are in flight at the same time. */
 const MAX_CONNECTIONS = 4;
 
 /** How often a claim looks for other items, if other processes claim those that it has found at the same moment. */

@@ -106,7 +106,10 @@ export class GaplessFrontier {
     return isExplained;
   }
 
-  /** A page at position 0 without a record seen before: all were removed, or many were added. That cannot happen every time. */
+  /**
+   * Counts a page at position 0 without a record seen before: all were removed, or many were added. That cannot happen
+   * each time.
+   */
   #countUnknownStart(): void {
     this.#unknownStarts += 1;
     if (this.#unknownStarts <= MAX_UNKNOWN_STARTS) return;

@@ -57,7 +57,7 @@ export class RedisSlots implements SlotSource {
   #granted: SlotCounts = ZERO_SLOT_COUNTS;
   /** The calls that wait. */
   #wanted: SlotCounts = ZERO_SLOT_COUNTS;
-  /** If it is overdue, Redis counts as unreachable. Its reply may still arrive. */
+  /** The current exchange. If it is overdue, Redis counts as unreachable, but its reply may still arrive. */
   #exchange: { isOverdue: boolean } | undefined;
   /** When the next exchange is due. */
   #exchangeAt = -NEVER;

@@ -34,7 +34,7 @@ export class RecentLots {
     try {
       await this.#readList(this.isComplete ? undefined : wid, requestOptions);
     } catch (error) {
-      // A service may allow a request for one warehouse, but not for all at once.
+      // A service may allow a request for one warehouse, but not for all warehouses together.
       if (!(error instanceof PermissionError) || error.reason !== "warehouse-out-of-scope" || !this.isComplete) {
         throw error;
       }

@@ -88,7 +88,7 @@ export interface FaultRule {
   clientId?: string | undefined;
   /** Number of matching requests before the fault applies. @default 0 */
   skip?: number | undefined;
-  /** How often the fault applies. @default Infinity */
+  /** How many times the fault applies. @default Infinity */
   times?: number | undefined;
   /** Share of matching requests to which the fault applies, from 0 to 1; the same requests for the same `seed`. @default 1 */
   probability?: number | undefined;

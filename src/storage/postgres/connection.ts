@@ -172,7 +172,7 @@ export class PostgresConnection implements PostgresQueryable {
       client.on("error", ignoreError);
       return client;
     } catch (error) {
-      // It may still be connected later.
+      // The connection may still be established later.
       connecting.then((client) => client.release()).catch(ignoreError);
       throw postgresStorageError(error, this.#address, false);
     }
