@@ -1,4 +1,8 @@
 /** The main job from end to end over real HTTP, without configuration: npm run demo */
+import { rmSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import {
   InputValidationError,
   InventoryClient,
@@ -7,15 +11,21 @@ import {
   PermissionError,
   type StockLevel,
 } from "stocklot";
+import { createMirror, sqliteSink } from "stocklot/mirror";
+import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
 import { createSandbox } from "stocklot/sandbox";
-import { change, type ProgressBar, printTable, progressBar, style } from "./terminal.js";
+import { change, number, type ProgressBar, printTable, progressBar, style } from "./terminal.js";
 
 const startedAt = performance.now();
 
-// A whole service in memory, on a free port of the loopback address. The real one allows 100 requests per minute;
-// this one allows 15 per second, so that you see the client wait for the limit without waiting a minute yourself.
-const rateLimit = { requests: 15, intervalMs: 1_000 };
-const sandbox = createSandbox({ items: 320, lots: 2_400, rateLimit, latencyMs: [5, 25] });
+// Outbox and mirror store their data here.
+const folder = await mkdtemp(join(tmpdir(), "stocklot-demo-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+// The whole service in memory, on a free port of the loopback address. The real one allows 100 requests per minute;
+// this one allows 20 per second, so that you see the client wait for the limit without waiting a minute yourself.
+const rateLimit = { requests: 20, intervalMs: 1_000 };
+const sandbox = createSandbox({ items: 320, lots: 1_600, rateLimit, latencyMs: [5, 25] });
 const server = await sandbox.listen();
 
 const client = new InventoryClient({
@@ -24,36 +34,39 @@ const client = new InventoryClient({
   rateLimit,
   hooks: {
     token: ({ expiresAt }) =>
-      say(`The client got a token, good until ${new Date(expiresAt).toLocaleTimeString("en-GB")}.`),
+      say(`The client received a token, valid until ${new Date(expiresAt).toLocaleTimeString("en-GB")}.`),
   },
 });
 
 console.log(style("bold", "stocklot demo"));
-say(`A sandbox of the service runs at ${server.url} and allows ${rateLimit.requests} requests a second.`);
+say(`A sandbox of the service runs at ${server.url}.`);
+say(`It allows ${rateLimit.requests} requests per second. The client stays within this limit.`);
 
-heading("Read every item and every lot, page by page");
+heading("Read all items and all lots, page by page");
 // 250 records per page are the default and need the fewest requests. Smaller pages make the progress bar move.
 const items = await readAll("items", (onProgress) => client.items.list({ pageSize: 50 }, { onProgress }));
 const lots = await readAll("lots ", (onProgress) => client.inventory.listLots({ pageSize: 50 }, { onProgress }));
 
-heading("Stock per warehouse");
+heading("Stock per warehouse, of items that are counted in pieces");
 const warehouses = [...new Map(lots.map((lot) => [lot.wID, lot.warehouse]))]
   .map(([wid, name]) => ({ wid, name }))
   .sort((a, b) => a.wid - b.wid);
+const pieces = new Set(items.filter(({ uOM }) => uOM === "EA").map(({ partNo }) => partNo));
 const before = await readStockLevels();
 const summary = warehouses.map(({ wid, name }) => {
-  const levels = before.get(wid) ?? [];
-  const openLots = lots.filter((lot) => lot.wID === wid && isInStock(lot)).length;
+  const levels = (before.get(wid) ?? []).filter((level) => pieces.has(level.partNo));
   return [
     name,
-    openLots,
+    lots.filter((lot) => lot.wID === wid && pieces.has(lot.partNo) && isInStock(lot)).length,
     levels.filter((level) => level.inStock > 0).length,
     sum(levels, "inStock"),
     sum(levels, "onHold"),
+    sum(levels, "committed") + sum(levels, "packed"),
     sum(levels, "available"),
   ];
 });
-printTable(["Warehouse", "Open lots", "Items", "In stock", "On hold", "Available"], summary);
+printTable(["Warehouse", "Open lots", "Items", "In stock", "On hold", "Allocated", "Available"], summary);
+say("Available = In stock − On hold − Allocated (committed to orders, or packed).");
 
 heading("Receive, move and issue stock");
 const [central, north] = warehouses;
@@ -93,12 +106,41 @@ const changes = warehouses.map(({ wid, name }) => {
 });
 printTable(["Warehouse", "Before", "After", "Change"], changes);
 
+heading("Outbox: writes that survive lost responses and crashes");
+const outbox = createOutbox({
+  client,
+  store: sqliteOutboxStore({ path: join(folder, "outbox.db") }),
+  mark: "remark",
+});
+await outbox.addMany(
+  [10, 20, 30].map((units, index) => ({
+    key: `delivery-${index + 1}`,
+    operation: "receive" as const,
+    input: { itemID, units, wid: central.wid, reasonCode: 1 },
+  })),
+);
+say("added 3 receipts");
+sandbox.addFault({ path: "/Inventory/Receive", skip: 1, times: 1, fault: "drop-after" });
+say("the service books the second one, but its response is lost");
+const sentBefore = countReceipts();
+const { applied, unknown } = await outbox.run();
+say(`${applied} applied, ${unknown} unknown, ${countReceipts() - sentBefore} sent: nothing was booked twice`);
+await outbox.close();
+
+heading("Mirror: a local copy that stays in sync");
+const mirror = createMirror({ client, sink: sqliteSink({ path: join(folder, "stock.db") }) });
+const first = await mirror.run();
+say(`first run: ${number(first.added)} items, lots and stock levels copied, in ${first.requests} requests`);
+await client.items.update(itemID, { putUp: "Box of 100" });
+const second = await mirror.run();
+say(`second run, after a change of one item: ${second.changed} record changed, in ${second.requests} requests`);
+
 heading("Errors have types");
 try {
   await client.items.get("NO-SUCH-SKU");
 } catch (error) {
   if (!(error instanceof NotFoundError)) throw error;
-  showError("NotFoundError", `${error.status} ${error.code}: ${error.serviceMessage}`);
+  showError("NotFoundError", `${error.status} ${error.code}`, error.serviceMessage);
 }
 try {
   await client.inventory.receive({ itemID, units: 0, wid: central.wid, reasonCode: 1 });
@@ -111,21 +153,20 @@ try {
   await client.inventory.receive({ itemID, units: 1, wid: 99, reasonCode: 1 });
 } catch (error) {
   if (!(error instanceof PermissionError)) throw error;
-  showError("PermissionError", `${error.status} ${error.reason}: ${error.serviceMessage}`);
+  showError("PermissionError", `${error.status} ${error.reason}`, error.serviceMessage);
 }
 
-heading("The rate limit was kept");
-say(`client.rateLimit: ${JSON.stringify(client.rateLimit)}`);
-const refused = sandbox.requests.filter(({ status }) => status === 429).length;
-say(
-  `The service counted ${sandbox.requests.length} requests and refused ${refused === 0 ? "none" : refused} with 429.`,
-);
+heading("Rate limit");
+const { available, limit, queued, inFlight } = client.rateLimit;
+say(`${available} of ${limit} slots free, ${queued} calls waiting, ${inFlight} requests in flight`);
+const rejected = sandbox.requests.filter(({ status }) => status === 429).length;
+say(`The service counted ${sandbox.requests.length} requests and rejected ${rejected || "none"} with 429.`);
 
 await client.close();
 await server.close();
 
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-console.log(`\n${style("green", `Done in ${seconds} s.`)} What to copy from: examples/README.md`);
+console.log(`\n${style("green", `Done in ${seconds} s.`)} More examples: examples/README.md`);
 
 /** Reads every record of a list, with a progress bar that also shows when the client waits for the rate limit. */
 async function readAll<T>(label: string, list: (onProgress: ProgressBar["update"]) => AsyncIterable<T>): Promise<T[]> {
@@ -151,8 +192,15 @@ function isInStock({ active, shipped }: Lot): boolean {
   return active && shipped === null;
 }
 
-function sum(levels: StockLevel[], field: "inStock" | "onHold" | "available"): number {
-  return Math.round(levels.reduce((total, level) => total + level[field], 0));
+type Quantity = "inStock" | "onHold" | "committed" | "packed" | "available";
+
+function sum(levels: StockLevel[], field: Quantity): number {
+  return levels.reduce((total, level) => total + level[field], 0);
+}
+
+/** How often the service received a receipt. */
+function countReceipts(): number {
+  return sandbox.requests.filter(({ path }) => path === "/Inventory/Receive").length;
 }
 
 function heading(text: string): void {
@@ -163,6 +211,7 @@ function say(text: string): void {
   console.log(`  ${text}`);
 }
 
-function showError(name: string, text: string): void {
-  say(`${style("red", name.padEnd(21))} ${text}`);
+function showError(name: string, problem: string, message?: string): void {
+  say(`${style("red", name.padEnd(21))} ${problem}`);
+  if (message) say(`${" ".repeat(21)} ${message}`);
 }

@@ -52,26 +52,26 @@ function whatToDo(error: unknown): string {
   if (error instanceof PermissionError) {
     switch (error.reason) {
       case "warehouse-out-of-scope":
-        return "leave this warehouse out";
+        return "skip this warehouse";
       case "read-only":
-        return "offer no writes to this user";
+        return "disable writes for this user";
       case "insufficient-permissions":
         return `ask for the permission that ${error.method} ${error.path} needs`;
       case "report-access-denied":
-        return "leave this report out";
+        return "skip this report";
       case "unknown":
         return `show it to the user: ${error.serviceMessage}`;
     }
   }
   if (error instanceof NotFoundError) return `offer to create it: ${error.serviceMessage}`;
   if (error instanceof ConflictError) return `read it again, then decide: ${error.serviceMessage}`;
-  if (error instanceof RateLimitError) return `come back in ${Math.ceil(error.retryAfterMs)} ms; nothing was applied`;
-  if (error instanceof NotImplementedError) return "do without it";
+  if (error instanceof RateLimitError) return `try again in ${Math.ceil(error.retryAfterMs)} ms; nothing was applied`;
+  if (error instanceof NotImplementedError) return "use another operation: the service does not support this one";
   if (error instanceof ServerError) return `try later, after ${error.attempts} attempts: ${error.status} ${error.code}`;
   if (error instanceof ApiError) return `report it: ${error.code}, ${error.message}`;
 
   // A mirror.
-  if (error instanceof StorageError) return `mend the storage: ${error.message}`;
+  if (error instanceof StorageError) return `repair the storage: ${error.message}`;
   if (error instanceof UnexpectedRemovalsError) {
     return `ask a person: ${error.removals} of ${error.records} ${error.resource} would be removed`;
   }
@@ -79,7 +79,7 @@ function whatToDo(error: unknown): string {
   // There was no usable response.
   if (error instanceof OutcomeUnknownError) {
     const { method, path, body, sentAt } = error.request;
-    return `look before sending it again: ${method} ${path} ${JSON.stringify(body)} at ${new Date(sentAt).toISOString()}`;
+    return `check whether it was applied before you resend it: ${method} ${path} ${JSON.stringify(body)} at ${new Date(sentAt).toISOString()}`;
   }
   if (error instanceof TimeoutError) {
     const { waitingMs, sendingMs } = error.spent;
@@ -145,12 +145,13 @@ await provoke(ConfigurationError, async () => clientOf({ rateLimit: { requests: 
 // Wrong arguments: nothing is sent.
 await provoke(InputValidationError, (client) => client.inventory.receive({ ...receipt, units: 0 }));
 
-// 400 validation_error: the service's own check. request() avoids the client's check of arguments, which comes first.
+// 400 validation_error: the service's own check. request() skips the client's check of arguments, which would fail
+// first.
 await provoke(ValidationError, (client) =>
   client.request({ method: "POST", path: "/Inventory/Receive", body: { ...receipt, units: 0 } }),
 );
 
-// 400, any other.
+// Any other 400.
 await provoke(BadRequestError, (client) => client.inventory.issue({ ...receipt, units: 1_000 }));
 
 // 401: the token endpoint refuses the credentials.
@@ -176,7 +177,7 @@ await provoke(NotFoundError, (client) => client.items.get("NO-SUCH-SKU"));
 // 409
 await provoke(ConflictError, (client) => client.items.create({ shortID: "BOLT-M8" }));
 
-// 429, more often than the client was willing to wait. By default it pauses 30 to 60 s, up to five times.
+// 429, after the retries are used up. By default the client pauses for 30 to 60 s, up to five times.
 sandbox.addFault({ path: "/Item", fault: 429 });
 await provoke(RateLimitError, (client) => client.items.get("BOLT-M8"), {
   retry: { maxRateLimitRetries: 1, rateLimitDelayMs: [50, 100] },

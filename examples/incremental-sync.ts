@@ -46,7 +46,7 @@ async function sync(): Promise<void> {
 
   const changed = client.items.list(
     {
-      // A discontinued item is a changed item. The plain list omits it, so the copy would keep it for ever.
+      // A discontinued item is a changed item. The plain list omits it, so the copy would never remove it.
       includeDiscontinued: true,
       modifiedSince: newest && new Date(newest.getTime() - OVERLAP_MS),
     },

@@ -4,8 +4,8 @@
  *     npx tsx examples/receive-from-csv.ts file.csv
  *     npx tsx examples/receive-from-csv.ts file.csv --applied 6 --not-applied 9    your decisions about unknown lines
  *
- * An outbox beside the file stores what was sent. So it can be run again, also after it was killed: each row is received once.
- * It reads CSV with the package csv-parse.
+ * An outbox next to the file stores what was sent. So you can run the program again, also after it was killed: each row
+ * is received once. It reads CSV with the package csv-parse.
  */
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rm } from "node:fs/promises";
@@ -52,8 +52,8 @@ await using outbox = createOutbox({
   client,
   store: sqliteOutboxStore({ path }),
   mark: "remark",
-  // If this program was killed, the next run waits this long before it looks for what was under way. What the service has not
-  // received is sent again a minute later (`settleMs`).
+  // If this program was killed, the next run waits this long before it looks up the receipts that were in progress.
+  // Those that the service has not received are resent one minute later (`settleMs`).
   leaseMs: 5_000,
 });
 const wrongInputs = await add(rows);
@@ -120,7 +120,10 @@ async function add(all: readonly Row[]): Promise<Map<Row, string[]>> {
   return wrong;
 }
 
-/** What the service refused in an earlier run is tried again, since the cause may be gone; and unknown lines as you decided. */
+/**
+ * Rows that the service rejected in an earlier run are retried, since the cause may have been removed. Unknown lines
+ * are resolved as you decided.
+ */
 async function resolveRefused(): Promise<void> {
   for (const { line, entry } of rows) {
     const state = (await outbox.get(entry.key))?.state;
@@ -131,7 +134,7 @@ async function resolveRefused(): Promise<void> {
   }
 }
 
-/** Returns the error that ended the run early, if any. What was not sent then is sent by the next run. */
+/** Returns the error that ended the run early, if any. The next run sends the remaining rows. */
 async function send(): Promise<unknown> {
   const bar = progressBar("receipts");
   const { entries } = await outbox.estimate();

@@ -44,7 +44,7 @@ export function printTable(header: readonly string[], rows: readonly Row[]): voi
 }
 
 const REDRAW_MS = 80;
-/** The text beside the bar must fit into the line too, or the terminal would wrap it. */
+/** Characters next to the bar: they must fit into the line too, or the terminal would wrap it. */
 const BESIDE_BAR = 62;
 const MAX_BAR_WIDTH = 28;
 const MIN_BAR_WIDTH = 8;

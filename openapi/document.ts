@@ -25,7 +25,7 @@ const COMMON_ERRORS: JsonObject = {
 
 const ABOUT = `An HTTP/JSON inventory management interface: a catalog of items, inventory lots, aggregate stock levels, and three inventory transactions (receive, move, issue).
 
-**Authentication.** A client obtains a token with \`POST /Token\` and sends it with every other request. After a 401 it requests a new one and sends the request again. Each client is limited to certain warehouses (its scope), has permissions by security ID, and may be read-only.
+**Authentication.** A client obtains a token with \`POST /Token\` and sends it with every other request. After a 401 it requests a new token and retries the request. Each client is limited to certain warehouses (its scope), has permissions by security ID, and may be read-only.
 
 **Paging.** A client reads all records by increasing \`page\` until \`hasMore\` is false. Pages hold 25 records by default and 250 at most.
 

@@ -120,13 +120,13 @@ export const ERROR_RESPONSES: JsonObject = {
     "invalid",
   ),
   Unauthorized: errorResponse(
-    "The token is missing, invalid or expired. Request a new one and send the request again.",
+    "The token is missing, invalid or expired. Request a new token and retry.",
     "unauthorized",
   ),
   NotFound: errorResponse("There is no such item.", "notFound"),
   RateLimited: {
     description:
-      "More than 100 requests in a minute. Wait 30 to 60 seconds and send the request again. The body is not the error object.",
+      "More than 100 requests in a minute. Wait 30 to 60 seconds, then retry. The body is not the error object.",
     content: jsonContent(ref("schemas/RateLimitExceeded"), ["rateLimited"]),
   },
   InternalError: errorResponse("The service failed. Whether a write was applied is not shown.", "internalError"),

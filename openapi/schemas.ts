@@ -43,7 +43,7 @@ const page = (record: z.ZodType, of: string): Component => ({
 const reference = (status: string, about: string) =>
   described(z.object({ shortID: z.string(), status: z.literal(status) }), about, {
     shortID: "SKU of the item.",
-    status: "What became of it.",
+    status: "The operation that was applied.",
   });
 
 const UNKNOWN_FIELDS = "What the service does with fields that are not listed is not shown.";

@@ -33,8 +33,8 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
 /**
- * The client of the Inventory and Item Catalog Service. It requests and renews its token, stays within the rate limit, and
- * retries calls that can be retried safely. Create one and use it for everything.
+ * The client of the Inventory and Item Catalog Service. It requests and renews its access token, stays within the rate
+ * limit, and retries calls that can be retried safely. Create one client per account, and use it for all calls.
  *
  * @example
  * import { InventoryClient } from "stocklot";
@@ -53,7 +53,10 @@ export class InventoryClient {
   readonly #secrets = new ClientSecrets();
   readonly #report: () => string;
 
-  /** @throws ConfigurationError if options are wrong, missing or cannot be combined, or if the runtime is not supported. */
+  /**
+   * @throws ConfigurationError if an option is wrong or missing, if options cannot be combined, or if the runtime is
+   * not supported.
+   */
   constructor(options: ClientOptions = {}) {
     checkClientOptions(options);
     checkRuntime();
@@ -99,16 +102,16 @@ export class InventoryClient {
     bindMethods(this, InventoryClient);
   }
 
-  /** The state of the rate limiter at this moment. Sends nothing. */
+  /** The state of the rate limiter at this moment. Reading it sends no request. */
   get rateLimit(): RateLimitSnapshot {
     return this.#limiter.snapshot();
   }
 
   /**
-   * A string to paste into a bug report: versions, the runtime, what sends the requests, the options that reveal nothing
-   * about you, the state of the rate limit, and the last 50 calls with their paths and outcomes. It contains no secret, no
-   * data, and no address except that of the proxy. Read it before you paste it anyway, since paths
-   * contain the keys that you requested.
+   * Returns a string for a bug report: versions, the runtime, the transport, the options that reveal nothing about you,
+   * the state of the rate limit, and the last 50 calls with their paths and outcomes. It contains no secret, no data,
+   * and no address except that of the proxy. Paths contain the keys that you requested, so read the report before you
+   * publish it.
    */
   debugReport(): string {
     return this.#report();
@@ -130,7 +133,8 @@ export class InventoryClient {
   }
 
   /**
-   * The records of a list that has no method of its own, such as orders (50 per page) or reports (1000 per page).
+   * Lists the records of an endpoint that has no method of its own, such as orders (50 per page) or reports (1000 per
+   * page).
    *
    * @example
    * import { z } from "zod";
@@ -144,9 +148,9 @@ export class InventoryClient {
   }
 
   /**
-   * Lets calls in flight finish, rejects waiting and later calls with a `ClientClosedError`, and closes the client's own
-   * connections. A dispatcher or limiter that was passed in stays open. The process can also end without it: an idle client
-   * does not keep it alive.
+   * Closes the client: calls in flight finish, waiting and later calls reject with a `ClientClosedError`, and the
+   * client's own connections are closed. A dispatcher or limiter that you passed in stays open. Calling it is optional:
+   * an idle client does not keep the process alive.
    */
   async close(): Promise<void> {
     await this.#pipeline.close();
@@ -169,7 +173,7 @@ function createTransport(
   return createDefaultTransport(baseUrl, warn);
 }
 
-/** What the caller passed stays open when the client closes. */
+/** What the caller passed in stays open when the client closes. */
 function callersTransport(name: string, send: WireSender): Transport {
   return { info: { name }, send: (request) => performExchange(request, send), close: async () => {} };
 }

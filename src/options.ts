@@ -25,8 +25,8 @@ import { boolean, lazy, string } from "./schemas/field.js";
 /** The options of an {@link InventoryClient}. */
 export interface ClientOptions {
   /**
-   * Address of the service, with the version segment: `https://host/api/v1`. A trailing slash is fine. Plain `http:` is
-   * refused unless the host is loopback or `allowInsecureHttp` is set.
+   * URL of the service, with the version segment: `https://host/api/v1`. A trailing slash is allowed. Plain `http:` is
+   * rejected unless the host is loopback or `allowInsecureHttp` is set.
    * @default process.env.STOCKLOT_BASE_URL
    */
   baseUrl?: string | undefined;
@@ -36,23 +36,23 @@ export interface ClientOptions {
    */
   clientId?: string | undefined;
   /**
-   * Client secret of the integration user, or a function, sync or async, that returns it: for secrets that are rotated. The
-   * function is called for each token request. If it throws or returns no string, calls that need a token reject with a
-   * `ConfigurationError`; if it takes longer than `timeoutMs`, with a `TimeoutError`. Secrets are never shown in errors, logs
-   * or hooks.
+   * Client secret of the integration user. For secrets that are rotated: a function, sync or async, that returns the
+   * secret. The function is called for each token request. If it throws or returns no string, calls that need a token
+   * reject with a `ConfigurationError`; if it takes longer than `timeoutMs`, with a `TimeoutError`. Secrets are never
+   * shown in errors, logs or hooks.
    * @default process.env.STOCKLOT_CLIENT_SECRET
    */
   clientSecret?: string | (() => string | Promise<string>) | undefined;
   /**
-   * Allows plain `http:` to any host. The secret and the token then travel unencrypted.
+   * Allows plain `http:` to any host. The secret and the token are then sent unencrypted.
    * @default false
    */
   allowInsecureHttp?: boolean | undefined;
   /**
-   * Headers of every request, token requests included, such as the key of an API gateway. `headers` of a call take
-   * precedence. `authorization`, `host` and those that frame the message cannot be set. Read once. The values are treated as
-   * secrets: they are not shown in errors, logs or hooks, unless they are shorter than 4 characters, or part of the data of
-   * a write in `OutcomeUnknownError.request`.
+   * Headers of every request, token requests included, for example the key of an API gateway. `headers` of a call take
+   * precedence. `authorization`, `host` and framing headers such as `content-length` cannot be set. The object is read
+   * once, when the client is created. The values are treated as secrets: errors, logs and hooks do not show them,
+   * unless they are shorter than 4 characters, or part of the data of a write in `OutcomeUnknownError.request`.
    * @default none
    */
   headers?: Readonly<Record<string, string>> | undefined;
@@ -83,8 +83,9 @@ export interface ClientOptions {
    */
   retry?: RetryOptions | false | undefined;
   /**
-   * What happens if a response is not what the service documents. `"error"`: the call rejects. `"warn"`: the problem is
-   * logged, and the data are passed through. `"off"`: responses are not checked.
+   * What happens if a response does not match the service's document. `"error"`: the call rejects with a
+   * `ResponseValidationError`. `"warn"`: the problem is logged, and the data are returned as received. `"off"`:
+   * responses are not checked.
    * @default "error"
    */
   responseValidation?: "error" | "warn" | "off" | undefined;
@@ -94,15 +95,16 @@ export interface ClientOptions {
    */
   tokenStore?: TokenStore | undefined;
   /**
-   * An undici `Dispatcher` to send with, such as an `Agent` or `ProxyAgent`. It stays open when the client closes.
-   * Cannot be combined with `fetch`.
+   * An undici `Dispatcher` that sends the requests, such as an `Agent` or `ProxyAgent`. It stays open when the client
+   * closes. Cannot be combined with `fetch`.
    * @default an own agent, where undici works (Node.js, Deno); the proxy that the environment names (`HTTP_PROXY`,
    * `HTTPS_PROXY`, `NO_PROXY`) is used, except for plain `http:` to this machine
    */
   dispatcher?: Dispatcher | undefined;
   /**
-   * A fetch function to send with instead of undici. `globalThis.fetch` is looked up at each call. A network error that it
-   * throws becomes a `ConnectionError`; any other exception is passed on unchanged, and is not retried.
+   * A fetch function that sends the requests instead of undici. `globalThis.fetch` is looked up at each call, so that
+   * tests can replace it. A network error that it throws becomes a `ConnectionError`; any other exception is rethrown
+   * unchanged, and the call is not retried.
    * @default none; the global `fetch` on runtimes where undici does not work (Bun, Workers, Deno without `--allow-env`)
    */
   fetch?: FetchLike | undefined;
@@ -138,11 +140,14 @@ const clientOptionsSchema = /* @__PURE__ */ lazy(() =>
       rateLimiter: objectWithMethodsSchema(["acquire", "pause", "snapshot"], "must be created by createRateLimiter"),
       retry: retryOptionsSchema(),
       responseValidation: z.enum(["error", "warn", "off"]),
-      tokenStore: objectWithMethodsSchema(["get", "set", "delete"], "must have get, set and delete"),
+      tokenStore: objectWithMethodsSchema(["get", "set", "delete"], "must have the methods get, set and delete"),
       dispatcher: objectWithMethodsSchema(["dispatch"], "must be an undici Dispatcher"),
       fetch: functionSchema(),
       maxResponseBytes: z.custom((bytes) => typeof bytes === "number" && bytes > 0, "must be a number greater than 0"),
-      logger: objectWithMethodsSchema(["debug", "info", "warn", "error"], "must have debug, info, warn and error"),
+      logger: objectWithMethodsSchema(
+        ["debug", "info", "warn", "error"],
+        "must have the methods debug, info, warn and error",
+      ),
       hooks: z
         .strictObject({
           request: functionSchema(),
@@ -168,7 +173,7 @@ export function checkClientOptions(options: ClientOptions): void {
   const problems = [
     ...readableInputIssues(error?.issues ?? []).map(describeIssue),
     ...MUTUALLY_EXCLUSIVE_OPTIONS.filter((names) => names.every((name) => options?.[name] !== undefined)).map(
-      (names) => `${names.join(" and ")} exclude each other`,
+      (names) => `${names.join(" and ")} cannot be combined`,
     ),
   ];
   if (problems.length > 0) throw invalidOptionsError(problems.join("; "));
@@ -178,7 +183,10 @@ const invalidOptionsError = (problem: string) => new ConfigurationError(`client 
 
 const MIN_NODE_VERSION = [20, 19] as const;
 
-/** Throws a `ConfigurationError` on a version of Node.js that is too old. Other runtimes only report one that they imitate. */
+/**
+ * Throws a `ConfigurationError` if the version of Node.js is too old. The version that other runtimes report is only
+ * one that they imitate.
+ */
 export function checkRuntime(): void {
   const name = runtimeName();
   const [, node] = /^Node\.js v(.+)/.exec(name) ?? [];
@@ -187,7 +195,7 @@ export function checkRuntime(): void {
   const [oldestMajor, oldestMinor] = MIN_NODE_VERSION;
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
   throw new ConfigurationError(
-    `stocklot needs Node.js ${MIN_NODE_VERSION.join(".")} or later, and this is ${node}. Update Node.js.`,
+    `stocklot requires Node.js ${MIN_NODE_VERSION.join(".")} or later, but this is ${node}. Update Node.js.`,
   );
 }
 
@@ -230,7 +238,7 @@ function readProblem(variable: string): string {
 }
 
 function parseBaseUrl(address: string, allowInsecureHttp: boolean): URL {
-  if (!URL.canParse(address)) throw invalidOptionsError("baseUrl is not a URL");
+  if (!URL.canParse(address)) throw invalidOptionsError("baseUrl must be a URL, such as https://host/api/v1");
   const url = new URL(address);
   const problem = describeBaseUrlProblem(url, allowInsecureHttp);
   if (problem) throw invalidOptionsError(`baseUrl ${problem}`);

@@ -1,6 +1,6 @@
 /**
- * Four processes share one limit: each makes as many requests as it can, and together they stay within what the service
- * allows. The table shows the share of each while they run. One of them is killed; its share goes to the others.
+ * Four processes share one limit: each sends as many requests as it can, and together they stay within the limit. The
+ * table shows the share of each while they run. One of them is killed; its share goes to the others.
  *
  *     npx tsx examples/cluster/main.ts [seconds]
  *
@@ -54,7 +54,7 @@ const counted = sandbox.requests.length;
 const refused = sandbox.requests.filter(({ status }) => status === 429).length;
 const tokens = sandbox.requests.filter(({ path }) => path.endsWith("/Token")).length;
 console.log(
-  `\nThe service counted ${number(counted)} requests and refused ${refused}; ${tokens} of them asked for a token.`,
+  `\nThe service counted ${number(counted)} requests and rejected ${refused}; ${tokens} of them requested a token.`,
 );
 
 await server.close();

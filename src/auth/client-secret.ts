@@ -16,7 +16,7 @@ export class ClientSecretFailure extends Error {
   }
 }
 
-/** Where a client secret comes from. */
+/** The source of a client secret. */
 export interface ClientSecretSource {
   clientId: string;
   clientSecret: ClientSecret;
@@ -56,7 +56,7 @@ export function createClientSecretReader(source: ClientSecretSource): (cancellat
 async function callSafely(readSecret: () => unknown): Promise<string> {
   const secret = await call(readSecret);
   if (typeof secret === "string" && secret !== "") return secret;
-  throw new ClientSecretFailure("invalid", `must return a string that is not empty, not ${describe(secret)}`);
+  throw new ClientSecretFailure("invalid", `must return a non-empty string, not ${describe(secret)}`);
 }
 
 async function call(readSecret: () => unknown): Promise<unknown> {
@@ -67,7 +67,7 @@ async function call(readSecret: () => unknown): Promise<unknown> {
   }
 }
 
-/** Never the value itself: it may contain the secret. */
+/** Describes a value without showing it, since it may contain the secret. */
 function describe(value: unknown): string {
   if (value === "") return "an empty string";
   if (value === null || value === undefined) return String(value);

@@ -31,7 +31,7 @@ export interface TokenManagerOptions {
   warn(message: string): void;
 }
 
-/** Keeps one token for all calls. However many calls need a new one at once, it is requested once. */
+/** Keeps one token for all calls. If many calls need a new one at the same time, it is requested once. */
 export interface TokenManager {
   /** The token, unless it is missing or about to expire. */
   readonly freshToken: string | undefined;
@@ -48,7 +48,10 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   let refresh: TokenRefresh | undefined;
   /** The token that the service rejected last; a store that could not delete it may still return it. */
   let rejectedToken: string | undefined;
-  /** The saving of the new token. The store is not used for anything else meanwhile, or it could keep the old token. */
+  /**
+   * The promise that the new token is saved. Until then the store is not used for anything else, or it could keep the
+   * old token.
+   */
   let pendingSave: Promise<unknown> = Promise.resolve();
 
   return {

@@ -7,8 +7,8 @@ export interface StoredToken {
 }
 
 /**
- * Where the access token is kept. In memory by default; a shared store lets several processes use one token.
- * If the store fails, the client logs that and requests a token of its own.
+ * Where the access token is stored. The default is in memory; a shared store allows several processes to use one token.
+ * If the store fails, the client logs a warning and requests a token of its own.
  */
 export interface TokenStore {
   /** The token, or `undefined` (or null) if there is none. */

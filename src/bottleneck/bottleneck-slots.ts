@@ -12,7 +12,10 @@ import {
   totalCountOf,
 } from "../limiter/slot-source.js";
 
-/** Bottleneck's priorities range from 0 to 9; pages are its least urgent jobs, so that jobs of other code go first. */
+/**
+ * Bottleneck's priorities range from 0 to 9. Pages have the least urgent one, so that jobs of other code take
+ * precedence.
+ */
 const JOB_PRIORITY: Record<SlotKind, number> = { singles: 5, pages: 9 };
 
 /** A job of a Bottleneck that has started: the right to send one request, until it ends. */
@@ -24,7 +27,10 @@ interface StartedJob {
 export interface BottleneckSlotsOptions {
   /** Where the jobs run; both may be the same Bottleneck. */
   bottlenecks: Record<SlotKind, Bottleneck>;
-  /** An exact window: that many jobs at once, each held for this long after its request has ended. */
+  /**
+   * An exact window: this many jobs at the same time, each of which continues for this long after its request has
+   * ended.
+   */
   window?: { requests: number; intervalMs: number };
   clock: MonotonicClock;
   listener: SlotListener;
@@ -61,7 +67,8 @@ export class BottleneckSlots implements SlotSource {
 
   take(isBulk: boolean): GrantedSlot | undefined {
     const indexOf = (kind: SlotKind) => this.#started.findIndex((job) => job.kind === kind);
-    // A single call may use the job of a page, which so never goes before it; not the other way round.
+    // A single call may use the job of a page, so a page never takes precedence over it. A page may not use the job of
+    // a single call.
     const index = isBulk || indexOf("singles") < 0 ? indexOf("pages") : indexOf("singles");
     const [job] = index < 0 ? [] : this.#started.splice(index, 1);
     if (!job) return undefined;
@@ -79,7 +86,7 @@ export class BottleneckSlots implements SlotSource {
   }
 
   earliestStart(_isBulk: boolean, ahead: SlotCounts): number {
-    // A Bottleneck of the caller's does not report when it will have a slot.
+    // A Bottleneck of the caller does not report when a slot will be free.
     if (!this.#window) return 0;
     const { requests, intervalMs } = this.#window;
     const now = this.#clock.now();
@@ -120,7 +127,7 @@ export class BottleneckSlots implements SlotSource {
         await new Promise<void>((end) => this.#offerJob({ kind, end }));
       })
       .catch((error: unknown) => {
-        // One that expired: its request is under way or has ended.
+        // One that expired: its request is in progress or has ended.
         if (!isQueued) return;
         leaveQueue();
         if (this.#missingJobs(kind) <= 0) return;

@@ -23,18 +23,18 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
 }
 
 /**
- * A rate limiter whose slots are jobs of a Bottleneck. The queue, its priorities and the pause after a 429 are stocklot's
- * own.
+ * Creates a rate limiter whose slots are jobs of a Bottleneck. The queue, its priorities and the pause after a 429 are
+ * stocklot's own.
  *
- * With **options** it creates its own Bottleneck, and no interval ever holds more than `requests` requests: each job runs
- * until the response has arrived and for `intervalMs` after it, at most `requests` jobs at once.
+ * With **options**, it creates its own Bottleneck. At most `requests` jobs run at the same time, and each job runs
+ * until `intervalMs` after its response. So no interval contains more than `requests` requests.
  *
- * With **a Bottleneck of yours**, stocklot and the jobs that your program schedules there share one limit, also if that
- * Bottleneck is clustered. Each request is a job that runs until the request has ended. How many requests are admitted,
- * and when, is then up to your Bottleneck: its `reservoir` is a fixed window, which admits up to twice the number within
- * one interval. A call whose job is dropped or refused rejects with a `ConnectionError`; the other calls go on.
+ * With **your own Bottleneck**, stocklot and the jobs that your program schedules there share one limit, also if that
+ * Bottleneck is clustered. Each request is a job that runs until the request has ended. Your Bottleneck decides how
+ * many requests are admitted, and when. Its `reservoir` is a fixed window, which admits up to twice the number within
+ * one interval. A call whose job is dropped or refused rejects with a `ConnectionError`; the other calls continue.
  *
- * Prefer `createRateLimiter` if nothing else needs a Bottleneck: it adds no latency.
+ * If your program does not use Bottleneck otherwise, prefer `createRateLimiter`: it adds no latency.
  *
  * @example
  * import { InventoryClient } from "stocklot";
@@ -65,7 +65,8 @@ function createWithOwnBottleneck(options: BottleneckRateLimiterOptions): RateLim
   if (!Number.isFinite(requests) || !Number.isFinite(intervalMs)) {
     throw new ConfigurationError("rate limit: requests and intervalMs must be finite for a Bottleneck");
   }
-  // No `expiration`: Bottleneck's timer would keep the process alive, and free the slot of a request still under way.
+  // No `expiration`: Bottleneck's timer would keep the process alive, and free the slot of a request that is still in
+  // progress.
   const singles = new Bottleneck({ maxConcurrent: requests });
   const pages = new Bottleneck({ maxConcurrent: requests - reserved }).chain(singles);
   const clock = new MonotonicClock();

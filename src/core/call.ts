@@ -24,7 +24,7 @@ export interface CallRequest<T> {
   isBulk?: boolean | undefined;
   /** A success status alone proves that the write was applied, even if the connection breaks within the body. */
   appliedByStatus?: boolean | undefined;
-  /** A sentence for the error of a write of unknown outcome: how the caller can find out whether it was applied. */
+  /** A sentence for the error of a write with unknown outcome: how the caller can check whether it was applied. */
   recoveryHint?: string | undefined;
   /** The token request, which needs no token itself. */
   isTokenRequest?: boolean | undefined;
@@ -69,7 +69,7 @@ export class Call implements RetryState {
   /** In ms since the epoch. */
   readonly startedAtEpochMs = Date.now();
   readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
-  /** How often the request was sent. */
+  /** Number of times that the request was sent. */
   attempts = 0;
   retries = 0;
   rateLimitRetries = 0;
@@ -94,7 +94,7 @@ export class Call implements RetryState {
   waitingSince = 0;
   /** The earliest end of that wait, as far as is known. */
   expectedAt = 0;
-  /** If the total time passed before the request was sent: the wait that was left. */
+  /** If the total time passed before the request was sent: the remaining wait. */
   unmetWait: WaitEstimate | undefined;
 
   constructor(

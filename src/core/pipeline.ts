@@ -34,9 +34,9 @@ export interface PipelineConfig extends CallSettings {
   ): TokenManager;
 }
 
-/** All that resources and paging know of the core. */
+/** The interface of the core for resources and paging. */
 export interface Sender {
-  /** Sends a request and returns what its reader makes of the response. Rejects with what `buildRequest` throws, too. */
+  /** Sends a request and returns the result of its reader. Also rejects with the errors of `buildRequest`. */
   send<T>(buildRequest: () => CallRequest<T>, options?: RequestOptions): Promise<T>;
   /**
    * Sends the request for a page, with options that were validated. It may be read ahead, before a caller waits for it, so

@@ -9,12 +9,13 @@ export interface RetryOptions {
    */
   maxRetries?: number | undefined;
   /**
-   * Upper bound of the first back-off in ms; it doubles each time. The wait is a random share of the bound.
+   * Upper bound of the first back-off in ms. The bound doubles with each retry; the wait is a random share of the
+   * bound.
    * @default 500
    */
   minDelayMs?: number | undefined;
   /**
-   * Upper bound of any back-off in ms. A `Retry-After` of the service takes precedence, up to 60 s.
+   * Upper bound of every back-off in ms. A `Retry-After` header of the service takes precedence, up to 60 s.
    * @default 8_000
    */
   maxDelayMs?: number | undefined;
@@ -40,7 +41,7 @@ export const DEFAULT_RETRY_SETTINGS: RetrySettings = {
   rateLimitDelayMs: [30_000, 60_000],
 };
 
-/** The settings, with those that the caller has set. */
+/** The settings of the caller, completed with the defaults. */
 export function mergeRetryOptions(settings: RetrySettings, given: RetryOptions | false = {}): RetrySettings {
   const changes =
     given === false
@@ -108,7 +109,7 @@ export function decideRetry(
   }
 }
 
-/** A longer pause, after one mistaken response, would stop all calls for good. */
+/** After one wrong response, a longer pause would stop all calls permanently. */
 export const MAX_PAUSE_MS = 3_600_000;
 
 /** How long to pause after a 429. */

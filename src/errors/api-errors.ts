@@ -40,8 +40,8 @@ export class ApiError extends StocklotError {
   /** The HTTP status. */
   readonly status: number;
   /**
-   * The service's own text, for user interfaces; a short excerpt if the body is not the documented object (a proxy's HTML);
-   * empty if the response has none.
+   * The service's own text, for user interfaces. A short excerpt if the body is not the documented object (for example
+   * a proxy's HTML); empty if the response has no text.
    */
   readonly serviceMessage: string;
   /** The machine-readable code of the body, for example `not_found`; if there is none, the documented one of the status, else `unknown`. */
@@ -84,8 +84,8 @@ export class BadRequestError extends ApiError {
 }
 
 /**
- * 401 even with a fresh token, or a 4xx response of `POST /Token` other than 429: the credentials are rejected (400, 401,
- * 403), or `baseUrl` is wrong (404, 405).
+ * 401 also with a new token, or a 4xx response of `POST /Token` other than 429: the service rejected the credentials
+ * (400, 401, 403), or `baseUrl` is wrong (404, 405).
  */
 export class AuthenticationError extends ApiError {
   static {
@@ -107,14 +107,14 @@ export class ConflictError extends ApiError {
   }
 }
 
-/** 501: the endpoint exists, but the operation is unavailable. Never retried. */
+/** 501: the endpoint exists, but does not support the operation. Never retried. */
 export class NotImplementedError extends ApiError {
   static {
     brandErrorClass(NotImplementedError, "NotImplementedError");
   }
 }
 
-/** Any 5xx but 501, after the retries are used up. */
+/** Any 5xx except 501, after the retries are used up. */
 export class ServerError extends ApiError {
   static {
     brandErrorClass(ServerError, "ServerError");
@@ -172,7 +172,7 @@ export class RateLimitError extends ApiError {
     brandErrorClass(RateLimitError, "RateLimitError");
   }
 
-  /** How long the client pauses, in ms: what the service requested, else 30 to 60 seconds. */
+  /** How long the client pauses, in ms: the time that the service requested, otherwise 30 to 60 seconds. */
   readonly retryAfterMs: number;
 
   constructor(init: ApiErrorInit & { retryAfterMs: number }) {

@@ -2,8 +2,8 @@ import { brandErrorClass } from "./brand.js";
 import { StocklotError } from "./stocklot-error.js";
 
 /**
- * There is no usable response: the connection failed or broke, time ran out ({@link TimeoutError}), or the client is closed
- * ({@link ClientClosedError}). `cause` is the reason.
+ * There is no usable response: the connection failed or was lost, a time limit passed ({@link TimeoutError}), or the
+ * client is closed ({@link ClientClosedError}). `cause` is the reason.
  */
 export class ConnectionError extends StocklotError {
   static {
@@ -25,17 +25,20 @@ export interface TimeSpent {
   readingMs: number;
 }
 
-/** Time ran out. `cause` is the last failure before that, if there was one: also the 429 that paused the client. */
+/**
+ * A time limit passed: `timeoutMs` or `totalTimeoutMs`. `cause` is the last failure before that, if there was one; the
+ * 429 that paused the client counts as one.
+ */
 export class TimeoutError extends ConnectionError {
   static {
     brandErrorClass(TimeoutError, "TimeoutError");
   }
 
-  /** The option that set the limit: of one attempt, or of the whole call. */
+  /** The option whose limit passed: `timeoutMs` for one attempt, `totalTimeoutMs` for the whole call. */
   readonly clock: "timeoutMs" | "totalTimeoutMs";
   /** How the time was spent. */
   readonly spent: TimeSpent;
-  /** If a slot of the rate limit was missing: when one is expected, in ms from the failure. */
+  /** Set if the call waited for a slot of the rate limit: when one is expected to be free, in ms from the failure. */
   readonly retryAfterMs?: number;
 
   constructor(
@@ -54,7 +57,7 @@ export class TimeoutError extends ConnectionError {
   }
 }
 
-/** The client was closed before the call, or while the call waited. Retrying with this client cannot help. */
+/** The client was closed before the call, or while the call waited. A retry with this client fails, too. */
 export class ClientClosedError extends ConnectionError {
   static {
     brandErrorClass(ClientClosedError, "ClientClosedError");

@@ -8,7 +8,7 @@ export class InputValidationError extends StocklotError {
     brandErrorClass(InputValidationError, "InputValidationError");
   }
 
-  /** What is wrong, one entry per field. */
+  /** The problems, one entry per field. */
   readonly issues: Issue[];
 
   constructor(method: string, issues: Issue[]) {

@@ -17,8 +17,9 @@ export interface SentRequest {
 }
 
 /**
- * A write was sent, but the outcome is unknown: the response was lost, came too late, or was a 5xx. Check whether it was
- * applied before you resend it, or it may be applied twice. `cause` is the failure, or the reason of the abort.
+ * A write was sent, but the outcome is unknown: the response was lost, arrived too late, or was a 5xx. Check whether
+ * the write was applied before you resend it; otherwise it may be applied twice. `cause` is the failure, or the reason
+ * of the abort.
  */
 export class OutcomeUnknownError extends StocklotError {
   static {

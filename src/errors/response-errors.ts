@@ -3,8 +3,8 @@ import { redactData } from "./redaction/redact.js";
 import { type Issue, StocklotError } from "./stocklot-error.js";
 
 /**
- * The request succeeded, but the response is not what the service documents: a field of another type, a body that is not
- * JSON, or one that is larger than `maxResponseBytes`.
+ * The request succeeded, but the response does not match the service's document: a field has another type, the body is
+ * not JSON, or the body is larger than `maxResponseBytes`.
  */
 export class ResponseValidationError extends StocklotError {
   static {
@@ -24,8 +24,8 @@ export class ResponseValidationError extends StocklotError {
 }
 
 /**
- * Paging cannot continue: the service reports more records but returns none that are new, or with `gapless` the continuity of
- * the list cannot be shown.
+ * Paging cannot continue: the service reports more records but returns no new ones, or with `gapless` the client cannot
+ * prove that no record was missed.
  */
 export class PaginationError extends StocklotError {
   static {

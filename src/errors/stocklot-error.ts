@@ -3,7 +3,7 @@ import { redact } from "./redaction/redact.js";
 import { redactCause } from "./redaction/redact-cause.js";
 import { fieldOf, messageOf } from "./unknown-value.js";
 
-/** One problem of a value: where, and what. */
+/** One problem of a value: where it is, and what is wrong. */
 export interface Issue {
   /** The path to the field; empty for the value as a whole. */
   path: (string | number)[];
@@ -38,7 +38,7 @@ export abstract class StocklotError extends Error {
     return error instanceof this;
   }
 
-  /** What a log should keep: name, message, the fields of the class, and the cause in short. */
+  /** The error as data for a log: name, message, the fields of the class, and a short form of the cause. */
   toJSON(): Record<string, unknown> {
     const { name, message, cause } = this;
     const fields = Object.fromEntries(Object.entries(this));

@@ -9,7 +9,7 @@ import { StocklotError } from "./stocklot-error.js";
  * - `read-only`: the file, its directory or the database cannot be written
  * - `permission`: access was denied, or the credentials were refused
  * - `missing`: the directory or the database does not exist
- * - `locked`: another process or session held a lock for too long
+ * - `locked`: another process or session kept a lock for too long
  * - `timeout`: a command took too long, or the database did not respond
  * - `unreachable`: there is no connection, or it was lost
  * - `damaged`: the file is not a database, or its content is damaged
@@ -58,7 +58,10 @@ export class StorageError extends StocklotError {
   readonly location: string;
   /** What went wrong. */
   readonly problem: StorageProblem;
-  /** False if nothing of the change was stored. True if that is not known, for example if the connection was lost during a commit. */
+  /**
+   * False if no part of the change was stored. True if that is unknown, for example because the connection was lost
+   * during a commit.
+   */
   readonly mayBeStored: boolean;
 
   constructor(message: string, init: StorageErrorInit) {

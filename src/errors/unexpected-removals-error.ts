@@ -12,9 +12,9 @@ export class UnexpectedRemovalsError extends StocklotError {
 
   /** The resource, as `MirrorResource` names it. */
   readonly resource: string;
-  /** How many records the service no longer lists. */
+  /** Number of records that the service no longer lists. */
   readonly removals: number;
-  /** How many records the copy has. */
+  /** Number of records in the copy. */
   readonly records: number;
 
   constructor({ resource, removals, records }: { resource: string; removals: number; records: number }) {

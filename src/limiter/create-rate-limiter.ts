@@ -10,7 +10,7 @@ import {
 import type { RateLimiter } from "./rate-limiter.js";
 
 /**
- * A rate limiter that several clients of one process share.
+ * Creates a rate limiter that several clients of one process can share.
  *
  * @example
  * import { createRateLimiter, InventoryClient } from "stocklot";

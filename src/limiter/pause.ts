@@ -33,7 +33,7 @@ type Phase =
     }
   /** The pause has ended: one request may start, as the probe. */
   | { readonly name: "probeDue" }
-  /** The probe is under way: no other request may start. */
+  /** The probe is in progress: no other request may start. */
   | { readonly name: "probing" };
 
 /** How many requests may start in each phase. */

@@ -71,7 +71,10 @@ export interface QueueEntry<T> {
   next: QueueEntry<T> | undefined;
 }
 
-/** A doubly linked list, from which any entry can be removed at once. The front of a large `Set` is slow to find. */
+/**
+ * A doubly linked list, from which any entry can be removed in constant time. The front of a large `Set` is slow to
+ * find.
+ */
 export class LinkedQueue<T> {
   first: QueueEntry<T> | undefined;
   #last: QueueEntry<T> | undefined;

@@ -5,7 +5,7 @@
  */
 export interface SlotQuota {
   readonly free: number;
-  /** When the next slot is free again; `undefined` if no request with a slot has ended. */
+  /** When the next slot will be free; `undefined` if no request with a slot has ended. */
   readonly nextFreeAt: number | undefined;
   take(): void;
   /** Returns a slot that was not used. */

@@ -14,8 +14,8 @@ export interface RateLimitOptions {
    */
   intervalMs?: number | undefined;
   /**
-   * Slots of each interval that further pages of iterations may not use, so that a bulk read leaves room for other calls.
-   * Less than `requests`; `0` reserves none.
+   * Slots of each interval that are reserved for other calls: further pages of an iteration may not use them. Must be
+   * less than `requests`; `0` reserves none.
    * @default a tenth of `requests`
    */
   reserved?: number | undefined;
@@ -51,7 +51,7 @@ export function resolveRateLimitOptions(options: RateLimitOptions): RateLimitSet
       "intervalMs must be a number of ms greater than 0, or Infinity",
     !isPositiveIntegerOrInfinity(maxConcurrent) && "maxConcurrent must be an integer greater than 0, or Infinity",
     !(Number.isSafeInteger(reserved) && reserved >= 0 && reserved < requests) &&
-      "reserved must be an integer less than requests, so that iterations can go on",
+      "reserved must be an integer less than requests, so that iterations can continue",
   ].filter((problem) => problem !== false);
   if (wrong.length > 0) throw new ConfigurationError(`rate limit: ${wrong.join("; ")}`);
   return { requests, intervalMs, reserved, maxConcurrent };

@@ -9,7 +9,7 @@ export interface RateLimitSnapshot {
   limit: number;
   /** Length of the interval in ms. */
   intervalMs: number;
-  /** Slots that are free; 0 during a pause. `maxConcurrent` may let fewer requests start at once. */
+  /** Slots that are free; 0 during a pause. `maxConcurrent` may allow fewer requests to start at the same time. */
   available: number;
   /** Calls that wait for a slot. */
   queued: number;
@@ -37,7 +37,7 @@ export interface Slot {
   readonly arrival: number;
   /** The request has ended, in whatever way; its slot is free again one interval later. */
   endSent(): void;
-  /** Nothing was sent; the slot is free again at once. */
+  /** Nothing was sent; the slot is free again immediately. */
   endUnsent(): void;
 }
 
@@ -55,8 +55,8 @@ export interface WaitEstimate {
 export const RATE_LIMITER_BRAND: unique symbol = Symbol("stocklot.RateLimiter");
 
 /**
- * Decides when requests may be sent. Created by `createRateLimiter`, `createRedisRateLimiter` or
- * `createBottleneckRateLimiter`, never by hand; one limiter can serve several clients.
+ * Decides when requests may be sent. Create it with `createRateLimiter`, `createRedisRateLimiter` or
+ * `createBottleneckRateLimiter`; your own objects are not accepted. Several clients can share one limiter.
  */
 export interface RateLimiter {
   /** Marks the limiters of this package. */

@@ -14,7 +14,7 @@ export const totalCountOf = ({ singles, pages }: SlotCounts): number => singles 
 export interface GrantedSlot {
   /** Its request has ended: the slot is free again one interval later. */
   endSent(): void;
-  /** It was not used: it is free again at once. */
+  /** It was not used: it is free again immediately. */
   endUnsent(): void;
 }
 
@@ -27,8 +27,8 @@ export interface SlotSource {
   /** The earliest time at which a request behind others can have a slot, as far as is known. */
   earliestStart(isBulk: boolean, ahead: SlotCounts): number;
   /**
-   * How many waiting calls could start if there were slots for them. The source notifies its listener when trying again may
-   * succeed. No call waits if both counts are 0.
+   * Sets how many waiting calls could start if there were slots for them. The source notifies its listener when another
+   * attempt may succeed. No call waits if both counts are 0.
    */
   setDemand(waiting: SlotCounts): void;
   /** A pause has begun here. */
@@ -43,8 +43,8 @@ export interface SlotListener {
   pausedElsewhere(delayMs: number): void;
   /** No slot is free before this time has passed. */
   slotsDelayed(delayMs: number): void;
-  /** One slot that was requested will not come: the call of this kind that would wait longest fails. */
+  /** One slot that was requested will not be granted: the call of this kind that would wait longest fails. */
   slotRefused(isBulk: boolean, error: unknown): void;
-  /** There will be no slots for the calls that wait now. */
+  /** No slot will be granted to the calls that wait now. */
   slotsFailed(error: unknown): void;
 }

@@ -28,14 +28,14 @@ import { type MirrorResource, RESOURCES } from "./tables.js";
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** What is mirrored unless the caller says otherwise. */
+/** The resources that are mirrored by default. */
 const DEFAULT_RESOURCES: readonly MirrorResource[] = ["items", "lots", "stockLevels"];
 
 const DEFAULT_MAX_REMOVED_SHARE = 0.2;
 
 /**
- * A local copy of items, lots and stock levels that stays in sync: the first run reads everything, later runs what was
- * modified since, and full passes find what was removed.
+ * Creates a mirror: a local copy of items, lots and stock levels that stays in sync. The first run reads everything,
+ * later runs read what was modified since, and full passes detect removed records.
  *
  * @example
  * import { createMirror, sqliteSink } from "stocklot/mirror";
@@ -77,17 +77,18 @@ export class Mirror {
   }
 
   /**
-   * Brings the copy up to date. Afterwards the copy has every change that the service showed before the run began. Removed
-   * records are found by full passes, see {@link MirrorOptions.fullPassEveryMs}.
+   * Updates the copy. Afterwards the copy has every change that the service showed before the run began. Full passes
+   * detect removed records, see {@link MirrorOptions.fullPassEveryMs}.
    *
-   * The sink is opened at the beginning and closed at the end, so that nothing stays open between two runs.
+   * The run opens the sink at its beginning and closes it at its end, so nothing stays open between two runs.
    *
-   * A run may be interrupted at any point, also by a kill: what is in the copy stays, and the next run continues. An
-   * interrupted scan of a whole list resumes where it was.
+   * A run may be interrupted at any point, also by a kill. The copy stays as it is, and the next run continues. An
+   * interrupted scan of a whole list resumes at its last saved page.
    *
-   * @throws ConfigurationError when this mirror is running already, or another version wrote the copy.
+   * @throws ConfigurationError when this mirror is running already, or when another version of the package wrote the
+   * copy.
    * @throws UnexpectedRemovalsError when the service no longer lists a large part of a resource, see
-   *   {@link MirrorOptions.maxRemovedShare}. Everything else is up to date then.
+   * {@link MirrorOptions.maxRemovedShare}. The rest of the copy is up to date then.
    * @throws PaginationError when the list changes too fast to be read without gaps.
    * @throws what the client, the sink, `onEvent` and `onProgress` throw.
    */
@@ -108,7 +109,7 @@ export class Mirror {
   }
 
   /**
-   * Runs again and again until the signal aborts, then resolves. Keeps the process alive.
+   * Runs at intervals until the signal aborts, then resolves. It keeps the process alive.
    *
    * @example
    * import { createMirror, ndjsonSink } from "stocklot/mirror";
@@ -136,7 +137,10 @@ export class Mirror {
     }
   }
 
-  /** What the next run is likely to take, from one request for one record per list. Changes nothing in the copy. */
+  /**
+   * Estimates the requests and the duration of the next run. It sends one request for one record per list, and changes
+   * nothing in the copy.
+   */
   async estimate(options: EstimateOptions = {}): Promise<MirrorEstimate> {
     checkEstimateOptions(options, this.#resources);
     return await this.#exclusively(async () => {
@@ -149,9 +153,10 @@ export class Mirror {
   }
 
   /**
-   * How complete and how recent the copy is. Sends no request. Also during a run, and while another process writes the copy.
+   * Reports how complete and how recent the copy is. It sends no request, and also works during a run and while another
+   * process writes the copy.
    *
-   * @throws ConfigurationError when another version wrote the copy.
+   * @throws ConfigurationError when another version of the package wrote the copy.
    * @throws what the sink throws.
    */
   async status(): Promise<MirrorStatus> {
@@ -187,7 +192,7 @@ export class Mirror {
     const { sink } = this.#options;
     if (sink.readState) return await sink.readState();
     const state = await sink.open();
-    // A run that is just beginning has opened it too, and closes it.
+    // A run that is beginning may have opened it too, and closes it.
     if (!this.#isRunning) await sink.close();
     return state;
   }
@@ -219,7 +224,7 @@ export class Mirror {
       });
   }
 
-  /** Two runs at once would overwrite each other. */
+  /** Two runs at the same time would overwrite each other. */
   async #exclusively<T>(action: () => Promise<T>): Promise<T> {
     if (this.#isRunning) {
       throw new ConfigurationError("mirror: this mirror is running already. Wait for its run to end, or abort it.");

@@ -23,44 +23,47 @@ export interface MirrorOptions {
   /** Where the copy is stored: `sqliteSink`, `postgresSink`, `ndjsonSink`, or your own {@link MirrorSink}. */
   sink: MirrorSink;
   /**
-   * What is mirrored, always in the order items, lots, stock levels. Lots show the description of their item: mirror items too
-   * if lots must follow its changes at once.
+   * The resources to mirror, always in the order items, lots, stock levels. Lots contain the description of their item:
+   * mirror items too if lots must show changes of the description immediately.
    * @default ["items", "lots", "stockLevels"]
    */
   resources?: readonly MirrorResource[] | undefined;
   /**
-   * IDs of the warehouses whose stock levels are also mirrored one by one, as the resource `warehouseStockLevels`. Does not
-   * restrict the other resources. The levels of a warehouse that is no longer named are removed from the copy.
+   * IDs of the warehouses whose stock levels are also mirrored separately, as the resource `warehouseStockLevels`. The
+   * other resources are not restricted to these warehouses. If you remove a warehouse from this list, its stock levels
+   * are removed from the copy.
    * @default none
    */
   warehouses?: readonly number[] | undefined;
   /**
-   * The largest share of a resource that a run may remove, 0 to 1. If it would remove more, and more than 50 records, it
-   * removes none of them and ends with an `UnexpectedRemovalsError`, unless `allowRemovals` is set. For stock levels per
-   * warehouse, the share of one warehouse.
+   * The largest share of a resource that a run may remove, from 0 to 1. If a run would remove more than this share, and
+   * more than 50 records, it removes none of them and ends with an `UnexpectedRemovalsError`, unless `allowRemovals` is
+   * set. For stock levels per warehouse, the share applies to each warehouse.
    * @default 0.2
    */
   maxRemovedShare?: number | undefined;
   /**
-   * Called with each change of a record after the copy has it, one at a time; a promise is awaited. No event is lost; after
-   * a crash, or after an error of this function, the events of the last page are emitted again. An error ends the run.
+   * Called with each change of a record, one at a time, after the change is in the copy; a promise is awaited. No event
+   * is lost. After a crash, or after an error of this function, the events of the last page are emitted again. An error
+   * ends the run.
    * @default none
    */
   onEvent?: ((event: MirrorEvent) => unknown) | undefined;
   /**
-   * Time between two full passes, in ms. A run also makes one if it notices that records were removed, and always for a list
-   * that ignores `modifiedSince`. `Infinity` for no others.
+   * Time between two full passes, in ms. A run also does a full pass if it detects that records were removed, and
+   * always for a list that ignores `modifiedSince`. `Infinity` for only these.
    * @default 86_400_000, a day
    */
   fullPassEveryMs?: number | undefined;
   /**
-   * How far an increment reaches back before the start of the last scan, in ms of the service's clock: for clocks within the
-   * service that differ, and for changes that show later than their date. Records that have not changed are left alone.
+   * Overlap of an increment with the last scan, in ms by the service's clock. It allows for clocks within the service
+   * that differ, and for changes that become visible later than their date. Records that have not changed are not
+   * written again.
    * @default 60_000
    */
   overlapMs?: number | undefined;
   /**
-   * Pages read in parallel.
+   * Number of pages read in parallel.
    * @default 2
    */
   concurrency?: number | undefined;
@@ -69,7 +72,7 @@ export interface MirrorOptions {
 /** Options of a run. */
 export interface RunOptions {
   /**
-   * Ends the run, which then rejects with the signal's reason. The copy stays as it is, and the next run continues.
+   * Aborts the run. It rejects with the signal's reason. The copy stays as it is, and the next run continues.
    * @default none
    */
   signal?: AbortSignal | undefined;
@@ -79,17 +82,19 @@ export interface RunOptions {
    */
   onProgress?: ((progress: MirrorProgress) => unknown) | undefined;
   /**
-   * Reads everything, removes what the service has removed, and checks again which lists honour `modifiedSince`.
+   * Reads everything, removes the records that the service has removed, and checks again which lists honour
+   * `modifiedSince`.
    * @default false
    */
   full?: boolean | undefined;
   /**
-   * What to bring up to date.
+   * The resources to update.
    * @default all resources of the mirror
    */
   resources?: readonly MirrorResource[] | undefined;
   /**
-   * Removes what the service no longer lists, however much it is, see {@link MirrorOptions.maxRemovedShare}.
+   * Removes all records that the service no longer lists, whatever their number, see
+   * {@link MirrorOptions.maxRemovedShare}.
    * @default false
    */
   allowRemovals?: boolean | undefined;
@@ -101,9 +106,9 @@ export type EstimateOptions = Pick<RunOptions, "signal" | "full" | "resources">;
 /** Options of a watch. */
 export interface WatchOptions {
   /**
-   * Time from the start of a run to the start of the next, in ms: for all resources, or for each, such as
-   * `{ lots: 60_000, stockLevels: 15 * 60_000 }`. Resources that are left out are not read. After a run that takes longer the
-   * next starts at once.
+   * Time from the start of a run to the start of the next, in ms: one for all resources, or one for each, such as
+   * `{ lots: 60_000, stockLevels: 15 * 60_000 }`. Resources that are left out are not read. After a run that takes
+   * longer, the next run starts immediately.
    */
   everyMs: WatchInterval;
   /**
@@ -150,7 +155,7 @@ const createMirrorOptionsSchema = () =>
     sink: requiredOption(
       objectWithMethodsSchema(
         ["open", "keys", "read", "commit", "close"],
-        "must have open, keys, read, commit and close",
+        "must have the methods open, keys, read, commit and close",
       ),
     ),
     resources: resourceNamesSchema().optional(),

@@ -9,7 +9,7 @@ import type { MirrorResource } from "./tables.js";
  */
 export type MirrorReading = "first" | "full" | "increment";
 
-/** Whether a run has read any list completely, or only what was modified. */
+/** Whether a run has read any list completely (`full`), or only what was modified (`increment`). */
 export type MirrorRunKind = "full" | "increment";
 
 /** Sums of a run. */
@@ -26,9 +26,9 @@ export interface MirrorCounts {
   pages: number;
   /** Requests sent, retries included, token requests excluded. */
   requests: number;
-  /** Records that came twice because two pages overlap, and were dropped. */
+  /** Records that were received again because two pages overlap, and were dropped. */
   duplicates: number;
-  /** How often records had moved between two pages, so that pages were read to close the gap. */
+  /** How often records had moved between two pages, so that more pages were read to fill the gap. */
   gapsRepaired: number;
   /** Time taken, in ms. */
   durationMs: number;
@@ -43,19 +43,20 @@ export interface MirrorResourceReport extends MirrorCounts {
   /** Records in the copy after the run. */
   inCopy: number;
   /**
-   * Records that the copy has in excess of the service's count: they were removed there, and the next full pass finds them.
-   * `null` if the count was not requested.
+   * Number of records that the copy has in excess of the service's count: they were removed from the service, and the
+   * next full pass detects them. `null` if the count was not requested.
    */
   surplus: number | null;
   /**
-   * Records that the copy lacks by the service's count, after a scan that should have listed all: the list does not keep its
-   * order between two pages, or the count is wrong. Such a scan removes nothing. `null` if the count was not requested.
+   * Number of records that the copy lacks by the service's count, after a scan that should have listed all of them: the
+   * order of the list changes between two pages, or the count is wrong. Such a scan removes nothing. `null` if the
+   * count was not requested.
    */
   missing: number | null;
   /**
-   * True if the copy may differ, and a full pass would cost too much now (passes out of turn that take more than a minute use
-   * at most a tenth of the time) or did not list all records, see `missing`. The next full pass, or `run({ full: true })`,
-   * corrects it.
+   * True if the copy may differ from the service until the next full pass. Either an additional full pass would cost
+   * too much now (additional passes that take more than a minute use at most a tenth of the time), or the last one did
+   * not list all records, see `missing`. The next scheduled full pass, or `run({ full: true })`, corrects the copy.
    */
   awaitsFullPass: boolean;
   /** Whether the list honours `modifiedSince`, so that increments can be read; `null` while that is unknown. */

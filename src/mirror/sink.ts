@@ -9,27 +9,30 @@ export interface MirrorBatch {
   upsert: readonly MirrorRecord[];
   /** Keys of records to delete. Keys that the copy does not have are ignored. */
   remove: readonly MirrorKey[];
-  /** The state that was saved last, `undefined` for a new copy. If the sink has another one, another mirror writes to the copy. */
+  /**
+   * The state that this mirror saved last, `undefined` for a new copy. If the sink has another state, another mirror
+   * writes to the copy.
+   */
   previousState: string | undefined;
   /** The progress of the mirror, saved in the same transaction. */
   state: string;
-  /** What that state means to people: one row per resource. For readers of the copy; a sink need not store it. */
+  /** The status of the copy for its readers: one row per resource. A sink may ignore it. */
   status?: readonly MirrorStatusRow[];
 }
 
 /** How a sink is opened. */
 export interface SinkOpenOptions {
   /**
-   * Aborts when the run is aborted. The mirror does not wait for calls in progress any longer then, so the sink should end
-   * them: a commit either completely or not at all. A commit that needs no wait is still made, with how the run ended.
+   * Aborts when the run is aborted. The mirror then stops waiting for calls in progress, so the sink should end them: a
+   * commit either completely or not at all. A commit that needs no wait is still accepted; it saves how the run ended.
    * @default none
    */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Stores a copy. Records are identified by `recNo` (lots), `partNo` (items, stock levels), or the string `"wID/partNo"` (stock
- * levels per warehouse, with both fields in each record).
+ * Stores a copy. Records are identified by `recNo` (lots), by `partNo` (items, stock levels), or by the string
+ * `"wID/partNo"` (stock levels per warehouse; each record has both fields).
  *
  * A mirror opens the sink at the beginning of each run and closes it at the end, also after an error. In between it calls one
  * method at a time.
@@ -40,21 +43,21 @@ export interface MirrorSink {
   /** All keys of the copy, in batches, in any order. The mirror writes nothing meanwhile. */
   keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]>;
   /**
-   * The records with these keys, in any order. Each as it was committed, except that a documented field that it lacked is
-   * `null`.
+   * The records with these keys, in any order. Each is returned as it was committed, except that a documented field
+   * that it lacked is `null`.
    */
   read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]>;
   /**
    * Writes a batch in one transaction.
    *
-   * @throws when the saved state is not `previousState`: two mirrors write to one copy. Nothing is written then.
+   * @throws when the saved state is not `previousState`: two mirrors write to one copy. Then nothing is written.
    */
   commit(batch: MirrorBatch): Promise<void>;
   /** Closes files and connections that the sink opened itself. A second call does nothing. */
   close(): Promise<void>;
   /**
-   * The state that the last commit saved, for `mirror.status()`: called without `open()`, also while another process writes.
-   * Writes nothing. Optional: without it, `status()` opens and closes the copy.
+   * Returns the state that the last commit saved, for `mirror.status()`. Called without `open()`, also while another
+   * process writes. It must not write anything. Optional: without it, `status()` opens and closes the copy.
    */
   readState?(): Promise<string | undefined>;
 }

@@ -8,15 +8,15 @@ export interface MirrorResourceStatus {
   /** Records in the copy. */
   records: number;
   /**
-   * The copy has all changes that the service showed until then, by this machine's clock, in ms since the epoch; `null` until
-   * the whole list was read once.
+   * The copy has all changes that the service showed until this time, in ms since the epoch, by this machine's clock;
+   * `null` until the whole list was read once.
    */
   asOf: number | null;
-  /** The time that has passed since `asOf`, in ms; `null` as long as that is. */
+  /** The time that has passed since `asOf`, in ms; `null` if `asOf` is `null`. */
   lagMs: number | null;
   /** True if the copy may differ until the next full pass, see {@link MirrorResourceReport.awaitsFullPass}. */
   awaitsFullPass: boolean;
-  /** Records that the copy lacks by the service's count, as last reported; `null` if that is not known. */
+  /** Number of records that the copy lacks by the service's count, as last reported; `null` if that is unknown. */
   missing: number | null;
 }
 
@@ -39,9 +39,11 @@ export interface MirrorRunStatus {
 
 /** How complete and how recent a copy is. */
 export interface MirrorStatus {
-  /** False until each list was read to its end once: until then, the copy is a part of what the service has. */
+  /**
+   * False until each list was read to its end once. Until then, the copy contains only a part of the service's records.
+   */
   complete: boolean;
-  /** The run that ended last; `null` before the first has ended. A killed run does not count. */
+  /** The run that ended last; `null` until the first one has ended. A run that was killed does not count. */
   lastRun: MirrorRunStatus | null;
   /** The same per resource. */
   resources: Partial<Record<MirrorResource, MirrorResourceStatus>>;
@@ -59,15 +61,15 @@ export interface MirrorStatusRow {
   asOf: string | null;
   /** See {@link MirrorResourceStatus.awaitsFullPass}. */
   awaitsFullPass: boolean;
-  /** Records that the copy lacks, see {@link MirrorResourceStatus.missing}. */
+  /** Number of records that the copy lacks, see {@link MirrorResourceStatus.missing}. */
   missing: number | null;
-  /** When the run began that ended last, in ISO 8601. */
+  /** When the last run began, in ISO 8601. */
   lastRunStartedAt: string | null;
-  /** When it ended, in ISO 8601. */
+  /** When the last run ended, in ISO 8601. */
   lastRunEndedAt: string | null;
   /** `full` if it has read any list completely. */
   lastRunKind: MirrorRunKind | null;
-  /** Name and message of the error that it ended with; `null` if it succeeded. */
+  /** Name and message of the error of the last run; `null` if it succeeded. */
   lastRunError: string | null;
 }
 

@@ -18,7 +18,7 @@ export interface MirrorRecords {
   lots: Lot;
   /** Stock levels over all warehouses. */
   stockLevels: StockLevel;
-  /** Stock levels of single warehouses, those that the option `warehouses` names. */
+  /** Stock levels of single warehouses: those in the option `warehouses`. */
   warehouseStockLevels: WarehouseStockLevel;
 }
 

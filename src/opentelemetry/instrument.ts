@@ -7,7 +7,7 @@ import { createCallInstruments } from "./instruments.js";
 import { ProgressGauges } from "./progress-gauges.js";
 import { RateLimitGauges } from "./rate-limit-gauges.js";
 
-/** Where spans and metrics go. */
+/** The providers for spans and metrics. */
 export interface InstrumentOptions {
   /**
    * Creates the spans.
@@ -25,9 +25,10 @@ export interface InstrumentOptions {
 const INSTRUMENTATION_SCOPE = "stocklot";
 
 /**
- * Reports what all clients of the process do as spans and metrics, also those that other code has created. Call it after
- * you have set up the SDK of OpenTelemetry. Further calls, also of another copy of the package, report nothing twice: the
- * providers of the first call stay in use, with a warning if the further call passes others.
+ * Reports the calls of all clients of the process as spans and metrics, also of clients that other code has created.
+ * Call it after you have set up the SDK of OpenTelemetry. If it is called again, also by another copy of the package,
+ * nothing is reported twice: the providers of the first call stay in use, with a warning if the other call passes
+ * different ones.
  *
  * @example
  * import { instrumentStocklot } from "stocklot/opentelemetry";
@@ -35,7 +36,8 @@ const INSTRUMENTATION_SCOPE = "stocklot";
  * const stop = instrumentStocklot();
  * await client.items.list().page();
  * stop();
- * @returns a function that stops it, and ends the spans of calls in flight; after several calls, the last one called does.
+ * @returns a function that stops the reports, and ends the spans of calls in flight. After several calls of
+ * `instrumentStocklot`, only the last of these functions to be called has this effect.
  */
 export function instrumentStocklot(options: InstrumentOptions = {}): () => void {
   if (!hasDiagnosticsChannels) {

@@ -1,6 +1,6 @@
 import type { Counter, Histogram, Meter } from "@opentelemetry/api";
 
-/** What is measured of calls. Durations are in s. */
+/** The instruments for calls. Durations are in s. */
 export interface CallInstruments {
   callDuration: Histogram;
   attemptDuration: Histogram;
@@ -33,7 +33,7 @@ export function createCallInstruments(meter: Meter): CallInstruments {
     ),
     slotWait: duration(
       "stocklot.rate_limit.wait.duration",
-      "How long attempts waited for a slot of the rate limit.",
+      "Time that attempts waited for a slot of the rate limit.",
       WAIT_DURATION_BOUNDARIES_S,
     ),
     pauseDuration: duration(

@@ -113,7 +113,7 @@ export class ObservedCall {
     endSpanWithOutcome(this.#span, { ...outcome, ...resendCountAttribute(attempts) });
   }
 
-  /** Nothing more will be known of the call. */
+  /** The call sends no further messages. */
   abandon(): void {
     this.#attempt?.end();
     this.#span.end();

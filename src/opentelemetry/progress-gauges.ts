@@ -12,7 +12,7 @@ export class ProgressGauges {
   readonly #entries: Gauge;
   readonly #runDuration: Histogram;
   readonly #records: Gauge;
-  /** When each resource showed the present, in ms since the epoch. */
+  /** The time that the copy of each resource shows, in ms since the epoch. */
   readonly #upToDateAt = new Map<string, number>();
   /** Stops the observation. */
   readonly stop: () => void;
@@ -32,7 +32,7 @@ export class ProgressGauges {
       unit: "{record}",
     });
     const lag = meter.createObservableGauge("stocklot.mirror.lag", {
-      description: "Age of what the copy shows. It grows until the next run.",
+      description: "Age of the copy. It grows until the next run.",
       unit: "s",
     });
     const observe: BatchObservableCallback = (result) => {

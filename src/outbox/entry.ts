@@ -2,13 +2,13 @@ import type { CreateItemInput, ItemChanges } from "../schemas/item-input.js";
 import type { IssueInput, MoveInput, ReceiveInput } from "../schemas/transaction.js";
 import type { OutboxOperation, OutboxState, StoredEntry, StoredJson } from "./store.js";
 
-/** Which item to discontinue or to update. */
+/** The item to discontinue or to update. */
 export interface ItemReference {
   /** Its SKU. */
   shortID: string;
 }
 
-/** What each operation takes. */
+/** The input of each operation. */
 export interface OutboxInputs {
   /** As for `client.inventory.receive`. */
   receive: ReceiveInput;
@@ -27,11 +27,11 @@ export interface OutboxInputs {
 /** A write to add to an outbox. */
 export type NewOutboxEntry = {
   [Operation in OutboxOperation]: {
-    /** Your own name of the write, 1 to 200 characters: a write is added once per key, for ever. */
+    /** Your own name of the write, 1 to 200 characters. Each key is added only once. */
     key: string;
     /** The method to call. */
     operation: Operation;
-    /** What the method takes. */
+    /** The input of the method. */
     input: OutboxInputs[Operation];
   };
 }[OutboxOperation];
@@ -42,25 +42,25 @@ export interface OutboxEntry {
   key: string;
   /** The method that is called. */
   operation: OutboxOperation;
-  /** What was added, as JSON represents it; `undefined` once it was pruned. */
+  /** The input that was added, as JSON represents it; `undefined` once the entry was pruned. */
   input: unknown;
-  /** How far it is. */
+  /** The state of the entry. */
   state: OutboxState;
   /** When it was added. */
   addedAt: number;
-  /** When it was sent first, without attempts that are known not to have been applied. */
+  /** When it was sent first. Attempts that are known not to have been applied are not counted. */
   sentAt?: number;
-  /** When it was known to be applied or rejected. */
+  /** When it became `applied` or `rejected`. */
   settledAt?: number;
-  /** How often a request for it was about to be sent. */
+  /** Number of attempts, counted before each one is sent. */
   attempts: number;
-  /** What the method returned. If the response was lost: what the service lists. */
+  /** The result of the method. If the response was lost: the lot or item that the service lists. */
   result?: unknown;
   /** The error of the last attempt, or why the outcome is unknown: `{ name, message, … }`. */
   error?: unknown;
 }
 
-/** An entry as the caller sees it. */
+/** Converts a stored entry to the caller's form. */
 export function entryOf(stored: StoredEntry): OutboxEntry {
   const { key, operation, input, state, addedAt, sentAt, settledAt, attempts, result, error } = stored;
   return {

@@ -4,7 +4,7 @@ import { forecastDurationMs } from "../paging/estimate.js";
 /** The share of the rate limit that is reserved for single calls unless the client is configured otherwise. */
 const DEFAULT_RESERVED_SHARE = 0.1;
 
-/** The probable time to send this many requests, in ms, at one per `paceMs` while the rate limit does not delay them. */
+/** Estimated time to send this many requests, in ms, at one per `paceMs` while the rate limit does not delay them. */
 export function durationOf(requests: number, snapshot: RateLimitSnapshot, paceMs = 0): number {
   const { limit, intervalMs, available, pausedUntil } = snapshot;
   const reserved = limit === Infinity ? 0 : Math.floor(limit * DEFAULT_RESERVED_SHARE);

@@ -21,20 +21,21 @@ export interface OutboxOptions {
   /** Where the entries are stored: `sqliteOutboxStore`, `postgresOutboxStore`, or your own {@link OutboxStore}. */
   store: OutboxStore;
   /**
-   * How long the service may still be working on a request after it was sent, in ms. Until then nothing is concluded from the
-   * absence of its effect.
+   * How long the service may still be working on a request after it was sent, in ms. Until then, a missing effect does
+   * not prove that the request was not applied.
    * @default 60_000
    */
   settleMs?: number | undefined;
   /**
-   * How long a process that is silent keeps the items that it works on, in ms. Then another process takes them over.
+   * How long a process that does not respond keeps its items, in ms. Then another process takes them over.
    * @default 30_000
    */
   leaseMs?: number | undefined;
   /**
-   * The field that carries a mark in each receipt, by which its lot is recognised if the response is lost: in front of the
-   * remark, or as the serial.
-   * @default none: a receipt without `serial` and `rfidTag` whose response is lost becomes `unknown` if a lot may be its own
+   * The field of each receipt that contains a mark: in front of the remark, or as the serial. If the response is lost,
+   * the mark identifies the lot of the receipt.
+   * @default none: if the response is lost, a receipt without `serial` and `rfidTag` becomes `unknown` if any lot may
+   * be its own
    */
   mark?: MarkField | undefined;
 }
@@ -42,7 +43,8 @@ export interface OutboxOptions {
 /** Options of `outbox.add` and `outbox.addMany`. */
 export interface OutboxAddOptions {
   /**
-   * With `postgresOutboxStore`: the client of a transaction of your own. The entries are durable when that commits.
+   * With `postgresOutboxStore`: a client of `pg` on which you have opened a transaction. The entries are durable when
+   * your transaction commits.
    * @default a transaction of the store's
    */
   client?: unknown;
@@ -60,22 +62,23 @@ export interface OutboxEntriesOptions {
 /** Options of `outbox.run`. */
 export interface OutboxRunOptions {
   /**
-   * Items that are worked on in parallel.
+   * Number of items that are processed in parallel.
    * @default 4
    */
   concurrency?: number | undefined;
   /**
-   * Ends the run, which then rejects with the signal's reason. Requests in flight are awaited first.
+   * Aborts the run. It waits for the requests in flight, then rejects with the signal's reason.
    * @default none
    */
   signal?: AbortSignal | undefined;
   /**
-   * Called with each entry that became `applied`, `rejected` or `unknown`, after that was stored. An error is ignored.
+   * Called with each entry that became `applied`, `rejected` or `unknown`, after the new state was stored. An error is
+   * ignored.
    * @default none
    */
   onResult?: ((entry: OutboxEntry) => unknown) | undefined;
   /**
-   * Called after each of these entries. An error is ignored.
+   * Called after each entry that became `applied`, `rejected` or `unknown`. An error is ignored.
    * @default none
    */
   onProgress?: ((progress: OutboxProgress) => unknown) | undefined;
@@ -83,7 +86,10 @@ export interface OutboxRunOptions {
 
 /** Options of `outbox.watch`. */
 export interface OutboxWatchOptions extends OutboxRunOptions {
-  /** Time from the start of a run to the start of the next, in ms. After a run that takes longer the next starts at once. */
+  /**
+   * Time from the start of a run to the start of the next, in ms. After a run that takes longer, the next run starts
+   * immediately.
+   */
   everyMs: number;
   /**
    * Called after each run; a promise is awaited. An error is handled like that of a run.
@@ -115,7 +121,9 @@ const STORE_METHODS = [
 const optionsSchema = lazy(() =>
   z.strictObject({
     client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
-    store: requiredOption(objectWithMethodsSchema([...STORE_METHODS], `must have ${STORE_METHODS.join(", ")}`)),
+    store: requiredOption(
+      objectWithMethodsSchema([...STORE_METHODS], `must have the methods ${STORE_METHODS.join(", ")}`),
+    ),
     settleMs: z
       .custom<number>((value) => typeof value === "number" && value >= 0, "must be a number of ms, at least 0")
       .optional(),

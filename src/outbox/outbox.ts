@@ -29,8 +29,8 @@ const DEFAULT_LEASE_MS = 30_000;
 const LIST_BATCH = 500;
 
 /**
- * Writes that survive the process: `add` stores them, `run` sends them. A write is never lost and never applied twice, even if
- * the process is killed at any moment. What that depends on is in the guide "Reliable writes".
+ * Creates an outbox: writes that survive the process. `add` stores them, `run` sends them. A write is never lost and
+ * never applied twice, even if the process is killed at any moment. The guide "Reliable writes" lists the conditions.
  *
  * @example
  * import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
@@ -58,7 +58,7 @@ export class Outbox {
   }
 
   /**
-   * Stores a write durably; it is sent by the next `run`. Adding the same key with the same input again changes nothing.
+   * Stores a write durably. The next `run` sends it. Adding the same key with the same input again changes nothing.
    *
    * @returns the stored entry, which may have been applied already.
    * @throws InputValidationError if the entry is wrong, or if its key was added with another input.
@@ -72,11 +72,11 @@ export class Outbox {
   }
 
   /**
-   * Stores writes durably, all in one transaction. Those that were added before are left as they are.
+   * Stores writes durably, all in one transaction. Writes that were added before are not changed.
    *
    * @returns the stored entries, in the same order.
-   * @throws InputValidationError if entries are wrong, with the issues of all of them (each `path` begins with the index), or if
-   * a key was added with another input; nothing is added then.
+   * @throws InputValidationError if entries are wrong, with the issues of all of them (each `path` begins with the
+   * index), or if a key was added with another input. Then nothing is added.
    */
   async addMany(entries: readonly NewOutboxEntry[], options: OutboxAddOptions = {}): Promise<OutboxEntry[]> {
     checkAddOptions("outbox.addMany", options);
@@ -88,15 +88,15 @@ export class Outbox {
   }
 
   /**
-   * Sends what is pending, and finds out what became of the writes that were under way when a process died. Several runs at a
-   * time, in one process or in many, share the work.
+   * Sends the pending entries. First it determines the outcome of writes that were in progress when a process ended.
+   * Several runs at the same time, in one process or in many, share the work.
    *
-   * It resolves when every entry is settled, `unknown`, held back behind an `unknown` one, or was left for the next run because
-   * the service failed to process it.
+   * It resolves when every entry is settled, `unknown`, held back behind an `unknown` one, or left for the next run
+   * because the service failed to process it.
    *
    * @throws the reason of the `signal`.
-   * @throws what the client throws if a write fails in a way that concerns all of them, such as an `AuthenticationError`. The
-   * write stays `pending`.
+   * @throws what the client throws if a write fails for a reason that concerns all writes, such as an
+   * `AuthenticationError`. The write stays `pending`.
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
     checkRunOptions(options);
@@ -108,7 +108,7 @@ export class Outbox {
   }
 
   /**
-   * Runs again and again until the signal aborts, then resolves. Keeps the process alive.
+   * Runs at intervals until the signal aborts, then resolves. It keeps the process alive.
    *
    * @throws what a run or `onReport` throws, unless `onError` is given; what `onError` throws.
    */
@@ -125,7 +125,7 @@ export class Outbox {
     return stored && entryOf(stored);
   }
 
-  /** The entries, in the order added, without those that were pruned. */
+  /** The entries in the order added. Pruned entries are left out. */
   async *entries(options: OutboxEntriesOptions = {}): AsyncGenerator<OutboxEntry, void, undefined> {
     checkEntriesOptions(options);
     const { state } = options;
@@ -141,7 +141,8 @@ export class Outbox {
   }
 
   /**
-   * Stores what a person has found out about an entry that is `unknown` or `rejected`. `"not-applied"` makes it pending again.
+   * Stores the decision of a person about an entry that is `unknown` or `rejected`. `"not-applied"` makes it pending
+   * again.
    *
    * @returns the entry as it is now.
    * @throws InputValidationError if there is no such entry, if it is in another state, or if its contents were pruned.
@@ -166,21 +167,21 @@ export class Outbox {
     return entryOf(result.entry);
   }
 
-  /** What the next run is likely to take, if all goes well. Sends nothing. */
+  /** Estimates the requests and the duration of the next run, without failures. It sends no request. */
   async estimate(): Promise<OutboxEstimate> {
     await this.#open();
     const counts = await this.#options.store.count([]);
     const entries = openEntries(counts);
-    // An entry that was under way is looked up, too.
+    // An entry that was in progress is looked up, too.
     const requests = entries + counts.sending;
     return { entries, requests, durationMs: durationOf(requests, this.#options.client.rateLimit) };
   }
 
   /**
-   * Removes the contents of entries that were `applied` or `rejected` this long ago. Their keys and a hash of their inputs stay,
-   * so that a key is recognised for ever.
+   * Removes the contents of entries that were `applied` or `rejected` at least `olderThanMs` ago. Their keys and a hash
+   * of their inputs stay, so that a key is always recognised.
    *
-   * @returns how many.
+   * @returns the number of these entries.
    */
   async prune(options: { olderThanMs: number }): Promise<number> {
     checkPruneOptions(options);

@@ -1,12 +1,12 @@
-/** What a run did, and what is left. The five numbers of entries do not overlap. */
+/** What a run did, and what is left. No entry is in two of the five counts. */
 export interface OutboxReport {
   /** Entries that became `applied` in this run. */
   applied: number;
   /** Entries that became `rejected` in this run. */
   rejected: number;
-  /** Entries of the outbox that are `unknown`: a person has to decide, see `outbox.resolve`. */
+  /** Entries of the outbox that are `unknown`. A person must decide about them, see `outbox.resolve`. */
   unknown: number;
-  /** Entries that are still to be sent, without those held back. The next run tries them again. */
+  /** Entries that are still to be sent, without those held back. The next run sends them. */
   pending: number;
   /** Entries that wait behind an `unknown` one of the same item. */
   heldBack: number;
@@ -16,7 +16,7 @@ export interface OutboxReport {
   durationMs: number;
 }
 
-/** How far a run is. */
+/** The progress of a run. */
 export interface OutboxProgress {
   /** Entries that became `applied` in this run. */
   applied: number;
@@ -26,16 +26,16 @@ export interface OutboxProgress {
   unknown: number;
   /** Entries that are still to be sent, without those held back. */
   pending: number;
-  /** The probable time until they are sent, in ms. */
+  /** Estimated time until these are sent, in ms. */
   etaMs: number;
 }
 
-/** What the next run is likely to take. */
+/** Estimated cost of the next run. */
 export interface OutboxEstimate {
   /** Entries to be sent. */
   entries: number;
   /** Requests for them. */
   requests: number;
-  /** The probable duration, in ms. */
+  /** Estimated duration, in ms. */
   durationMs: number;
 }

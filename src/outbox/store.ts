@@ -5,7 +5,7 @@ export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update"
  * - `pending`: to be sent
  * - `sending`: an attempt was about to be sent, and its outcome is not stored yet
  * - `applied`, `rejected`: settled
- * - `unknown`: it may have been applied; a person has to decide, see `outbox.resolve`
+ * - `unknown`: it may have been applied; a person must decide, see `outbox.resolve`
  */
 export type OutboxState = "pending" | "sending" | "applied" | "rejected" | "unknown";
 
@@ -20,7 +20,7 @@ export interface NewEntry {
   operation: OutboxOperation;
   /** The item whose entries are sent one at a time, in the order added: its SKU, trimmed and in lower case. */
   item: string;
-  /** What the caller passed. */
+  /** The input that the caller passed. */
   input: StoredJson;
   /** SHA-256 of operation and input; it outlives the input when the entry is pruned. */
   inputHash: string;
@@ -30,19 +30,19 @@ export interface NewEntry {
 
 /** The part of an entry that changes. Times are in ms since the epoch, by the clock of the process that wrote them. */
 export interface EntryProgress {
-  /** How far the entry is. */
+  /** The state of the entry. */
   state: OutboxState;
-  /** How often a request for it was about to be sent. */
+  /** Number of attempts, counted before each one is sent. */
   attempts: number;
   /** The body of the request, with its mark; the same in every attempt. `null` before the first. */
   body: StoredJson | null;
-  /** When it was about to be sent for the first time, without attempts that are known not to have been applied. */
+  /** When the first attempt was about to be sent. Attempts that are known not to have been applied are not counted. */
   sentAt: number | null;
-  /** How far the clock of the service was ahead then, at least, in ms; `null` if that was not known. */
+  /** By how many ms the service's clock was ahead at that time, at least; `null` if that was unknown. */
   clockAheadMs: number | null;
   /** When it became `applied` or `rejected`. */
   settledAt: number | null;
-  /** What the method returned. */
+  /** The result of the method. */
   result: StoredJson | null;
   /** The error of the last attempt, or why the outcome is unknown. */
   error: StoredJson | null;
@@ -56,19 +56,22 @@ export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
   input: StoredJson | null;
 }
 
-/** An item that was claimed, with what there is to do. */
+/** An item that was claimed, with its next entry. */
 export interface ClaimedItem {
   /** The item. */
   item: string;
   /** Its first entry that is `pending` or `sending`. */
   entry: StoredEntry;
-  /** How long ago the previous lease of the item ended, in ms. `undefined` if there was none, or if that is not known. */
+  /** How long ago the previous lease of the item ended, in ms. `undefined` if there was none, or if that is unknown. */
   unleasedMs: number | undefined;
-  /** How long no entry of the item may be sent, in ms, because of an earlier `quietMs`; 0 if there is nothing to wait for. */
+  /**
+   * For how many ms no entry of the item may be sent, because of an earlier `quietMs`; 0 if there is nothing to wait
+   * for.
+   */
   quietMs: number;
 }
 
-/** What an entry must be like for a change of it to apply. */
+/** The condition that an entry must meet for a change to apply. */
 export interface EntryCondition {
   /** The states that it may be in. */
   state: readonly OutboxState[];
@@ -78,16 +81,16 @@ export interface EntryCondition {
   owner?: string | undefined;
 }
 
-/** What changes in an entry; fields that are left out or `undefined` keep their values. */
+/** The changes of an entry. Fields that are left out or `undefined` keep their values. */
 export interface EntryChange extends Partial<EntryProgress> {
   /**
-   * Later entries of the item must not be sent for this many ms, since a late attempt of this one could undo them. An earlier
-   * time that ends later stays.
+   * Later entries of the item must not be sent for this many ms, since a late attempt of this entry could undo them. If
+   * an earlier period ends later, it stays.
    */
   quietMs?: number | undefined;
 }
 
-/** What an update has done. */
+/** The result of a change. */
 export interface UpdateResult {
   /** Whether the condition was met. */
   changed: boolean;
@@ -95,7 +98,7 @@ export interface UpdateResult {
   entry: StoredEntry;
 }
 
-/** How many entries there are. */
+/** Number of entries, by state. */
 export interface OutboxCounts {
   /** Entries to be sent. */
   pending: number;
@@ -105,16 +108,16 @@ export interface OutboxCounts {
   applied: number;
   /** Entries that the service refused. */
   rejected: number;
-  /** Entries that a person has to decide about. */
+  /** Entries about which a person must decide. */
   unknown: number;
   /** Pending entries behind an `unknown` one of the same item. They are counted as `pending`, too. */
   heldBack: number;
 }
 
 /**
- * Where an outbox keeps its entries. Each method is one transaction that is on disk when it resolves. Several processes use
- * one store at a time. Methods reject with a `StorageError` if the store fails; then the change may or may not have been
- * stored.
+ * Stores the entries of an outbox. Each method is one transaction that is on disk when it resolves. Several processes
+ * may use one store at the same time. Methods reject with a `StorageError` if the store fails; then the change may or
+ * may not have been stored.
  */
 export interface OutboxStore {
   /**
@@ -127,8 +130,8 @@ export interface OutboxStore {
   close(): Promise<void>;
 
   /**
-   * Adds entries as `pending`. An entry whose key exists already is not added. Either all are stored or none: none if an
-   * entry exists with another `inputHash`.
+   * Adds entries as `pending`, all of them or none. An entry whose key exists already is not added. None is added if a
+   * key exists with another `inputHash`.
    *
    * @param transaction what the caller passed as `client` to `outbox.add`: the entries become part of its transaction
    * @returns for each entry, in the same order, what is now stored with its key
@@ -147,8 +150,8 @@ export interface OutboxStore {
   count(except: readonly string[]): Promise<OutboxCounts>;
 
   /**
-   * Leases up to `limit` items to `owner`: items with an entry to send, that have no `unknown` entry before it, whose lease is
-   * free or has ended, and that are not in `except`. Items whose first entry was added earlier come first.
+   * Leases up to `limit` items to `owner`: items with an entry to send and no `unknown` entry before it, whose lease is
+   * free or has ended, and that are not in `except`. Items are taken in the order in which their first entry was added.
    */
   claim(lease: { owner: string; leaseMs: number; limit: number; except: readonly string[] }): Promise<ClaimedItem[]>;
   /** Extends leases that have not ended. Returns the items that `owner` holds. */

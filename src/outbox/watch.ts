@@ -3,7 +3,7 @@ import { monotonicNowMs } from "../time/timer.js";
 import type { OutboxRunOptions, OutboxWatchOptions } from "./options.js";
 import type { OutboxReport } from "./report.js";
 
-/** Runs again and again until the signal aborts. */
+/** Runs at intervals until the signal aborts. */
 export async function watchOutbox(
   run: (options: OutboxRunOptions) => Promise<OutboxReport>,
   { everyMs, onReport, onError, ...runOptions }: OutboxWatchOptions,

@@ -3,11 +3,15 @@ import { integer, lazy, type SameShape } from "../schemas/field.js";
 import type { RecordKey } from "./seen-keys.js";
 
 /**
- * How far an iteration was consumed: a small plain object that may be stored as JSON. Of its fields only `done` is meant to be
- * read. The others may change, and a checkpoint in an unknown form is refused.
+ * How far an iteration was consumed: a small plain object that you may store as JSON. Read only the field `done`; the
+ * other fields may change in later versions. A checkpoint in an unknown form is rejected with an
+ * `InputValidationError`.
  */
 export interface Checkpoint {
-  /** True if the list was read to its end. An iteration that continues there returns records that were added after it since. */
+  /**
+   * True if the list was read to its end. An iteration that continues from here returns the records that were added at
+   * the end since.
+   */
   done: boolean;
   /** Version number of the form of this object. */
   version: 1;

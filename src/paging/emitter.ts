@@ -4,8 +4,11 @@ import type { EtaEstimator } from "./estimate.js";
 import { type Page, type PageSession, startOfPage } from "./page.js";
 import { type RecordKey, SeenKeys } from "./seen-keys.js";
 
-/** Consecutive pages without a new record after which `hasMore` is not believed. */
+/** Consecutive pages without a new record after which `hasMore` is treated as wrong. */
 const MAX_STALLED_PAGES = 3;
+
+const CONTRADICTION_ADVICE =
+  "Read the list again later; if the error persists, report it to the provider of the service.";
 
 /** How far a list has been read. */
 export type ReadPosition = Pick<Checkpoint, "end" | "totalCount" | "pageSize">;
@@ -73,7 +76,8 @@ export class PageEmitter<T> {
 
   /**
    * The page for the consumer, with `newRecords` as its records. Once it is consumed, the list has been read up to
-   * `position`. Throws after too many pages without a new record. A page `mayBeStalled` if that is no reason to stop.
+   * `position`. Throws after too many pages without a new record. `mayBeStalled`: a page without a new record is no
+   * reason to stop.
    */
   emit(page: Page<T>, newRecords: T[], position: ReadPosition, mayBeStalled = false): EmittedPage<T> {
     this.#checkProgress(page, newRecords, mayBeStalled);
@@ -99,7 +103,7 @@ export class PageEmitter<T> {
     else if (!mayBeStalled) this.#stalledPages += 1;
     if (page.hasMore && this.#stalledPages >= MAX_STALLED_PAGES) {
       throw new PaginationError(
-        `The last ${MAX_STALLED_PAGES} pages, up to page ${page.page}, contained no new record, and the service reports that there are more.`,
+        `${this.#session.label}: the last ${MAX_STALLED_PAGES} pages, up to page ${page.page}, contained no new record, but the service reports more records. ${CONTRADICTION_ADVICE}`,
       );
     }
     this.#furthestOffset = Math.max(this.#furthestOffset, offset);
@@ -119,9 +123,11 @@ export class PageEmitter<T> {
   }
 }
 
-/** No page can follow an empty one: the service contradicts itself. */
-export function refuseEmptyPageWithMore(page: Page<unknown>): void {
+/** No page can follow an empty one: the service contradicts itself. `label` is that of the list. */
+export function refuseEmptyPageWithMore(page: Page<unknown>, label: string): void {
   if (page.value.length === 0 && page.hasMore) {
-    throw new PaginationError(`Page ${page.page} is empty, and the service reports that there are more.`);
+    throw new PaginationError(
+      `${label}: page ${page.page} is empty, but the service reports more records. ${CONTRADICTION_ADVICE}`,
+    );
   }
 }

@@ -10,7 +10,7 @@ const ITERATION_DONE = { done: true, value: undefined } as const;
 
 /** An iteration over the pages of a list. */
 export interface PageIterator<T> extends AsyncIterableIterator<Page<T>, undefined, undefined> {
-  /** How far the consumer has come: it has processed all pages except the one that it holds. */
+  /** The progress of the consumer: it has processed all pages except the one that it holds. */
   readonly checkpoint: Checkpoint | undefined;
 }
 

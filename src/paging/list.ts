@@ -84,6 +84,7 @@ function createPageSession<T>(
   const inCallersContext = captureContext();
   return {
     list: identity,
+    label: `GET ${path}`,
     from,
     page,
     pageSize,

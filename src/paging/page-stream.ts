@@ -192,7 +192,7 @@ class PendingPage<T> {
     }
   }
 
-  /** Ends the request. Callers that wait for the page are rejected at once, even if `fetch` ignores the signal. */
+  /** Ends the request. Callers that wait for the page are rejected immediately, even if `fetch` ignores the signal. */
   drop(): void {
     if (this.page || this.failed) return;
     this.#fail(new PaginationError("The iteration has ended."));

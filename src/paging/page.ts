@@ -34,23 +34,23 @@ export interface PagingProgress {
   /** Requests that this iteration has sent. */
   requests: number;
   /**
-   * Records left out because this iteration, or the one that it continues from a checkpoint, has returned them before. With
-   * `gapless` most of them are in the overlap of two pages.
+   * Records that were left out because this iteration has returned them before, or the iteration whose checkpoint it
+   * continues from. With `gapless`, most of them are in the overlap of two pages.
    */
   duplicates: number;
   /**
-   * How often pages had to be read again, or searched for, because records had moved: with `gapless` after a gap between two
+   * How often pages were read again, or searched for, because records had moved: with `gapless` after a gap between two
    * pages, without it after a decrease of `totalCount`.
    */
   gapsRepaired: number;
   /**
-   * How long the rest of the list is likely to take, in ms, at the pace of this iteration and within the rate limit; 0 at the
-   * end, null if it is not known.
+   * Estimated time for the rest of the list in ms, at the pace of this iteration and within the rate limit; 0 at the
+   * end, null if it is unknown.
    */
   etaMs: number | null;
 }
 
-/** What reading a list is likely to take. */
+/** Estimated cost of reading a list. */
 export interface Estimate {
   /** Records that the iteration will return: those from its first page on, or after the checkpoint that it continues from. */
   records: number;
@@ -59,9 +59,9 @@ export interface Estimate {
   /** Requests for these pages. With `gapless` more than pages, by a measured share. */
   requests: number;
   /**
-   * How long that takes, in ms: waiting for the pause and the slots of the rate limit, and for each request the time that the
-   * request for this estimate took, divided by `concurrency`. Not included: your processing time, and slots that other calls
-   * use. `Infinity` if the limit never allows it.
+   * Estimated duration in ms: the waits for a pause and for slots of the rate limit, and for each request the time that
+   * the request for this estimate took, divided by `concurrency`. It does not include your processing time, and slots
+   * that other calls use. `Infinity` if the limit never allows it.
    */
   durationMs: number;
 }
@@ -69,30 +69,32 @@ export interface Estimate {
 /** How a list is read. */
 export interface PagingOptions {
   /**
-   * Pages fetched while the current one is consumed; `0` for none.
+   * Number of pages fetched while the current one is consumed; `0` for none.
    * @default 1
    */
   readAhead?: number | undefined;
   /**
-   * Pages fetched in parallel, once the first has reported how many there are. Records still arrive in order.
+   * Number of pages fetched in parallel, once the first response has reported how many there are. Records are still
+   * returned in order.
    * @default 1
    */
   concurrency?: number | undefined;
   /**
-   * Misses no record that exists for the whole iteration, even while others are added and removed. Costs about a tenth more
-   * requests, since pages are read with an overlap.
+   * Returns every record that exists for the whole iteration exactly once, even while others are added and removed. It
+   * needs about a tenth more requests, since pages are read with an overlap.
    * @default false
    */
   gapless?: boolean | undefined;
   /**
-   * Continues at a checkpoint from `paginator.checkpoint()`, with the same list and parameters. With `gapless` no record is
-   * missed that exists from the start of the first iteration to the end of this one. Records may be returned again, usually
-   * few. If all of the last 250 records returned were removed or have moved far, the list is read from its start.
+   * Continues at a checkpoint from `paginator.checkpoint()`, with the same list and parameters. With `gapless`, no
+   * record is missed that exists from the start of the first iteration to the end of this one. Some records may be
+   * returned again, usually few. If all of the last 250 records returned were removed or have moved far, the list is
+   * read again from its start.
    * @default the first page that the parameters select
    */
   from?: Checkpoint | undefined;
   /**
-   * Called after each page. An error in it is logged and changes nothing; a promise is not awaited.
+   * Called after each page. If it throws, the error is logged and has no other effect; a promise is not awaited.
    * @default none
    */
   onProgress?: ((progress: PagingProgress) => void) | undefined;
@@ -136,6 +138,8 @@ export interface PageAllowance {
 export interface PagingSettings<T> {
   /** Path and parameters, which identify the list that a checkpoint belongs to. */
   list: string;
+  /** Method and path, the start of every message. */
+  label: string;
   from: Checkpoint | undefined;
   /** The first page of the iteration. */
   page: number;

@@ -19,8 +19,8 @@ import {
 const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
 
 /**
- * A list that is read page by page. Lazy: nothing is requested until it is used, and invalid arguments reject at the first use.
- * Reusable: each iteration begins anew, at the requested page or checkpoint. Not a Promise.
+ * A list that is read page by page. Lazy: it sends no request until it is used, and invalid arguments reject at the
+ * first use. Reusable: each iteration begins again, at the requested page or checkpoint. Not a Promise.
  *
  * An iteration returns each record once. If `totalCount` decreases between two pages, the client steps back and reads the
  * records that may have moved. Leaving a loop early aborts outstanding requests.
@@ -39,7 +39,7 @@ export class Paginator<T> implements AsyncIterable<T> {
   /**
    * Every record, following `hasMore`.
    *
-   * @throws PaginationError if the service reports forever that there are more records.
+   * @throws PaginationError if the service reports more records forever, but returns no new ones.
    */
   [Symbol.asyncIterator](): AsyncIterableIterator<T> {
     return iterateRecords(this.#iterate());
@@ -57,8 +57,8 @@ export class Paginator<T> implements AsyncIterable<T> {
   }
 
   /**
-   * All records in one array, or the first `limit` of them (a non-negative integer). With a limit no page is read ahead that
-   * is not needed. `limit: 0` sends no request.
+   * All records in one array, or the first `limit` of them (an integer of at least 0). With a limit, only pages that
+   * are needed are read. `limit: 0` sends no request.
    */
   async toArray(options: { limit?: number | undefined } = {}): Promise<T[]> {
     checkInput("toArray", toArraySchema, options, [], { noun: "option" });
@@ -79,8 +79,8 @@ export class Paginator<T> implements AsyncIterable<T> {
   }
 
   /**
-   * How many records, requests and how much time reading the list with these options is likely to take. Sends one request,
-   * for one record, and considers the state of the rate limit.
+   * Estimates how many records the iteration returns, and how many requests and how much time it takes with these
+   * options. It sends one request, for one record, and considers the state of the rate limit.
    */
   async estimate(): Promise<Estimate> {
     return estimateFromForecast(await this.forecast());
@@ -103,9 +103,10 @@ export class Paginator<T> implements AsyncIterable<T> {
    * How far the latest iteration of this paginator was consumed; null before its first page was. An iteration that continues
    * from a checkpoint begins with that checkpoint.
    *
-   * It advances when the consumer requests the next page: in a loop over `pages()` at the start of the next round, in a loop
-   * over records after the last record of a page. So a page is returned again if you leave the loop, or your process ends,
-   * before you have processed it. Save the records of a page before the checkpoint that follows it.
+   * The checkpoint advances when the consumer requests the next page: in a loop over `pages()` at the start of the next
+   * round, in a loop over records after the last record of a page. So a page is returned again if you leave the loop,
+   * or your process ends, before you have processed it. Save the records of a page before the checkpoint that follows
+   * it.
    *
    * Pass it to the same list as the option `from`, in this process or, as JSON, in another.
    *

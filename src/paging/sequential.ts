@@ -26,7 +26,7 @@ export class SequentialReader<T> {
     let frontier: SequentialFrontier | undefined = from && { ...from, responseNumber: 0 };
     for (;;) {
       const read = await this.#stream.peek();
-      refuseEmptyPageWithMore(read.page);
+      refuseEmptyPageWithMore(read.page, this.#session.label);
       const missed = frontier && possiblyMissedRange(frontier, read);
       if (frontier && missed) yield* this.#rereadRange(missed, frontier, read);
       if (frontier === undefined) this.#startPosition = startOfPage(read.page);
@@ -63,7 +63,7 @@ export class SequentialReader<T> {
     let lowestTotal = totalCount;
     for (let number = Math.ceil(missed.to / pageSize); number >= 1 && number * pageSize > from; number -= 1) {
       const { page } = await this.#stream.fetchUnplanned({ page: number, pageSize: next.request.pageSize });
-      refuseEmptyPageWithMore(page);
+      refuseEmptyPageWithMore(page, this.#session.label);
       from = Math.max(0, from - Math.max(0, lowestTotal - page.totalCount));
       lowestTotal = Math.min(lowestTotal, page.totalCount);
       const newRecords = this.#emitter.takeUnseen(this.#emittableRecords(page, { from, to: missed.to }));

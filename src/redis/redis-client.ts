@@ -19,7 +19,7 @@ export function checkRedisOptions(title: string, { redis, key }: { redis?: unkno
     ["eval", "evalsha"].every((name) => typeof Reflect.get(redis, name) === "function");
   if (!isClient) throw new ConfigurationError(`${title}: redis must be an ioredis client`);
   if (key !== undefined && (typeof key !== "string" || key === "")) {
-    throw new ConfigurationError(`${title}: key must be a string that is not empty`);
+    throw new ConfigurationError(`${title}: key must be a non-empty string`);
   }
 }
 

@@ -10,10 +10,10 @@ import { checkRedisOptions, type RedisClient } from "./redis-client.js";
 
 /** A limit that all processes with the same `key` share. */
 export interface RedisRateLimiterOptions extends RateLimitOptions {
-  /** The caller's own ioredis client (`Redis` or `Cluster`). It is used, and never closed. */
+  /** Your own ioredis client (`Redis` or `Cluster`). It is never closed. */
   redis: RedisClient;
   /**
-   * Name of the limit. Processes with the same name share it; pass the same limits in all of them.
+   * Name of the limit. Processes with the same name share it. Pass the same limits in all of them.
    * @default "default"
    */
   key?: string | undefined;
@@ -38,23 +38,23 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
    */
   maxConcurrent?: number | undefined;
   /**
-   * What happens while Redis cannot be reached. `"local"`: the process goes on with a part of the limit, and warns; all
-   * processes that are cut off together exceed the limit by at most one request each. `"fail"`: calls reject with a
-   * `ConnectionError` after at most a second. Both end by themselves when Redis is back.
+   * What happens while Redis cannot be reached. `"local"`: the process continues with a part of the limit, and warns;
+   * all processes that cannot reach Redis together exceed the limit by at most one request each. `"fail"`: calls reject
+   * with a `ConnectionError` after at most one second. Normal operation resumes when Redis can be reached again.
    * @default "local"
    */
   onStoreError?: "fail" | "local" | undefined;
   /**
-   * Called once in each time in which Redis cannot be reached.
+   * Called once per outage of Redis.
    * @default process.emitWarning
    */
   onWarning?: ((message: string) => void) | undefined;
 }
 
 /**
- * A rate limiter that several processes share through Redis: one limit and one pause after a 429, exact in every interval
- * by Redis' clock. The queue, its priorities and `maxConcurrent` are per process. A request costs about two scripts of
- * 0.2 ms in Redis; reading the snapshot costs none.
+ * Creates a rate limiter that several processes share through Redis: one limit, exact in every interval by Redis'
+ * clock, and one pause after a 429. The queue, its priorities and `maxConcurrent` are per process. A request needs
+ * about two scripts of 0.2 ms in Redis; reading the snapshot needs none.
  *
  * @example
  * import { Redis } from "ioredis";
@@ -67,7 +67,7 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
  */
 export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
   if (typeof options !== "object" || options === null)
-    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: options are missing`);
+    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: the options are required`);
   const { redis, key, onStoreError = "local", onWarning = emitProcessWarning, ...limits } = options;
   checkRedisOptions(RATE_LIMITER_TITLE, { redis, key });
   if (onStoreError !== "local" && onStoreError !== "fail") {
@@ -77,14 +77,12 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
     throw new ConfigurationError(`${RATE_LIMITER_TITLE}: onWarning must be a function`);
   const settings = resolveRateLimitOptions(limits);
   if (!Number.isFinite(settings.requests) || !Number.isFinite(settings.intervalMs)) {
-    throw new ConfigurationError(
-      `${RATE_LIMITER_TITLE}: requests and intervalMs must be finite, or there is nothing to share`,
-    );
+    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: requests and intervalMs must be finite`);
   }
   const clock = new MonotonicClock();
   const timings = createLeaseTimings(settings);
   const ledger = createLedger(redis, key, settings, timings);
-  // A callback that throws or rejects changes nothing.
+  // A callback that throws or rejects has no effect.
   const warn = (message: string) =>
     void Promise.resolve(message)
       .then(onWarning)

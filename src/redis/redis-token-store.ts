@@ -11,7 +11,7 @@ import { takeTokenLock } from "./token/token-lock.js";
 
 /** A token that all processes with the same `key` share. */
 export interface RedisTokenStoreOptions {
-  /** The caller's own ioredis client (`Redis` or `Cluster`). It is used, and never closed. */
+  /** Your own ioredis client (`Redis` or `Cluster`). It is never closed. */
   redis: RedisClient;
   /**
    * Name of the token, one per client ID: processes with the same name use the same token.
@@ -19,8 +19,8 @@ export interface RedisTokenStoreOptions {
    */
   key?: string | undefined;
   /**
-   * Encrypts the token in Redis (AES-256-GCM). The same in all processes, and independent of the client secret: processes
-   * could not read each other's token while that is being rotated.
+   * Encrypts the token in Redis (AES-256-GCM). Pass the same secret in all processes. Do not use the client secret:
+   * while it is being rotated, processes could not read each other's token.
    * @default none: the token is stored as it is
    */
   secret?: string | undefined;
@@ -38,8 +38,8 @@ return 0
 const storedTokenSchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.number()]));
 
 /**
- * Keeps the access token in Redis until it expires. Processes that need a token at the same time make one token request
- * together. If Redis fails, or the lock is stuck, the client warns and requests a token of its own.
+ * Stores the access token in Redis until it expires. Processes that need a token at the same time share one token
+ * request. If Redis fails, or the lock is stuck, the client warns and requests a token of its own.
  *
  * @example
  * import { Redis } from "ioredis";
@@ -52,7 +52,7 @@ const storedTokenSchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.nu
  */
 export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenStore {
   if (typeof options !== "object" || options === null)
-    throw new ConfigurationError(`${TOKEN_STORE_TITLE}: options are missing`);
+    throw new ConfigurationError(`${TOKEN_STORE_TITLE}: the options are required`);
   const { redis, key, secret, ...unknown } = options;
   checkRedisOptions(TOKEN_STORE_TITLE, { redis, key });
   for (const name of Object.keys(unknown)) {
@@ -61,7 +61,7 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
     );
   }
   if (secret !== undefined && (typeof secret !== "string" || secret === "")) {
-    throw new ConfigurationError(`${TOKEN_STORE_TITLE}: secret must be a string that is not empty`);
+    throw new ConfigurationError(`${TOKEN_STORE_TITLE}: secret must be a non-empty string`);
   }
   const name = redisKeyName(key, "token");
   const cipher = createTokenCipher(secret, name);
@@ -72,7 +72,7 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
       );
       if (stored === null || remainingMs <= 0) return undefined;
       const accessToken = await cipher.open(stored.slice(stored.indexOf(" ") + 1));
-      // Redis knows how long it is still valid; the clock of the process that stored it may be wrong.
+      // Redis returns how long the token is still valid: the clock of the process that stored it may be wrong.
       return { accessToken, expiresAt: Date.now() + remainingMs };
     },
     async set({ accessToken, expiresAt }) {

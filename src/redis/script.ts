@@ -51,7 +51,7 @@ export function errorWithoutArguments(error: unknown, sent: readonly string[] = 
   return bare;
 }
 
-/** A part of what was sent that is this long is shown to nobody. */
+/** A part of the sent data that is this long is never shown. */
 const MIN_QUOTE_LENGTH = 6;
 
 function quotesAnyOf(message: string, sent: readonly string[]): boolean {

@@ -15,7 +15,7 @@ import { isStandardSchema, type StandardSchema } from "../schemas/standard-schem
 
 /** A request to an endpoint that has no method of its own. */
 export interface CustomRequest<T = unknown> {
-  /** HTTP method. `POST` and `PATCH` are not retried if they may have been applied. */
+  /** HTTP method. A `POST` or `PATCH` that may have been applied is not retried. */
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Relative to `baseUrl`: starts with `/`, is already encoded, and has no query, fragment or dot segment. */
   path: string;
@@ -48,7 +48,8 @@ export interface CustomList<T = unknown> {
    */
   maxPageSize?: number | undefined;
   /**
-   * Identifies a record: a field name or a function. Required for `gapless`; without it nothing is de-duplicated.
+   * Identifies a record: a field name, or a function that returns a string or a number. Required for `gapless`. Without
+   * it, records are not de-duplicated.
    * @default none
    */
   key?: (keyof T & string) | ((record: T) => string | number) | undefined;

@@ -44,7 +44,7 @@ const MAX_PAGE_SIZE = 250;
 const MAX_KNOWN_RECEIPTS = 1_000;
 
 const COMPARE_LOTS_HINT =
-  "It may still be in progress: before you resend it, wait a minute and compare the lots of the item with their earlier state.";
+  "It may still be in progress: before you resend it, wait one minute and compare the lots of the item with their earlier state.";
 /** What to do after an unknown outcome. */
 const TRANSACTION_RECOVERY_HINTS = {
   Receive: 'Resend it only if client.inventory.findReceipt(error) reports "not-applied", which takes up to a minute.',
@@ -64,7 +64,7 @@ const stockLevelPageReader = /* @__PURE__ */ createPageReader(stockLevelSchema);
  *   `ServerError` (5xx), or another `ApiError`
  * - `TimeoutError`, `ClientClosedError`, or another `ConnectionError`: there is no usable response
  * - `ResponseValidationError`: the response is not what the service documents
- * - `PaginationError` (iterations only): the service reports more pages without end, or its list changes too fast
+ * - `PaginationError` (iterations only): the service reports more pages forever, or the list changes too fast
  * - `OutcomeUnknownError` (writes only): the write was sent and may or may not have been applied
  * - the reason of the `signal`, if it aborts before a write was sent, or during a read
  *
@@ -135,8 +135,8 @@ export class Inventory {
    *
    * @example
    * const { recNo } = await client.inventory.receive({ itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1, spot: "A-01" });
-   * @throws OutcomeUnknownError if it was sent and no usable response came: resend it only if {@link findReceipt} reports
-   * "not-applied".
+   * @throws OutcomeUnknownError if it was sent and no usable response arrived: resend it only if {@link findReceipt}
+   * reports "not-applied".
    */
   async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
     const result = await this.#transact("Receive", receiveInputSchema, input, options);
@@ -147,8 +147,8 @@ export class Inventory {
   }
 
   /**
-   * Looks for the lot of a `receive` with unknown outcome: all fields that receipts and lots share are compared, and the lot
-   * must have been received after the request was sent.
+   * Searches for the lot of a `receive` with unknown outcome. The lot must equal the receipt in all fields that both
+   * have, and must have been received after the request was sent.
    *
    * The service may still be working on a request that timed out. "not-applied" is therefore reported only after `settleMs`
    * has passed since the request was sent; until then the newest lots are read again after 1, 2, 4, 8 … s. Each step costs
@@ -185,7 +185,7 @@ export class Inventory {
     });
   }
 
-  /** Looks for the lot of a `receive` that an outbox has stored. @internal */
+  /** Searches for the lot of a `receive` that an outbox has stored. @internal */
   findStoredReceipt(search: StoredReceiptSearch): Promise<FoundStoredReceipt> {
     return findStoredReceipt(search, {
       closed: this.#sender.closed,
@@ -200,7 +200,7 @@ export class Inventory {
    *
    * @example
    * await client.inventory.move({ itemID: "BOLT-M8", units: 5, wid: 3, fromSpot: "A-01", toSpot: "B-07" });
-   * @throws OutcomeUnknownError if it was sent and no usable response came.
+   * @throws OutcomeUnknownError if it was sent and no usable response arrived.
    */
   move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
     return this.#transact("Move", moveInputSchema, input, options);
@@ -213,7 +213,7 @@ export class Inventory {
    *
    * @example
    * await client.inventory.issue({ itemID: "BOLT-M8", units: 5, wid: 3, reasonCode: 2, reference: "order 4711" });
-   * @throws OutcomeUnknownError if it was sent and no usable response came.
+   * @throws OutcomeUnknownError if it was sent and no usable response arrived.
    */
   issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
     return this.#transact("Issue", issueInputSchema, input, options);
@@ -243,7 +243,7 @@ function createWarehouseListRequest(base: string, { wid, ...query }: InventoryLi
   return { path: wid === undefined ? base : base + encodedPath`/${wid}`, query };
 }
 
-/** Any body is a success, so its problems are only logged. */
+/** Any body counts as a success, so problems of the body are only logged. */
 const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const { response, validation } = context;
   const text = readText(response);

@@ -10,7 +10,7 @@ export interface CreatedItem {
   shortID: string;
   /** What was done. */
   status: "created";
-  /** The whole item, if the service responds with it. */
+  /** The whole item, if the response contains it. */
   item?: Item;
 }
 

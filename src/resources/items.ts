@@ -48,7 +48,7 @@ const itemPageReader = /* @__PURE__ */ createPageReader(itemSchema);
  *   `ServerError` (5xx), or another `ApiError`
  * - `TimeoutError`, `ClientClosedError`, or another `ConnectionError`: there is no usable response
  * - `ResponseValidationError`: the response is not what the service documents
- * - `PaginationError` (iterations only): the service reports more pages without end, or its list changes too fast
+ * - `PaginationError` (iterations only): the service reports more pages forever, or the list changes too fast
  * - `OutcomeUnknownError` (writes only): the write was sent and may or may not have been applied
  * - the reason of the `signal`, if it aborts before a write was sent, or during a read
  *
@@ -86,7 +86,7 @@ export class Items {
   }
 
   /**
-   * All items of a category, in one response.
+   * All items of a category, in one response without paging.
    *
    * Source: `GET /Item?Category=`.
    */
@@ -140,9 +140,9 @@ export class Items {
    *
    * @example
    * await client.items.create({ shortID: "BOLT-M10", description: "Bolt M10 x 40", uOM: "EA" });
-   * @throws BadRequestError or ConflictError if the SKU is taken: the document names both 400 and 409.
-   * @throws OutcomeUnknownError if it was sent and no usable response came: resend it only if {@link findCreated} reports
-   * "not-applied".
+   * @throws BadRequestError or ConflictError if the SKU exists already: the document lists both 400 and 409.
+   * @throws OutcomeUnknownError if it was sent and no usable response arrived: resend it only if {@link findCreated}
+   * reports "not-applied".
    */
   create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
     return this.#sender.send(() => {
@@ -160,8 +160,8 @@ export class Items {
   }
 
   /**
-   * Looks for the item of a `create` with unknown outcome: it must exist as it was sent, and must have been created after
-   * the request was sent.
+   * Searches for the item of a `create` with unknown outcome. The item must exist as it was sent, and must have been
+   * created after the request was sent.
    *
    * The service may still be working on a request that timed out. A missing item is therefore reported as "not-applied" only
    * after `settleMs` has passed since the request was sent; until then it is requested again after 1, 2, 4, 8 … s. `options`
@@ -194,14 +194,14 @@ export class Items {
     });
   }
 
-  /** Looks for the item of a `create` that an outbox has stored. @internal */
+  /** Searches for the item of a `create` that an outbox has stored. @internal */
   findStoredCreation(search: Omit<CreationSearch, "closed" | "get">): Promise<FoundItem> {
     return findCreated({ ...search, closed: this.#sender.closed, get: (...item) => this.get(...item) });
   }
 
   /**
-   * Changes an item; fields that are left out keep their values. Retried after failures, since a second update has no
-   * further effect.
+   * Changes an item. Fields that are left out keep their values. Retried after failures, since a second identical
+   * update has no further effect.
    *
    * Source: `PUT /Item`.
    *

@@ -25,13 +25,13 @@ export class HangingRequests {
     return new Promise(() => {});
   }
 
-  /** Stops keeping the process alive for what hangs now. */
+  /** No longer keeps the process alive for the requests that hang now. */
   endAll(): void {
     for (const end of [...this.ends]) end();
   }
 
   private openPort(): MessagePort | undefined {
-    // Only Node.js, Bun and Deno end a process that waits for nothing.
+    // Only Node.js, Bun and Deno end a process when nothing keeps it alive.
     const port = workerThreads && new workerThreads.MessageChannel().port1;
     port?.ref?.();
     return port;

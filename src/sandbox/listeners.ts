@@ -1,7 +1,7 @@
 import { messageOf } from "../errors/unknown-value.js";
 import type { LoggedRequest } from "./request-log.js";
 
-/** A change of stock that has taken effect. */
+/** A receipt, move or issue that has taken effect. */
 export interface StockTransaction {
   readonly kind: "receive" | "move" | "issue";
   /** Milliseconds since the epoch. */

@@ -12,7 +12,7 @@ export interface LoggedRequest {
   status: number | null;
   /** Client ID, if the credentials or the token identify the client. */
   clientId: string | undefined;
-  /** When it arrived, in ms since the epoch. */
+  /** When the request arrived, in ms since the epoch. */
   readonly at: number;
   /** Requests left in the rate window after this one; null without a limit. */
   remaining: number | null;

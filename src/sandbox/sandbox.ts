@@ -14,7 +14,7 @@ const SANDBOX_ORIGIN = "https://stocklot-sandbox.test";
 export interface Sandbox {
   /** Base URL for the client, together with {@link Sandbox.fetch}. */
   readonly baseUrl: string;
-  /** Credentials of the first client, to be spread into the client's options. */
+  /** Credentials of the first client: spread them into the options of `InventoryClient`. */
   readonly credentials: {
     /** Name of the client. @default "sandbox-client" */
     readonly clientId: string;
@@ -25,15 +25,15 @@ export interface Sandbox {
   readonly fetch: SandboxFetch;
   /** The requests so far, in order. */
   readonly requests: readonly LoggedRequest[];
-  /** Serves the sandbox over HTTP, by default on a free port of the loopback address. */
+  /** Serves the sandbox over HTTP; by default on a free port of the loopback address. */
   listen(options?: ListenOptions): Promise<SandboxServer>;
   /** Adds a rule after the existing ones. */
   addFault(rule: FaultRule): void;
   /** Removes all rules, those of the options included. */
   clearFaults(): void;
   /**
-   * Calls the listener for each request once its response is known. Returns a function that removes the listener. One
-   * that throws or rejects changes nothing else: Node prints a warning.
+   * Calls the listener for each request once its response is known. Returns a function that removes the listener. If a
+   * listener throws or rejects, a warning is printed, and the response does not change.
    */
   onRequest(listener: (request: LoggedRequest) => void): () => void;
   /** Moves the sandbox's clock forward, in addition to `now`. */
@@ -45,7 +45,7 @@ export interface Sandbox {
 }
 
 /**
- * Creates a sandbox.
+ * Creates a sandbox: the whole service in memory, to develop and test against.
  *
  * @example
  * import { InventoryClient } from "stocklot";
@@ -73,7 +73,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
   };
 }
 
-/** Can be spread like a plain object; `console.log` and `util.inspect` do not show the secret. */
+/** Can be spread like a plain object, but `console.log` and `util.inspect` do not show the secret. */
 function credentialsOf({ clientId, clientSecret }: SandboxClient): Sandbox["credentials"] {
   const credentials = {
     clientId,

@@ -20,7 +20,7 @@ export function createSandboxClock(source: () => number): SandboxClock {
   };
 }
 
-/** Resolves after this time, or at once when the signal is aborted. Sets no timer for zero. */
+/** Resolves after this time, or immediately when the signal is aborted. Sets no timer for zero. */
 export function delayUnlessAborted(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (milliseconds <= 0 || signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

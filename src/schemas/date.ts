@@ -23,7 +23,9 @@ function isIsoDate(value: string): boolean {
  */
 export function parseServiceDate(datetime: string): Date {
   if (!isIsoDate(datetime)) {
-    throw new InputValidationError("parseServiceDate", [{ path: [], message: `not an ISO 8601 date: "${datetime}"` }]);
+    throw new InputValidationError("parseServiceDate", [
+      { path: [], message: `must be an ISO 8601 date or datetime, not "${datetime}"` },
+    ]);
   }
   return new Date(TIME_WITHOUT_OFFSET_PATTERN.test(datetime) ? `${datetime}Z` : datetime);
 }

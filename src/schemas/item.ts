@@ -10,7 +10,7 @@ import { boolean, datetime, decimal, integer, lazy, type SameShape, string } fro
 export interface Item {
   /** Internal part number; assigned by the service, never changes. */
   partNo: number;
-  /** SKU: unique, cannot be renamed. */
+  /** SKU: unique, cannot be changed. */
   shortID: string;
   /** Item description. */
   description: string;

@@ -20,7 +20,7 @@ export interface Lot {
   associate: string;
   /** Warehouse name. */
   warehouse: string;
-  /** Warehouse ID. Spelt `wid` in requests. */
+  /** Warehouse ID. Spelled `wid` in requests. */
   wID: number;
   /** Bin or location within the warehouse. */
   spot: string;
@@ -34,7 +34,7 @@ export interface Lot {
   serial: string;
   /** Secondary serial number. */
   serial2: string | null;
-  /** RFID tag value. Spelt `rfidTag` in requests. */
+  /** RFID tag value. Spelled `rfidTag` in requests. */
   rFIDTag: string | null;
   /** Notes. */
   remark: string;

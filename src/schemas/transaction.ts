@@ -131,7 +131,7 @@ const lotFilterShape = () => ({ serial: string(), serial2: string(), rfidTag: st
 
 const adjustmentShape = () => ({ spot: string(), ...lotFilterShape(), remark: string(), netWeight: decimal() });
 
-/** Only the documented fields are allowed: the service would silently ignore a misspelt one. */
+/** Only the documented fields are allowed: the service would silently ignore a misspelled one. */
 export const receiveInputSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...itemQuantityShape(),

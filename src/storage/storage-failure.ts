@@ -1,7 +1,7 @@
 import { StorageError, type StorageErrorInit, type StorageProblem } from "../errors/index.js";
 import { fieldOf, messageOf } from "../errors/unknown-value.js";
 
-/** What happened, and what to do, in words. */
+/** What happened, and what to do, for the message. */
 const PROBLEM_TEXTS: Readonly<Record<StorageProblem, readonly [happened: string, todo: string]>> = {
   full: ["no space is left", "Free space, then try again."],
   "read-only": ["it is read-only", "Make the file and its directory, or the database, writable."],
@@ -15,11 +15,11 @@ const PROBLEM_TEXTS: Readonly<Record<StorageProblem, readonly [happened: string,
 };
 
 interface StorageFailureInput extends StorageErrorInit {
-  /** In place of the words for the problem. */
+  /** Replaces the default wording of the problem. */
   happened?: string | undefined;
 }
 
-/** A `StorageError` whose message says what happened, whether the change was stored, and what to do. */
+/** A `StorageError` whose message states what happened, whether the change was stored, and what to do. */
 export function createStorageError({ happened, ...init }: StorageFailureInput): StorageError {
   const { storage, location, problem = "other", mayBeStored = false, cause } = init;
   const [usual, todo] = PROBLEM_TEXTS[problem];

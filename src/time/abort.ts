@@ -6,8 +6,8 @@ interface AbortListeners {
 const abortListenersBySignal = new WeakMap<AbortSignal, AbortListeners>();
 
 /**
- * Calls back when the signal aborts. Returns a function that ends that. A signal has one listener however many calls use it
- * (Node warns beyond ten), and none while no call does.
+ * Calls back when the signal aborts. Returns a function that removes the callback. A signal has one listener, however
+ * many calls use it (Node warns beyond ten), and none while no call uses it.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const { callbacks, stop } = abortListenersBySignal.get(signal) ?? listenToSignal(signal);

@@ -78,7 +78,7 @@ export class Cancellation {
     this.throwIfCancelled();
   }
 
-  /** Waits. Fails at once if the total time would pass before the end of the wait. */
+  /** Waits. Fails immediately if the total time would pass before the end of the wait. */
   async sleep(delayMs: number): Promise<void> {
     this.ensureTimeFor(delayMs);
     if (delayMs <= 0) return;

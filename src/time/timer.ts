@@ -1,4 +1,4 @@
-/** Node fires a longer timer at once. */
+/** Node fires a longer timer immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The monotonic clock, in ms. Looked up at each call, as the timers are, so that the fake clock of a test drives it. */

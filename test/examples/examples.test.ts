@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { promisify, stripVTControlCharacters } from "node:util";
 import { InventoryClient, type Item, type Lot } from "stocklot";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -84,27 +85,53 @@ async function lotsOf({ baseUrl, credentials, fetch }: Sandbox): Promise<Lot[]> 
 
 const linesOf = async (file: string) => (await readFile(file, "utf8")).trimEnd().split("\n");
 
-describe.concurrent(
+// Not concurrent, since it must end within ten seconds.
+describe(
   "the demo",
   () => {
     it("does the main job over HTTP, and prints plain lines if the output is not a terminal", async ({ expect }) => {
-      const { code, out, err } = await run("demo.ts");
+      const temporary = await mkdtemp(join(folder, "demo-"));
+      const { code, out, err } = await run("demo.ts", [], { TMPDIR: temporary });
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toMatch(/A sandbox of the service runs at http:\/\/127\.0\.0\.1:\d+\/api\/v1/);
-      expect(out).toMatch(/The client got a token, good until \d\d:\d\d:\d\d\./);
+      expect(out).toMatch(/The client received a token, valid until \d\d:\d\d:\d\d\./);
       expect(out).toMatch(/items 100 %, (\d+) of \1, \d+ requests/);
-      expect(out).toMatch(/lots {2}100 %, 2,400 of 2,400, 48 requests/);
-      expect(out).toMatch(/Warehouse +Open lots +Items +In stock +On hold +Available/);
+      expect(out).toMatch(/lots {2}100 %, 1,600 of 1,600, 32 requests/);
+      expect(out).toMatch(/Warehouse +Open lots +Items +In stock +On hold +Allocated +Available/);
+      expect(out).toMatch(/Available = In stock − On hold − Allocated/);
+      const stock = [...out.matchAll(/^ {2}\w+(?: +[\d,]+){2} +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+)$/gm)];
+      expect(stock).toHaveLength(4);
+      for (const [, ...cells] of stock) {
+        const [inStock = 0, onHold = 0, allocated = 0, available] = cells.map((cell) =>
+          Number(cell.replaceAll(",", "")),
+        );
+        expect(available).toBe(inStock - onHold - allocated);
+      }
       expect(out).toMatch(/received 120 in Central, lot \d+/);
       expect(out).toMatch(/^ {2}Central( +[\d,.]+){2} +\+70$/m);
       expect(out).toMatch(/^ {2}North( +[\d,.]+){2} +\+30$/m);
+      expect(out).toMatch(/3 applied, 0 unknown, 3 sent: nothing was booked twice/);
+      expect(out).toMatch(/first run: 2,237 items, lots and stock levels copied, in \d+ requests/);
+      expect(out).toMatch(/second run, after a change of one item: 1 record changed/);
       expect(out).toMatch(/NotFoundError +404 not_found/);
       expect(out).toMatch(/InputValidationError +units: .*nothing was sent/);
       expect(out).toMatch(/PermissionError +403 warehouse-out-of-scope/);
-      expect(out).toMatch(/client\.rateLimit: {"limit":15,/);
-      expect(out).toMatch(/The service counted \d+ requests and refused none with 429\./);
-      expect(out).toMatch(/Done in [\d.]+ s\./);
+      expect(out).toMatch(/\d+ of 20 slots free, 0 calls waiting, 0 requests in flight/);
+      expect(out).toMatch(/The service counted \d+ requests and rejected none with 429\./);
+      expect(Number(/Done in ([\d.]+) s\./.exec(out)?.[1])).toBeLessThan(10);
       expect(out).not.toContain("\u001b");
+      expect(out).not.toContain("{");
+      expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
+      expect((await readdir(temporary)).filter((name) => name.startsWith("stocklot"))).toEqual([]);
+    });
+
+    it.skipIf(process.platform !== "linux")("fits into a terminal of 80 columns", async ({ expect }) => {
+      const program = `stty cols 80 && '${process.execPath}' --import tsx '${join(EXAMPLES, "demo.ts")}'`;
+      const { stdout } = await promisify(execFile)("script", ["-qec", program, "/dev/null"], { cwd: ROOT });
+      // A bar is drawn again and again from the first column.
+      const lines = stdout.replaceAll("\u001b[1G", "\n").split(/\r?\n/).map(stripVTControlCharacters);
+      expect(lines.length).toBeGreaterThan(50);
+      expect(lines.filter((line) => line.length > 80)).toEqual([]);
     });
   },
   TIMEOUT_MS,

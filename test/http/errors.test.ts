@@ -281,3 +281,11 @@ describe("a response that does not match the document", () => {
     expect(on.requests).toHaveLength(1);
   });
 });
+
+it("a list that cannot be read to its end names the request", async () => {
+  const client = on.client(json(envelope([], { totalCount: 5, hasMore: true })));
+  await expect(client.inventory.listLots({ wid: 3 }).toArray()).rejects.toMatchObject({
+    name: "PaginationError",
+    message: expect.stringMatching(/^GET \/Inventory\/3: page 1 is empty, but the service reports more records\. /),
+  });
+});

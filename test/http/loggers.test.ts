@@ -74,16 +74,16 @@ const EXPECTED: Line[] = [
   ["debug", "POST /Token (attempt 1)"],
   ["debug", "POST /Token: 200 after N ms"],
   ["error", 'the token hook threw: %s and 100 %d of {x}, "[redacted]"'],
-  ["debug", "a new token, valid until T"],
+  ["debug", "received a new token, valid until T"],
   ["debug", "DELETE /Item/50%20%25d (attempt 1)"],
   ["debug", "DELETE /Item/50%20%25d: 404 after N ms"],
   ["debug", "GET /Item (attempt 1)"],
   ["debug", "GET /Item: 503 after N ms"],
-  ["info", "GET /Item: attempt 1 failed (HTTP 503); again in N ms"],
+  ["info", "GET /Item: attempt 1 failed (HTTP 503); next attempt in N ms"],
   ["debug", "GET /Item (attempt 2)"],
   ["debug", "GET /Item: 429 after N ms"],
   ["warn", "GET /Item: 429, all requests pause for 0 s"],
-  ["info", "GET /Item: attempt 2 failed (HTTP 429); again in 0 ms"],
+  ["info", "GET /Item: attempt 2 failed (HTTP 429); next attempt in 0 ms"],
   ["debug", "GET /Item (attempt 3)"],
   ["debug", "GET /Item: 200 after N ms"],
 ].map(([level = "", message]) => [level, `stocklot: ${message}`]);
@@ -93,7 +93,7 @@ const steady = ([level, message]: Line): Line => [
   level,
   message
     .replace(/after \d+ ms/, "after N ms")
-    .replace(/503\); again in \d+ ms/, "503); again in N ms")
+    .replace(/503\); next attempt in \d+ ms/, "503); next attempt in N ms")
     .replace(/until \S+Z$/, "until T"),
 ];
 
@@ -122,7 +122,7 @@ it("the console writes each line once, warnings and errors to stderr", async () 
 
 it("a winston logger with the levels of syslog, which has no warn, is refused at once", () => {
   const logger = winston.createLogger({ levels: winston.config.syslog.levels });
-  expect(() => sandboxClient({ logger })).toThrow("logger: must have debug, info, warn and error");
+  expect(() => sandboxClient({ logger })).toThrow("logger: must have the methods debug, info, warn and error");
 });
 
 /** Unhandled rejections until the test ends. */

@@ -47,7 +47,7 @@ it("a call that waits for a slot is reported once, after 1.5 s, with the time th
   }
   expect(messages).toEqual(events.map((event) => ({ type: "waiting", ...event })));
   const line =
-    /^stocklot: GET \/Item: has waited 1\.[5-8] s for a slot, all that rateLimit allows are in use; expected in [01]\.\d s$/;
+    /^stocklot: GET \/Item: has waited 1\.[5-8] s for a slot: all slots of rateLimit are in use; expected in [01]\.\d s$/;
   expect(lines).toEqual([expect.stringMatching(line), expect.stringMatching(line)]);
 });
 

@@ -211,7 +211,7 @@ describe("options", () => {
   it.each<[string, unknown, string]>([
     ["nothing", undefined, "client: is required"],
     ["no store", { client }, "store: is required"],
-    ["a store without methods", { client, store: {} }, "store: must have open, close"],
+    ["a store without methods", { client, store: {} }, "store: must have the methods open, close"],
     ["a misspelt option", { client, store, settlems: 1 }, 'unknown option "settlems", did you mean "settleMs"?'],
     ["a negative time", { client, store, settleMs: -1 }, "settleMs: must be a number of ms, at least 0"],
     ["no lease", { client, store, leaseMs: 0 }, "leaseMs: must be greater than 0"],

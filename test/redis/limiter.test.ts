@@ -353,7 +353,7 @@ describe.skipIf(!server).concurrent("in Redis", () => {
 describe("the options of a Redis limiter", () => {
   const redis = { status: "ready", eval: async () => {}, evalsha: async () => {} };
   const wrong: [name: string, options: unknown, message: RegExp][] = [
-    ["none", undefined, /options are missing/],
+    ["none", undefined, /the options are required/],
     ["no client", {}, /redis must be/],
     ["a URL for a client", { redis: "redis://localhost" }, /redis must be/],
     ["an empty key", { redis, key: "" }, /key must be/],

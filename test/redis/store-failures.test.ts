@@ -72,7 +72,7 @@ describe.concurrent("when Redis was never there", () => {
     expect((times[0] ?? 0) - startedAt).toBeLessThan(2_000);
     expect(mostInAnyWindow(times, 2_000)).toBe(5);
     expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toMatch(/cannot reach Redis .*: this process goes on with 5 of 50 requests in 2000 ms/);
+    expect(warnings[0]).toMatch(/cannot reach Redis .*: this process continues with 5 of 50 requests per 2000 ms/);
   });
 
   test("that is what happens when nothing is said", async () => {

@@ -210,7 +210,7 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
 describe("the options of a Redis token store", () => {
   const redis = { status: "ready", eval: async () => {}, evalsha: async () => {} };
   const wrong: [name: string, options: unknown, message: RegExp][] = [
-    ["none", undefined, /options are missing/],
+    ["none", undefined, /the options are required/],
     ["no client", { key: "acme" }, /redis must be/],
     ["an empty key", { redis, key: "" }, /key must be/],
     ["an empty secret", { redis, secret: "" }, /secret must be/],

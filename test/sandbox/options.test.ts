@@ -51,7 +51,7 @@ describe("invalid data", () => {
   it.each([
     [{ items: [A, A] }, /"items" has shortID A twice/],
     [{ items: [{}] }, /"items\[0\].shortID" is required/],
-    [{ items: [A, { shortID: "B", uom: "KG" }] }, /"items\[1\].uom" must be spelt "uOM"/],
+    [{ items: [A, { shortID: "B", uom: "KG" }] }, /"items\[1\].uom" must be spelled "uOM"/],
     [{ items: [{ ...A, category: "10" }] }, /"items\[0\].category" must be a number, not '10'/],
     [{ items: [{ ...A, created: "yesterday" }] }, /"items\[0\].created" must be a datetime/],
     [
@@ -75,7 +75,7 @@ describe("invalid data", () => {
     [{ lots: [{ ...A, units: "5" }] }, /"lots\[0\].units" must be a number, not '5'/],
     [{ lots: [A, { ...A, units: -1 }] }, /"lots\[1\].units" must be at least 0, not -1/],
     [{ lots: [{ ...A, received: "yesterday" }] }, /"lots\[0\].received" must be a datetime/],
-    [{ lots: [{ ...A, wid: 2 }] }, /"lots\[0\].wid" must be spelt "wID"/],
+    [{ lots: [{ ...A, wid: 2 }] }, /"lots\[0\].wid" must be spelled "wID"/],
     [{ lots: [{ units: 1 }] }, /"lots\[0\].shortID" is missing/],
     [{ items: [A], lots: [{ partNo: 5 }] }, /"lots\[0\].partNo" must be that of an item, not 5/],
     [{ items: [A], lots: [{ ...A, partNo: 5 }] }, /"lots\[0\].partNo" must be 1001/],
@@ -95,7 +95,7 @@ describe("invalid data", () => {
       /"warehouses" has wID 1 twice/,
     ],
     [{ warehouses: [{ wid: 1, name: "One" }] }, /"warehouses\[0\].wID"/],
-    [{ items: [A], aliases: { old: "B" } }, /"aliases": "old" points to no item, "B"/],
+    [{ items: [A], aliases: { old: "B" } }, /"aliases": "old" points to B, which is not an item/],
     [{ stockLevels: [{ shortID: "none" }] }, /no item none/],
     [{ warehouses: [{ wID: 9, name: "Nine" }], clients: [{ ...client, warehouses: [1] }] }, /no warehouse 1,/],
     [{ items: [A], warehouses: [{ wID: 9, name: "Nine" }], stockLevels: [{ ...A, wid: 99 }] }, /no warehouse 99/],

@@ -138,22 +138,14 @@ describe("a clientSecret function that returns no secret", () => {
     [
       "returns an empty string",
       () => "",
-      "the clientSecret function must return a string that is not empty, not an empty string",
+      "the clientSecret function must return a non-empty string, not an empty string",
     ],
-    [
-      "returns undefined",
-      () => undefined,
-      "the clientSecret function must return a string that is not empty, not undefined",
-    ],
-    [
-      "resolves with null",
-      async () => null,
-      "the clientSecret function must return a string that is not empty, not null",
-    ],
+    ["returns undefined", () => undefined, "the clientSecret function must return a non-empty string, not undefined"],
+    ["resolves with null", async () => null, "the clientSecret function must return a non-empty string, not null"],
     [
       "returns an object",
       () => ({ secret: "canary-in-an-object" }),
-      "the clientSecret function must return a string that is not empty, not an object",
+      "the clientSecret function must return a non-empty string, not an object",
     ],
   ])("and %s fails the call with a ConfigurationError, and is not retried", async (_, run, message) => {
     const clientSecret = vi.fn(run) as unknown as SecretFunction;

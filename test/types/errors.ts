@@ -10,7 +10,7 @@ export function advice(error: unknown): string {
   if (!isStocklotError(error)) throw error;
   switch (error.name) {
     case "OutcomeUnknownError":
-      return `look before sending again: ${error.request.path}, ${error.request.sentAt}`;
+      return `check whether it was applied: ${error.request.path}, ${error.request.sentAt}`;
     case "ValidationError":
       return Object.keys(error.details).join();
     case "PermissionError":

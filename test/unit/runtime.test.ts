@@ -21,7 +21,7 @@ describe("a client", () => {
 
   it.each(["16.20.2", "18.20.4", "20.9.0", "20.18.3"])("is a ConfigurationError on Node.js %s", (node) => {
     expect(() => clientOn({ node })).toThrow(ConfigurationError);
-    expect(() => clientOn({ node })).toThrow(new RegExp(`needs Node\\.js 20\\.19 or later.* this is ${node}`));
+    expect(() => clientOn({ node })).toThrow(new RegExp(`requires Node\\.js 20\\.19 or later.* this is ${node}`));
   });
 
   it("can be created on Bun without options, whatever Node.js it says it is", () => {

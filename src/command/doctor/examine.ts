@@ -107,7 +107,7 @@ function tokenFinding(lifetimeMs = 0): Finding {
 /** Without a usable `expires_in` the client uses a token for a day. */
 const hasNoExpiry = (lifetimeMs: number) => lifetimeMs > 0.99 * DAY_MS;
 
-/** Such a status says nothing about the endpoint. */
+/** Such a status proves nothing about the endpoint. */
 const isTemporary = (status: number) => status >= 500;
 
 async function discontinuedFindings(probe: ServiceProbe): Promise<Finding[]> {

@@ -61,7 +61,7 @@ export class OutputFile {
     await rename(`${stateFile(this.#path)}.new`, stateFile(this.#path));
   }
 
-  /** Gives the complete file its name. */
+  /** Renames the complete file to its final name. */
   async complete(): Promise<void> {
     await this.#file.datasync();
     await this.#file.close();

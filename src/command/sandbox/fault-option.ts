@@ -34,7 +34,7 @@ const PATHS = [{ method: "POST", path: "/Token" }, ...ENDPOINTS];
 /** A path that fits no endpoint is most likely misspelt: such a rule would never apply. */
 function assertCanMatch(method: string | undefined, path: string): void {
   const known = PATHS.filter((endpoint) => method === undefined || endpoint.method === method).map(({ path }) => path);
-  // Warehouses are numbers; items can be any text.
+  // Warehouses are numbers; items can be any string.
   const patterns = known.map((pattern) => pattern.replace(":wid", "#").replace(/:\w+/, "*"));
   if (patterns.some((pattern) => canMatchBoth(path, pattern))) return;
   throw new InvalidArgumentError(
@@ -42,7 +42,7 @@ function assertCanMatch(method: string | undefined, path: string): void {
   );
 }
 
-/** Whether some text matches both patterns. `*` stands for any text, `#` in the second for digits. */
+/** Whether some string matches both patterns. `*` stands for any string, `#` in the second for digits. */
 function canMatchBoth(one: string, other: string): boolean {
   if (one === "" && other === "") return true;
   if (one.startsWith("*"))

@@ -12,8 +12,8 @@ export interface AttemptEnd {
 }
 
 /**
- * Records the attempts of one call durably, so that another process can find out what happened. The calls of a journal are
- * bulk calls: they do not use the reserved slots.
+ * Records the attempts of one call durably, so that another process can determine what happened. The calls of a journal
+ * are bulk calls: they do not use the reserved slots.
  */
 export interface AttemptJournal {
   /**

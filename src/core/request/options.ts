@@ -25,24 +25,24 @@ export interface ResponseInfo {
 /** Settings of one call; the last argument of every method. */
 export interface RequestOptions {
   /**
-   * Ends the call, which then rejects with the signal's reason (or with an `OutcomeUnknownError` that has it as its
-   * cause, if a write was already sent).
+   * Aborts the call. It rejects with the signal's reason; if a write was already sent, with an `OutcomeUnknownError`
+   * whose `cause` is that reason.
    * @default none
    */
   signal?: AbortSignal | undefined;
   /**
-   * One attempt, from sending to the last byte of the body, in ms. `Infinity` for no limit.
+   * Time limit of one attempt in ms, from sending to the last byte of the body. `Infinity` for no limit.
    * @default the client's, 30_000
    */
   timeoutMs?: number | undefined;
   /**
-   * The whole call, in ms: waiting for a slot, attempts, back-offs. Applies to each page of an iteration. `Infinity` for
-   * no limit.
+   * Time limit of the whole call in ms: waiting for a slot, attempts, back-offs. In an iteration it applies to each
+   * page. `Infinity` for no limit.
    * @default the client's, none
    */
   totalTimeoutMs?: number | undefined;
   /**
-   * When the call is retried; options that are left out are the client's. `false` for never.
+   * When the call is retried. Options that are left out have the client's values. `false` for never.
    * @default the client's
    */
   retry?: RetryOptions | false | undefined;
@@ -52,12 +52,13 @@ export interface RequestOptions {
    */
   priority?: Priority | undefined;
   /**
-   * Further headers. `authorization`, `host` and those that frame the message cannot be set.
+   * Additional headers. `authorization`, `host` and framing headers such as `content-length` cannot be set.
    * @default none
    */
   headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * Called with the raw data of the final response, errors included; not called if there was none.
+   * Called with the raw data of the final response, whether it is a success or an error. Not called if there was no
+   * response.
    * @default none
    */
   onResponse?: ((response: ResponseInfo) => void) | undefined;

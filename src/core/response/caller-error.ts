@@ -92,7 +92,7 @@ function cancelledError(call: Call, reason: CancelReason = { kind: "closed" }): 
   if (unmetWait)
     return timeoutError(call, "totalTimeoutMs", `no ${waitingFor} within ${limit}`, retryAdvice(unmetWait));
   const isEarly = call.attempts > 0 && cancellation.remainingMs > 0;
-  const problem = isEarly ? `the next attempt would come later than ${limit}` : `not finished within ${limit}`;
+  const problem = isEarly ? `the next attempt would start after ${limit}` : `not finished within ${limit}`;
   return timeoutError(call, "totalTimeoutMs", problem);
 }
 

@@ -42,7 +42,7 @@ export function assertMatchesSchema<T>(
   if (issues.length > 0) throwOrLogIssues(issues, context);
 }
 
-/** How many records are validated at once. No page of the service has more. */
+/** Number of records that are validated together. No page of the service has more. */
 const MAX_VALIDATED_RECORDS = 1_000;
 
 /** The issues of data, all that zod finds; of a long list, those of the first batch of records that has any. */
@@ -64,12 +64,12 @@ const validateBatch = (schema: z.ZodType, data: unknown) => boundedIssues(schema
 const shiftIndex = (start: number, path: Issue["path"], depth: number): Issue["path"] =>
   path.map((step, index) => (index === depth && typeof step === "number" ? step + start : step));
 
-/** Reads a JSON body and returns what a schema of the caller's makes of it. */
+/** Reads a JSON body and returns the output of a schema of the caller. */
 export function createStandardJsonReader<T>(schema: StandardSchema<T>): ResponseReader<T> {
   return async (context) => validateWithStandardSchema(schema, readJsonBody(context), [], context);
 }
 
-/** Returns what a schema of the caller's makes of data. */
+/** Returns the output of a schema of the caller for data. */
 export async function validateWithStandardSchema<T>(
   schema: StandardSchema<T>,
   data: unknown,

@@ -29,7 +29,7 @@ function isNestedDeeperThan(value: unknown, allowed: number): boolean {
 
 const isContainer = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
-/** Whether a text is nested too deeply, if it is JSON. */
+/** Whether a string is nested too deeply, if it is JSON. */
 export function isTextNestedTooDeeply(text: string): boolean {
   let depth = 0;
   let isString = false;

@@ -8,7 +8,7 @@ import type { EndEvent } from "./events.js";
 const HARMLESS_OPTION_PATTERN =
   /^(timeoutMs|totalTimeoutMs|rateLimit|retry|responseValidation|maxResponseBytes|allowInsecureHttp)$/;
 
-/** A text for a bug report: versions, options, the state of the rate limit, and the calls that ended last. */
+/** Returns a string for a bug report: versions, options, the state of the rate limit, and the calls that ended last. */
 export function createDebugReport(
   version: string,
   options: object,

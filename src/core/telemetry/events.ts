@@ -68,9 +68,9 @@ export interface SlotEvent extends QueuedEvent {
 
 /** A call will be retried. */
 export interface RetryEvent extends RequestEvent {
-  /** Wait before that, in ms; the pause after a 429 is not counted here. */
+  /** Wait before the retry, in ms. The pause after a 429 is not included. */
   delayMs: number;
-  /** Why: a status such as `HTTP 503`, or a connection failure. */
+  /** Why the call is retried: a status such as `HTTP 503`, or a connection failure. */
   reason: string;
 }
 
@@ -106,9 +106,9 @@ export interface WaitingEvent extends CallIdentity {
    * after a 429. `"token"`: the access token.
    */
   reason: "limit" | "pause" | "token";
-  /** How long it has waited, in ms. */
+  /** How long it has waited so far, in ms. */
   waitedMs: number;
-  /** How long it is expected to wait from now, in ms; `undefined` if that is not known. */
+  /** How much longer it is expected to wait, in ms; `undefined` if that is unknown. */
   expectedMs: number | undefined;
 }
 
@@ -134,7 +134,9 @@ export interface HookEvents {
   waiting: WaitingEvent;
 }
 
-/** Callbacks that observe a client. If one throws or its promise rejects, that is logged and changes nothing. */
+/**
+ * Callbacks that observe a client. If one throws or its promise rejects, the error is logged and has no other effect.
+ */
 export type Hooks = { [Name in keyof HookEvents]?: ((event: HookEvents[Name]) => void) | undefined };
 
 /** All events: those of the hooks, and those that only channels report. */
@@ -174,13 +176,13 @@ export interface DiagnosticsMessages {
 
 /** A run of an outbox has settled an entry. The counts are those of the run. */
 export interface OutboxProgressEvent {
-  /** How many entries the service has applied. */
+  /** Entries that the service has applied. */
   applied: number;
-  /** How many entries it has rejected. */
+  /** Entries that the service has rejected. */
   rejected: number;
-  /** How many entries were sent, with unknown outcome. */
+  /** Entries that were sent and whose outcome is unknown. */
   unknown: number;
-  /** How many entries are still to be sent. */
+  /** Entries that are still to be sent. */
   pending: number;
 }
 
@@ -188,7 +190,7 @@ export interface OutboxProgressEvent {
 export interface MirrorRunEvent {
   /** What kind of run it was. */
   kind: string;
-  /** How long it took, in ms. */
+  /** Duration of the run, in ms. */
   durationMs: number;
   /** The name of the error with which it ended; left out after a success. */
   error?: string | undefined;
@@ -200,18 +202,18 @@ export interface MirrorRunEvent {
 export interface MirrorCopyState {
   /** Number of records in the copy. */
   records: number;
-  /** Age of what the copy shows, in ms; null if it was never read completely. */
+  /** Age of the copy, in ms; null if the resource was never read completely. */
   lagMs: number | null;
 }
 
 /** Receives log lines; `console` and pino loggers are such objects. */
 export interface Logger {
-  /** Each request and response. */
+  /** Called for each request and each response. */
   debug(message: string): void;
-  /** A call is retried, or has been waiting for 1.5 s to be sent. */
+  /** Called when a call is retried, or has been waiting for 1.5 s to be sent. */
   info(message: string): void;
-  /** A pause after a 429; anything unexpected that is no reason to fail. */
+  /** Called when the client pauses after a 429, and for unexpected events that do not make a call fail. */
   warn(message: string): void;
-  /** A callback of yours that threw. */
+  /** Called when one of your callbacks throws. */
   error(message: string): void;
 }

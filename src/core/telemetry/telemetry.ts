@@ -13,7 +13,7 @@ const LOG_LINES: { [Name in keyof Events]?: (event: Events[Name]) => [LogLevel, 
   response: (event) => ["debug", `${methodAndPathOf(event)}: ${event.status} after ${Math.round(event.durationMs)} ms`],
   retry: (event) => [
     "info",
-    `${methodAndPathOf(event)}: attempt ${event.attempt - 1} failed (${event.reason}); again in ${Math.round(event.delayMs)} ms`,
+    `${methodAndPathOf(event)}: attempt ${event.attempt - 1} failed (${event.reason}); next attempt in ${Math.round(event.delayMs)} ms`,
   ],
   rateLimited: (event) => [
     "warn",
@@ -24,11 +24,11 @@ const LOG_LINES: { [Name in keyof Events]?: (event: Events[Name]) => [LogLevel, 
     `${methodAndPathOf(call)}: has waited ${formatSeconds(waitedMs)} for ${WAIT_REASON_TEXT[reason]}` +
       (expectedMs === undefined ? "" : `; expected in ${formatSeconds(expectedMs)}`),
   ],
-  token: ({ expiresAt }) => ["debug", `a new token, valid until ${new Date(expiresAt).toISOString()}`],
+  token: ({ expiresAt }) => ["debug", `received a new token, valid until ${new Date(expiresAt).toISOString()}`],
 };
 
 const WAIT_REASON_TEXT: Record<WaitingEvent["reason"], string> = {
-  limit: "a slot, all that rateLimit allows are in use",
+  limit: "a slot: all slots of rateLimit are in use",
   pause: "the end of the pause after a 429",
   token: "a token",
 };

@@ -84,7 +84,7 @@ async function loadUndici(warn: (message: string) => void): Promise<typeof impor
     // What Bun provides in its place, and what the bundles for Workers contain, cannot dispatch.
     return typeof fieldOf(undici.Agent?.prototype, "dispatch") === "function" ? undici : undefined;
   } catch (error) {
-    warn(`requests are sent with fetch, because undici could not be loaded: ${messageOf(error)}`);
+    warn(`requests are sent with fetch, because undici could not be loaded (${messageOf(error)})`);
     return undefined;
   }
 }

@@ -19,7 +19,7 @@ export interface Exchange {
   failWith(cause: unknown): void;
 }
 
-/** Sends one request, and reports what becomes of it to the exchange. A rejection fails the exchange. */
+/** Sends one request, and reports its progress and outcome to the exchange. A rejection fails the exchange. */
 export type WireSender = (request: WireRequest, exchange: Exchange) => Promise<void>;
 
 /**

@@ -28,11 +28,11 @@ function createRequestInit({ method, headers, body }: WireRequest): RequestInit 
   return { method, headers, redirect: "manual", ...(body === undefined ? {} : { body }) };
 }
 
-/** Methods that the retry policy never repeats once the request was sent. */
+/** Methods that the retry policy never retries after the request was sent. */
 const WRITE_METHODS = ["POST", "PATCH"];
 
 /**
- * Keeps Deno from sending a write twice. When the connection breaks before the response, its fetch sends the request again,
+ * Prevents Deno from resending a write. If the connection is lost before the response, its fetch resends the request,
  * unless the body is a stream: https://github.com/denoland/deno/issues/35610
  */
 function createSingleUseRequestInit(request: WireRequest): RequestInit {

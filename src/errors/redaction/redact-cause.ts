@@ -44,7 +44,9 @@ function readRedactedText(cause: Error, name: string): string | undefined {
   }
 }
 
-/** Whether a logger could show no secret of a value. Runs no code of the caller's to find out, if the runtime permits. */
+/**
+ * Whether a value is known to show no secret in a log. The check runs no code of the caller, if the runtime permits.
+ */
 function isFreeOfSecrets(cause: unknown): boolean {
   const seen = new Set<object>();
   let values = 0;
@@ -123,7 +125,7 @@ function bytesAsPart(buffer: ArrayBufferLike, offset: number, length: number): O
   ];
 }
 
-/** The members by which an object decides what is shown of it. */
+/** The members by which an object controls how it is shown. */
 const DISPLAY_MEMBERS: readonly PropertyKey[] = [
   "name",
   "message",

@@ -7,7 +7,7 @@ export const REDACTED = "[redacted]";
 const ALL_KINDS: readonly SecretKind[] = ["credential", "header"];
 const CREDENTIALS_ONLY: readonly SecretKind[] = ["credential"];
 
-/** Replaces all secrets in a text. Never throws: a text that cannot be searched is replaced as a whole. */
+/** Replaces all secrets in a string. Never throws: a string that cannot be searched is replaced as a whole. */
 export const redact = (text: string): string => redactKinds(text, ALL_KINDS);
 
 /** Replaces client secrets and tokens, but not the values of client headers: for the caller's own data. */
@@ -24,7 +24,7 @@ const FIXED_SEGMENTS_PATTERN = /^(\/(Token|Item|All|Inventory|StockLevels|Receiv
 
 const endOfFixedSegments = (path: string) => FIXED_SEGMENTS_PATTERN.exec(path)?.[0].length ?? 0;
 
-/** @param from where the text may show secrets */
+/** @param from where the string may contain secrets */
 function redactKinds(text: string, kinds: readonly SecretKind[], from = 0): string {
   try {
     const ranges = [...findSecrets(text, kinds), ...findCredentials(text)];
@@ -53,7 +53,8 @@ const MIN_CREDENTIAL_LENGTH = 16;
 
 const CREDENTIAL_NAME_PATTERN = /bearer|access_token|refresh_token|client_secret/gi;
 
-// Bounded: on a text of megabytes, a pattern without a bound overflows the stack. `endOfRepeatedPattern` applies them repeatedly.
+// Bounded: on a string of megabytes, a pattern without a bound overflows the stack. `endOfRepeatedPattern` applies them
+// repeatedly.
 const SPACES_PATTERN = /\s{1,1000}/y;
 const QUOTES_PATTERN = /[\\"']{1,1000}/y;
 const TOKEN_PATTERN = /[\w\-.~+/]{1,1000}/y;

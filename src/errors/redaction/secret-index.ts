@@ -1,7 +1,7 @@
 /** A shorter secret is only redacted if it is a whole word. */
 const MIN_UNAMBIGUOUS_LENGTH = 8;
 
-/** A text that takes more comparisons than this (about 0.1 s) counts as full of secrets. */
+/** A string that takes more comparisons than this (about 0.1 s) is replaced as a whole. */
 const MAX_COMPARISONS = 20_000_000;
 
 /** A shorter secret is not redacted: with a secret `a`, every `a` of a message would be. */
@@ -11,8 +11,8 @@ export const MIN_SECRET_LENGTH = 4;
 export type TextRange = [start: number, end: number];
 
 /**
- * Secrets by their first four bytes, each with how often it is registered: one lookup per position of a text finds them all,
- * however many clients there are.
+ * Secrets by their first four bytes, each with how often it is registered: one lookup per position of a string finds
+ * them all, however many clients there are.
  */
 export class SecretIndex {
   readonly #countsByKey = new Map<number, Map<string, number>>();
@@ -40,7 +40,7 @@ export class SecretIndex {
     }
   }
 
-  /** The ranges of a text that show secrets. Throws if the search takes too long. */
+  /** The ranges of a string that contain secrets. Throws if the search takes too long. */
   find(bytes: string): TextRange[] {
     const found: TextRange[] = [];
     let comparisons = 0;

@@ -5,7 +5,7 @@ import { MIN_SECRET_LENGTH, SecretIndex, type TextRange } from "./secret-index.j
 /** Tokens are replaced about every hour; an old one can still appear in a late response. */
 const MAX_REMEMBERED_TOKENS = 8;
 
-/** Of each client secret, three texts are registered. Secrets may be rotated at each token request. */
+/** Of each client secret, three strings are registered. Secrets may be rotated at each token request. */
 const CREDENTIALS_REMEMBERED = 3 * MAX_REMEMBERED_TOKENS;
 
 /** The secrets of a closed client can still appear in late responses and callbacks. */
@@ -122,7 +122,7 @@ function forgetAll(secrets: Map<string, readonly string[]>, kind: SecretKind): v
   secrets.clear();
 }
 
-/** What a text may show of a secret once its escapes are decoded: the secret itself, or its base64. */
+/** The forms of a secret that a string may contain once its escapes are decoded: the secret itself, or its base64. */
 function searchableFormsOf(secret: string): readonly string[] {
   // With or without the padding.
   const base64 = btoa(byteString(encodeUtf8(secret))).replaceAll("=", "");
@@ -138,7 +138,10 @@ const encodeFormValue = (text: string) => new URLSearchParams({ "": text }).toSt
 /** In a form, a plus sign encodes a space. */
 const plusToSpace = (bytes: string) => bytes.replaceAll("+", " ");
 
-/** The ranges of a text that show secrets of some kinds, however they are escaped. Throws if the search takes too long. */
+/**
+ * The ranges of a string that contain secrets of some kinds, however they are escaped. Throws if the search takes too
+ * long.
+ */
 export function findSecrets(text: string, kinds: readonly SecretKind[]): TextRange[] {
   const indexes = kinds.map((kind) => SECRET_INDEXES[kind]).filter((index) => !index.isEmpty);
   if (indexes.length === 0) return [];

@@ -50,7 +50,7 @@ export class AbortableSink {
   async close(): Promise<void> {
     const closing = this.#sink.close();
     if (!this.#signal?.aborted) return await closing;
-    // Closing goes on; its failure is that of a run which was aborted anyway.
+    // Closing continues. A failure of it concerns only a run that was aborted anyway.
     const closed = new AbortController();
     const ended = closing.catch(() => {}).finally(() => closed.abort());
     await Promise.race([ended, sleep(this.#isHanging ? 0 : CLOSE_TIMEOUT_MS, closed.signal)]);

@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
 import type { MirrorKeyOf, MirrorRecord, MirrorRecords, MirrorResource, Table } from "../tables.js";
 
-/** What happened to one record. The copy has it already. */
+/** A change of one record. The copy contains the change already. */
 export type MirrorEvent<R extends MirrorResource = MirrorResource> = {
   [Resource in R]: MirrorEventOf<Resource>;
 }[R];
 
-/** What can happen to a record of one resource. */
+/** A change of one record of one resource. */
 export type MirrorEventOf<R extends MirrorResource> =
   | {
-      /** The copy did not have the record before. */
+      /** The record is new in the copy. */
       type: "added";
       /** The resource that the record belongs to. */
       resource: R;
@@ -19,7 +19,7 @@ export type MirrorEventOf<R extends MirrorResource> =
       record: MirrorRecords[R];
     }
   | {
-      /** Some fields have changed. */
+      /** Some fields of the record have changed. */
       type: "changed";
       /** The resource that the record belongs to. */
       resource: R;
@@ -31,7 +31,7 @@ export type MirrorEventOf<R extends MirrorResource> =
       changes: FieldChange[];
     }
   | {
-      /** The service no longer has the record. */
+      /** The service no longer has the record, and it was removed from the copy. */
       type: "removed";
       /** The resource that the record belonged to. */
       resource: R;

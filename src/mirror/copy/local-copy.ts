@@ -28,7 +28,7 @@ import {
 
 type OnMirrorEvent = NonNullable<MirrorOptions["onEvent"]>;
 
-/** What writing a batch of records changed in the copy. */
+/** The changes of the copy by a batch of records. */
 export interface WriteResult {
   added: number;
   changed: number;
@@ -84,7 +84,7 @@ export class LocalCopy {
     return this.#state.lists.get(id) ?? NEW_LIST_STATE;
   }
 
-  /** Saves progress that comes without records. */
+  /** Saves progress without records. */
   async save(list: MirrorList, statePatch: Partial<ListState>): Promise<void> {
     await this.#commit({ resource: list.resource, lists: this.#patched(list, statePatch) });
   }
@@ -194,7 +194,7 @@ export class LocalCopy {
     if (pendingEvents) await this.#emit(resource, events, indexByKey(resource, upsert));
   }
 
-  /** One after the other: a slow listener slows the run down. */
+  /** One after the other, so a slow listener slows the run down. */
   async #emit(
     resource: MirrorResource,
     events: readonly PendingEvent[],

@@ -8,7 +8,7 @@ import { mirrorListOf } from "./lists.js";
 /** Version of the saved format. Increased when a saved state can no longer be read. */
 const STATE_FORMAT_VERSION = 1;
 
-/** What is known of one list, as it is saved. */
+/** The state of one list, as it is saved. */
 const savedListSchema = () =>
   z
     .object({
@@ -26,7 +26,9 @@ const savedListSchema = () =>
       modifiedSince: z.enum(["honoured", "ignored", "doubted", "incomplete"]).optional(),
       /** Where an interrupted scan of the whole list resumes. The list checks it when it resumes. */
       checkpoint: z.custom<Checkpoint>().optional(),
-      /** What that scan has found up to there. Missing if its records did not come in the order of their keys. */
+      /**
+       * The result of that scan up to the checkpoint. Missing if records were not listed in the order of their keys.
+       */
       scanned: z
         .object({
           /** Records listed. */
@@ -37,13 +39,16 @@ const savedListSchema = () =>
           unseen: z.array(z.number()),
         })
         .optional(),
-      /** When the scan began that is interrupted, by this machine's clock, in ms. */
+      /** When the interrupted scan began, by this machine's clock, in ms. */
       scanBeganAt: z.number().optional(),
       /** True if records have changed in a way that no increment lists, or may have. */
       stale: z.boolean().optional(),
-      /** Records that the last full pass lacked by the service's count, though they came in the order of their keys. */
+      /**
+       * Number of records that the last full pass lacked by the service's count, though records were listed in the
+       * order of their keys.
+       */
       shortage: z.number().optional(),
-      /** As many of these as the full pass before lacked too: the service counts them, and does not list them. */
+      /** How many of these the previous full pass lacked too: the service counts them, but does not list them. */
       unlisted: z.number().optional(),
       /** The latest `modified` that the list has shown, by the service's clock, in ms. */
       newestModified: z.number().optional(),

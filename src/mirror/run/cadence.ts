@@ -3,7 +3,7 @@ import type { MirrorResource } from "../tables.js";
 /** Time between two runs of a watch, in ms: one for all resources, or one for each. */
 export type WatchInterval = number | Partial<Record<MirrorResource, number | undefined>>;
 
-/** When a watch reads which resources. Each of them is due at once. */
+/** Decides when a watch reads which resources. At first, all of them are due. */
 export class WatchSchedule {
   readonly #groups: { resources: readonly MirrorResource[]; everyMs: number; nextAt: number }[];
 

@@ -3,13 +3,13 @@ import type { Estimate } from "../../paging/page.js";
 import type { MirrorReading } from "../report.js";
 import type { MirrorResource } from "../tables.js";
 
-/** What the next run is likely to take for one resource. */
+/** Estimated cost of the next run for one resource. */
 export interface MirrorResourceEstimate extends Estimate {
-  /** How it will be read; of several lists, how the first one will be. */
+  /** How the resource will be read; if it consists of several lists, how the first one will be. */
   reading: MirrorReading;
 }
 
-/** What the next run is likely to take. */
+/** Estimated cost of the next run. */
 export interface MirrorEstimate extends Estimate {
   /** The estimate of each resource, and how it will be read. */
   resources: Partial<Record<MirrorResource, MirrorResourceEstimate>>;

@@ -8,7 +8,7 @@ import { mirrorStatusOf } from "../status.js";
 import type { ListSync } from "../sync/list-sync.js";
 import type { MirrorResource } from "../tables.js";
 
-/** One run: brings lists up to date, and records how it ended. */
+/** One run: updates lists, and records how it ended. */
 export class MirrorRun {
   error: unknown;
   readonly #rateLimit: RateLimitSnapshot;

@@ -8,11 +8,11 @@ export function throwSinkNotOpen(sink: string): never {
 /** Thrown when the saved state is not the one that this mirror saved last. */
 export const otherMirrorError = (place: string) =>
   new ConfigurationError(
-    `mirror: another mirror writes to the copy in ${place}. Nothing was written. Let only one mirror write to a copy.`,
+    `mirror: another mirror writes to the copy in ${place}. Nothing was written. Only one mirror may write to a copy.`,
   );
 
 /** Thrown when there is a saved state, but not the table that it describes. */
 export const tableMissingError = (name: string) =>
   new ConfigurationError(
-    `mirror: the table "${name}" is missing. Drop "stocklot_state" too, and the mirror starts a new copy.`,
+    `mirror: the table "${name}" is missing. Drop "stocklot_state" too; the mirror then starts a new copy.`,
   );

@@ -2,7 +2,7 @@ import { quoteName } from "../../storage/quote-name.js";
 import type { MirrorStatusRow } from "../status.js";
 import { type Table, tableOf } from "../tables.js";
 
-/** An index for a way in which people query the copy. */
+/** An index for a common query of the copy. */
 interface IndexDefinition {
   table: Table;
   columns: readonly string[];

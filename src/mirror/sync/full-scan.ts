@@ -6,7 +6,10 @@ const MAX_SAVED_UNSEEN_NUMBERS = 1_000;
 /** What an interrupted scan has found up to its checkpoint. */
 type SavedScanProgress = NonNullable<ListState["scanned"]>;
 
-/** How a scan begins: at the start of the list, or at the checkpoint of an interrupted one, which may not have said what it found. */
+/**
+ * The beginning of a scan: the start of the list, or the checkpoint of an interrupted scan, whose result may be
+ * unknown.
+ */
 export interface ScanStart {
   isResumed: boolean;
   scanned: SavedScanProgress | undefined;
@@ -15,10 +18,11 @@ export interface ScanStart {
 const START_FROM_BEGINNING: ScanStart = { isResumed: false, scanned: undefined };
 
 /**
- * A scan of a whole list: which records of the copy it has not seen, and whether it can be relied on.
+ * A scan of a whole list. It determines which records of the copy it has not seen, and whether that proves that they
+ * were removed.
  *
- * If records come in the order of their numbers, which never change, none can have been missed. If not, one may have changed
- * its position while the list was read.
+ * If records are listed in the order of their numbers, which never change, none can have been missed. If not, a record
+ * may have changed its position while the list was read.
  */
 export class FullScan {
   readonly isResumed: boolean;
@@ -63,7 +67,7 @@ export class FullScan {
     else if (this.isResumed) this.isConclusive = false;
   }
 
-  /** True if there were records, and they came in the order of their numbers. */
+  /** True if records were listed, in the order of their numbers. */
   get isInOrder(): boolean {
     return this.#isInOrder && this.#records > 0;
   }
@@ -83,12 +87,12 @@ export class FullScan {
     return this.#lastTotal;
   }
 
-  /** Records that the scan lacks by the service's count, if they came in order. */
+  /** Number of records that the scan lacks by the service's count, if records were listed in order. */
   get shortage(): number {
     return this.isInOrder ? Math.max(0, this.#lastTotal - this.#records) : 0;
   }
 
-  /** What is saved with the checkpoint. `undefined` if the scan could not conclude anything after it was resumed. */
+  /** The result to save with the checkpoint. `undefined` if a resumed scan could conclude nothing from it. */
   get progress(): SavedScanProgress | undefined {
     if (!this.isInOrder || !this.isConclusive || this.#unseen.length > MAX_SAVED_UNSEEN_NUMBERS) return undefined;
     return { records: this.#records, lastNumber: this.#lastNumber, unseen: [...this.#unseen] };
@@ -109,7 +113,7 @@ export class FullScan {
     }
   }
 
-  /** The position of a number in the copy, or where it would be. */
+  /** The position of a number in the copy, or the position at which it would be inserted. */
   #indexOf(number: number): number {
     let low = 0;
     let high = this.#numbers.length;

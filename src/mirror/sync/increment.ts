@@ -4,7 +4,7 @@ import type { MirrorResource } from "../tables.js";
 import { incrementStart, lagAfterIncrement, laterTimeOf } from "./modified-dates.js";
 import type { SyncedList } from "./synced-list.js";
 
-/** Reads what was modified since the last scan began, and a little before: clocks and commits are not exact. */
+/** Reads the records that were modified since shortly before the last scan began: clocks and commits are not exact. */
 export async function readIncrement<R extends MirrorResource>(
   synced: SyncedList<R>,
   watermark: number,
@@ -34,7 +34,7 @@ export async function readIncrement<R extends MirrorResource>(
         : modifiedLagMs,
     ...(wasSetBack && { stale: true }),
     ...(stale && { stale }),
-    // An interrupted pass did not see records that exist again.
+    // Records that exist again were not seen by an interrupted pass.
     ...(scanned && { scanned: { ...scanned, unseen: scanned.unseen.filter((number) => !seen.has(number)) } }),
   });
   return seen;

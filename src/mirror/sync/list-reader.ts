@@ -30,7 +30,7 @@ export interface ListScan<T> {
   progress(): PagingProgress | undefined;
 }
 
-/** What reading a resource has taken so far. */
+/** The cost of reading a resource so far. */
 export interface ReadStats {
   requests: number;
   pages: number;
@@ -79,7 +79,7 @@ export class ListReader<R extends MirrorResource> {
     };
   }
 
-  /** What a scan is likely to take, from one request for one record. */
+  /** Estimated cost of a scan, from one request for one record. */
   forecast({ modifiedSince, from }: ScanRange): Promise<ListForecast> {
     const { concurrency } = this.#options;
     return this.#source({ modifiedSince }, { ...this.#requestOptions(), gapless: true, concurrency, from }).forecast();

@@ -22,11 +22,11 @@ import { RESTARTED_SCAN_STATE, readWholeList } from "./whole-list.js";
 type CopyCondition = "current" | "needsFullPass" | "mayDiffer";
 
 /**
- * Brings the copy of one list up to date, in two steps: `readChanges` reads what is new, `finish` makes a full pass if one is
- * needed. A run takes the first step for all lists before it takes the second for any.
+ * Updates the copy of one list in two steps: `readChanges` reads the changes, `finish` does a full pass if one is
+ * needed. A run takes the first step for all lists before it takes the second step for any list.
  */
 export class ListSync<R extends MirrorResource> {
-  /** Set if too many records would have been removed: then none was. */
+  /** Set if too many records would have been removed. Then none was removed. */
   refusal: UnexpectedRemovalsError | undefined;
   readonly #synced: SyncedList<R>;
   /** How far the copy had come when the run began. */
@@ -40,7 +40,7 @@ export class ListSync<R extends MirrorResource> {
     this.#progress = copyProgressOf(this.#state);
   }
 
-  /** Fills a new copy, or reads what was modified since the last run. */
+  /** Fills a new copy, or reads the records that were modified since the last run. */
   async readChanges(): Promise<void> {
     await this.#step(async () => {
       if (this.#progress !== "complete") await this.#firstScan();
@@ -51,7 +51,7 @@ export class ListSync<R extends MirrorResource> {
     });
   }
 
-  /** Makes a full pass if one is needed. */
+  /** Does a full pass if one is needed. */
   async finish(): Promise<MirrorResourceReport> {
     let isCurrent = false;
     await this.#step(async () => {
@@ -76,7 +76,7 @@ export class ListSync<R extends MirrorResource> {
     };
   }
 
-  /** What the next run is likely to take. */
+  /** Estimated cost of the next run. */
   async forecast(): Promise<MirrorListForecast> {
     const state = this.#state;
     const watermark = isFullPassDue(state, this.#settings, Date.now()) ? undefined : watermarkOf(state, this.#settings);
@@ -173,7 +173,10 @@ export class ListSync<R extends MirrorResource> {
     await this.#compareCounts();
   }
 
-  /** Reads everything, and removes what the service no longer has. Returns false if the copy may differ anyway. */
+  /**
+   * Reads everything, and removes the records that the service no longer has. Returns false if the copy may differ
+   * nevertheless.
+   */
   async #fullPass(): Promise<boolean> {
     const previousWatermark = this.#state.watermark;
     const passStartedAt = performance.now();
@@ -207,7 +210,7 @@ export class ListSync<R extends MirrorResource> {
     await this.#synced.save({ modifiedSince: modifiedSinceSupportAfterCheck(modifiedSince, listsAllChanges) });
   }
 
-  /** Finds out whether the list honours `modifiedSince`. The result is saved with the end of the pass. */
+  /** Determines whether the list honours `modifiedSince`. The result is saved with the end of the pass. */
   #probe() {
     const { count, watermark = Date.now() } = this.#state;
     return probeModifiedSince(this.#synced.reader, count, watermark);

@@ -48,8 +48,8 @@ export function incrementStart(
 }
 
 /**
- * How far `modified` is behind the `Date` header, after an increment that showed a newer `modified` than all before: the
- * change was made since the watermark, and may be as new as the increment. 0 if it has a date of that time.
+ * How far `modified` is behind the `Date` header, after an increment that showed a newer `modified` than all before:
+ * the change took place since the watermark, and may be as new as the increment. 0 if it has a date of that time.
  */
 export function lagAfterIncrement(newest: number, watermark: number, startedAt: number, overlapMs: number): number {
   return newest >= watermark - overlapMs ? 0 : Math.min(startedAt - newest, DAY_MS);

@@ -4,7 +4,7 @@ import type { ListState } from "../copy/state.js";
 /** Whether a list honours `modifiedSince`, as far as it is known. */
 type ModifiedSinceSupport = ListState["modifiedSince"];
 
-/** More than clocks can differ by, and no date that a database cannot store. */
+/** More than clocks can differ, but still a date that a database can store. */
 const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1000;
 
 /** A list that can be counted: all records, or those modified since a moment. */
@@ -13,8 +13,9 @@ export interface RecordCounter {
 }
 
 /**
- * Finds out whether a list of `total` records honours `modifiedSince`: it does if no record was modified after the next ten
- * years, and all since 1970. An empty list shows nothing, nor does one that fails for such dates.
+ * Determines whether a list of `total` records honours `modifiedSince`. It does if it reports no records modified after
+ * the next ten years, and all records modified since 1970. An empty list proves nothing, and neither does a list that
+ * fails for such dates.
  */
 export async function probeModifiedSince(
   list: RecordCounter,
@@ -32,14 +33,17 @@ export async function probeModifiedSince(
   }
 }
 
-/** True if increments are relied on or doubted and so are to be checked, or were given up and are to be tried `again`. */
+/**
+ * True if increments are used or in doubt, so that they must be checked, or if they were abandoned and must be tried
+ * `again`.
+ */
 export function shouldVerifyModifiedSince(support: ModifiedSinceSupport, again: boolean): boolean {
   return support === "honoured" || support === "doubted" || (again && support === "incomplete");
 }
 
 /**
- * The support after a check. A record that is removed between full pass and increment is missing for a good reason, so only
- * the second failed check in a row gives increments up.
+ * The support after a check. A record that is removed between full pass and increment is rightly missing, so increments
+ * are abandoned only after the second failed check in a row.
  */
 export function modifiedSinceSupportAfterCheck(
   support: ModifiedSinceSupport,

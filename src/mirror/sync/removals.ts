@@ -10,18 +10,18 @@ const MAX_REMOVALS_WITHOUT_CONFIRMATION = 50;
 /** A second pass that confirms many removals begins this long after the first, in ms: a service may return nothing for a moment. */
 export const REMOVAL_CONFIRMATION_DELAY_MS = 3_000;
 
-/** True if these are too many removals to make without a confirmation by the caller. */
+/** True if this number of removals requires a confirmation by the caller. */
 const areRemovalsUnexpected = (removals: number, records: number, maxRemovedShare: number) =>
   removals > MAX_REMOVALS_WITHOUT_CONFIRMATION && isLargeRemovedShare(removals, records, maxRemovedShare);
 
-/** True if these are a large part of the copy, even of a small one. */
+/** True if this number of removals is a large part of the copy, even of a small one. */
 const isLargeRemovedShare = (removals: number, records: number, maxRemovedShare: number) =>
   removals > records * maxRemovedShare;
 
 /**
- * Removes the records that a scan of the whole list has not seen. If records do not come in the order of their numbers, one
- * may have changed its position while the list was read, so only a second scan decides; the same if no records came at all.
- * Nothing is removed if fewer records came than the service reports.
+ * Removes the records that a scan of the whole list has not seen. If records are not listed in the order of their
+ * numbers, a record may have changed its position while the list was read. Then a second scan decides, and also if no
+ * record was listed at all. Nothing is removed if fewer records were listed than the service reports.
  *
  * @returns the scan that decided.
  * @throws UnexpectedRemovalsError when too many records would be removed. None was.
@@ -49,7 +49,7 @@ export async function removeUnseenRecords<R extends MirrorResource>(
   return decisive;
 }
 
-/** A second scan, for the records that the first one has not seen. */
+/** Does a second scan, for the records that the first one has not seen. */
 async function readListAgain<R extends MirrorResource>(
   synced: SyncedList<R>,
   first: FullScan,

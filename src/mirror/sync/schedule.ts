@@ -1,12 +1,12 @@
 import type { ListState } from "../copy/state.js";
 
-/** A full pass that takes less may be repeated at once. */
+/** A full pass that takes less time may run again immediately. */
 const MAX_SHORT_FULL_PASS_MS = 60_000;
 
-/** The largest share of the time that full passes out of turn may take. */
+/** The largest share of the time that additional full passes may take. */
 const MAX_REPAIR_TIME_SHARE = 0.1;
 
-/** What the caller asks for. */
+/** What the caller requests. */
 export interface ScheduleOptions {
   /** Everything is to be read. */
   full: boolean;
@@ -15,7 +15,7 @@ export interface ScheduleOptions {
 }
 
 /**
- * What a run finds when it begins with a resource:
+ * The state of a resource at the beginning of a run:
  * - `new`: no scan of the whole list has begun
  * - `interrupted`: the first scan was interrupted and resumes
  * - `complete`: the whole list was read once
@@ -37,7 +37,7 @@ export const isFullPassDue = (state: ListState, options: ScheduleOptions, now: n
   watermarkOf(state, options) === undefined ||
   now - (state.lastFullPassAt ?? 0) >= options.fullPassEveryMs;
 
-/** True if a full pass may be made out of turn. A long one is not repeated again and again for a few records. */
+/** True if an additional full pass may run now. A long one does not run again and again for a few records. */
 export function mayRepairByFullPass({ lastFullPassAt = 0, lastFullPassMs = 0 }: ListState, now: number): boolean {
   return lastFullPassMs < MAX_SHORT_FULL_PASS_MS || now - lastFullPassAt >= lastFullPassMs / MAX_REPAIR_TIME_SHARE;
 }

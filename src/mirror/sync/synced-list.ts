@@ -35,12 +35,12 @@ export class SyncedList<R extends MirrorResource> {
     return this.copy.stateOf(this.list);
   }
 
-  /** Saves progress that comes without records. */
+  /** Saves progress without records. */
   save(statePatch: Partial<ListState>): Promise<void> {
     return this.copy.save(this.list, statePatch);
   }
 
-  /** Writes what a scan lists to the copy, page after page, each with what `patchOf` returns for the state. */
+  /** Writes the pages of a scan to the copy, each together with the part of the state that `patchOf` returns. */
   async write(
     reading: MirrorReading,
     scan: ListScan<MirrorRecords[R]>,
@@ -66,10 +66,10 @@ export class SyncedList<R extends MirrorResource> {
   }
 }
 
-/** What is saved with a page: part of the state, from the numbers of its records. */
+/** Returns the part of the state that is saved with a page, from the numbers of its records. */
 type StatePatchOfPage = (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState>;
 
-/** What was found while pages were written. */
+/** Findings while pages were written. */
 export interface WriteOutcome {
   /** Numbers of records that the service must count as modified since the copy had them last; the first ones. */
   expectedInIncrement: number[];

@@ -19,8 +19,9 @@ export interface FullReading extends WriteOutcome {
 }
 
 /**
- * Reads the whole list, from where an interrupted scan stopped. Each page is saved with the place where the scan resumes. A
- * full pass can resume only if records come in the order of their numbers: otherwise it starts again.
+ * Reads the whole list, or the rest of it after an interrupted scan. Each page is saved with the checkpoint at which
+ * the scan resumes. A full pass can resume only if records are listed in the order of their numbers; otherwise it
+ * starts again.
  */
 export async function readWholeList<R extends MirrorResource>(
   synced: SyncedList<R>,
@@ -39,7 +40,8 @@ export async function readWholeList<R extends MirrorResource>(
     const place = { checkpoint: source.checkpoint() ?? checkpoint, scanned: found, scanBeganAt };
     if (reading === "first") return { ...place, watermark: watermark ?? source.startedAt() };
     if (isResumed) return found ? place : RESTARTED_SCAN_STATE;
-    // A pass that can be resumed will find what is stale now, and a later note that records are stale must stay.
+    // A pass that resumes will detect the records that are stale now, but a later note that records are stale must
+    // stay.
     return found ? { ...place, stale: undefined } : { ...RESTARTED_SCAN_STATE, stale };
   };
   let written: WriteOutcome;
@@ -51,7 +53,7 @@ export async function readWholeList<R extends MirrorResource>(
     });
   } catch (error) {
     if (!isResumed || !(error instanceof InputValidationError || error instanceof PaginationError)) throw error;
-    // The list cannot be resumed there any more. Records that are in the copy already do no harm.
+    // The scan cannot resume there any more. Records that are already in the copy do no harm.
     await synced.save(RESTARTED_SCAN_STATE);
     return readWholeList(synced, reading);
   }

@@ -1,9 +1,9 @@
-/** How many items are worked on at a time. Items that only wait do not count. */
+/** Limits the number of items that are processed at the same time. Items that only wait do not count. */
 export class Capacity {
   #free: number;
   readonly #waiting: (() => void)[] = [];
   readonly #onFree: () => void;
-  /** Items that have given back their place while they wait. */
+  /** Items that have released their place while they wait. */
   settling = 0;
 
   /** @param onFree called when a place is free */
@@ -30,7 +30,7 @@ export class Capacity {
     }
   }
 
-  /** Gives back the place of an item while it waits, then takes one again. */
+  /** Releases the place of an item while it waits, then takes one again. */
   async whileSettling<T>(wait: () => Promise<T>): Promise<T> {
     this.settling += 1;
     this.giveBack();

@@ -14,11 +14,11 @@ export class AttemptRefused extends Error {
 const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 1_000;
 
-/** Changes entries in the store so that no failure of the store leaves doubt about what was sent. */
+/** Changes entries in the store. After any failure of the store, it is still known what was sent. */
 export class EntryCommits {
   readonly #store: OutboxStore;
   readonly #owner: string;
-  /** How long a commit of an outcome is tried. */
+  /** For how long the commit of an outcome is retried. */
   readonly #patienceMs: number;
   readonly #onStored: (entry: StoredEntry) => void;
 
@@ -93,7 +93,7 @@ export class EntryCommits {
     }
   }
 
-  /** Tries again if the store fails, for a while. */
+  /** Retries for a limited time if the store fails. */
   async #persistently<T>(action: () => Promise<T>): Promise<T> {
     const startedAt = monotonicNowMs();
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
@@ -109,6 +109,6 @@ export class EntryCommits {
 
 /** Two attempts may have been applied. */
 function conflictChange({ attempts: later }: StoredEntry, attempts: number): EntryChange & { state: OutboxState } {
-  const message = `attempt ${attempts} was applied, but its response came after attempt ${later} had begun: it may have been applied twice`;
+  const message = `attempt ${attempts} was applied, but its response arrived after attempt ${later} had begun: the write may have been applied twice`;
   return { state: "unknown", error: errorJson({ name: "OutcomeUnknownError", message }) };
 }

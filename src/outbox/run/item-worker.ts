@@ -20,9 +20,9 @@ const MAX_RESENDS = 3;
 export class ItemWorker {
   readonly #run: RunContext;
   readonly #lease: Lease;
-  /** No later entry is sent before, by the monotonic clock. */
+  /** No later entry is sent before this time, by the monotonic clock. */
   #quietUntil: number;
-  /** How long nobody can have sent anything for the item. */
+  /** For how long no process can have sent anything for the item. */
   #unleasedMs: number;
   /** Why the outcome of the current entry is not known. */
   #cause: unknown;
@@ -53,7 +53,10 @@ export class ItemWorker {
     return this.#lease.isHeld && !this.#run.stopped.aborted;
   }
 
-  /** Takes an entry one step further. Returns it as it is then, or the next one; `undefined` if nothing is to be done now. */
+  /**
+   * Processes the next step of an entry. Returns its new state, or the next entry; `undefined` if there is nothing to
+   * do now.
+   */
   async #advance(entry: StoredEntry): Promise<StoredEntry | undefined> {
     switch (entry.state) {
       case "pending":
@@ -119,7 +122,7 @@ export class ItemWorker {
     return this.#setAside(entry);
   }
 
-  /** The write is known not to have been applied, but not refused either: the next entry would fail, too. */
+  /** The write is known not to have been applied, but it was not rejected either: the next entry would fail, too. */
   async #afterFailure({ entry, error, ...end }: EntryCallEnd): Promise<StoredEntry | undefined> {
     if (error instanceof AttemptRefused) return isOpen(error.entry) ? undefined : error.entry;
     const { commits, stopped } = this.#run;
@@ -146,7 +149,7 @@ export class ItemWorker {
     return decided;
   }
 
-  /** Stores what is found out about an uncertain attempt. */
+  /** Stores the outcome of an uncertain attempt. */
   async #decide(
     entry: StoredEntry,
     findOut: (attempt: UncertainAttempt) => Promise<EntryChange> | EntryChange,
@@ -160,7 +163,7 @@ export class ItemWorker {
       return await this.#run.commits.decide(entry, change);
     } catch (error) {
       if (signal.aborted) return undefined;
-      // The service does not respond as it should now: other items may go on.
+      // The service does not respond as it should at the moment. Other items may continue.
       if (error instanceof ServerError || error instanceof TimeoutError) return this.#setAside(entry);
       throw error;
     }

@@ -39,7 +39,7 @@ export class Lease {
     throw new LeaseEnded(this.item);
   }
 
-  /** It lasts this long from a time before the store was asked. */
+  /** It lasts this long, counted from a time before the store was called. */
   extend({ startedAt, startedAtEpoch }: RequestTime, leaseMs: number): void {
     const usableMs = leaseMs * (1 - SAFETY_MARGIN);
     this.#endsAt = startedAt + usableMs;
@@ -59,7 +59,7 @@ export class Lease {
   }
 }
 
-/** When the store was asked, by both clocks. */
+/** When the store was called, by both clocks. */
 interface RequestTime {
   startedAt: number;
   startedAtEpoch: number;

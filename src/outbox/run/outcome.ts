@@ -5,7 +5,7 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import type { OutboxOperation, StoredEntry } from "../store.js";
 
 /**
- * What a call has achieved.
+ * The outcome of a call.
  * - `duplicate`: a create was refused because the SKU exists, perhaps from an earlier attempt.
  * - `uncertain`: it may have been applied.
  * - `not-applied`: it was not applied, and the next entry would fail in the same way.
@@ -40,7 +40,9 @@ export function outcomeOf(end: CallEnd): Outcome {
 const REFUSALS = new Set([400, 404, 409, 422]);
 const PERMISSION_REASONS = new Set(["insufficient-permissions", "warehouse-out-of-scope"]);
 
-/** Whether the service itself refuses this one write. A proxy's error page, or a client that is read-only, concerns all. */
+/**
+ * Whether the service itself rejects this one write. A proxy's error page, or a read-only client, concerns all writes.
+ */
 function isRefusal({ status, body }: NonNullable<CallEnd["response"]>, error: unknown): boolean {
   if (!isServiceError(status, body)) return false;
   return status === 403
@@ -65,8 +67,8 @@ const IDEMPOTENT: ReadonlySet<OutboxOperation> = new Set(["update", "discontinue
 export const isIdempotent = (operation: OutboxOperation) => IDEMPOTENT.has(operation);
 
 /**
- * What to do with an outcome that arrives after the entry may have been taken over by another process. `conflict`: it was
- * applied, and a later attempt may have been, too.
+ * What to do with an outcome that arrives after another process may have taken over the entry. `conflict`: the attempt
+ * was applied, and a later attempt may have been applied, too.
  */
 export function lateOutcome(
   outcome: { isApplied: boolean; attempts: number },

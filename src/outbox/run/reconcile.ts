@@ -23,7 +23,7 @@ export interface UncertainAttempt {
   signal: AbortSignal;
 }
 
-/** Finds out what became of an attempt that may have been applied, and returns the change that this means for its entry. */
+/** Determines the outcome of an attempt that may have been applied, and returns the change of its entry. */
 export function reconcile(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> | EntryChange {
   switch (attempt.entry.operation) {
     case "receive":
@@ -32,7 +32,7 @@ export function reconcile(run: RunContext, attempt: UncertainAttempt): Promise<E
       return findCreation(run, attempt);
     case "move":
     case "issue":
-      return unknownOutcome("the service lists no such transactions, so it cannot be looked up", attempt);
+      return unknownOutcome("the service has no list of such transactions, so it cannot be looked up", attempt);
     case "update":
     case "discontinue":
       // A late attempt must not undo what later entries change.
@@ -75,8 +75,8 @@ function afterReceiptSearch({ outcome, lots }: FoundStoredReceipt, attempt: Unce
     case "ambiguous": {
       const reason =
         recNos.length > 0
-          ? `lots ${recNos.slice(0, 10).join(", ")} were received since and may be its own`
-          : "it cannot be shown that no lot was received since";
+          ? `lots ${recNos.slice(0, 10).join(", ")} were received since then and may be its own`
+          : "it cannot be proved that no lot was received since then";
       return unknownOutcome(reason, attempt, recNos);
     }
   }
@@ -114,7 +114,7 @@ function searchCreation(run: RunContext, attempt: UncertainAttempt, { settlesInM
   });
 }
 
-/** A client that may not look must leave the decision to a person. */
+/** If the client may not read the list, a person must decide. */
 async function lookUp(attempt: UncertainAttempt, search: () => Promise<EntryChange>): Promise<EntryChange> {
   try {
     return await search();
@@ -140,7 +140,7 @@ const applied = (result: object): EntryChange => ({
 
 function unknownOutcome(reason: string, { cause }: UncertainAttempt, lots: number[] = []): EntryChange {
   const why = cause === undefined ? "the process ended before the response" : String(fieldOf(cause, "message"));
-  const message = `The outcome is unknown: ${reason} (${why}). Find out, then call outbox.resolve.`;
+  const message = `The outcome is unknown: ${reason} (${why}). Check whether it was applied, then call outbox.resolve.`;
   return {
     state: "unknown",
     error: errorJson({ name: "OutcomeUnknownError", message, ...(lots.length > 0 && { lots }) }),

@@ -26,17 +26,20 @@ export interface RunSettings {
 
 const DEFAULT_CONCURRENCY = 4;
 
-/** While this many items wait for the outcome of uncertain attempts, no further ones are begun: the service has a problem. */
+/**
+ * While this many items wait for the outcome of uncertain attempts, the run starts no further items: the service has a
+ * problem.
+ */
 const MAX_SETTLING = 100;
 
-/** How often a run looks for items that other processes have released, at most and at least. */
+/** Bounds of the interval at which a run looks for items that other processes have released. */
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 1_000;
 
-/** How long the store may fail to take an outcome, in leases. */
+/** For how long the store may fail to save an outcome, in leases. */
 const PATIENCE_LEASES = 1;
 
-/** Sends the entries of an outbox until nothing is left to do. */
+/** Sends the entries of an outbox until no work is left. */
 export function runOutbox(settings: RunSettings, options: OutboxRunOptions): Promise<OutboxReport> {
   return new OutboxRun(settings, options).run();
 }
@@ -154,7 +157,10 @@ class OutboxRun implements RunContext {
     await this.#leases.release(lease);
   }
 
-  /** Whether all that is left was set aside. Items that another process works on are awaited: it may be killed. */
+  /**
+   * Whether the run has set aside all items that are left. It waits for items of other processes, since such a process
+   * may be killed.
+   */
   async #isDone(): Promise<boolean> {
     const counts = await this.store.count([...this.#setAside]);
     this.#progress.counted(counts);

@@ -18,7 +18,7 @@ export function tableNames(schema: string): TableNames {
   return { store: nameOf("store"), entries: nameOf("entries"), items: nameOf("items") };
 }
 
-/** Two processes that start at once create the tables one after the other. */
+/** Two processes that start at the same time create the tables one after the other. */
 const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot outbox'))";
 
 const createStoreTableSql = ({ store }: TableNames) => `

@@ -27,12 +27,12 @@ export interface PostgresOutboxStoreOptions {
    */
   pool?: PostgresQueryable | undefined;
   /**
-   * Address of the database. The store opens up to four connections of its own, which needs the package `pg`.
+   * URL of the database. The store opens up to four connections of its own, which requires the package `pg`.
    * @default see `pool`
    */
   connectionString?: string | undefined;
   /**
-   * The schema of the tables; created if there is none.
+   * The schema of the tables; created if it does not exist.
    * @default the first of the search_path that exists
    */
   schema?: string | undefined;
@@ -55,11 +55,12 @@ const postgresStoreOptionsSchema = /* @__PURE__ */ lazy(() =>
  * Stores an outbox in PostgreSQL, for processes on any machine. The tables are `stocklot_outbox_entries`,
  * `stocklot_outbox_items` and `stocklot_outbox_store`. If they exist, the database user needs no right to create any.
  *
- * A commit waits until it is on the disk of the server (`synchronous_commit = on`), whatever the database is configured for.
- * After a failover to a replica that lags behind, or after a backup was restored, writes may be sent again that were sent
- * before. Leases are measured by the clock of the database.
+ * A commit waits until it is on the disk of the server (`synchronous_commit = on`), whatever the configuration of the
+ * database. After a failover to a replica that lags behind, or after a backup is restored, the outbox may resend writes
+ * that were sent before. Leases are measured by the clock of the database.
  *
- * With `outbox.add(entry, { client })` the entry becomes part of the transaction that is open on that `Client` of `pg`.
+ * With `outbox.add(entry, { client })`, the entry becomes part of the transaction that is open on that `Client` of
+ * `pg`.
  *
  * @throws ConfigurationError when the options are wrong.
  */
@@ -72,7 +73,7 @@ export function postgresOutboxStore(options: PostgresOutboxStoreOptions): Outbox
   );
 }
 
-/** As many as requests are sent at once, by default. */
+/** By default, this many requests are in flight at the same time. */
 const MAX_CONNECTIONS = 4;
 
 /** How often a claim looks for other items, if other processes claim those that it has found at the same moment. */
@@ -188,7 +189,7 @@ class PostgresOutboxStore implements OutboxStore {
 
 const SAVEPOINT_NAME = "stocklot_outbox_add";
 
-/** Adds all entries or none. In either case, the transaction can go on. */
+/** Adds all entries or none. In either case, the transaction can continue. */
 async function addEntries(
   entries: PostgresEntries,
   session: PostgresQueryable,

@@ -18,7 +18,7 @@ import { prepareTables } from "./sqlite-schema.js";
 
 /** Options of {@link sqliteOutboxStore}. */
 export interface SqliteOutboxStoreOptions {
-  /** The database file; created if there is none. It may contain other tables. */
+  /** Path of the database file; created if it does not exist. It may contain other tables. */
   path: string;
 }
 
@@ -28,8 +28,9 @@ const sqliteStoreOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ pat
  * Stores an outbox in an SQLite database, for processes of one machine. A commit waits until it is on the disk. The tables
  * are `stocklot_outbox_entries`, `stocklot_outbox_items` and `stocklot_outbox_store`.
  *
- * Leases are measured by the monotonic clock of the machine, which all its processes share: changes of the time of day have no
- * effect. The file must not be on a network drive, and must not be copied while it is open; use `VACUUM INTO`.
+ * Leases are measured by the monotonic clock of the machine, which all its processes share. Changes of the system time
+ * have no effect. The file must not be on a network drive, and must not be copied while it is open; use `VACUUM INTO`
+ * for a copy.
  *
  * The driver is `node:sqlite` if Node.js has it (22.13 and later), otherwise the package `@photostructure/sqlite`.
  *
@@ -92,7 +93,9 @@ class SqliteOutboxStore implements OutboxStore {
 
   async add(added: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]> {
     if (transaction !== undefined) {
-      throw new ConfigurationError("sqliteOutboxStore: cannot join a transaction. The option client needs PostgreSQL.");
+      throw new ConfigurationError(
+        "sqliteOutboxStore: the option client is not supported. To join a transaction, use postgresOutboxStore.",
+      );
     }
     return await this.#write((entries) => entries.add(added));
   }

@@ -29,7 +29,10 @@ export class GaplessFrontier {
   #unknownStarts = 0;
   #stall: StalledPage | undefined;
 
-  constructor(from: Checkpoint | undefined) {
+  readonly #label: string;
+
+  constructor({ from, label }: { readonly from: Checkpoint | undefined; readonly label: string }) {
+    this.#label = label;
     this.#base = from?.end;
     this.#end = this.#provenEnd = from?.end ?? 0;
     this.#totalCount = from?.totalCount ?? 0;
@@ -103,12 +106,15 @@ export class GaplessFrontier {
     return isExplained;
   }
 
-  /** A page at position 0 without a record seen before: all were removed, or many were added. That cannot happen every time. */
+  /**
+   * Counts a page at position 0 without a record seen before: all were removed, or many were added. That cannot happen
+   * each time.
+   */
   #countUnknownStart(): void {
     this.#unknownStarts += 1;
     if (this.#unknownStarts <= MAX_UNKNOWN_STARTS) return;
     throw new PaginationError(
-      "The start of the list was read again, and it contains none of the records read so far: records do not keep their keys, or their order.",
+      `${this.#label}: the start of the list was read again, but it contains none of the records read before (the keys or the order of records change). Sort by a column whose values never change.`,
     );
   }
 

@@ -49,7 +49,7 @@ export class GaplessReader<T> {
     this.#plan = new GaplessPlan(session);
     this.#stream = new PageStream(session, this.#plan, limit);
     this.#emitter = new PageEmitter(session, this.#stream, eta);
-    this.#frontier = new GaplessFrontier(session.from);
+    this.#frontier = new GaplessFrontier(session);
   }
 
   async *pages(): AsyncGenerator<EmittedPage<T>, void> {
@@ -59,7 +59,7 @@ export class GaplessReader<T> {
     for (;;) {
       const read = await this.#stream.peek();
       const { page } = read;
-      refuseEmptyPageWithMore(page);
+      refuseEmptyPageWithMore(page, this.#session.label);
       if (this.#frontier.hasBegun && isListEmpty(page)) return;
       if (this.#frontier.hasBegun && this.#isDisjoint(page)) {
         this.#plan.noteGap();
@@ -100,7 +100,7 @@ export class GaplessReader<T> {
       const position = search.nextPosition(page, this.#firstKeyOf(page));
       if (position === undefined) break;
       ({ page } = await this.#stream.fetchUnplanned(leftmostPageReaching(position, this.#plan.maxPageSize)));
-      refuseEmptyPageWithMore(page);
+      refuseEmptyPageWithMore(page, this.#session.label);
       const { last } = this.#overlapOf(page);
       if (last >= 0) found = startOfPage(page) + last + 1;
     }
@@ -128,7 +128,7 @@ export class GaplessReader<T> {
       fruitlessSearches += 1;
       const read = await this.#stream.fetchUnplanned(nextSearchPage(search, this.#plan.maxPageSize, this.#plan.shifts));
       const { page } = read;
-      refuseEmptyPageWithMore(page);
+      refuseEmptyPageWithMore(page, this.#session.label);
       if (isListEmpty(page)) return "list-ended";
       const overlap = this.#overlapOf(page);
       if (overlap.continuity === "disjoint") {
@@ -166,7 +166,7 @@ export class GaplessReader<T> {
         ? `the service returns only ${maxPageSize} records per page, too few for pages to overlap`
         : "the list changes faster than it can be read, or its order changes";
     return new PaginationError(
-      `Page ${target.page} does not overlap the records read before it, and ${MAX_FRUITLESS_SEARCHES} pages read in between contained nothing new: ${reason}.`,
+      `${this.#session.label}: page ${target.page} does not overlap the records read before it, and ${MAX_FRUITLESS_SEARCHES} pages read in between contained no new record (${reason}). Read the list again later.`,
     );
   }
 

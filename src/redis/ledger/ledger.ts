@@ -10,11 +10,14 @@ import { LEDGER_SCRIPT } from "./ledger-script.js";
 /** The epoch of slots that were used while Redis was unreachable. */
 export const NO_LEDGER_EPOCH = "none";
 
-/** All that a process holds, each time: so a message that was lost needs no repair. And what it asks for. */
+/**
+ * All slots that a process holds, and those that it requests. Each message contains everything, so a lost message needs
+ * no repair.
+ */
 export interface LedgerRequest {
   /**
-   * The ledger that knows which slots this process used: that of the last exchange, or `NO_LEDGER`. `undefined` if none of
-   * these can be in use any more.
+   * The epoch of the ledger that has recorded the slots of this process: that of the last exchange, or `NO_LEDGER`.
+   * `undefined` if none of these slots can be in use any more.
    */
   knownEpoch: string | undefined;
   /** In how many ms each slot is free again; for a request in flight, if this process is silent from now on. */

@@ -7,7 +7,7 @@ import type { LedgerReply } from "./ledger.js";
 /** If a process was never connected, assume that this many share the limit. */
 const ASSUMED_PROCESS_COUNT = 10;
 
-/** What a process knew when it was cut off from Redis. */
+/** The last known state of a process that cannot reach Redis. */
 export interface LastKnownState {
   /** Processes that shared the limit, itself included; `undefined` if it cannot know. */
   members: number | undefined;
@@ -40,10 +40,10 @@ export function lastKnownStateOf(
   return { members: knowsOthers ? members : undefined, wasConnected: true, held };
 }
 
-/** What a process may use that is cut off from Redis. */
+/** The quota of a process that cannot reach Redis. */
 export interface FallbackQuota {
   slots: number;
-  /** Slots that further pages of iterations may use; at least one, or they could not go on. */
+  /** Slots that further pages of iterations may use; at least one, or iterations could not continue. */
   pages: number;
   /** A slot is free again this long after its request has ended, in ms. */
   returnMs: number;
@@ -80,7 +80,7 @@ export interface OutageOptions {
   warn(message: string): void;
 }
 
-/** A time in which this process cannot reach Redis. */
+/** A period in which this process cannot reach Redis. */
 export class RedisOutage {
   #hasWarned = false;
 
@@ -90,7 +90,7 @@ export class RedisOutage {
     readonly lastKnownState: LastKnownState,
   ) {}
 
-  /** What this process may use now; `undefined` if its calls fail. */
+  /** The quota of this process now; `undefined` if its calls fail. */
   quota(now: number): FallbackQuota | undefined {
     const { settings, timings, onStoreError } = this.options;
     if (onStoreError === "fail") return undefined;
@@ -103,13 +103,13 @@ export class RedisOutage {
     const { requests, intervalMs } = this.options.settings;
     const quota = this.quota(Number.POSITIVE_INFINITY);
     const consequence = quota
-      ? `this process goes on with ${quota.slots} of ${requests} requests in ${intervalMs} ms`
+      ? `this process continues with ${quota.slots} of ${requests} requests per ${intervalMs} ms`
       : "calls fail";
     this.options.warn(`the shared rate limiter cannot reach Redis (${messageOf(error)}): ${consequence} until it can`);
   }
 }
 
-/** What a call rejects with that cannot have a slot. */
+/** The error of a call that cannot have a slot. */
 export function redisUnreachableError(cause: unknown): ConnectionError {
   const message = `the shared rate limiter cannot reach Redis, nothing was sent: ${messageOf(cause)}`;
   return new ConnectionError(message, { cause });

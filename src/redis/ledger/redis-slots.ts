@@ -57,11 +57,11 @@ export class RedisSlots implements SlotSource {
   #granted: SlotCounts = ZERO_SLOT_COUNTS;
   /** The calls that wait. */
   #wanted: SlotCounts = ZERO_SLOT_COUNTS;
-  /** If it is overdue, Redis counts as unreachable. Its reply may still arrive. */
+  /** The current exchange. If it is overdue, Redis counts as unreachable, but its reply may still arrive. */
   #exchange: { isOverdue: boolean } | undefined;
   /** When the next exchange is due. */
   #exchangeAt = -NEVER;
-  /** Something has changed that the ledger does not know yet. */
+  /** The state has changed, and the ledger was not notified yet. */
   #hasChanged = false;
   /** The end of a pause that the ledger does not know yet. */
   #pauseUntil: number | undefined;
@@ -76,7 +76,7 @@ export class RedisSlots implements SlotSource {
     this.#clock = options.clock;
   }
 
-  /** As of the last exchange, and what has become free here since: reading it sends nothing. */
+  /** As of the last exchange, plus the slots that have become free here since. Reading it sends nothing. */
   get available(): number {
     const { settings, timings } = this.#options;
     const now = this.#clock.now();
@@ -250,7 +250,8 @@ export class RedisSlots implements SlotSource {
     const { onStoreError, timings, listener } = this.#options;
     const now = this.#clock.now();
     this.#exchangeAt = now + RECONNECT_INTERVAL_MS;
-    // What was held when the exchange began: slots that came back since then are granted to no other process.
+    // The slots that were held when the exchange began: slots that were returned since then are granted to no other
+    // process.
     this.#outage ??= new RedisOutage(
       this.#options,
       now,

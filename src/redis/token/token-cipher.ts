@@ -6,18 +6,18 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const FINGERPRINT_BYTES = 16;
 
-/** How a token is written down in Redis. */
+/** How a token is stored in Redis. */
 export interface TokenCipher {
   seal(token: string): Promise<string>;
-  /** @throws Error when it was sealed otherwise, or changed. */
+  /** @throws Error when it was encrypted in another way, or changed. */
   open(sealed: string): Promise<string>;
   /** Identifies a token without showing it. */
   fingerprint(token: string): Promise<string>;
 }
 
 /**
- * Encrypts with AES-256-GCM, with a key made of the secret by scrypt; without a secret, tokens are kept as they are.
- * `name` goes into both, so that what was written under one name cannot be used under another.
+ * Encrypts with AES-256-GCM; scrypt derives the key from the secret. Without a secret, tokens are stored as they are.
+ * Both depend on `name`, so that a token stored under one name cannot be used under another.
  */
 export function createTokenCipher(secret: string | undefined, name: string): TokenCipher {
   if (secret === undefined) return createPlainTextCipher(name);

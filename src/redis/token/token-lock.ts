@@ -30,9 +30,9 @@ const RELEASE_LOCK_SCRIPT = new RedisScript(
 const takeLockReplySchema = lazy(() => z.tuple([z.coerce.number(), z.coerce.number()]));
 
 /**
- * Waits for the lock and returns what releases it. It is held for as long as it takes, and passes to another process if
- * its holder has died. Rejects with the signal's reason, if Redis does not reply, and if no process of this package can
- * be the one that holds the lock, or it holds it for too long: the caller then goes on without.
+ * Waits for the lock and returns a function that releases it. The lock is renewed until then, and passes to another
+ * process if its holder has died. Rejects with the signal's reason, if Redis does not reply, and if no process of this
+ * package can be the one that holds the lock, or it holds it for too long: the caller then continues without the lock.
  */
 export async function takeTokenLock(
   redis: RedisClient,
@@ -54,7 +54,7 @@ export async function takeTokenLock(
       const reason = isForeign
         ? "does not expire soon, so it is not one of stocklot"
         : "is held by a process that is stuck";
-      throw new Error(`the key ${name} ${reason}: delete it, so that processes share token requests again`);
+      throw new Error(`the key ${name} ${reason}. Delete it, so that processes share token requests again.`);
     }
     await sleepUntilAborted(delayMs * (0.5 + Math.random()), signal);
   }

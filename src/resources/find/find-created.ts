@@ -11,8 +11,9 @@ import type { SentCreation } from "./sent-request.js";
 export interface FoundItem {
   /**
    * - `applied`: the item exists as it was sent, and was created after that.
-   * - `not-applied`: the item existed before, or the request has settled and there is no such item. It can be resent.
-   * - `ambiguous`: the item exists, but differs from what was sent, or it is unclear when it was created.
+   * - `not-applied`: the item existed before, or `settleMs` has passed and there is no such item. You can resend it.
+   * - `ambiguous`: the item exists, but it differs from what was sent, or the time of its creation is unclear. A person
+   * must decide.
    */
   outcome: "applied" | "not-applied" | "ambiguous";
   /** The item with this SKU, if there is one. */
@@ -29,7 +30,7 @@ export interface CreationSearch {
   get(shortID: string, options: RequestOptions): Promise<Item>;
 }
 
-/** Looks for an item until it is found or the request has settled. */
+/** Searches for an item until it is found or the request has settled. */
 export async function findCreated({ sent, settlesInMs, options, closed, get }: CreationSearch): Promise<FoundItem> {
   const { body: creation, sentAt, clockAheadMs } = sent;
   // The SKU is no longer known, so the item cannot be requested.

@@ -12,13 +12,16 @@ import type { SentReceipt } from "./sent-request.js";
 export interface FoundReceipt {
   /**
    * - `applied`: exactly one lot matches, and it was received after the request was sent.
-   * - `not-applied`: the request has settled, and no lot of the item was received since, except those known to belong to
-   *   other receipts. It can be resent.
+   * - `not-applied`: `settleMs` has passed, and no lot of the item was received since, except lots that are known to
+   * belong to other receipts. You can resend it.
    * - `ambiguous`: anything else. Several lots match, or a lot received since differs in some field (it may have been moved or
    *   partly issued), or times cannot be compared. A person must decide.
    */
   outcome: "applied" | "not-applied" | "ambiguous";
-  /** The lot of the receipt, or all candidates, newest first. With an `ambiguous` outcome they may differ in some field. */
+  /**
+   * The lot of the receipt, or all candidates, newest first. With an `ambiguous` outcome, candidates may differ from
+   * the receipt in some field.
+   */
   lots: Lot[];
 }
 
@@ -44,7 +47,7 @@ export interface ReceiptSearch {
   knownReceipts: ReadonlySet<number>;
 }
 
-/** Looks for the lot of a receipt until it is found or the request has settled. */
+/** Searches for the lot of a receipt until it is found or the request has settled. */
 export function findReceipt({
   sent,
   options,

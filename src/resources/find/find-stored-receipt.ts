@@ -12,7 +12,7 @@ export const RECEIPT_MARK = /\[sl:[A-Z2-7]{16}\]/i;
 /** The outcome of a receipt that an outbox has stored. */
 export interface FoundStoredReceipt {
   /**
-   * - `applied`: a lot is certainly that of the receipt.
+   * - `applied`: one lot is known to be that of the receipt.
    * - `duplicate`: several lots have the mark of the receipt.
    * - `not-applied`: the request has settled, and there is no lot that may be that of the receipt.
    * - `ambiguous`: anything else.
@@ -41,7 +41,7 @@ export interface StoredReceiptSearchDeps extends Pick<RecentLotsSettings, "listL
   closed: AbortSignal;
 }
 
-/** Looks for the lot of a receipt until it is found or the request has settled. */
+/** Searches for the lot of a receipt until it is found or the request has settled. */
 export function findStoredReceipt(
   search: StoredReceiptSearch,
   { closed, listLots }: StoredReceiptSearchDeps,
@@ -94,7 +94,7 @@ class LotEvidence {
       return { found: { outcome: identified.length === 1 ? "applied" : "ambiguous", lots: identified }, isFinal: true };
     }
     const outcome = possible.length === 0 && isCertain ? "not-applied" : "ambiguous";
-    // A possible lot stays one, so only a lot that is certain can still change the outcome.
+    // A possible lot stays possible, so only a lot that is certain can still change the outcome.
     const isFinal = possible.length > 0 && !this.#search.mark && !this.#search.isIdentifiedBySerial;
     return { found: { outcome, lots: possible }, isFinal };
   }
@@ -120,7 +120,10 @@ const hasText = (text: string | null, part: string) => (text ?? "").toLowerCase(
 const isBlankOrSame = (sent: string | undefined, stored: string | null) =>
   sent === undefined || sent.trim() === "" || isSameValue(sent, stored);
 
-/** Whether lots with the same mark are one receipt: a move of part of a lot creates another lot, with the same date of receipt. */
+/**
+ * Whether lots with the same mark belong to one receipt: a move of part of a lot creates another lot, with the same
+ * date of receipt.
+ */
 function isOneReceipt(lots: readonly Lot[], units: number): boolean {
   const sum = lots.reduce((total, lot) => total + lot.units, 0);
   return lots.length === 1 || (lots.every(({ received }) => received === lots[0]?.received) && sum <= units);

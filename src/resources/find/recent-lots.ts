@@ -6,7 +6,7 @@ import type { InventoryListParams } from "../../schemas/list-params.js";
 import type { Lot } from "../../schemas/lot.js";
 import type { SendingTime, TimeOrder } from "./sending-time.js";
 
-/** The default order of the list. Set explicitly, since gapless reading uses another order by default. */
+/** The default order of the list. It is set explicitly, since `gapless` uses another order by default. */
 const NEWEST_FIRST = { sort: "received", direction: "DESC" } as const;
 
 export interface RecentLotsSettings {
@@ -34,7 +34,7 @@ export class RecentLots {
     try {
       await this.#readList(this.isComplete ? undefined : wid, requestOptions);
     } catch (error) {
-      // A service may allow a request for one warehouse, but not for all at once.
+      // A service may allow a request for one warehouse, but not for all warehouses together.
       if (!(error instanceof PermissionError) || error.reason !== "warehouse-out-of-scope" || !this.isComplete) {
         throw error;
       }

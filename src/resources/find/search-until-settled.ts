@@ -10,14 +10,14 @@ import { startTimer } from "../../time/timer.js";
 /** Options of a search for a write with unknown outcome. They apply to each of its requests unless stated otherwise. */
 export interface FindOptions extends RequestOptions {
   /**
-   * How long the service may still be working on the write, in ms since it was sent. Until then the search is repeated, and
-   * its absence proves nothing. `0` searches once; `Infinity` searches until it is found.
+   * How long the service may still be working on the write, in ms since it was sent. Until then the search runs again
+   * and again, and a missing record proves nothing. `0` searches once; `Infinity` searches until it is found.
    * @default 60_000
    */
   settleMs?: number | undefined;
   /**
-   * Time limit of the whole search in ms, including waiting; then it rejects with a `TimeoutError`. The client's own
-   * `totalTimeoutMs` still applies to each request. `Infinity` for no limit.
+   * Time limit of the whole search in ms, waits included. When it passes, the search rejects with a `TimeoutError`. The
+   * client's own `totalTimeoutMs` still applies to each request. `Infinity` for no limit.
    * @default none
    */
   totalTimeoutMs?: number | undefined;
@@ -74,7 +74,7 @@ export async function searchUntilSettled<Found>(
   try {
     for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
       const isSettled = clock.now() >= settledAt;
-      // So that a request for which no slot comes in time fails at once, and reports when one does.
+      // So that a request that cannot have a slot in time fails immediately, and reports when a slot is expected.
       const remainingMs = Math.max(1, startedAt + totalTimeoutMs - clock.now());
       const limit = totalTimeoutMs === Infinity ? {} : { totalTimeoutMs: remainingMs };
       const { found, isFinal } = await step({ ...requestOptions, ...limit, signal: cancellation.signal });
@@ -91,8 +91,8 @@ export async function searchUntilSettled<Found>(
     const remainingMs = Math.ceil(settledAt - clock.now());
     const hint =
       remainingMs > 0 && remainingMs < Infinity
-        ? `The request settles in ${remainingMs} ms: call it again then.`
-        : "Call it again.";
+        ? `The request settles in ${remainingMs} ms. Call ${method} again then.`
+        : `Call ${method} again.`;
     const message = `${method}: no certain outcome within totalTimeoutMs (${totalTimeoutMs} ms). ${hint}`;
     const sendingMs = Math.max(0, clock.now() - startedAt - waitedMs);
     const spent = { waitingMs: waitedMs, pausedMs: 0, backoffMs: 0, sendingMs, readingMs: 0 };

@@ -37,7 +37,7 @@ export class SendingTime {
 
   /** Whether the time is known by the service's clock. A time in the future means that the local clock was set back. */
   get isKnown(): boolean {
-    // Of a recorded time only what was known at sending counts: the local clock may have been set since.
+    // For a recorded time, only the offset that was known at sending is used: the local clock may have been set since.
     if (this.#recordedAheadMs !== undefined) return this.#recordedAheadMs !== null;
     return this.#minAheadMs !== Infinity && !this.#isInFuture;
   }

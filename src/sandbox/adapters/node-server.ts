@@ -7,13 +7,14 @@ import { sendNodeResponse } from "./node-response.js";
 
 /** Options of `sandbox.listen`. */
 export interface ListenOptions {
-  /** TCP port; 0 takes a free one. @default 0 */
+  /** TCP port; 0 for any free port. @default 0 */
   port?: number | undefined;
   /** Address to listen on. @default "127.0.0.1" */
   host?: string | undefined;
   /**
-   * Serve a web page at `/` that shows stock, requests and transactions live, to browsers that reach it as localhost or
-   * under the address of `host`; the service itself is served under any name. @default false
+   * Serve a web page at `/` that shows stock, requests and transactions live. Browsers must open it as localhost or
+   * under the address of `host`; the service itself is served under any name.
+   * @default false
    */
   page?: boolean | undefined;
 }
@@ -24,7 +25,7 @@ export interface SandboxServer {
   readonly url: string;
   /** The TCP port that it listens on. */
   readonly port: number;
-  /** Stops listening and closes all connections at once, also those with a request in flight. */
+  /** Stops listening and closes all connections immediately, also those with a request in flight. */
   close(): Promise<void>;
 }
 

@@ -6,7 +6,7 @@ import { createRandomGenerator, deriveSeed, type RandomGenerator, randomBoolean,
 
 const ORDER_QUANTITY_SEED_SALT = 0xde3a;
 
-/** Orders and shipments for generated stock: never more committed and packed than is in stock. */
+/** Orders and shipments for generated stock. Committed and packed quantities never exceed the stock. */
 export function createOrderQuantityGenerator(seed: number): AddOrderQuantities {
   return ({ quantities }) => {
     for (const [wID, items] of quantities) {

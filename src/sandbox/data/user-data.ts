@@ -113,7 +113,7 @@ export function checkUserAliases(given: Readonly<Record<string, string>>, items:
   const aliases = new Map(Object.entries(given));
   for (const [alias, shortID] of aliases) {
     if (!skus.has(shortID))
-      throw new TypeError(`Sandbox option "aliases": "${alias}" points to no item, "${shortID}".`);
+      throw new TypeError(`Sandbox option "aliases": "${alias}" points to ${shortID}, which is not an item.`);
   }
   return aliases;
 }

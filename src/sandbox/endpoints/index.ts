@@ -26,7 +26,7 @@ export const SECURITY_ID = {
   negativeAdjustment: 88,
 } as const;
 
-/** The document's table of endpoints, all but POST /Token. Where two paths fit, the first one counts. */
+/** The document's table of endpoints, except POST /Token. If two paths match, the first one takes precedence. */
 export const ENDPOINTS: readonly Endpoint[] = [
   { method: "GET", path: "/Item", permission: SECURITY_ID.itemMasterList, handle: handleGetItems },
   { method: "GET", path: "/Item/All", permission: SECURITY_ID.itemMasterList, handle: handleListAllItems },

@@ -89,7 +89,7 @@ export function handleCreateItem(context: EndpointContext): SandboxResponse {
   const schema = settings.alternateNames ? quickStartItemRequestSchema : itemRequestSchema;
   const sent: z.infer<typeof quickStartItemRequestSchema> = parseBodyFields(schema, context.json());
   const { shortID, discontinued: _ignored, unit, categoryID, ...own } = sent;
-  // Where both names are sent, that of the item object counts.
+  // If both names are sent, that of the item object takes precedence.
   const fields = withoutUndefined({ ...own, uOM: own.uOM ?? unit, category: own.category ?? categoryID });
   if (state.catalog.findBySku(shortID)) return duplicateItemResponse(shortID, settings.duplicateStatus);
 

@@ -41,7 +41,7 @@ export class FaultRules {
     this.random = createRandomGenerator(this.seed);
   }
 
-  /** The rules that can still apply, in words. */
+  /** The rules that can still apply, as the page shows them. */
   get descriptions(): string[] {
     return this.rules
       .filter(({ rule, applied }) => applied < (rule.times ?? Number.POSITIVE_INFINITY))

@@ -22,7 +22,7 @@ export function parseBodyFields<S extends z.ZodObject>(schema: S, body: JsonObje
   throw validationError(details);
 }
 
-/** zod would call for a number first, and for an integer only then. */
+/** zod would require a number first, and an integer only after that. */
 export const integerNumber = () =>
   z.int({ error: ({ input }) => (input === undefined ? REQUIRED_MESSAGE : "must be an integer") });
 

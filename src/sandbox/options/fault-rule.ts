@@ -15,7 +15,7 @@ import { countOrInfinity, delayMilliseconds, httpStatusCode, integerAtLeast, non
  * - `wrong-shape`: valid JSON that is not what the service documents
  * - `oversized`: a very large body
  *
- * `when` determines whether the request still takes effect: a write that is dropped `after` has been applied.
+ * `when` specifies whether the request still takes effect: a write that is dropped `after` has been applied.
  */
 export type Fault =
   | {
@@ -78,7 +78,7 @@ export type Fault =
 /** A fault without details, or a status code. */
 export type FaultShorthand = Exclude<Fault["type"], "status"> | "drop-after" | "hang-after" | number;
 
-/** Which requests fail, how often, and how. The first rule that matches a request applies. */
+/** Specifies which requests fail, how often, and how. The first rule that matches a request applies. */
 export interface FaultRule {
   /** HTTP method. @default any */
   method?: string | undefined;
@@ -86,13 +86,13 @@ export interface FaultRule {
   path?: string | RegExp | undefined;
   /** Only requests of this client. @default any */
   clientId?: string | undefined;
-  /** Let this many matching requests pass first. @default 0 */
+  /** Number of matching requests before the fault applies. @default 0 */
   skip?: number | undefined;
-  /** Apply the fault this many times. @default Infinity */
+  /** How many times the fault applies. @default Infinity */
   times?: number | undefined;
   /** Share of matching requests to which the fault applies, from 0 to 1; the same requests for the same `seed`. @default 1 */
   probability?: number | undefined;
-  /** What happens to these requests. */
+  /** The fault of these requests. */
   fault: Fault | FaultShorthand;
 }
 

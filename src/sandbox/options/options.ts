@@ -21,7 +21,7 @@ export interface SandboxClient {
 export interface SandboxWarehouse {
   /** Warehouse ID. */
   wID: number;
-  /** What lots show as their `warehouse`. */
+  /** Name of the warehouse, the field `warehouse` of its lots. */
   name: string;
 }
 
@@ -50,7 +50,7 @@ export interface SandboxRateLimit {
   intervalMs?: number | undefined;
   /** `sliding`: any interval of that length. `fixed`: counted from zero at each multiple of it. @default "sliding" */
   window?: "sliding" | "fixed" | undefined;
-  /** What is counted separately. @default "client" */
+  /** Whether requests are counted per client or per address. @default "client" */
   per?: "client" | "address" | undefined;
   /** Send `Retry-After` with a 429, and in which form. @default false */
   retryAfter?: false | "seconds" | "date" | undefined;
@@ -66,13 +66,19 @@ export type TransactionForm = "object" | "number" | "text" | "nested" | "empty" 
 
 /** All options. The guide "Testing" lists them with their defaults. */
 export interface SandboxOptions {
-  /** Integration users. `sandbox.credentials` are those of the first. @default one with every permission */
+  /**
+   * Integration users. `sandbox.credentials` are the credentials of the first one.
+   * @default one with every permission
+   */
   clients?: readonly SandboxClient[] | undefined;
   /** All warehouses. @default four: 1 Central, 2 North, 3 South, 4 Returns */
   warehouses?: readonly SandboxWarehouse[] | undefined;
-  /** Items, or how many to generate from `seed`. @default 250; if `lots` is an array, only the items that it names */
+  /**
+   * Items, or the number of items to generate from `seed`.
+   * @default 250; if `lots` is an array, only the items in it
+   */
   items?: number | readonly SandboxItem[] | undefined;
-  /** Lots, or how many to generate from `seed`. @default 2000; none if `items` is an array */
+  /** Lots, or the number of lots to generate from `seed`. @default 2000; none if `items` is an array */
   lots?: number | readonly SandboxLot[] | undefined;
   /** Alternate part numbers, each with the SKU that it points to. @default one for every tenth generated item */
   aliases?: Readonly<Record<string, string>> | undefined;
@@ -91,7 +97,10 @@ export interface SandboxOptions {
   /** Rules for faulty responses. @default none */
   faults?: readonly FaultRule[] | undefined;
 
-  /** Response to a create: `{ shortID, status }`, or the full item with `active`. @default "reference" */
+  /**
+   * Response to a create: `"reference"` is `{ shortID, status }`, `"item"` the full item with `active`.
+   * @default "reference"
+   */
   createForm?: "reference" | "item" | undefined;
   /** Status for a SKU that exists already: 400 `bad_request` or 409 `conflict`. @default 409 */
   duplicateStatus?: 400 | 409 | undefined;
@@ -115,11 +124,14 @@ export interface SandboxOptions {
   unknownItemStatus?: 400 | 404 | undefined;
   /** Status when a move or an issue exceeds the stock. @default 400 */
   shortageStatus?: 400 | 409 | undefined;
-  /** A warehouse that does not exist: out of scope (403), or 404. @default "forbidden" */
+  /** Response for a warehouse that does not exist: 403 out of scope, or 404. @default "forbidden" */
   unknownWarehouse?: "forbidden" | "not-found" | undefined;
   /** Whether lots on hold can be moved and issued. @default "allow" */
   heldLots?: "allow" | "refuse" | undefined;
-  /** A `page` or `pageSize` below 1 or not a number: take the nearest valid value, or respond with 400. @default "clamp" */
+  /**
+   * For a `page` or `pageSize` that is below 1 or not a number: use the nearest valid value, or respond with 400.
+   * @default "clamp"
+   */
   invalidPaging?: "clamp" | "refuse" | undefined;
   /** Lists that support `modifiedSince`; the others ignore it. @default all three */
   modifiedSinceOn?: readonly ("items" | "lots" | "stockLevels")[] | undefined;
@@ -127,7 +139,7 @@ export interface SandboxOptions {
   reasonCodes?: readonly number[] | undefined;
   /** Whether items carry `createdBy`, and as what. @default "omit" */
   createdBy?: "omit" | "text" | "integer" | undefined;
-  /** How many requests `sandbox.requests` keeps; the oldest are removed first. @default 100_000 */
+  /** Maximum length of `sandbox.requests`; the oldest requests are removed first. @default 100_000 */
   requestLogSize?: number | undefined;
   /** Compress responses on `listen()` for clients that accept gzip. @default true */
   compression?: boolean | undefined;

@@ -133,7 +133,7 @@ function allowUnknownFields(schema: z.ZodObject): z.ZodType {
     for (const field of Object.keys(record)) {
       const meant = names.get(field.toLowerCase());
       if (meant === undefined || meant === field) continue;
-      context.addIssue({ code: "custom", path: [field], message: `must be spelt "${meant}"` });
+      context.addIssue({ code: "custom", path: [field], message: `must be spelled "${meant}"` });
     }
   });
 }

@@ -49,7 +49,7 @@ const DEFAULT_RATE_LIMIT: SandboxRateLimitSettings = {
   countRefused: false,
 };
 
-/** Fills in the defaults. Throws a `TypeError` for an option that does not exist or cannot be meant. */
+/** Adds the defaults. Throws a `TypeError` for an option that does not exist or is invalid. */
 export function resolveSandboxSettings(options: SandboxOptions): SandboxSettings {
   assertMatchesSchema(sandboxOptionsSchema(), options, "sandbox option");
   const { items, lots, ...rest } = options;

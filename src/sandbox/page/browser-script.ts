@@ -1,4 +1,6 @@
-/** Runs in the browser as it is. Every value is set as text content, never as markup, since SKUs come from outside. */
+/**
+ * Runs in the browser unchanged. Every value is set as text content, never as markup, since SKUs are data from outside.
+ */
 export const PAGE_SCRIPT = String.raw`
 "use strict";
 const findElement = (selector) => document.querySelector(selector);
@@ -100,7 +102,7 @@ function renderPage() {
   showStock(snapshot.warehouses);
   showRate(snapshot.rate, snapshot.intervalMs);
   showTransactions(snapshot.transactions);
-  fillTable("#requests", snapshot.requests.flatMap(createRequestRows), "No requests yet. Paste the variables above into a terminal, then run a program that uses the client.");
+  fillTable("#requests", snapshot.requests.flatMap(createRequestRows), "No requests yet. Paste the variables above into a terminal, then run a program that uses the client there.");
   showFaults(snapshot.faults);
 }
 

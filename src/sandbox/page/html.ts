@@ -4,7 +4,7 @@ import { PAGE_STYLE } from "./style.js";
 
 const FAULT_CHOICES = [
   ["503", "503 Service Unavailable"],
-  ["drop-after", "dropped connection after the effect"],
+  ["drop-after", "connection dropped after the effect"],
   ["hang", "no response"],
   ["429", "429 Too Many Requests"],
 ];

@@ -23,7 +23,7 @@ const NO_STORE_JSON_HEADERS = { "content-type": "application/json; charset=utf-8
 const NO_STORE_TEXT_HEADERS = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
 
 const UNTRUSTED_HOST_MESSAGE =
-  "The page is only served under localhost or the address that the sandbox listens on (--host).\n";
+  "Open the page as localhost, or under the address that the sandbox listens on (--host).\n";
 
 /** The OpenAPI document, with this sandbox as its server. */
 const openApiJson = () =>
@@ -32,7 +32,7 @@ const openApiJson = () =>
 const PAGE_GET_PATHS = new Set(["/", "/page/events", "/openapi.json", "/favicon.ico"]);
 const PAGE_ACTION_PATHS = new Set(["/page/reset", "/page/add-fault", "/page/clear-faults"]);
 
-/** A browser sends this header to another site only if that site agrees, which the sandbox never does. */
+/** A browser sends this header to another site only if that site allows it, which the sandbox never does. */
 const PAGE_REQUEST_HEADER = "x-stocklot-page";
 
 const MAX_ACTION_BODY_BYTES = 10_000;
@@ -89,7 +89,7 @@ export class PageServer {
     const { url, headers } = request;
     const { faults } = this.service;
     try {
-      if (headers[PAGE_REQUEST_HEADER] === undefined) throw new TypeError("This is not a request of the page.");
+      if (headers[PAGE_REQUEST_HEADER] === undefined) throw new TypeError("Only the page may send this request.");
       const body = await readJsonBody(request);
       if (url === "/page/reset") this.service.reset();
       else if (url === "/page/clear-faults") faults.clear();
@@ -118,7 +118,7 @@ export interface PageSnapshot {
   readonly transactions: readonly StockTransaction[];
   readonly rate: readonly { readonly key: string; readonly used: number; readonly limit: number }[];
   readonly intervalMs: number;
-  /** The active fault rules, in words. */
+  /** The active fault rules, as the page shows them. */
   readonly faults: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import type { StockLevel } from "../../schemas/stock-level.js";
 
 type StockQuantityName = Exclude<keyof StockLevel, "partNo" | "available">;
 
-/** What there is of one item in one warehouse. Mutable; belongs to the stock totals. */
+/** The quantities of one item in one warehouse. Mutable; belongs to the stock totals. */
 export interface StockQuantities extends Record<StockQuantityName, Big> {
   /** Lots of the item here, shipped ones included. */
   lots: number;
@@ -17,7 +17,9 @@ export function createZeroQuantities(): StockQuantities {
   return { ...mapQuantityNames(() => BIG_ZERO), lots: 0, modifiedAt: 0 };
 }
 
-/** Whether an item has a stock level here: it has lots, even shipped ones, or something is on order or promised. */
+/**
+ * Whether an item has a stock level here: it has lots, even shipped ones, or quantities on order or promised to orders.
+ */
 export function hasStockLevel({ lots, onOrder, committed, packed, aSN }: StockQuantities): boolean {
   return lots > 0 || [onOrder, committed, packed, aSN].some((quantity) => !quantity.eq(0));
 }

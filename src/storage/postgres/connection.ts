@@ -39,12 +39,12 @@ export interface PostgresConnectionOptions {
    */
   durable?: boolean;
   /**
-   * How long a connection and a lock are waited for, in ms.
+   * Time limit of the wait for a connection and for a lock, in ms.
    * @default 30_000
    */
   waitMs?: number;
   /**
-   * How long one command may take, in ms.
+   * Time limit of one command, in ms.
    * @default 60_000
    */
   commandTimeoutMs?: number;
@@ -53,9 +53,9 @@ export interface PostgresConnectionOptions {
 type ConnectionLimits = Required<Pick<PostgresConnectionOptions, "waitMs" | "commandTimeoutMs" | "durable">>;
 
 /**
- * A PostgreSQL database. Every wait ends: for a connection, for a lock, for a slow command, for a network that is silent.
- * Failures are `StorageError`s. Limits are set in each transaction, not in the session, so that a pooler such as pgbouncer may
- * be in between.
+ * A PostgreSQL database. Every wait has a limit: for a connection, for a lock, for a slow command, for a network that
+ * does not respond. Failures are `StorageError`s. Limits are set in each transaction, not in the session, so that a
+ * pooler such as pgbouncer can be used.
  */
 export class PostgresConnection implements PostgresQueryable {
   readonly #options: PostgresConnectionOptions;
@@ -165,14 +165,14 @@ export class PostgresConnection implements PostgresQueryable {
 
   async #connect(): Promise<PooledPostgresClient> {
     const pool = await this.#pool();
-    // In a function, since `pg` throws at once if the address is none.
+    // In a function, since `pg` throws synchronously if the address is invalid.
     const connecting = (async () => pool.connect())();
     try {
       const client = await rejectAfter(connecting, this.#limits.waitMs, this.#options.signal);
       client.on("error", ignoreError);
       return client;
     } catch (error) {
-      // It may still be connected later.
+      // The connection may still be established later.
       connecting.then((client) => client.release()).catch(ignoreError);
       throw postgresStorageError(error, this.#address, false);
     }

@@ -56,7 +56,9 @@ async function importPgPackage() {
     const { default: pg } = await import("pg");
     return pg;
   } catch (error) {
-    throw new ConfigurationError("PostgreSQL: connectionString needs the package pg: npm install pg", { cause: error });
+    throw new ConfigurationError("PostgreSQL: connectionString requires the package pg. Run npm install pg.", {
+      cause: error,
+    });
   }
 }
 

@@ -2,7 +2,7 @@ import { ConfigurationError, StorageError, type StorageProblem } from "../../err
 import { fieldOf } from "../../errors/unknown-value.js";
 import { createStorageError } from "../storage-failure.js";
 
-/** A command was not answered in time. Thrown inside the package. */
+/** The server did not respond to a command in time. Thrown inside the package. */
 export class NoReplyError extends Error {
   constructor(limitMs: number) {
     super(`no reply within ${limitMs / 1000} s`);
@@ -40,7 +40,7 @@ function sqlStateOf(error: unknown): string | undefined {
     : undefined;
 }
 
-/** Whether the server has refused a command, and the connection is still in order. */
+/** Whether the server has rejected a command, and the connection still works. */
 export function isRefusedByPostgres(error: unknown): boolean {
   const state = sqlStateOf(error);
   // 40003 is "statement completion unknown"; class XX are internal errors.

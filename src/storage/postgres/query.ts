@@ -25,7 +25,7 @@ export type PostgresRow = Readonly<Record<string, unknown>>;
 
 const RAW_TEXT_TYPES: PostgresQuery["types"] = { getTypeParser: () => (value) => value };
 
-/** A command without values; several, separated by semicolons, are sent at once. */
+/** A command without values, or several that are separated by semicolons and sent together. */
 export const queryWithTextResult = (text: string): PostgresQuery => ({ text, types: RAW_TEXT_TYPES });
 
 /** Runs one command. */

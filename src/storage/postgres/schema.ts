@@ -6,10 +6,13 @@ import { type PostgresQueryable, queryRows } from "./query.js";
 export async function currentSchema(queryable: PostgresQueryable): Promise<string> {
   const [row] = await queryRows(queryable, "SELECT current_schema() AS schema");
   if (typeof row?.schema === "string") return row.schema;
-  throw new ConfigurationError("PostgreSQL: the search_path has no schema that exists. Set the option schema.");
+  throw new ConfigurationError("PostgreSQL: no schema of the search_path exists. Set the option schema.");
 }
 
-/** The command that creates a schema if it is missing: `IF NOT EXISTS` needs the right to create one even if there is nothing to do. */
+/**
+ * The command that creates a schema if it does not exist. `IF NOT EXISTS` alone requires the right to create schemas
+ * even if the schema exists.
+ */
 export async function missingSchema(queryable: PostgresQueryable, schema: string): Promise<string[]> {
   const found = await queryRows(queryable, "SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
   return found.length > 0 ? [] : [`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`];

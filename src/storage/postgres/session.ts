@@ -11,7 +11,7 @@ export interface PostgresSessionSettings {
   timeoutMs: number;
 }
 
-/** What was sent may still end after an abort, so that its outcome is known, in ms. */
+/** Time after an abort in which a command that was sent may still end, so that its outcome is known, in ms. */
 const REPLY_GRACE_AFTER_ABORT_MS = 500;
 
 /** How much longer than the server this side waits for the end of a command, in ms: the server's reason is the better one. */

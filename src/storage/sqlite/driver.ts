@@ -22,7 +22,7 @@ export interface SqliteStatement {
 
 /** What to do if there is no driver. The package works on Node.js 20.19, though its `engines` do not say so. */
 const INSTALL_DRIVER_ADVICE =
-  "use Node.js 22.13 or later, or install @photostructure/sqlite 2: npm install @photostructure/sqlite@2 (on Node.js 20 with --engine-strict=false)";
+  "Use Node.js 22.13 or later, or run npm install @photostructure/sqlite@2 (on Node.js 20 with --engine-strict=false).";
 
 /**
  * The driver of Node.js, or else that of the package.
@@ -46,9 +46,7 @@ export function loadNodeDriver(): SqliteDriver | undefined {
 export async function loadPackageDriver(): Promise<SqliteDriver> {
   const module = await importSqlitePackage();
   if (isSqliteDriver(module) && doesCloseAllFiles(module)) return module;
-  throw new ConfigurationError(
-    `SQLite: @photostructure/sqlite 1 leaves files open after they were closed; ${INSTALL_DRIVER_ADVICE}`,
-  );
+  throw new ConfigurationError(`SQLite: @photostructure/sqlite 1 does not close its files. ${INSTALL_DRIVER_ADVICE}`);
 }
 
 async function importSqlitePackage(): Promise<unknown> {
@@ -56,7 +54,7 @@ async function importSqlitePackage(): Promise<unknown> {
     return await import("@photostructure/sqlite");
   } catch (cause) {
     throw new ConfigurationError(
-      `SQLite: Node.js ${process.versions.node} has no node:sqlite; ${INSTALL_DRIVER_ADVICE}`,
+      `SQLite: Node.js ${process.versions.node} has no node:sqlite. ${INSTALL_DRIVER_ADVICE}`,
       { cause },
     );
   }

@@ -12,7 +12,7 @@ export interface SqliteConnectionOptions {
    */
   synchronous: "FULL" | "NORMAL";
   /**
-   * Ends the wait for a lock. What needs no wait is done nevertheless.
+   * Ends the wait for a lock. Work that needs no wait is still done.
    * @default none
    */
   signal?: AbortSignal | undefined;
@@ -88,7 +88,7 @@ export class SqliteConnection {
     try {
       this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
-      // The log stays, and with it all data. The next one to open the database reads it.
+      // The log stays, and with it all data. The next connection that opens the database reads it.
     } finally {
       this.#database.close();
     }

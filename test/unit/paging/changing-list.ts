@@ -98,6 +98,7 @@ export class ChangingList {
   source(settings: Partial<PagingSettings<Lot>> = {}): PageSource<Lot> & Pick<PageSession<Lot>, "fetch"> {
     const checked = {
       list: "/Inventory",
+      label: "GET /Inventory",
       from: undefined,
       page: 1,
       pageSize: 250,

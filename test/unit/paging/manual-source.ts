@@ -32,6 +32,7 @@ export class ManualSource implements PageSource<Lot> {
   prepare(): PageSession<Lot> {
     return {
       list: "/Inventory",
+      label: "GET /Inventory",
       from: undefined,
       page: 1,
       pageSize: 10,

@@ -18,7 +18,9 @@ describe.each(MODES)("with %o", (mode) => {
       respond: (page) => ({ ...page, value: page.value.slice(0, 100), hasMore: true }),
     });
     list.lots = Array.from({ length: 250_000 }, (_, index) => ({ recNo: index % 100 }));
-    await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(PaginationError);
+    const reading = new Paginator(list.source(mode)).toArray();
+    await expect(reading).rejects.toThrow(PaginationError);
+    await expect(reading).rejects.toThrow(/^GET \/Inventory: [^.]*, but the service reports more records\. /);
     expect(list.requests.length).toBeLessThanOrEqual(5 + 3 * Math.max(mode.readAhead, mode.concurrency));
   });
 
@@ -44,7 +46,9 @@ describe.each(MODES)("with %o", (mode) => {
     const list = new ChangingList(1_000, {
       respond: (page, number) => (number < 3 ? page : { ...page, value: [], hasMore: true }),
     });
-    await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(/empty/);
+    await expect(new Paginator(list.source(mode)).toArray()).rejects.toThrow(
+      /^GET \/Inventory: page \d is empty, but the service reports more records\. /,
+    );
     expect(list.requests.length).toBeLessThanOrEqual(3 + Math.max(mode.readAhead, mode.concurrency));
   });
 

@@ -73,7 +73,7 @@ export async function removeTemporaryFiles(directory: string): Promise<void> {
   }
 }
 
-/** Characters that are written at once. */
+/** Number of characters per write. */
 const WRITE_CHUNK_LENGTH = 1 << 20;
 
 /** The lines of a file, without their line ends. An unterminated last line is left out. A missing file has no lines. */

@@ -145,7 +145,9 @@ export class NdjsonDirectory {
     if (this.#journalStamp) return;
     const foreign = RESOURCES.map(recordFileNameOf).find((name) => existsSync(join(this.#directory, name)));
     if (foreign)
-      throw new ConfigurationError(`ndjsonSink: ${this.#directory} has a file ${foreign} that no mirror created`);
+      throw new ConfigurationError(
+        `ndjsonSink: the file ${foreign} in ${this.#directory} was not created by a mirror. Choose another directory.`,
+      );
     const journal = { name: JOURNAL_FILE_NAME, lines: [journalHeaderLine({})] };
     await replaceFiles(this.#directory, [journal], () => fileStampOf(this.#journal) === undefined);
     this.#refreshStamps();
@@ -183,7 +185,7 @@ export class NdjsonDirectory {
   #damaged(name: string): ConfigurationError {
     const path = join(this.#directory, name);
     return new ConfigurationError(
-      `ndjsonSink: ${path} is damaged or missing. Remove the directory, and the mirror starts a new copy.`,
+      `ndjsonSink: ${path} is damaged or missing. Remove the directory; the mirror then starts a new copy.`,
     );
   }
 

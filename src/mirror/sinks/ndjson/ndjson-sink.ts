@@ -24,14 +24,14 @@ const MIN_JOURNAL_BYTES = 8 * 1024 * 1024;
  * closed, and whenever the commits since then are larger than the files, at least 8 MiB. Until then they are in
  * `stocklot.journal`, with the state of the mirror. The four files belong together.
  *
- * All records are in memory while the sink is open: as many bytes as the files have, twice that for text that is not Latin, and
- * about 100 bytes per record. For more than a million lots, use a database.
+ * All records are in memory while the sink is open: the size of the files, twice that if they contain characters that
+ * are not Latin, and about 100 bytes per record. For more than a million lots, use a database.
  *
- * One process may write. Another one is refused at its next commit, unless both write within the same microseconds. A power
- * failure may undo the last commits, each as a whole.
+ * Only one process may write. The next commit of a second one is rejected, unless both write within the same
+ * microseconds. A power failure may undo the last commits, each as a whole.
  *
- * `open()` rejects with a `ConfigurationError` if the directory has files of these names that no mirror created, or if one of
- * the four is missing. Any method rejects with a `StorageError` if a file cannot be read or written.
+ * `open()` rejects with a `ConfigurationError` if the directory has files of these names that no mirror created, or if
+ * one of the four is missing. Every method rejects with a `StorageError` if a file cannot be read or written.
  *
  * @throws ConfigurationError when the options are wrong.
  */

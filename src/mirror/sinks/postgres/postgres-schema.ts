@@ -31,7 +31,7 @@ SELECT relname AS "table", attname AS "column", format_type(atttypid, atttypmod)
 FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
 WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname = ANY ($2)`;
 
-/** Two mirrors that start at once create the tables one after the other. */
+/** Two mirrors that start at the same time create the tables one after the other. */
 export const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
 
 /**

@@ -25,12 +25,12 @@ export interface PostgresSinkOptions {
    */
   client?: PostgresQueryable | undefined;
   /**
-   * Address of the database. The sink opens its own connection, which needs the package `pg`.
+   * URL of the database. The sink opens its own connection, which requires the package `pg`.
    * @default see `pool`
    */
   connectionString?: string | undefined;
   /**
-   * The schema of the tables; created if there is none.
+   * The schema of the tables; created if it does not exist.
    * @default the first of the search_path that exists
    */
   schema?: string | undefined;
@@ -57,11 +57,12 @@ const postgresSinkOptionsSchema = lazy(() => {
  * strings as in the response. The column `extra` is `json` of the fields that the service adds, and of values that no column
  * can store, such as a string with a NUL.
  *
- * A batch and its state are written by one command. Two mirrors cannot write to one copy: the second is refused.
+ * A batch and its state are written by one command. Two mirrors cannot write to one copy: commits of the second are
+ * rejected.
  *
  * `open()` rejects with a `ConfigurationError` if a table of one of these names was not created by a mirror, or if the
- * encoding of the database is not UTF8. If the tables exist, the database user needs no right to create any. Any method
- * rejects with a `StorageError` if the database fails, also if a lock or a connection is waited for longer than 30 s.
+ * encoding of the database is not UTF8. If the tables exist, the database user needs no right to create tables. Every
+ * method rejects with a `StorageError` if the database fails, or if the wait for a lock or a connection exceeds 30 s.
  *
  * @throws ConfigurationError when the options are wrong.
  */

@@ -8,7 +8,7 @@ import { SqliteCopy } from "./sqlite-copy.js";
 
 /** Options of {@link sqliteSink}. */
 export interface SqliteSinkOptions {
-  /** The database file; created if there is none. It may contain other tables. */
+  /** Path of the database file; created if it does not exist. It may contain other tables. */
   path: string;
 }
 
@@ -20,8 +20,9 @@ export interface SqliteSinkOptions {
  * The driver is `node:sqlite` if Node.js has it (22.13 and later), otherwise the package `@photostructure/sqlite`. Node.js 22
  * warns once that its own is experimental. Writing blocks the event loop for a few milliseconds per page.
  *
- * `open()` rejects with a `ConfigurationError` if there is no driver, or if a table of one of these names was not created by
- * a mirror. Any method rejects with a `StorageError` if SQLite fails, also if another process locks the database for 30 s.
+ * `open()` rejects with a `ConfigurationError` if there is no driver, or if a table of one of these names was not
+ * created by a mirror. Every method rejects with a `StorageError` if SQLite fails, or if another process locks the
+ * database for 30 s.
  *
  * @throws ConfigurationError when the options are wrong.
  */
