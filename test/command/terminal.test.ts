@@ -1,14 +1,12 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { PassThrough } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { painter, table } from "../../src/command/terminal.js";
 import { RUN_ALL } from "../support/runs.js";
-import { serve } from "./support/run-command.js";
+import { COMMAND_FILE, serve } from "./support/run-command.js";
 
-const MAIN = fileURLToPath(new URL("../../src/command/main.ts", import.meta.url));
 /** Runs a command on a pseudo-terminal; part of util-linux. */
 const SCRIPT = "/usr/bin/script";
 
@@ -39,7 +37,7 @@ describe("output", () => {
 
   it.skipIf(!RUN_ALL || !existsSync(SCRIPT))("is coloured on a pseudo-terminal", async () => {
     const { env } = await serve();
-    const command = `${process.execPath} --import ${import.meta.resolve("tsx")} ${MAIN} doctor`;
+    const command = `${process.execPath} ${COMMAND_FILE} doctor`;
     const options = { env: { PATH: process.env.PATH, TERM: "xterm", ...env } };
     const { stdout } = await promisify(execFile)(SCRIPT, ["-qec", command, "/dev/null"], options);
     expect(stdout).toContain("\u001b[32m✓\u001b[0m");

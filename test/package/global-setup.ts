@@ -40,6 +40,8 @@ export default function setup({ provide }: TestProject): () => void {
   npm(project, "install", tarball, ...peers);
   provide("project", project);
   provide("tarball", tarball);
+  // Read by test/command/support/built-command.ts.
+  process.env.STOCKLOT_COMMAND = join(project, "node_modules/stocklot/dist/stocklot.cjs");
   return () => rmSync(folder, { recursive: true, force: true });
 }
 

@@ -1,10 +1,12 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { onTestFinished } from "vitest";
+import { RUN_ALL } from "../../support/runs.js";
+import { builtCommand } from "./built-command.js";
 
-const MAIN = fileURLToPath(new URL("../../../src/command/main.ts", import.meta.url));
+/** Processes run in `npm run test:all` only. */
+export const COMMAND_FILE = RUN_ALL ? await builtCommand() : "";
 
 export interface Ended {
   code: number | null;
@@ -22,7 +24,7 @@ export interface RunningCommand {
 /** Starts `stocklot` as a process; it is killed when the test ends. */
 export function start(args: readonly string[], env: Record<string, string> = {}, cwd?: string): RunningCommand {
   const { PATH = "" } = process.env;
-  const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), MAIN, ...args], {
+  const child = spawn(process.execPath, [COMMAND_FILE, ...args], {
     cwd,
     env: { PATH, NODE_NO_WARNINGS: "1", ...env },
   });
