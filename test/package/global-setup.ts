@@ -36,7 +36,9 @@ export default function setup({ provide }: TestProject): () => void {
   const { devDependencies } = z
     .object({ devDependencies: z.record(z.string(), z.string()) })
     .parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
-  const peers = ["@types/node", "msw", "@opentelemetry/api"].map((name) => `${name}@${devDependencies[name]}`);
+  const peers = ["@types/node", "msw", "@opentelemetry/api", "@photostructure/sqlite", "pg"].map(
+    (name) => `${name}@${devDependencies[name]}`,
+  );
   npm(project, "install", tarball, ...peers);
   provide("project", project);
   provide("tarball", tarball);
