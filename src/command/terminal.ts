@@ -12,10 +12,13 @@ export function painter({ isTTY }: TerminalStream): (style: Style, text: string)
 }
 
 /** Writes to standard output; waits if the reader is slower. */
-export async function print(text: string): Promise<void> {
-  if (process.stdout.write(`${text}\n`)) return;
+export async function writeOutput(text: string): Promise<void> {
+  if (text === "" || process.stdout.write(text)) return;
   await new Promise<void>((resolve) => process.stdout.once("drain", resolve));
 }
+
+/** Writes a line to standard output. */
+export const print = (line: string): Promise<void> => writeOutput(`${line}\n`);
 
 /** Writes a message for people to standard error, so that standard output contains nothing but data. */
 export function tell(text: string): void {

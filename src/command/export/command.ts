@@ -8,7 +8,7 @@ import { lotSchema } from "../../schemas/lot.js";
 import { stockLevelSchema } from "../../schemas/stock-level.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
 import { CommandError, EXIT, integerOption, interruptSignal } from "../exit.js";
-import { ProgressLine, seconds, tell } from "../terminal.js";
+import { ProgressLine, seconds, tell, writeOutput } from "../terminal.js";
 import { OutputFile } from "./output-file.js";
 import { FORMATS, type Format, type RecordFormat, recordFormat } from "./record-format.js";
 
@@ -103,7 +103,7 @@ async function writePages(
   file: OutputFile | undefined,
   columns: readonly string[] | undefined,
 ): Promise<number> {
-  const write = file ? (text: string) => file.append(text) : writeToStdout;
+  const write = file ? (text: string) => file.append(text) : writeOutput;
   const progress = new ProgressLine();
   const startedAt = performance.now();
   const before = file?.records ?? 0;
@@ -131,11 +131,6 @@ function assertColumnsExist(columns: readonly string[] = [], record: object): vo
   if (missing.length === 0) return;
   const known = Object.keys(record).join(", ");
   throw new CommandError(`--columns: records have no ${missing.join(", ")}. They have ${known}.`, EXIT.usage);
-}
-
-async function writeToStdout(text: string): Promise<void> {
-  if (text === "" || process.stdout.write(text)) return;
-  await new Promise<void>((resolve) => process.stdout.once("drain", resolve));
 }
 
 function formatOf(output = ""): Format {
