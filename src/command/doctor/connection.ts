@@ -6,8 +6,11 @@ import { type Finding, note, ok, problem } from "./finding.js";
 const SOON_MS = 14 * 24 * 3_600_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** How the service is reached: proxy, TLS version, expiry of the certificate. */
-export async function connectionFindings(url: URL): Promise<Finding[]> {
+/**
+ * How the service is reached: proxy, TLS version, expiry of the certificate.
+ * @throws ConfigurationError if the environment names a proxy whose address is wrong.
+ */
+export async function connectionFindings(url: URL, signal: AbortSignal | undefined): Promise<Finding[]> {
   const proxy = findEnvironmentProxy(url);
   const findings = [
     ok("connection", proxy ? `${url.host} through the proxy ${describeProxy(proxy)}` : `${url.host}, without a proxy`),
@@ -18,7 +21,7 @@ export async function connectionFindings(url: URL): Promise<Finding[]> {
     return findings;
   }
   if (proxy) return findings;
-  const certificate = await readCertificate(url);
+  const certificate = await readCertificate(url, signal);
   if (certificate) findings.push(certificateFinding(certificate));
   return findings;
 }
@@ -38,7 +41,7 @@ function certificateFinding({ protocol, validTo }: Certificate): Finding {
 }
 
 /** Undefined if there is no TLS connection: the token request reports why. The certificate is only read, not trusted. */
-function readCertificate({ hostname, port }: URL): Promise<Certificate | undefined> {
+function readCertificate({ hostname, port }: URL, signal: AbortSignal | undefined): Promise<Certificate | undefined> {
   const host = hostname.replace(/^\[|\]$/g, "");
   return new Promise((resolve) => {
     const socket = connect({
@@ -49,6 +52,7 @@ function readCertificate({ hostname, port }: URL): Promise<Certificate | undefin
     });
     socket.setTimeout(CONNECT_TIMEOUT_MS);
     const finish = (certificate?: Certificate) => {
+      signal?.removeEventListener("abort", abandon);
       socket.destroy();
       resolve(certificate);
     };
@@ -56,7 +60,9 @@ function readCertificate({ hostname, port }: URL): Promise<Certificate | undefin
       const { valid_to } = socket.getPeerCertificate();
       finish(valid_to ? { protocol: socket.getProtocol() ?? "TLS", validTo: Date.parse(valid_to) } : undefined);
     });
-    socket.once("error", () => finish());
-    socket.once("timeout", () => finish());
+    const abandon = () => finish();
+    socket.once("error", abandon);
+    socket.once("timeout", abandon);
+    signal?.addEventListener("abort", abandon);
   });
 }

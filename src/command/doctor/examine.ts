@@ -1,7 +1,7 @@
 import type { StoredToken, TokenStore } from "../../auth/token-store.js";
 import { InventoryClient } from "../../client.js";
 import { isStocklotError } from "../../errors/any-error.js";
-import { AuthenticationError, ConnectionError, RateLimitError } from "../../errors/index.js";
+import { AuthenticationError, ConfigurationError, ConnectionError, RateLimitError } from "../../errors/index.js";
 import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
 import type { ClientOptions } from "../../options.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
@@ -30,7 +30,7 @@ export async function examine(
   { baseUrl, rateLimit, ...options }: ClientOptions & { baseUrl: string },
   signal?: AbortSignal,
 ): Promise<Examination> {
-  const findings = await connectionFindings(new URL(baseUrl));
+  const findings: Finding[] = [];
   const rateLimiter = createRateLimiter(rateLimit || undefined);
   const tokens = new ObservedTokenStore();
   const invalidFields = new Set<string>();
@@ -40,6 +40,8 @@ export async function examine(
     rateLimiter,
     tokenStore: tokens,
     responseValidation: "warn",
+    // What fails is a finding. The request for a token would be retried otherwise.
+    retry: false,
     logger: {
       debug() {},
       info() {},
@@ -49,6 +51,7 @@ export async function examine(
   });
   const probe = new ServiceProbe(client, signal);
   try {
+    findings.push(...(await connectionFindings(new URL(baseUrl), signal)));
     const lists: ListFacts[] = [];
     for (const list of LISTS) lists.push(await probeList(probe, list));
     findings.push(
@@ -89,6 +92,9 @@ function failureFinding(error: Error): Finding {
   if (error instanceof RateLimitError) {
     const hint = "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.";
     return problem("rate limit", error.message, hint);
+  }
+  if (error instanceof ConfigurationError) {
+    return problem("connection", error.message, "Correct the setting that is named, and run the doctor again.");
   }
   const hint = "Check the base URL, the proxy variables and the network; docs/deployment.md describes certificates.";
   return problem(error instanceof ConnectionError ? "connection" : "service", error.message, hint);
