@@ -103,6 +103,53 @@ describe("stocklot import", () => {
   });
 
   it.each([
+    ["LF", "\n"],
+    ["CR LF", "\r\n"],
+  ])("counts lines after a line break in quotes, with %s", async (_, lineEnd) => {
+    const { sandbox, env } = await serve();
+    const lines = [HEADER, '"two', 'lines",-1,1,1,x', 'BOLT-M8,1,1,1,"a', "", 'b"', "BOLT-M8,-1,1,1,x", ""];
+    const { err } = await run(receive(csvFile(lines.join(lineEnd))), env);
+    expect(err).toMatch(/^line 3: .*\nline 7: .*\nstocklot: 2 of 3/);
+    expect(sandbox.requests).toEqual([]);
+  });
+
+  it.each([
+    ["semicolons", "itemID;units;wid;reasonCode\r\nBOLT-M8;5;1;1\r\n", /are separated by ";", add --delimiter ";"/],
+    ["tabs", "itemID\tunits\twid\treasonCode\r\nBOLT-M8\t5\t1\t1\r\n", /are separated by tabs, add --delimiter tab/],
+    ["a line for Excel", "sep=;\r\nitemID;units;wid;reasonCode\r\n", /Remove the first line, "sep=;"/],
+    [
+      "a misspelt column",
+      "itemid,units,wid,reasonCode\nB,1,1,1\n",
+      /unknown columns: "itemid" \(did you mean "itemID"\?\)/,
+    ],
+    [
+      "a decimal comma",
+      'itemID,units,wid,reasonCode\nB,"2,5",1,1\n',
+      /line 2: .*must be a number, not "2,5".*decimal point/,
+    ],
+    ["columns that are missing", "itemID,units\nB,1\nB,2\n", /no column for wid, reasonCode/],
+  ])("says what to do about %s", async (_, text, message) => {
+    const { code, err } = await run(receive(csvFile(text), "--dry-run"), {});
+    expect(code).toBe(2);
+    expect(err).toMatch(message);
+    expect(err.trimEnd().split("\n").length).toBeLessThanOrEqual(2);
+  });
+
+  it("reads tabs and UTF-16, as Excel writes them", async () => {
+    const text = "\uFEFFitemID\tunits\twid\treasonCode\tremark\r\nBOLT-M8\t2.5\t1\t1\tGr\u00fc\u00dfe\r\n";
+    for (const delimiter of ["tab", "\\t", "\t"]) {
+      const args = receive(csvFile(Buffer.from(text, "utf16le")), "--delimiter", delimiter, "--dry-run");
+      expect(await run(args, {})).toMatchObject({ code: 0, out: "1 line is valid.\n", err: "" });
+    }
+  });
+
+  it.each(["", '"', "\n"])("refuses the delimiter %j", async (delimiter) => {
+    const { code, err } = await run(receive(csvFile(`${HEADER}\n`), "--delimiter", delimiter, "--dry-run"), {});
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining("--delimiter") });
+    expect(err).not.toContain("    at ");
+  });
+
+  it.each([
     ["unknown columns", `${HEADER},colour\nBOLT-M8,5,1,1,x,red\n`, /unknown columns: "colour"/],
     ["a row with too few cells", `${HEADER}\nBOLT-M8,5\n`, /line 2: 2 cells, but the header has 5/],
     ["an open quote", `${HEADER}\n"BOLT-M8,5,1,1,x\n`, /[Qq]uote/],

@@ -5,14 +5,14 @@ import { createOutbox, sqliteOutboxStore } from "../../outbox/index.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
 import { CommandError, durationOption, EXIT, interruptSignal } from "../exit.js";
 import { ProgressLine, print, seconds, table, tell } from "../terminal.js";
-import { csvRows } from "./csv-rows.js";
+import { type CsvRow, csvRows } from "./csv-rows.js";
 import {
+  columnProblem,
   type ImportedRow,
   type ImportOperation,
   type ImportSettings,
   importedRow,
   OPERATIONS,
-  unknownColumns,
 } from "./entries.js";
 
 interface ImportFlags extends ConnectionFlags {
@@ -40,7 +40,7 @@ export function importCommand(): Command {
     .requiredOption("--outbox <file>", "SQLite file that keeps track of every line; keep it")
     .option("--map <column=field>", "a column with another name; may be repeated", mapOption, new Map())
     .option("--key <column>", "column with a unique key per line (default: name of the file and line number)")
-    .option("--delimiter <text>", "between two cells", ",")
+    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption, ",")
     .addOption(
       new Option("--mark <field>", "mark each receipt there, to recognise it if its response is lost").choices([
         "remark",
@@ -61,7 +61,7 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   const { operation, map, key: keyColumn, delimiter } = flags;
   const settings: ImportSettings = { path, operation, map, keyColumn };
   const count = await validate(settings, delimiter);
-  if (flags.dryRun) return print(`${count} lines are valid.`);
+  if (flags.dryRun) return print(`${count === 1 ? "1 line is" : `${count} lines are`} valid.`);
   const signal = interruptSignal();
   const client = await openClient(flags);
   const outbox = createOutbox({
@@ -95,7 +95,7 @@ async function validate(settings: ImportSettings, delimiter: string): Promise<nu
   let invalid = 0;
   const lineOfKey = new Map<string, number>();
   for await (const row of csvRows(settings.path, delimiter)) {
-    if (valid + invalid === 0) assertKnownColumns(unknownColumns(row, settings));
+    if (valid + invalid === 0) assertColumns(row, settings);
     const imported = importedRow(row, settings);
     // Without a column of keys, the key contains the number of the line.
     const repeated = settings.keyColumn !== undefined && "entry" in imported;
@@ -121,10 +121,9 @@ function repeatedKey(key: string, line: number, lineOfKey: Map<string, number>):
   return earlier === undefined ? [] : [`the key "${key}" is that of line ${earlier}, too`];
 }
 
-function assertKnownColumns(unknown: readonly string[]): void {
-  if (unknown.length === 0) return;
-  const names = unknown.map((name) => `"${name}"`).join(", ");
-  throw new CommandError(`unknown columns: ${names}. Use --map column=field, or remove them.`, EXIT.usage);
+function assertColumns(row: CsvRow, settings: ImportSettings): void {
+  const problem = columnProblem(row, settings);
+  if (problem !== undefined) throw new CommandError(problem, EXIT.usage);
 }
 
 type ValidRow = Extract<ImportedRow, { entry: object }>["entry"];
@@ -191,6 +190,12 @@ async function report(outbox: Outbox, run: OutboxReport, json: true | undefined)
 
 function reasonOf(error: OutboxEntry["error"]): string {
   return String(fieldOf(error, "message") ?? "");
+}
+
+function delimiterOption(text: string): string {
+  if (text === "tab" || text === "\\t") return "\t";
+  if (text.length === 1 && !/["\r\n]/.test(text)) return text;
+  throw new InvalidArgumentError("It must be one character other than a quote or a line break, or tab.");
 }
 
 function mapOption(text: string, earlier: ReadonlyMap<string, string>): ReadonlyMap<string, string> {

@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import * as z from "zod";
 import { uncheckedAs } from "../../core/response/decode.js";
 import { InputValidationError } from "../../errors/index.js";
+import { nearestName } from "../../errors/unknown-name.js";
 import type { NewOutboxEntry } from "../../outbox/entry.js";
 import { newEntry } from "../../outbox/new-entries.js";
 import { createItemInputSchema } from "../../schemas/item-input.js";
@@ -29,10 +30,23 @@ export interface ImportSettings {
   keyColumn: string | undefined;
 }
 
-/** The columns that are neither a field of the operation nor mapped to one: their values would be lost. */
-export function unknownColumns({ cells }: CsvRow, { operation, map, keyColumn }: ImportSettings): string[] {
-  const fields = Object.keys(SCHEMAS[operation]());
-  return Object.keys(cells).filter((column) => column !== keyColumn && !fields.includes(map.get(column) ?? column));
+/** What is wrong with the columns: values without a field would be lost, and every line would lack a required one. */
+export function columnProblem({ cells }: CsvRow, { operation, map, keyColumn }: ImportSettings): string | undefined {
+  const shape: Readonly<Record<string, z.ZodType>> = SCHEMAS[operation]();
+  const fields = Object.keys(shape);
+  const fieldOfColumn = (column: string) => map.get(column) ?? column;
+  const columns = Object.keys(cells).filter((column) => column !== keyColumn);
+  const unknown = columns.filter((column) => !fields.includes(fieldOfColumn(column)));
+  if (unknown.length > 0) {
+    const names = unknown.map((column) => {
+      const nearest = nearestName(fieldOfColumn(column), fields);
+      return `"${column}"${nearest === undefined ? "" : ` (did you mean "${nearest}"?)`}`;
+    });
+    return `unknown columns: ${names.join(", ")}. Use --map column=field, or remove them.`;
+  }
+  const given = new Set(columns.map(fieldOfColumn));
+  const missing = fields.filter((field) => !given.has(field) && !(shape[field] instanceof z.ZodOptional));
+  return missing.length === 0 ? undefined : `no column for ${missing.join(", ")}, which ${operation} requires.`;
 }
 
 /** A row as an entry of the outbox, or what is wrong with it. */
@@ -57,8 +71,13 @@ export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSe
     return { line, entry: uncheckedAs<NewOutboxEntry>(entry) };
   } catch (error) {
     if (!(error instanceof InputValidationError)) throw error;
-    return { line, problems: error.issues.map(({ path, message }) => `${path.join(".")} ${message}`.trim()) };
+    return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue)) };
   }
+}
+
+function describeIssueOfLine({ path, message }: InputValidationError["issues"][number]): string {
+  const isDecimalComma = /^must be a number, not "[+-]?\d+,\d+"/.test(message);
+  return `${path.join(".")} ${message}${isDecimalComma ? " (write a decimal point)" : ""}`.trim();
 }
 
 /** A cell as the field's type; the text itself if it is none, so that validation reports it. */
