@@ -5,9 +5,10 @@ import { AuthenticationError, ConfigurationError, ConnectionError, RateLimitErro
 import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
 import type { ClientOptions } from "../../options.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
+import { LISTS, PAGE_HEADERS } from "../list-probes.js";
 import { connectionFindings } from "./connection.js";
 import { type Finding, note, ok, problem } from "./finding.js";
-import { LISTS, type ListFacts, listFindings, probeList } from "./lists.js";
+import { type ListFacts, listFindings, probeList } from "./lists.js";
 import { type ProbedPage, ServiceProbe } from "./service-probe.js";
 
 /** What an examination found, and the options of a sandbox that behaves the same. */
@@ -21,7 +22,6 @@ const LARGE_SKEW_MS = 60_000;
 const SLOW_MS = 5_000;
 const SHORT_TOKEN_MS = 60_000;
 const RATE_LIMIT_HEADER = /ratelimit|rate-limit|retry-after/;
-const DOCUMENTED_HEADERS = ["x-total-count", "x-page", "x-page-size", "x-api-version"];
 /** Nobody's, so that no failed attempt is counted against a real client. */
 const UNKNOWN_CREDENTIALS = { clientId: "stocklot-doctor", clientSecret: "not-a-secret" };
 
@@ -150,7 +150,7 @@ function responseFindings({ pages }: ServiceProbe): Finding[] {
   const median = durations[Math.floor(durations.length / 2)] ?? 0;
   const latency = `median ${Math.round(median)} ms, slowest ${Math.round(durations.at(-1) ?? 0)} ms`;
   const headers = pages.map(({ response }) => response.headers);
-  const missing = DOCUMENTED_HEADERS.filter((name) =>
+  const missing = PAGE_HEADERS.filter((name) =>
     pages.some(({ page, response }) => page && response.headers[name] === undefined),
   );
   const limits = [...new Set(headers.flatMap(Object.keys))].filter((name) => RATE_LIMIT_HEADER.test(name));
