@@ -1,7 +1,8 @@
 import { PassThrough } from "node:stream";
 import { beforeEach, describe, expect, it } from "vitest";
 import { faultOption } from "../../src/command/sandbox/fault-option.js";
-import { currentShell, greeting, requestLine } from "../../src/command/sandbox/output.js";
+import { greeting, requestLine } from "../../src/command/sandbox/output.js";
+import { currentShell } from "../../src/command/shell.js";
 import { painter } from "../../src/command/terminal.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { Caller } from "../sandbox/support/caller.js";

@@ -3,9 +3,10 @@ import type { FaultRule } from "../../sandbox/options/fault-rule.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { createSandbox, type Sandbox } from "../../sandbox/sandbox.js";
 import { CommandError, EXIT, integerOption } from "../exit.js";
+import { currentShell, SHELL_NAMES, SHELLS, type Shell } from "../shell.js";
 import { painter, print } from "../terminal.js";
 import { faultOption } from "./fault-option.js";
-import { currentShell, greeting, requestLine, SHELL_NAMES, type Shell } from "./output.js";
+import { greeting, requestLine } from "./output.js";
 
 interface SandboxFlags {
   port: number;
@@ -67,7 +68,7 @@ async function serve(flags: SandboxFlags): Promise<void> {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
   });
   await server.close();
-  await print(shell === "cmd" ? "REM stopped" : "# stopped");
+  await print(`${SHELLS[shell].comment} stopped`);
 }
 
 /** The sandbox validates its options itself. */
