@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import { createMirror, type Mirror, type MirrorReport, postgresSink, sqliteSink } from "../mirror/index.js";
 import { type ConnectionFlags, openClient, withConnection } from "./connection.js";
-import { CommandError, durationOption, EXIT, integersOption, interruptSignal } from "./exit.js";
+import { CommandError, durationOption, EXIT, failureOrInterruption, integersOption, interruptSignal } from "./exit.js";
 import { ProgressLine, print, seconds, table, tell } from "./terminal.js";
 
 interface MirrorFlags extends ConnectionFlags {
@@ -38,7 +38,7 @@ async function mirrorRecords(flags: MirrorFlags): Promise<void> {
     else if (flags.watch === undefined) await runOnce(mirror, flags, signal);
     else await watch(mirror, flags.watch, flags, signal);
   } catch (error) {
-    throw signal.aborted ? signal.reason : error;
+    throw failureOrInterruption(error, signal, "the next run continues");
   } finally {
     await client.close();
   }
@@ -73,6 +73,7 @@ async function watch(mirror: Mirror, everyMs: number, { json }: MirrorFlags, sig
     onReport: (report) => printReport(report, json),
     onError: (error) => tell(`stocklot: ${error instanceof Error ? error.message : String(error)}`),
   });
+  tell("stopped");
 }
 
 async function printReport(report: MirrorReport, json: true | undefined): Promise<void> {
@@ -101,7 +102,7 @@ async function printStatus(mirror: Mirror, { json }: MirrorFlags): Promise<void>
   await print(table(["resource", "records", "as of", "lag"], rows));
   const { lastRun } = status;
   if (lastRun)
-    await print(`last run: ${dateTime(lastRun.endedAt)}${lastRun.error ? `, failed: ${lastRun.error}` : ""}`);
+    await print(`last run: ${dateTime(lastRun.endedAt)}${lastRun.error ? `, failed: ${lastRun.error.message}` : ""}`);
   if (!status.complete) await print("The copy is not complete yet.");
 }
 

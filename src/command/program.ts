@@ -10,11 +10,14 @@ import { tell } from "./terminal.js";
 
 /** Runs `stocklot` with these arguments and returns the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
-  // A reader such as `head` that has seen enough closes the pipe.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-    process.exit(EXIT.success);
+    // A reader such as `head` that has seen enough closes the pipe.
+    if (error.code === "EPIPE") process.exit();
+    tell(`stocklot: standard output: ${error.message}`);
+    process.exit(EXIT.failure);
   });
+  // Messages that cannot be written must not end the command.
+  process.stderr.on("error", () => {});
   try {
     await program().parseAsync(args, { from: "user" });
     return Number(process.exitCode ?? EXIT.success);

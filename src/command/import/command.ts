@@ -3,7 +3,7 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import type { Outbox, OutboxEntry, OutboxReport } from "../../outbox/index.js";
 import { createOutbox, sqliteOutboxStore } from "../../outbox/index.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
-import { CommandError, durationOption, EXIT, interruptSignal } from "../exit.js";
+import { CommandError, durationOption, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
 import { ProgressLine, print, seconds, table, tell } from "../terminal.js";
 import { type CsvRow, csvRows } from "./csv-rows.js";
 import {
@@ -60,9 +60,9 @@ export function importCommand(): Command {
 async function importRows(path: string, flags: ImportFlags): Promise<void> {
   const { operation, map, key: keyColumn, delimiter } = flags;
   const settings: ImportSettings = { path, operation, map, keyColumn };
-  const count = await validate(settings, delimiter);
-  if (flags.dryRun) return print(`${count === 1 ? "1 line is" : `${count} lines are`} valid.`);
   const signal = interruptSignal();
+  const count = await validate(settings, delimiter, signal);
+  if (flags.dryRun) return print(`${count === 1 ? "1 line is" : `${count} lines are`} valid.`);
   const client = await openClient(flags);
   const outbox = createOutbox({
     client,
@@ -73,6 +73,7 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   try {
     let settled = 0;
     for await (const batch of batches(validRows(settings, delimiter))) {
+      signal.throwIfAborted();
       const entries = await outbox.addMany(batch);
       settled += entries.filter(({ state }) => state !== "pending" && state !== "sending").length;
     }
@@ -81,8 +82,7 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     tell(`${count} lines${before}; about ${seconds(durationMs)}.`);
     await report(outbox, await run(outbox, signal), flags.json);
   } catch (error) {
-    if (!signal.aborted) throw error;
-    throw new CommandError("interrupted; run it again to continue", EXIT.interrupted);
+    throw failureOrInterruption(error, signal, "run it again to continue");
   } finally {
     await outbox.close();
     await client.close();
@@ -90,11 +90,12 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
 }
 
 /** Reads the whole file before anything is stored or sent. Returns the number of lines. */
-async function validate(settings: ImportSettings, delimiter: string): Promise<number> {
+async function validate(settings: ImportSettings, delimiter: string, signal: AbortSignal): Promise<number> {
   let valid = 0;
   let invalid = 0;
   const lineOfKey = new Map<string, number>();
   for await (const row of csvRows(settings.path, delimiter)) {
+    if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
     if (valid + invalid === 0) assertColumns(row, settings);
     const imported = importedRow(row, settings);
     // Without a column of keys, the key contains the number of the line.
