@@ -1,5 +1,16 @@
 import { Command, Option } from "commander";
-import { createMirror, type Mirror, type MirrorReport, postgresSink, sqliteSink } from "../mirror/index.js";
+import { mirrorListsOf, savedWarehouseLists } from "../mirror/copy/lists.js";
+import { parseMirrorState } from "../mirror/copy/state.js";
+import {
+  createMirror,
+  type Mirror,
+  type MirrorReport,
+  type MirrorSink,
+  postgresSink,
+  sqliteSink,
+} from "../mirror/index.js";
+import { mirrorStatusOf } from "../mirror/status.js";
+import { RESOURCES } from "../mirror/tables.js";
 import { type ConnectionFlags, openClient, withConnection } from "./connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, integersOption, interruptSignal } from "./exit.js";
 import { ProgressLine, print, seconds, table, tell } from "./terminal.js";
@@ -31,11 +42,12 @@ export function mirrorCommand(): Command {
 
 async function mirrorRecords(flags: MirrorFlags): Promise<void> {
   const signal = interruptSignal();
+  const sink = sinkOf(flags);
+  if (flags.status) return printStatus(sink, flags);
   const client = await openClient(flags);
   try {
-    const mirror = createMirror({ client, sink: sinkOf(flags), warehouses: flags.warehouses });
-    if (flags.status) await printStatus(mirror, flags);
-    else if (flags.watch === undefined) await runOnce(mirror, flags, signal);
+    const mirror = createMirror({ client, sink, warehouses: flags.warehouses });
+    if (flags.watch === undefined) await runOnce(mirror, flags, signal);
     else await watch(mirror, flags.watch, flags, signal);
   } catch (error) {
     throw failureOrInterruption(error, signal, "the next run continues");
@@ -44,9 +56,16 @@ async function mirrorRecords(flags: MirrorFlags): Promise<void> {
   }
 }
 
-function sinkOf({ sqlite, postgres }: MirrorFlags) {
+const POSTGRES_ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
+
+function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
   if (sqlite !== undefined) return sqliteSink({ path: sqlite });
-  if (postgres !== undefined) return postgresSink({ connectionString: postgres });
+  if (postgres !== undefined) {
+    // The driver takes any text for an address. It may contain a password, so it is not quoted.
+    if (!POSTGRES_ADDRESS_PATTERN.test(postgres))
+      throw new CommandError("--postgres must be an address such as postgres://user@host/database.", EXIT.usage);
+    return postgresSink({ connectionString: postgres });
+  }
   throw new CommandError("--sqlite or --postgres is required.", EXIT.usage);
 }
 
@@ -89,8 +108,14 @@ async function printReport(report: MirrorReport, json: true | undefined): Promis
   await print(`${report.requests} requests, ${seconds(report.durationMs)}`);
 }
 
-async function printStatus(mirror: Mirror, { json }: MirrorFlags): Promise<void> {
-  const status = await mirror.status();
+/** The state is stored with the copy, so that neither the service nor credentials are needed. */
+async function printStatus(sink: MirrorSink, { json, warehouses }: MirrorFlags): Promise<void> {
+  const state = parseMirrorState(await sink.readState?.());
+  const lists = [
+    ...mirrorListsOf(RESOURCES, warehouses ?? []),
+    ...(warehouses === undefined ? savedWarehouseLists([...state.lists.keys()]) : []),
+  ];
+  const status = mirrorStatusOf(state, lists, Date.now());
   process.exitCode = status.complete ? EXIT.success : EXIT.failure;
   if (json) return print(JSON.stringify(status));
   const rows = Object.entries(status.resources).map(([resource, { records, asOf, lagMs }]) => [

@@ -151,4 +151,24 @@ describe("stocklot doctor", () => {
     expect(err).toMatch(/^stocklot: .*STOCKLOT_BASE_URL/);
     expect(err).not.toContain("    at ");
   });
+
+  it("names settings as the command does", async () => {
+    const none = await run(["doctor"], {});
+    expect(none.err).toBe(`stocklot: \
+--base-url is required (or the environment variable STOCKLOT_BASE_URL); \
+--client-id is required (or the environment variable STOCKLOT_CLIENT_ID); \
+--client-secret-file is required (or the environment variable STOCKLOT_CLIENT_SECRET). For example:
+  export STOCKLOT_BASE_URL=https://inventory.example.com/api/v1
+  export STOCKLOT_CLIENT_ID=my-client
+  export STOCKLOT_CLIENT_SECRET=...
+`);
+    const { env } = await serve();
+    const http = await run(["doctor", "--base-url", "http://inventory.example.com/api/v1"], env);
+    expect(http).toMatchObject({
+      code: 1,
+      err: "stocklot: --base-url would send the secret unencrypted; use https:, or set --allow-insecure-http.\n",
+    });
+    const noUrl = await run(["doctor", "--base-url", "inventory"], env);
+    expect(noUrl).toMatchObject({ code: 1, err: "stocklot: --base-url is not a URL.\n" });
+  });
 });

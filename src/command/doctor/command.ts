@@ -1,5 +1,4 @@
 import { Command } from "commander";
-import { resolveServiceConnection } from "../../options.js";
 import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
 import { EXIT, interruptSignal } from "../exit.js";
 import { painter, print, type Style } from "../terminal.js";
@@ -27,9 +26,7 @@ export function doctorCommand(): Command {
 }
 
 async function diagnose(flags: DoctorFlags): Promise<void> {
-  const options = await connectionOptions(flags);
-  const { baseUrl } = resolveServiceConnection(options);
-  const { findings, sandboxOptions } = await examine({ ...options, baseUrl: baseUrl.href }, interruptSignal());
+  const { findings, sandboxOptions } = await examine(await connectionOptions(flags), interruptSignal());
   const problems = findings.filter(({ verdict }) => verdict === "problem").length;
   process.exitCode = problems > 0 ? EXIT.failure : EXIT.success;
   if (flags.asSandboxOptions) return print(JSON.stringify(sandboxOptions, null, 2));
