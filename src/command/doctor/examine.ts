@@ -1,13 +1,20 @@
 import type { StoredToken, TokenStore } from "../../auth/token-store.js";
 import { InventoryClient } from "../../client.js";
 import { isStocklotError } from "../../errors/any-error.js";
-import { AuthenticationError, ConfigurationError, ConnectionError, RateLimitError } from "../../errors/index.js";
+import {
+  AuthenticationError,
+  ConfigurationError,
+  ConnectionError,
+  RateLimitError,
+  ServerError,
+  TimeoutError,
+} from "../../errors/index.js";
 import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
 import type { ClientOptions } from "../../options.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { LISTS, PAGE_HEADERS } from "../list-probes.js";
 import { connectionFindings } from "./connection.js";
-import { type Finding, note, ok, problem } from "./finding.js";
+import { type Finding, note, ok, problem, TRY_LATER_HINT } from "./finding.js";
 import { type ListFacts, listFindings, probeList } from "./lists.js";
 import { type ProbedPage, ServiceProbe } from "./service-probe.js";
 
@@ -19,9 +26,10 @@ export interface Examination {
 
 const DAY_MS = 86_400_000;
 const LARGE_SKEW_MS = 60_000;
-const SLOW_MS = 5_000;
+const SLOW_MS = 2_000;
 const SHORT_TOKEN_MS = 60_000;
 const RATE_LIMIT_HEADER = /ratelimit|rate-limit|retry-after/;
+const SLOW_HINT = "If calls time out, increase the option timeoutMs (--timeout of this command; default: 30 s).";
 /** Nobody's, so that no failed attempt is counted against a real client. */
 const UNKNOWN_CREDENTIALS = { clientId: "stocklot-doctor", clientSecret: "not-a-secret" };
 
@@ -96,6 +104,11 @@ function failureFinding(error: Error): Finding {
   if (error instanceof ConfigurationError) {
     return problem("connection", error.message, "Correct the setting that is named, and run the doctor again.");
   }
+  if (error instanceof TimeoutError) {
+    const hint = "Check the proxy variables and the network. If the service is slow, increase --timeout.";
+    return problem("connection", error.message, hint);
+  }
+  if (error instanceof ServerError) return problem("service", error.message, TRY_LATER_HINT);
   const hint = "Check the base URL, the proxy variables and the network; docs/deployment.md describes certificates.";
   return problem(error instanceof ConnectionError ? "connection" : "service", error.message, hint);
 }
@@ -155,9 +168,7 @@ function responseFindings({ pages }: ServiceProbe): Finding[] {
   );
   const limits = [...new Set(headers.flatMap(Object.keys))].filter((name) => RATE_LIMIT_HEADER.test(name));
   return [
-    median < SLOW_MS
-      ? ok("latency", latency)
-      : note("latency", latency, "Increase timeoutMs if calls time out (default: 30 s)."),
+    median < SLOW_MS ? ok("latency", latency) : note("latency", latency, SLOW_HINT),
     clockFinding(pages),
     missing.length === 0
       ? ok("headers", "the documented X- headers are present")

@@ -7,7 +7,7 @@ import {
   sortProbe,
   undocumentedPageCap,
 } from "../list-probes.js";
-import { type Finding, note, ok, problem } from "./finding.js";
+import { type Finding, note, ok, problem, TRY_LATER_HINT } from "./finding.js";
 import type { PageReader, ProbedPage, ServiceProbe } from "./service-probe.js";
 
 /** Parameters that each list takes. */
@@ -86,6 +86,6 @@ const HINTS: Readonly<Record<number, string>> = {
 };
 
 function unreadableFinding(name: string, path: string, { error, response }: ProbedPage): Finding {
-  const hint = HINTS[response.status] ?? "Try again later; if it persists, ask the operators of the service.";
+  const hint = HINTS[response.status] ?? TRY_LATER_HINT;
   return problem(name, error?.message ?? `GET ${path}: ${response.status}`, hint);
 }
