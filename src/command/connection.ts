@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { InventoryClient } from "../client.js";
 import { ConfigurationError } from "../errors/index.js";
 import { type ClientOptions, resolveServiceConnection } from "../options.js";
-import { CommandError, durationOption, integerOption } from "./exit.js";
+import { CommandError, durationOption, EXIT, integerOption } from "./exit.js";
 import { currentShell, SHELLS } from "./shell.js";
 
 /** The options that every command that connects to the service takes. */
@@ -85,11 +85,18 @@ async function clientSecret({ clientSecretFile }: ConnectionFlags): Promise<stri
 
 /** Asks for the secret on the terminal, without showing what is typed. */
 async function promptSecret(): Promise<string> {
-  process.stderr.write("Client secret: ");
   const hidden = new Writable({ write: (_chunk, _encoding, done) => done() });
   const prompt = createInterface({ input: process.stdin, output: hidden, terminal: true });
+  // Only now, since until then the terminal would show what is typed.
+  process.stderr.write("Client secret: ");
+  const ended = new AbortController();
+  prompt.once("SIGINT", () => ended.abort(new CommandError("interrupted", EXIT.interrupted)));
+  // Ctrl-D: the question would never be answered.
+  prompt.once("close", () => ended.abort(new CommandError("no client secret was given")));
   try {
-    return await prompt.question("");
+    return await prompt.question("", { signal: ended.signal });
+  } catch (error) {
+    throw ended.signal.aborted ? ended.signal.reason : error;
   } finally {
     prompt.close();
     process.stderr.write("\n");

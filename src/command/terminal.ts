@@ -55,7 +55,8 @@ export class ProgressLine {
     if (now - this.#shownAt < (this.#stream.isTTY ? REDRAW_MS : PLAIN_EVERY_MS)) return;
     this.#shownAt = now;
     if (this.#stream.isTTY) {
-      this.#stream.write(`\r${text.slice(0, (this.#stream.columns ?? 80) - 1)}\u001b[K`);
+      // A terminal that does not know its width reports 0.
+      this.#stream.write(`\r${text.slice(0, (this.#stream.columns || 80) - 1)}\u001b[K`);
       this.#isDrawn = true;
     } else tell(text);
   }

@@ -71,12 +71,7 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     settleMs: flags.settle,
   });
   try {
-    let settled = 0;
-    for await (const batch of batches(validRows(settings, delimiter))) {
-      signal.throwIfAborted();
-      const entries = await outbox.addMany(batch);
-      settled += entries.filter(({ state }) => state !== "pending" && state !== "sending").length;
-    }
+    const settled = await store(outbox, validRows(settings, delimiter), count, signal);
     const { durationMs } = await outbox.estimate();
     const before = settled > 0 ? `, of which ${settled} were sent by an earlier import` : "";
     tell(`${count} lines${before}; about ${seconds(durationMs)}.`);
@@ -86,6 +81,30 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   } finally {
     await outbox.close();
     await client.close();
+  }
+}
+
+/** Adds the lines to the outbox. Returns how many an earlier import has sent. */
+async function store(
+  outbox: Outbox,
+  rows: AsyncIterable<ValidRow>,
+  count: number,
+  signal: AbortSignal,
+): Promise<number> {
+  const progress = new ProgressLine();
+  let stored = 0;
+  let settled = 0;
+  try {
+    for await (const batch of batches(rows)) {
+      signal.throwIfAborted();
+      const entries = await outbox.addMany(batch);
+      stored += entries.length;
+      settled += entries.filter(({ state }) => state !== "pending" && state !== "sending").length;
+      progress.update(`${stored} of ${count} lines stored`);
+    }
+    return settled;
+  } finally {
+    progress.clear();
   }
 }
 
