@@ -18,8 +18,10 @@ export interface ConnectionFlags {
   timeout?: number;
 }
 
+/** Adds the options that concern the connection, in a group of their own after those of the command. */
 export function withConnection(command: Command): Command {
   return command
+    .optionsGroup("Connection:")
     .option("--base-url <url>", "base URL with the version segment (default: STOCKLOT_BASE_URL)")
     .option("--client-id <id>", "client ID (default: STOCKLOT_CLIENT_ID)")
     .option("--client-secret-file <file>", "file with the client secret (default: STOCKLOT_CLIENT_SECRET, or a prompt)")

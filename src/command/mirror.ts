@@ -27,17 +27,19 @@ interface MirrorFlags extends ConnectionFlags {
 }
 
 export function mirrorCommand(): Command {
-  return withConnection(new Command("mirror"))
+  const command = new Command("mirror")
     .description("copy items, lots and stock levels into a database, and keep the copy up to date")
-    .addOption(new Option("--sqlite <file>", "SQLite database").conflicts("postgres"))
-    .option("--postgres <url>", "PostgreSQL connection string")
+    .addOption(new Option("--sqlite <file>", "SQLite database; created if it does not exist").conflicts("postgres"))
+    .option("--postgres <url>", "PostgreSQL database, as postgres://user@host/database; password in PGPASSWORD")
     .option("--warehouses <list>", "also copy the stock levels of these warehouses, for instance 1,3", integersOption)
-    .option("--watch <interval>", "run again and again, for instance every 5m", durationOption)
+    .option("--watch <interval>", "run again and again at this interval, for instance 30s, 5m or 1h", durationOption)
     .option("--full", "read everything, not only changes")
     .option("--allow-removals", "confirm a run that removes a large part of the copy")
-    .option("--status", "print the state of the copy, and request nothing")
+    .option("--status", "print the state of the copy; needs neither the service nor credentials")
     .option("--json", "print reports as JSON, one per line")
+    .addHelpText("after", "\nExit code: 0, or 1 if a run fails or, with --status, the copy is not complete yet.")
     .action(mirrorRecords);
+  return withConnection(command);
 }
 
 async function mirrorRecords(flags: MirrorFlags): Promise<void> {

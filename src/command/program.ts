@@ -28,10 +28,17 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
+const HELP = `
+First steps: stocklot sandbox serves a service to try; stocklot doctor examines yours.
+STOCKLOT_BASE_URL, STOCKLOT_CLIENT_ID and STOCKLOT_CLIENT_SECRET say where the service is; stocklot doctor --help has more.
+
+Exit code: 0 success, 1 something failed or needs your attention, 2 wrong arguments or input, 130 Ctrl-C, 143 SIGTERM.`;
+
 function program(): Command {
   const stocklot = new Command("stocklot")
     .description("Look at, copy and change what the Inventory and Item Catalog Service stores.")
     .version(VERSION, "-v, --version")
+    .addHelpText("after", HELP)
     .showHelpAfterError("Try --help.")
     .exitOverride();
   for (const command of [doctorCommand(), sandboxCommand(), exportCommand(), importCommand(), mirrorCommand()])

@@ -17,12 +17,13 @@ const MARKS: Readonly<Record<Finding["verdict"], { mark: string; style: Style }>
 };
 
 export function doctorCommand(): Command {
-  return withConnection(new Command("doctor"))
+  const command = new Command("doctor")
     .description("check the connection, the credentials and the behaviour of the service; writes nothing")
     .option("--json", "print the findings as JSON")
     .option("--as-sandbox-options", "print only the options of a sandbox that behaves like this service, as JSON")
     .addHelpText("after", "\nExit code: 0, or 1 if something will not work.")
     .action(diagnose);
+  return withConnection(command);
 }
 
 async function diagnose(flags: DoctorFlags): Promise<void> {

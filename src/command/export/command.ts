@@ -54,17 +54,27 @@ const RESOURCES = {
 type Resource = keyof typeof RESOURCES;
 
 export function exportCommand(): Command {
-  return withConnection(new Command("export"))
+  const command = new Command("export")
     .description("write items (discontinued ones too), lots or stock levels to a file or to standard output")
     .addArgument(new Argument("<resource>", "what to export").choices(Object.keys(RESOURCES)))
     .option("--wid <n>", "only this warehouse (lots and stock levels)", integerOption(0))
     .option("--since <date>", "only records modified since this date or datetime (ISO 8601)", dateOption)
-    .addOption(new Option("--format <format>", "default: from the name of the file, otherwise csv").choices(FORMATS))
-    .option("-o, --output <file>", "file to write; it appears when it is complete (default: standard output)")
-    .option("--columns <names>", "fields to write, in this order, for instance recNo,shortID,units", columnsOption)
+    .addOption(
+      new Option("--format <format>", "format (default: from the name of the file, otherwise csv)").choices(FORMATS),
+    )
+    .option(
+      "-o, --output <file>",
+      "file to write or replace; it appears when it is complete (default: standard output)",
+    )
+    .option(
+      "--columns <names>",
+      "fields to write, in this order, for instance recNo,shortID,units (default: every documented field in csv, every field otherwise)",
+      columnsOption,
+    )
     .option("--gapless", "return every record exactly once, even if others are added and removed meanwhile")
     .option("--resume", "continue an interrupted export to the same file, which needs --gapless")
     .action(exportRecords);
+  return withConnection(command);
 }
 
 async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> {

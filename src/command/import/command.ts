@@ -18,9 +18,9 @@ import {
 interface ImportFlags extends ConnectionFlags {
   operation: ImportOperation;
   outbox: string;
-  map: ReadonlyMap<string, string>;
+  map?: ReadonlyMap<string, string>;
   key?: string;
-  delimiter: string;
+  delimiter?: string;
   mark?: "remark" | "serial";
   settle?: number;
   dryRun?: true;
@@ -33,32 +33,37 @@ const BATCH = 500;
 const MAX_LISTED = 50;
 
 export function importCommand(): Command {
-  return withConnection(new Command("import"))
+  const command = new Command("import")
     .description("send the lines of a CSV file as writes, each exactly once: run it again to continue")
     .addArgument(new Argument("<file>", "CSV file with a header: the names of the fields"))
     .addOption(new Option("--operation <name>", "what each line is").choices(OPERATIONS).makeOptionMandatory())
     .requiredOption("--outbox <file>", "SQLite file that keeps track of every line; keep it")
-    .option("--map <column=field>", "a column with another name; may be repeated", mapOption, new Map())
+    .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
     .option("--key <column>", "column with a unique key per line (default: name of the file and line number)")
-    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption, ",")
+    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
     .addOption(
       new Option("--mark <field>", "mark each receipt there, to recognise it if its response is lost").choices([
         "remark",
         "serial",
       ]),
     )
-    .option("--settle <time>", "how long the service may work on a request (default: 60s)", durationOption)
+    .option(
+      "--settle <time>",
+      "after this time a request without a response is applied or never will be (default: 60s)",
+      durationOption,
+    )
     .option("--dry-run", "only validate the lines")
     .option("--json", "print the report as JSON")
     .addHelpText(
       "after",
-      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if a line is invalid.",
+      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if a line is invalid (nothing is sent).",
     )
     .action(importRows);
+  return withConnection(command);
 }
 
 async function importRows(path: string, flags: ImportFlags): Promise<void> {
-  const { operation, map, key: keyColumn, delimiter } = flags;
+  const { operation, map = new Map(), key: keyColumn, delimiter = "," } = flags;
   const settings: ImportSettings = { path, operation, map, keyColumn };
   const signal = interruptSignal();
   const count = await validate(settings, delimiter, signal);
@@ -218,7 +223,7 @@ function delimiterOption(text: string): string {
   throw new InvalidArgumentError("It must be one character other than a quote or a line break, or tab.");
 }
 
-function mapOption(text: string, earlier: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+function mapOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
   const [column, field, ...more] = text.split("=");
   if (!column || !field || more.length > 0) throw new InvalidArgumentError("It must be column=field.");
   return new Map([...earlier, [column.trim(), field.trim()]]);
