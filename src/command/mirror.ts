@@ -32,10 +32,20 @@ export function mirrorCommand(): Command {
     .addOption(new Option("--sqlite <file>", "SQLite database; created if it does not exist").conflicts("postgres"))
     .option("--postgres <url>", "PostgreSQL database, as postgres://user@host/database; password in PGPASSWORD")
     .option("--warehouses <list>", "also copy the stock levels of these warehouses, for instance 1,3", integersOption)
-    .option("--watch <interval>", "run again and again at this interval, for instance 30s, 5m or 1h", durationOption)
+    .addOption(
+      new Option("--watch <interval>", "run again and again at this interval, for instance 30s, 5m or 1h")
+        .argParser(durationOption)
+        .conflicts(["full", "allowRemovals"]),
+    )
     .option("--full", "read everything, not only changes")
     .option("--allow-removals", "confirm a run that removes a large part of the copy")
-    .option("--status", "print the state of the copy; needs neither the service nor credentials")
+    .addOption(
+      new Option("--status", "print the state of the copy; needs neither the service nor credentials").conflicts([
+        "watch",
+        "full",
+        "allowRemovals",
+      ]),
+    )
     .option("--json", "print reports as JSON, one per line")
     .addHelpText("after", "\nExit code: 0, or 1 if a run fails or, with --status, the copy is not complete yet.")
     .action(mirrorRecords);

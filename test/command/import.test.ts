@@ -95,6 +95,41 @@ describe("stocklot import", () => {
     expect(err).toMatch(/line 2: input\.units[\s\S]*line 3: 2 cells[\s\S]*line 4: 6 cells[\s\S]*3 of 3 lines/);
   });
 
+  it("prints JSON: of a dry run, of wrong lines and of a run", async () => {
+    const { env } = await serve();
+    const valid = csvFile(`${HEADER}\nBOLT-M8,5,1,1,x\nNO-SUCH,5,1,1,x\n`);
+    const wrong = csvFile(`${HEADER}\nBOLT-M8,5,1,1,x\nBOLT-M8,-5,1,1,x\n`);
+    const [dryRun, invalid] = await Promise.all([
+      run(receive(valid, "--dry-run", "--json"), {}),
+      run(receive(wrong, "--json"), {}),
+    ]);
+    expect({ ...dryRun, out: JSON.parse(dryRun.out) }).toEqual({
+      code: 0,
+      err: "",
+      out: { lines: 2, invalid: 0, problems: [] },
+    });
+    expect({ code: invalid.code, out: JSON.parse(invalid.out) }).toEqual({
+      code: 2,
+      out: {
+        lines: 2,
+        invalid: 1,
+        problems: [{ line: 3, problems: [expect.stringMatching(/^input\.units must be/)] }],
+      },
+    });
+    const { code, out } = await run(receive(valid, "--json"), env);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ applied: 1, rejected: 1, open: [{ state: "rejected" }] });
+  });
+
+  it("says that the outbox is not a database, and sends nothing", async () => {
+    const { sandbox, env } = await serve();
+    const { file } = csvFile(`${HEADER}\nBOLT-M8,5,1,1,x\n`);
+    const { code, err } = await run(receive({ file, outbox: file }), env);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^stocklot: sqlite \S+: it is not a database, .* Check the path\. [^\n]*\n$/);
+    expect(sandbox.requests).toEqual([]);
+  });
+
   it("refuses a key that two lines share", async () => {
     const text = `${HEADER},no\nBOLT-M8,5,1,1,x,a\nBOLT-M8,5,1,1,x,a\n`;
     const { code, err } = await run(receive(csvFile(text), "--key", "no", "--dry-run"), {});

@@ -2,12 +2,16 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { findPostgres } from "../support/postgres-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { run, serve, start } from "./support/run-command.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-mirror-command-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 const database = (name: string) => join(directory, `${name}.db`);
+
+const postgres = await findPostgres();
+afterAll(() => postgres?.close());
 
 // Each command is a process of its own, which takes seconds.
 beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
@@ -59,6 +63,15 @@ describe("stocklot mirror", () => {
     });
   });
 
+  it("copies into PostgreSQL, with the password of the environment", async ({ skip }) => {
+    skip(postgres === undefined, "no PostgreSQL");
+    const { env } = await serve({ items: 30, lots: 100 });
+    const args = ["mirror", "--postgres", postgres?.url ?? ""];
+    const lots = expect.stringMatching(/^lots +100 /m);
+    expect(await run(args, { ...env, PGPASSWORD: "unused" })).toMatchObject({ code: 0, out: lots });
+    expect(await run([...args, "--status"], {})).toMatchObject({ code: 0, out: lots });
+  });
+
   it("runs again and again until Ctrl-C", async () => {
     const { env } = await serve({ items: 5, lots: 20 });
     const { child, output, ended } = start(
@@ -76,6 +89,9 @@ describe("stocklot mirror", () => {
     [["mirror"], 2, /--sqlite or --postgres is required/],
     [["mirror", "--sqlite", "a", "--postgres", "b"], 2, /cannot be used with/],
     [["mirror", "--sqlite", "a", "--watch", "often"], 2, /duration/],
+    [["mirror", "--sqlite", "a", "--watch", "5m", "--full"], 2, /cannot be used with/],
+    [["mirror", "--sqlite", "a", "--watch", "5m", "--status"], 2, /cannot be used with/],
+    [["mirror", "--sqlite", "a", "--status", "--full"], 2, /cannot be used with/],
     [["mirror", "--sqlite", "a", "--warehouses", "x"], 2, /integer/],
     [["mirror", "--postgres", "garbage password=canary"], 2, /--postgres must be an address such as [^\n]*\n$/],
     [["mirror", "--sqlite", "."], 1, /it is a directory, not a file/],

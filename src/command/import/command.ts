@@ -66,8 +66,13 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   const { operation, map = new Map(), key: keyColumn, delimiter = "," } = flags;
   const settings: ImportSettings = { path, operation, map, keyColumn };
   const signal = interruptSignal();
-  const count = await validate(settings, delimiter, signal);
-  if (flags.dryRun) return print(`${count === 1 ? "1 line is" : `${count} lines are`} valid.`);
+  const { lines: count, invalid, problems } = await validate(settings, delimiter, signal);
+  if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
+  if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`, EXIT.usage);
+  if (flags.dryRun) {
+    if (!flags.json) await print(`${count === 1 ? "1 line is" : `${count} lines are`} valid.`);
+    return;
+  }
   const client = await openClient(flags);
   const outbox = createOutbox({
     client,
@@ -113,30 +118,37 @@ async function store(
   }
 }
 
-/** Reads the whole file before anything is stored or sent. Returns the number of lines. */
-async function validate(settings: ImportSettings, delimiter: string, signal: AbortSignal): Promise<number> {
-  let valid = 0;
-  let invalid = 0;
+interface Validation {
+  lines: number;
+  invalid: number;
+  /** Of the first invalid lines. */
+  problems: { line: number; problems: string[] }[];
+}
+
+/** Reads the whole file before anything is stored or sent. */
+async function validate(settings: ImportSettings, delimiter: string, signal: AbortSignal): Promise<Validation> {
+  const result: Validation = { lines: 0, invalid: 0, problems: [] };
   const lineOfKey = new Map<string, number>();
   for await (const row of csvRows(settings.path, delimiter)) {
     if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
-    if (valid + invalid === 0) assertColumns(row, settings);
-    const imported = importedRow(row, settings);
-    // Without a column of keys, the key contains the number of the line.
-    const repeated = settings.keyColumn !== undefined && "entry" in imported;
-    const problems =
-      "problems" in imported ? imported.problems : repeated ? repeatedKey(imported.entry.key, row.line, lineOfKey) : [];
-    if (problems.length === 0) {
-      valid += 1;
-      continue;
-    }
-    invalid += 1;
-    if (invalid <= MAX_LISTED) tell(`line ${row.line}: ${problems.join("; ")}`);
+    if (result.lines === 0) assertColumns(row, settings);
+    result.lines += 1;
+    const problems = problemsOf(row, settings, lineOfKey);
+    if (problems.length === 0) continue;
+    result.invalid += 1;
+    if (result.invalid > MAX_LISTED) continue;
+    result.problems.push({ line: row.line, problems });
+    tell(`line ${row.line}: ${problems.join("; ")}`);
   }
-  if (invalid > 0)
-    throw new CommandError(`${invalid} of ${valid + invalid} lines are invalid; nothing was sent.`, EXIT.usage);
-  if (valid === 0) throw new CommandError(`${settings.path} has no lines.`, EXIT.usage);
-  return valid;
+  if (result.lines === 0) throw new CommandError(`${settings.path} has no lines.`, EXIT.usage);
+  return result;
+}
+
+function problemsOf(row: CsvRow, settings: ImportSettings, lineOfKey: Map<string, number>): string[] {
+  const imported = importedRow(row, settings);
+  if ("problems" in imported) return imported.problems;
+  // Without a column of keys, the key contains the number of the line.
+  return settings.keyColumn === undefined ? [] : repeatedKey(imported.entry.key, row.line, lineOfKey);
 }
 
 /** Keys identify a line for ever, so two lines of a file must not share one. */

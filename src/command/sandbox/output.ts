@@ -14,6 +14,11 @@ export function greeting(shell: Shell, url: string, { credentials }: Sandbox): s
   ].join("\n");
 }
 
+/** The options of a client of this sandbox. */
+export function connectionJson(baseUrl: string, { credentials: { clientId, clientSecret } }: Sandbox): string {
+  return JSON.stringify({ baseUrl, clientId, clientSecret });
+}
+
 /** The log line of a request: time, method, status, path, and the requests that the client has left. */
 export function requestLine(request: LoggedRequest, paint: ReturnType<typeof painter>): string {
   const query = new URLSearchParams(request.query).toString();
