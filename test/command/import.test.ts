@@ -178,6 +178,24 @@ describe("stocklot import", () => {
     }
   });
 
+  it.each([
+    ["a mapped column that does not exist", ["--map", "Article=itemID"], /--map: there is no column "Article"/],
+    ["a column of keys that does not exist", ["--key", "refrence"], /--key: there is no column "refrence"/],
+    ["a map to an unknown field", ["--map", "remark=remarks"], /"remark" \(did you mean "remark"\?\)/],
+    ["two columns of one field", ["--map", "remark=itemID"], /the columns "itemID" and "remark" are both itemID/],
+  ])("refuses %s", async (_, options, message) => {
+    const { code, err } = await run(receive(csvFile(`${HEADER}\nB,1,1,1,x\n`), "--dry-run", ...options), {});
+    expect(code).toBe(2);
+    expect(err).toMatch(message);
+  });
+
+  it("also sends a column of keys that is a field", async () => {
+    const { sandbox, env } = await serve();
+    const text = "itemID,units,wid,reasonCode,reference\nBOLT-M8,1,1,1,PO-1\n";
+    expect((await run(receive(csvFile(text), "--key", "reference"), env)).code).toBe(0);
+    expect(sandbox.requests.at(-1)?.body).toMatchObject({ reference: "PO-1" });
+  });
+
   it.each(["", '"', "\n"])("refuses the delimiter %j", async (delimiter) => {
     const { code, err } = await run(receive(csvFile(`${HEADER}\n`), "--delimiter", delimiter, "--dry-run"), {});
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining("--delimiter") });

@@ -30,23 +30,38 @@ export interface ImportSettings {
   keyColumn: string | undefined;
 }
 
-/** What is wrong with the columns: values without a field would be lost, and every line would lack a required one. */
-export function columnProblem({ cells }: CsvRow, { operation, map, keyColumn }: ImportSettings): string | undefined {
+/** What is wrong with the columns: values would be lost, or every line would lack a required field. */
+export function columnProblem({ cells }: CsvRow, settings: ImportSettings): string | undefined {
+  const { operation, map, keyColumn } = settings;
   const shape: Readonly<Record<string, z.ZodType>> = SCHEMAS[operation]();
   const fields = Object.keys(shape);
-  const fieldOfColumn = (column: string) => map.get(column) ?? column;
-  const columns = Object.keys(cells).filter((column) => column !== keyColumn);
-  const unknown = columns.filter((column) => !fields.includes(fieldOfColumn(column)));
-  if (unknown.length > 0) {
-    const names = unknown.map((column) => {
-      const nearest = nearestName(fieldOfColumn(column), fields);
-      return `"${column}"${nearest === undefined ? "" : ` (did you mean "${nearest}"?)`}`;
-    });
-    return `unknown columns: ${names.join(", ")}. Use --map column=field, or remove them.`;
+  const columns = Object.keys(cells);
+  const hasNo = (name: string) => !columns.includes(name);
+  const unmapped = [...map.keys()].find(hasNo);
+  if (unmapped !== undefined) return `--map: there is no column "${unmapped}".`;
+  if (keyColumn !== undefined && hasNo(keyColumn)) return `--key: there is no column "${keyColumn}".`;
+
+  const columnOf = new Map<string, string>();
+  const unknown: string[] = [];
+  for (const column of columns) {
+    const field = fieldOfColumn(column, settings);
+    if (field === undefined) continue;
+    const other = columnOf.get(field);
+    if (other !== undefined) return `the columns "${other}" and "${column}" are both ${field}.`;
+    columnOf.set(field, column);
+    if (fields.includes(field)) continue;
+    const nearest = nearestName(field, fields);
+    unknown.push(`"${column}"${nearest === undefined ? "" : ` (did you mean "${nearest}"?)`}`);
   }
-  const given = new Set(columns.map(fieldOfColumn));
-  const missing = fields.filter((field) => !given.has(field) && !(shape[field] instanceof z.ZodOptional));
+  if (unknown.length > 0) return `unknown columns: ${unknown.join(", ")}. Use --map column=field, or remove them.`;
+  const missing = fields.filter((field) => !columnOf.has(field) && !(shape[field] instanceof z.ZodOptional));
   return missing.length === 0 ? undefined : `no column for ${missing.join(", ")}, which ${operation} requires.`;
+}
+
+/** The field that a column contains; undefined for a column that contains nothing but the key. */
+function fieldOfColumn(column: string, { operation, map, keyColumn }: ImportSettings): string | undefined {
+  const field = map.get(column) ?? column;
+  return column === keyColumn && !Object.hasOwn(SCHEMAS[operation](), field) ? undefined : field;
 }
 
 /** A row as an entry of the outbox, or what is wrong with it. */
@@ -54,14 +69,13 @@ export type ImportedRow = { line: number; entry: NewOutboxEntry } | { line: numb
 
 export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSettings): ImportedRow {
   if (problem !== undefined) return { line, problems: [problem] };
-  const { path, operation, map, keyColumn } = settings;
+  const { path, operation, keyColumn } = settings;
   const shape: Readonly<Record<string, z.ZodType>> = SCHEMAS[operation]();
   const key = keyColumn === undefined ? `${basename(path)}:${line}` : (cells[keyColumn] ?? "");
-  const fields = Object.entries(cells).filter(([column, cell]) => column !== keyColumn && cell !== "");
   const input = Object.fromEntries(
-    fields.map(([column, cell]) => {
-      const field = map.get(column) ?? column;
-      return [field, cellValue(cell, shape[field])];
+    Object.entries(cells).flatMap(([column, cell]) => {
+      const field = fieldOfColumn(column, settings);
+      return field === undefined || cell === "" ? [] : [[field, cellValue(cell, shape[field])]];
     }),
   );
   try {
