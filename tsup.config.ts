@@ -49,6 +49,16 @@ const types: Options = {
   dts: { only: true, compilerOptions: { stripInternal: true } },
 };
 
+/** The command shares no chunks with the library: commander is CommonJS, whose require() would get into all of them. */
+export const command: Options = {
+  ...shared,
+  entry: { stocklot: "src/command/main.ts", "stocklot-sandbox": "src/command/sandbox-alias.ts" },
+  format: "cjs",
+  splitting: false,
+  minify: true,
+  noExternal: [...bundled, ...esmOnly, ...commandOnly],
+};
+
 export default defineConfig(({ dts }) => [
   ...(dts === false ? [] : [types]),
   {
@@ -65,13 +75,5 @@ export default defineConfig(({ dts }) => [
     noExternal: [...bundled, ...esmOnly],
     plugins: [requireLazily],
   },
-  {
-    // The command shares no chunks with the library: commander is CommonJS, whose require() would get into all of them.
-    ...shared,
-    entry: { stocklot: "src/command/main.ts", "stocklot-sandbox": "src/command/sandbox-alias.ts" },
-    format: "cjs",
-    splitting: false,
-    minify: true,
-    noExternal: [...bundled, ...esmOnly, ...commandOnly],
-  },
+  command,
 ]);

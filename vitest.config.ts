@@ -3,13 +3,14 @@ import { defineConfig } from "vitest/config";
 
 const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
+/** Tests import the source under the names of the package. */
+export const alias = [
+  { find: /^stocklot$/, replacement: source("./src/index.ts") },
+  { find: /^stocklot\/(\w+)$/, replacement: source("./src/$1/index.ts") },
+];
+
 export default defineConfig(({ mode }) => ({
-  resolve: {
-    alias: [
-      { find: /^stocklot$/, replacement: source("./src/index.ts") },
-      { find: /^stocklot\/(\w+)$/, replacement: source("./src/$1/index.ts") },
-    ],
-  },
+  resolve: { alias },
   test: {
     include: ["test/**/*.test.ts"],
     // The packed package has a run of its own, since it must be built first: npm run test:package.

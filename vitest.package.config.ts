@@ -1,8 +1,12 @@
 import { defineConfig } from "vitest/config";
+import { alias } from "./vitest.config.js";
 
 export default defineConfig({
+  resolve: { alias },
   test: {
-    include: ["test/package/*.test.ts"],
+    // The tests of the command run the one of the packed package; its path is in STOCKLOT_COMMAND.
+    include: ["test/package/*.test.ts", "test/command/*.test.ts"],
+    env: { STOCKLOT_TEST: "all" },
     globalSetup: "test/package/global-setup.ts",
     // One compiler per core of CI.
     maxConcurrency: 2,

@@ -3,8 +3,10 @@ import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import type { Command } from "commander";
 import { InventoryClient } from "../client.js";
-import type { ClientOptions } from "../options.js";
-import { integerOption } from "./exit.js";
+import { ConfigurationError } from "../errors/index.js";
+import { type ClientOptions, resolveServiceConnection } from "../options.js";
+import { CommandError, durationOption, EXIT, integerOption } from "./exit.js";
+import { currentShell, SHELLS } from "./shell.js";
 
 /** The options that every command that connects to the service takes. */
 export interface ConnectionFlags {
@@ -13,31 +15,67 @@ export interface ConnectionFlags {
   clientSecretFile?: string;
   allowInsecureHttp?: true;
   rateLimit?: number;
+  timeout?: number;
 }
 
+/** Adds the options that concern the connection, in a group of their own after those of the command. */
 export function withConnection(command: Command): Command {
   return command
-    .option("--base-url <url>", "base URL with the version segment (STOCKLOT_BASE_URL)")
-    .option("--client-id <id>", "client ID (STOCKLOT_CLIENT_ID)")
-    .option("--client-secret-file <file>", "file with the client secret; otherwise STOCKLOT_CLIENT_SECRET, or a prompt")
-    .option("--allow-insecure-http", "permit a base URL without TLS")
-    .option("--rate-limit <n>", "requests per minute (default: 100)", integerOption(1));
+    .optionsGroup("Connection:")
+    .option("--base-url <url>", "base URL with the version segment (default: STOCKLOT_BASE_URL)")
+    .option("--client-id <id>", "client ID (default: STOCKLOT_CLIENT_ID)")
+    .option("--client-secret-file <file>", "file with the client secret (default: STOCKLOT_CLIENT_SECRET, or a prompt)")
+    .option("--allow-insecure-http", "permit a base URL without TLS; the secret then travels unencrypted")
+    .option("--rate-limit <n>", "requests per minute (default: 100)", integerOption(1))
+    .option("--timeout <time>", "time limit of one attempt of a request (default: 30s)", durationOption);
 }
 
 /** Where the service is, and the credentials for it. */
-export async function connectionOptions(flags: ConnectionFlags): Promise<ClientOptions> {
-  const { baseUrl, clientId, allowInsecureHttp, rateLimit } = flags;
-  return {
-    baseUrl,
+export async function connectionOptions(flags: ConnectionFlags): Promise<ClientOptions & { baseUrl: string }> {
+  const { clientId, allowInsecureHttp, rateLimit, timeout } = flags;
+  const options: ClientOptions = {
+    baseUrl: flags.baseUrl,
     clientId,
     clientSecret: await clientSecret(flags),
     allowInsecureHttp,
     rateLimit: rateLimit === undefined ? undefined : { requests: rateLimit },
+    timeoutMs: timeout,
   };
+  return { ...options, baseUrl: resolveBaseUrl(options).href };
 }
 
-export async function openClient(flags: ConnectionFlags, options: ClientOptions = {}): Promise<InventoryClient> {
-  return new InventoryClient({ ...(await connectionOptions(flags)), ...options });
+export async function openClient(flags: ConnectionFlags): Promise<InventoryClient> {
+  return new InventoryClient(await connectionOptions(flags));
+}
+
+/** Names of options, as the command has them. */
+const FLAGS: Readonly<Record<string, string>> = {
+  baseUrl: "--base-url",
+  clientId: "--client-id",
+  clientSecret: "--client-secret-file",
+  allowInsecureHttp: "--allow-insecure-http",
+};
+
+const EXAMPLES: readonly (readonly [variable: string, value: string])[] = [
+  ["STOCKLOT_BASE_URL", "https://inventory.example.com/api/v1"],
+  ["STOCKLOT_CLIENT_ID", "my-client"],
+  ["STOCKLOT_CLIENT_SECRET", "..."],
+];
+
+/** @throws CommandError that names what is missing or wrong as the command calls it. */
+function resolveBaseUrl(options: ClientOptions): URL {
+  try {
+    return resolveServiceConnection(options).baseUrl;
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    const message = error.message
+      .replace(/^client options: /, "")
+      .replace(/\b[a-z]+[A-Z]\w+\b/g, (name) => FLAGS[name] ?? name);
+    const missing = EXAMPLES.filter(([variable]) => message.includes(variable));
+    const { set } = SHELLS[currentShell()];
+    const example = missing.map(([variable, value]) => `\n  ${set(variable, value)}`).join("");
+    throw new CommandError(missing.length > 0 ? `${message}. For example:${example}` : `${message}.`);
+  }
 }
 
 /** Undefined if it is in the environment, or nowhere: then the client says so. */
@@ -49,11 +87,18 @@ async function clientSecret({ clientSecretFile }: ConnectionFlags): Promise<stri
 
 /** Asks for the secret on the terminal, without showing what is typed. */
 async function promptSecret(): Promise<string> {
-  process.stderr.write("Client secret: ");
   const hidden = new Writable({ write: (_chunk, _encoding, done) => done() });
   const prompt = createInterface({ input: process.stdin, output: hidden, terminal: true });
+  // Only now, since until then the terminal would show what is typed.
+  process.stderr.write("Client secret: ");
+  const ended = new AbortController();
+  prompt.once("SIGINT", () => ended.abort(new CommandError("interrupted", EXIT.interrupted)));
+  // Ctrl-D: the question would never be answered.
+  prompt.once("close", () => ended.abort(new CommandError("no client secret was given")));
   try {
-    return await prompt.question("");
+    return await prompt.question("", { signal: ended.signal });
+  } catch (error) {
+    throw ended.signal.aborted ? ended.signal.reason : error;
   } finally {
     prompt.close();
     process.stderr.write("\n");

@@ -10,6 +10,8 @@ export const EXIT = {
   usage: 2,
   /** Ctrl-C: 128 + the number of SIGINT. */
   interrupted: 130,
+  /** 128 + the number of SIGTERM. */
+  terminated: 143,
 } as const;
 
 /** A failure that a person can put right: its message is shown without a stack trace. */
@@ -62,10 +64,22 @@ export function integersOption(text: string): number[] {
   return text.split(",").map((part) => integerOption(0)(part.trim()));
 }
 
-/** A signal that Ctrl-C aborts. Pressed a second time, it ends the process. */
+class InterruptedError extends CommandError {
+  constructor(exitCode: number) {
+    super("interrupted", exitCode);
+  }
+}
+
+/** A signal that Ctrl-C and SIGTERM abort. The second time they end the process. */
 export function interruptSignal(): AbortSignal {
   const controller = new AbortController();
-  for (const name of ["SIGINT", "SIGTERM"] as const)
-    process.once(name, () => controller.abort(new CommandError("interrupted", EXIT.interrupted)));
+  process.once("SIGINT", () => controller.abort(new InterruptedError(EXIT.interrupted)));
+  process.once("SIGTERM", () => controller.abort(new InterruptedError(EXIT.terminated)));
   return controller.signal;
+}
+
+/** What a command fails with: the interruption, if there was one, with what to do next; otherwise the error. */
+export function failureOrInterruption(error: unknown, { reason }: AbortSignal, advice?: string): unknown {
+  if (!(reason instanceof InterruptedError)) return error;
+  return advice === undefined ? reason : new CommandError(`${reason.message}; ${advice}`, reason.exitCode);
 }

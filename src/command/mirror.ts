@@ -1,7 +1,18 @@
 import { Command, Option } from "commander";
-import { createMirror, type Mirror, type MirrorReport, postgresSink, sqliteSink } from "../mirror/index.js";
+import { mirrorListsOf, savedWarehouseLists } from "../mirror/copy/lists.js";
+import { parseMirrorState } from "../mirror/copy/state.js";
+import {
+  createMirror,
+  type Mirror,
+  type MirrorReport,
+  type MirrorSink,
+  postgresSink,
+  sqliteSink,
+} from "../mirror/index.js";
+import { mirrorStatusOf } from "../mirror/status.js";
+import { RESOURCES } from "../mirror/tables.js";
 import { type ConnectionFlags, openClient, withConnection } from "./connection.js";
-import { CommandError, durationOption, EXIT, integersOption, interruptSignal } from "./exit.js";
+import { CommandError, durationOption, EXIT, failureOrInterruption, integersOption, interruptSignal } from "./exit.js";
 import { ProgressLine, print, seconds, table, tell } from "./terminal.js";
 
 interface MirrorFlags extends ConnectionFlags {
@@ -16,37 +27,57 @@ interface MirrorFlags extends ConnectionFlags {
 }
 
 export function mirrorCommand(): Command {
-  return withConnection(new Command("mirror"))
+  const command = new Command("mirror")
     .description("copy items, lots and stock levels into a database, and keep the copy up to date")
-    .addOption(new Option("--sqlite <file>", "SQLite database").conflicts("postgres"))
-    .option("--postgres <url>", "PostgreSQL connection string")
+    .addOption(new Option("--sqlite <file>", "SQLite database; created if it does not exist").conflicts("postgres"))
+    .option("--postgres <url>", "PostgreSQL database, as postgres://user@host/database; password in PGPASSWORD")
     .option("--warehouses <list>", "also copy the stock levels of these warehouses, for instance 1,3", integersOption)
-    .option("--watch <interval>", "run again and again, for instance every 5m", durationOption)
+    .addOption(
+      new Option("--watch <interval>", "run again and again at this interval, for instance 30s, 5m or 1h")
+        .argParser(durationOption)
+        .conflicts(["full", "allowRemovals"]),
+    )
     .option("--full", "read everything, not only changes")
     .option("--allow-removals", "confirm a run that removes a large part of the copy")
-    .option("--status", "print the state of the copy, and request nothing")
+    .addOption(
+      new Option("--status", "print the state of the copy; needs neither the service nor credentials").conflicts([
+        "watch",
+        "full",
+        "allowRemovals",
+      ]),
+    )
     .option("--json", "print reports as JSON, one per line")
+    .addHelpText("after", "\nExit code: 0, or 1 if a run fails or, with --status, the copy is not complete yet.")
     .action(mirrorRecords);
+  return withConnection(command);
 }
 
 async function mirrorRecords(flags: MirrorFlags): Promise<void> {
   const signal = interruptSignal();
+  const sink = sinkOf(flags);
+  if (flags.status) return printStatus(sink, flags);
   const client = await openClient(flags);
   try {
-    const mirror = createMirror({ client, sink: sinkOf(flags), warehouses: flags.warehouses });
-    if (flags.status) await printStatus(mirror, flags);
-    else if (flags.watch === undefined) await runOnce(mirror, flags, signal);
+    const mirror = createMirror({ client, sink, warehouses: flags.warehouses });
+    if (flags.watch === undefined) await runOnce(mirror, flags, signal);
     else await watch(mirror, flags.watch, flags, signal);
   } catch (error) {
-    throw signal.aborted ? signal.reason : error;
+    throw failureOrInterruption(error, signal, "the next run continues");
   } finally {
     await client.close();
   }
 }
 
-function sinkOf({ sqlite, postgres }: MirrorFlags) {
+const POSTGRES_ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
+
+function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
   if (sqlite !== undefined) return sqliteSink({ path: sqlite });
-  if (postgres !== undefined) return postgresSink({ connectionString: postgres });
+  if (postgres !== undefined) {
+    // The driver takes any text for an address. It may contain a password, so it is not quoted.
+    if (!POSTGRES_ADDRESS_PATTERN.test(postgres))
+      throw new CommandError("--postgres must be an address such as postgres://user@host/database.", EXIT.usage);
+    return postgresSink({ connectionString: postgres });
+  }
   throw new CommandError("--sqlite or --postgres is required.", EXIT.usage);
 }
 
@@ -73,6 +104,7 @@ async function watch(mirror: Mirror, everyMs: number, { json }: MirrorFlags, sig
     onReport: (report) => printReport(report, json),
     onError: (error) => tell(`stocklot: ${error instanceof Error ? error.message : String(error)}`),
   });
+  tell("stopped");
 }
 
 async function printReport(report: MirrorReport, json: true | undefined): Promise<void> {
@@ -88,8 +120,14 @@ async function printReport(report: MirrorReport, json: true | undefined): Promis
   await print(`${report.requests} requests, ${seconds(report.durationMs)}`);
 }
 
-async function printStatus(mirror: Mirror, { json }: MirrorFlags): Promise<void> {
-  const status = await mirror.status();
+/** The state is stored with the copy, so that neither the service nor credentials are needed. */
+async function printStatus(sink: MirrorSink, { json, warehouses }: MirrorFlags): Promise<void> {
+  const state = parseMirrorState(await sink.readState?.());
+  const lists = [
+    ...mirrorListsOf(RESOURCES, warehouses ?? []),
+    ...(warehouses === undefined ? savedWarehouseLists([...state.lists.keys()]) : []),
+  ];
+  const status = mirrorStatusOf(state, lists, Date.now());
   process.exitCode = status.complete ? EXIT.success : EXIT.failure;
   if (json) return print(JSON.stringify(status));
   const rows = Object.entries(status.resources).map(([resource, { records, asOf, lagMs }]) => [
@@ -101,7 +139,7 @@ async function printStatus(mirror: Mirror, { json }: MirrorFlags): Promise<void>
   await print(table(["resource", "records", "as of", "lag"], rows));
   const { lastRun } = status;
   if (lastRun)
-    await print(`last run: ${dateTime(lastRun.endedAt)}${lastRun.error ? `, failed: ${lastRun.error}` : ""}`);
+    await print(`last run: ${dateTime(lastRun.endedAt)}${lastRun.error ? `, failed: ${lastRun.error.message}` : ""}`);
   if (!status.complete) await print("The copy is not complete yet.");
 }
 

@@ -10,11 +10,14 @@ import { tell } from "./terminal.js";
 
 /** Runs `stocklot` with these arguments and returns the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
-  // A reader such as `head` that has seen enough closes the pipe.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-    process.exit(EXIT.success);
+    // A reader such as `head` that has seen enough closes the pipe.
+    if (error.code === "EPIPE") process.exit();
+    tell(`stocklot: standard output: ${error.message}`);
+    process.exit(EXIT.failure);
   });
+  // Messages that cannot be written must not end the command.
+  process.stderr.on("error", () => {});
   try {
     await program().parseAsync(args, { from: "user" });
     return Number(process.exitCode ?? EXIT.success);
@@ -25,10 +28,17 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
+const HELP = `
+First steps: stocklot sandbox serves a service to try; stocklot doctor examines yours.
+STOCKLOT_BASE_URL, STOCKLOT_CLIENT_ID and STOCKLOT_CLIENT_SECRET say where the service is; stocklot doctor --help has more.
+
+Exit code: 0 success, 1 something failed or needs your attention, 2 wrong arguments or input, 130 Ctrl-C, 143 SIGTERM.`;
+
 function program(): Command {
   const stocklot = new Command("stocklot")
     .description("Look at, copy and change what the Inventory and Item Catalog Service stores.")
     .version(VERSION, "-v, --version")
+    .addHelpText("after", HELP)
     .showHelpAfterError("Try --help.")
     .exitOverride();
   for (const command of [doctorCommand(), sandboxCommand(), exportCommand(), importCommand(), mirrorCommand()])

@@ -12,10 +12,13 @@ export function painter({ isTTY }: TerminalStream): (style: Style, text: string)
 }
 
 /** Writes to standard output; waits if the reader is slower. */
-export async function print(text: string): Promise<void> {
-  if (process.stdout.write(`${text}\n`)) return;
+export async function writeOutput(text: string): Promise<void> {
+  if (text === "" || process.stdout.write(text)) return;
   await new Promise<void>((resolve) => process.stdout.once("drain", resolve));
 }
+
+/** Writes a line to standard output. */
+export const print = (line: string): Promise<void> => writeOutput(`${line}\n`);
 
 /** Writes a message for people to standard error, so that standard output contains nothing but data. */
 export function tell(text: string): void {
@@ -52,7 +55,8 @@ export class ProgressLine {
     if (now - this.#shownAt < (this.#stream.isTTY ? REDRAW_MS : PLAIN_EVERY_MS)) return;
     this.#shownAt = now;
     if (this.#stream.isTTY) {
-      this.#stream.write(`\r${text.slice(0, (this.#stream.columns ?? 80) - 1)}\u001b[K`);
+      // A terminal that does not know its width reports 0.
+      this.#stream.write(`\r${text.slice(0, (this.#stream.columns || 80) - 1)}\u001b[K`);
       this.#isDrawn = true;
     } else tell(text);
   }

@@ -11,7 +11,7 @@ export function unknownNameMessage(noun: string, name: string, known: readonly s
 }
 
 /** The known name that differs least, if it is near: a third of its letters at most, or one name is part of the other. */
-function nearestName(name: string, known: readonly string[]): string | undefined {
+export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > MAX_COMPARED_NAME_LENGTH) return undefined;
   const wanted = name.toLowerCase();
   const candidates = known.map((candidate) => {

@@ -36,9 +36,10 @@ function fileStorageError(storage: string, path: string, error: unknown): Storag
 }
 
 /** Why a file can be neither opened nor created; SQLite itself reports no reason. */
-export function whyNotOpened(path: string): { problem: StorageProblem; cause?: unknown } {
+export function whyNotOpened(path: string): { problem: StorageProblem; happened?: string; cause?: unknown } {
   try {
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return { problem: "other" };
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
+      return { problem: "other", happened: "it is a directory, not a file" };
     accessSync(dirname(path), constants.W_OK | constants.X_OK);
     return { problem: "other" };
   } catch (error) {

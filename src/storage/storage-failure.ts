@@ -10,7 +10,10 @@ const PROBLEM_TEXTS: Readonly<Record<StorageProblem, readonly [happened: string,
   locked: ["it was locked for too long", "Find the process or session that holds the lock, then try again."],
   timeout: ["it did not respond in time", "Check its load and the network, then try again."],
   unreachable: ["there is no connection", "Check that the database runs and can be reached, then try again."],
-  damaged: ["the content is damaged", "Restore it from a backup."],
+  damaged: [
+    "it is not a database, or its content is damaged",
+    "Check the path. If it is right, restore the file from a backup.",
+  ],
   other: ["the operation failed", "See the cause."],
 };
 

@@ -117,10 +117,58 @@ describe("stocklot doctor", () => {
     });
   });
 
+  it.each([
+    ["https_proxy", "http://user:canary-password@proxy.example/path"],
+    ["HTTPS_PROXY", "ftp://user:canary-password@proxy.example"],
+  ])("finds that %s is not the address of a proxy", async (variable, address) => {
+    const { env } = await serve();
+    const { code, problems, err } = await diagnose({
+      ...env,
+      STOCKLOT_BASE_URL: "https://localhost:1/api/v1",
+      [variable]: address,
+    });
+    expect({ code, err }).toEqual({ code: 1, err: "" });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatchObject({ aspect: "connection", summary: expect.stringContaining(variable) });
+    expect(JSON.stringify(problems)).not.toContain("canary-password");
+  });
+
+  it("names the proxy as the library does: entries of NO_PROXY may have a port", async () => {
+    const proxied = {
+      STOCKLOT_BASE_URL: "https://localhost:1/api/v1",
+      HTTPS_PROXY: "user:canary-password@127.0.0.1:2",
+    };
+    const { env } = await serve();
+    const through = await diagnose({ ...env, ...proxied, NO_PROXY: "localhost:9" });
+    expect(through.findings[0]?.summary).toBe("localhost:1 through the proxy http://127.0.0.1:2 (HTTPS_PROXY)");
+    const direct = await diagnose({ ...env, ...proxied, NO_PROXY: "localhost:1" });
+    expect(direct.findings[0]?.summary).toBe("localhost:1, without a proxy");
+  });
+
   it("says which setting is missing", async () => {
     const { code, err } = await run(["doctor"], {});
     expect(code).toBe(1);
     expect(err).toMatch(/^stocklot: .*STOCKLOT_BASE_URL/);
     expect(err).not.toContain("    at ");
+  });
+
+  it("names settings as the command does", async () => {
+    const none = await run(["doctor"], {});
+    expect(none.err).toBe(`stocklot: \
+--base-url is required (or the environment variable STOCKLOT_BASE_URL); \
+--client-id is required (or the environment variable STOCKLOT_CLIENT_ID); \
+--client-secret-file is required (or the environment variable STOCKLOT_CLIENT_SECRET). For example:
+  export STOCKLOT_BASE_URL=https://inventory.example.com/api/v1
+  export STOCKLOT_CLIENT_ID=my-client
+  export STOCKLOT_CLIENT_SECRET=...
+`);
+    const { env } = await serve();
+    const http = await run(["doctor", "--base-url", "http://inventory.example.com/api/v1"], env);
+    expect(http).toMatchObject({
+      code: 1,
+      err: "stocklot: --base-url would send the secret unencrypted; use https:, or set --allow-insecure-http.\n",
+    });
+    const noUrl = await run(["doctor", "--base-url", "inventory"], env);
+    expect(noUrl).toMatchObject({ code: 1, err: "stocklot: --base-url is not a URL.\n" });
   });
 });

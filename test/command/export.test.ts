@@ -1,4 +1,13 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
@@ -118,6 +127,94 @@ describe("stocklot export", () => {
     const { code, err } = await run(["export", "lots", "--columns", "recNo,colour"], env);
     expect(code).toBe(2);
     expect(err).toMatch(/records have no colour\. They have recNo, /);
+  });
+
+  it("warns if the service ignores --since", async () => {
+    const { sandbox, env } = await serve({ items: 20, lots: 60, modifiedSinceOn: ["items"] });
+    const since = ["--since", new Date(Date.now() + 3_600_000).toISOString(), "--columns", "shortID"];
+    const items = await run(["export", "items", ...since], env);
+    expect(items).toMatchObject({ code: 0, out: "shortID\r\n", err: "0 items exported.\n" });
+    const lots = await run(["export", "lots", ...since, "--wid", "1"], env);
+    expect(lots).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(
+        /^warning: the service ignores --since for lots; every record is exported\.\n\d+ lots/,
+      ),
+    });
+    const paths = sandbox.requests.filter(({ method }) => method === "GET").map(({ path }) => path);
+    expect(new Set(paths)).toEqual(new Set(["/Item/All", "/Inventory/1"]));
+  });
+
+  it("trims the names of columns, and refuses an empty one", async () => {
+    const { env } = await serve({ lots: [{ shortID: "A", units: 1 }] });
+    expect(await run(["export", "lots", "--columns", "shortID, units"], env)).toMatchObject({
+      code: 0,
+      out: "shortID,units\r\nA,1\r\n",
+    });
+    expect(await run(["export", "lots", "--columns", "shortID,"], env)).toMatchObject({ code: 2, out: "" });
+  });
+
+  it("replaces a file, also behind a symbolic link, but no folder or device", async () => {
+    const { env } = await serve({ lots: [{ shortID: "A" }] });
+    const [file, link] = [fileNamed("replaced.csv"), fileNamed("link.csv")];
+    writeFileSync(file, "old");
+    symlinkSync(file, link);
+    const args = ["export", "lots", "--columns", "shortID", "--output"];
+    expect((await run([...args, link], env)).code).toBe(0);
+    expect(readFileSync(file, "utf8")).toBe("shortID\r\nA\r\n");
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    const refused = await Promise.all([run([...args, directory], env), run([...args, "/dev/null"], env)]);
+    expect(refused.map(({ code, err }) => `${code} ${err}`)).toEqual([
+      expect.stringMatching(/^2 stocklot: --output: .* is not a regular file\. Add the name of a file\.\n$/),
+      expect.stringMatching(/^2 stocklot: --output: \/dev\/null is not a regular file\. .* > \/dev\/null\.\n$/),
+    ]);
+    expect(lstatSync("/dev/null").isFile()).toBe(false);
+  });
+
+  // A limit for the size of a file fails in the middle of a write, as a full disk does.
+  it.each(["csv", "ndjson"])("says that a file cannot grow, and continues a %s file later", async (format) => {
+    const { env } = await serve({ items: 5, lots: 2_000 });
+    const file = fileNamed(`full.${format}`);
+    const args = ["export", "lots", "--gapless", "-o", file];
+    const full = await run(args, env, undefined, ["sh", "-c", 'ulimit -f 200; exec "$@"', "sh"]);
+    expect(full).toMatchObject({ code: 1, out: "" });
+    expect(full.err).toMatch(
+      /^stocklot: .*full\.\w+\.part: EFBIG: file too large, write\.? Continue with --resume\.\n$/,
+    );
+    expect(await run([...args, "--resume"], env)).toMatchObject({ code: 0, out: "" });
+    const whole = fileNamed(`whole.${format}`);
+    await run(["export", "lots", "--gapless", "-o", whole], env);
+    expect(readFileSync(file, "utf8").split("\n").sort()).toEqual(readFileSync(whole, "utf8").split("\n").sort());
+  });
+
+  it("says that standard output cannot be written, without a stack trace", async () => {
+    const { env } = await serve({ items: 5, lots: 2_000 });
+    const ended = await run(["export", "lots"], env, undefined, ["sh", "-c", 'exec "$@" > /dev/full', "sh"]);
+    expect(ended).toMatchObject({
+      code: 1,
+      err: "stocklot: standard output: ENOSPC: no space left on device, write\n",
+    });
+  });
+
+  it("ignores that messages cannot be written", async () => {
+    const { env } = await serve({ lots: [{ shortID: "A" }] });
+    const ended = await run(["export", "lots", "--columns", "shortID"], env, undefined, [
+      "sh",
+      "-c",
+      'exec "$@" 2> /dev/full',
+      "sh",
+    ]);
+    expect(ended).toEqual({ code: 0, out: "shortID\r\nA\r\n", err: "" });
+  });
+
+  it("says that the state of an interrupted export is damaged", async () => {
+    const { env } = await serve();
+    const file = fileNamed("damaged.csv");
+    writeFileSync(`${file}.part`, "x");
+    writeFileSync(`${file}.resume.json`, "{");
+    const { code, err } = await run(["export", "lots", "--gapless", "--resume", "-o", file], env);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^stocklot: .*damaged\.csv\.resume\.json is damaged\. .*without --resume\.\n$/);
   });
 
   it("says why a file cannot be written", async () => {

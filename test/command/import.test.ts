@@ -95,11 +95,111 @@ describe("stocklot import", () => {
     expect(err).toMatch(/line 2: input\.units[\s\S]*line 3: 2 cells[\s\S]*line 4: 6 cells[\s\S]*3 of 3 lines/);
   });
 
+  it("prints JSON: of a dry run, of wrong lines and of a run", async () => {
+    const { env } = await serve();
+    const valid = csvFile(`${HEADER}\nBOLT-M8,5,1,1,x\nNO-SUCH,5,1,1,x\n`);
+    const wrong = csvFile(`${HEADER}\nBOLT-M8,5,1,1,x\nBOLT-M8,-5,1,1,x\n`);
+    const [dryRun, invalid] = await Promise.all([
+      run(receive(valid, "--dry-run", "--json"), {}),
+      run(receive(wrong, "--json"), {}),
+    ]);
+    expect({ ...dryRun, out: JSON.parse(dryRun.out) }).toEqual({
+      code: 0,
+      err: "",
+      out: { lines: 2, invalid: 0, problems: [] },
+    });
+    expect({ code: invalid.code, out: JSON.parse(invalid.out) }).toEqual({
+      code: 2,
+      out: {
+        lines: 2,
+        invalid: 1,
+        problems: [{ line: 3, problems: [expect.stringMatching(/^input\.units must be/)] }],
+      },
+    });
+    const { code, out } = await run(receive(valid, "--json"), env);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ applied: 1, rejected: 1, open: [{ state: "rejected" }] });
+  });
+
+  it("says that the outbox is not a database, and sends nothing", async () => {
+    const { sandbox, env } = await serve();
+    const { file } = csvFile(`${HEADER}\nBOLT-M8,5,1,1,x\n`);
+    const { code, err } = await run(receive({ file, outbox: file }), env);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^stocklot: sqlite \S+: it is not a database, .* Check the path\. [^\n]*\n$/);
+    expect(sandbox.requests).toEqual([]);
+  });
+
   it("refuses a key that two lines share", async () => {
     const text = `${HEADER},no\nBOLT-M8,5,1,1,x,a\nBOLT-M8,5,1,1,x,a\n`;
     const { code, err } = await run(receive(csvFile(text), "--key", "no", "--dry-run"), {});
     expect(code).toBe(2);
     expect(err).toContain('line 3: the key "a" is that of line 2, too');
+  });
+
+  it.each([
+    ["LF", "\n"],
+    ["CR LF", "\r\n"],
+  ])("counts lines after a line break in quotes, with %s", async (_, lineEnd) => {
+    const { sandbox, env } = await serve();
+    const lines = [HEADER, '"two', 'lines",-1,1,1,x', 'BOLT-M8,1,1,1,"a', "", 'b"', "BOLT-M8,-1,1,1,x", ""];
+    const { err } = await run(receive(csvFile(lines.join(lineEnd))), env);
+    expect(err).toMatch(/^line 3: .*\nline 7: .*\nstocklot: 2 of 3/);
+    expect(sandbox.requests).toEqual([]);
+  });
+
+  it.each([
+    ["semicolons", "itemID;units;wid;reasonCode\r\nBOLT-M8;5;1;1\r\n", /are separated by ";", add --delimiter ";"/],
+    ["tabs", "itemID\tunits\twid\treasonCode\r\nBOLT-M8\t5\t1\t1\r\n", /are separated by tabs, add --delimiter tab/],
+    ["a line for Excel", "sep=;\r\nitemID;units;wid;reasonCode\r\n", /Remove the first line, "sep=;"/],
+    [
+      "a misspelt column",
+      "itemid,units,wid,reasonCode\nB,1,1,1\n",
+      /unknown columns: "itemid" \(did you mean "itemID"\?\)/,
+    ],
+    [
+      "a decimal comma",
+      'itemID,units,wid,reasonCode\nB,"2,5",1,1\n',
+      /line 2: .*must be a number, not "2,5".*decimal point/,
+    ],
+    ["columns that are missing", "itemID,units\nB,1\nB,2\n", /no column for wid, reasonCode/],
+  ])("says what to do about %s", async (_, text, message) => {
+    const { code, err } = await run(receive(csvFile(text), "--dry-run"), {});
+    expect(code).toBe(2);
+    expect(err).toMatch(message);
+    expect(err.trimEnd().split("\n").length).toBeLessThanOrEqual(2);
+  });
+
+  it("reads tabs and UTF-16, as Excel writes them", async () => {
+    const text = "\uFEFFitemID\tunits\twid\treasonCode\tremark\r\nBOLT-M8\t2.5\t1\t1\tGr\u00fc\u00dfe\r\n";
+    for (const delimiter of ["tab", "\\t", "\t"]) {
+      const args = receive(csvFile(Buffer.from(text, "utf16le")), "--delimiter", delimiter, "--dry-run");
+      expect(await run(args, {})).toMatchObject({ code: 0, out: "1 line is valid.\n", err: "" });
+    }
+  });
+
+  it.each([
+    ["a mapped column that does not exist", ["--map", "Article=itemID"], /--map: there is no column "Article"/],
+    ["a column of keys that does not exist", ["--key", "refrence"], /--key: there is no column "refrence"/],
+    ["a map to an unknown field", ["--map", "remark=remarks"], /"remark" \(did you mean "remark"\?\)/],
+    ["two columns of one field", ["--map", "remark=itemID"], /the columns "itemID" and "remark" are both itemID/],
+  ])("refuses %s", async (_, options, message) => {
+    const { code, err } = await run(receive(csvFile(`${HEADER}\nB,1,1,1,x\n`), "--dry-run", ...options), {});
+    expect(code).toBe(2);
+    expect(err).toMatch(message);
+  });
+
+  it("also sends a column of keys that is a field", async () => {
+    const { sandbox, env } = await serve();
+    const text = "itemID,units,wid,reasonCode,reference\nBOLT-M8,1,1,1,PO-1\n";
+    expect((await run(receive(csvFile(text), "--key", "reference"), env)).code).toBe(0);
+    expect(sandbox.requests.at(-1)?.body).toMatchObject({ reference: "PO-1" });
+  });
+
+  it.each(["", '"', "\n"])("refuses the delimiter %j", async (delimiter) => {
+    const { code, err } = await run(receive(csvFile(`${HEADER}\n`), "--delimiter", delimiter, "--dry-run"), {});
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining("--delimiter") });
+    expect(err).not.toContain("    at ");
   });
 
   it.each([

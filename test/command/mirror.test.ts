@@ -1,13 +1,17 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { findPostgres } from "../support/postgres-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { run, serve, start } from "./support/run-command.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-mirror-command-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 const database = (name: string) => join(directory, `${name}.db`);
+
+const postgres = await findPostgres();
+afterAll(() => postgres?.close());
 
 // Each command is a process of its own, which takes seconds.
 beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
@@ -32,9 +36,40 @@ describe("stocklot mirror", () => {
 
   it("copies stock levels of warehouses", async () => {
     const { env } = await serve({ items: 5, lots: 20 });
-    const { code, out } = await run(["mirror", "--sqlite", database("warehouses"), "--warehouses", "1,3"], env);
+    const args = ["mirror", "--sqlite", database("warehouses")];
+    const { code, out } = await run([...args, "--warehouses", "1,3"], env);
     expect(code).toBe(0);
     expect(out).toContain("warehouseStockLevels");
+    const status = await run([...args, "--status"], {});
+    expect(status).toMatchObject({ code: 0, err: "", out: expect.stringMatching(/^warehouseStockLevels +[1-9]/m) });
+    const other = await run([...args, "--status", "--warehouses", "1,2"], {});
+    expect(other).toMatchObject({ code: 1, out: expect.stringMatching(/^warehouseStockLevels .* never$/m) });
+  });
+
+  it("prints the state of the copy as JSON, and why the last run failed", async () => {
+    const { sandbox, env } = await serve({ items: 5, lots: 20 });
+    const args = ["mirror", "--sqlite", database("failed")];
+    expect((await run(args, env)).code).toBe(0);
+    sandbox.addFault({ path: "/Inventory", fault: 403 });
+    const failed = await run(args, env);
+    expect(failed).toMatchObject({ code: 1, err: expect.stringMatching(/^stocklot: GET \/Inventory: 403 /) });
+    const { out } = await run([...args, "--status"], {});
+    expect(out).toMatch(/\nlast run: \S+, failed: GET \/Inventory: 403 /);
+    const json = await run([...args, "--status", "--json"], {});
+    expect(JSON.parse(json.out)).toMatchObject({
+      complete: true,
+      lastRun: { error: { name: "PermissionError" } },
+      resources: { items: { lagMs: expect.any(Number) } },
+    });
+  });
+
+  it("copies into PostgreSQL, with the password of the environment", async ({ skip }) => {
+    skip(postgres === undefined, "no PostgreSQL");
+    const { env } = await serve({ items: 30, lots: 100 });
+    const args = ["mirror", "--postgres", postgres?.url ?? ""];
+    const lots = expect.stringMatching(/^lots +100 /m);
+    expect(await run(args, { ...env, PGPASSWORD: "unused" })).toMatchObject({ code: 0, out: lots });
+    expect(await run([...args, "--status"], {})).toMatchObject({ code: 0, out: lots });
   });
 
   it("runs again and again until Ctrl-C", async () => {
@@ -54,13 +89,29 @@ describe("stocklot mirror", () => {
     [["mirror"], 2, /--sqlite or --postgres is required/],
     [["mirror", "--sqlite", "a", "--postgres", "b"], 2, /cannot be used with/],
     [["mirror", "--sqlite", "a", "--watch", "often"], 2, /duration/],
+    [["mirror", "--sqlite", "a", "--watch", "5m", "--full"], 2, /cannot be used with/],
+    [["mirror", "--sqlite", "a", "--watch", "5m", "--status"], 2, /cannot be used with/],
+    [["mirror", "--sqlite", "a", "--status", "--full"], 2, /cannot be used with/],
     [["mirror", "--sqlite", "a", "--warehouses", "x"], 2, /integer/],
+    [["mirror", "--postgres", "garbage password=canary"], 2, /--postgres must be an address such as [^\n]*\n$/],
+    [["mirror", "--sqlite", "."], 1, /it is a directory, not a file/],
   ])("refuses %j", async (args, exitCode, message) => {
     const { env } = await serve();
     const { code, err } = await run(args, env, directory);
     expect(code).toBe(exitCode);
     expect(err).toMatch(message);
     expect(err).not.toContain("    at ");
+  });
+
+  it("says that a file is not a database", async () => {
+    const { env } = await serve();
+    const file = join(directory, "text.db");
+    writeFileSync(file, "itemID,units\n");
+    for (const args of [[], ["--status"]]) {
+      const { code, err } = await run(["mirror", "--sqlite", file, ...args], env);
+      expect(code).toBe(1);
+      expect(err).toMatch(/^stocklot: sqlite \S+text\.db: it is not a database, .* Check the path\. [^\n]*\n$/);
+    }
   });
 
   it("says why a database cannot be opened", async () => {

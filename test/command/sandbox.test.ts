@@ -1,11 +1,13 @@
 import { PassThrough } from "node:stream";
 import { beforeEach, describe, expect, it } from "vitest";
 import { faultOption } from "../../src/command/sandbox/fault-option.js";
-import { currentShell, greeting, requestLine } from "../../src/command/sandbox/output.js";
+import { greeting, requestLine } from "../../src/command/sandbox/output.js";
+import { currentShell } from "../../src/command/shell.js";
 import { painter } from "../../src/command/terminal.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { Caller } from "../sandbox/support/caller.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
+import { waitUntil } from "../support/with-server.js";
 import { run, start } from "./support/run-command.js";
 
 /** Starts the command and waits until it has printed the variables. */
@@ -60,6 +62,25 @@ describe("stocklot sandbox", () => {
     expect((await api.get("/Item")).status).toBe(200);
     await expect(api.post("/Inventory/Receive", {})).rejects.toThrow("fetch failed");
     expect((await api.post("/Inventory/Receive", {})).status).toBe(400);
+  });
+
+  it("prints JSON lines for programs", async () => {
+    const { child, output, ended } = start(["sandbox", "--port", "0", "--json"]);
+    await waitUntil(() => output.out.includes("\n"));
+    const { baseUrl, ...credentials } = JSON.parse(output.out);
+    expect((await new Caller(baseUrl, credentials).get("/Item?pageSize=1")).status).toBe(200);
+    child.kill("SIGINT");
+    const { code, out, err } = await ended;
+    const lines = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(lines.slice(1)).toMatchObject([
+      { method: "POST", path: "/Token", status: 200 },
+      { method: "GET", path: "/Item", query: { pageSize: "1" }, status: 200, clientId: credentials.clientId },
+    ]);
+    expect(JSON.stringify(lines.slice(1))).not.toContain(credentials.clientSecret);
   });
 
   it("can be read-only", async () => {

@@ -1,16 +1,20 @@
-import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { painter, table } from "../../src/command/terminal.js";
 import { RUN_ALL } from "../support/runs.js";
-import { serve } from "./support/run-command.js";
+import { waitUntil } from "../support/with-server.js";
+import { COMMAND_FILE, run, serve } from "./support/run-command.js";
 
-const MAIN = fileURLToPath(new URL("../../src/command/main.ts", import.meta.url));
 /** Runs a command on a pseudo-terminal; part of util-linux. */
 const SCRIPT = "/usr/bin/script";
+const ESCAPE = "\u001b";
+const CTRL_D = "\u0004";
+const CTRL_C = "\u0003";
 
 describe("output", () => {
   it("has colours on a terminal only, and none with NO_COLOR", () => {
@@ -36,13 +40,148 @@ describe("output", () => {
       ),
     ).toBe("name          n\nlong name     5\nx          1000");
   });
+});
 
-  it.skipIf(!RUN_ALL || !existsSync(SCRIPT))("is coloured on a pseudo-terminal", async () => {
+const directory = mkdtempSync(join(tmpdir(), "stocklot-terminal-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+const fileNamed = (name: string) => join(directory, name);
+
+describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
+  /** Starts the command; what is typed goes to its terminal. */
+  function startOnTerminal(args: readonly string[], env: Record<string, string>) {
+    const command = [process.execPath, COMMAND_FILE, ...args].map((word) => `'${word}'`).join(" ");
+    // Without exec, the shell would end with the code of a Ctrl-C, too.
+    const child = spawn(SCRIPT, ["-qec", `exec ${command}`, "/dev/null"], {
+      env: { PATH: process.env.PATH, TERM: "xterm", ...env },
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const output = { shown: "" };
+    child.stdout.on("data", (chunk) => {
+      output.shown += chunk;
+    });
+    return { child, output, ended: once(child, "close").then(([code]) => ({ code, shown: output.shown })) };
+  }
+
+  /** Without what was removed from it. */
+  const lastLine = (shown: string) => shown.split("\r\n").at(-2)?.split(`\r${ESCAPE}[K`).at(-1)?.replace("^C", "");
+
+  const receipts = (lines: number) => {
+    const file = fileNamed(`${lines}.csv`);
+    writeFileSync(file, `itemID,units,wid,reasonCode\n${"BOLT-M8,1,1,1\n".repeat(lines)}`);
+    return ["import", file, "--operation", "receive", "--outbox"];
+  };
+
+  it.each([
+    ["doctor", () => ["doctor"], /\[32m✓.*No problems\./s],
+    [
+      "export to a file",
+      () => ["export", "lots", "-o", fileNamed("lots.csv")],
+      /\r\d+ of 2000.*\[K.*2000 lots exported to /s,
+    ],
+    [
+      "export to the terminal",
+      () => ["export", "items", "--columns", "shortID"],
+      /BOLT-M8\r+\n.*2\d\d items exported\./s,
+    ],
+    ["import", () => [...receipts(40), fileNamed("once.db")], /\r\d+ applied.*\[K.*applied.*\r\n +40 /s],
+    ["mirror", () => ["mirror", "--sqlite", fileNamed("once-mirror.db")], /\rlots: \d+ of 2000.*\[K.*lots +2000/s],
+  ] as const)("shows colours and progress: %s", async (_, args, expected) => {
+    const { env } = await serve({ latencyMs: 40 });
+    const { code, shown } = await startOnTerminal(args(), env).ended;
+    expect(shown).toMatch(expected);
+    expect(code).toBe(0);
+    // The progress line is removed.
+    expect(lastLine(shown)).not.toContain(" left");
+  });
+
+  it.each([
+    ["doctor", ["doctor"]],
+    ["export", ["export", "items", "--columns", "shortID"]],
+    ["mirror", ["mirror", "--sqlite", fileNamed("pipe-mirror.db")]],
+    ["import", ["import", fileNamed("1.csv"), "--operation", "receive", "--outbox", fileNamed("pipe.db")]],
+  ])("shows neither in a pipe: %s", async (_, args) => {
+    receipts(1);
     const { env } = await serve();
-    const command = `${process.execPath} --import ${import.meta.resolve("tsx")} ${MAIN} doctor`;
-    const options = { env: { PATH: process.env.PATH, TERM: "xterm", ...env } };
-    const { stdout } = await promisify(execFile)(SCRIPT, ["-qec", command, "/dev/null"], options);
-    expect(stdout).toContain("\u001b[32m✓\u001b[0m");
-    expect(stdout).toContain("No problems.");
+    const { code, out, err } = await run(args, env);
+    expect(code).toBe(0);
+    expect(out + err).not.toContain(ESCAPE);
+    expect(out + err).not.toContain("\r\u001b");
+  });
+
+  it("shows no colours with NO_COLOR", async () => {
+    const { env } = await serve();
+    const { shown } = await startOnTerminal(["doctor"], { ...env, NO_COLOR: "1" }).ended;
+    expect(shown).toContain("✓ items: ");
+    expect(shown).not.toContain(`${ESCAPE}[3`);
+  });
+
+  it.each([
+    ["doctor", () => ["doctor"], 130, "stocklot: interrupted"],
+    ["export", () => ["export", "lots", "-o", fileNamed("stopped.csv")], 130, "stocklot: interrupted"],
+    [
+      "import",
+      () => [...receipts(90), fileNamed("stopped.db")],
+      130,
+      "stocklot: interrupted; run it again to continue",
+    ],
+    [
+      "mirror",
+      () => ["mirror", "--sqlite", fileNamed("stopped-mirror.db")],
+      130,
+      "stocklot: interrupted; the next run continues",
+    ],
+    ["mirror --watch", () => ["mirror", "--sqlite", fileNamed("stopped-watch.db"), "--watch", "1h"], 0, "stopped"],
+  ] as const)("ends at Ctrl-C: %s", async (_, args, exitCode, last) => {
+    const { sandbox, env } = await serve({ latencyMs: 100, lots: 5_000 });
+    const { child, ended } = startOnTerminal(args(), env);
+    await waitUntil(() => sandbox.requests.length > 4);
+    child.stdin.write(CTRL_C);
+    const { code, shown } = await ended;
+    expect(code).toBe(exitCode);
+    expect(lastLine(shown)).toBe(last);
+  });
+
+  it("colours the log of the sandbox, and stops it at Ctrl-C", async () => {
+    const { child, output, ended } = startOnTerminal(["sandbox", "--port", "0", "--shell", "posix"], {});
+    await waitUntil(() => output.shown.includes("CLIENT_SECRET"));
+    const [, url = ""] = /BASE_URL=(\S+)/.exec(output.shown) ?? [];
+    await fetch(`${url}/Item`);
+    await waitUntil(() => output.shown.includes(`${ESCAPE}[33m401`));
+    child.stdin.write(CTRL_C);
+    expect(await ended).toMatchObject({ code: 0, shown: expect.stringMatching(/# stopped\r\n$/) });
+  });
+
+  it("asks for the secret without showing it", async () => {
+    const { env } = await serve();
+    const { STOCKLOT_CLIENT_SECRET: secret = "", ...others } = env;
+    const { child, output, ended } = startOnTerminal(["export", "items", "--columns", "shortID"], others);
+    await waitUntil(() => output.shown.includes("Client secret: "));
+    child.stdin.write(`${secret}\r`);
+    const { code, shown } = await ended;
+    expect(code).toBe(0);
+    expect(shown).toContain("BOLT-M8");
+    expect(shown).not.toContain(secret);
+  });
+
+  it("ends at Ctrl-C while it asks for the secret", async () => {
+    const { env } = await serve();
+    const { STOCKLOT_CLIENT_SECRET: _, ...others } = env;
+    const { child, output, ended } = startOnTerminal(["doctor"], others);
+    await waitUntil(() => output.shown.includes("Client secret: "));
+    child.stdin.write(CTRL_C);
+    const { code, shown } = await ended;
+    expect(lastLine(shown)).toBe("stocklot: interrupted");
+    expect(code).toBe(130);
+  });
+
+  it("fails at Ctrl-D while it asks for the secret", async () => {
+    const { env } = await serve();
+    const { STOCKLOT_CLIENT_SECRET: _, ...others } = env;
+    const { child, output, ended } = startOnTerminal(["doctor"], others);
+    await waitUntil(() => output.shown.includes("Client secret: "));
+    child.stdin.write(CTRL_D);
+    const { code, shown } = await ended;
+    expect(lastLine(shown)).toBe("stocklot: no client secret was given");
+    expect(code).toBe(1);
   });
 });

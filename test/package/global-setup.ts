@@ -36,10 +36,14 @@ export default function setup({ provide }: TestProject): () => void {
   const { devDependencies } = z
     .object({ devDependencies: z.record(z.string(), z.string()) })
     .parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
-  const peers = ["@types/node", "msw", "@opentelemetry/api"].map((name) => `${name}@${devDependencies[name]}`);
+  const peers = ["@types/node", "msw", "@opentelemetry/api", "@photostructure/sqlite", "pg"].map(
+    (name) => `${name}@${devDependencies[name]}`,
+  );
   npm(project, "install", tarball, ...peers);
   provide("project", project);
   provide("tarball", tarball);
+  // Read by test/command/support/built-command.ts.
+  process.env.STOCKLOT_COMMAND = join(project, "node_modules/stocklot/dist/stocklot.cjs");
   return () => rmSync(folder, { recursive: true, force: true });
 }
 

@@ -1,5 +1,4 @@
 import { Command } from "commander";
-import { resolveServiceConnection } from "../../options.js";
 import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
 import { EXIT, interruptSignal } from "../exit.js";
 import { painter, print, type Style } from "../terminal.js";
@@ -18,18 +17,17 @@ const MARKS: Readonly<Record<Finding["verdict"], { mark: string; style: Style }>
 };
 
 export function doctorCommand(): Command {
-  return withConnection(new Command("doctor"))
+  const command = new Command("doctor")
     .description("check the connection, the credentials and the behaviour of the service; writes nothing")
     .option("--json", "print the findings as JSON")
     .option("--as-sandbox-options", "print only the options of a sandbox that behaves like this service, as JSON")
     .addHelpText("after", "\nExit code: 0, or 1 if something will not work.")
     .action(diagnose);
+  return withConnection(command);
 }
 
 async function diagnose(flags: DoctorFlags): Promise<void> {
-  const options = await connectionOptions(flags);
-  const { baseUrl } = resolveServiceConnection(options);
-  const { findings, sandboxOptions } = await examine({ ...options, baseUrl: baseUrl.href }, interruptSignal());
+  const { findings, sandboxOptions } = await examine(await connectionOptions(flags), interruptSignal());
   const problems = findings.filter(({ verdict }) => verdict === "problem").length;
   process.exitCode = problems > 0 ? EXIT.failure : EXIT.success;
   if (flags.asSandboxOptions) return print(JSON.stringify(sandboxOptions, null, 2));

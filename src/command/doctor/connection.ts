@@ -1,37 +1,27 @@
 import { isIP } from "node:net";
 import { connect } from "node:tls";
+import { describeProxy, findEnvironmentProxy, isLoopbackHost } from "../../core/transport/proxy.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 
 const SOON_MS = 14 * 24 * 3_600_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** The environment variable that names a proxy for this URL, if there is one. */
-export function proxyVariable({ protocol, hostname }: URL, env: NodeJS.ProcessEnv = process.env): string | undefined {
-  const exempt = (env.no_proxy ?? env.NO_PROXY ?? "").split(/[\s,]+/).filter(Boolean);
-  const isExempt = exempt.some(
-    (name) => name === "*" || hostname === name || hostname.endsWith(`.${name.replace(/^\*?\./, "")}`),
-  );
-  if (isExempt || isLoopback(hostname)) return undefined;
-  const names =
-    protocol === "https:" ? ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"] : ["http_proxy", "HTTP_PROXY"];
-  return names.find((name) => env[name]);
-}
-
-const isLoopback = (hostname: string) => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
-
-/** How the service is reached: proxy, TLS version, expiry of the certificate. */
-export async function connectionFindings(url: URL): Promise<Finding[]> {
-  const variable = proxyVariable(url);
+/**
+ * How the service is reached: proxy, TLS version, expiry of the certificate.
+ * @throws ConfigurationError if the environment names a proxy whose address is wrong.
+ */
+export async function connectionFindings(url: URL, signal: AbortSignal | undefined): Promise<Finding[]> {
+  const proxy = findEnvironmentProxy(url);
   const findings = [
-    ok("connection", variable ? `${url.host} through the proxy of ${variable}` : `${url.host}, without a proxy`),
+    ok("connection", proxy ? `${url.host} through the proxy ${describeProxy(proxy)}` : `${url.host}, without a proxy`),
   ];
   if (url.protocol === "http:") {
-    if (!isLoopback(url.hostname))
+    if (!isLoopbackHost(url.hostname))
       findings.push(note("TLS", "plain http: the secret and the token are not encrypted", "Use https:."));
     return findings;
   }
-  if (variable) return findings;
-  const certificate = await readCertificate(url);
+  if (proxy) return findings;
+  const certificate = await readCertificate(url, signal);
   if (certificate) findings.push(certificateFinding(certificate));
   return findings;
 }
@@ -51,7 +41,7 @@ function certificateFinding({ protocol, validTo }: Certificate): Finding {
 }
 
 /** Undefined if there is no TLS connection: the token request reports why. The certificate is only read, not trusted. */
-function readCertificate({ hostname, port }: URL): Promise<Certificate | undefined> {
+function readCertificate({ hostname, port }: URL, signal: AbortSignal | undefined): Promise<Certificate | undefined> {
   const host = hostname.replace(/^\[|\]$/g, "");
   return new Promise((resolve) => {
     const socket = connect({
@@ -62,6 +52,7 @@ function readCertificate({ hostname, port }: URL): Promise<Certificate | undefin
     });
     socket.setTimeout(CONNECT_TIMEOUT_MS);
     const finish = (certificate?: Certificate) => {
+      signal?.removeEventListener("abort", abandon);
       socket.destroy();
       resolve(certificate);
     };
@@ -69,7 +60,9 @@ function readCertificate({ hostname, port }: URL): Promise<Certificate | undefin
       const { valid_to } = socket.getPeerCertificate();
       finish(valid_to ? { protocol: socket.getProtocol() ?? "TLS", validTo: Date.parse(valid_to) } : undefined);
     });
-    socket.once("error", () => finish());
-    socket.once("timeout", () => finish());
+    const abandon = () => finish();
+    socket.once("error", abandon);
+    socket.once("timeout", abandon);
+    signal?.addEventListener("abort", abandon);
   });
 }

@@ -1,13 +1,21 @@
 import type { StoredToken, TokenStore } from "../../auth/token-store.js";
 import { InventoryClient } from "../../client.js";
 import { isStocklotError } from "../../errors/any-error.js";
-import { AuthenticationError, ConnectionError, RateLimitError } from "../../errors/index.js";
+import {
+  AuthenticationError,
+  ConfigurationError,
+  ConnectionError,
+  RateLimitError,
+  ServerError,
+  TimeoutError,
+} from "../../errors/index.js";
 import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
 import type { ClientOptions } from "../../options.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
+import { LISTS, PAGE_HEADERS } from "../list-probes.js";
 import { connectionFindings } from "./connection.js";
-import { type Finding, note, ok, problem } from "./finding.js";
-import { LISTS, type ListFacts, listFindings, probeList } from "./lists.js";
+import { type Finding, note, ok, problem, TRY_LATER_HINT } from "./finding.js";
+import { type ListFacts, listFindings, probeList } from "./lists.js";
 import { type ProbedPage, ServiceProbe } from "./service-probe.js";
 
 /** What an examination found, and the options of a sandbox that behaves the same. */
@@ -18,10 +26,10 @@ export interface Examination {
 
 const DAY_MS = 86_400_000;
 const LARGE_SKEW_MS = 60_000;
-const SLOW_MS = 5_000;
+const SLOW_MS = 2_000;
 const SHORT_TOKEN_MS = 60_000;
 const RATE_LIMIT_HEADER = /ratelimit|rate-limit|retry-after/;
-const DOCUMENTED_HEADERS = ["x-total-count", "x-page", "x-page-size", "x-api-version"];
+const SLOW_HINT = "If calls time out, increase the option timeoutMs (--timeout of this command; default: 30 s).";
 /** Nobody's, so that no failed attempt is counted against a real client. */
 const UNKNOWN_CREDENTIALS = { clientId: "stocklot-doctor", clientSecret: "not-a-secret" };
 
@@ -30,7 +38,7 @@ export async function examine(
   { baseUrl, rateLimit, ...options }: ClientOptions & { baseUrl: string },
   signal?: AbortSignal,
 ): Promise<Examination> {
-  const findings = await connectionFindings(new URL(baseUrl));
+  const findings: Finding[] = [];
   const rateLimiter = createRateLimiter(rateLimit || undefined);
   const tokens = new ObservedTokenStore();
   const invalidFields = new Set<string>();
@@ -40,6 +48,8 @@ export async function examine(
     rateLimiter,
     tokenStore: tokens,
     responseValidation: "warn",
+    // What fails is a finding. The request for a token would be retried otherwise.
+    retry: false,
     logger: {
       debug() {},
       info() {},
@@ -49,6 +59,7 @@ export async function examine(
   });
   const probe = new ServiceProbe(client, signal);
   try {
+    findings.push(...(await connectionFindings(new URL(baseUrl), signal)));
     const lists: ListFacts[] = [];
     for (const list of LISTS) lists.push(await probeList(probe, list));
     findings.push(
@@ -90,6 +101,14 @@ function failureFinding(error: Error): Finding {
     const hint = "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.";
     return problem("rate limit", error.message, hint);
   }
+  if (error instanceof ConfigurationError) {
+    return problem("connection", error.message, "Correct the setting that is named, and run the doctor again.");
+  }
+  if (error instanceof TimeoutError) {
+    const hint = "Check the proxy variables and the network. If the service is slow, increase --timeout.";
+    return problem("connection", error.message, hint);
+  }
+  if (error instanceof ServerError) return problem("service", error.message, TRY_LATER_HINT);
   const hint = "Check the base URL, the proxy variables and the network; docs/deployment.md describes certificates.";
   return problem(error instanceof ConnectionError ? "connection" : "service", error.message, hint);
 }
@@ -144,14 +163,12 @@ function responseFindings({ pages }: ServiceProbe): Finding[] {
   const median = durations[Math.floor(durations.length / 2)] ?? 0;
   const latency = `median ${Math.round(median)} ms, slowest ${Math.round(durations.at(-1) ?? 0)} ms`;
   const headers = pages.map(({ response }) => response.headers);
-  const missing = DOCUMENTED_HEADERS.filter((name) =>
+  const missing = PAGE_HEADERS.filter((name) =>
     pages.some(({ page, response }) => page && response.headers[name] === undefined),
   );
   const limits = [...new Set(headers.flatMap(Object.keys))].filter((name) => RATE_LIMIT_HEADER.test(name));
   return [
-    median < SLOW_MS
-      ? ok("latency", latency)
-      : note("latency", latency, "Increase timeoutMs if calls time out (default: 30 s)."),
+    median < SLOW_MS ? ok("latency", latency) : note("latency", latency, SLOW_HINT),
     clockFinding(pages),
     missing.length === 0
       ? ok("headers", "the documented X- headers are present")

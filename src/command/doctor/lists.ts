@@ -1,6 +1,13 @@
 import type { InventoryClient } from "../../client.js";
 import type { RequestOptions } from "../../core/request/options.js";
-import { type Finding, note, ok, problem } from "./finding.js";
+import {
+  type DocumentedList,
+  MAX_PAGE_SIZE,
+  modifiedSinceProbe,
+  sortProbe,
+  undocumentedPageCap,
+} from "../list-probes.js";
+import { type Finding, note, ok, problem, TRY_LATER_HINT } from "./finding.js";
 import type { PageReader, ProbedPage, ServiceProbe } from "./service-probe.js";
 
 /** Parameters that each list takes. */
@@ -11,98 +18,66 @@ interface ListParams {
   pageSize: number;
 }
 
-/** A list of the service, and the column that its probe sorts by. */
-interface ListUnderTest {
-  name: "items" | "lots" | "stockLevels";
-  path: string;
-  column: string;
-  open(client: InventoryClient, params: ListParams, options: RequestOptions): PageReader;
-}
+const OPEN: Readonly<
+  Record<DocumentedList["name"], (client: InventoryClient, params: ListParams, options: RequestOptions) => PageReader>
+> = {
+  items: (client, params, options) => client.items.list(params, options),
+  lots: (client, params, options) => client.inventory.listLots(params, options),
+  stockLevels: (client, params, options) => client.inventory.listStockLevels(params, options),
+};
 
-export const LISTS: readonly ListUnderTest[] = [
-  {
-    name: "items",
-    path: "/Item",
-    column: "shortID",
-    open: (client, params, options) => client.items.list(params, options),
-  },
-  {
-    name: "lots",
-    path: "/Inventory",
-    column: "recNo",
-    open: (client, params, options) => client.inventory.listLots(params, options),
-  },
-  {
-    name: "stockLevels",
-    path: "/Inventory/StockLevels",
-    column: "partNo",
-    open: (client, params, options) => client.inventory.listStockLevels(params, options),
-  },
-];
-
-/** The largest page that the service's document names. */
-const MAX_PAGE_SIZE = 250;
-
-/** What is known about a list after its two probes. */
+/** What is known about a list after its two requests. */
 export interface ListFacts {
-  list: ListUnderTest;
-  /** Sorted in descending order, with the largest page. */
+  list: DocumentedList;
+  /** Sorted, with the largest page. */
   first: ProbedPage;
   /** Undefined if the list is too short to tell. */
   honoursSort: boolean | undefined;
+  /** Undefined if the list is empty. */
+  changes: ProbedPage | undefined;
+  /** Undefined if the list is empty, or the request for changes failed. */
   honoursModifiedSince: boolean | undefined;
 }
 
-/** Two requests: one sorted, in descending order; one for changes after the year 2999. */
-export async function probeList(probe: ServiceProbe, list: ListUnderTest): Promise<ListFacts> {
-  const sorted: ListParams = { sort: list.column, direction: "DESC", pageSize: MAX_PAGE_SIZE };
-  const first = await probe.page((client, options) => list.open(client, sorted, options));
-  if (!first.page?.totalCount) return { list, first, honoursSort: undefined, honoursModifiedSince: undefined };
-  const future: ListParams = { modifiedSince: "2999-01-01T00:00:00Z", pageSize: 1 };
-  const { page } = await probe.page((client, options) => list.open(client, future, options));
+/** Two requests: one sorted, one for changes. */
+export async function probeList(probe: ServiceProbe, list: DocumentedList): Promise<ListFacts> {
+  const read = (params: ListParams) => probe.page((client, options) => OPEN[list.name](client, params, options));
+  const first = await read(sortProbe.params(list));
+  const { page } = first;
+  const changes = page?.totalCount ? await read(modifiedSinceProbe.params()) : undefined;
   return {
     list,
     first,
-    honoursSort: isDescending(first.page.value, list.column),
-    honoursModifiedSince: page?.totalCount === 0,
+    honoursSort: page && sortProbe.isHonoured(page, list),
+    changes,
+    honoursModifiedSince: changes?.page && modifiedSinceProbe.isHonoured(changes.page),
   };
 }
 
-/** Undefined if the values are all equal. */
-export function isDescending(records: readonly object[], column: string): boolean | undefined {
-  const values = records.map((record): unknown => Reflect.get(record, column));
-  if (new Set(values).size < 2) return undefined;
-  return values.every((value, index) => {
-    const previous = values[index - 1];
-    if (index === 0) return true;
-    if (typeof value === "number" && typeof previous === "number") return value <= previous;
-    // Services compare text by rules of their own: the first letters are enough.
-    return initial(value) <= initial(previous);
-  });
-}
-
-const initial = (value: unknown) => String(value).slice(0, 1).toLowerCase();
-
-export function listFindings({ list, first, honoursSort, honoursModifiedSince }: ListFacts): Finding[] {
-  const { path, name, column } = list;
+export function listFindings({ list, first, honoursSort, changes, honoursModifiedSince }: ListFacts): Finding[] {
+  const { path, name, key, unusualDirection } = list;
   const { page } = first;
   if (!page) return [unreadableFinding(name, path, first)];
   const findings = [ok(name, `GET ${path}: ${page.totalCount} records`)];
-  if (page.pageSize < Math.min(page.totalCount, MAX_PAGE_SIZE)) {
-    const summary = `GET ${path}: a page has at most ${page.pageSize} records, not ${MAX_PAGE_SIZE}`;
-    const hint = `The complete list takes ${Math.ceil(page.totalCount / page.pageSize)} requests. The client adapts to this.`;
+  const cap = undocumentedPageCap(page);
+  if (cap !== undefined) {
+    const summary = `GET ${path}: a page has at most ${cap} records, not ${MAX_PAGE_SIZE}`;
+    const hint = `The complete list takes ${Math.ceil(page.totalCount / cap)} requests. The client adapts to this.`;
     findings.push(note(name, summary, hint));
   }
   if (honoursSort === false) {
     const hint = "gapless reads still return every record: they recognise records by their keys.";
-    findings.push(note(name, `GET ${path}: sort=${column}&direction=DESC is ignored`, hint));
+    findings.push(note(name, `GET ${path}: sort=${key}&direction=${unusualDirection} is ignored`, hint));
   }
   if (honoursModifiedSince === false) {
-    const hint = "A mirror reads this list completely in every run.";
-    findings.push(note(name, `GET ${path}: modifiedSince is ignored`, hint));
+    findings.push(note(name, `GET ${path}: modifiedSince is ignored`, NO_CHANGES_HINT));
+  } else if (changes?.error) {
+    findings.push(note(name, `with modifiedSince: ${changes.error.message}`, NO_CHANGES_HINT));
   }
   return findings;
 }
+
+const NO_CHANGES_HINT = "A mirror reads this list completely in every run, and export --since cannot select changes.";
 
 const HINTS: Readonly<Record<number, string>> = {
   200: "Check the base URL: this may be another service, or a login page.",
@@ -111,6 +86,6 @@ const HINTS: Readonly<Record<number, string>> = {
 };
 
 function unreadableFinding(name: string, path: string, { error, response }: ProbedPage): Finding {
-  const hint = HINTS[response.status] ?? "Try again later; if it persists, ask the operators of the service.";
+  const hint = HINTS[response.status] ?? TRY_LATER_HINT;
   return problem(name, error?.message ?? `GET ${path}: ${response.status}`, hint);
 }

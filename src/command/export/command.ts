@@ -1,5 +1,7 @@
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import type { InventoryClient } from "../../client.js";
+import { uncheckedAs } from "../../core/response/decode.js";
+import { BadRequestError } from "../../errors/index.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListOptions } from "../../paging/list.js";
 import type { Paginator } from "../../paging/paginator.js";
@@ -7,8 +9,9 @@ import { itemSchema } from "../../schemas/item.js";
 import { lotSchema } from "../../schemas/lot.js";
 import { stockLevelSchema } from "../../schemas/stock-level.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
-import { CommandError, EXIT, integerOption, interruptSignal } from "../exit.js";
-import { ProgressLine, seconds, tell } from "../terminal.js";
+import { CommandError, describeFailure, EXIT, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
+import { modifiedSinceProbe } from "../list-probes.js";
+import { ProgressLine, seconds, tell, writeOutput } from "../terminal.js";
 import { OutputFile } from "./output-file.js";
 import { FORMATS, type Format, type RecordFormat, recordFormat } from "./record-format.js";
 
@@ -25,16 +28,17 @@ interface ExportFlags extends ConnectionFlags {
 interface ListParams {
   wid?: number | undefined;
   modifiedSince?: string | undefined;
+  pageSize?: number;
 }
 
 /** A list of any records. */
-type Pages = Pick<Paginator<object>, "pages" | "checkpoint">;
+type Pages = Pick<Paginator<object>, "page" | "pages" | "checkpoint">;
 
 const RESOURCES = {
   items: {
     columns: () => Object.keys(itemSchema().shape),
-    list: (client: InventoryClient, { modifiedSince }: ListParams, options: ListOptions): Pages =>
-      client.items.list({ modifiedSince, includeDiscontinued: true }, options),
+    list: (client: InventoryClient, { wid: _, ...params }: ListParams, options: ListOptions): Pages =>
+      client.items.list({ ...params, includeDiscontinued: true }, options),
   },
   lots: {
     columns: () => Object.keys(lotSchema().shape),
@@ -50,19 +54,27 @@ const RESOURCES = {
 type Resource = keyof typeof RESOURCES;
 
 export function exportCommand(): Command {
-  return withConnection(new Command("export"))
+  const command = new Command("export")
     .description("write items (discontinued ones too), lots or stock levels to a file or to standard output")
     .addArgument(new Argument("<resource>", "what to export").choices(Object.keys(RESOURCES)))
     .option("--wid <n>", "only this warehouse (lots and stock levels)", integerOption(0))
     .option("--since <date>", "only records modified since this date or datetime (ISO 8601)", dateOption)
-    .addOption(new Option("--format <format>", "default: from the name of the file, otherwise csv").choices(FORMATS))
-    .option("-o, --output <file>", "file to write; it appears when it is complete (default: standard output)")
-    .option("--columns <names>", "fields to write, in this order, for instance recNo,shortID,units", (text) =>
-      text.split(","),
+    .addOption(
+      new Option("--format <format>", "format (default: from the name of the file, otherwise csv)").choices(FORMATS),
+    )
+    .option(
+      "-o, --output <file>",
+      "file to write or replace; it appears when it is complete (default: standard output)",
+    )
+    .option(
+      "--columns <names>",
+      "fields to write, in this order, for instance recNo,shortID,units (default: every documented field in csv, every field otherwise)",
+      columnsOption,
     )
     .option("--gapless", "return every record exactly once, even if others are added and removed meanwhile")
     .option("--resume", "continue an interrupted export to the same file, which needs --gapless")
     .action(exportRecords);
+  return withConnection(command);
 }
 
 async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> {
@@ -77,33 +89,52 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   const encoding = recordFormat(format, columns, resource.columns());
   const signal = interruptSignal();
   const client = await openClient(flags);
-  const file =
-    output === undefined
-      ? undefined
-      : await OutputFile.open(output, { name, params, format, columns, gapless }, resume);
+  let file: OutputFile | undefined;
   try {
-    // The file contains a checkpoint of an earlier run, which the iteration checks.
-    const from = file?.checkpoint as Checkpoint | undefined;
+    if (output !== undefined) file = await OutputFile.open(output, { name, params, format, columns, gapless }, resume);
+    if (since !== undefined) await warnIfSinceIsIgnored(name, client, params, signal);
+    // The iteration checks the checkpoint of an earlier run.
+    const from = file && uncheckedAs<Checkpoint | undefined>(file.checkpoint);
     const list = resource.list(client, params, { gapless, from, signal });
-    const records = await writePages(list, encoding, file, columns);
+    const records = await writePages(list, encoding, columns, file, gapless);
     await file?.complete();
     tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
   } catch (error) {
-    if (!signal.aborted) throw error;
-    throw new CommandError(output && gapless ? "interrupted; continue with --resume" : "interrupted", EXIT.interrupted);
+    if (!file?.canContinue) await file?.discard();
+    const advice = file && gapless ? "continue with --resume" : undefined;
+    const failure = file?.canContinue ? new CommandError(`${describeFailure(error)} Continue with --resume.`) : error;
+    throw failureOrInterruption(failure, signal, advice);
   } finally {
     await file?.close();
     await client.close();
   }
 }
 
+/** If the service ignores modifiedSince, the export contains every record: no more than asked for, but not only changes. */
+async function warnIfSinceIsIgnored(
+  name: Resource,
+  client: InventoryClient,
+  { wid }: ListParams,
+  signal: AbortSignal,
+): Promise<void> {
+  const list = RESOURCES[name].list(client, { wid, ...modifiedSinceProbe.params() }, { signal });
+  const page = await list.page().catch((error: unknown) => {
+    // It may only refuse the date of the probe.
+    if (error instanceof BadRequestError) return undefined;
+    throw error;
+  });
+  if (page && !modifiedSinceProbe.isHonoured(page))
+    tell(`warning: the service ignores --since for ${name}; every record is exported.`);
+}
+
 async function writePages(
   list: Pages,
   format: RecordFormat,
-  file: OutputFile | undefined,
   columns: readonly string[] | undefined,
+  file: OutputFile | undefined,
+  isResumable: boolean,
 ): Promise<number> {
-  const write = file ? (text: string) => file.append(text) : writeToStdout;
+  const write = file ? (text: string) => file.append(text) : writeOutput;
   const progress = new ProgressLine();
   const startedAt = performance.now();
   const before = file?.records ?? 0;
@@ -112,7 +143,7 @@ async function writePages(
     for await (const { value, totalCount } of list.pages()) {
       if (records === 0 && value[0]) assertColumnsExist(columns, value[0]);
       // The checkpoint is still that of the previous page, which is in the file.
-      await file?.saveCheckpoint(list.checkpoint(), records);
+      if (isResumable) await file?.saveCheckpoint(list.checkpoint(), records);
       await write(format.encode(value, records));
       records += value.length;
       const etaMs = ((performance.now() - startedAt) / (records - before)) * (totalCount - records);
@@ -133,13 +164,14 @@ function assertColumnsExist(columns: readonly string[] = [], record: object): vo
   throw new CommandError(`--columns: records have no ${missing.join(", ")}. They have ${known}.`, EXIT.usage);
 }
 
-async function writeToStdout(text: string): Promise<void> {
-  if (text === "" || process.stdout.write(text)) return;
-  await new Promise<void>((resolve) => process.stdout.once("drain", resolve));
-}
-
 function formatOf(output = ""): Format {
   return FORMATS.find((format) => output.toLowerCase().endsWith(`.${format}`)) ?? "csv";
+}
+
+function columnsOption(text: string): string[] {
+  const columns = text.split(",").map((column) => column.trim());
+  if (columns.includes("")) throw new InvalidArgumentError("It must be names of fields, separated by commas.");
+  return columns;
 }
 
 function dateOption(text: string): string {

@@ -1,15 +1,18 @@
 import { createHash } from "node:crypto";
-import { type FileHandle, open, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { CommandError } from "../exit.js";
+import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import * as z from "zod";
+import { parseJsonOrUndefined } from "../../core/response/parse-json.js";
+import { CommandError, describeFailure, EXIT } from "../exit.js";
 
 /** What an interrupted export needs to continue. */
-interface ResumeState {
+const resumeStateSchema = z.object({
   /** Of the arguments: another export must not be continued. */
-  fingerprint: string;
-  checkpoint: unknown;
-  records: number;
-  bytes: number;
-}
+  fingerprint: z.string(),
+  checkpoint: z.unknown(),
+  records: z.int(),
+  bytes: z.int(),
+});
+type ResumeState = z.infer<typeof resumeStateSchema>;
 
 /**
  * A file that appears under its name only when it is complete. Until then `<name>.part` grows, and `<name>.resume.json` says
@@ -23,6 +26,7 @@ export class OutputFile {
   /** Where to continue; undefined at the start. */
   readonly checkpoint: unknown;
   readonly records: number;
+  #canContinue: boolean;
 
   private constructor(path: string, file: FileHandle, { fingerprint, checkpoint, records, bytes }: ResumeState) {
     this.#path = path;
@@ -31,25 +35,40 @@ export class OutputFile {
     this.#bytes = bytes;
     this.checkpoint = checkpoint;
     this.records = records;
+    this.#canContinue = checkpoint !== undefined;
   }
 
   /** @param description of what is exported, to recognise an export that can be continued */
-  static async open(path: string, description: unknown, resume: boolean): Promise<OutputFile> {
+  static async open(name: string, description: unknown, resume: boolean): Promise<OutputFile> {
+    const path = await replaceablePath(name);
     const fingerprint = createHash("sha256").update(JSON.stringify(description)).digest("hex");
     const start: ResumeState = { fingerprint, checkpoint: undefined, records: 0, bytes: 0 };
     const state = (resume && (await readState(path))) || start;
     if (state.fingerprint !== fingerprint)
       throw new CommandError(`${path}.part is an export with other arguments. Remove it, or run without --resume.`);
-    const file = await open(`${path}.part`, state.bytes > 0 ? "r+" : "w");
+    const file = await open(partFile(path), state.bytes > 0 ? "r+" : "w");
     // What was written after the checkpoint is written again.
     await file.truncate(state.bytes);
     return new OutputFile(path, file, state);
   }
 
+  /** True if an export with `resume` would continue this one. */
+  get canContinue(): boolean {
+    return this.#canContinue;
+  }
+
   async append(text: string): Promise<void> {
     const data = Buffer.from(text);
-    await this.#file.write(data, 0, data.length, this.#bytes);
-    this.#bytes += data.length;
+    try {
+      // On a full disk a part is written before a write fails.
+      for (let offset = 0; offset < data.length; ) {
+        const { bytesWritten } = await this.#file.write(data, offset, data.length - offset, this.#bytes);
+        offset += bytesWritten;
+        this.#bytes += bytesWritten;
+      }
+    } catch (error) {
+      throw new CommandError(`${partFile(this.#path)}: ${describeFailure(error)}`);
+    }
   }
 
   /** All that was appended so far belongs to this checkpoint. */
@@ -59,13 +78,21 @@ export class OutputFile {
     const state: ResumeState = { fingerprint: this.#fingerprint, checkpoint, records, bytes: this.#bytes };
     await writeFile(`${stateFile(this.#path)}.new`, JSON.stringify(state));
     await rename(`${stateFile(this.#path)}.new`, stateFile(this.#path));
+    this.#canContinue = true;
   }
 
   /** Renames the complete file to its final name. */
   async complete(): Promise<void> {
     await this.#file.datasync();
     await this.#file.close();
-    await rename(`${this.#path}.part`, this.#path);
+    await rename(partFile(this.#path), this.#path);
+    await rm(stateFile(this.#path), { force: true });
+  }
+
+  /** Removes the part that was written. */
+  async discard(): Promise<void> {
+    await this.close();
+    await rm(partFile(this.#path), { force: true });
     await rm(stateFile(this.#path), { force: true });
   }
 
@@ -74,19 +101,26 @@ export class OutputFile {
   }
 }
 
+const partFile = (path: string) => `${path}.part`;
 const stateFile = (path: string) => `${path}.resume.json`;
+
+/** The file itself if the name is a symbolic link. Renaming would turn a device or a pipe into a file. */
+async function replaceablePath(name: string): Promise<string> {
+  const path = await realpath(name).catch(() => name);
+  const existing = await stat(path).catch(() => undefined);
+  if (existing === undefined || existing.isFile()) return path;
+  const advice = existing.isDirectory() ? "Add the name of a file." : `Write to standard output, with > ${name}.`;
+  throw new CommandError(`--output: ${name} is not a regular file. ${advice}`, EXIT.usage);
+}
 
 async function readState(path: string): Promise<ResumeState | undefined> {
   const text = await readFile(stateFile(path), "utf8").catch(() => undefined);
-  const size = await open(`${path}.part`, "r").then(
-    async (file) => {
-      const { size } = await file.stat();
-      await file.close();
-      return size;
-    },
+  if (text === undefined) return undefined;
+  const { data } = resumeStateSchema.safeParse(parseJsonOrUndefined(text));
+  if (!data) throw new CommandError(`${stateFile(path)} is damaged. Remove it, or run without --resume.`);
+  const size = await stat(partFile(path)).then(
+    (part) => part.size,
     () => 0,
   );
-  if (text === undefined) return undefined;
-  const state: ResumeState = JSON.parse(text);
-  return state.bytes <= size ? state : undefined;
+  return data.bytes <= size ? data : undefined;
 }

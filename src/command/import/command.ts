@@ -3,24 +3,24 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import type { Outbox, OutboxEntry, OutboxReport } from "../../outbox/index.js";
 import { createOutbox, sqliteOutboxStore } from "../../outbox/index.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
-import { CommandError, durationOption, EXIT, interruptSignal } from "../exit.js";
+import { CommandError, durationOption, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
 import { ProgressLine, print, seconds, table, tell } from "../terminal.js";
-import { csvRows } from "./csv-rows.js";
+import { type CsvRow, csvRows } from "./csv-rows.js";
 import {
+  columnProblem,
   type ImportedRow,
   type ImportOperation,
   type ImportSettings,
   importedRow,
   OPERATIONS,
-  unknownColumns,
 } from "./entries.js";
 
 interface ImportFlags extends ConnectionFlags {
   operation: ImportOperation;
   outbox: string;
-  map: ReadonlyMap<string, string>;
+  map?: ReadonlyMap<string, string>;
   key?: string;
-  delimiter: string;
+  delimiter?: string;
   mark?: "remark" | "serial";
   settle?: number;
   dryRun?: true;
@@ -33,36 +33,46 @@ const BATCH = 500;
 const MAX_LISTED = 50;
 
 export function importCommand(): Command {
-  return withConnection(new Command("import"))
+  const command = new Command("import")
     .description("send the lines of a CSV file as writes, each exactly once: run it again to continue")
     .addArgument(new Argument("<file>", "CSV file with a header: the names of the fields"))
     .addOption(new Option("--operation <name>", "what each line is").choices(OPERATIONS).makeOptionMandatory())
     .requiredOption("--outbox <file>", "SQLite file that keeps track of every line; keep it")
-    .option("--map <column=field>", "a column with another name; may be repeated", mapOption, new Map())
+    .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
     .option("--key <column>", "column with a unique key per line (default: name of the file and line number)")
-    .option("--delimiter <text>", "between two cells", ",")
+    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
     .addOption(
       new Option("--mark <field>", "mark each receipt there, to recognise it if its response is lost").choices([
         "remark",
         "serial",
       ]),
     )
-    .option("--settle <time>", "how long the service may work on a request (default: 60s)", durationOption)
+    .option(
+      "--settle <time>",
+      "after this time a request without a response is applied or never will be (default: 60s)",
+      durationOption,
+    )
     .option("--dry-run", "only validate the lines")
     .option("--json", "print the report as JSON")
     .addHelpText(
       "after",
-      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if a line is invalid.",
+      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if a line is invalid (nothing is sent).",
     )
     .action(importRows);
+  return withConnection(command);
 }
 
 async function importRows(path: string, flags: ImportFlags): Promise<void> {
-  const { operation, map, key: keyColumn, delimiter } = flags;
+  const { operation, map = new Map(), key: keyColumn, delimiter = "," } = flags;
   const settings: ImportSettings = { path, operation, map, keyColumn };
-  const count = await validate(settings, delimiter);
-  if (flags.dryRun) return print(`${count} lines are valid.`);
   const signal = interruptSignal();
+  const { lines: count, invalid, problems } = await validate(settings, delimiter, signal);
+  if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
+  if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`, EXIT.usage);
+  if (flags.dryRun) {
+    if (!flags.json) await print(`${count === 1 ? "1 line is" : `${count} lines are`} valid.`);
+    return;
+  }
   const client = await openClient(flags);
   const outbox = createOutbox({
     client,
@@ -71,47 +81,74 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     settleMs: flags.settle,
   });
   try {
-    let settled = 0;
-    for await (const batch of batches(validRows(settings, delimiter))) {
-      const entries = await outbox.addMany(batch);
-      settled += entries.filter(({ state }) => state !== "pending" && state !== "sending").length;
-    }
+    const settled = await store(outbox, validRows(settings, delimiter), count, signal);
     const { durationMs } = await outbox.estimate();
     const before = settled > 0 ? `, of which ${settled} were sent by an earlier import` : "";
     tell(`${count} lines${before}; about ${seconds(durationMs)}.`);
     await report(outbox, await run(outbox, signal), flags.json);
   } catch (error) {
-    if (!signal.aborted) throw error;
-    throw new CommandError("interrupted; run it again to continue", EXIT.interrupted);
+    throw failureOrInterruption(error, signal, "run it again to continue");
   } finally {
     await outbox.close();
     await client.close();
   }
 }
 
-/** Reads the whole file before anything is stored or sent. Returns the number of lines. */
-async function validate(settings: ImportSettings, delimiter: string): Promise<number> {
-  let valid = 0;
-  let invalid = 0;
+/** Adds the lines to the outbox. Returns how many an earlier import has sent. */
+async function store(
+  outbox: Outbox,
+  rows: AsyncIterable<ValidRow>,
+  count: number,
+  signal: AbortSignal,
+): Promise<number> {
+  const progress = new ProgressLine();
+  let stored = 0;
+  let settled = 0;
+  try {
+    for await (const batch of batches(rows)) {
+      signal.throwIfAborted();
+      const entries = await outbox.addMany(batch);
+      stored += entries.length;
+      settled += entries.filter(({ state }) => state !== "pending" && state !== "sending").length;
+      progress.update(`${stored} of ${count} lines stored`);
+    }
+    return settled;
+  } finally {
+    progress.clear();
+  }
+}
+
+interface Validation {
+  lines: number;
+  invalid: number;
+  /** Of the first invalid lines. */
+  problems: { line: number; problems: string[] }[];
+}
+
+/** Reads the whole file before anything is stored or sent. */
+async function validate(settings: ImportSettings, delimiter: string, signal: AbortSignal): Promise<Validation> {
+  const result: Validation = { lines: 0, invalid: 0, problems: [] };
   const lineOfKey = new Map<string, number>();
   for await (const row of csvRows(settings.path, delimiter)) {
-    if (valid + invalid === 0) assertKnownColumns(unknownColumns(row, settings));
-    const imported = importedRow(row, settings);
-    // Without a column of keys, the key contains the number of the line.
-    const repeated = settings.keyColumn !== undefined && "entry" in imported;
-    const problems =
-      "problems" in imported ? imported.problems : repeated ? repeatedKey(imported.entry.key, row.line, lineOfKey) : [];
-    if (problems.length === 0) {
-      valid += 1;
-      continue;
-    }
-    invalid += 1;
-    if (invalid <= MAX_LISTED) tell(`line ${row.line}: ${problems.join("; ")}`);
+    if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
+    if (result.lines === 0) assertColumns(row, settings);
+    result.lines += 1;
+    const problems = problemsOf(row, settings, lineOfKey);
+    if (problems.length === 0) continue;
+    result.invalid += 1;
+    if (result.invalid > MAX_LISTED) continue;
+    result.problems.push({ line: row.line, problems });
+    tell(`line ${row.line}: ${problems.join("; ")}`);
   }
-  if (invalid > 0)
-    throw new CommandError(`${invalid} of ${valid + invalid} lines are invalid; nothing was sent.`, EXIT.usage);
-  if (valid === 0) throw new CommandError(`${settings.path} has no lines.`, EXIT.usage);
-  return valid;
+  if (result.lines === 0) throw new CommandError(`${settings.path} has no lines.`, EXIT.usage);
+  return result;
+}
+
+function problemsOf(row: CsvRow, settings: ImportSettings, lineOfKey: Map<string, number>): string[] {
+  const imported = importedRow(row, settings);
+  if ("problems" in imported) return imported.problems;
+  // Without a column of keys, the key contains the number of the line.
+  return settings.keyColumn === undefined ? [] : repeatedKey(imported.entry.key, row.line, lineOfKey);
 }
 
 /** Keys identify a line for ever, so two lines of a file must not share one. */
@@ -121,10 +158,9 @@ function repeatedKey(key: string, line: number, lineOfKey: Map<string, number>):
   return earlier === undefined ? [] : [`the key "${key}" is that of line ${earlier}, too`];
 }
 
-function assertKnownColumns(unknown: readonly string[]): void {
-  if (unknown.length === 0) return;
-  const names = unknown.map((name) => `"${name}"`).join(", ");
-  throw new CommandError(`unknown columns: ${names}. Use --map column=field, or remove them.`, EXIT.usage);
+function assertColumns(row: CsvRow, settings: ImportSettings): void {
+  const problem = columnProblem(row, settings);
+  if (problem !== undefined) throw new CommandError(problem, EXIT.usage);
 }
 
 type ValidRow = Extract<ImportedRow, { entry: object }>["entry"];
@@ -193,7 +229,13 @@ function reasonOf(error: OutboxEntry["error"]): string {
   return String(fieldOf(error, "message") ?? "");
 }
 
-function mapOption(text: string, earlier: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+function delimiterOption(text: string): string {
+  if (text === "tab" || text === "\\t") return "\t";
+  if (text.length === 1 && !/["\r\n]/.test(text)) return text;
+  throw new InvalidArgumentError("It must be one character other than a quote or a line break, or tab.");
+}
+
+function mapOption(text: string, earlier: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
   const [column, field, ...more] = text.split("=");
   if (!column || !field || more.length > 0) throw new InvalidArgumentError("It must be column=field.");
   return new Map([...earlier, [column.trim(), field.trim()]]);

@@ -13,6 +13,16 @@ export interface CsvRow {
 
 const REPLACEMENT_CHARACTER = "\uFFFD";
 
+/** Delimiters that a header of one cell may contain, as --delimiter takes them. */
+const DELIMITERS = [
+  { text: ";", name: '";"', option: '";"' },
+  { text: "\t", name: "tabs", option: "tab" },
+  { text: "|", name: '"|"', option: '"|"' },
+  { text: ",", name: '","', option: '","' },
+];
+/** A first line that only Excel understands. */
+const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
+
 /** Reads a CSV file (RFC 4180, with or without a BOM, any line ends) row by row, in constant memory. */
 export async function* csvRows(path: string, delimiter: string): AsyncGenerator<CsvRow> {
   let columns: string[] | undefined;
@@ -25,11 +35,14 @@ export async function* csvRows(path: string, delimiter: string): AsyncGenerator<
     trim: true,
   });
   const file = createReadStream(path);
+  let crLfsInCells = 0;
   file.once("error", (error) => parser.destroy(error));
   try {
     for await (const { record, info } of file.pipe(parser)) {
-      if (columns) yield csvRow(columns, record, info.lines);
-      else columns = checkedColumns(path, record);
+      // The parser counts CR LF as two line breaks if it is in a cell.
+      crLfsInCells += record.join().split("\r\n").length - 1;
+      if (columns) yield csvRow(columns, record, info.lines - crLfsInCells);
+      else columns = checkedColumns(path, record, delimiter);
     }
   } catch (error) {
     if (error instanceof CsvError) throw new CommandError(`${path}: ${error.message}`, EXIT.usage);
@@ -39,16 +52,33 @@ export async function* csvRows(path: string, delimiter: string): AsyncGenerator<
   }
 }
 
-function checkedColumns(path: string, columns: string[]): string[] {
+function checkedColumns(path: string, columns: string[], delimiter: string): string[] {
+  const [header = "", ...others] = columns;
+  if (others.length === 0) assertDelimiterFits(path, header, delimiter);
   const repeated = columns.find((name, index) => columns.indexOf(name) !== index);
   if (repeated !== undefined) throw new CommandError(`${path}: two columns are called "${repeated}".`, EXIT.usage);
   return columns;
+}
+
+/** A header of one cell that contains another delimiter is most likely several cells. */
+function assertDelimiterFits(path: string, header: string, delimiter: string): void {
+  const [excelLine, excelDelimiter] = EXCEL_DELIMITER_PATTERN.exec(header) ?? [];
+  const actual = DELIMITERS.find(({ text }) => text !== delimiter && (excelDelimiter ?? header).includes(text));
+  if (excelLine === undefined && actual === undefined) return;
+  const problem =
+    excelLine === undefined
+      ? `the header is one cell, "${header.replaceAll("\t", " ")}".`
+      : `Remove the first line, "${excelLine}".`;
+  const advice =
+    actual === undefined ? "" : ` If cells are separated by ${actual.name}, add --delimiter ${actual.option}.`;
+  throw new CommandError(`${path}: ${problem}${advice}`, EXIT.usage);
 }
 
 function csvRow(columns: readonly string[], values: readonly string[], line: number): CsvRow {
   const cells = Object.fromEntries(columns.map((name, index) => [name, values[index] ?? ""]));
   if (values.length !== columns.length)
     return { line, cells, problem: `${values.length} cells, but the header has ${columns.length}` };
-  if (values.some((value) => value.includes(REPLACEMENT_CHARACTER))) return { line, cells, problem: "is not UTF-8" };
+  if (values.some((value) => value.includes(REPLACEMENT_CHARACTER)))
+    return { line, cells, problem: "is not UTF-8; save the file as UTF-8" };
   return { line, cells };
 }

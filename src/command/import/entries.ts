@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import * as z from "zod";
 import { uncheckedAs } from "../../core/response/decode.js";
 import { InputValidationError } from "../../errors/index.js";
+import { nearestName } from "../../errors/unknown-name.js";
 import type { NewOutboxEntry } from "../../outbox/entry.js";
 import { newEntry } from "../../outbox/new-entries.js";
 import { createItemInputSchema } from "../../schemas/item-input.js";
@@ -29,10 +30,38 @@ export interface ImportSettings {
   keyColumn: string | undefined;
 }
 
-/** The columns that are neither a field of the operation nor mapped to one: their values would be lost. */
-export function unknownColumns({ cells }: CsvRow, { operation, map, keyColumn }: ImportSettings): string[] {
-  const fields = Object.keys(SCHEMAS[operation]());
-  return Object.keys(cells).filter((column) => column !== keyColumn && !fields.includes(map.get(column) ?? column));
+/** What is wrong with the columns: values would be lost, or every line would lack a required field. */
+export function columnProblem({ cells }: CsvRow, settings: ImportSettings): string | undefined {
+  const { operation, map, keyColumn } = settings;
+  const shape: Readonly<Record<string, z.ZodType>> = SCHEMAS[operation]();
+  const fields = Object.keys(shape);
+  const columns = Object.keys(cells);
+  const hasNo = (name: string) => !columns.includes(name);
+  const unmapped = [...map.keys()].find(hasNo);
+  if (unmapped !== undefined) return `--map: there is no column "${unmapped}".`;
+  if (keyColumn !== undefined && hasNo(keyColumn)) return `--key: there is no column "${keyColumn}".`;
+
+  const columnOf = new Map<string, string>();
+  const unknown: string[] = [];
+  for (const column of columns) {
+    const field = fieldOfColumn(column, settings);
+    if (field === undefined) continue;
+    const other = columnOf.get(field);
+    if (other !== undefined) return `the columns "${other}" and "${column}" are both ${field}.`;
+    columnOf.set(field, column);
+    if (fields.includes(field)) continue;
+    const nearest = nearestName(field, fields);
+    unknown.push(`"${column}"${nearest === undefined ? "" : ` (did you mean "${nearest}"?)`}`);
+  }
+  if (unknown.length > 0) return `unknown columns: ${unknown.join(", ")}. Use --map column=field, or remove them.`;
+  const missing = fields.filter((field) => !columnOf.has(field) && !(shape[field] instanceof z.ZodOptional));
+  return missing.length === 0 ? undefined : `no column for ${missing.join(", ")}, which ${operation} requires.`;
+}
+
+/** The field that a column contains; undefined for a column that contains nothing but the key. */
+function fieldOfColumn(column: string, { operation, map, keyColumn }: ImportSettings): string | undefined {
+  const field = map.get(column) ?? column;
+  return column === keyColumn && !Object.hasOwn(SCHEMAS[operation](), field) ? undefined : field;
 }
 
 /** A row as an entry of the outbox, or what is wrong with it. */
@@ -40,14 +69,13 @@ export type ImportedRow = { line: number; entry: NewOutboxEntry } | { line: numb
 
 export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSettings): ImportedRow {
   if (problem !== undefined) return { line, problems: [problem] };
-  const { path, operation, map, keyColumn } = settings;
+  const { path, operation, keyColumn } = settings;
   const shape: Readonly<Record<string, z.ZodType>> = SCHEMAS[operation]();
   const key = keyColumn === undefined ? `${basename(path)}:${line}` : (cells[keyColumn] ?? "");
-  const fields = Object.entries(cells).filter(([column, cell]) => column !== keyColumn && cell !== "");
   const input = Object.fromEntries(
-    fields.map(([column, cell]) => {
-      const field = map.get(column) ?? column;
-      return [field, cellValue(cell, shape[field])];
+    Object.entries(cells).flatMap(([column, cell]) => {
+      const field = fieldOfColumn(column, settings);
+      return field === undefined || cell === "" ? [] : [[field, cellValue(cell, shape[field])]];
     }),
   );
   try {
@@ -57,8 +85,13 @@ export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSe
     return { line, entry: uncheckedAs<NewOutboxEntry>(entry) };
   } catch (error) {
     if (!(error instanceof InputValidationError)) throw error;
-    return { line, problems: error.issues.map(({ path, message }) => `${path.join(".")} ${message}`.trim()) };
+    return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue)) };
   }
+}
+
+function describeIssueOfLine({ path, message }: InputValidationError["issues"][number]): string {
+  const isDecimalComma = /^must be a number, not "[+-]?\d+,\d+"/.test(message);
+  return `${path.join(".")} ${message}${isDecimalComma ? " (write a decimal point)" : ""}`.trim();
 }
 
 /** A cell as the field's type; the text itself if it is none, so that validation reports it. */

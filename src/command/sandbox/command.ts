@@ -3,9 +3,10 @@ import type { FaultRule } from "../../sandbox/options/fault-rule.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { createSandbox, type Sandbox } from "../../sandbox/sandbox.js";
 import { CommandError, EXIT, integerOption } from "../exit.js";
+import { currentShell, SHELL_NAMES, SHELLS, type Shell } from "../shell.js";
 import { painter, print } from "../terminal.js";
 import { faultOption } from "./fault-option.js";
-import { currentShell, greeting, requestLine, SHELL_NAMES, type Shell } from "./output.js";
+import { connectionJson, greeting, requestLine } from "./output.js";
 
 interface SandboxFlags {
   port: number;
@@ -19,6 +20,7 @@ interface SandboxFlags {
   readOnly?: true;
   fault?: FaultRule[];
   shell: Shell;
+  json?: true;
 }
 
 /** Requests that the command keeps for its page. */
@@ -50,24 +52,25 @@ export function sandboxCommand(): Command {
         .choices(SHELL_NAMES)
         .default(currentShell(), "the current shell"),
     )
+    .option("--json", "print the connection and each request as JSON, one per line")
     .addHelpText("after", FAULT_HELP)
     .action(serve);
 }
 
 async function serve(flags: SandboxFlags): Promise<void> {
-  const { port, host, shell } = flags;
+  const { port, host, shell, json } = flags;
   const sandbox = createSandboxFrom(flags);
   const server = await sandbox.listen({ port, host, page: true }).catch((error: unknown) => {
     throw listenError(error, port);
   });
   const paint = painter(process.stdout);
-  sandbox.onRequest((request) => print(requestLine(request, paint)));
-  await print(greeting(shell, server.url, sandbox));
+  sandbox.onRequest((request) => print(json ? JSON.stringify(request) : requestLine(request, paint)));
+  await print(json ? connectionJson(server.url, sandbox) : greeting(shell, server.url, sandbox));
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
   });
   await server.close();
-  await print(shell === "cmd" ? "REM stopped" : "# stopped");
+  if (!json) await print(`${SHELLS[shell].comment} stopped`);
 }
 
 /** The sandbox validates its options itself. */

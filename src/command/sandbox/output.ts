@@ -1,22 +1,7 @@
 import type { LoggedRequest } from "../../sandbox/request-log.js";
 import type { Sandbox } from "../../sandbox/sandbox.js";
+import { SHELLS, type Shell } from "../shell.js";
 import type { painter } from "../terminal.js";
-
-/** How a shell sets a variable, and starts a comment. */
-const SHELLS = {
-  posix: { comment: "#", set: (name: string, value: string) => `export ${name}=${value}` },
-  powershell: { comment: "#", set: (name: string, value: string) => `$env:${name} = "${value}"` },
-  cmd: { comment: "REM", set: (name: string, value: string) => `set ${name}=${value}` },
-};
-export type Shell = keyof typeof SHELLS;
-export const SHELL_NAMES = Object.keys(SHELLS);
-
-/** The shell that most likely started this process. */
-export function currentShell({ env, platform }: Pick<NodeJS.Process, "env" | "platform"> = process): Shell {
-  if (platform !== "win32" || env.SHELL) return "posix";
-  // PowerShell adds folders of the user to this variable; cmd.exe passes on the one of the system.
-  return (env.PSModulePath ?? "").split(";").length > 2 ? "powershell" : "cmd";
-}
 
 /** The first lines: comments and lines that set variables, so that the whole can be pasted into a shell. */
 export function greeting(shell: Shell, url: string, { credentials }: Sandbox): string {
@@ -27,6 +12,11 @@ export function greeting(shell: Shell, url: string, { credentials }: Sandbox): s
     set("STOCKLOT_CLIENT_ID", credentials.clientId),
     set("STOCKLOT_CLIENT_SECRET", credentials.clientSecret),
   ].join("\n");
+}
+
+/** The options of a client of this sandbox. */
+export function connectionJson(baseUrl: string, { credentials: { clientId, clientSecret } }: Sandbox): string {
+  return JSON.stringify({ baseUrl, clientId, clientSecret });
 }
 
 /** The log line of a request: time, method, status, path, and the requests that the client has left. */

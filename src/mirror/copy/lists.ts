@@ -23,15 +23,19 @@ export const mirrorListsOf = (resources: readonly MirrorResource[], warehouses: 
       : [mirrorListOf(resource)],
   );
 
+/** The lists of warehouses that a saved state has. */
+export const savedWarehouseLists = (savedIds: readonly string[]): MirrorList[] =>
+  savedIds
+    .filter((id) => id.startsWith(`${PER_WAREHOUSE_RESOURCE}/`))
+    .map((id) => mirrorListOf(PER_WAREHOUSE_RESOURCE, Number(id.slice(PER_WAREHOUSE_RESOURCE.length + 1))));
+
 /**
  * The lists of warehouses that a saved state has, but that are not mirrored any more. A mirror of no warehouses leaves them as
  * they are, as it does with other resources that it does not mirror.
  */
 export function findAbandonedLists(savedIds: readonly string[], mirrored: readonly MirrorList[]): MirrorList[] {
   if (!mirrored.some(({ resource }) => resource === PER_WAREHOUSE_RESOURCE)) return [];
-  return savedIds
-    .filter((id) => id.startsWith(`${PER_WAREHOUSE_RESOURCE}/`) && !mirrored.some((list) => list.id === id))
-    .map((id) => mirrorListOf(PER_WAREHOUSE_RESOURCE, Number(id.slice(PER_WAREHOUSE_RESOURCE.length + 1))));
+  return savedWarehouseLists(savedIds).filter(({ id }) => !mirrored.some((list) => list.id === id));
 }
 
 /** The key of a record, from the number that identifies it within its list. */

@@ -7,6 +7,9 @@ type ModifiedSinceSupport = ListState["modifiedSince"];
 /** More than clocks can differ, but still a date that a database can store. */
 const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1000;
 
+/** A date after which no record was modified: a list that has records for it ignores `modifiedSince`. */
+export const afterEveryChange = (now: number): Date => new Date(now + TEN_YEARS_MS);
+
 /** A list that can be counted: all records, or those modified since a moment. */
 export interface RecordCounter {
   count(modifiedSince?: Date): Promise<number>;
@@ -24,7 +27,7 @@ export async function probeModifiedSince(
 ): Promise<ModifiedSinceSupport> {
   if (total === 0) return undefined;
   try {
-    if ((await list.count(new Date(now + TEN_YEARS_MS))) > 0) return "ignored";
+    if ((await list.count(afterEveryChange(now))) > 0) return "ignored";
     return (await list.count(new Date(0))) >= total ? "honoured" : undefined;
   } catch (error) {
     if (error instanceof BadRequestError || error instanceof NotImplementedError) return "ignored";

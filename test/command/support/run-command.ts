@@ -1,10 +1,12 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { onTestFinished } from "vitest";
+import { RUN_ALL } from "../../support/runs.js";
+import { builtCommand } from "./built-command.js";
 
-const MAIN = fileURLToPath(new URL("../../../src/command/main.ts", import.meta.url));
+/** Processes run in `npm run test:all` only. */
+export const COMMAND_FILE = RUN_ALL ? await builtCommand() : "";
 
 export interface Ended {
   code: number | null;
@@ -19,10 +21,19 @@ export interface RunningCommand {
   ended: Promise<Ended>;
 }
 
-/** Starts `stocklot` as a process; it is killed when the test ends. */
-export function start(args: readonly string[], env: Record<string, string> = {}, cwd?: string): RunningCommand {
+/**
+ * Starts `stocklot` as a process; it is killed when the test ends.
+ * @param launcher the words of a command that starts the command which follows them
+ */
+export function start(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  cwd?: string,
+  launcher: readonly string[] = [],
+): RunningCommand {
   const { PATH = "" } = process.env;
-  const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), MAIN, ...args], {
+  const [program = "", ...words] = [...launcher, process.execPath, COMMAND_FILE, ...args];
+  const child = spawn(program, words, {
     cwd,
     env: { PATH, NODE_NO_WARNINGS: "1", ...env },
   });
@@ -38,8 +49,7 @@ export function start(args: readonly string[], env: Record<string, string> = {},
   return { child, output, ended: once(child, "close").then(([code]) => ({ code, ...output })) };
 }
 
-export const run = (args: readonly string[], env?: Record<string, string>, cwd?: string): Promise<Ended> =>
-  start(args, env, cwd).ended;
+export const run = (...args: Parameters<typeof start>): Promise<Ended> => start(...args).ended;
 
 /** A sandbox on a port, and the variables that connect a command to it. */
 export async function serve(options: SandboxOptions = {}): Promise<{ sandbox: Sandbox; env: Record<string, string> }> {

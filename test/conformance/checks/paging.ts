@@ -1,17 +1,24 @@
 import assert from "node:assert/strict";
+import { LISTS, MAX_PAGE_SIZE, modifiedSinceProbe, sortProbe } from "../../../src/command/list-probes.js";
 import { type Check, NotApplicable } from "../check.js";
 import { assertPage, ITEM, LOT, STOCK_LEVEL } from "../shape.js";
 
 const paragraph = "Common paging parameters";
 
-const LISTS = [
-  ["/Item", ITEM, "shortID"],
-  ["/Item/All", ITEM, "shortID"],
-  ["/Inventory", LOT, "recNo"],
-  ["/Inventory/StockLevels", STOCK_LEVEL, "partNo"],
+const [ITEMS, LOTS, STOCK_LEVELS] = LISTS;
+
+const TABLES = [
+  [ITEMS.path, ITEM, ITEMS.key],
+  ["/Item/All", ITEM, ITEMS.key],
+  [LOTS.path, LOT, LOTS.key],
+  [STOCK_LEVELS.path, STOCK_LEVEL, STOCK_LEVELS.key],
 ] as const;
 
-const perList = LISTS.flatMap(([path, table, key]): Check[] => [
+/** The path with the parameters of a probe. */
+const withQuery = (path: string, params: object) =>
+  `${path}?${new URLSearchParams(Object.entries(params).map(([name, value]): [string, string] => [name, String(value)]))}`;
+
+const perList = TABLES.flatMap(([path, table, key]): Check[] => [
   {
     paragraph: "Paged envelope",
     name: `GET ${path} returns the envelope and its headers, 25 records per page by default`,
@@ -37,8 +44,8 @@ const perList = LISTS.flatMap(([path, table, key]): Check[] => [
     name: `GET ${path} caps a larger page size silently`,
     async run(service) {
       const page = assertPage(await service.get(`${path}?pageSize=1000`), table);
-      assert.equal(page.pageSize, 250);
-      assert.equal(page.value.length, Math.min(250, page.totalCount));
+      assert.equal(page.pageSize, MAX_PAGE_SIZE);
+      assert.equal(page.value.length, Math.min(MAX_PAGE_SIZE, page.totalCount));
     },
   },
   {
@@ -69,9 +76,11 @@ export const PAGING: readonly Check[] = [
     paragraph,
     name: "sort=shortID&direction=DESC turns GET /Item round",
     async run(service) {
-      const up = assertPage(await service.get("/Item?sort=shortID&direction=ASC&pageSize=250"), ITEM);
+      const params = sortProbe.params(ITEMS);
+      const up = assertPage(await service.get(withQuery(ITEMS.path, { ...params, direction: "ASC" })), ITEM);
       if (up.hasMore) throw new NotApplicable("page that holds every item");
-      const down = assertPage(await service.get("/Item?sort=shortID&direction=DESC&pageSize=250"), ITEM);
+      const down = assertPage(await service.get(withQuery(ITEMS.path, params)), ITEM);
+      assert.notEqual(sortProbe.isHonoured(down, ITEMS), false);
       assert.deepEqual(down.value, [...up.value].reverse());
     },
   },
@@ -87,8 +96,8 @@ export const PAGING: readonly Check[] = [
       const { value } = assertPage(await service.get(path), ITEM);
       assert.ok(value.length > 0, "a record modified at that very moment belongs to them");
       for (const { modified } of value) assert.ok(Date.parse(modified) >= Date.parse(middle));
-      const none = assertPage(await service.get("/Item?modifiedSince=2999-01-01T00:00:00Z"), ITEM);
-      assert.equal(none.totalCount, 0);
+      const none = assertPage(await service.get(withQuery(ITEMS.path, modifiedSinceProbe.params())), ITEM);
+      assert.ok(modifiedSinceProbe.isHonoured(none), "no record was modified in the future");
     },
   },
 ];

@@ -1,0 +1,156 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
+import { waitUntil } from "../support/with-server.js";
+import { type Ended, type RunningCommand, run, serve, start } from "./support/run-command.js";
+
+const directory = mkdtempSync(join(tmpdir(), "stocklot-interrupt-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+const fileNamed = (name: string) => join(directory, name);
+
+/** What each signal ends a command with. */
+const SIGNALS = [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const;
+
+/** Sends the signal once the condition is true; returns how the command ended. */
+async function interrupt(command: RunningCommand, when: () => boolean, signal: NodeJS.Signals): Promise<Ended> {
+  await waitUntil(when);
+  command.child.kill(signal);
+  return command.ended;
+}
+
+// Each command is a process of its own, which takes seconds.
+beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
+
+describe.each(SIGNALS)("%s", (signal, exitCode) => {
+  const interrupted = (advice = "") => ({ code: exitCode, err: `stocklot: interrupted${advice}\n` });
+
+  it.each(["/Token", "/Item"])("ends the doctor while %s hangs", async (path) => {
+    const { sandbox, env } = await serve({ faults: [{ path, fault: { type: "hang" } }] });
+    const ended = await interrupt(
+      start(["doctor", "--json"], env),
+      () => sandbox.requests.some((request) => request.path === path),
+      signal,
+    );
+    expect(ended).toEqual({ ...interrupted(), out: "" });
+  });
+
+  it("ends the doctor during a TLS handshake", async () => {
+    let connections = 0;
+    const server = createServer(() => {
+      connections += 1;
+    }).listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await waitUntil(() => server.listening);
+    const address = server.address();
+    if (address === null || typeof address === "string") throw new Error("no port");
+    const env = {
+      STOCKLOT_BASE_URL: `https://127.0.0.1:${address.port}/api/v1`,
+      STOCKLOT_CLIENT_ID: "c",
+      STOCKLOT_CLIENT_SECRET: "s",
+    };
+    const ended = await interrupt(start(["doctor"], env), () => connections > 0, signal);
+    expect(ended).toEqual({ ...interrupted(), out: "" });
+  });
+
+  it("ends an export to a file, which --resume completes", async () => {
+    const { sandbox, env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+    const file = fileNamed(`resumed-${signal}.csv`);
+    const args = ["export", "lots", "--gapless", "--output", file];
+    const ended = await interrupt(start(args, env), () => existsSync(`${file}.resume.json`), signal);
+    expect(ended).toEqual({ ...interrupted("; continue with --resume"), out: "" });
+    expect(existsSync(file)).toBe(false);
+    const before = sandbox.requests.length;
+    expect((await run([...args, "--resume"], env)).code).toBe(0);
+    expect(sandbox.requests.length - before).toBeLessThan(before + 20);
+    const keys = readFileSync(file, "utf8")
+      .trimEnd()
+      .split("\r\n")
+      .slice(1)
+      .map((line) => line.split(",")[0]);
+    expect(keys).toHaveLength(3_000);
+    expect(new Set(keys).size).toBe(3_000);
+  });
+
+  it("ends an export to a file that cannot be continued, and leaves none", async () => {
+    const { sandbox, env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+    const file = fileNamed(`removed-${signal}.csv`);
+    const command = start(["export", "lots", "--output", file], env);
+    expect(await interrupt(command, () => sandbox.requests.length > 4, signal)).toEqual({ ...interrupted(), out: "" });
+    expect([existsSync(file), existsSync(`${file}.part`)]).toEqual([false, false]);
+  });
+
+  it("ends an export to a pipe after a complete line", async () => {
+    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+    const command = start(["export", "lots", "--format", "ndjson"], env);
+    const { out, ...ended } = await interrupt(command, () => command.output.out !== "", signal);
+    expect(ended).toEqual(interrupted());
+    for (const line of out.trimEnd().split("\n")) expect(JSON.parse(line)).toHaveProperty("recNo");
+  });
+
+  it("ends an import, which continues and books each line once", async () => {
+    const { sandbox, env } = await serve({ latencyMs: 20 });
+    const file = fileNamed(`receipts-${signal}.csv`);
+    const remarks = Array.from({ length: 40 }, (_, index) => `line ${index}`);
+    const lines = remarks.map((remark) => `BOLT-M8,1,1,1,${remark}`);
+    writeFileSync(file, `itemID,units,wid,reasonCode,remark\n${lines.join("\n")}\n`);
+    const args = ["import", file, "--operation", "receive", "--outbox", fileNamed(`${signal}.db`), "--mark", "remark"];
+    const booked = () => sandbox.requests.filter(({ path, status }) => path === "/Inventory/Receive" && status === 201);
+    const ended = await interrupt(start(args, env), () => booked().length >= 10, signal);
+    expect(ended).toMatchObject({
+      code: exitCode,
+      out: "",
+      err: expect.stringMatching(/\nstocklot: interrupted; run it again to continue\n$/),
+    });
+    expect(booked().length).toBeLessThan(40);
+    const { code, err } = await run(args, env);
+    expect(code).toBe(0);
+    expect(err).toMatch(/^40 lines, of which \d+ were sent by an earlier import/);
+    const sent = booked().map(({ body }) => String(Reflect.get(Object(body), "remark")).replace(/^\[sl:\w+\] ?/, ""));
+    expect(sent.sort()).toEqual(remarks.sort());
+  });
+
+  it("ends an import that validates a large file", async () => {
+    const { sandbox, env } = await serve();
+    const file = fileNamed(`large-${signal}.csv`);
+    // The first line is reported at once.
+    writeFileSync(file, `itemID,units,wid,reasonCode\nB,-1,1,1\n${"BOLT-M8,5,1,1\n".repeat(1_000_000)}`);
+    const args = ["import", file, "--operation", "receive", "--outbox", fileNamed(`large-${signal}.db`)];
+    const command = start(args, env);
+    const { code, err } = await interrupt(command, () => command.output.err.includes("line 2:"), signal);
+    expect(code).toBe(exitCode);
+    expect(err).toMatch(/\nstocklot: interrupted; nothing was sent\n$/);
+    expect(sandbox.requests).toEqual([]);
+  });
+
+  it("ends a run of a mirror, which the next run completes", async () => {
+    const { sandbox, env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+    const args = ["mirror", "--sqlite", fileNamed(`run-${signal}.db`)];
+    const ended = await interrupt(start(args, env), () => sandbox.requests.length > 8, signal);
+    expect(ended).toEqual({ ...interrupted("; the next run continues"), out: "" });
+    expect(await run(args, env)).toMatchObject({ code: 0, out: expect.stringMatching(/^lots .* 3000$/m) });
+  });
+
+  it("ends a watched mirror successfully, also in the middle of a run", async () => {
+    const { sandbox, env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+    const args = ["mirror", "--sqlite", fileNamed(`watch-${signal}.db`), "--watch", "1h"];
+    const ended = await interrupt(start(args, env), () => sandbox.requests.length > 8, signal);
+    expect(ended).toEqual({ code: 0, out: "", err: "A run every 60 min; Ctrl-C stops.\nstopped\n" });
+    expect((await run(args.slice(0, 3), env)).code).toBe(0);
+  });
+
+  it("stops a sandbox successfully, also while a request hangs", async () => {
+    const command = start(["sandbox", "--port", "0", "--shell", "posix", "--fault", "* hang"]);
+    await waitUntil(() => command.output.out.includes("CLIENT_SECRET"));
+    const [, url = ""] = /BASE_URL=(\S+)/.exec(command.output.out) ?? [];
+    const request = fetch(`${url}/Item`).catch(() => "ended");
+    const ended = await interrupt(command, () => command.output.out.includes("/Item"), signal);
+    expect(ended).toMatchObject({ code: 0, out: expect.stringMatching(/\n# stopped\n$/), err: "" });
+    expect(await request).toBe("ended");
+  });
+});
