@@ -1,42 +1,137 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Browser, browserMissingReason, collectErrors, launchBrowser } from "../support/browser.js";
+import { ENTRY_POINTS, GUIDES } from "../../website/navigation.js";
+import { documents, pageOf, programs } from "../../website/pages.js";
+import {
+  type Browser,
+  type BrowserPage,
+  browserMissingReason,
+  collectErrors,
+  launchBrowser,
+} from "../support/browser.js";
 import { RUN_ALL } from "../support/runs.js";
-import { guides, ROOT } from "./support/markdown.js";
+import { brokenLinks, sitePages } from "./support/built-site.js";
+import { ROOT } from "./support/markdown.js";
 import { serveFolder } from "./support/serve-folder.js";
 
 const site = mkdtempSync(join(tmpdir(), "stocklot-site-"));
-const typedoc = join(ROOT, "node_modules/typedoc/bin/typedoc");
+const read = (path: string) => readFileSync(join(site, path), "utf8");
 
-// A warning is an error: a name without a comment, a link that leads nowhere.
-beforeAll(async () => {
-  await promisify(execFile)(process.execPath, ["--import", "tsx", typedoc, "--out", site], { cwd: ROOT });
-}, 180_000);
-afterAll(() => rmSync(site, { recursive: true, force: true }));
-
-const GUIDES = guides().flatMap(({ path }) => path.match(/^docs\/(.+)\.md$/)?.[1] ?? []);
-const MODULES = [
-  "stocklot",
-  ...["bottleneck", "mirror", "msw", "opentelemetry", "outbox", "redis", "sandbox"].map((name) => `stocklot_${name}`),
-];
+const API_CLASS = "api/stocklot/classes/InventoryClient.html";
+const GUIDE_PAGES = GUIDES.map((path) => `${pageOf(path)}.html`);
+const API_PAGES = ENTRY_POINTS.map((name) => `api/${name}/index.html`);
 
 /** The most-read pages, and the one with the longest signature. */
 const READ_MOST = [
-  "index.html",
-  ...GUIDES.map((name) => `documents/${name}.html`),
-  ...MODULES.map((name) => `modules/${name}.html`),
-  "classes/stocklot.InventoryClient.html",
-  "functions/stocklot_msw.sandboxHandlers.html",
+  ...GUIDE_PAGES,
+  ...API_PAGES,
+  API_CLASS,
+  "CONTRIBUTING.html",
+  "api/stocklot/msw/functions/sandboxHandlers.html",
 ];
 
-it.skipIf(!RUN_ALL)("every guide and every entry point has a page", () => {
-  expect(READ_MOST.filter((path) => !existsSync(join(site, path)))).toEqual([]);
-  expect(readdirSync(join(site, "modules"))).toHaveLength(MODULES.length);
+/** The pages whose accessibility is checked. */
+const CHECKED = [
+  "index.html",
+  "docs/quick-start.html",
+  "docs/data.html",
+  "docs/reliability.html",
+  "docs/scaling.html",
+  API_CLASS,
+];
+
+// A warning of TypeDoc is an error, and so is a link between pages that leads nowhere.
+beforeAll(async () => {
+  await promisify(execFile)(process.execPath, ["--import", "tsx", "website/build.ts", site], { cwd: ROOT });
+}, 180_000);
+afterAll(() => rmSync(site, { recursive: true, force: true }));
+
+describe.skipIf(!RUN_ALL)("the site", () => {
+  it("has a page for each document, program and entry point", () => {
+    const expected = [...documents(), ...programs()].map((path) => `${pageOf(path)}.html`);
+    expect([...expected, ...API_PAGES].filter((path) => !existsSync(join(site, path)))).toEqual([]);
+    expect(readdirSync(join(site, "api/stocklot"))).toHaveLength(
+      ["index.html", "classes", "functions", "interfaces", "type-aliases", "variables"].length +
+        ENTRY_POINTS.length -
+        1,
+    );
+  });
+
+  it("has no link, image or anchor that leads nowhere", () => {
+    const pages = sitePages(site);
+    expect(pages.length).toBeGreaterThan(200);
+    expect(brokenLinks(site, pages)).toEqual([]);
+  });
+
+  it("a link to a missing page or heading is found", () => {
+    const page = {
+      path: "docs/new.html",
+      html: '<a href="/no-such.html"></a><a href="errors.html#no-such"></a><a href="errors.html"></a>',
+    };
+    expect(brokenLinks(site, [...sitePages(site), page])).toEqual([
+      "docs/new.html: /no-such.html",
+      "docs/new.html: errors.html#no-such",
+    ]);
+  });
+
+  it("loads nothing from other hosts", () => {
+    const loaded = sitePages(site).flatMap(({ html }) =>
+      [...html.matchAll(/<(?:script|img|iframe)[^>]* src="(https?:[^"]+)"|<link[^>]* href="(https?:[^"]+)"/g)].map(
+        ([, source, href]) => source ?? href,
+      ),
+    );
+    expect(loaded).toEqual([]);
+    const styles = readdirSync(join(site, "assets")).filter((name) => name.endsWith(".css"));
+    expect(styles.filter((name) => /url\(["']?https?:/.test(read(`assets/${name}`)))).toEqual([]);
+  });
+
+  it("shows diagrams as drawings", () => {
+    for (const path of ["docs/scaling.html", "CONTRIBUTING.html"]) {
+      expect(read(path)).toMatch(/<div class="diagram"[^>]*><svg/);
+      expect(read(path)).not.toMatch(/sequenceDiagram|flowchart TD|googleapis/);
+    }
+    // One arrow per import, and no frame of an empty label.
+    const arrows = read("CONTRIBUTING.html").match(/<polyline class="edge"/g);
+    expect(arrows?.length).toBeGreaterThan(20);
+    expect(read("CONTRIBUTING.html")).not.toContain('class="edge-label"');
+  });
+
+  it("lists items and inventory first in the reference of the client, and [asyncDispose] last", () => {
+    const headings = [...read(API_CLASS).matchAll(/<h3 id="([^"]+)"/g)].map(([, id]) => id);
+    expect(headings.slice(0, 2)).toEqual(["items", "inventory"]);
+    expect(headings.at(-1)).toBe("asyncdispose");
+  });
+
+  it("offers the Markdown of its pages, llms.txt and openapi.json", () => {
+    for (const path of ["llms.txt", "SKILL.md", "openapi.json", "docs/errors.md"]) {
+      expect(read(path)).toBe(readFileSync(join(ROOT, path), "utf8"));
+    }
+  });
 });
+
+/** Questions, and where the guides answer them. */
+const QUESTIONS = [
+  ["what happens if my process dies in a receive?", "questions.html#what-happens-if-my-process-dies-during-a-receive"],
+  ["how do I use our proxy?", "questions.html#how-do-i-use-our-proxy"],
+  ["which field is the bin?", "questions.html#which-field-is-the-bin"],
+  [
+    "how do I import a CSV twice without double booking?",
+    "questions.html#how-do-i-import-a-csv-file-twice-without-double-booking",
+  ],
+  ["what is the default timeout?", "questions.html#what-is-the-default-timeout"],
+  ["which error do I catch for a missing item?", "questions.html#which-error-do-i-catch-for-a-missing-item"],
+  ["how many requests per minute?", "questions.html#how-many-requests-per-minute-are-allowed"],
+  ["can two servers share one limit?", "questions.html#can-two-servers-share-one-limit"],
+  ["how do I test my code without the service?", "questions.html#how-do-i-test-my-code-without-the-service"],
+  ["what are the reason codes?", "data.html#reason-codes"],
+  ["bin", "data.html#names-in-records-and-inputs"],
+  ["permissions", "data.html#permissions"],
+] as const;
 
 describe.skipIf(browserMissingReason("The tests of the documentation site"))("the site, in Chromium", () => {
   let browser: Browser;
@@ -51,33 +146,48 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
     server?.close();
   });
 
-  async function open(path: string, width: number) {
-    const page = await browser.newPage({ viewport: { width, height: 844 } });
+  async function open(path: string, width: number, colorScheme: "light" | "dark" = "light") {
+    const page = await browser.newPage({ viewport: { width, height: 844 }, colorScheme });
     const problems = collectErrors(page);
     const foreign: string[] = [];
     page.on("request", (request) => {
       if (!request.url().startsWith(server.url)) foreign.push(request.url());
     });
-    await page.goto(new URL(path, server.url).href);
-    // A script builds the navigation last.
-    await page.locator("#tsd-nav-container a").first().waitFor({ state: "attached" });
+    await page.goto(new URL(path, server.url).href, { waitUntil: "networkidle" });
     return { page, problems, foreign };
+  }
+
+  /** The pages that the search finds, best first. */
+  async function search(page: BrowserPage, query: string): Promise<string[]> {
+    await page.locator("#localsearch-input").fill(query);
+    // The list is updated 200 ms after the last key.
+    await page.waitForTimeout(300);
+    await page.locator(".results .result").first().waitFor();
+    const links = await page.locator(".results .result").all();
+    return Promise.all(links.map(async (link) => (await link.getAttribute("href")) ?? ""));
+  }
+
+  async function openSearch(width = 1280) {
+    const { page, problems } = await open("index.html", width);
+    await page.locator("#local-search button").first().click();
+    await page.locator("#localsearch-input").waitFor();
+    return { page, problems };
   }
 
   describe.each([1280, 390])("%i pixels wide", (width) => {
     it.each([
       "index.html",
-      "documents/paging.html",
-      "classes/stocklot.InventoryClient.html",
+      "docs/paging.html",
+      "docs/scaling.html",
+      API_CLASS,
     ])("%s loads without an error, and sends no request to other hosts", async (path) => {
       const { page, problems, foreign } = await open(path, width);
-      await page.waitForLoadState("networkidle");
       expect(problems).toEqual([]);
       expect(foreign).toEqual([]);
       await page.close();
     });
 
-    it("no page is wider than the window", { timeout: 60_000 }, async () => {
+    it("no page is wider than the window", { timeout: 90_000 }, async () => {
       const page = await browser.newPage({ viewport: { width, height: 844 } });
       const tooWide: string[] = [];
       for (const path of READ_MOST) {
@@ -93,30 +203,112 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
 
     it("the navigation leads to a guide", async () => {
       const { page } = await open("index.html", width);
-      if (width < 770) await page.locator("#tsd-toolbar-menu-trigger").click();
-      const navigation = page.locator("#tsd-nav-container");
-      await navigation.getByText("Guides", { exact: true }).click();
-      await navigation.getByRole("link", { name: "Quick start" }).click();
+      if (width < 960) await page.locator(".VPLocalNav .menu").click();
+      await page.locator(".VPSidebar").getByRole("link", { name: "Quick start" }).click();
       await page.getByRole("heading", { level: 1, name: "Quick start" }).waitFor();
-      expect(new URL(page.url()).pathname).toBe("/documents/quick-start.html");
+      expect(new URL(page.url()).pathname).toBe("/docs/quick-start.html");
+      await page.close();
+    });
+
+    it.each(["light", "dark"] as const)("axe finds no serious problem on pages of the %s theme", {
+      timeout: 120_000,
+    }, async (scheme) => {
+      const problems: string[] = [];
+      for (const path of CHECKED) {
+        const { page } = await open(path, width, scheme);
+        problems.push(...(await seriousProblems(page)).map((problem) => `${path}: ${problem}`));
+        await page.close();
+      }
+      expect(problems).toEqual([]);
+    });
+
+    it("axe finds no serious problem in the search", async () => {
+      const { page } = await openSearch(width);
+      await search(page, "timeout");
+      expect(await seriousProblems(page)).toEqual([]);
       await page.close();
     });
   });
 
+  it("a wide table scrolls in itself, with the keyboard too", async () => {
+    const { page } = await open("docs/data.html", 390);
+    const table = page.locator(".vp-doc .table").nth(1);
+    await table.focus();
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(() => table.evaluate((element) => Reflect.get(element, "scrollLeft"))).toBeGreaterThan(0);
+    await page.close();
+  });
+
+  it("the guides are in the navigation in reading order, open, with links to the previous and next page", async () => {
+    const { page } = await open("docs/errors.html", 1280);
+    const links = await page.locator(".VPSidebar a").all();
+    const targets = await Promise.all(links.map((link) => link.getAttribute("href")));
+    const addresses = GUIDE_PAGES.map((path) => `/${path}`);
+    expect(targets.slice(0, addresses.length)).toEqual(addresses);
+    const index = GUIDES.indexOf("docs/errors.md");
+    expect(await page.locator(".pager-link.prev").getAttribute("href")).toBe(addresses[index - 1]);
+    expect(await page.locator(".pager-link.next").getAttribute("href")).toBe(addresses[index + 1]);
+    for (const link of links.slice(0, addresses.length)) expect(await link.isVisible()).toBe(true);
+    await page.close();
+  });
+
   it("links of the README lead to pages of the site", async () => {
     const { page } = await open("index.html", 1280);
-    await page.locator(".col-content").getByRole("link", { name: "Scaling" }).first().click();
+    await page
+      .locator(".vp-doc")
+      .getByRole("link", { name: /scaling/i })
+      .first()
+      .click();
     await page.getByRole("heading", { level: 1, name: /^Scaling/ }).waitFor();
     await page.close();
   });
 
-  it("the search finds names and guides", async () => {
-    const { page, problems } = await open("index.html", 1280);
-    await page.locator("#tsd-search-trigger").click();
-    await page.locator("#tsd-search-input").fill("findReceipt");
-    await page.locator("#tsd-search-results a").first().waitFor();
-    expect(await page.locator("#tsd-search-results").textContent()).toContain("findReceipt");
+  it("the search finds guides first", async () => {
+    const { page, problems } = await openSearch();
+    for (const query of ["duplicate receipt", "proxy", "rate limit", "timeout", "outbox", "retry after a crash"]) {
+      const [first] = await search(page, query);
+      expect(first, query).toMatch(/^\/docs\/(?!decisions|releasing)/);
+    }
     expect(problems).toEqual([]);
     await page.close();
   });
+
+  it("the search finds names", async () => {
+    const { page } = await openSearch();
+    const [first] = await search(page, "findReceipt");
+    expect(first).toBe("/api/stocklot/interfaces/Inventory.html#findreceipt");
+    expect(await search(page, "NotFoundError")).toContain(
+      "/api/stocklot/classes/NotFoundError.html#class-notfounderror",
+    );
+    await page.close();
+  });
+
+  it("the search answers questions", { timeout: 60_000 }, async () => {
+    const { page } = await openSearch();
+    for (const [question, answer] of QUESTIONS) {
+      expect((await search(page, question)).slice(0, 3), question).toContain(`/docs/${answer}`);
+    }
+    await page.close();
+  });
+
+  it("decisions are folded, and can be opened", async () => {
+    const { page } = await open("index.html", 1280);
+    const first = page.locator(".VPSidebar").getByRole("link", { name: /^001/ });
+    expect(await first.isVisible()).toBe(false);
+    await page.locator(".VPSidebar").getByRole("button", { name: "toggle section" }).last().click();
+    await first.waitFor();
+    await page.close();
+  });
 });
+
+const axePath = createRequire(import.meta.url).resolve("axe-core");
+
+/** What axe finds on a page and calls serious or critical, by all rules or by some. */
+async function seriousProblems(page: BrowserPage, rules?: string[]): Promise<string[]> {
+  await page.addScriptTag({ path: axePath });
+  const options = JSON.stringify(rules ? { runOnly: rules } : {});
+  const found: unknown = await page.evaluate(
+    `axe.run(${options}).then(({ violations }) => violations.map(({ id, impact, nodes }) => [impact, id, nodes[0].html].join(" ")))`,
+  );
+  return Array.isArray(found) ? found.filter((problem) => /^(serious|critical)/.test(problem)) : ["axe did not run"];
+}

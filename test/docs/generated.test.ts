@@ -1,0 +1,84 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import openApi from "../../openapi.json" with { type: "json" };
+import packageJson from "../../package.json" with { type: "json" };
+import { withTables } from "../../website/field-tables.js";
+import { generatedFiles } from "../../website/generated.js";
+import { anchorsOf, linksOf } from "./support/links.js";
+import { ROOT } from "./support/markdown.js";
+
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+
+describe.each([...generatedFiles()])("%s", (path, expected) => {
+  it("is up to date with what it is generated from", () => {
+    if (process.env.UPDATE_DOCS) writeFileSync(join(ROOT, path), expected);
+    expect(read(path), "run `npm run docs:write`").toBe(expected);
+  });
+
+  it("links to files and headings that exist", () => {
+    // Links of a guide are relative to its folder.
+    const folder = path.replace(/[^/]+$/, "");
+    const broken = linksOf({ path, text: expected }).filter(({ target }) => {
+      const [file = "", anchor] = target.split("#");
+      const linked = file === "" ? path : join(folder, file);
+      if (!existsSync(join(ROOT, linked))) return true;
+      return anchor !== undefined && !anchorsOf({ path: linked, text: read(linked) }).includes(anchor);
+    });
+    expect(broken).toEqual([]);
+  });
+});
+
+describe("the tables of docs/data.md", () => {
+  const guide = read("docs/data.md");
+
+  it.each([
+    "Item",
+    "Lot",
+    "StockLevel",
+    "Receive",
+    "Move",
+    "Issue",
+    "CreateItem",
+    "UpdateItem",
+    "ItemPage",
+  ] as const)("has a row for each field of %s", (schema) => {
+    const [, table = ""] = new RegExp(`begin: fields ${schema} -->\n([\\s\\S]*?)<!--`).exec(guide) ?? [];
+    const names = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+    expect(names).toEqual(Object.keys(openApi.components.schemas[schema].properties));
+  });
+
+  it("states type, null, unit and source", () => {
+    expect(guide).toContain("| name | meaning | type | nullable | unit | source |");
+    expect(guide).toMatch(/^\| `shipped` \| .+ \| datetime \| yes \| ISO 8601 \| Lot \|$/m);
+    expect(guide).toMatch(/^\| `netWeight` \| .+ \| decimal \| no \| not documented \| Receive \|$/m);
+    expect(guide).toMatch(/^\| `reasonCode` \| .+ \| integer \| yes \| {2}\| Issue \|$/m);
+  });
+
+  it("changes with the OpenAPI document", () => {
+    const changed = JSON.parse(
+      JSON.stringify(openApi).replace('"Bin or location within the warehouse."', '"Elsewhere."'),
+    );
+    expect(withTables(guide, changed)).toContain("| `spot` | Elsewhere. |");
+  });
+
+  it("need a unit in the comment on each decimal", () => {
+    const changed = JSON.parse(JSON.stringify(openApi).replaceAll("in the item's unit of measure", ""));
+    expect(() => withTables(guide, changed)).toThrow("A number has no unit");
+  });
+});
+
+describe("SKILL.md and llms.txt", () => {
+  it.each(["SKILL.md", "llms.txt"])("%s has ten rules, the methods, and is part of the package", (path) => {
+    const text = read(path);
+    expect(text.match(/^\d+\. \*\*/gm)).toHaveLength(10);
+    expect(text).toContain("client.inventory.receive(input)");
+    expect(packageJson.files).toContain(path);
+    // Short enough to be read whole.
+    expect(text.length).toBeLessThan(12_000);
+  });
+
+  it("SKILL.md begins with a name and a description", () => {
+    expect(read("SKILL.md")).toMatch(/^---\nname: stocklot\ndescription: .{40,1000}\n---\n/);
+  });
+});

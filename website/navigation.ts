@@ -1,0 +1,81 @@
+/** The order of the pages of the site. Paths are those of the repository. */
+
+/** Pages under one heading of the sidebar. */
+export interface PageGroup {
+  readonly title: string;
+  readonly pages: readonly string[];
+}
+
+/** The front page. */
+export const FRONT_PAGE = "README.md";
+
+/** The guides, in reading order. */
+export const GUIDE_GROUPS: readonly PageGroup[] = [
+  { title: "Start", pages: [FRONT_PAGE, "docs/quick-start.md", "docs/data.md", "docs/questions.md"] },
+  {
+    title: "Guides",
+    pages: [
+      "docs/paging.md",
+      "docs/errors.md",
+      "docs/rate-limits-and-retries.md",
+      "docs/reliability.md",
+      "docs/reliable-writes.md",
+      "docs/mirroring.md",
+      "docs/command.md",
+      "docs/testing.md",
+    ],
+  },
+  {
+    title: "In production",
+    pages: ["docs/checklist.md", "docs/observability.md", "docs/deployment.md", "docs/scaling.md"],
+  },
+  { title: "More", pages: ["docs/migrating.md", "docs/performance.md", "examples/README.md"] },
+];
+
+export const GUIDES: readonly string[] = GUIDE_GROUPS.flatMap(({ pages }) => pages);
+
+/** Pages about the project itself. */
+export const PROJECT_GROUPS: readonly PageGroup[] = [
+  {
+    title: "Project",
+    pages: ["CHANGELOG.md", "CONTRIBUTING.md", "docs/releasing.md", "SECURITY.md", "CODE_OF_CONDUCT.md"],
+  },
+];
+
+/** The entry points in the API reference, in reading order. */
+export const ENTRY_POINTS = [
+  "stocklot",
+  "stocklot/outbox",
+  "stocklot/mirror",
+  "stocklot/sandbox",
+  "stocklot/msw",
+  "stocklot/redis",
+  "stocklot/bottleneck",
+  "stocklot/opentelemetry",
+] as const;
+
+/** The names that the API reference of `stocklot` lists first. All others follow in groups by their kind. */
+export const API_GROUPS: Readonly<Record<string, readonly string[]>> = {
+  Client: ["InventoryClient", "Items", "Inventory", "Paginator"],
+  Options: [
+    "ClientOptions",
+    "RequestOptions",
+    "ListOptions",
+    "PagingOptions",
+    "RateLimitOptions",
+    "RetryOptions",
+    "FindOptions",
+  ],
+  Records: ["Item", "Lot", "StockLevel", "Page"],
+  Inputs: [
+    "ReceiveInput",
+    "MoveInput",
+    "IssueInput",
+    "CreateItemInput",
+    "ItemChanges",
+    "ItemListParams",
+    "InventoryListParams",
+    "ListParams",
+  ],
+  Results: ["TransactionResult", "CreatedItem", "UpdatedItem", "DiscontinuedItem", "FoundReceipt", "FoundItem"],
+};
