@@ -21,8 +21,10 @@ export const GUIDE_GROUPS: readonly PageGroup[] = [
       "docs/reliability.md",
       "docs/reliable-writes.md",
       "docs/mirroring.md",
+      "docs/csv-and-streams.md",
       "docs/command.md",
       "docs/testing.md",
+      "docs/testing-reference.md",
     ],
   },
   {
