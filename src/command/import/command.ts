@@ -187,6 +187,10 @@ async function* batches<T>(rows: AsyncIterable<T>): AsyncGenerator<T[]> {
 
 async function run(outbox: Outbox, signal: AbortSignal): Promise<OutboxReport> {
   const progress = new ProgressLine();
+  signal.addEventListener("abort", () => {
+    progress.clear();
+    tell("Waiting for requests under way; Ctrl-C again ends at once.");
+  });
   try {
     return await outbox.run({
       signal,
