@@ -68,6 +68,9 @@ export class ProgressLine {
   }
 }
 
+/** `1 line`, `2 lines`. */
+export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 export function seconds(ms: number): string {
   if (ms < 90_000) return `${Math.round(ms / 1_000)} s`;
   const minutes = Math.round(ms / 60_000);
