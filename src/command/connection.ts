@@ -93,7 +93,7 @@ async function promptSecret(): Promise<string> {
   process.stderr.write("Client secret: ");
   const ended = new AbortController();
   prompt.once("SIGINT", () => ended.abort(new CommandError("interrupted", EXIT.interrupted)));
-  // Ctrl-D: the question would never be answered.
+  // Ctrl-D: no line would ever end the question.
   prompt.once("close", () => ended.abort(new CommandError("no client secret was given")));
   try {
     return await prompt.question("", { signal: ended.signal });

@@ -1,7 +1,4 @@
-/**
- * Questions to the lists of a service, each answered by one page. The doctor, `export --since` and the conformance suite ask
- * them.
- */
+/** Probes of the lists of a service, one page each. The doctor, `export --since` and the conformance suite use them. */
 
 import { afterEveryChange } from "../mirror/sync/modified-since.js";
 

@@ -73,7 +73,7 @@ const POSTGRES_ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
 function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
   if (sqlite !== undefined) return sqliteSink({ path: sqlite });
   if (postgres !== undefined) {
-    // The driver takes any text for an address. It may contain a password, so it is not quoted.
+    // The driver accepts any string as an address. It may contain a password, so it is not quoted.
     if (!POSTGRES_ADDRESS_PATTERN.test(postgres))
       throw new CommandError("--postgres must be an address such as postgres://user@host/database.", EXIT.usage);
     return postgresSink({ connectionString: postgres });
