@@ -19,7 +19,7 @@ export async function run(args: readonly string[]): Promise<number> {
   // Messages that cannot be written must not end the command.
   process.stderr.on("error", () => {});
   try {
-    await program().parseAsync(args, { from: "user" });
+    await createProgram().parseAsync(args, { from: "user" });
     return Number(process.exitCode ?? EXIT.success);
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.success : EXIT.usage;
@@ -34,7 +34,8 @@ STOCKLOT_BASE_URL, STOCKLOT_CLIENT_ID and STOCKLOT_CLIENT_SECRET say where the s
 
 Exit code: 0 success, 1 something failed or needs your attention, 2 wrong arguments or input, 130 Ctrl-C, 143 SIGTERM.`;
 
-function program(): Command {
+/** The command with its subcommands. */
+export function createProgram(): Command {
   const stocklot = new Command("stocklot")
     .description("Look at, copy and change what the Inventory and Item Catalog Service stores.")
     .version(VERSION, "-v, --version")

@@ -28,7 +28,7 @@ export function tell(text: string): void {
 /** The columns of a table, as wide as their contents. Numbers are aligned to the right. */
 export function table(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const cells = [header, ...rows.map((row) => row.map(String))];
-  const widths = header.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  const widths = header.map((_, column) => cells.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), 0));
   const isNumeric = header.map((_, column) => rows.every((row) => typeof row[column] === "number"));
   const line = (row: readonly string[]) =>
     row
@@ -67,6 +67,9 @@ export class ProgressLine {
     this.#isDrawn = false;
   }
 }
+
+/** `1 line`, `2 lines`. */
+export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 export function seconds(ms: number): string {
   if (ms < 90_000) return `${Math.round(ms / 1_000)} s`;

@@ -90,6 +90,50 @@ describe("stocklot import", () => {
     expect(out).toMatch(/:3\s+rejected\s+POST \/Inventory\/Receive: 400/);
   });
 
+  it.each([
+    [],
+    ["--key", "no"],
+  ])("reports the lines of this file, not those of an earlier import %j", async (...key) => {
+    const { env } = await serve();
+    const header = `${HEADER},${key.length > 0 ? "no" : "reference"}`;
+    const first = csvFile(`${header}\nNO-SUCH,5,1,1,x,a\n`);
+    const second = { ...csvFile(`${header}\nBOLT-M8,5,1,1,x,b\n`), outbox: first.outbox };
+    expect(await run(receive(first, ...key), env)).toMatchObject({ code: 1, out: expect.stringContaining("NO-SUCH") });
+    const { code, out, err } = await run(receive(second, ...key), env);
+    expect({ code, out }).toEqual({ code: 0, out: expect.not.stringContaining("rejected  POST") });
+    expect(err).toMatch(/^1 line; [^\n]*\n1 entry of earlier imports needs your attention, too\.\n$/);
+    const again = await run(receive(first, ...key, "--json"), env);
+    expect(JSON.parse(again.out)).toMatchObject({
+      applied: 0,
+      open: [{ state: "rejected", input: { itemID: "NO-SUCH" } }],
+    });
+  });
+
+  it("refuses a changed line with a known key, and sends nothing", async () => {
+    const { sandbox, env } = await serve();
+    const given = csvFile(`${HEADER}\nBOLT-M8,5,1,1,x\n`);
+    expect((await run(receive(given), env)).code).toBe(0);
+    const sent = sandbox.requests.length;
+    writeFileSync(given.file, `${HEADER}\nBOLT-M8,6,1,1,x\n`);
+    const { code, err } = await run(receive(given), env);
+    expect(code).toBe(2);
+    expect(err).toMatch(
+      /^stocklot: "\d+\.csv:2" was added before with another operation or input\. .*another name.*\n$/,
+    );
+    expect(sandbox.requests.length).toBe(sent);
+  });
+
+  it("exits with 1 while a line is held back behind one of unknown outcome", async () => {
+    const { env } = await serve({ faults: [{ path: "/Inventory/Move", fault: "drop-after", times: 1 }] });
+    const lines = "itemID,units,wid,toSpot\nBOLT-M8,1,1,X\n";
+    const first = csvFile(lines);
+    const move = ({ file, outbox }: typeof first) => ["import", file, "--operation", "move", "--outbox", outbox];
+    const unknown = await run(move(first), env);
+    expect(unknown).toMatchObject({ code: 1, out: expect.stringMatching(/:2 +unknown +/) });
+    const second = { ...csvFile(lines), outbox: first.outbox };
+    expect(await run(move(second), env)).toMatchObject({ code: 1, out: expect.stringMatching(/^ +0 .* 1\n$/m) });
+  });
+
   it("lists every line whose form is wrong beside those with wrong values", async () => {
     const { err } = await run(receive(csvFile(`${HEADER}\nBOLT-M8,-5,1,1,x\nBOLT-M8,5\nBOLT-M8,5,1,1,x,y\n`)), {});
     expect(err).toMatch(/line 2: input\.units[\s\S]*line 3: 2 cells[\s\S]*line 4: 6 cells[\s\S]*3 of 3 lines/);

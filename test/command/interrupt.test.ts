@@ -115,6 +115,20 @@ describe.each(SIGNALS)("%s", (signal, exitCode) => {
     expect(sent.sort()).toEqual(remarks.sort());
   });
 
+  it("lets the requests of an import finish, and ends it at once the second time", async () => {
+    const { sandbox, env } = await serve({ faults: [{ method: "POST", path: "/Inventory/*", fault: "hang" }] });
+    const file = fileNamed(`hanging-${signal}.csv`);
+    writeFileSync(file, "itemID,units,wid,reasonCode\nBOLT-M8,1,1,1\n");
+    const args = ["import", file, "--operation", "receive", "--outbox", fileNamed(`hanging-${signal}.db`)];
+    const { child, output, ended } = start(args, env);
+    await waitUntil(() => sandbox.requests.some(({ path }) => path === "/Inventory/Receive"));
+    child.kill(signal);
+    await waitUntil(() => output.err.endsWith("Waiting for requests under way; Ctrl-C again ends at once.\n"));
+    child.kill(signal);
+    await ended;
+    expect(child.signalCode).toBe(signal);
+  });
+
   it("ends an import that validates a large file", async () => {
     const { sandbox, env } = await serve();
     const file = fileNamed(`large-${signal}.csv`);

@@ -42,6 +42,11 @@ describe("output", () => {
   });
 });
 
+it("a table may have many rows", () => {
+  const rows = Array.from({ length: 300_000 }, (_, index) => [index]);
+  expect(table(["n"], rows).split("\n").at(-1)).toBe("299999");
+});
+
 const directory = mkdtempSync(join(tmpdir(), "stocklot-terminal-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 const fileNamed = (name: string) => join(directory, name);

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
 import { EXIT, interruptSignal } from "../exit.js";
-import { painter, print, type Style } from "../terminal.js";
+import { painter, plural, print, type Style } from "../terminal.js";
 import { examine } from "./examine.js";
 import type { Finding } from "./finding.js";
 
@@ -33,7 +33,7 @@ async function diagnose(flags: DoctorFlags): Promise<void> {
   if (flags.asSandboxOptions) return print(JSON.stringify(sandboxOptions, null, 2));
   if (flags.json) return print(JSON.stringify({ findings, sandboxOptions }, null, 2));
   for (const finding of findings) await print(lines(finding));
-  await print(problems > 0 ? `\n${problems} ${problems === 1 ? "problem" : "problems"}` : "\nNo problems.");
+  await print(problems > 0 ? `\n${plural(problems, "problem")}` : "\nNo problems.");
 }
 
 function lines({ aspect, verdict, summary, hint }: Finding): string {

@@ -1,10 +1,11 @@
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { InputValidationError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { Outbox, OutboxEntry, OutboxReport } from "../../outbox/index.js";
 import { createOutbox, sqliteOutboxStore } from "../../outbox/index.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
-import { ProgressLine, print, seconds, table, tell } from "../terminal.js";
+import { ProgressLine, plural, print, seconds, table, tell } from "../terminal.js";
 import { type CsvRow, csvRows } from "./csv-rows.js";
 import {
   columnProblem,
@@ -70,7 +71,7 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
   if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`, EXIT.usage);
   if (flags.dryRun) {
-    if (!flags.json) await print(`${count === 1 ? "1 line is" : `${count} lines are`} valid.`);
+    if (!flags.json) await print(`${plural(count, "line")} ${count === 1 ? "is" : "are"} valid.`);
     return;
   }
   const client = await openClient(flags);
@@ -84,8 +85,9 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     const settled = await store(outbox, validRows(settings, delimiter), count, signal);
     const { durationMs } = await outbox.estimate();
     const before = settled > 0 ? `, of which ${settled} were sent by an earlier import` : "";
-    tell(`${count} lines${before}; about ${seconds(durationMs)}.`);
-    await report(outbox, await run(outbox, signal), flags.json);
+    tell(`${plural(count, "line")}${before}; about ${seconds(Math.max(durationMs, 1_000))}.`);
+    const summary = await run(outbox, signal);
+    await report(summary, await openEntries(outbox, settings, delimiter), flags.json);
   } catch (error) {
     throw failureOrInterruption(error, signal, "run it again to continue");
   } finally {
@@ -107,7 +109,9 @@ async function store(
   try {
     for await (const batch of batches(rows)) {
       signal.throwIfAborted();
-      const entries = await outbox.addMany(batch);
+      const entries = await outbox.addMany(batch).catch((error: unknown) => {
+        throw changedLineError(error) ?? error;
+      });
       stored += entries.length;
       settled += entries.filter(({ state }) => state !== "pending" && state !== "sending").length;
       progress.update(`${stored} of ${count} lines stored`);
@@ -116,6 +120,13 @@ async function store(
   } finally {
     progress.clear();
   }
+}
+
+/** Lines were validated before, so that only their keys can be refused. */
+function changedLineError(error: unknown): CommandError | undefined {
+  if (!(error instanceof InputValidationError)) return undefined;
+  const advice = "Restore the line, or give the changed file another name. Nothing was sent.";
+  return new CommandError(`${error.issues.map(({ message }) => message).join(" ")} ${advice}`, EXIT.usage);
 }
 
 interface Validation {
@@ -187,6 +198,10 @@ async function* batches<T>(rows: AsyncIterable<T>): AsyncGenerator<T[]> {
 
 async function run(outbox: Outbox, signal: AbortSignal): Promise<OutboxReport> {
   const progress = new ProgressLine();
+  signal.addEventListener("abort", () => {
+    progress.clear();
+    tell("Waiting for requests under way; Ctrl-C again ends at once.");
+  });
   try {
     return await outbox.run({
       signal,
@@ -200,27 +215,50 @@ async function run(outbox: Outbox, signal: AbortSignal): Promise<OutboxReport> {
   }
 }
 
-/** What was done, then each line that a person has to look at. */
-async function report(outbox: Outbox, run: OutboxReport, json: true | undefined): Promise<void> {
-  const open: OutboxEntry[] = [];
+/** Entries that a person has to look at. */
+interface OpenEntries {
+  /** Of this file. */
+  entries: OutboxEntry[];
+  /** How many there are of other files. */
+  others: number;
+}
+
+async function openEntries(outbox: Outbox, settings: ImportSettings, delimiter: string): Promise<OpenEntries> {
+  const open = new Map<string, OutboxEntry>();
   for (const state of ["rejected", "unknown"] as const) {
-    for await (const entry of outbox.entries({ state })) open.push(entry);
+    for await (const entry of outbox.entries({ state })) open.set(entry.key, entry);
   }
-  process.exitCode = open.length > 0 || run.pending > 0 ? EXIT.failure : EXIT.success;
-  if (json) return print(JSON.stringify({ ...run, open }));
-  const { applied, rejected, unknown, pending, heldBack } = run;
+  const entries: OutboxEntry[] = [];
+  if (open.size === 0) return { entries, others: 0 };
+  for await (const { key } of validRows(settings, delimiter)) {
+    const entry = open.get(key);
+    if (entry) entries.push(entry);
+  }
+  return { entries, others: open.size - entries.length };
+}
+
+/** What was done, then each line that a person has to look at. */
+async function report(summary: OutboxReport, open: OpenEntries, json: true | undefined): Promise<void> {
+  const { applied, rejected, unknown, pending, heldBack } = summary;
+  const { entries, others } = open;
+  process.exitCode = entries.length > 0 || pending > 0 || heldBack > 0 ? EXIT.failure : EXIT.success;
+  if (others > 0)
+    tell(
+      `${others === 1 ? "1 entry of earlier imports needs" : `${others} entries of earlier imports need`} your attention, too.`,
+    );
+  if (json) return print(JSON.stringify({ ...summary, open: entries }));
   await print(
     table(
       ["applied", "rejected", "unknown", "pending", "held back"],
       [[applied, rejected, unknown, pending, heldBack]],
     ),
   );
-  if (open.length === 0) return;
+  if (entries.length === 0) return;
   await print("");
   await print(
     table(
       ["key", "state", "reason"],
-      open.map(({ key, state, error }) => [key, state, reasonOf(error)]),
+      entries.map(({ key, state, error }) => [key, state, reasonOf(error)]),
     ),
   );
 }
