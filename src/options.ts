@@ -119,8 +119,8 @@ export interface ClientOptions {
    */
   logger?: Logger | undefined;
   /**
-   * Callbacks that observe the client, each called with one plain object. A callback that throws, or whose promise rejects,
-   * is logged and changes nothing.
+   * Callbacks that observe the client, each called with one plain object. If a callback throws or its promise rejects,
+   * the error is logged and has no other effect.
    * @default none
    */
   hooks?: Hooks | undefined;

@@ -11,6 +11,7 @@ const ENTRIES = [
   "msw/index",
   "mirror/index",
   "opentelemetry/index",
+  "outbox/index",
 ];
 
 /** What an editor shows for a member under the pointer. */
