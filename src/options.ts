@@ -119,8 +119,8 @@ export interface ClientOptions {
    */
   logger?: Logger | undefined;
   /**
-   * Callbacks that observe the client, each called with one plain object. A callback that throws, or whose promise rejects,
-   * is logged and changes nothing.
+   * Callbacks that observe the client, each called with one plain object. If a callback throws or its promise rejects,
+   * the error is logged and has no other effect.
    * @default none
    */
   hooks?: Hooks | undefined;
@@ -249,10 +249,10 @@ function describeBaseUrlProblem(
   { protocol, username, password, search, hash, hostname }: URL,
   allowInsecureHttp: boolean,
 ) {
-  if (protocol !== "https:" && protocol !== "http:") return "must be http: or https:";
+  if (protocol !== "https:" && protocol !== "http:") return `must begin with http: or https:, not ${protocol}`;
   if (username || password) return "must not contain credentials";
   if (search || hash) return "must not have a query or a fragment";
   return protocol === "http:" && !allowInsecureHttp && !isLoopbackHost(hostname)
-    ? "would send the secret unencrypted; use https:, or set allowInsecureHttp"
+    ? "must begin with https:, since http: sends the secret unencrypted. To allow http:, set allowInsecureHttp: true"
     : undefined;
 }

@@ -11,7 +11,7 @@ export interface StoredToken {
  * If the store fails, the client logs a warning and requests a token of its own.
  */
 export interface TokenStore {
-  /** The token, or `undefined` (or null) if there is none. */
+  /** Returns the token, or `undefined` or `null` if there is none. */
   get(): Promise<StoredToken | null | undefined>;
   /** Replaces the token. */
   set(token: StoredToken): Promise<void>;

@@ -6,8 +6,13 @@ export function unknownNameMessage(noun: string, name: string, known: readonly s
   const shown = JSON.stringify(
     name.length > MAX_COMPARED_NAME_LENGTH ? `${name.slice(0, MAX_COMPARED_NAME_LENGTH)}…` : name,
   );
+  return `unknown ${noun} ${shown}${nearestNameHint(name, known)}`;
+}
+
+/** The end of that message; empty if no known name is near. */
+export function nearestNameHint(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
-  return `unknown ${noun} ${shown}${nearest === undefined ? "" : `, did you mean "${nearest}"?`}`;
+  return nearest === undefined ? "" : `, did you mean "${nearest}"?`;
 }
 
 /** The known name that differs least, if it is near: a third of its letters at most, or one name is part of the other. */

@@ -46,15 +46,21 @@ export function resolveRateLimitOptions(options: RateLimitOptions): RateLimitSet
   const { reserved = requests === Infinity ? 0 : Math.floor(requests / 10), ...unknown } = others;
   const wrong = [
     ...Object.keys(unknown).map((name) => unknownNameMessage("option", name, Object.keys(UNLIMITED_SETTINGS))),
-    !isPositiveIntegerOrInfinity(requests) && "requests must be an integer greater than 0, or Infinity",
+    !isPositiveIntegerOrInfinity(requests) &&
+      `requests must be an integer greater than 0, or Infinity, not ${describe(requests)}`,
     !(typeof intervalMs === "number" && intervalMs > 0) &&
-      "intervalMs must be a number of ms greater than 0, or Infinity",
-    !isPositiveIntegerOrInfinity(maxConcurrent) && "maxConcurrent must be an integer greater than 0, or Infinity",
-    !(Number.isSafeInteger(reserved) && reserved >= 0 && reserved < requests) &&
-      "reserved must be an integer less than requests, so that iterations can continue",
+      `intervalMs must be a number of ms greater than 0, or Infinity, not ${describe(intervalMs)}`,
+    !isPositiveIntegerOrInfinity(maxConcurrent) &&
+      `maxConcurrent must be an integer greater than 0, or Infinity, not ${describe(maxConcurrent)}`,
+    isPositiveIntegerOrInfinity(requests) &&
+      !(Number.isSafeInteger(reserved) && reserved >= 0 && reserved < requests) &&
+      `reserved must be an integer from 0 to less than requests (${requests}), not ${describe(reserved)}`,
   ].filter((problem) => problem !== false);
   if (wrong.length > 0) throw new ConfigurationError(`rate limit: ${wrong.join("; ")}`);
   return { requests, intervalMs, reserved, maxConcurrent };
 }
+
+/** Only a number is shown: a string may be a secret that was passed in the wrong option. */
+const describe = (value: unknown) => (typeof value === "number" ? value : `a value of type ${typeof value}`);
 
 const isPositiveIntegerOrInfinity = (value: number) => (Number.isSafeInteger(value) && value > 0) || value === Infinity;

@@ -65,9 +65,11 @@ export interface MirrorResourceReport extends MirrorCounts {
 
 /** What a run did. */
 export interface MirrorReport extends MirrorCounts {
-  /** `full` if any list was read completely, the first scan included; `resources` has it for each. */
+  /**
+   * `full` if any list was read completely, the first scan included. `resources` contains the kind of each resource.
+   */
   kind: MirrorRunKind;
-  /** The same per resource. */
+  /** The report of each resource. */
   resources: Partial<Record<MirrorResource, MirrorResourceReport>>;
   /**
    * The share of the client's rate limit that the run used, 0 to 1: its requests divided by those that the limit allows in
@@ -82,7 +84,7 @@ export interface MirrorProgress extends PagingProgress {
   resource: MirrorResource;
   /** ID of the warehouse, if stock levels per warehouse are being read. */
   wID?: number;
-  /** How it is being read. */
+  /** How the resource is being read. */
   reading: MirrorReading;
 }
 

@@ -45,7 +45,7 @@ export interface MirrorStatus {
   complete: boolean;
   /** The run that ended last; `null` until the first one has ended. A run that was killed does not count. */
   lastRun: MirrorRunStatus | null;
-  /** The same per resource. */
+  /** The status of each resource. */
   resources: Partial<Record<MirrorResource, MirrorResourceStatus>>;
 }
 

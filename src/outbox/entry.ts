@@ -36,7 +36,7 @@ export type NewOutboxEntry = {
   };
 }[OutboxOperation];
 
-/** A write in an outbox. Times are in ms since the epoch, by the clock of the machine that wrote them. */
+/** A write in an outbox. Times are by the clock of the machine that wrote them. */
 export interface OutboxEntry {
   /** The caller's name of the write. */
   key: string;
@@ -48,7 +48,9 @@ export interface OutboxEntry {
   state: OutboxState;
   /** When it was added, in ms since the epoch. */
   addedAt: number;
-  /** When it was sent first, in ms since the epoch. Attempts that are known not to have been applied are not counted. */
+  /**
+   * When it was sent first, in ms since the epoch. Attempts that are known not to have been applied are not counted.
+   */
   sentAt?: number;
   /** When it became `applied` or `rejected`, in ms since the epoch. */
   settledAt?: number;

@@ -28,7 +28,7 @@ export interface NewEntry {
   addedAt: number;
 }
 
-/** The part of an entry that changes. Times are in ms since the epoch, by the clock of the process that wrote them. */
+/** The part of an entry that changes. Times are by the clock of the process that wrote them. */
 export interface EntryProgress {
   /** The state of the entry. */
   state: OutboxState;
@@ -37,8 +37,8 @@ export interface EntryProgress {
   /** The body of the request, with its mark; the same in every attempt. `null` before the first. */
   body: StoredJson | null;
   /**
-   * When the first attempt was about to be sent, in ms since the epoch. Attempts that are known not to have been applied are
-   * not counted.
+   * When the first attempt was about to be sent, in ms since the epoch. Attempts that are known not to have been
+   * applied are not counted.
    */
   sentAt: number | null;
   /** By how many ms the service's clock was ahead at that time, at least; `null` if that was unknown. */
@@ -53,7 +53,7 @@ export interface EntryProgress {
 
 /** An entry as it is stored. */
 export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
-  /** A number that grows in the order added. */
+  /** Sequence number: increases in the order added. */
   sequence: number;
   /** `null` once the entry was pruned. */
   input: StoredJson | null;

@@ -8,7 +8,7 @@ import { type Item, itemSchema } from "../schemas/item.js";
 export interface CreatedItem {
   /** The SKU of the new item. */
   shortID: string;
-  /** What was done. */
+  /** The operation that was applied. */
   status: "created";
   /** The whole item, if the response contains it. */
   item?: Item;
@@ -18,7 +18,7 @@ export interface CreatedItem {
 export interface UpdatedItem {
   /** The SKU of the item. */
   shortID: string;
-  /** What was done. */
+  /** The operation that was applied. */
   status: "updated";
 }
 
@@ -26,7 +26,7 @@ export interface UpdatedItem {
 export interface DiscontinuedItem {
   /** The SKU of the item. */
   shortID: string;
-  /** What was done. */
+  /** The operation that was applied. */
   status: "discontinued";
 }
 

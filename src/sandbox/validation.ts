@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { nearestNameHint } from "../errors/unknown-name.js";
+import { fieldOf } from "../errors/unknown-value.js";
 import { nodeUtil } from "../runtime/node-modules.js";
 import { parseIsoTime } from "./time.js";
 
@@ -80,7 +82,8 @@ export function assertMatchesSchema(schema: z.ZodType, value: unknown, what: str
   if (!issue) return;
   const found = closestUnionIssue(issue);
   if (found.code === "unrecognized_keys") {
-    throw new TypeError(`Unknown ${what} "${formatOptionPath([...found.path, found.keys[0] ?? ""])}".`);
+    const path = formatOptionPath([...found.path, found.keys[0] ?? ""]);
+    throw new TypeError(`Unknown ${what} "${path}"${found.message || "."}`);
   }
   const name = found.path.length > 0 ? `${capitalize(what)} "${formatOptionPath(found.path)}"` : `The ${what}s`;
   throw new TypeError(`${name} ${found.message}.`);
@@ -100,8 +103,11 @@ function closestUnionIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
 /** Issues that rule an alternative out. */
 const TYPE_MISMATCH_CODES: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "custom"]);
 
-/** The message, and the value that was passed instead. */
+/** The message, and the value that was passed instead. For an unknown name: the hint at the name that was meant, if any. */
 function describeOptionIssue(issue: ZodRawIssue): string {
+  if (issue.code === "unrecognized_keys") {
+    return nearestNameHint(issue.keys[0] ?? "", Object.keys(Object(fieldOf(issue.inst, "shape"))));
+  }
   const message = describeZodIssue(issue);
   return issue.input !== undefined && CODES_WITH_QUOTED_VALUE.has(issue.code)
     ? `${message}, not ${describeRejectedValue(issue)}`
@@ -110,10 +116,10 @@ function describeOptionIssue(issue: ZodRawIssue): string {
 
 const CODES_WITH_QUOTED_VALUE: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "too_small", "too_big"]);
 
-/** The value in short. Within `clients` only its type, since it may be a secret. */
 /** A value as it is written in code, shortened. */
 const quote = (value: unknown) => nodeUtil?.inspect(value, { maxStringLength: 40 }) ?? String(value);
 
+/** The value in short. Within `clients` only its type, since it may be a secret. */
 function describeRejectedValue({ input, path }: ZodRawIssue): string {
   if (input === null) return "null";
   if (typeof input === "object") return Array.isArray(input) ? "an array" : "an object";

@@ -1,11 +1,9 @@
 import { integer, lazy, string, withCheck } from "./field.js";
 
-/** Keys that a URL would drop, or resolve as a dot segment. */
-const KEYS_UNUSABLE_IN_URL = new Set(["", ".", ".."]);
-
 /** Returns what is wrong with a key for a path or query, or `undefined`. */
 export function describeKeyProblem(key: string): string | undefined {
-  if (KEYS_UNUSABLE_IN_URL.has(key)) return `"${key}" cannot be used as a key`;
+  if (key === "") return "must not be empty";
+  if (key === "." || key === "..") return `must not be "${key}", which a URL would drop`;
   if (!key.isWellFormed()) return "must be well-formed Unicode";
   return undefined;
 }

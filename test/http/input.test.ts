@@ -179,7 +179,7 @@ describe("a message names the argument, the requirement and the value", () => {
     ],
     [
       (c) => c.items.get("X", { headers: { Authorization: "Basic mine" } }),
-      "GET /Item: headers.Authorization: is set by the client",
+      "GET /Item: headers.Authorization: cannot be set, since the client sets it",
     ],
     [
       (c) => c.items.get("X", { headers: { "x-key": ["mine"] } }),
@@ -187,6 +187,8 @@ describe("a message names the argument, the requirement and the value", () => {
     ],
     [(c) => c.items.get("X", { headers: "mine" }), "GET /Item: headers: must be an object, not a string"],
     [(c) => c.items.get(CREDENTIALS), "items.get: shortID: must be a string, not an object"],
+    [(c) => c.items.get(""), "items.get: shortID: must not be empty"],
+    [(c) => c.items.get(".."), 'items.get: shortID: must not be "..", which a URL would drop'],
     [
       (c) => c.items.get("X", { timeoutMs: `${"x".repeat(30)}${CREDENTIALS.clientSecret}` }),
       `GET /Item: timeoutMs: must be a number of ms greater than 0, not "${"x".repeat(30)}[redacted]"`,

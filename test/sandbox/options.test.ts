@@ -8,7 +8,9 @@ const client = { clientId: "c", clientSecret: "s" };
 
 describe("invalid options", () => {
   it.each([
-    [{ ratelimit: false }, /Unknown sandbox option "ratelimit"/],
+    [{ ratelimit: false }, /Unknown sandbox option "ratelimit", did you mean "rateLimit"\?$/],
+    [{ item: 3 }, /Unknown sandbox option "item", did you mean "items"\?$/],
+    [{ database: 3 }, /Unknown sandbox option "database"\.$/],
     [null, /The sandbox options must be an object/],
     [{ items: -1 }, /"items" must be at least 0, not -1/],
     [{ items: "5" }, /"items" must be an integer or an array/],
@@ -22,7 +24,7 @@ describe("invalid options", () => {
     [{ now: 5 }, /"now" must be a function/],
     [{ rateLimit: true }, /"rateLimit" must be an object or false/],
     [{ rateLimit: { requests: 0 } }, /"rateLimit.requests" must be at least 1/],
-    [{ rateLimit: { request: 5 } }, /Unknown sandbox option "rateLimit.request"/],
+    [{ rateLimit: { request: 5 } }, /Unknown sandbox option "rateLimit.request", did you mean "requests"\?$/],
     [{ rateLimit: { window: "rolling" } }, /"rateLimit.window" must be 'sliding' or 'fixed', not 'rolling'/],
     [{ createForm: "full" }, /"createForm"/],
     [{ duplicateStatus: 418 }, /"duplicateStatus" must be 400 or 409, not 418/],
@@ -42,7 +44,7 @@ describe("invalid clients", () => {
   it.each([
     [[client, client], /"clients" has clientId c twice/],
     [[{ clientId: "c" }], /"clients\[0\].clientSecret"/],
-    [[{ ...client, readonly: true }], /Unknown sandbox option "clients\[0\].readonly"/],
+    [[{ ...client, readonly: true }], /Unknown sandbox option "clients\[0\].readonly", did you mean "readOnly"\?$/],
     [[{ ...client, permissions: "11" }], /"clients\[0\].permissions" must be an array/],
   ])("%j is a TypeError that names it", (clients, message) => expectTypeError({ clients }, message));
 });

@@ -21,7 +21,11 @@ describe("client options that are refused", () => {
     ["unknown in retry", { retry: { retries: 5 } }, /retry/],
     ["unknown in rateLimit", { rateLimit: { request: 5 } }, /request/],
     ["unknown in hooks", { hooks: { onRequest: () => {} } }, /onRequest/],
-    ["fetch with dispatcher", { fetch, dispatcher: { dispatch: () => true } }, /fetch and dispatcher cannot be combined/],
+    [
+      "fetch with dispatcher",
+      { fetch, dispatcher: { dispatch: () => true } },
+      /fetch and dispatcher cannot be combined/,
+    ],
     ["rateLimit with rateLimiter", { rateLimit: {}, rateLimiter: createRateLimiter() }, /rateLimit and rateLimiter/],
     ["a timeout of 0", { timeoutMs: 0 }, /timeoutMs/],
     ["a negative total timeout", { totalTimeoutMs: -1 }, /totalTimeoutMs/],
@@ -41,9 +45,13 @@ describe("client options that are refused", () => {
     ["a logger without warn", { logger: { info: () => {} } }, /logger/],
     ["no bytes at all", { maxResponseBytes: 0 }, /maxResponseBytes/],
     ["an unknown mode", { responseValidation: "strict" }, /responseValidation/],
-    ["plain http to another host", { baseUrl: "http://inventory.test/api/v1" }, /https/],
+    [
+      "plain http to another host",
+      { baseUrl: "http://inventory.test/api/v1" },
+      /baseUrl must begin with https:.*allowInsecureHttp/,
+    ],
     ["an address that is none", { baseUrl: "inventory" }, /baseUrl must be a URL/],
-    ["another scheme", { baseUrl: "ftp://inventory.test" }, /http: or https:/],
+    ["another scheme", { baseUrl: "ftp://inventory.test" }, /baseUrl must begin with http: or https:, not ftp:$/],
     ["credentials in the address", { baseUrl: "https://u:canary-pass@inventory.test" }, /credentials/],
     ["a query in the address", { baseUrl: "https://inventory.test/?a=b" }, /query/],
     ["a number for the secret", { clientSecret: 5 }, /clientSecret/],
@@ -73,6 +81,16 @@ describe("the message about a wrong option", () => {
     [{ rateLimit: "canary-secret" }, "rateLimit: must be an object or false, not a string"],
   ])("%o", (options, message) => {
     expect(refusal({ ...given, ...options })).toBe(`ConfigurationError: client options: ${message}`);
+  });
+
+  it.each<[rateLimit: object, message: string]>([
+    [{ requests: 0 }, "requests must be an integer greater than 0, or Infinity, not 0"],
+    [{ requests: "canary" }, "requests must be an integer greater than 0, or Infinity, not a value of type string"],
+    [{ intervalMs: -1 }, "intervalMs must be a number of ms greater than 0, or Infinity, not -1"],
+    [{ maxConcurrent: 1.5 }, "maxConcurrent must be an integer greater than 0, or Infinity, not 1.5"],
+    [{ requests: 10, reserved: 12 }, "reserved must be an integer from 0 to less than requests (10), not 12"],
+  ])("names the value in the rate limit %o", (rateLimit, message) => {
+    expect(refusal({ ...given, rateLimit })).toBe(`ConfigurationError: rate limit: ${message}`);
   });
 
   it("names the option of the rate limit", () => {
@@ -139,16 +157,16 @@ describe("headers that are refused", () => {
     "proxy-authorization",
   ])("%s", (name) => {
     expect(refusal({ ...given, headers: { [name]: "canary" } })).toBe(
-      `ConfigurationError: client options: headers.${name}: is set by the client`,
+      `ConfigurationError: client options: headers.${name}: cannot be set, since the client sets it`,
     );
   });
 
   it.each<[what: string, headers: unknown, message: string]>([
-    ["a name with a space", { "x trace": "canary" }, "headers.x trace: is not a header name"],
+    ["a name with a space", { "x trace": "canary" }, "headers.x trace: is not a valid header name"],
     [
       "a line break in a value",
       { "x-key": "canary\r\nx: y" },
-      "headers.x-key: has characters that a header cannot have",
+      "headers.x-key: must not contain line breaks, control characters, or characters outside Latin-1",
     ],
     ["a value that is no string", { "x-key": 5 }, "headers.x-key: must be a string, not a number"],
     ["a string", "x-key: canary", "headers: must be an object, not a string"],

@@ -136,9 +136,10 @@ export function checkRequestOptions(method: string, options: RequestOptions): vo
 
 /** What is wrong with a header, or `undefined`. */
 export function describeHeaderProblem(name: string, value: string): string | undefined {
-  if (RESERVED_HEADER_PATTERN.test(name)) return "is set by the client";
-  if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)) return "is not a header name";
-  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return "has characters that a header cannot have";
+  if (RESERVED_HEADER_PATTERN.test(name)) return "cannot be set, since the client sets it";
+  if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)) return "is not a valid header name";
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+    return "must not contain line breaks, control characters, or characters outside Latin-1";
   return undefined;
 }
 

@@ -12,7 +12,7 @@ export interface CallIdentity {
 
 /** A call starts: it may have to wait for a token and a slot before it is sent. */
 export interface StartEvent extends CallIdentity {
-  /** The whole address, without the query. */
+  /** The whole URL, without the query. */
   url: string;
 }
 
@@ -60,7 +60,7 @@ export interface QueuedEvent extends RequestEvent {
   client: ClientState;
 }
 
-/** A call has a slot. */
+/** A call was granted a slot. */
 export interface SlotEvent extends QueuedEvent {
   /** How long it waited for the slot, in ms. */
   waitedMs: number;
@@ -164,7 +164,7 @@ export interface DiagnosticsMessages {
   "stocklot:token": { type: "token" } & TokenEvent;
   /** A call has been waiting for 1.5 s to be sent. */
   "stocklot:waiting": { type: "waiting" } & WaitingEvent;
-  /** A call begins to wait for a slot, and has one. */
+  /** A call begins to wait for a slot, or was granted one. */
   "stocklot:slot": ({ type: "queued" } & QueuedEvent) | ({ type: "slot" } & SlotEvent);
   /** For instrumentations: an attempt is about to be sent, or has ended without a complete response. */
   "stocklot:attempt": ({ type: "sending" } & SendingEvent) | ({ type: "failed" } & FailedEvent);
@@ -188,7 +188,7 @@ export interface OutboxProgressEvent {
 
 /** A run of a mirror has ended. */
 export interface MirrorRunEvent {
-  /** What kind of run it was. */
+  /** `full` if any list was read completely, otherwise `increment`. */
   kind: string;
   /** Duration of the run, in ms. */
   durationMs: number;

@@ -92,7 +92,7 @@ export interface FaultRule {
   times?: number | undefined;
   /** Share of matching requests to which the fault applies, from 0 to 1; the same requests for the same `seed`. @default 1 */
   probability?: number | undefined;
-  /** The fault of these requests. */
+  /** The fault that applies to these requests. */
   fault: Fault | FaultShorthand;
 }
 

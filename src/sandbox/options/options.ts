@@ -54,7 +54,7 @@ export interface SandboxRateLimit {
   per?: "client" | "address" | undefined;
   /** Send `Retry-After` with a 429, and in which form. @default false */
   retryAfter?: false | "seconds" | "date" | undefined;
-  /** Also count requests that got a 429. @default false */
+  /** Also count requests that received a 429. @default false */
   countRefused?: boolean | undefined;
 }
 
@@ -86,7 +86,7 @@ export interface SandboxOptions {
   stockLevels?: readonly SandboxStockLevel[] | undefined;
   /** The same seed generates the same data, latencies and faults. @default 1 */
   seed?: number | undefined;
-  /** `false` for none. @default 100 requests in any 60 s */
+  /** The rate limit; `false` for none. @default 100 requests in any 60 s */
   rateLimit?: SandboxRateLimit | false | undefined;
   /** Lifetime of a token, in seconds. @default 3600 */
   tokenTtlSeconds?: number | undefined;
@@ -137,7 +137,7 @@ export interface SandboxOptions {
   modifiedSinceOn?: readonly ("items" | "lots" | "stockLevels")[] | undefined;
   /** Reason codes that are accepted. @default any integer */
   reasonCodes?: readonly number[] | undefined;
-  /** Whether items carry `createdBy`, and as what. @default "omit" */
+  /** Whether items have the field `createdBy`, and its type. @default "omit" */
   createdBy?: "omit" | "text" | "integer" | undefined;
   /** Maximum length of `sandbox.requests`; the oldest requests are removed first. @default 100_000 */
   requestLogSize?: number | undefined;
