@@ -253,6 +253,6 @@ function describeBaseUrlProblem(
   if (username || password) return "must not contain credentials";
   if (search || hash) return "must not have a query or a fragment";
   return protocol === "http:" && !allowInsecureHttp && !isLoopbackHost(hostname)
-    ? "must begin with https:, since http: sends the secret unencrypted. To allow http:, set allowInsecureHttp: true"
+    ? "must begin with https:, since http: sends the secret unencrypted. To allow http:, set allowInsecureHttp"
     : undefined;
 }
