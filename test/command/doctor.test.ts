@@ -166,9 +166,9 @@ describe("stocklot doctor", () => {
     const http = await run(["doctor", "--base-url", "http://inventory.example.com/api/v1"], env);
     expect(http).toMatchObject({
       code: 1,
-      err: "stocklot: --base-url would send the secret unencrypted; use https:, or set --allow-insecure-http.\n",
+      err: "stocklot: --base-url must begin with https:, since http: sends the secret unencrypted. To allow http:, set --allow-insecure-http.\n",
     });
     const noUrl = await run(["doctor", "--base-url", "inventory"], env);
-    expect(noUrl).toMatchObject({ code: 1, err: "stocklot: --base-url is not a URL.\n" });
+    expect(noUrl).toMatchObject({ code: 1, err: "stocklot: --base-url must be a URL, such as https://host/api/v1.\n" });
   });
 });
