@@ -6,10 +6,11 @@ import { exportCommand } from "./export/command.js";
 import { importCommand } from "./import/command.js";
 import { mirrorCommand } from "./mirror.js";
 import { sandboxCommand } from "./sandbox/command.js";
-import { tell } from "./terminal.js";
+import { hideExperimentalWarnings, tell } from "./terminal.js";
 
 /** Runs `stocklot` with these arguments and returns the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
+  hideExperimentalWarnings();
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     // A reader such as `head` that has seen enough closes the pipe.
     if (error.code === "EPIPE") process.exit();

@@ -76,3 +76,12 @@ export function seconds(ms: number): string {
   const minutes = Math.round(ms / 60_000);
   return minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
 }
+
+/** Hides what the user of a command cannot change, for example that SQLite is experimental in Node.js 22. */
+export function hideExperimentalWarnings(emitter: NodeJS.EventEmitter = process): void {
+  const listeners = emitter.listeners("warning");
+  emitter.removeAllListeners("warning");
+  emitter.on("warning", (warning: Error) => {
+    if (warning.name !== "ExperimentalWarning") for (const listener of listeners) listener(warning);
+  });
+}

@@ -73,6 +73,39 @@ describe("in constant memory", () => {
   }, 120_000);
 });
 
+describe("an export that is killed at random moments", () => {
+  it.each([
+    ["csv", (text: string): unknown[] => parse(text, { columns: true, cast: true })],
+    [
+      "ndjson",
+      (text: string): unknown[] =>
+        text
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line)),
+    ],
+    ["json", (text: string): unknown[] => JSON.parse(text)],
+  ])(
+    "contains each record once, as %s",
+    async (format, read) => {
+      const { env } = await serve({ items: 20, lots: 5_000, latencyMs: [5, 40] });
+      const file = fileNamed(`killed.${format}`);
+      const args = ["export", "lots", "--gapless", "--resume", "--rate-limit", "100000", "--output", file];
+      for (let kill = 0; kill < KILLS; kill += 1) {
+        const { child, ended } = start(args, env);
+        await sleep(150 + Math.random() * 350);
+        child.kill("SIGKILL");
+        if ((await ended).code === 0) break;
+      }
+      expect((await run(args, env)).code).toBe(0);
+      const keys = read(readFileSync(file, "utf8")).map((lot) => Reflect.get(Object(lot), "recNo"));
+      expect(keys).toHaveLength(5_000);
+      expect(new Set(keys).size).toBe(5_000);
+    },
+    60_000,
+  );
+});
+
 describe("an import that is killed at random moments", () => {
   it("books each line once", async () => {
     const { sandbox, env } = await serve({ items: 40, lots: 0, latencyMs: [5, 60] });

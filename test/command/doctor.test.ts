@@ -26,6 +26,7 @@ describe("stocklot doctor", () => {
     expect({ code, problems, notes, err }).toEqual({ code: 0, problems: [], notes: [], err: "" });
     const sent = sandbox.requests.map(({ method, path }) => `${method} ${path}`);
     expect(sent.filter((request) => request.startsWith("GET")).length).toBeLessThanOrEqual(11);
+    expect(sent).toHaveLength(10);
     expect(sent.filter((request) => !request.startsWith("GET"))).toEqual(["POST /Token", "POST /Token"]);
   });
 

@@ -179,7 +179,7 @@ describe("stocklot export", () => {
     const full = await run(args, env, undefined, ["sh", "-c", 'ulimit -f 200; exec "$@"', "sh"]);
     expect(full).toMatchObject({ code: 1, out: "" });
     expect(full.err).toMatch(
-      /^stocklot: .*full\.\w+\.part: EFBIG: file too large, write\.? Continue with --resume\.\n$/,
+      /^stocklot: .*full\.\w+\.part: EFBIG: file too large, write\. Continue with --resume\.\n$/,
     );
     expect(await run([...args, "--resume"], env)).toMatchObject({ code: 0, out: "" });
     const whole = fileNamed(`whole.${format}`);

@@ -220,7 +220,11 @@ describe("stocklot doctor finds", () => {
     expect(found.map((finding) => [finding.verdict, finding.aspect, text(finding)])).toEqual(
       findings.map(([verdict, aspect, message]) => [verdict, aspect, expect.stringMatching(message)]),
     );
-    expect({ code, err }).toEqual({ code: findings.some(([verdict]) => verdict === "problem") ? 1 : 0, err: "" });
+    expect({ code, err }).toEqual({
+      code: findings.some(([verdict]) => verdict === "problem") ? 1 : 0,
+      // Progress, every ten seconds.
+      err: expect.stringMatching(/^(\d+ of about 10 requests\n)*$/),
+    });
     expect(out).not.toContain(env.STOCKLOT_CLIENT_SECRET);
   });
 

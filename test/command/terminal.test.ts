@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
-import { painter, table } from "../../src/command/terminal.js";
+import { hideExperimentalWarnings, painter, table } from "../../src/command/terminal.js";
 import { RUN_ALL } from "../support/runs.js";
 import { waitUntil } from "../support/with-server.js";
 import { COMMAND_FILE, run, serve } from "./support/run-command.js";
@@ -40,6 +40,16 @@ describe("output", () => {
       ),
     ).toBe("name          n\nlong name     5\nx          1000");
   });
+});
+
+it("experimental warnings are hidden, others are not", () => {
+  const emitter = new EventEmitter();
+  const shown: unknown[] = [];
+  emitter.on("warning", ({ message }) => shown.push(message));
+  hideExperimentalWarnings(emitter);
+  emitter.emit("warning", Object.assign(new Error("SQLite"), { name: "ExperimentalWarning" }));
+  emitter.emit("warning", new Error("listeners"));
+  expect(shown).toEqual(["listeners"]);
 });
 
 it("a table may have many rows", () => {
@@ -77,7 +87,7 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
   };
 
   it.each([
-    ["doctor", () => ["doctor"], /\[32m✓.*No problems\./s],
+    ["doctor", () => ["doctor"], /\r\d+ of about 10 requests.*\[K.*\[32m✓.*No problems\./s],
     [
       "export to a file",
       () => ["export", "lots", "-o", fileNamed("lots.csv")],

@@ -1,8 +1,9 @@
 import { Command } from "commander";
+import type { ClientOptions } from "../../options.js";
 import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
 import { EXIT, interruptSignal } from "../exit.js";
-import { painter, plural, print, type Style } from "../terminal.js";
-import { examine } from "./examine.js";
+import { ProgressLine, painter, plural, print, type Style } from "../terminal.js";
+import { type Examination, examine } from "./examine.js";
 import type { Finding } from "./finding.js";
 
 interface DoctorFlags extends ConnectionFlags {
@@ -27,13 +28,30 @@ export function doctorCommand(): Command {
 }
 
 async function diagnose(flags: DoctorFlags): Promise<void> {
-  const { findings, sandboxOptions } = await examine(await connectionOptions(flags), interruptSignal());
+  const { findings, sandboxOptions } = await examineWithProgress(await connectionOptions(flags));
   const problems = findings.filter(({ verdict }) => verdict === "problem").length;
   process.exitCode = problems > 0 ? EXIT.failure : EXIT.success;
   if (flags.asSandboxOptions) return print(JSON.stringify(sandboxOptions, null, 2));
   if (flags.json) return print(JSON.stringify({ findings, sandboxOptions }, null, 2));
   for (const finding of findings) await print(lines(finding));
   await print(problems > 0 ? `\n${plural(problems, "problem")}` : "\nNo problems.");
+}
+
+/** Requests of an examination of a service on which every list can be read. */
+const USUAL_REQUESTS = 10;
+
+async function examineWithProgress(options: ClientOptions & { baseUrl: string }): Promise<Examination> {
+  const progress = new ProgressLine();
+  let requests = 0;
+  const request = () => {
+    requests += 1;
+    progress.update(`${requests} of about ${USUAL_REQUESTS} requests`);
+  };
+  try {
+    return await examine({ ...options, hooks: { request } }, interruptSignal());
+  } finally {
+    progress.clear();
+  }
 }
 
 function lines({ aspect, verdict, summary, hint }: Finding): string {

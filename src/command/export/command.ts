@@ -102,7 +102,9 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   } catch (error) {
     if (!file?.canContinue) await file?.discard();
     const advice = file && gapless ? "continue with --resume" : undefined;
-    const failure = file?.canContinue ? new CommandError(`${describeFailure(error)} Continue with --resume.`) : error;
+    const failure = file?.canContinue
+      ? new CommandError(`${describeFailure(error).replace(/\.?$/, ".")} Continue with --resume.`)
+      : error;
     throw failureOrInterruption(failure, signal, advice);
   } finally {
     await file?.close();
