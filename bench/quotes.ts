@@ -37,8 +37,8 @@ function headlines(sections: Results["sections"]): string[] {
     return check.value;
   };
   return [
-    `One call takes **${figure("overhead").toFixed(2)}×** the time of \`undici.request\` with \`JSON.parse\`. Limiter, token, retries and validation are included.`,
-    `1,000 pages use **${figure("quota").toFixed(0)} %** of the rate limit, and **${figure("quota", 1)}** of them get a 429.`,
+    `One call takes **${figure("overhead").toFixed(2)}×** the time of \`undici.request\` with \`JSON.parse\`. The time of stocklot includes limiter, token, retries and validation.`,
+    `Reading 1,000 pages uses **${figure("quota").toFixed(0)} %** of the rate limit, and **${figure("quota", 1)}** requests get a 429.`,
     `An iteration over 1,000,000 lots needs **${figure("memory").toFixed(1)} MiB** of memory.`,
   ];
 }

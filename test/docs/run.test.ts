@@ -1,8 +1,9 @@
-import { createSandbox, type SandboxServer } from "stocklot/sandbox";
+import { createSandbox, type Sandbox, type SandboxServer } from "stocklot/sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findRedis, type TestRedis } from "../redis/support/redis-server.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { type CompanyNetwork, startCompanyNetwork } from "./support/company-network.js";
+import { blocksOf, guides } from "./support/markdown.js";
 import { buildSnippets, type Runnable } from "./support/run-snippet.js";
 import { snippets } from "./support/snippets.js";
 
@@ -12,8 +13,8 @@ const REDIS = "redis://127.0.0.1:6379";
 
 /** Snippets that are marked `no-run`, and why. */
 const NOT_RUN: Readonly<Record<string, string>> = {
-  "docs/mirroring.md line 27.ts": "it needs a PostgreSQL database of the reader",
-  "docs/reliable-writes.md line 163.ts": "it changes a table of the reader's own PostgreSQL database",
+  "docs/mirroring.md line 33.ts": "it needs a PostgreSQL database of the reader",
+  "docs/reliable-writes.md line 161.ts": "it changes a table of the reader's own PostgreSQL database",
 };
 
 const all = snippets();
@@ -27,6 +28,13 @@ const sandbox = createSandbox({
   ],
   rateLimit: false,
 });
+
+const environmentOf = (baseUrl: string, { clientId, clientSecret }: Sandbox["credentials"]) => ({
+  STOCKLOT_BASE_URL: baseUrl,
+  STOCKLOT_CLIENT_ID: clientId,
+  STOCKLOT_CLIENT_SECRET: clientSecret,
+});
+
 let server: SandboxServer;
 let network: CompanyNetwork;
 let redis: TestRedis | undefined;
@@ -41,11 +49,7 @@ beforeAll(async () => {
   programs = await buildSnippets(
     run,
     { [SERVICE]: server.url, ...network.replacements, ...(redis && { [REDIS]: redis.url }) },
-    {
-      STOCKLOT_BASE_URL: server.url,
-      STOCKLOT_CLIENT_ID: credentials.clientId,
-      STOCKLOT_CLIENT_SECRET: credentials.clientSecret,
-    },
+    environmentOf(server.url, credentials),
   );
 }, 60_000);
 afterAll(async () => {
@@ -62,6 +66,19 @@ describe.concurrent("every snippet of the README and the guides runs, and ends b
     const { exitCode, output } = await programs.run(snippet);
     expect(exitCode, output).toBe(0);
   });
+});
+
+it("the first program of the README prints what the README shows", async ({ skip }) => {
+  skip(!RUN_ALL, ONLY_IN_TEST_ALL);
+  const [first] = run.filter(({ page }) => page === "README.md");
+  const [shown] = guides().flatMap((page) => (page.path === "README.md" ? blocksOf(page, "text") : []));
+  if (!first || !shown) throw new Error("the README has no program or no output");
+  const fresh = createSandbox();
+  const { url, close } = await fresh.listen();
+  const built = await buildSnippets([first], {}, environmentOf(url, fresh.credentials));
+  expect(await built.run(first)).toEqual({ exitCode: 0, output: shown.code });
+  built.remove();
+  await close();
 });
 
 it("a failing snippet is detected", async () => {

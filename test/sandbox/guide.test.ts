@@ -93,6 +93,25 @@ describe("the table of errors in the guide", () => {
     }
   });
 
+  it.each(["wrong-shape", "invalid-json", "empty"] as const)("holds: writes with the fault %s", async (fault) => {
+    const { client } = start({
+      faults: [
+        { path: "/Item*", fault },
+        { path: "/Inventory/*", fault },
+      ],
+    });
+    await expect(client.items.create({ shortID: "B" })).rejects.toBeInstanceOf(ResponseValidationError);
+    await expect(client.items.update("A", { uOM: "EA" })).rejects.toBeInstanceOf(ResponseValidationError);
+    await expect(client.items.discontinue("A")).rejects.toBeInstanceOf(ResponseValidationError);
+    await expect(client.inventory.receive(receipt)).resolves.toHaveProperty("body");
+    await expect(client.inventory.issue(receipt)).resolves.toHaveProperty("body");
+  });
+
+  it("holds: a transaction with an oversized response", async () => {
+    const { client } = start({ faults: [{ path: "/Inventory/*", fault: "oversized" }] });
+    await expect(client.inventory.receive(receipt)).rejects.toBeInstanceOf(ResponseValidationError);
+  });
+
   it("holds: expired and refused tokens are replaced", async () => {
     const { sandbox, client } = start();
     await client.items.get("A");

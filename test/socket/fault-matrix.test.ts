@@ -22,8 +22,9 @@ const BASE: ClientOptions = {
 type Expected = string;
 
 interface Case {
-  /** Its name in the table. */
   name: string;
+  /** Its name in the table, if it differs from `name`: faults with the same results share a row. */
+  row?: string;
   prepare(server: FaultServer): unknown;
   /** `create`, and the three transactions unless set below. */
   create: Expected;
@@ -37,6 +38,8 @@ interface Case {
 
 const OK = "ok";
 const UNKNOWN = "OutcomeUnknownError";
+const NOT_JSON = "success with a body that is empty, HTML or otherwise not JSON";
+const UNREADABLE = "success with a body over `maxResponseBytes`, or that cannot be decompressed";
 const always = Number.POSITIVE_INFINITY;
 const slow: ClientOptions = { timeoutMs: HANG_MS, retry: { ...quick, maxRetries: 1 } };
 
@@ -44,7 +47,11 @@ const TOKEN_FAULTS = [
   ["drops the connection", faults.dropped(), "ConnectionError"],
   ["responds with 500", faults.status(500), "ServerError"],
   ["refuses the credentials", faults.status(403), "AuthenticationError"],
-  ["responds with nonsense", faults.body('{"token":"none"}', { applies: false }), "ResponseValidationError"],
+  [
+    "responds with something else than a token",
+    faults.body('{"token":"none"}', { applies: false }),
+    "ResponseValidationError",
+  ],
 ] as const;
 
 const CASES: readonly Case[] = [
@@ -59,56 +66,61 @@ const CASES: readonly Case[] = [
     idempotent: OK,
   },
   {
-    name: "connection refused for ever",
+    name: "connection refused, always",
     prepare: (server) => server.refuseConnections(),
     create: "ConnectionError",
     idempotent: "ConnectionError",
   },
   {
-    name: "dropped before the request is read, once",
+    name: "connection broken before the service reads the request, once",
     prepare: (server) => server.plan(faults.dropped()),
     create: UNKNOWN,
     idempotent: OK,
   },
   {
-    name: "dropped before the request is read, for ever",
+    name: "connection broken before the service reads the request, always",
     prepare: (server) => server.plan(faults.dropped(), { times: always }),
     create: UNKNOWN,
     idempotent: "ConnectionError",
   },
   {
-    name: "dropped after the effect, once",
+    name: "connection closed, applied, once",
+    row: "connection broken, applied, once",
     prepare: (server) => server.plan(faults.droppedAfterEffect()),
     create: UNKNOWN,
     idempotent: OK,
   },
   {
-    name: "dropped after the effect, for ever",
+    name: "connection broken, applied, always",
     prepare: (server) => server.plan(faults.droppedAfterEffect(), { times: always }),
     create: UNKNOWN,
     idempotent: "ConnectionError",
   },
   {
-    name: "reset after the effect, once",
+    name: "connection reset, applied, once",
+    row: "connection broken, applied, once",
     prepare: (server) => server.plan(faults.resetAfterEffect()),
     create: UNKNOWN,
     idempotent: OK,
   },
   ...[500, 502, 503].flatMap((code): Case[] => [
     {
-      name: `${code} without the effect, once`,
+      name: `${code}, not applied, once`,
+      row: "500, 502 or 503, not applied, once",
       prepare: (server) => server.plan(faults.status(code)),
       create: UNKNOWN,
       idempotent: OK,
     },
     {
-      name: `${code} after the effect, once`,
+      name: `${code}, applied, once`,
+      row: "500, 502 or 503, applied, once",
       prepare: (server) => server.plan(faults.status(code, { applies: true })),
       create: UNKNOWN,
       idempotent: OK,
     },
     {
-      name: `${code} after the effect, for ever`,
+      name: `${code}, applied, always`,
+      row: "500, 502 or 503, applied, always",
       prepare: (server) => server.plan(faults.status(code, { applies: true }), { times: always }),
       create: UNKNOWN,
       idempotent: "ServerError",
@@ -127,19 +139,21 @@ const CASES: readonly Case[] = [
     idempotent: OK,
   },
   {
-    name: "429, once",
+    name: "429 without `Retry-After`, once",
+    row: "429, once",
     prepare: (server) => server.plan(faults.rateLimited()),
     create: OK,
     idempotent: OK,
   },
   {
     name: "429 with `Retry-After`, once",
+    row: "429, once",
     prepare: (server) => server.plan(faults.rateLimited("0.05")),
     create: OK,
     idempotent: OK,
   },
   {
-    name: "429 for ever",
+    name: "429, always",
     prepare: (server) => server.plan(faults.rateLimited(), { times: always }),
     create: "RateLimitError",
     idempotent: "RateLimitError",
@@ -151,14 +165,14 @@ const CASES: readonly Case[] = [
     idempotent: OK,
   },
   {
-    name: "401 for ever",
+    name: "401, always",
     prepare: (server) => server.plan(faults.status(401), { times: always }),
     create: "AuthenticationError",
     idempotent: "AuthenticationError",
   },
   ...TOKEN_FAULTS.map(
     ([name, fault, outcome]): Case => ({
-      name: `token revoked, and its endpoint ${name}, for ever`,
+      name: `401, and \`POST /Token\` ${name}, always`,
       prepare: (server) => {
         server.service.revokeTokens();
         server.plan(fault, { on: isToken, times: always });
@@ -168,41 +182,41 @@ const CASES: readonly Case[] = [
     }),
   ),
   {
-    name: "no response, without the effect, once",
+    name: "no response, not applied, once",
     prepare: (server) => server.plan(faults.hang({ applies: false })),
     options: slow,
     create: UNKNOWN,
     idempotent: OK,
   },
   {
-    name: "no response, after the effect, once",
+    name: "no response, applied, once",
     prepare: (server) => server.plan(faults.hang({ applies: true })),
     options: slow,
     create: UNKNOWN,
     idempotent: OK,
   },
   {
-    name: "no response, after the effect, for ever",
+    name: "no response, applied, always",
     prepare: (server) => server.plan(faults.hang({ applies: true }), { times: always }),
     options: slow,
     create: UNKNOWN,
     idempotent: "TimeoutError",
   },
   {
-    name: "no response within `totalTimeoutMs`, after the effect",
+    name: "no response within `totalTimeoutMs`, applied",
     prepare: (server) => server.plan(faults.hang({ applies: true }), { times: always }),
     options: { totalTimeoutMs: HANG_MS },
     create: UNKNOWN,
     idempotent: "TimeoutError",
   },
   {
-    name: "slow body, in time",
+    name: "slow body, complete within `timeoutMs`",
     prepare: (server) => server.plan(faults.slowBody(1)),
     create: OK,
     idempotent: OK,
   },
   {
-    name: "slow body, too slow, once",
+    name: "slow body, not complete within `timeoutMs`, once",
     prepare: (server) => server.plan(faults.slowBody(5_000)),
     options: slow,
     create: UNKNOWN,
@@ -210,13 +224,15 @@ const CASES: readonly Case[] = [
   },
   {
     name: "body shorter than its `content-length`, once",
+    row: "success, but the connection breaks within the body, once",
     prepare: (server) => server.plan(faults.truncated()),
     create: "ResponseValidationError",
     transaction: UNKNOWN,
     idempotent: OK,
   },
   {
-    name: "cut between two chunks of the body, once",
+    name: "body that ends between two chunks, once",
+    row: "success, but the connection breaks within the body, once",
     prepare: (server) => server.plan(faults.cutChunks()),
     create: "ResponseValidationError",
     transaction: UNKNOWN,
@@ -230,6 +246,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: "success with a body that is not JSON",
+    row: NOT_JSON,
     prepare: (server) => server.plan(faults.invalidJson()),
     create: "ResponseValidationError",
     transaction: OK,
@@ -237,6 +254,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: "success with an empty body",
+    row: NOT_JSON,
     prepare: (server) => server.plan(faults.emptyBody()),
     create: "ResponseValidationError",
     transaction: OK,
@@ -244,6 +262,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: "success with HTML",
+    row: NOT_JSON,
     prepare: (server) => server.plan(faults.html()),
     create: "ResponseValidationError",
     transaction: OK,
@@ -251,18 +270,21 @@ const CASES: readonly Case[] = [
   },
   {
     name: "success with a body over `maxResponseBytes`",
+    row: UNREADABLE,
     prepare: (server) => server.plan(faults.tooLarge(2 * MAX_BYTES)),
     create: "ResponseValidationError",
     idempotent: "ResponseValidationError",
   },
   {
     name: "success with a gzip bomb",
+    row: UNREADABLE,
     prepare: (server) => server.plan(faults.gzipBomb(100 * MAX_BYTES)),
     create: "ResponseValidationError",
     idempotent: "ResponseValidationError",
   },
   {
     name: "success with broken gzip",
+    row: UNREADABLE,
     prepare: (server) => server.plan(faults.brokenGzip()),
     create: "ResponseValidationError",
     idempotent: "ResponseValidationError",
@@ -323,7 +345,7 @@ describe.each([
       expect(`${write.name}: ${outcome}`).toBe(`${write.name}: ${expected}`);
       if (!write.idempotent) expect(effects, `effects of ${write.name}`).toBeLessThanOrEqual(1);
     }
-    if (transport !== "fetch") rows.push({ fault: fault.name, results });
+    if (transport !== "fetch") rows.push({ fault: fault.row ?? fault.name, results });
   });
 });
 

@@ -2,8 +2,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import type { WriteCall } from "./writes.js";
 
-/** A row of the table: what one fault did to each write. */
+/** What one fault did to each write. */
 export interface Row {
+  /** Its name in the table. Faults with the same name share a row, and must have the same results. */
   fault: string;
   results: readonly { outcome: string; effects: number }[];
 }
@@ -31,7 +32,8 @@ export function checkFaultTable(
   });
 }
 
-function markdown(writes: readonly WriteCall[], rows: readonly Row[]): string {
+function markdown(writes: readonly WriteCall[], results: readonly Row[]): string {
+  const rows = joinRows(results);
   const columns = joinEqualColumns(
     writes.map(({ name }, index) => ({
       names: [`\`${name}\``],
@@ -44,6 +46,16 @@ function markdown(writes: readonly WriteCall[], rows: readonly Row[]): string {
     ...rows.map(({ fault }, index) => [fault, ...columns.map(({ cells }) => cells[index])]),
   ];
   return `${lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n")}\n`;
+}
+
+function joinRows(rows: readonly Row[]): Row[] {
+  const joined = new Map<string, Row>();
+  for (const row of rows) {
+    const { fault, results } = joined.get(row.fault) ?? row;
+    expect(row.results, `the results of every fault called "${fault}"`).toEqual(results);
+    joined.set(fault, row);
+  }
+  return [...joined.values()];
 }
 
 interface Column {
