@@ -32,10 +32,7 @@ export function applyFault(fault: Fault, response: SandboxResponse | undefined):
     case "wrong-shape":
       return jsonResponse(response?.status ?? 200, fault.body ?? { unexpected: true });
     case "invalid-json":
-      return {
-        ...responseOrEmptyObject(response),
-        body: `${responseOrEmptyObject(response).body.toString().slice(0, -1)},]`,
-      };
+      return withInvalidJson(responseOrEmptyObject(response));
     case "empty":
       return { ...responseOrEmptyObject(response), body: "" };
     case "oversized":
@@ -98,4 +95,11 @@ function lowerCaseHeaderNames(headers: Readonly<Record<string, string>> = {}): R
 
 function proxyErrorPageHtml(status: number): string {
   return `<!DOCTYPE html>\n<html><head><title>${status}</title></head><body><h1>${status} Bad Gateway</h1><hr>proxy</body></html>\n`;
+}
+
+/** Almost JSON: a parser fails at the end only. */
+function withInvalidJson(response: SandboxResponse): SandboxResponse {
+  const { body } = response;
+  const text = typeof body === "string" ? body : new TextDecoder().decode(body);
+  return { ...response, body: `${text.slice(0, -1)},]` };
 }

@@ -208,6 +208,15 @@ describe("faults over fetch", () => {
     expect((await text({ type: "oversized", bytes: 1e6 })).length).toBe(1e6 + 2);
   });
 
+  it("spoils the JSON of a list, too", async () => {
+    const { sandbox, api } = await faulty("drop");
+    const headers = await api.authorization();
+    const list = async () => (await sandbox.fetch(`${sandbox.baseUrl}/Item`, { headers })).text();
+    const proper = await list();
+    sandbox.addFault({ path: "/Item", fault: "invalid-json" });
+    expect(await list()).toBe(`${proper.slice(0, -1)},]`);
+  });
+
   it("breaks off a truncated body", async () => {
     const { receive } = await faulty({ type: "truncated", bytes: 4 });
     const response = await receive();
