@@ -1,20 +1,13 @@
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { InputValidationError } from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
-import type { Outbox, OutboxEntry, OutboxReport } from "../../outbox/index.js";
+import type { Outbox, OutboxReport } from "../../outbox/index.js";
 import { createOutbox, sqliteOutboxStore } from "../../outbox/index.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
-import { ProgressLine, plural, print, seconds, table, tell } from "../terminal.js";
-import { type CsvRow, csvRows } from "./csv-rows.js";
-import {
-  columnProblem,
-  type ImportedRow,
-  type ImportOperation,
-  type ImportSettings,
-  importedRow,
-  OPERATIONS,
-} from "./entries.js";
+import { ProgressLine, plural, print, seconds, tell } from "../terminal.js";
+import { type ImportOperation, type ImportSettings, OPERATIONS } from "./entries.js";
+import { openEntries, report } from "./report.js";
+import { type ValidRow, validate, validRows } from "./validate.js";
 
 interface ImportFlags extends ConnectionFlags {
   operation: ImportOperation;
@@ -30,8 +23,6 @@ interface ImportFlags extends ConnectionFlags {
 
 /** Entries that are added in one transaction. */
 const BATCH = 500;
-/** Wrong lines that are listed; the rest is only counted. */
-const MAX_LISTED = 50;
 
 export function importCommand(): Command {
   const command = new Command("import")
@@ -129,61 +120,6 @@ function changedLineError(error: unknown): CommandError | undefined {
   return new CommandError(`${error.issues.map(({ message }) => message).join(" ")} ${advice}`, EXIT.usage);
 }
 
-interface Validation {
-  lines: number;
-  invalid: number;
-  /** Of the first invalid lines. */
-  problems: { line: number; problems: string[] }[];
-}
-
-/** Reads the whole file before anything is stored or sent. */
-async function validate(settings: ImportSettings, delimiter: string, signal: AbortSignal): Promise<Validation> {
-  const result: Validation = { lines: 0, invalid: 0, problems: [] };
-  const lineOfKey = new Map<string, number>();
-  for await (const row of csvRows(settings.path, delimiter)) {
-    if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
-    if (result.lines === 0) assertColumns(row, settings);
-    result.lines += 1;
-    const problems = problemsOf(row, settings, lineOfKey);
-    if (problems.length === 0) continue;
-    result.invalid += 1;
-    if (result.invalid > MAX_LISTED) continue;
-    result.problems.push({ line: row.line, problems });
-    tell(`line ${row.line}: ${problems.join("; ")}`);
-  }
-  if (result.lines === 0) throw new CommandError(`${settings.path} has no lines.`, EXIT.usage);
-  return result;
-}
-
-function problemsOf(row: CsvRow, settings: ImportSettings, lineOfKey: Map<string, number>): string[] {
-  const imported = importedRow(row, settings);
-  if ("problems" in imported) return imported.problems;
-  // Without a column of keys, the key contains the number of the line.
-  return settings.keyColumn === undefined ? [] : repeatedKey(imported.entry.key, row.line, lineOfKey);
-}
-
-/** Keys identify a line for ever, so two lines of a file must not share one. */
-function repeatedKey(key: string, line: number, lineOfKey: Map<string, number>): string[] {
-  const earlier = lineOfKey.get(key);
-  lineOfKey.set(key, line);
-  return earlier === undefined ? [] : [`the key "${key}" is that of line ${earlier}, too`];
-}
-
-function assertColumns(row: CsvRow, settings: ImportSettings): void {
-  const problem = columnProblem(row, settings);
-  if (problem !== undefined) throw new CommandError(problem, EXIT.usage);
-}
-
-type ValidRow = Extract<ImportedRow, { entry: object }>["entry"];
-
-async function* validRows(settings: ImportSettings, delimiter: string): AsyncGenerator<ValidRow> {
-  for await (const row of csvRows(settings.path, delimiter)) {
-    const imported = importedRow(row, settings);
-    if (!("entry" in imported)) throw new CommandError(`${settings.path} was changed while it was read.`);
-    yield imported.entry;
-  }
-}
-
 async function* batches<T>(rows: AsyncIterable<T>): AsyncGenerator<T[]> {
   let batch: T[] = [];
   for await (const row of rows) {
@@ -213,58 +149,6 @@ async function run(outbox: Outbox, signal: AbortSignal): Promise<OutboxReport> {
   } finally {
     progress.clear();
   }
-}
-
-/** Entries that a person has to look at. */
-interface OpenEntries {
-  /** Of this file. */
-  entries: OutboxEntry[];
-  /** How many there are of other files. */
-  others: number;
-}
-
-async function openEntries(outbox: Outbox, settings: ImportSettings, delimiter: string): Promise<OpenEntries> {
-  const open = new Map<string, OutboxEntry>();
-  for (const state of ["rejected", "unknown"] as const) {
-    for await (const entry of outbox.entries({ state })) open.set(entry.key, entry);
-  }
-  const entries: OutboxEntry[] = [];
-  if (open.size === 0) return { entries, others: 0 };
-  for await (const { key } of validRows(settings, delimiter)) {
-    const entry = open.get(key);
-    if (entry) entries.push(entry);
-  }
-  return { entries, others: open.size - entries.length };
-}
-
-/** What was done, then each line that a person has to look at. */
-async function report(summary: OutboxReport, open: OpenEntries, json: true | undefined): Promise<void> {
-  const { applied, rejected, unknown, pending, heldBack } = summary;
-  const { entries, others } = open;
-  process.exitCode = entries.length > 0 || pending > 0 || heldBack > 0 ? EXIT.failure : EXIT.success;
-  if (others > 0)
-    tell(
-      `${others === 1 ? "1 entry of earlier imports needs" : `${others} entries of earlier imports need`} your attention, too.`,
-    );
-  if (json) return print(JSON.stringify({ ...summary, open: entries }));
-  await print(
-    table(
-      ["applied", "rejected", "unknown", "pending", "held back"],
-      [[applied, rejected, unknown, pending, heldBack]],
-    ),
-  );
-  if (entries.length === 0) return;
-  await print("");
-  await print(
-    table(
-      ["key", "state", "reason"],
-      entries.map(({ key, state, error }) => [key, state, reasonOf(error)]),
-    ),
-  );
-}
-
-function reasonOf(error: OutboxEntry["error"]): string {
-  return String(fieldOf(error, "message") ?? "");
 }
 
 function delimiterOption(text: string): string {

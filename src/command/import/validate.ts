@@ -1,0 +1,63 @@
+import { CommandError, EXIT, failureOrInterruption } from "../exit.js";
+import { tell } from "../terminal.js";
+import { type CsvRow, csvRows } from "./csv-rows.js";
+import { columnProblem, type ImportedRow, type ImportSettings, importedRow } from "./entries.js";
+
+/** Wrong lines that are listed; the rest is only counted. */
+const MAX_LISTED = 50;
+
+interface Validation {
+  lines: number;
+  invalid: number;
+  /** Of the first invalid lines. */
+  problems: { line: number; problems: string[] }[];
+}
+
+/** Reads the whole file before anything is stored or sent. */
+export async function validate(settings: ImportSettings, delimiter: string, signal: AbortSignal): Promise<Validation> {
+  const result: Validation = { lines: 0, invalid: 0, problems: [] };
+  const lineOfKey = new Map<string, number>();
+  for await (const row of csvRows(settings.path, delimiter)) {
+    if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
+    if (result.lines === 0) assertColumns(row, settings);
+    result.lines += 1;
+    const problems = problemsOf(row, settings, lineOfKey);
+    if (problems.length === 0) continue;
+    result.invalid += 1;
+    if (result.invalid > MAX_LISTED) continue;
+    result.problems.push({ line: row.line, problems });
+    tell(`line ${row.line}: ${problems.join("; ")}`);
+  }
+  if (result.lines === 0) throw new CommandError(`${settings.path} has no lines.`, EXIT.usage);
+  return result;
+}
+
+function problemsOf(row: CsvRow, settings: ImportSettings, lineOfKey: Map<string, number>): string[] {
+  const imported = importedRow(row, settings);
+  if ("problems" in imported) return imported.problems;
+  // Without a column of keys, the key contains the number of the line.
+  return settings.keyColumn === undefined ? [] : repeatedKey(imported.entry.key, row.line, lineOfKey);
+}
+
+/** Keys identify a line for ever, so two lines of a file must not share one. */
+function repeatedKey(key: string, line: number, lineOfKey: Map<string, number>): string[] {
+  const earlier = lineOfKey.get(key);
+  lineOfKey.set(key, line);
+  return earlier === undefined ? [] : [`the key "${key}" is that of line ${earlier}, too`];
+}
+
+function assertColumns(row: CsvRow, settings: ImportSettings): void {
+  const problem = columnProblem(row, settings);
+  if (problem !== undefined) throw new CommandError(problem, EXIT.usage);
+}
+
+export type ValidRow = Extract<ImportedRow, { entry: object }>["entry"];
+
+/** The lines of a validated file as entries. */
+export async function* validRows(settings: ImportSettings, delimiter: string): AsyncGenerator<ValidRow> {
+  for await (const row of csvRows(settings.path, delimiter)) {
+    const imported = importedRow(row, settings);
+    if (!("entry" in imported)) throw new CommandError(`${settings.path} was changed while it was read.`);
+    yield imported.entry;
+  }
+}
