@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -32,19 +32,25 @@ export default function setup({ provide }: TestProject): () => void {
   const project = join(folder, "project");
   const tarball = pack(folder);
   cpSync(pathOf("consumer"), project, { recursive: true });
+  install(project, tarball, ["@types/node", "msw", "@opentelemetry/api"]);
+  provide("project", project);
+  provide("tarball", tarball);
+  // With the database drivers, which the other project must work without.
+  const commandProject = join(folder, "command");
+  mkdirSync(commandProject);
+  install(commandProject, tarball, ["@photostructure/sqlite", "pg"]);
+  // Read by test/command/support/built-command.ts.
+  process.env.STOCKLOT_COMMAND = join(commandProject, "node_modules/stocklot/dist/stocklot.cjs");
+  return () => rmSync(folder, { recursive: true, force: true });
+}
+
+/** Installs the tarball and peer dependencies, in the versions that the repository uses. */
+function install(project: string, tarball: string, peers: readonly string[]): void {
   writeFileSync(join(project, "package.json"), JSON.stringify({ name: "consumer", private: true, version: "1.0.0" }));
   const { devDependencies } = z
     .object({ devDependencies: z.record(z.string(), z.string()) })
     .parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
-  const peers = ["@types/node", "msw", "@opentelemetry/api", "@photostructure/sqlite", "pg"].map(
-    (name) => `${name}@${devDependencies[name]}`,
-  );
-  npm(project, "install", tarball, ...peers);
-  provide("project", project);
-  provide("tarball", tarball);
-  // Read by test/command/support/built-command.ts.
-  process.env.STOCKLOT_COMMAND = join(project, "node_modules/stocklot/dist/stocklot.cjs");
-  return () => rmSync(folder, { recursive: true, force: true });
+  npm(project, "install", tarball, ...peers.map((name) => `${name}@${devDependencies[name]}`));
 }
 
 function pack(folder: string): string {
