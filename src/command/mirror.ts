@@ -1,4 +1,5 @@
 import { Command, Option } from "commander";
+import { UnexpectedRemovalsError } from "../errors/index.js";
 import { mirrorListsOf, savedWarehouseLists } from "../mirror/copy/lists.js";
 import { parseMirrorState } from "../mirror/copy/state.js";
 import {
@@ -71,6 +72,7 @@ async function mirrorRecords(flags: MirrorFlags): Promise<void> {
 const POSTGRES_ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
 
 function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
+  if (sqlite === "") throw new CommandError("--sqlite must be the name of a file.", EXIT.usage);
   if (sqlite !== undefined) return sqliteSink({ path: sqlite });
   if (postgres !== undefined) {
     // The driver accepts any string as an address. It may contain a password, so it is not quoted.
@@ -91,9 +93,18 @@ async function runOnce(mirror: Mirror, { full, allowRemovals, json }: MirrorFlag
       onProgress: ({ resource, received, totalCount }) => progress.update(`${resource}: ${received} of ${totalCount}`),
     });
     await printReport(report, json);
+  } catch (error) {
+    throw error instanceof UnexpectedRemovalsError ? removalsError(error) : error;
   } finally {
     progress.clear();
   }
+}
+
+/** The library's message names an option of its own. */
+function removalsError({ resource, removals, records }: UnexpectedRemovalsError): CommandError {
+  return new CommandError(
+    `the service no longer lists ${removals} of the ${records} records of ${resource}. None of them was removed from the copy. If that is correct, confirm it with --allow-removals.`,
+  );
 }
 
 async function watch(mirror: Mirror, everyMs: number, { json }: MirrorFlags, signal: AbortSignal): Promise<void> {

@@ -38,7 +38,11 @@ describe("stocklot import", () => {
     const { code, out } = await run(receive(given), env);
     expect(code).toBe(0);
     expect(out).toMatch(/applied.*\n\s+3/);
-    expect((await run(receive(given), env)).code).toBe(0);
+    const again = await run(receive(given), env);
+    expect(again).toMatchObject({
+      code: 0,
+      err: expect.stringContaining("Nothing is left to send. If this is another"),
+    });
     const booked = sandbox.requests.filter(({ path }) => path === "/Inventory/Receive");
     expect(booked.map(({ body }) => body)).toMatchObject([{ units: 5 }, { units: 5 }, { units: 2.5, remark: "a, b" }]);
   });
@@ -72,6 +76,67 @@ describe("stocklot import", () => {
     expect(err).toMatch(/line 6: input\.units/);
     expect(err).toContain("3 of 4 lines are invalid; nothing was sent.");
     expect(sandbox.requests).toEqual([]);
+  });
+
+  it("refuses what it cannot read twice, and what is missing", async () => {
+    const { sandbox, env } = await serve();
+    const given = csvFile(`${HEADER}\nBOLT-M8,5,1,1,ok\n`);
+    for (const [file, reason] of [
+      ["/dev/null", "must be a file"],
+      [directory, "must be a file"],
+      [join(directory, "missing.csv"), "no such file"],
+    ] as const) {
+      const { code, err } = await run(receive({ ...given, file }), env);
+      expect(err).toMatch(new RegExp(`^stocklot: ${file}:? .*${reason}.*\\n$`));
+      expect(code).toBe(2);
+    }
+    expect(sandbox.requests).toEqual([]);
+  });
+
+  it("warns against another name for a file of which lines are stored already", async () => {
+    const { env } = await serve();
+    const lines = Array.from({ length: 600 }, () => "BOLT-M8,1,1,1,x");
+    const given = csvFile(`${HEADER}\n${"\n".repeat(550)}${lines.slice(550).join("\n")}\n`);
+    expect((await run(receive(given), env)).code).toBe(0);
+    writeFileSync(given.file, `${HEADER}\n${lines.join("\n").replaceAll("x", "y")}\n`);
+    const { code, err } = await run(receive(given), env);
+    expect(err).toMatch(/keep the name of the file: the 500 lines before it are stored/);
+    expect(code).toBe(2);
+  });
+
+  it("refuses a number that has more digits than can be sent", async () => {
+    const { env } = await serve();
+    const given = csvFile(
+      `${HEADER}\nBOLT-M8,99999999999999999999,1,1,x\nBOLT-M8,0.10,1,1,x\nBOLT-M8,1.${"1".repeat(20)},1,1,x\n`,
+    );
+    const { code, err } = await run(receive(given, "--dry-run"), env);
+    expect(code).toBe(2);
+    expect(err).toMatch(/line 2: .*units must be a number of fewer digits, not "99999999999999999999"/);
+    expect(err).toMatch(/line 4: .*units must be a number of fewer digits/);
+    expect(err).toContain("2 of 3 lines are invalid");
+  });
+
+  it("reports every line with a serial if that is where the mark belongs", async () => {
+    const { env } = await serve();
+    const given = csvFile("itemID,units,wid,reasonCode,serial\nBOLT-M8,5,1,1,\nBOLT-M8,5,1,1,S-1\nBOLT-M8,5,1,1,S-2\n");
+    const { code, err } = await run(receive(given, "--mark", "serial"), env);
+    expect(code).toBe(2);
+    expect(err).toMatch(/line 3: .*serial must be left out/);
+    expect(err).toMatch(/line 4: .*serial must be left out/);
+  });
+
+  it("names the --map whose field does not exist, and the delimiter if quotes are misplaced", async () => {
+    const { env } = await serve();
+    const lines = "itemID,units,wid,reasonCode,serial\nBOLT-M8,5,1,1,S-1\n";
+    const map = await run(receive(csvFile(lines), "--map", "serial=Serial"), env);
+    expect(map).toMatchObject({
+      code: 2,
+      err: 'stocklot: --map serial=Serial: receive has no field "Serial", did you mean "serial"?\n',
+    });
+    const quoted = csvFile('itemID;"units";wid;reasonCode\nBOLT-M8;5;1;1\n');
+    const { code, err } = await run(receive(quoted), env);
+    expect(err).toMatch(/Quote.*--delimiter/);
+    expect(code).toBe(2);
   });
 
   it("reads a BOM, Windows line ends, another delimiter and other names", async () => {
@@ -225,7 +290,11 @@ describe("stocklot import", () => {
   it.each([
     ["a mapped column that does not exist", ["--map", "Article=itemID"], /--map: there is no column "Article"/],
     ["a column of keys that does not exist", ["--key", "refrence"], /--key: there is no column "refrence"/],
-    ["a map to an unknown field", ["--map", "remark=remarks"], /"remark" \(did you mean "remark"\?\)/],
+    [
+      "a map to an unknown field",
+      ["--map", "remark=remarks"],
+      /--map remark=remarks: receive has no field "remarks", did you mean "remark"\?/,
+    ],
     ["two columns of one field", ["--map", "remark=itemID"], /the columns "itemID" and "remark" are both itemID/],
   ])("refuses %s", async (_, options, message) => {
     const { code, err } = await run(receive(csvFile(`${HEADER}\nB,1,1,1,x\n`), "--dry-run", ...options), {});

@@ -34,6 +34,22 @@ describe("stocklot mirror", () => {
     expect(JSON.parse(second.out)).toMatchObject({ added: 0, removed: 0 });
   });
 
+  it("confirms unexpected removals with an option of its own", async () => {
+    const args = ["mirror", "--sqlite", database("removals"), "--full"];
+    const before = await serve({ items: 5, lots: 300 });
+    expect((await run(args, before.env)).code).toBe(0);
+    const { env } = await serve({ items: 5, lots: 20 });
+    const refused = await run(args, env);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(/records of lots\. None of them was removed .* confirm it with --allow-removals\.\n$/);
+    expect((await run([...args, "--allow-removals"], env)).code).toBe(0);
+  });
+
+  it("refuses a file without a name", async () => {
+    const { code, err } = await run(["mirror", "--sqlite", ""], {});
+    expect({ code, err }).toEqual({ code: 2, err: "stocklot: --sqlite must be the name of a file.\n" });
+  });
+
   it("copies stock levels of warehouses", async () => {
     const { env } = await serve({ items: 5, lots: 20 });
     const args = ["mirror", "--sqlite", database("warehouses")];

@@ -1,5 +1,7 @@
+import { stat } from "node:fs/promises";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { InputValidationError } from "../../errors/index.js";
+import { fieldOf } from "../../errors/unknown-value.js";
 import type { Outbox, OutboxReport } from "../../outbox/index.js";
 import { createOutbox, sqliteOutboxStore } from "../../outbox/index.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
@@ -56,8 +58,9 @@ export function importCommand(): Command {
 
 async function importRows(path: string, flags: ImportFlags): Promise<void> {
   const { operation, map = new Map(), key: keyColumn, delimiter = "," } = flags;
-  const settings: ImportSettings = { path, operation, map, keyColumn };
+  const settings: ImportSettings = { path, operation, map, keyColumn, mark: flags.mark };
   const signal = interruptSignal();
+  await assertFile(path);
   const { lines: count, invalid, problems } = await validate(settings, delimiter, signal);
   if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
   if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`, EXIT.usage);
@@ -77,6 +80,8 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     const { durationMs } = await outbox.estimate();
     const before = settled > 0 ? `, of which ${settled} were sent by an earlier import` : "";
     tell(`${plural(count, "line")}${before}; about ${seconds(Math.max(durationMs, 1_000))}.`);
+    if (settled === count && keyColumn === undefined)
+      tell("Nothing is left to send. If this is another delivery, give the file another name.");
     const summary = await run(outbox, signal);
     await report(summary, await openEntries(outbox, settings, delimiter), flags.json);
   } catch (error) {
@@ -85,6 +90,15 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     await outbox.close();
     await client.close();
   }
+}
+
+/** A pipe would be empty when it is read for the second time. */
+async function assertFile(path: string): Promise<void> {
+  const stats = await stat(path).catch((error: unknown) => {
+    if (fieldOf(error, "code") === "ENOENT") throw new CommandError(`${path}: no such file.`, EXIT.usage);
+    throw error;
+  });
+  if (!stats.isFile()) throw new CommandError(`${path} must be a file, since it is read twice.`, EXIT.usage);
 }
 
 /** Adds the lines to the outbox. Returns how many an earlier import has sent. */
@@ -101,22 +115,32 @@ async function store(
     for await (const batch of batches(rows)) {
       signal.throwIfAborted();
       const entries = await outbox.addMany(batch).catch((error: unknown) => {
-        throw changedLineError(error) ?? error;
+        throw changedLineError(error, stored) ?? error;
       });
       stored += entries.length;
       settled += entries.filter(({ state }) => state !== "pending" && state !== "sending").length;
       progress.update(`${stored} of ${count} lines stored`);
     }
+    if (stored !== count)
+      throw new CommandError(
+        `The file was changed while it was read: ${stored} lines, not ${count}. Nothing was sent.`,
+      );
     return settled;
   } finally {
     progress.clear();
   }
 }
 
-/** Lines were validated before, so that only their keys can be refused. */
-function changedLineError(error: unknown): CommandError | undefined {
+/**
+ * Lines were validated before, so that only their keys can be refused. `stored` lines before it are in the outbox already,
+ * with keys that contain the name of the file.
+ */
+function changedLineError(error: unknown, stored: number): CommandError | undefined {
   if (!(error instanceof InputValidationError)) return undefined;
-  const advice = "Restore the line, or give the changed file another name. Nothing was sent.";
+  const advice =
+    stored === 0
+      ? "Restore the line, or give the changed file another name. Nothing was sent."
+      : `Restore the line, and keep the name of the file: the ${stored} lines before it are stored, and would be sent twice with another name.`;
   return new CommandError(`${error.issues.map(({ message }) => message).join(" ")} ${advice}`, EXIT.usage);
 }
 

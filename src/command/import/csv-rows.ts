@@ -45,7 +45,10 @@ export async function* csvRows(path: string, delimiter: string): AsyncGenerator<
       else columns = checkedColumns(path, record, delimiter);
     }
   } catch (error) {
-    if (error instanceof CsvError) throw new CommandError(`${path}: ${error.message}`, EXIT.usage);
+    if (error instanceof CsvError) {
+      const advice = `If cells are not separated by "${delimiter}", set --delimiter.`;
+      throw new CommandError(`${path}: ${error.message}. ${advice}`, EXIT.usage);
+    }
     throw error;
   } finally {
     file.destroy();

@@ -1,9 +1,11 @@
 import { basename } from "node:path";
+import { Big } from "big.js";
 import * as z from "zod";
 import { uncheckedAs } from "../../core/response/decode.js";
 import { InputValidationError } from "../../errors/index.js";
 import { nearestName } from "../../errors/unknown-name.js";
 import type { NewOutboxEntry } from "../../outbox/entry.js";
+import type { MarkField } from "../../outbox/index.js";
 import { newEntry } from "../../outbox/new-entries.js";
 import { createItemInputSchema } from "../../schemas/item-input.js";
 import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../../schemas/transaction.js";
@@ -28,6 +30,8 @@ export interface ImportSettings {
   map: ReadonlyMap<string, string>;
   /** The column with the key; by default the name of the file and the line. */
   keyColumn: string | undefined;
+  /** The field of each receipt that will contain a mark. */
+  mark: MarkField | undefined;
 }
 
 /** What is wrong with the columns: values would be lost, or every line would lack a required field. */
@@ -51,6 +55,10 @@ export function columnProblem({ cells }: CsvRow, settings: ImportSettings): stri
     columnOf.set(field, column);
     if (fields.includes(field)) continue;
     const nearest = nearestName(field, fields);
+    if (map.has(column)) {
+      const question = nearest === undefined ? "." : `, did you mean "${nearest}"?`;
+      return `--map ${column}=${field}: ${operation} has no field "${field}"${question}`;
+    }
     unknown.push(`"${column}"${nearest === undefined ? "" : ` (did you mean "${nearest}"?)`}`);
   }
   if (unknown.length > 0) return `unknown columns: ${unknown.join(", ")}. Use --map column=field, or remove them.`;
@@ -80,7 +88,7 @@ export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSe
   );
   try {
     const entry = { key, operation, input };
-    newEntry("import", entry, undefined, []);
+    newEntry("import", entry, settings.mark, []);
     // It was validated just now.
     return { line, entry: uncheckedAs<NewOutboxEntry>(entry) };
   } catch (error) {
@@ -91,13 +99,21 @@ export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSe
 
 function describeIssueOfLine({ path, message }: InputValidationError["issues"][number]): string {
   const isDecimalComma = /^must be a number, not "[+-]?\d+,\d+"/.test(message);
-  return `${path.join(".")} ${message}${isDecimalComma ? " (write a decimal point)" : ""}`.trim();
+  // A cell that is a number is only left a string if its digits would be lost.
+  const text = message.replace(/^must be a number, not "[+-]?[\d.]+["…]/, (start) =>
+    start.replace("a number", "a number of fewer digits"),
+  );
+  return `${path.join(".")} ${text}${isDecimalComma ? " (write a decimal point)" : ""}`.trim();
 }
 
-/** A cell as the field's type; the text itself if it is none, so that validation reports it. */
+const NUMBER_PATTERN = /^[+-]?\d+(\.\d+)?$/;
+
+/** A cell as the field's type; the text itself if it is none, or has digits that a number loses, so that validation reports it. */
 function cellValue(cell: string, schema: z.ZodType | undefined): string | number | boolean {
   const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
-  if (inner instanceof z.ZodNumber && /^[+-]?\d+(\.\d+)?$/.test(cell)) return Number(cell);
+  if (inner instanceof z.ZodNumber && NUMBER_PATTERN.test(cell)) {
+    return new Big(cell.replace("+", "")).eq(new Big(Number(cell))) ? Number(cell) : cell;
+  }
   if (inner instanceof z.ZodBoolean && /^(true|false)$/i.test(cell)) return /^true$/i.test(cell);
   return cell;
 }
