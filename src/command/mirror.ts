@@ -24,6 +24,7 @@ interface MirrorFlags extends ConnectionFlags {
   full?: true;
   allowRemovals?: true;
   status?: true;
+  maxLag?: number;
   json?: true;
 }
 
@@ -47,8 +48,12 @@ export function mirrorCommand(): Command {
         "allowRemovals",
       ]),
     )
+    .option("--max-lag <time>", "with --status: fail if the copy is older than this, for instance 26h", durationOption)
     .option("--json", "print reports as JSON, one per line")
-    .addHelpText("after", "\nExit code: 0, or 1 if a run fails or, with --status, the copy is not complete yet.")
+    .addHelpText(
+      "after",
+      "\nExit code: 0, or 1 if a run fails. With --status: 1 if the copy is incomplete or too old, or the last run failed.",
+    )
     .action(mirrorRecords);
   return withConnection(command);
 }
@@ -56,6 +61,7 @@ export function mirrorCommand(): Command {
 async function mirrorRecords(flags: MirrorFlags): Promise<void> {
   const signal = interruptSignal();
   const sink = sinkOf(flags);
+  if (flags.maxLag !== undefined && !flags.status) throw new CommandError("--max-lag needs --status.", EXIT.usage);
   if (flags.status) return printStatus(sink, flags);
   const client = await openClient(flags);
   try {
@@ -132,14 +138,16 @@ async function printReport(report: MirrorReport, json: true | undefined): Promis
 }
 
 /** The state is stored with the copy, so that neither the service nor credentials are needed. */
-async function printStatus(sink: MirrorSink, { json, warehouses }: MirrorFlags): Promise<void> {
+async function printStatus(sink: MirrorSink, { json, warehouses, maxLag = Infinity }: MirrorFlags): Promise<void> {
   const state = parseMirrorState(await sink.readState?.());
   const lists = [
     ...mirrorListsOf(RESOURCES, warehouses ?? []),
     ...(warehouses === undefined ? savedWarehouseLists([...state.lists.keys()]) : []),
   ];
   const status = mirrorStatusOf(state, lists, Date.now());
-  process.exitCode = status.complete ? EXIT.success : EXIT.failure;
+  const { lastRun } = status;
+  const isTooOld = Object.values(status.resources).some(({ lagMs }) => lagMs !== null && lagMs > maxLag);
+  process.exitCode = status.complete && !lastRun?.error && !isTooOld ? EXIT.success : EXIT.failure;
   if (json) return print(JSON.stringify(status));
   const rows = Object.entries(status.resources).map(([resource, { records, asOf, lagMs }]) => [
     resource,
@@ -148,10 +156,10 @@ async function printStatus(sink: MirrorSink, { json, warehouses }: MirrorFlags):
     lagMs === null ? "" : seconds(lagMs),
   ]);
   await print(table(["resource", "records", "as of", "lag"], rows));
-  const { lastRun } = status;
   if (lastRun)
     await print(`last run: ${dateTime(lastRun.endedAt)}${lastRun.error ? `, failed: ${lastRun.error.message}` : ""}`);
   if (!status.complete) await print("The copy is not complete yet.");
+  if (isTooOld) await print(`The copy is older than ${seconds(maxLag)}.`);
 }
 
 const dateTime = (ms: number) => new Date(ms).toISOString();

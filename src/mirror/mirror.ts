@@ -26,7 +26,8 @@ import { SyncedList, type SyncSettings } from "./sync/synced-list.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
+/** Less than a day, so that a job that runs every night makes a full pass every night. */
+const DEFAULT_FULL_PASS_INTERVAL_MS = 23 * 60 * MINUTE_MS;
 
 /** The resources that are mirrored by default. */
 const DEFAULT_RESOURCES: readonly MirrorResource[] = ["items", "lots", "stockLevels"];
@@ -202,7 +203,7 @@ export class Mirror {
     const {
       client,
       overlapMs = MINUTE_MS,
-      fullPassEveryMs = DAY_MS,
+      fullPassEveryMs = DEFAULT_FULL_PASS_INTERVAL_MS,
       concurrency = 2,
       maxRemovedShare = DEFAULT_MAX_REMOVED_SHARE,
     } = this.#options;

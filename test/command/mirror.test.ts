@@ -45,6 +45,19 @@ describe("stocklot mirror", () => {
     expect((await run([...args, "--allow-removals"], env)).code).toBe(0);
   });
 
+  it("fails with --status if the last run failed or the copy is too old", async () => {
+    const { env } = await serve({ items: 5, lots: 20 });
+    const args = ["mirror", "--sqlite", database("alarm")];
+    expect((await run(args, env)).code).toBe(0);
+    expect((await run([...args, "--status", "--max-lag", "1h"], {})).code).toBe(0);
+    const old = await run([...args, "--status", "--max-lag", "1ms"], {});
+    expect(old).toMatchObject({ code: 1, out: expect.stringContaining("The copy is older than 0 s.") });
+    expect((await run(args, { ...env, STOCKLOT_BASE_URL: "http://127.0.0.1:1/api/v1" })).code).toBe(1);
+    const failed = await run([...args, "--status"], {});
+    expect(failed).toMatchObject({ code: 1, out: expect.stringMatching(/^last run: .*, failed: /m) });
+    expect(await run([...args, "--max-lag", "1h"], env)).toMatchObject({ code: 2 });
+  });
+
   it("refuses a file without a name", async () => {
     const { code, err } = await run(["mirror", "--sqlite", ""], {});
     expect({ code, err }).toEqual({ code: 2, err: "stocklot: --sqlite must be the name of a file.\n" });

@@ -10,7 +10,7 @@ import { makeScrollable } from "../wide-tables.js";
 
 const item = (path: string): DefaultTheme.SidebarItem => ({
   text: path === FRONT_PAGE ? "Overview" : titleOf(readDocument(path)),
-  link: `/${pageOf(path)}`,
+  link: path === FRONT_PAGE ? "/" : `/${pageOf(path)}`,
 });
 
 const group = ({ title, pages }: PageGroup): DefaultTheme.SidebarItem => ({ text: title, items: pages.map(item) });
