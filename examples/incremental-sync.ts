@@ -1,5 +1,5 @@
 /**
- * Keeps a copy of the item catalogue in a file: the first run reads everything, later ones only what has changed since.
+ * Keeps a copy of the item catalog in a file: the first run reads everything, later ones only what has changed since.
  *
  *     npx tsx examples/incremental-sync.ts [file]
  */

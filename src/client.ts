@@ -44,7 +44,7 @@ const DEFAULT_MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
  * await client.close();
  */
 export class InventoryClient {
-  /** The item catalogue. */
+  /** The item catalog. */
   readonly items: Items;
   /** Lots, stock levels and transactions. */
   readonly inventory: Inventory;

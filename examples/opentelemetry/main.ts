@@ -35,7 +35,7 @@ await inSpan("count the stock", async () => {
 
 await inSpan("book a delivery", async () => {
   const [item] = await client.items.list({ pageSize: 1 }).toArray({ limit: 1 });
-  if (!item) throw new Error("the catalogue is empty");
+  if (!item) throw new Error("the catalog is empty");
   sandbox.addFault({ path: "/Inventory/Receive", times: 1, fault: 429 });
   await client.inventory.receive({ itemID: item.shortID, units: 5, wid: 1, reasonCode: 1 });
 });

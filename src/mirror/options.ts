@@ -52,7 +52,7 @@ export interface MirrorOptions {
   /**
    * Time between two full passes, in ms. A run also does a full pass if it detects that records were removed, and
    * always for a list that ignores `modifiedSince`. `Infinity` for only these.
-   * @default 82_800_000, 23 hours: a job that runs once a day makes a full pass every time
+   * @default 82_800_000, 23 hours: a daily job makes a full pass every time
    */
   fullPassEveryMs?: number | undefined;
   /**

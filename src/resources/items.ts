@@ -40,7 +40,7 @@ const itemArrayReader = /* @__PURE__ */ createJsonReader(itemArraySchema);
 const itemPageReader = /* @__PURE__ */ createPageReader(itemSchema);
 
 /**
- * The item catalogue.
+ * The item catalog.
  *
  * Every method can reject with:
  * - `InputValidationError`: an argument is wrong; nothing was sent

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { boolean, datetime, decimal, integer, lazy, type SameShape, string } from "./field.js";
 
 /**
- * One entry of the item catalogue (the item master).
+ * One entry of the item catalog (the item master).
  *
  * Source: service interface, "Item object". Fields that the service adds later are kept in the value, but are not in the
  * type. IDs and part numbers are integers without a unit.
