@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   existsSync,
   lstatSync,
@@ -13,11 +14,19 @@ import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
-import { run, serve, start } from "./support/run-command.js";
+import { waitUntil } from "../support/with-server.js";
+import { type RunningCommand, run, serve, start } from "./support/run-command.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-export-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 const fileNamed = (name: string) => join(directory, name);
+
+/** Ends a command as a crash does. */
+async function killOnce(condition: () => boolean, { child, ended }: RunningCommand): Promise<void> {
+  await waitUntil(condition);
+  child.kill("SIGKILL");
+  await ended;
+}
 
 // Each command is a process of its own, which takes seconds.
 beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
@@ -72,10 +81,7 @@ describe("stocklot export", () => {
     const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
     const file = fileNamed("resumed.ndjson");
     const args = ["export", "lots", "--gapless", "--output", file];
-    const { child, ended } = start(args, env);
-    while (!existsSync(`${file}.resume.json`)) await new Promise((resolve) => setTimeout(resolve, 10));
-    child.kill("SIGKILL");
-    await ended;
+    await killOnce(() => existsSync(`${file}.resume.json`), start(args, env));
     expect(existsSync(file)).toBe(false);
     const partial = statSync(`${file}.part`).size;
     expect(partial).toBeGreaterThan(0);
@@ -88,6 +94,35 @@ describe("stocklot export", () => {
       .map((line) => JSON.parse(line).recNo);
     expect(keys).toHaveLength(3_000);
     expect(new Set(keys).size).toBe(3_000);
+  });
+
+  it("does not continue an export from another service or client, or one saved by an earlier version", async () => {
+    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+    const file = fileNamed("other-service.ndjson");
+    const args = ["export", "lots", "--gapless", "--output", file];
+    const state = `${file}.resume.json`;
+    await killOnce(() => existsSync(state), start(args, env));
+    const { env: otherService } = await serve({ items: 5, lots: 3_000 });
+    const part = readFileSync(`${file}.part`);
+    for (const changed of [otherService, { ...env, STOCKLOT_CLIENT_ID: "other" }]) {
+      const { code, err } = await run([...args, "--resume"], changed);
+      expect({ code, err }).toEqual({
+        code: 1,
+        err: `stocklot: ${file}.part is an export with other arguments. Remove it, or run without --resume.\n`,
+      });
+    }
+    expect(readFileSync(`${file}.part`)).toEqual(part);
+    const { STOCKLOT_BASE_URL = "", STOCKLOT_CLIENT_ID = "", ...secret } = env;
+    const flags = ["--base-url", `${STOCKLOT_BASE_URL}/`, "--client-id", STOCKLOT_CLIENT_ID];
+    expect(await run([...args, "--resume", ...flags], secret)).toMatchObject({ code: 0 });
+
+    writeFileSync(`${file}.part`, part);
+    const description = { name: "lots", params: {}, format: "ndjson", gapless: true };
+    const fingerprint = createHash("sha256").update(JSON.stringify(description)).digest("hex");
+    writeFileSync(state, JSON.stringify({ fingerprint, checkpoint: {}, records: 1, bytes: 1 }));
+    const earlier = await run([...args, "--resume"], env);
+    expect(earlier.code).toBe(1);
+    expect(earlier.err).toContain(".part is an export with other arguments.");
   });
 
   it("stops on Ctrl-C with 130, and says how to continue", async () => {

@@ -1,5 +1,5 @@
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import type { InventoryClient } from "../../client.js";
+import { InventoryClient } from "../../client.js";
 import { uncheckedAs } from "../../core/response/decode.js";
 import { BadRequestError } from "../../errors/index.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
@@ -8,7 +8,7 @@ import type { Paginator } from "../../paging/paginator.js";
 import { itemSchema } from "../../schemas/item.js";
 import { lotSchema } from "../../schemas/lot.js";
 import { stockLevelSchema } from "../../schemas/stock-level.js";
-import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
+import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
 import { CommandError, describeFailure, EXIT, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
 import { modifiedSinceProbe } from "../list-probes.js";
 import { ProgressLine, seconds, tell, writeOutput } from "../terminal.js";
@@ -88,10 +88,14 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   const params = { wid, modifiedSince: since };
   const encoding = recordFormat(format, columns, resource.columns());
   const signal = interruptSignal();
-  const client = await openClient(flags);
+  const connection = await connectionOptions(flags);
+  const { baseUrl, clientId } = connection;
+  const source = { baseUrl: baseUrl.replace(/\/+$/, ""), clientId };
+  const client = new InventoryClient(connection);
   let file: OutputFile | undefined;
   try {
-    if (output !== undefined) file = await OutputFile.open(output, { name, params, format, columns, gapless }, resume);
+    if (output !== undefined)
+      file = await OutputFile.open(output, { source, name, params, format, columns, gapless }, resume);
     if (since !== undefined) await warnIfSinceIsIgnored(name, client, params, signal);
     // The iteration checks the checkpoint of an earlier run.
     const from = file && uncheckedAs<Checkpoint | undefined>(file.checkpoint);

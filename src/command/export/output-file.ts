@@ -6,7 +6,7 @@ import { CommandError, describeFailure, EXIT } from "../exit.js";
 
 /** What an interrupted export needs to continue. */
 const resumeStateSchema = z.object({
-  /** Of the arguments: another export must not be continued. */
+  /** Of the service, the client ID and the arguments: another export must not be continued. */
   fingerprint: z.string(),
   checkpoint: z.unknown(),
   records: z.int(),
