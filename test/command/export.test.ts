@@ -149,6 +149,11 @@ describe("stocklot export", () => {
     [["export", "lots", "--resume"], /--resume needs --output/],
     [["export", "lots", "--resume", "-o", "x.csv"], /--resume needs --gapless/],
     [["export", "lots", "--since", "yesterday"], /ISO 8601/],
+    [["export", "lots", "--since", "2025-02-30"], /--since <date>' argument '2025-02-30' .* The date does not exist\./],
+    [["export", "lots", "--since", "2025-13-01T10:00:00Z"], /--since .* The date does not exist\./],
+    [["export", "lots", "--since", "2025-01-31 10:00"], /--since .* ISO 8601/],
+    [["export", "lots", "--since", "2025-01-31T25:00:00Z"], /--since .* ISO 8601/],
+    [["export", "lots", "--output", ""], /--output <file>' argument '' .* It must be the name of a file\./],
     [["export", "lots", "--format", "xml"], /csv, ndjson, json/],
     [["export", "lots", "--wid", "x"], /integer/],
   ])("refuses %j", async (args, message) => {

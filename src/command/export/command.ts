@@ -5,6 +5,7 @@ import { BadRequestError } from "../../errors/index.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListOptions } from "../../paging/list.js";
 import type { Paginator } from "../../paging/paginator.js";
+import { dateInputSchema } from "../../schemas/date.js";
 import { itemSchema } from "../../schemas/item.js";
 import { lotSchema } from "../../schemas/lot.js";
 import { stockLevelSchema } from "../../schemas/stock-level.js";
@@ -65,6 +66,7 @@ export function exportCommand(): Command {
     .option(
       "-o, --output <file>",
       "file to write or replace; it appears when it is complete (default: standard output)",
+      fileOption,
     )
     .option(
       "--columns <names>",
@@ -181,6 +183,17 @@ function columnsOption(text: string): string[] {
 }
 
 function dateOption(text: string): string {
-  if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text))) return text;
-  throw new InvalidArgumentError("It must be an ISO 8601 date such as 2026-01-31, or a datetime.");
+  if (isDate(text)) return text;
+  const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
+  throw new InvalidArgumentError(
+    day && !isDate(day) ? "The date does not exist." : "It must be an ISO 8601 date such as 2026-01-31, or a datetime.",
+  );
+}
+
+/** Whether the parameter modifiedSince can have this value. */
+const isDate = (text: string) => dateInputSchema().safeParse(text).success;
+
+function fileOption(text: string): string {
+  if (text !== "") return text;
+  throw new InvalidArgumentError("It must be the name of a file.");
 }
