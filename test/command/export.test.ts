@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   existsSync,
   lstatSync,
   mkdtempSync,
@@ -209,6 +210,24 @@ describe("stocklot export", () => {
       expect.stringMatching(/^2 stocklot: --output: \/dev\/null is not a regular file\. .* > \/dev\/null\.\n$/),
     ]);
     expect(lstatSync("/dev/null").isFile()).toBe(false);
+  });
+
+  it("keeps the permissions of the file that it replaces, also in its parts", async () => {
+    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+    const file = fileNamed("private.ndjson");
+    const permissions = (path: string) => (statSync(path).mode & 0o777).toString(8);
+    const args = ["export", "lots", "--gapless", "--output", file];
+    for (const [mode, ofParts] of [
+      ["600", "600"],
+      ["440", "640"],
+    ] as const) {
+      writeFileSync(file, "old");
+      chmodSync(file, mode);
+      await killOnce(() => existsSync(`${file}.resume.json`), start(args, env));
+      expect([`${file}.part`, `${file}.resume.json`].map(permissions)).toEqual([ofParts, ofParts]);
+      expect((await run([...args, "--resume"], env)).code).toBe(0);
+      expect([permissions(file), readFileSync(file, "utf8").split("\n").length]).toEqual([mode, 3_001]);
+    }
   });
 
   // A limit for the size of a file fails in the middle of a write, as a full disk does.

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import * as z from "zod";
 import { parseJsonOrUndefined } from "../../core/response/parse-json.js";
@@ -20,6 +21,8 @@ type ResumeState = z.infer<typeof resumeStateSchema>;
  */
 export class OutputFile {
   readonly #path: string;
+  /** Permissions of the file that will be replaced, if there is one. */
+  readonly #mode: number | undefined;
   readonly #fingerprint: string;
   readonly #file: FileHandle;
   #bytes: number;
@@ -28,8 +31,13 @@ export class OutputFile {
   readonly records: number;
   #canContinue: boolean;
 
-  private constructor(path: string, file: FileHandle, { fingerprint, checkpoint, records, bytes }: ResumeState) {
+  private constructor(
+    { path, mode }: Target,
+    file: FileHandle,
+    { fingerprint, checkpoint, records, bytes }: ResumeState,
+  ) {
     this.#path = path;
+    this.#mode = mode;
     this.#file = file;
     this.#fingerprint = fingerprint;
     this.#bytes = bytes;
@@ -40,16 +48,18 @@ export class OutputFile {
 
   /** @param description of what is exported, to recognise an export that can be continued */
   static async open(name: string, description: unknown, resume: boolean): Promise<OutputFile> {
-    const path = await replaceablePath(name);
+    const target = await findTarget(name);
+    const { path, mode } = target;
     const fingerprint = createHash("sha256").update(JSON.stringify(description)).digest("hex");
     const start: ResumeState = { fingerprint, checkpoint: undefined, records: 0, bytes: 0 };
     const state = (resume && (await readState(path))) || start;
     if (state.fingerprint !== fingerprint)
       throw new CommandError(`${path}.part is an export with other arguments. Remove it, or run without --resume.`);
-    const file = await open(partFile(path), state.bytes > 0 ? "r+" : "w");
+    const file = await open(partFile(path), state.bytes > 0 ? "r+" : "w", partMode(mode));
+    await setPermissions(file, partMode(mode));
     // What was written after the checkpoint is written again.
     await file.truncate(state.bytes);
-    return new OutputFile(path, file, state);
+    return new OutputFile(target, file, state);
   }
 
   /** True if an export with `resume` would continue this one. */
@@ -76,7 +86,7 @@ export class OutputFile {
     if (checkpoint === null) return;
     await this.#file.datasync();
     const state: ResumeState = { fingerprint: this.#fingerprint, checkpoint, records, bytes: this.#bytes };
-    await writeFile(`${stateFile(this.#path)}.new`, JSON.stringify(state));
+    await writeFile(`${stateFile(this.#path)}.new`, JSON.stringify(state), { mode: partMode(this.#mode) });
     await rename(`${stateFile(this.#path)}.new`, stateFile(this.#path));
     this.#canContinue = true;
   }
@@ -84,6 +94,7 @@ export class OutputFile {
   /** Renames the complete file to its final name. */
   async complete(): Promise<void> {
     await this.#file.datasync();
+    await setPermissions(this.#file, this.#mode);
     await this.#file.close();
     await rename(partFile(this.#path), this.#path);
     await rm(stateFile(this.#path), { force: true });
@@ -104,11 +115,26 @@ export class OutputFile {
 const partFile = (path: string) => `${path}.part`;
 const stateFile = (path: string) => `${path}.resume.json`;
 
+/** The permissions of what is written until the file is complete: `--resume` must be able to read and write it. */
+const partMode = (mode: number | undefined) => (mode === undefined ? undefined : mode | 0o600);
+
+async function setPermissions(file: FileHandle, mode: number | undefined): Promise<void> {
+  // Not all file systems allow permissions to be changed.
+  if (mode !== undefined && mode !== permissionsOf(await file.stat())) await file.chmod(mode);
+}
+
+const permissionsOf = ({ mode }: Stats) => mode & 0o777;
+
+interface Target {
+  path: string;
+  mode: number | undefined;
+}
+
 /** The file itself if the name is a symbolic link. Renaming would turn a device or a pipe into a file. */
-async function replaceablePath(name: string): Promise<string> {
+async function findTarget(name: string): Promise<Target> {
   const path = await realpath(name).catch(() => name);
   const existing = await stat(path).catch(() => undefined);
-  if (existing === undefined || existing.isFile()) return path;
+  if (existing === undefined || existing.isFile()) return { path, mode: existing && permissionsOf(existing) };
   const advice = existing.isDirectory() ? "Add the name of a file." : `Write to standard output, with > ${name}.`;
   throw new CommandError(`--output: ${name} is not a regular file. ${advice}`, EXIT.usage);
 }
