@@ -4,14 +4,15 @@ import {
   existsSync,
   lstatSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { hostname, tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
@@ -228,6 +229,56 @@ describe("stocklot export", () => {
       expect((await run([...args, "--resume"], env)).code).toBe(0);
       expect([permissions(file), readFileSync(file, "utf8").split("\n").length]).toEqual([mode, 3_001]);
     }
+  });
+
+  it.each([
+    [[]],
+    [["--gapless"]],
+  ])("refuses a second export to a file at once while the first runs, with %j", async (flags) => {
+    const { sandbox, env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+    const file = fileNamed(`twice${flags.length}.ndjson`);
+    const args = ["export", "lots", ...flags, "--output", file];
+    const first = start(args, env);
+    await waitUntil(() => existsSync(`${file}.part`));
+    const tokens = () => sandbox.requests.filter(({ path }) => path === "/Token").length;
+    const before = tokens();
+    for (const second of [args, [...args, "--gapless", "--resume"]]) {
+      expect(await run(second, env)).toEqual({
+        code: 1,
+        out: "",
+        err: `stocklot: ${file} is being written by another export (process ${first.child.pid} on ${hostname()}). Wait until it ends. If it is not running, remove ${file}.part.lock.\n`,
+      });
+    }
+    expect(tokens() - before).toBeLessThanOrEqual(1);
+    expect(await first.ended).toMatchObject({ code: 0 });
+    expect(readFileSync(file, "utf8").trimEnd().split("\n")).toHaveLength(3_000);
+    expect(readdirSync(directory).filter((name) => name.startsWith(`twice${flags.length}`))).toEqual([basename(file)]);
+  });
+
+  it("starts anew after a killed export, of several that start at once only one", async () => {
+    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 200 });
+    const file = fileNamed("after-kill.ndjson");
+    const args = ["export", "lots", "--gapless", "--output", file];
+    await killOnce(() => existsSync(`${file}.resume.json`), start(args, env));
+    expect(existsSync(`${file}.part.lock`)).toBe(true);
+    const ended = await Promise.all([1, 2, 3, 4].map(() => run([...args, "--resume"], env)));
+    expect(ended.map(({ code }) => code).sort()).toEqual([0, 1, 1, 1]);
+    const keys = readFileSync(file, "utf8")
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).recNo);
+    expect([keys.length, new Set(keys).size]).toEqual([3_000, 3_000]);
+    expect(readdirSync(directory).filter((name) => name.startsWith("after-kill"))).toEqual([basename(file)]);
+  });
+
+  it("neither writes nor removes a file of the user that has the name of the lock", async () => {
+    const { env } = await serve({ lots: [{ shortID: "A" }] });
+    const file = fileNamed("foreign.csv");
+    writeFileSync(`${file}.part.lock`, "of the user");
+    const { code, err } = await run(["export", "lots", "--output", file], env);
+    expect(code).toBe(1);
+    expect(err).toMatch(/ is being written by another export\. Wait .* remove .*foreign\.csv\.part\.lock\.\n$/);
+    expect(readFileSync(`${file}.part.lock`, "utf8")).toBe("of the user");
   });
 
   // A limit for the size of a file fails in the middle of a write, as a full disk does.

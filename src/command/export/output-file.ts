@@ -4,6 +4,7 @@ import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile 
 import * as z from "zod";
 import { parseJsonOrUndefined } from "../../core/response/parse-json.js";
 import { CommandError, describeFailure, EXIT } from "../exit.js";
+import { FileLock } from "./file-lock.js";
 
 /** What an interrupted export needs to continue. */
 const resumeStateSchema = z.object({
@@ -17,13 +18,14 @@ type ResumeState = z.infer<typeof resumeStateSchema>;
 
 /**
  * A file that appears under its name only when it is complete. Until then `<name>.part` grows, and `<name>.resume.json` says
- * how far it got.
+ * how far it got. A lock file beside them keeps other exports away.
  */
 export class OutputFile {
   readonly #path: string;
   /** Permissions of the file that will be replaced, if there is one. */
   readonly #mode: number | undefined;
   readonly #fingerprint: string;
+  readonly #lock: FileLock;
   readonly #file: FileHandle;
   #bytes: number;
   /** Where to continue; undefined at the start. */
@@ -33,11 +35,13 @@ export class OutputFile {
 
   private constructor(
     { path, mode }: Target,
+    lock: FileLock,
     file: FileHandle,
     { fingerprint, checkpoint, records, bytes }: ResumeState,
   ) {
     this.#path = path;
     this.#mode = mode;
+    this.#lock = lock;
     this.#file = file;
     this.#fingerprint = fingerprint;
     this.#bytes = bytes;
@@ -49,6 +53,16 @@ export class OutputFile {
   /** @param description of what is exported, to recognise an export that can be continued */
   static async open(name: string, description: unknown, resume: boolean): Promise<OutputFile> {
     const target = await findTarget(name);
+    const lock = FileLock.acquire(`${partFile(target.path)}.lock`, target.path);
+    try {
+      return await OutputFile.#openLocked(target, lock, description, resume);
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  static async #openLocked(target: Target, lock: FileLock, description: unknown, resume: boolean): Promise<OutputFile> {
     const { path, mode } = target;
     const fingerprint = createHash("sha256").update(JSON.stringify(description)).digest("hex");
     const start: ResumeState = { fingerprint, checkpoint: undefined, records: 0, bytes: 0 };
@@ -59,7 +73,7 @@ export class OutputFile {
     await setPermissions(file, partMode(mode));
     // What was written after the checkpoint is written again.
     await file.truncate(state.bytes);
-    return new OutputFile(target, file, state);
+    return new OutputFile(target, lock, file, state);
   }
 
   /** True if an export with `resume` would continue this one. */
@@ -100,15 +114,16 @@ export class OutputFile {
     await rm(stateFile(this.#path), { force: true });
   }
 
-  /** Removes the part that was written. */
+  /** Removes the part that was written. Only before `close()`: afterwards another export may write it. */
   async discard(): Promise<void> {
-    await this.close();
+    await this.#file.close().catch(() => {});
     await rm(partFile(this.#path), { force: true });
     await rm(stateFile(this.#path), { force: true });
   }
 
   async close(): Promise<void> {
     await this.#file.close().catch(() => {});
+    this.#lock.release();
   }
 }
 
