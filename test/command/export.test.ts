@@ -271,6 +271,17 @@ describe("stocklot export", () => {
     expect(readdirSync(directory).filter((name) => name.startsWith("after-kill"))).toEqual([basename(file)]);
   });
 
+  it("forgets how far an earlier export got when it starts anew", async () => {
+    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 100 });
+    const file = fileNamed("anew.ndjson");
+    const args = ["export", "lots", "--output", file];
+    const state = `${file}.resume.json`;
+    await killOnce(() => existsSync(state), start([...args, "--gapless"], env));
+    // Otherwise --resume would continue the first export with the part of the second one.
+    await killOnce(() => !existsSync(state), start(args, env));
+    expect(existsSync(file)).toBe(false);
+  });
+
   it("neither writes nor removes a file of the user that has the name of the lock", async () => {
     const { env } = await serve({ lots: [{ shortID: "A" }] });
     const file = fileNamed("foreign.csv");

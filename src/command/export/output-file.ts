@@ -69,6 +69,8 @@ export class OutputFile {
     const state = (resume && (await readState(path))) || start;
     if (state.fingerprint !== fingerprint)
       throw new CommandError(`${path}.part is an export with other arguments. Remove it, or run without --resume.`);
+    // It must not be continued with the part of this export.
+    if (state === start) await rm(stateFile(path), { force: true });
     const file = await open(partFile(path), state.bytes > 0 ? "r+" : "w", partMode(mode));
     await setPermissions(file, partMode(mode));
     // What was written after the checkpoint is written again.
