@@ -4,7 +4,7 @@ import { Writable } from "node:stream";
 import type { Command } from "commander";
 import { InventoryClient } from "../client.js";
 import { ConfigurationError } from "../errors/index.js";
-import { type ClientOptions, resolveServiceConnection } from "../options.js";
+import { type ClientOptions, resolveServiceConnection, type ServiceConnection } from "../options.js";
 import { CommandError, durationOption, EXIT, integerOption } from "./exit.js";
 import { currentShell, SHELLS } from "./shell.js";
 
@@ -31,17 +31,20 @@ export function withConnection(command: Command): Command {
 }
 
 /** Where the service is, and the credentials for it. */
-export async function connectionOptions(flags: ConnectionFlags): Promise<ClientOptions & { baseUrl: string }> {
-  const { clientId, allowInsecureHttp, rateLimit, timeout } = flags;
+export async function connectionOptions(
+  flags: ConnectionFlags,
+): Promise<ClientOptions & { baseUrl: string; clientId: string }> {
+  const { allowInsecureHttp, rateLimit, timeout } = flags;
   const options: ClientOptions = {
     baseUrl: flags.baseUrl,
-    clientId,
+    clientId: flags.clientId,
     clientSecret: await clientSecret(flags),
     allowInsecureHttp,
     rateLimit: rateLimit === undefined ? undefined : { requests: rateLimit },
     timeoutMs: timeout,
   };
-  return { ...options, baseUrl: resolveBaseUrl(options).href };
+  const { baseUrl, clientId } = resolveConnection(options);
+  return { ...options, baseUrl: baseUrl.href, clientId };
 }
 
 export async function openClient(flags: ConnectionFlags): Promise<InventoryClient> {
@@ -63,9 +66,9 @@ const EXAMPLES: readonly (readonly [variable: string, value: string])[] = [
 ];
 
 /** @throws CommandError that names what is missing or wrong as the command calls it. */
-function resolveBaseUrl(options: ClientOptions): URL {
+function resolveConnection(options: ClientOptions): ServiceConnection {
   try {
-    return resolveServiceConnection(options).baseUrl;
+    return resolveServiceConnection(options);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     const message = error.message

@@ -1,23 +1,34 @@
+import { createHash } from "node:crypto";
 import {
+  chmodSync,
   existsSync,
   lstatSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { hostname, tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
-import { run, serve, start } from "./support/run-command.js";
+import { waitUntil } from "../support/with-server.js";
+import { type RunningCommand, run, serve, start } from "./support/run-command.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-export-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 const fileNamed = (name: string) => join(directory, name);
+
+/** Ends a command as a crash does. */
+async function killOnce(condition: () => boolean, { child, ended }: RunningCommand): Promise<void> {
+  await waitUntil(condition);
+  child.kill("SIGKILL");
+  await ended;
+}
 
 // Each command is a process of its own, which takes seconds.
 beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
@@ -72,10 +83,7 @@ describe("stocklot export", () => {
     const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
     const file = fileNamed("resumed.ndjson");
     const args = ["export", "lots", "--gapless", "--output", file];
-    const { child, ended } = start(args, env);
-    while (!existsSync(`${file}.resume.json`)) await new Promise((resolve) => setTimeout(resolve, 10));
-    child.kill("SIGKILL");
-    await ended;
+    await killOnce(() => existsSync(`${file}.resume.json`), start(args, env));
     expect(existsSync(file)).toBe(false);
     const partial = statSync(`${file}.part`).size;
     expect(partial).toBeGreaterThan(0);
@@ -88,6 +96,35 @@ describe("stocklot export", () => {
       .map((line) => JSON.parse(line).recNo);
     expect(keys).toHaveLength(3_000);
     expect(new Set(keys).size).toBe(3_000);
+  });
+
+  it("does not continue an export from another service or client, or one saved by an earlier version", async () => {
+    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+    const file = fileNamed("other-service.ndjson");
+    const args = ["export", "lots", "--gapless", "--output", file];
+    const state = `${file}.resume.json`;
+    await killOnce(() => existsSync(state), start(args, env));
+    const { env: otherService } = await serve({ items: 5, lots: 3_000 });
+    const part = readFileSync(`${file}.part`);
+    for (const changed of [otherService, { ...env, STOCKLOT_CLIENT_ID: "other" }]) {
+      const { code, err } = await run([...args, "--resume"], changed);
+      expect({ code, err }).toEqual({
+        code: 1,
+        err: `stocklot: ${file}.part is an export with other arguments. Remove it, or run without --resume.\n`,
+      });
+    }
+    expect(readFileSync(`${file}.part`)).toEqual(part);
+    const { STOCKLOT_BASE_URL = "", STOCKLOT_CLIENT_ID = "", ...secret } = env;
+    const flags = ["--base-url", `${STOCKLOT_BASE_URL}/`, "--client-id", STOCKLOT_CLIENT_ID];
+    expect(await run([...args, "--resume", ...flags], secret)).toMatchObject({ code: 0 });
+
+    writeFileSync(`${file}.part`, part);
+    const description = { name: "lots", params: {}, format: "ndjson", gapless: true };
+    const fingerprint = createHash("sha256").update(JSON.stringify(description)).digest("hex");
+    writeFileSync(state, JSON.stringify({ fingerprint, checkpoint: {}, records: 1, bytes: 1 }));
+    const earlier = await run([...args, "--resume"], env);
+    expect(earlier.code).toBe(1);
+    expect(earlier.err).toContain(".part is an export with other arguments.");
   });
 
   it("stops on Ctrl-C with 130, and says how to continue", async () => {
@@ -114,6 +151,11 @@ describe("stocklot export", () => {
     [["export", "lots", "--resume"], /--resume needs --output/],
     [["export", "lots", "--resume", "-o", "x.csv"], /--resume needs --gapless/],
     [["export", "lots", "--since", "yesterday"], /ISO 8601/],
+    [["export", "lots", "--since", "2025-02-30"], /--since <date>' argument '2025-02-30' .* The date does not exist\./],
+    [["export", "lots", "--since", "2025-13-01T10:00:00Z"], /--since .* The date does not exist\./],
+    [["export", "lots", "--since", "2025-01-31 10:00"], /--since .* ISO 8601/],
+    [["export", "lots", "--since", "2025-01-31T25:00:00Z"], /--since .* ISO 8601/],
+    [["export", "lots", "--output", ""], /--output <file>' argument '' .* It must be the name of a file\./],
     [["export", "lots", "--format", "xml"], /csv, ndjson, json/],
     [["export", "lots", "--wid", "x"], /integer/],
   ])("refuses %j", async (args, message) => {
@@ -169,6 +211,85 @@ describe("stocklot export", () => {
       expect.stringMatching(/^2 stocklot: --output: \/dev\/null is not a regular file\. .* > \/dev\/null\.\n$/),
     ]);
     expect(lstatSync("/dev/null").isFile()).toBe(false);
+  });
+
+  it("keeps the permissions of the file that it replaces, also in its parts", async () => {
+    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+    const file = fileNamed("private.ndjson");
+    const permissions = (path: string) => (statSync(path).mode & 0o777).toString(8);
+    const args = ["export", "lots", "--gapless", "--output", file];
+    for (const [mode, ofParts] of [
+      ["600", "600"],
+      ["440", "640"],
+    ] as const) {
+      writeFileSync(file, "old");
+      chmodSync(file, mode);
+      await killOnce(() => existsSync(`${file}.resume.json`), start(args, env));
+      expect([`${file}.part`, `${file}.resume.json`].map(permissions)).toEqual([ofParts, ofParts]);
+      expect((await run([...args, "--resume"], env)).code).toBe(0);
+      expect([permissions(file), readFileSync(file, "utf8").split("\n").length]).toEqual([mode, 3_001]);
+    }
+  });
+
+  it.each([
+    [[]],
+    [["--gapless"]],
+  ])("refuses a second export to a file at once while the first runs, with %j", async (flags) => {
+    const { sandbox, env } = await serve({ items: 5, lots: 3_000, latencyMs: 30 });
+    const file = fileNamed(`twice${flags.length}.ndjson`);
+    const args = ["export", "lots", ...flags, "--output", file];
+    const first = start(args, env);
+    await waitUntil(() => existsSync(`${file}.part`));
+    const tokens = () => sandbox.requests.filter(({ path }) => path === "/Token").length;
+    const before = tokens();
+    for (const second of [args, [...args, "--gapless", "--resume"]]) {
+      expect(await run(second, env)).toEqual({
+        code: 1,
+        out: "",
+        err: `stocklot: ${file} is being written by another export (process ${first.child.pid} on ${hostname()}). Wait until it ends. If it is not running, remove ${file}.part.lock.\n`,
+      });
+    }
+    expect(tokens() - before).toBeLessThanOrEqual(1);
+    expect(await first.ended).toMatchObject({ code: 0 });
+    expect(readFileSync(file, "utf8").trimEnd().split("\n")).toHaveLength(3_000);
+    expect(readdirSync(directory).filter((name) => name.startsWith(`twice${flags.length}`))).toEqual([basename(file)]);
+  });
+
+  it("starts anew after a killed export, of several that start at once only one", async () => {
+    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 200 });
+    const file = fileNamed("after-kill.ndjson");
+    const args = ["export", "lots", "--gapless", "--output", file];
+    await killOnce(() => existsSync(`${file}.resume.json`), start(args, env));
+    expect(existsSync(`${file}.part.lock`)).toBe(true);
+    const ended = await Promise.all([1, 2, 3, 4].map(() => run([...args, "--resume"], env)));
+    expect(ended.map(({ code }) => code).sort()).toEqual([0, 1, 1, 1]);
+    const keys = readFileSync(file, "utf8")
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).recNo);
+    expect([keys.length, new Set(keys).size]).toEqual([3_000, 3_000]);
+    expect(readdirSync(directory).filter((name) => name.startsWith("after-kill"))).toEqual([basename(file)]);
+  });
+
+  it("forgets how far an earlier export got when it starts anew", async () => {
+    const { env } = await serve({ items: 5, lots: 3_000, latencyMs: 100 });
+    const file = fileNamed("anew.ndjson");
+    const args = ["export", "lots", "--output", file];
+    const state = `${file}.resume.json`;
+    await killOnce(() => existsSync(state), start([...args, "--gapless"], env));
+    // Otherwise --resume would continue the first export with the part of the second one.
+    await killOnce(() => !existsSync(state), start(args, env));
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it("neither writes nor removes a file of the user that has the name of the lock", async () => {
+    const { env } = await serve({ lots: [{ shortID: "A" }] });
+    const file = fileNamed("foreign.csv");
+    writeFileSync(`${file}.part.lock`, "of the user");
+    const { code, err } = await run(["export", "lots", "--output", file], env);
+    expect(code).toBe(1);
+    expect(err).toMatch(/ is being written by another export\. Wait .* remove .*foreign\.csv\.part\.lock\.\n$/);
+    expect(readFileSync(`${file}.part.lock`, "utf8")).toBe("of the user");
   });
 
   // A limit for the size of a file fails in the middle of a write, as a full disk does.

@@ -1,14 +1,15 @@
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import type { InventoryClient } from "../../client.js";
+import { InventoryClient } from "../../client.js";
 import { uncheckedAs } from "../../core/response/decode.js";
 import { BadRequestError } from "../../errors/index.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListOptions } from "../../paging/list.js";
 import type { Paginator } from "../../paging/paginator.js";
+import { dateInputSchema } from "../../schemas/date.js";
 import { itemSchema } from "../../schemas/item.js";
 import { lotSchema } from "../../schemas/lot.js";
 import { stockLevelSchema } from "../../schemas/stock-level.js";
-import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
+import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
 import { CommandError, describeFailure, EXIT, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
 import { modifiedSinceProbe } from "../list-probes.js";
 import { ProgressLine, seconds, tell, writeOutput } from "../terminal.js";
@@ -65,6 +66,7 @@ export function exportCommand(): Command {
     .option(
       "-o, --output <file>",
       "file to write or replace; it appears when it is complete (default: standard output)",
+      fileOption,
     )
     .option(
       "--columns <names>",
@@ -88,10 +90,14 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   const params = { wid, modifiedSince: since };
   const encoding = recordFormat(format, columns, resource.columns());
   const signal = interruptSignal();
-  const client = await openClient(flags);
+  const connection = await connectionOptions(flags);
+  const { baseUrl, clientId } = connection;
+  const source = { baseUrl: baseUrl.replace(/\/+$/, ""), clientId };
+  const client = new InventoryClient(connection);
   let file: OutputFile | undefined;
   try {
-    if (output !== undefined) file = await OutputFile.open(output, { name, params, format, columns, gapless }, resume);
+    if (output !== undefined)
+      file = await OutputFile.open(output, { source, name, params, format, columns, gapless }, resume);
     if (since !== undefined) await warnIfSinceIsIgnored(name, client, params, signal);
     // The iteration checks the checkpoint of an earlier run.
     const from = file && uncheckedAs<Checkpoint | undefined>(file.checkpoint);
@@ -177,6 +183,17 @@ function columnsOption(text: string): string[] {
 }
 
 function dateOption(text: string): string {
-  if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text))) return text;
-  throw new InvalidArgumentError("It must be an ISO 8601 date such as 2026-01-31, or a datetime.");
+  if (isDate(text)) return text;
+  const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
+  throw new InvalidArgumentError(
+    day && !isDate(day) ? "The date does not exist." : "It must be an ISO 8601 date such as 2026-01-31, or a datetime.",
+  );
+}
+
+/** Whether the parameter modifiedSince can have this value. */
+const isDate = (text: string) => dateInputSchema().safeParse(text).success;
+
+function fileOption(text: string): string {
+  if (text !== "") return text;
+  throw new InvalidArgumentError("It must be the name of a file.");
 }

@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
+import type { Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import * as z from "zod";
 import { parseJsonOrUndefined } from "../../core/response/parse-json.js";
 import { CommandError, describeFailure, EXIT } from "../exit.js";
+import { FileLock } from "./file-lock.js";
 
 /** What an interrupted export needs to continue. */
 const resumeStateSchema = z.object({
-  /** Of the arguments: another export must not be continued. */
+  /** Of the service, the client ID and the arguments: another export must not be continued. */
   fingerprint: z.string(),
   checkpoint: z.unknown(),
   records: z.int(),
@@ -16,11 +18,14 @@ type ResumeState = z.infer<typeof resumeStateSchema>;
 
 /**
  * A file that appears under its name only when it is complete. Until then `<name>.part` grows, and `<name>.resume.json` says
- * how far it got.
+ * how far it got. A lock file beside them keeps other exports away.
  */
 export class OutputFile {
   readonly #path: string;
+  /** Permissions of the file that will be replaced, if there is one. */
+  readonly #mode: number | undefined;
   readonly #fingerprint: string;
+  readonly #lock: FileLock;
   readonly #file: FileHandle;
   #bytes: number;
   /** Where to continue; undefined at the start. */
@@ -28,8 +33,15 @@ export class OutputFile {
   readonly records: number;
   #canContinue: boolean;
 
-  private constructor(path: string, file: FileHandle, { fingerprint, checkpoint, records, bytes }: ResumeState) {
+  private constructor(
+    { path, mode }: Target,
+    lock: FileLock,
+    file: FileHandle,
+    { fingerprint, checkpoint, records, bytes }: ResumeState,
+  ) {
     this.#path = path;
+    this.#mode = mode;
+    this.#lock = lock;
     this.#file = file;
     this.#fingerprint = fingerprint;
     this.#bytes = bytes;
@@ -40,16 +52,30 @@ export class OutputFile {
 
   /** @param description of what is exported, to recognise an export that can be continued */
   static async open(name: string, description: unknown, resume: boolean): Promise<OutputFile> {
-    const path = await replaceablePath(name);
+    const target = await findTarget(name);
+    const lock = FileLock.acquire(`${partFile(target.path)}.lock`, target.path);
+    try {
+      return await OutputFile.#openLocked(target, lock, description, resume);
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  static async #openLocked(target: Target, lock: FileLock, description: unknown, resume: boolean): Promise<OutputFile> {
+    const { path, mode } = target;
     const fingerprint = createHash("sha256").update(JSON.stringify(description)).digest("hex");
     const start: ResumeState = { fingerprint, checkpoint: undefined, records: 0, bytes: 0 };
     const state = (resume && (await readState(path))) || start;
     if (state.fingerprint !== fingerprint)
       throw new CommandError(`${path}.part is an export with other arguments. Remove it, or run without --resume.`);
-    const file = await open(partFile(path), state.bytes > 0 ? "r+" : "w");
+    // It must not be continued with the part of this export.
+    if (state === start) await rm(stateFile(path), { force: true });
+    const file = await open(partFile(path), state.bytes > 0 ? "r+" : "w", partMode(mode));
+    await setPermissions(file, partMode(mode));
     // What was written after the checkpoint is written again.
     await file.truncate(state.bytes);
-    return new OutputFile(path, file, state);
+    return new OutputFile(target, lock, file, state);
   }
 
   /** True if an export with `resume` would continue this one. */
@@ -76,7 +102,7 @@ export class OutputFile {
     if (checkpoint === null) return;
     await this.#file.datasync();
     const state: ResumeState = { fingerprint: this.#fingerprint, checkpoint, records, bytes: this.#bytes };
-    await writeFile(`${stateFile(this.#path)}.new`, JSON.stringify(state));
+    await writeFile(`${stateFile(this.#path)}.new`, JSON.stringify(state), { mode: partMode(this.#mode) });
     await rename(`${stateFile(this.#path)}.new`, stateFile(this.#path));
     this.#canContinue = true;
   }
@@ -84,31 +110,48 @@ export class OutputFile {
   /** Renames the complete file to its final name. */
   async complete(): Promise<void> {
     await this.#file.datasync();
+    await setPermissions(this.#file, this.#mode);
     await this.#file.close();
     await rename(partFile(this.#path), this.#path);
     await rm(stateFile(this.#path), { force: true });
   }
 
-  /** Removes the part that was written. */
+  /** Removes the part that was written. Only before `close()`: afterwards another export may write it. */
   async discard(): Promise<void> {
-    await this.close();
+    await this.#file.close().catch(() => {});
     await rm(partFile(this.#path), { force: true });
     await rm(stateFile(this.#path), { force: true });
   }
 
   async close(): Promise<void> {
     await this.#file.close().catch(() => {});
+    this.#lock.release();
   }
 }
 
 const partFile = (path: string) => `${path}.part`;
 const stateFile = (path: string) => `${path}.resume.json`;
 
+/** The permissions of what is written until the file is complete: `--resume` must be able to read and write it. */
+const partMode = (mode: number | undefined) => (mode === undefined ? undefined : mode | 0o600);
+
+async function setPermissions(file: FileHandle, mode: number | undefined): Promise<void> {
+  // Not all file systems allow permissions to be changed.
+  if (mode !== undefined && mode !== permissionsOf(await file.stat())) await file.chmod(mode);
+}
+
+const permissionsOf = ({ mode }: Stats) => mode & 0o777;
+
+interface Target {
+  path: string;
+  mode: number | undefined;
+}
+
 /** The file itself if the name is a symbolic link. Renaming would turn a device or a pipe into a file. */
-async function replaceablePath(name: string): Promise<string> {
+async function findTarget(name: string): Promise<Target> {
   const path = await realpath(name).catch(() => name);
   const existing = await stat(path).catch(() => undefined);
-  if (existing === undefined || existing.isFile()) return path;
+  if (existing === undefined || existing.isFile()) return { path, mode: existing && permissionsOf(existing) };
   const advice = existing.isDirectory() ? "Add the name of a file." : `Write to standard output, with > ${name}.`;
   throw new CommandError(`--output: ${name} is not a regular file. ${advice}`, EXIT.usage);
 }

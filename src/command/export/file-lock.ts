@@ -1,0 +1,105 @@
+import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { CommandError } from "../exit.js";
+
+interface Owner {
+  pid: number;
+  host: string;
+}
+
+/** A file that exists while a process writes another file. It contains who writes, so that a killed process blocks nobody. */
+export class FileLock {
+  readonly #path: string;
+
+  private constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * @param target the file that the lock protects, for the message
+   * @throws CommandError if another process has the lock
+   */
+  static acquire(path: string, target: string): FileLock {
+    if (!createOwned(path) && !takeOver(path)) throw lockedError(path, target);
+    return new FileLock(path);
+  }
+
+  release(): void {
+    if (readContents(this.#path) === OWN_CONTENTS) rmSync(this.#path, { force: true });
+  }
+}
+
+const OWN_CONTENTS = `${process.pid} ${hostname()}\n`;
+
+/** Returns false if the file exists. */
+function createOwned(path: string): boolean {
+  let file: number;
+  try {
+    file = openSync(path, "wx");
+  } catch (error) {
+    if (hasCode(error, "EEXIST")) return false;
+    throw error;
+  }
+  try {
+    writeFileSync(file, OWN_CONTENTS);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+  return true;
+}
+
+/** Takes the lock of a process that has ended. Returns false if the process runs, or if another one takes the lock. */
+function takeOver(path: string): boolean {
+  const contents = readContents(path);
+  if (contents === undefined) return createOwned(path);
+  const owner = parseOwner(contents);
+  if (!owner || isRunning(owner)) return false;
+  // Of several processes that find the same owner, one creates this file. Only that one may replace the lock.
+  const claim = `${path}.${owner.pid}`;
+  if (!createOwned(claim)) return false;
+  if (readContents(path) === contents) {
+    renameSync(claim, path);
+    return true;
+  }
+  rmSync(claim);
+  return false;
+}
+
+function lockedError(path: string, target: string): CommandError {
+  const owner = parseOwner(readContents(path) ?? "");
+  const by = owner ? ` (process ${owner.pid} on ${owner.host})` : "";
+  return new CommandError(
+    `${target} is being written by another export${by}. Wait until it ends. If it is not running, remove ${path}.`,
+  );
+}
+
+function readContents(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+function parseOwner(contents: string): Owner | undefined {
+  const [, pid, host] = /^([1-9]\d*) (\S+)\n$/.exec(contents) ?? [];
+  return pid && host ? { pid: Number(pid), host } : undefined;
+}
+
+/** Processes of other computers and containers cannot be seen: they count as running. */
+function isRunning({ pid, host }: Owner): boolean {
+  if (host !== hostname()) return true;
+  // A container often starts its command with the same ID each time.
+  if (pid === process.pid) return false;
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return hasCode(error, "EPERM");
+  }
+}
+
+const hasCode = (error: unknown, code: string) => error instanceof Error && "code" in error && error.code === code;
