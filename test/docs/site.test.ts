@@ -243,12 +243,19 @@ describe.skipIf(browserMissingReason("The tests of the documentation site"))("th
     const { page } = await open("docs/errors.html", 1280);
     const links = await page.locator(".VPSidebar a").all();
     const targets = await Promise.all(links.map((link) => link.getAttribute("href")));
-    const addresses = GUIDE_PAGES.map((path) => `/${path}`);
+    const addresses = GUIDE_PAGES.map((path) => `/${path.replace(/^index\.html$/, "")}`);
     expect(targets.slice(0, addresses.length)).toEqual(addresses);
     const index = GUIDES.indexOf("docs/errors.md");
     expect(await page.locator(".pager-link.prev").getAttribute("href")).toBe(addresses[index - 1]);
     expect(await page.locator(".pager-link.next").getAttribute("href")).toBe(addresses[index + 1]);
     for (const link of links.slice(0, addresses.length)) expect(await link.isVisible()).toBe(true);
+    await page.close();
+  });
+
+  it("the overview is marked as the current page, and leads to the quick start", async () => {
+    const { page } = await open("", 1280);
+    expect(await page.locator(".VPSidebar .is-active a").first().getAttribute("href")).toBe("/");
+    expect(await page.locator(".pager-link.next").getAttribute("href")).toBe("/docs/quick-start.html");
     await page.close();
   });
 
