@@ -70,17 +70,22 @@ function isSorted(records: readonly object[], key: string, direction: "ASC" | "D
       return direction === "ASC" ? compare(value, next) <= 0 : compare(value, next) >= 0;
     });
   if (values.every((value) => typeof value === "number")) return isInOrder(values, (one, next) => one - next);
-  const texts = values.map((value) => String(value).toLowerCase());
-  // Services compare strings by rules of their own: the first letters that differ are enough.
-  const start = commonPrefixLength(texts);
-  const initials = texts.map((text) => text.charAt(start));
-  return isInOrder(initials, compareInitials) || isInOrder(texts, NATURAL_ORDER.compare);
+  const texts = values.map(String);
+  const lowerCase = texts.map((text) => text.toLowerCase());
+  const start = commonPrefixLength(lowerCase);
+  const initials = lowerCase.map((text) => text.charAt(start));
+  // Services compare strings by rules of their own: one rule that fits is enough.
+  return (
+    isInOrder(initials, compareCodeUnits) ||
+    isInOrder(texts, compareCodeUnits) ||
+    isInOrder(texts, NATURAL_ORDER.compare)
+  );
 }
 
 /** `A-9` comes before `A-10`. */
 const NATURAL_ORDER = new Intl.Collator("en", { numeric: true });
 
-const compareInitials = (one: string, next: string) => (one === next ? 0 : one < next ? -1 : 1);
+const compareCodeUnits = (one: string, next: string) => (one === next ? 0 : one < next ? -1 : 1);
 
 function commonPrefixLength([first = "", ...others]: readonly string[]): number {
   let length = 0;
