@@ -205,6 +205,11 @@ const PLANTS: readonly Plant[] = [
     findings: [["note", "items", /GET \/Item: page 1 contains all \d+ records, but the service reports that more/]],
   },
   {
+    problem: "an empty first page, although more pages follow",
+    env: () => withPages("/Inventory", () => ({ value: [], hasMore: true })),
+    findings: [["problem", "lots", /GET \/Inventory: page 1 is empty, but the service reports that more pages follow/]],
+  },
+  {
     problem: "more records than totalCount",
     env: () =>
       withPages("/Item", ({ value }) => (value.length > 0 ? { totalCount: 3, pageCount: 1 } : {}), { items: 40 }),

@@ -119,6 +119,11 @@ export function contradictionFindings(name: string, path: string, { page, respon
   }
   if (value.length > totalCount) {
     add(`page 1 contains ${value.length} records, but totalCount is ${totalCount}`, TOTAL_HINT);
+  } else if (hasMore && value.length === 0) {
+    const summary = "page 1 is empty, but the service reports that more pages follow";
+    findings.push(
+      problem(name, `GET ${path}: ${summary}`, "Complete reads of this list fail. Ask the operators to correct it."),
+    );
   } else if (hasMore && value.length === totalCount) {
     add(`page 1 contains all ${totalCount} records, but the service reports that more pages follow`, MORE_HINT);
   }
