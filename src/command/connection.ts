@@ -81,12 +81,22 @@ function resolveConnection(options: ClientOptions): ServiceConnection {
   }
 }
 
-/** Undefined if it is in the environment, or nowhere: then the client says so. */
+/** Undefined if there is none: then the client reports it. */
 async function clientSecret({ clientSecretFile }: ConnectionFlags): Promise<string | undefined> {
-  if (clientSecretFile !== undefined) return readFileSync(clientSecretFile, "utf8").replace(/\r?\n$/, "");
-  if (process.env.STOCKLOT_CLIENT_SECRET || !process.stdin.isTTY || !process.stderr.isTTY) return undefined;
-  return promptSecret();
+  if (clientSecretFile !== undefined) return readSecretFile(clientSecretFile);
+  const { STOCKLOT_CLIENT_SECRET } = process.env;
+  if (STOCKLOT_CLIENT_SECRET) return withoutFinalLineBreaks(STOCKLOT_CLIENT_SECRET);
+  return process.stdin.isTTY && process.stderr.isTTY ? promptSecret() : undefined;
 }
+
+/** Editors and shells add a byte order mark and line breaks, which are not part of the secret. */
+function readSecretFile(file: string): string {
+  const secret = withoutFinalLineBreaks(readFileSync(file, "utf8").replace(/^\uFEFF/, ""));
+  if (secret === "") throw new CommandError(`--client-secret-file: ${file} is empty.`);
+  return secret;
+}
+
+const withoutFinalLineBreaks = (text: string) => text.replace(/[\r\n]+$/, "");
 
 /** Asks for the secret on the terminal, without showing what is typed. */
 async function promptSecret(): Promise<string> {

@@ -54,23 +54,41 @@ export const modifiedSinceProbe = {
   isHonoured: ({ totalCount }: PageOfRecords) => totalCount === 0,
 };
 
-/** The page size to which the service caps a larger one, if it is smaller than documented and the page shows it. */
-export function undocumentedPageCap({ totalCount, pageSize }: PageOfRecords): number | undefined {
-  return pageSize < Math.min(totalCount, MAX_PAGE_SIZE) ? pageSize : undefined;
+/** The page size to which the service caps the largest one, if it is smaller than documented. */
+export function undocumentedPageCap({ pageSize }: PageOfRecords): number | undefined {
+  return pageSize > 0 && pageSize < MAX_PAGE_SIZE ? pageSize : undefined;
 }
 
 /** Undefined if the values are all equal. */
 function isSorted(records: readonly object[], key: string, direction: "ASC" | "DESC"): boolean | undefined {
   const values = records.map((record): unknown => Reflect.get(record, key));
   if (new Set(values).size < 2) return undefined;
-  const isInOrder = (one: string | number, next: string | number) => (direction === "ASC" ? one <= next : one >= next);
-  return values.every((value, index) => {
-    const next = values[index + 1];
-    if (index === values.length - 1) return true;
-    if (typeof value === "number" && typeof next === "number") return isInOrder(value, next);
-    // Services compare text by rules of their own: the first letters are enough.
-    return isInOrder(initial(value), initial(next));
-  });
+  const isInOrder = <Value>(sorted: readonly Value[], compare: (one: Value, next: Value) => number) =>
+    sorted.every((value, index) => {
+      const next = sorted[index + 1];
+      if (next === undefined) return true;
+      return direction === "ASC" ? compare(value, next) <= 0 : compare(value, next) >= 0;
+    });
+  if (values.every((value) => typeof value === "number")) return isInOrder(values, (one, next) => one - next);
+  const texts = values.map(String);
+  const lowerCase = texts.map((text) => text.toLowerCase());
+  const start = commonPrefixLength(lowerCase);
+  const initials = lowerCase.map((text) => text.charAt(start));
+  // Services compare strings by rules of their own: one rule that fits is enough.
+  return (
+    isInOrder(initials, compareCodeUnits) ||
+    isInOrder(texts, compareCodeUnits) ||
+    isInOrder(texts, NATURAL_ORDER.compare)
+  );
 }
 
-const initial = (value: unknown) => String(value).slice(0, 1).toLowerCase();
+/** `A-9` comes before `A-10`. */
+const NATURAL_ORDER = new Intl.Collator("en", { numeric: true });
+
+const compareCodeUnits = (one: string, next: string) => (one === next ? 0 : one < next ? -1 : 1);
+
+function commonPrefixLength([first = "", ...others]: readonly string[]): number {
+  let length = 0;
+  while (length < first.length && others.every((text) => text.charAt(length) === first.charAt(length))) length += 1;
+  return length;
+}

@@ -8,6 +8,10 @@ import { mirrorCommand } from "./mirror.js";
 import { sandboxCommand } from "./sandbox/command.js";
 import { hideExperimentalWarnings, tell } from "./terminal.js";
 
+const SECRET_OPTION = /^--client-?secret(?=$|=)/i;
+const SECRET_ADVICE =
+  "the secret must not be an argument, since others can see it. Use STOCKLOT_CLIENT_SECRET or --client-secret-file.";
+
 /** Runs `stocklot` with these arguments and returns the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
   hideExperimentalWarnings();
@@ -19,6 +23,11 @@ export async function run(args: readonly string[]): Promise<number> {
   });
   // Messages that cannot be written must not end the command.
   process.stderr.on("error", () => {});
+  const [secretOption] = args.flatMap((argument) => SECRET_OPTION.exec(argument)?.[0] ?? []);
+  if (secretOption !== undefined) {
+    tell(`error: unknown option '${secretOption}': ${SECRET_ADVICE}`);
+    return EXIT.usage;
+  }
   try {
     await createProgram().parseAsync(args, { from: "user" });
     return Number(process.exitCode ?? EXIT.success);
@@ -41,9 +50,15 @@ export function createProgram(): Command {
     .description("Look at, copy and change what the Inventory and Item Catalog Service stores.")
     .version(VERSION, "-v, --version")
     .addHelpText("after", HELP)
+    .configureOutput({ outputError })
     .showHelpAfterError("Try --help.")
     .exitOverride();
   for (const command of [doctorCommand(), sandboxCommand(), exportCommand(), importCommand(), mirrorCommand()])
-    stocklot.addCommand(command.exitOverride().showHelpAfterError("Try --help."));
+    stocklot.addCommand(command.exitOverride().configureOutput({ outputError }).showHelpAfterError("Try --help."));
   return stocklot;
+}
+
+/** Does not show the value of an unknown option, which may be a secret. */
+function outputError(message: string, write: (text: string) => void): void {
+  write(message.replace(/^(error: unknown option '[^'=]+)=.*'/s, "$1'"));
 }

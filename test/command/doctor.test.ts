@@ -1,4 +1,7 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import type { Finding } from "../../src/command/doctor/finding.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { run, serve } from "./support/run-command.js";
@@ -118,6 +121,37 @@ describe("stocklot doctor", () => {
     });
   });
 
+  it("describes the warehouses, and every item, to a sandbox", async () => {
+    const warehouses = [
+      { wID: 7, name: "Harbour" },
+      { wID: 9, name: "Airport" },
+    ];
+    const { env } = await serve({ items: 40, lots: 60, warehouses });
+    const { sandboxOptions } = await diagnose(env);
+    expect(sandboxOptions).toMatchObject({ items: 40, lots: 60, warehouses });
+    const copy = await serve(sandboxOptions);
+    expect((await diagnose(copy.env)).sandboxOptions).toMatchObject({ items: 40, lots: 60, warehouses });
+  });
+
+  it("reports on standard error why --as-sandbox-options prints nothing", async () => {
+    const { env } = await serve();
+    const { code, out, err } = await run(["doctor", "--as-sandbox-options"], {
+      ...env,
+      STOCKLOT_CLIENT_SECRET: "wrong-canary",
+    });
+    expect({ code, out }).toEqual({ code: 1, out: "{}\n" });
+    expect(err).toMatch(/^✗ token: POST \/Token: 401 /);
+    expect(err).not.toContain("wrong-canary");
+  });
+
+  it("reports no successful connection if there is none", async () => {
+    const { findings } = await diagnose({
+      ...(await serve()).env,
+      STOCKLOT_BASE_URL: "http://127.0.0.1:1/api/v1",
+    });
+    expect(findings.map(({ aspect, verdict }) => `${verdict} ${aspect}`)).toEqual(["ok address", "problem connection"]);
+  });
+
   it.each([
     ["https_proxy", "http://user:canary-password@proxy.example/path"],
     ["HTTPS_PROXY", "ftp://user:canary-password@proxy.example"],
@@ -173,3 +207,57 @@ describe("stocklot doctor", () => {
     expect(noUrl).toMatchObject({ code: 1, err: "stocklot: --base-url must be a URL, such as https://host/api/v1.\n" });
   });
 });
+
+describe("the client secret", () => {
+  it.each([
+    ["doctor", "--client-secret=canary-secret"],
+    ["doctor", "--client-secret", "canary-secret"],
+    ["doctor", "--clientSecret=canary-secret"],
+    ["doctor", "--client-secret=canary'secret\n(Did you mean canary?)"],
+    ["export", "items", "--client-secret=canary-secret"],
+    ["import", "--client-secret", "canary-secret", "file.csv"],
+    ["mirror", "--client-secret=canary-secret"],
+    ["sandbox", "--client-secret=canary-secret"],
+    ["--client-secret=canary-secret", "doctor"],
+    ["--client-secret", "canary-secret", "doctor"],
+  ])("is refused as an argument, and not shown: %s %s", async (...args) => {
+    const { code, out, err } = await run(args);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(
+      /^error: unknown option '--client-?[sS]ecret': the secret must not be an argument, since others can see it\. Use STOCKLOT_CLIENT_SECRET or --client-secret-file\.\n/,
+    );
+    expect(err).not.toContain("canary");
+  });
+
+  it("no value of an unknown option is shown", async () => {
+    const { code, err } = await run(["doctor", "--base-uri=https://user:canary@example.com/'(x)'"]);
+    expect(code).toBe(2);
+    expect(err).toMatch(/^error: unknown option '--base-uri'\n/);
+    expect(err).not.toContain("canary");
+  });
+
+  it("may begin with a byte order mark and end with line breaks in a file, and end with one in the variable", async () => {
+    const { env } = await serve();
+    const { STOCKLOT_CLIENT_SECRET: secret = "", ...others } = env;
+    const file = secretFile(`\uFEFF${secret}\r\n\n`);
+    const fromFile = await diagnose(others, "--client-secret-file", file);
+    expect(fromFile).toMatchObject({ code: 0, problems: [] });
+    const fromVariable = await diagnose({ ...env, STOCKLOT_CLIENT_SECRET: `${secret}\n` });
+    expect(fromVariable).toMatchObject({ code: 0, problems: [] });
+  });
+
+  it.each(["", "\uFEFF", "\n"])("must not be an empty file: %j", async (text) => {
+    const { env } = await serve();
+    const file = secretFile(text);
+    const { code, err } = await run(["doctor", "--client-secret-file", file], env);
+    expect({ code, err }).toEqual({ code: 1, err: `stocklot: --client-secret-file: ${file} is empty.\n` });
+  });
+});
+
+function secretFile(text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "stocklot-secret-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "secret");
+  writeFileSync(file, text);
+  return file;
+}

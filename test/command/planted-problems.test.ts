@@ -1,4 +1,6 @@
 import { createServer } from "node:http";
+import type { Page } from "stocklot";
+import type { SandboxOptions } from "stocklot/sandbox";
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import type { Finding } from "../../src/command/doctor/finding.js";
 import { type Certificates, createCertificates } from "../support/certificates.js";
@@ -39,8 +41,36 @@ async function startRefusingProxy(): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-/** The certificates of these tests are valid for two days. */
-const EXPIRES_SOON = ["note", "TLS", /certificate valid until .*expires soon/s] as const;
+/** A service that changes every page of a list. */
+const withPages = (
+  path: string,
+  change: (page: Page<unknown>) => Partial<Page<unknown>>,
+  options: SandboxOptions = {},
+) =>
+  serveOddly(
+    {
+      changeResponse: async (response, requestPath) => {
+        if (!requestPath.endsWith(path)) return response;
+        const page: Page<unknown> = JSON.parse(await response.text());
+        return new Response(JSON.stringify({ ...page, ...change(page) }), response);
+      },
+    },
+    options,
+  );
+
+/** A service with another header in the responses of a list. */
+const withListHeader = (path: string, name: string, value: string) =>
+  serveOddly({
+    changeResponse: (response, requestPath) =>
+      requestPath.endsWith(path) ? withHeaders(response, (headers) => headers.set(name, value)) : response,
+  });
+
+const withoutSort = (query: URLSearchParams) => {
+  query.delete("sort");
+  query.delete("direction");
+};
+
+const ignoresSort = (list: string) => ["note", list, /sort=\w+&direction=\w+ is ignored/] as const;
 
 const PLANTS: readonly Plant[] = [
   {
@@ -81,12 +111,26 @@ const PLANTS: readonly Plant[] = [
   {
     problem: "a certificate of an unknown authority",
     env: () => serveOddly({ ...(certificates && { tls: certificates.good }) }),
-    findings: [EXPIRES_SOON, ["problem", "connection", /certificate.*NODE_EXTRA_CA_CERTS/s]],
+    findings: [
+      ["problem", "TLS", /certificate is not trusted.*UNABLE_TO_VERIFY.*NODE_EXTRA_CA_CERTS/s],
+      ["problem", "connection", /certificate.*NODE_EXTRA_CA_CERTS/s],
+    ],
   },
   {
     problem: "a certificate for another host",
     env: async () => ({ ...(await serveOddly({ ...(certificates && { tls: certificates.otherHost }) })), ...trust() }),
-    findings: [EXPIRES_SOON, ["problem", "connection", /certificate is for another host name/]],
+    findings: [
+      ["problem", "TLS", /certificate is for another host name.*base URL/s],
+      ["problem", "connection", /certificate is for another host name/],
+    ],
+  },
+  {
+    problem: "certificates that are not checked",
+    env: async () => ({
+      ...(await serveOddly({ ...(certificates && { tls: certificates.good }) })),
+      NODE_TLS_REJECT_UNAUTHORIZED: "0",
+    }),
+    findings: [["note", "TLS", /certificates are not checked.*NODE_TLS_REJECT_UNAUTHORIZED.*NODE_EXTRA_CA_CERTS/s]],
   },
   {
     problem: "a proxy that refuses",
@@ -117,19 +161,113 @@ const PLANTS: readonly Plant[] = [
     findings: [["problem", "stockLevels", /GET \/Inventory\/StockLevels: 403 .*Ask the operators/s]],
   },
   {
-    problem: "lists that ignore sort and direction",
+    problem: "all items forbidden, discontinued ones included",
+    env: async () => (await serve({ faults: [{ path: "/Item/All", fault: 403 }] })).env,
+    findings: [["problem", "items", /GET \/Item\/All: 403 .*export items and mirror need it/s]],
+  },
+  {
+    problem: "all items missing, discontinued ones included",
+    env: async () => (await serve({ faults: [{ path: "/Item/All", fault: 404 }] })).env,
+    findings: [["problem", "items", /GET \/Item\/All: 404 .*export items and mirror need it.*Ask the operators/s]],
+  },
+  {
+    problem: "all items unreadable, discontinued ones included",
+    env: async () => (await serve({ faults: [{ path: "/Item/All", fault: 500 }] })).env,
+    findings: [["problem", "items", /GET \/Item\/All: 500 .*export items and mirror need it/s]],
+  },
+  {
+    problem: "one warehouse that is refused",
+    env: async () => (await serve({ faults: [{ path: "/Inventory/1", fault: 403 }] })).env,
+    findings: [["note", "warehouses", /GET \/Inventory\/1: 403.*--wid.*mirror --warehouses/s]],
+  },
+  {
+    problem: "warehouses that are all refused",
+    env: async () =>
+      (await serve({ faults: [1, 2, 3, 4].map((wid) => ({ path: `/Inventory/${wid}`, fault: 403 })) })).env,
+    findings: [["problem", "warehouses", /every warehouse.*403.*--wid.*mirror --warehouses/s]],
+  },
+  {
+    problem: "a first page that is the last, although there are more records",
+    env: () => withPages("/Item", () => ({ hasMore: false }), { items: 600 }),
+    findings: [["problem", "items", /GET \/Item: .*reports \d+ records, but that page 1 .*250 records.* is the last/s]],
+  },
+  {
+    problem: "a first page that is the last, although there are more pages",
+    env: () => withPages("/Inventory", ({ value }) => ({ hasMore: false, totalCount: value.length, pageCount: 4 })),
+    findings: [
+      ["problem", "lots", /GET \/Inventory: .*reports 4 pages, but that page 1 is the last/s],
+      ["note", "lots", /X-Total-Count is 2000, but totalCount is 250/],
+    ],
+  },
+  {
+    problem: "a first page with every record, although more pages follow",
+    env: () => withPages("/Item", () => ({ hasMore: true }), { items: 40 }),
+    findings: [["note", "items", /GET \/Item: page 1 contains all \d+ records, but the service reports that more/]],
+  },
+  {
+    problem: "an empty first page, although more pages follow",
+    env: () => withPages("/Inventory", () => ({ value: [], hasMore: true })),
+    findings: [["problem", "lots", /GET \/Inventory: page 1 is empty, but the service reports that more pages follow/]],
+  },
+  {
+    problem: "more records than totalCount",
+    env: () =>
+      withPages("/Item", ({ value }) => (value.length > 0 ? { totalCount: 3, pageCount: 1 } : {}), { items: 40 }),
+    findings: [
+      ["note", "items", /GET \/Item: page 1 contains \d+ records, but totalCount is 3/],
+      ["note", "items", /X-Total-Count is \d+, but totalCount is 3/],
+    ],
+  },
+  {
+    problem: "a wrong number of pages",
+    env: () => withPages("/Inventory", () => ({ pageCount: 7 })),
+    findings: [["note", "lots", /GET \/Inventory: pageCount is 7, but 2000 records are 8 pages of 250/]],
+  },
+  {
+    problem: "another total in the header",
+    env: () => withListHeader("/Inventory", "x-total-count", "1999"),
+    findings: [["note", "lots", /GET \/Inventory: X-Total-Count is 1999, but totalCount is 2000/]],
+  },
+  {
+    problem: "lists that are not labelled as JSON",
+    env: () => withListHeader("/Inventory", "content-type", "text/html; charset=utf-8"),
+    findings: [["note", "headers", /GET \/Inventory: Content-Type is "text\/html; charset=utf-8", not JSON/]],
+  },
+  {
+    problem: "a lower rate limit",
+    env: () => withListHeader("/Inventory", "X-RateLimit-Limit", "10"),
+    findings: [["note", "rate limit", /x-ratelimit-limit is 10.*--rate-limit 10/s]],
+  },
+  {
+    problem: "a list that is redirected",
     env: () =>
       serveOddly({
-        changeQuery: (query) => {
-          query.delete("sort");
-          query.delete("direction");
-        },
+        changeResponse: (response, path) =>
+          path.endsWith("/Inventory")
+            ? new Response(null, { status: 302, headers: { location: "https://login.example.com/start?token=canary" } })
+            : response,
       }),
-    findings: [
-      ["note", "items", /sort=shortID&direction=DESC is ignored/],
-      ["note", "lots", /sort=recNo&direction=ASC is ignored/],
-      ["note", "stockLevels", /sort=partNo&direction=DESC is ignored/],
-    ],
+    findings: [["problem", "lots", /GET \/Inventory: 302 .*redirects to https:\/\/login\.example\.com[^/]/s]],
+  },
+  {
+    problem: "lists that ignore sort and direction",
+    env: () => serveOddly({ changeQuery: withoutSort }),
+    findings: [ignoresSort("items"), ignoresSort("lots"), ignoresSort("stockLevels")],
+  },
+  {
+    problem: "lists that ignore sort and direction, of items whose SKUs begin alike",
+    env: () =>
+      serveOddly(
+        { changeQuery: withoutSort },
+        {
+          items: Array.from({ length: 30 }, (_, index) => ({
+            shortID: `SKU-${1_000 + index}`,
+            partNo: index + 1,
+          })),
+          lots: 30,
+        },
+      ),
+    findings: [ignoresSort("items"), ignoresSort("lots"), ignoresSort("stockLevels")],
   },
   {
     problem: "lists that ignore modifiedSince",
@@ -148,6 +286,21 @@ const PLANTS: readonly Plant[] = [
       }),
     findings: ["items", "lots", "stockLevels"].map(
       (list) => ["note", list, /a page has at most 50 records, not 250.*\d+ requests/s] as const,
+    ),
+  },
+  {
+    problem: "a smaller page cap of short lists",
+    env: () =>
+      serveOddly(
+        {
+          changeQuery: (query) => {
+            if (Number(query.get("pageSize")) > 100) query.set("pageSize", "100");
+          },
+        },
+        { items: 5, lots: 5 },
+      ),
+    findings: ["items", "lots", "stockLevels"].map(
+      (list) => ["note", list, /a page has at most 100 records, not 250.*1 request\./s] as const,
     ),
   },
   {
@@ -226,6 +379,7 @@ describe("stocklot doctor finds", () => {
       err: expect.stringMatching(/^(\d+ of about 10 requests\n)*$/),
     });
     expect(out).not.toContain(env.STOCKLOT_CLIENT_SECRET);
+    expect(out).not.toContain("canary");
   });
 
   it("nothing on a healthy service, over http and https", async () => {

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import type { ClientOptions } from "../../options.js";
 import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
 import { EXIT, interruptSignal } from "../exit.js";
-import { ProgressLine, painter, plural, print, type Style } from "../terminal.js";
+import { ProgressLine, painter, plural, print, type Style, tell } from "../terminal.js";
 import { type Examination, examine } from "./examine.js";
 import type { Finding } from "./finding.js";
 
@@ -29,12 +29,15 @@ export function doctorCommand(): Command {
 
 async function diagnose(flags: DoctorFlags): Promise<void> {
   const { findings, sandboxOptions } = await examineWithProgress(await connectionOptions(flags));
-  const problems = findings.filter(({ verdict }) => verdict === "problem").length;
-  process.exitCode = problems > 0 ? EXIT.failure : EXIT.success;
-  if (flags.asSandboxOptions) return print(JSON.stringify(sandboxOptions, null, 2));
+  const problems = findings.filter(({ verdict }) => verdict === "problem");
+  process.exitCode = problems.length > 0 ? EXIT.failure : EXIT.success;
+  if (flags.asSandboxOptions) {
+    for (const finding of problems) tell(lines(finding, process.stderr));
+    return print(JSON.stringify(sandboxOptions, null, 2));
+  }
   if (flags.json) return print(JSON.stringify({ findings, sandboxOptions }, null, 2));
-  for (const finding of findings) await print(lines(finding));
-  await print(problems > 0 ? `\n${plural(problems, "problem")}` : "\nNo problems.");
+  for (const finding of findings) await print(lines(finding, process.stdout));
+  await print(problems.length > 0 ? `\n${plural(problems.length, "problem")}` : "\nNo problems.");
 }
 
 /** Requests of an examination of a service on which every list can be read. */
@@ -54,8 +57,8 @@ async function examineWithProgress(options: ClientOptions & { baseUrl: string })
   }
 }
 
-function lines({ aspect, verdict, summary, hint }: Finding): string {
-  const paint = painter(process.stdout);
+function lines({ aspect, verdict, summary, hint }: Finding, stream: NodeJS.WriteStream): string {
+  const paint = painter(stream);
   const { mark, style } = MARKS[verdict];
   const line = `${paint(style, mark)} ${paint("bold", `${aspect}:`)} ${summary}`;
   return hint === undefined ? line : `${line}\n    ${paint("dim", hint)}`;

@@ -7,17 +7,22 @@ const SOON_MS = 14 * 24 * 3_600_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * How the service is reached: proxy, TLS version, expiry of the certificate.
+ * How the service is reached: proxy, TLS version, trust in the certificate and its expiry.
  * @throws ConfigurationError if the environment names a proxy whose address is wrong.
  */
 export async function connectionFindings(url: URL, signal: AbortSignal | undefined): Promise<Finding[]> {
   const proxy = findEnvironmentProxy(url);
   const findings = [
-    ok("connection", proxy ? `${url.host} through the proxy ${describeProxy(proxy)}` : `${url.host}, without a proxy`),
+    ok("address", proxy ? `${url.host} through the proxy ${describeProxy(proxy)}` : `${url.host}, without a proxy`),
   ];
   if (url.protocol === "http:") {
     if (!isLoopbackHost(url.hostname))
       findings.push(note("TLS", "plain http: the secret and the token are not encrypted", "Use https:."));
+    return findings;
+  }
+  if (process.env.NODE_TLS_REJECT_UNAUTHORIZED === "0") {
+    const hint = "Remove this variable. NODE_EXTRA_CA_CERTS names the file of an authority of your own.";
+    findings.push(note("TLS", "certificates are not checked: NODE_TLS_REJECT_UNAUTHORIZED is 0", hint));
     return findings;
   }
   if (proxy) return findings;
@@ -29,13 +34,21 @@ export async function connectionFindings(url: URL, signal: AbortSignal | undefin
 interface Certificate {
   protocol: string;
   validTo: number;
+  /** Code of the reason why the certificate is not trusted. */
+  distrust: string | undefined;
 }
 
-function certificateFinding({ protocol, validTo }: Certificate): Finding {
+const TRUST_HINT =
+  "If the authority of the certificate is your own, set NODE_EXTRA_CA_CERTS to the file of its certificate.";
+
+function certificateFinding({ protocol, validTo, distrust }: Certificate): Finding {
   const date = new Date(validTo).toISOString().slice(0, 10);
   const summary = `${protocol}, certificate valid until ${date}`;
   if (validTo < Date.now())
     return problem("TLS", `the certificate expired on ${date}`, "Ask the operators to renew it.");
+  if (distrust === "ERR_TLS_CERT_ALTNAME_INVALID")
+    return problem("TLS", "the certificate is for another host name", "Check the host name of the base URL.");
+  if (distrust !== undefined) return problem("TLS", `the certificate is not trusted (${distrust})`, TRUST_HINT);
   if (validTo - Date.now() < SOON_MS) return note("TLS", summary, "It expires soon: ask the operators to renew it.");
   return ok("TLS", summary);
 }
@@ -58,7 +71,10 @@ function readCertificate({ hostname, port }: URL, signal: AbortSignal | undefine
     };
     socket.once("secureConnect", () => {
       const { valid_to } = socket.getPeerCertificate();
-      finish(valid_to ? { protocol: socket.getProtocol() ?? "TLS", validTo: Date.parse(valid_to) } : undefined);
+      if (!valid_to) return finish();
+      // The declared type is Error, but Node.js assigns the code as a string.
+      const distrust = socket.authorized ? undefined : String(socket.authorizationError);
+      finish({ protocol: socket.getProtocol() ?? "TLS", validTo: Date.parse(valid_to), distrust });
     });
     const abandon = () => finish();
     socket.once("error", abandon);

@@ -11,11 +11,11 @@ import {
 } from "../../errors/index.js";
 import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
 import type { ClientOptions } from "../../options.js";
-import type { SandboxOptions } from "../../sandbox/options/options.js";
+import type { SandboxOptions, SandboxWarehouse } from "../../sandbox/options/options.js";
 import { LISTS, PAGE_HEADERS } from "../list-probes.js";
 import { connectionFindings } from "./connection.js";
 import { type Finding, note, ok, problem, TRY_LATER_HINT } from "./finding.js";
-import { type ListFacts, listFindings, probeList } from "./lists.js";
+import { contradictionFindings, type ListFacts, listFindings, probeList, unreadableFinding } from "./lists.js";
 import { type ProbedPage, ServiceProbe } from "./service-probe.js";
 
 /** What an examination found, and the options of a sandbox that behaves the same. */
@@ -62,16 +62,19 @@ export async function examine(
     findings.push(...(await connectionFindings(new URL(baseUrl), signal)));
     const lists: ListFacts[] = [];
     for (const list of LISTS) lists.push(await probeList(probe, list));
+    const allItems = await probe.page((opened, pageOptions) =>
+      opened.items.list({ includeDiscontinued: true, pageSize: 1 }, pageOptions),
+    );
     findings.push(
       tokenFinding(tokens.lifetimeMs),
       ...lists.flatMap(listFindings),
-      ...(await discontinuedFindings(probe)),
+      ...allItemsFindings(allItems, lists),
       ...(await warehouseFindings(probe, lists)),
       ...validationFindings([...invalidFields]),
-      ...responseFindings(probe),
+      ...responseFindings(probe, (rateLimit || undefined)?.requests ?? DEFAULT_REQUESTS_PER_MINUTE),
     );
     const failure = await tokenFailure({ ...options, baseUrl, rateLimiter }, signal);
-    return { findings, sandboxOptions: sandboxOptions(probe, lists, tokens.lifetimeMs, failure) };
+    return { findings, sandboxOptions: sandboxOptions(probe, lists, allItems, tokens.lifetimeMs, failure) };
   } catch (error) {
     if (signal?.aborted || !isStocklotError(error)) throw error;
     return { findings: [...findings, failureFinding(error)], sandboxOptions: {} };
@@ -129,27 +132,55 @@ const hasNoExpiry = (lifetimeMs: number) => lifetimeMs > 0.99 * DAY_MS;
 /** Such a status proves nothing about the endpoint. */
 const isTemporary = (status: number) => status >= 500;
 
-async function discontinuedFindings(probe: ServiceProbe): Promise<Finding[]> {
-  const params = { includeDiscontinued: true, pageSize: 1 };
-  const { page, response } = await probe.page((client, options) => client.items.list(params, options));
-  if (page || isTemporary(response.status)) return [];
-  return [note("items", `GET /Item/All: ${response.status}`, "includeDiscontinued cannot be used.")];
+function allItemsFindings(allItems: ProbedPage, lists: readonly ListFacts[]): Finding[] {
+  const path = "/Item/All";
+  if (allItems.page) return contradictionFindings("items", path, allItems);
+  const activeItems = lists.find(({ list }) => list.name === "items")?.first;
+  // Reported for GET /Item, with the same cause.
+  if (activeItems && !activeItems.page && activeItems.response.status === allItems.response.status) return [];
+  const { summary, hint } = unreadableFinding("items", path, allItems);
+  // The base URL is right if GET /Item works.
+  const advice =
+    allItems.response.status === 404 && activeItems?.page
+      ? "Ask the operators of the service for this endpoint."
+      : hint;
+  return [problem("items", summary, `export items and mirror need it. ${advice}`)];
 }
 
-async function warehouseFindings(probe: ServiceProbe, lists: readonly ListFacts[]): Promise<Finding[]> {
+/** Warehouses on the first page of lots, in the order of their IDs. */
+function seenWarehouses(lists: readonly ListFacts[]): SandboxWarehouse[] {
   const lots = lists.find(({ list }) => list.name === "lots")?.first.page?.value ?? [];
-  const warehouses = new Set(lots.map((lot): unknown => Reflect.get(lot, "wID")));
-  const [wid] = [...warehouses].filter((wID) => typeof wID === "number");
-  if (wid === undefined) return [];
-  const found = ok("warehouses", `on the first page of lots: ${[...warehouses].join(", ")}`);
-  const { page, response } = await probe.page((client, options) =>
-    client.inventory.listLots({ wid, pageSize: 1 }, options),
-  );
-  if (page || isTemporary(response.status)) return [found];
-  return [
-    found,
-    note("warehouses", `GET /Inventory/${wid}: ${response.status}`, "Lists of one warehouse cannot be read."),
-  ];
+  const names = new Map<number, string>();
+  for (const lot of lots) {
+    const wID: unknown = Reflect.get(lot, "wID");
+    const name: unknown = Reflect.get(lot, "warehouse");
+    if (typeof wID !== "number" || !Number.isSafeInteger(wID)) continue;
+    names.set(wID, typeof name === "string" && name ? name : `Warehouse ${wID}`);
+  }
+  return [...names].map(([wID, name]) => ({ wID, name })).sort((one, next) => one.wID - next.wID);
+}
+
+/** Requests for a warehouse, if the service refuses the others. */
+const MAX_WAREHOUSE_PROBES = 5;
+
+async function warehouseFindings(probe: ServiceProbe, lists: readonly ListFacts[]): Promise<Finding[]> {
+  const warehouses = seenWarehouses(lists).map(({ wID }) => wID);
+  if (warehouses.length === 0) return [];
+  const found = ok("warehouses", `on the first page of lots: ${warehouses.join(", ")}`);
+  const refused: string[] = [];
+  const notesOfRefused = () =>
+    refused.map((summary) => note("warehouses", summary, "--wid and mirror --warehouses cannot read this warehouse."));
+  for (const wid of warehouses.slice(0, MAX_WAREHOUSE_PROBES)) {
+    const { page, response } = await probe.page((client, options) =>
+      client.inventory.listLots({ wid, pageSize: 1 }, options),
+    );
+    if (page || isTemporary(response.status)) return [found, ...notesOfRefused()];
+    refused.push(`GET /Inventory/${wid}: ${response.status}`);
+  }
+  const which =
+    refused.length < warehouses.length ? `the first ${refused.length} warehouses are` : "every warehouse is";
+  const hint = "--wid and mirror --warehouses cannot be used. Ask the operators of the service for the warehouses.";
+  return [found, problem("warehouses", `${which} refused: ${refused.join(", ")}`, hint)];
 }
 
 function validationFindings(warnings: readonly string[]): Finding[] {
@@ -158,7 +189,10 @@ function validationFindings(warnings: readonly string[]): Finding[] {
   return warnings.map((warning) => problem("responses", warning, hint));
 }
 
-function responseFindings({ pages }: ServiceProbe): Finding[] {
+/** Requests per minute that the client allows itself without `--rate-limit`. */
+const DEFAULT_REQUESTS_PER_MINUTE = 100;
+
+function responseFindings({ pages }: ServiceProbe, requestsPerMinute: number): Finding[] {
   const durations = pages.map(({ response }) => response.durationMs).sort((a, b) => a - b);
   const median = durations[Math.floor(durations.length / 2)] ?? 0;
   const latency = `median ${Math.round(median)} ms, slowest ${Math.round(durations.at(-1) ?? 0)} ms`;
@@ -166,18 +200,39 @@ function responseFindings({ pages }: ServiceProbe): Finding[] {
   const missing = PAGE_HEADERS.filter((name) =>
     pages.some(({ page, response }) => page && response.headers[name] === undefined),
   );
-  const limits = [...new Set(headers.flatMap(Object.keys))].filter((name) => RATE_LIMIT_HEADER.test(name));
   return [
     median < SLOW_MS ? ok("latency", latency) : note("latency", latency, SLOW_HINT),
     clockFinding(pages),
     missing.length === 0
       ? ok("headers", "the documented X- headers are present")
       : note("headers", `missing: ${missing.join(", ")}`, "The client does not need them; a proxy may remove them."),
-    ok(
-      "rate limit",
-      limits.length > 0 ? `reported in ${limits.join(", ")}` : "the service reports none in its responses",
-    ),
+    ...contentTypeFindings(pages),
+    rateLimitFinding(headers, requestsPerMinute),
   ];
+}
+
+function contentTypeFindings(pages: readonly ProbedPage[]): Finding[] {
+  const other = pages.find(
+    ({ page, response }) => page && !/^application\/([^;]+\+)?json\b/i.test(response.headers["content-type"] ?? ""),
+  );
+  if (!other) return [];
+  const { method, path, headers } = other.response;
+  const summary = `${method} ${path}: Content-Type is "${headers["content-type"] ?? ""}", not JSON`;
+  return [note("headers", summary, "The client does not need it; a proxy may change it.")];
+}
+
+function rateLimitFinding(headers: readonly Record<string, string>[], requestsPerMinute: number): Finding {
+  const values = headers.flatMap(Object.entries).filter(([name]) => RATE_LIMIT_HEADER.test(name));
+  if (values.length === 0) return ok("rate limit", "the service reports none in its responses");
+  const [smallest] = values
+    .filter(([name, value]) => /rate-?limit-limit$/.test(name) && /^\d+$/.test(value))
+    .map(([name, value]) => ({ name, limit: Number(value) }))
+    .sort((one, next) => one.limit - next.limit);
+  if (smallest && smallest.limit > 0 && smallest.limit < requestsPerMinute) {
+    const summary = `${smallest.name} is ${smallest.limit}, the limit of this client is ${requestsPerMinute} per minute`;
+    return note("rate limit", summary, `If the service counts per minute, set --rate-limit ${smallest.limit}.`);
+  }
+  return ok("rate limit", `reported in ${[...new Set(values.map(([name]) => name))].join(", ")}`);
 }
 
 /** The smallest difference is the most exact, since a response takes time. */
@@ -218,15 +273,18 @@ async function tokenFailure(options: ClientOptions, signal?: AbortSignal): Promi
 function sandboxOptions(
   { pages }: ServiceProbe,
   lists: readonly ListFacts[],
+  allItems: ProbedPage,
   lifetimeMs = 0,
   failure: AuthenticationError | undefined,
 ): SandboxOptions {
   const durations = pages.map(({ response }) => Math.round(response.durationMs));
   const count = (name: string) => lists.find(({ list }) => list.name === name)?.first.page?.totalCount;
   const status = [400, 401, 403].find((known): known is 400 | 401 | 403 => known === failure?.status);
+  const warehouses = seenWarehouses(lists);
   return {
-    items: count("items"),
+    items: allItems.page?.totalCount ?? count("items"),
     lots: count("lots"),
+    ...(warehouses.length > 0 && { warehouses }),
     latencyMs: [Math.min(...durations), Math.max(...durations)],
     ...(hasNoExpiry(lifetimeMs) ? { expiresInForm: "missing" } : { tokenTtlSeconds: Math.ceil(lifetimeMs / 1_000) }),
     ...(status && { tokenFailureStatus: status }),

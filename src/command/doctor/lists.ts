@@ -7,6 +7,7 @@ import {
   sortProbe,
   undocumentedPageCap,
 } from "../list-probes.js";
+import { plural } from "../terminal.js";
 import { type Finding, note, ok, problem, TRY_LATER_HINT } from "./finding.js";
 import type { PageReader, ProbedPage, ServiceProbe } from "./service-probe.js";
 
@@ -58,11 +59,11 @@ export function listFindings({ list, first, honoursSort, changes, honoursModifie
   const { path, name, key, unusualDirection } = list;
   const { page } = first;
   if (!page) return [unreadableFinding(name, path, first)];
-  const findings = [ok(name, `GET ${path}: ${page.totalCount} records`)];
+  const findings = [ok(name, `GET ${path}: ${page.totalCount} records`), ...contradictionFindings(name, path, first)];
   const cap = undocumentedPageCap(page);
   if (cap !== undefined) {
     const summary = `GET ${path}: a page has at most ${cap} records, not ${MAX_PAGE_SIZE}`;
-    const hint = `The complete list takes ${Math.ceil(page.totalCount / cap)} requests. The client adapts to this.`;
+    const hint = `The complete list takes ${plural(Math.ceil(page.totalCount / cap) || 1, "request")}. The client adapts to this.`;
     findings.push(note(name, summary, hint));
   }
   if (honoursSort === false) {
@@ -85,7 +86,56 @@ const HINTS: Readonly<Record<number, string>> = {
   404: "Check the base URL: it ends with the version segment, for example /api/v1.",
 };
 
-function unreadableFinding(name: string, path: string, { error, response }: ProbedPage): Finding {
-  const hint = HINTS[response.status] ?? TRY_LATER_HINT;
+export function unreadableFinding(name: string, path: string, { error, response }: ProbedPage): Finding {
+  const hint = redirectHint(response.headers.location) ?? HINTS[response.status] ?? TRY_LATER_HINT;
   return problem(name, error?.message ?? `GET ${path}: ${response.status}`, hint);
 }
+
+/** Only the origin: the rest of the address may contain a secret. */
+function redirectHint(location: string | undefined): string | undefined {
+  if (location === undefined || !URL.canParse(location)) return undefined;
+  return `The service redirects to ${new URL(location).origin}. The client follows no redirect. Check the base URL.`;
+}
+
+/** What the envelope and the headers of a first page report that does not match its records. */
+export function contradictionFindings(name: string, path: string, { page, response }: ProbedPage): Finding[] {
+  if (!page) return [];
+  const { value, totalCount, pageSize, pageCount, hasMore } = page;
+  const findings: Finding[] = [];
+  const add = (summary: string, hint: string) => findings.push(note(name, `GET ${path}: ${summary}`, hint));
+  const headerTotal = response.headers["x-total-count"];
+  const expectedPages = Math.ceil(totalCount / pageSize);
+
+  if (!hasMore && value.length < totalCount) {
+    const contained = plural(value.length, "record");
+    const summary = `the service reports ${totalCount} records, but that page 1 (${contained}) is the last`;
+    findings.push(problem(name, `GET ${path}: ${summary}`, LAST_PAGE_HINT));
+  } else if (!hasMore && pageCount > 1) {
+    const summary = `the service reports ${pageCount} pages, but that page 1 is the last`;
+    findings.push(problem(name, `GET ${path}: ${summary}`, LAST_PAGE_HINT));
+  } else if (pageSize > 0 && pageCount !== expectedPages && !(totalCount === 0 && pageCount === 1)) {
+    const pages = plural(expectedPages, "page");
+    add(`pageCount is ${pageCount}, but ${totalCount} records are ${pages} of ${pageSize}`, PAGE_COUNT_HINT);
+  }
+  if (value.length > totalCount) {
+    add(`page 1 contains ${value.length} records, but totalCount is ${totalCount}`, TOTAL_HINT);
+  } else if (hasMore && value.length === 0) {
+    const summary = "page 1 is empty, but the service reports that more pages follow";
+    findings.push(
+      problem(name, `GET ${path}: ${summary}`, "Complete reads of this list fail. Ask the operators to correct it."),
+    );
+  } else if (hasMore && value.length === totalCount) {
+    add(`page 1 contains all ${totalCount} records, but the service reports that more pages follow`, MORE_HINT);
+  }
+  if (headerTotal !== undefined && Number(headerTotal) !== totalCount) {
+    add(`X-Total-Count is ${headerTotal}, but totalCount is ${totalCount}`, TOTAL_HINT);
+  }
+  return findings;
+}
+
+const LAST_PAGE_HINT =
+  "Every read ends there, without an error: records are missing in lists, exports and mirrors. Ask the operators to correct hasMore.";
+const MORE_HINT =
+  "Each complete read requests a page that does not exist, and may fail. Ask the operators to correct hasMore.";
+const PAGE_COUNT_HINT = "Reads follow hasMore, so they are complete; only the reported progress is wrong.";
+const TOTAL_HINT = "Reads follow hasMore. Counts and the reported progress are based on totalCount.";
