@@ -1,0 +1,80 @@
+import { PAGE_HEADERS } from "../list-probes.js";
+import { type Finding, note, ok, problem } from "./finding.js";
+import type { ProbedPage, ServiceProbe } from "./service-probe.js";
+
+const LARGE_SKEW_MS = 60_000;
+const SLOW_MS = 2_000;
+const RATE_LIMIT_HEADER = /ratelimit|rate-limit|retry-after/;
+const SLOW_HINT = "If calls time out, increase the option timeoutMs (--timeout of this command; default: 30 s).";
+
+export function validationFindings(warnings: readonly string[]): Finding[] {
+  if (warnings.length === 0) return [ok("responses", "the pages read are as documented")];
+  const hint = 'Calls that read these records fail, unless the client has responseValidation: "warn".';
+  return warnings.map((warning) => problem("responses", warning, hint));
+}
+
+/** Requests per minute that the client allows itself without `--rate-limit`. */
+export const DEFAULT_REQUESTS_PER_MINUTE = 100;
+
+export function responseFindings({ pages }: ServiceProbe, requestsPerMinute: number): Finding[] {
+  const durations = pages.map(({ response }) => response.durationMs).sort((a, b) => a - b);
+  const median = durations[Math.floor(durations.length / 2)] ?? 0;
+  const latency = `median ${Math.round(median)} ms, slowest ${Math.round(durations.at(-1) ?? 0)} ms`;
+  const headers = pages.map(({ response }) => response.headers);
+  const missing = PAGE_HEADERS.filter((name) =>
+    pages.some(({ page, response }) => page && response.headers[name] === undefined),
+  );
+  return [
+    median < SLOW_MS ? ok("latency", latency) : note("latency", latency, SLOW_HINT),
+    clockFinding(pages),
+    missing.length === 0
+      ? ok("headers", "the documented X- headers are present")
+      : note("headers", `missing: ${missing.join(", ")}`, "The client does not need them; a proxy may remove them."),
+    ...contentTypeFindings(pages),
+    rateLimitFinding(headers, requestsPerMinute),
+  ];
+}
+
+function contentTypeFindings(pages: readonly ProbedPage[]): Finding[] {
+  const other = pages.find(
+    ({ page, response }) => page && !/^application\/([^;]+\+)?json\b/i.test(response.headers["content-type"] ?? ""),
+  );
+  if (!other) return [];
+  const { method, path, headers } = other.response;
+  const summary = `${method} ${path}: Content-Type is "${headers["content-type"] ?? ""}", not JSON`;
+  return [note("headers", summary, "The client does not need it; a proxy may change it.")];
+}
+
+function rateLimitFinding(headers: readonly Record<string, string>[], requestsPerMinute: number): Finding {
+  const values = headers.flatMap(Object.entries).filter(([name]) => RATE_LIMIT_HEADER.test(name));
+  if (values.length === 0) return ok("rate limit", "the service reports none in its responses");
+  const [smallest] = values
+    .filter(([name, value]) => /rate-?limit-limit$/.test(name) && /^\d+$/.test(value))
+    .map(([name, value]) => ({ name, limit: Number(value) }))
+    .sort((one, next) => one.limit - next.limit);
+  if (smallest && smallest.limit > 0 && smallest.limit < requestsPerMinute) {
+    const summary = `${smallest.name} is ${smallest.limit}, the limit of this client is ${requestsPerMinute} per minute`;
+    return note("rate limit", summary, `If the service counts per minute, set --rate-limit ${smallest.limit}.`);
+  }
+  return ok("rate limit", `reported in ${[...new Set(values.map(([name]) => name))].join(", ")}`);
+}
+
+/** The smallest difference is the most exact, since a response takes time. */
+function clockFinding(pages: readonly ProbedPage[]): Finding {
+  const skews = pages.flatMap(({ response, receivedAt }) => {
+    const served = Date.parse(response.headers.date ?? "");
+    return Number.isNaN(served) ? [] : [served - receivedAt];
+  });
+  const [skewMs] = skews.sort((a, b) => Math.abs(a) - Math.abs(b));
+  if (skewMs === undefined) {
+    return note(
+      "clock",
+      "responses have no Date header",
+      "findReceipt cannot compare times, so it is often ambiguous.",
+    );
+  }
+  const seconds = Math.abs(Math.round(skewMs / 1_000));
+  const summary = `the service's clock is ${seconds} s ${skewMs < 0 ? "behind" : "ahead of"} this machine's`;
+  if (Math.abs(skewMs) < LARGE_SKEW_MS) return ok("clock", summary);
+  return note("clock", summary, "Set the clock of this machine (NTP). The client compensates for the difference.");
+}

@@ -1,0 +1,32 @@
+import type { AuthenticationError } from "../../errors/index.js";
+import type { SandboxOptions } from "../../sandbox/options/options.js";
+import type { ListFacts } from "./lists.js";
+import type { ProbedPage, ServiceProbe } from "./service-probe.js";
+import { hasNoExpiry } from "./token.js";
+import { seenWarehouses } from "./warehouses.js";
+
+/** Options of a sandbox that behaves like this service, as far as it was seen. */
+export function sandboxOptions(
+  { pages }: ServiceProbe,
+  lists: readonly ListFacts[],
+  allItems: ProbedPage,
+  lifetimeMs = 0,
+  failure: AuthenticationError | undefined,
+): SandboxOptions {
+  const durations = pages.map(({ response }) => Math.round(response.durationMs));
+  const count = (name: string) => lists.find(({ list }) => list.name === name)?.first.page?.totalCount;
+  const status = [400, 401, 403].find((known): known is 400 | 401 | 403 => known === failure?.status);
+  const warehouses = seenWarehouses(lists);
+  return {
+    items: allItems.page?.totalCount ?? count("items"),
+    lots: count("lots"),
+    ...(warehouses.length > 0 && { warehouses }),
+    latencyMs: [Math.min(...durations), Math.max(...durations)],
+    ...(hasNoExpiry(lifetimeMs) ? { expiresInForm: "missing" } : { tokenTtlSeconds: Math.ceil(lifetimeMs / 1_000) }),
+    ...(status && { tokenFailureStatus: status }),
+    ...(failure && { tokenFailureForm: failure.code === "invalid_client" ? "oauth" : "envelope" }),
+    modifiedSinceOn: lists
+      .filter(({ honoursModifiedSince }) => honoursModifiedSince !== false)
+      .map(({ list }) => list.name),
+  };
+}

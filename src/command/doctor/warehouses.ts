@@ -1,0 +1,43 @@
+import type { SandboxWarehouse } from "../../sandbox/options/options.js";
+import { type Finding, note, ok, problem } from "./finding.js";
+import type { ListFacts } from "./lists.js";
+import type { ServiceProbe } from "./service-probe.js";
+
+/** Warehouses on the first page of lots, in the order of their IDs. */
+export function seenWarehouses(lists: readonly ListFacts[]): SandboxWarehouse[] {
+  const lots = lists.find(({ list }) => list.name === "lots")?.first.page?.value ?? [];
+  const names = new Map<number, string>();
+  for (const lot of lots) {
+    const wID: unknown = Reflect.get(lot, "wID");
+    const name: unknown = Reflect.get(lot, "warehouse");
+    if (typeof wID !== "number" || !Number.isSafeInteger(wID)) continue;
+    names.set(wID, typeof name === "string" && name ? name : `Warehouse ${wID}`);
+  }
+  return [...names].map(([wID, name]) => ({ wID, name })).sort((one, next) => one.wID - next.wID);
+}
+
+/** Such a status proves nothing about the endpoint. */
+const isTemporary = (status: number) => status >= 500;
+
+/** Requests for a warehouse, if the service refuses the others. */
+const MAX_WAREHOUSE_PROBES = 5;
+
+export async function warehouseFindings(probe: ServiceProbe, lists: readonly ListFacts[]): Promise<Finding[]> {
+  const warehouses = seenWarehouses(lists).map(({ wID }) => wID);
+  if (warehouses.length === 0) return [];
+  const found = ok("warehouses", `on the first page of lots: ${warehouses.join(", ")}`);
+  const refused: string[] = [];
+  const notesOfRefused = () =>
+    refused.map((summary) => note("warehouses", summary, "--wid and mirror --warehouses cannot read this warehouse."));
+  for (const wid of warehouses.slice(0, MAX_WAREHOUSE_PROBES)) {
+    const { page, response } = await probe.page((client, options) =>
+      client.inventory.listLots({ wid, pageSize: 1 }, options),
+    );
+    if (page || isTemporary(response.status)) return [found, ...notesOfRefused()];
+    refused.push(`GET /Inventory/${wid}: ${response.status}`);
+  }
+  const which =
+    refused.length < warehouses.length ? `the first ${refused.length} warehouses are` : "every warehouse is";
+  const hint = "--wid and mirror --warehouses cannot be used. Ask the operators of the service for the warehouses.";
+  return [found, problem("warehouses", `${which} refused: ${refused.join(", ")}`, hint)];
+}
