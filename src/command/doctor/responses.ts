@@ -74,6 +74,8 @@ function clockFinding(pages: readonly ProbedPage[]): Finding {
     );
   }
   const seconds = Math.abs(Math.round(skewMs / 1_000));
+  // A Date header has whole seconds.
+  if (seconds <= 1) return ok("clock", "the service's clock agrees with this machine's");
   const summary = `the service's clock is ${seconds} s ${skewMs < 0 ? "behind" : "ahead of"} this machine's`;
   if (Math.abs(skewMs) < LARGE_SKEW_MS) return ok("clock", summary);
   return note("clock", summary, "Set the clock of this machine (NTP). The client compensates for the difference.");
