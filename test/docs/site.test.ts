@@ -129,7 +129,7 @@ const QUESTIONS = [
   ["can two servers share one limit?", "questions.html#can-two-servers-share-one-limit"],
   ["how do I test my code without the service?", "questions.html#how-do-i-test-my-code-without-the-service"],
   ["what are the reason codes?", "data.html#reason-codes"],
-  ["bin", "data.html#names-in-records-and-inputs"],
+  ["bin", "questions.html#which-field-is-the-bin"],
   ["permissions", "data.html#permissions"],
 ] as const;
 
