@@ -1,5 +1,6 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
+import { fieldOf } from "../../errors/unknown-value.js";
 import { CommandError } from "../exit.js";
 
 interface Owner {
@@ -37,7 +38,7 @@ function createOwned(path: string): boolean {
   try {
     file = openSync(path, "wx");
   } catch (error) {
-    if (hasCode(error, "EEXIST")) return false;
+    if (fieldOf(error, "code") === "EEXIST") return false;
     throw error;
   }
   try {
@@ -80,7 +81,7 @@ function readContents(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    if (hasCode(error, "ENOENT")) return undefined;
+    if (fieldOf(error, "code") === "ENOENT") return undefined;
     throw error;
   }
 }
@@ -98,8 +99,6 @@ function isRunning({ pid, host }: Owner): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    return hasCode(error, "EPERM");
+    return fieldOf(error, "code") === "EPERM";
   }
 }
-
-const hasCode = (error: unknown, code: string) => error instanceof Error && "code" in error && error.code === code;
