@@ -14,6 +14,9 @@ const PROBLEM_BY_ERRNO_CODE: Readonly<Record<string, StorageProblem>> = {
   ENOTDIR: "missing",
 };
 
+/** True if a file or folder does not exist. */
+export const isFileMissingError = (error: unknown) => fieldOf(error, "code") === "ENOENT";
+
 /** The problem that a system error code stands for; `undefined` if the error is not a system error. */
 export function problemOfFileError(error: unknown): StorageProblem | undefined {
   const code = fieldOf(error, "code");

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { fieldOf } from "../../errors/unknown-value.js";
+import { isFileMissingError } from "../../storage/file-failure.js";
 import { CommandError } from "../exit.js";
 
 interface Owner {
@@ -81,7 +82,7 @@ function readContents(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    if (fieldOf(error, "code") === "ENOENT") return undefined;
+    if (isFileMissingError(error)) return undefined;
     throw error;
   }
 }

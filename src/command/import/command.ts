@@ -1,9 +1,9 @@
 import { stat } from "node:fs/promises";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { InputValidationError } from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
 import type { Outbox, OutboxReport } from "../../outbox/index.js";
 import { createOutbox, sqliteOutboxStore } from "../../outbox/index.js";
+import { isFileMissingError } from "../../storage/file-failure.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
 import { ProgressLine, plural, print, seconds, tell } from "../terminal.js";
@@ -95,7 +95,7 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
 /** A pipe would be empty when it is read for the second time. */
 async function assertFile(path: string): Promise<void> {
   const stats = await stat(path).catch((error: unknown) => {
-    if (fieldOf(error, "code") === "ENOENT") throw new CommandError(`${path}: no such file.`, EXIT.usage);
+    if (isFileMissingError(error)) throw new CommandError(`${path}: no such file.`, EXIT.usage);
     throw error;
   });
   if (!stats.isFile()) throw new CommandError(`${path} must be a file, since it is read twice.`, EXIT.usage);

@@ -2,8 +2,8 @@ import { appendFileSync, statSync, truncateSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import * as z from "zod";
 import { lazy } from "../../../schemas/field.js";
+import { isFileMissingError } from "../../../storage/file-failure.js";
 import { type MirrorKey, type MirrorResource, RESOURCES } from "../../tables.js";
-import { isFileMissingError } from "./line-files.js";
 
 /** A commit for the journal. Records are JSON already. */
 export interface JournalCommit {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, createReadStream, fsyncSync, openSync, renameSync, statSync } from "node:fs";
 import { open, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isFileMissingError } from "../../../storage/file-failure.js";
 
 /** A file to replace, and its new lines. */
 export interface FileReplacement {
@@ -121,6 +122,3 @@ function* chunksOf(lines: Iterable<string>): Generator<string> {
   }
   yield chunk;
 }
-
-export const isFileMissingError = (error: unknown) =>
-  error instanceof Error && "code" in error && error.code === "ENOENT";
