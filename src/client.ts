@@ -16,7 +16,9 @@ import { ClientSecrets } from "./errors/redaction/secrets.js";
 import { createRateLimiter, createUnlimitedRateLimiter } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
 import { type ClientOptions, checkClientOptions, checkRuntime, resolveServiceConnection } from "./options.js";
+import { pageAllowanceOf } from "./paging/estimate.js";
 import type { ListOptions } from "./paging/list.js";
+import type { PageAllowance } from "./paging/page.js";
 import type { Paginator } from "./paging/paginator.js";
 import { bindMethods } from "./resources/bind-methods.js";
 import {
@@ -48,6 +50,8 @@ export class InventoryClient {
   readonly items: Items;
   /** Lots, stock levels and transactions. */
   readonly inventory: Inventory;
+  /** The service and the account, as stores record them. @internal */
+  readonly service: { readonly id: string; readonly address: string; readonly clientId: string };
   readonly #limiter: RateLimiter;
   readonly #pipeline: Pipeline;
   readonly #secrets = new ClientSecrets();
@@ -61,6 +65,8 @@ export class InventoryClient {
     checkClientOptions(options);
     checkRuntime();
     const { baseUrl, clientId, clientSecret } = resolveServiceConnection(options);
+    const address = baseUrl.href.replace(/\/+$/, "");
+    this.service = { id: options.serviceId ?? address, address, clientId };
     const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const secrets = this.#secrets;
     const readSecret = createClientSecretReader({ clientId, clientSecret, secrets, timeoutMs });
@@ -74,7 +80,7 @@ export class InventoryClient {
     const transport = createTransport(baseUrl, options, warn);
     this.#report = () => createDebugReport(VERSION, options, transport.info, this.rateLimit, telemetry.recentCalls);
     this.#pipeline = createPipeline({
-      baseUrl: baseUrl.href.replace(/\/+$/, ""),
+      baseUrl: address,
       transport,
       limiter: this.#limiter,
       telemetry,
@@ -105,6 +111,11 @@ export class InventoryClient {
   /** The state of the rate limiter at this moment. Reading it sends no request. */
   get rateLimit(): RateLimitSnapshot {
     return this.#limiter.snapshot();
+  }
+
+  /** How many bulk requests the limiter allows. @internal */
+  get bulkAllowance(): PageAllowance {
+    return pageAllowanceOf(this.#limiter);
   }
 
   /**

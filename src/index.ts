@@ -73,7 +73,7 @@ export type { ListOptions } from "./paging/list.js";
 export type { Estimate, Page, PagingOptions, PagingProgress } from "./paging/page.js";
 export type { Paginator } from "./paging/paginator.js";
 export type { CustomList, CustomRequest } from "./resources/custom-endpoint.js";
-export type { FoundItem } from "./resources/find/find-created.js";
+export type { FoundItem } from "./resources/find/find-item.js";
 export type { FoundReceipt } from "./resources/find/find-receipt.js";
 export type { FindOptions } from "./resources/find/search-until-settled.js";
 export type { Inventory, TransactionResult } from "./resources/inventory.js";

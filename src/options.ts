@@ -31,6 +31,12 @@ export interface ClientOptions {
    */
   baseUrl?: string | undefined;
   /**
+   * A name for the service. Outbox stores and mirror copies belong to one service: if its address may change, give it a
+   * name, so that they are recognised at the next one.
+   * @default baseUrl
+   */
+  serviceId?: string | undefined;
+  /**
    * Client ID of the integration user.
    * @default process.env.STOCKLOT_CLIENT_ID
    */
@@ -130,6 +136,7 @@ const clientOptionsSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
       baseUrl: string(),
+      serviceId: string().min(1),
       clientId: string(),
       clientSecret: z.union([string(), functionSchema()], { error: "must be a string or a function" }),
       allowInsecureHttp: boolean(),

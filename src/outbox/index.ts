@@ -5,6 +5,7 @@
  */
 // Everything else is private: leases, look-ups, and the policies of a run.
 export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/query.js";
+export type { ServiceIdentity } from "../storage/service.js";
 export type { ItemReference, NewOutboxEntry, OutboxEntry, OutboxInputs } from "./entry.js";
 export { type MarkField, withoutMark } from "./marks.js";
 export type {
@@ -15,7 +16,7 @@ export type {
   OutboxWatchOptions,
 } from "./options.js";
 export { createOutbox, type Outbox } from "./outbox.js";
-export type { OutboxEstimate, OutboxProgress, OutboxReport } from "./report.js";
+export type { OutboxEstimate, OutboxProgress, OutboxReport, OutboxSummary } from "./report.js";
 export type {
   ClaimedItem,
   EntryChange,

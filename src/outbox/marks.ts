@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { fieldOf } from "../errors/unknown-value.js";
-import { RECEIPT_MARK } from "../resources/find/find-stored-receipt.js";
+import { RECEIPT_MARK } from "../resources/find/find-receipt.js";
 
 /** The field of a receipt that carries its mark. */
 export type MarkField = "remark" | "serial";

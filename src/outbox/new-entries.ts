@@ -8,7 +8,7 @@ import { createItemInputSchema } from "../schemas/item-input.js";
 import { skuInputSchema } from "../schemas/key.js";
 import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../schemas/transaction.js";
 import type { MarkField } from "./marks.js";
-import type { NewEntry, OutboxOperation } from "./store.js";
+import type { NewEntry, OutboxOperation, StoredEntry } from "./store.js";
 
 const discontinueSchema = /* @__PURE__ */ lazy(() => z.strictObject({ shortID: skuInputSchema() }));
 
@@ -51,7 +51,7 @@ export function newEntry(method: string, entry: unknown, mark: MarkField | undef
   return {
     key,
     operation,
-    item: itemKey(String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID"))),
+    item: laneOf(String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID"))),
     input: JSON.stringify(input),
     inputHash: createHash("sha256").update(canonicalJson({ operation, input })).digest("hex"),
     addedAt: Date.now(),
@@ -74,8 +74,8 @@ export function newEntries(method: string, entries: readonly unknown[], mark: Ma
   return added;
 }
 
-/** Entries of one item are sent in order. The service may ignore spaces around a SKU, and case. */
-const itemKey = (sku: string) => sku.trim().toLowerCase();
+/** Entries of one lane are sent in order: those of one item. The service may ignore spaces around a SKU, and case. */
+export const laneOf = (sku: string) => sku.trim().toLowerCase();
 
 /** What is sent: dates become strings, fields that are undefined are left out. */
 function jsonCopy(method: string, input: unknown, at: Issue["path"]): unknown {
@@ -94,3 +94,43 @@ function canonicalJson(value: unknown): string {
       : part,
   );
 }
+
+/** Entries by key. Throws an `InputValidationError` if two of them differ. `pathOf` is where an entry is in the arguments. */
+export function withoutRepeatedKeys(
+  method: string,
+  added: readonly NewEntry[],
+  pathOf: (index: number) => number[],
+): NewEntry[] {
+  const byKey = new Map<string, NewEntry>();
+  for (const [index, entry] of added.entries()) {
+    const other = byKey.get(entry.key);
+    if (other && other.inputHash !== entry.inputHash) throw otherInput(method, pathOf(index), entry);
+    byKey.set(entry.key, other ?? entry);
+  }
+  return [...byKey.values()];
+}
+
+/** What is stored for each entry that was added. Throws an `InputValidationError` if it was added before with another input. */
+export function storedEntriesOf(
+  method: string,
+  added: readonly NewEntry[],
+  stored: readonly StoredEntry[],
+  pathOf: (index: number) => number[],
+): StoredEntry[] {
+  const byKey = new Map(stored.map((entry): [string, StoredEntry] => [entry.key, entry]));
+  for (const [index, entry] of added.entries()) {
+    const { inputHash = entry.inputHash } = byKey.get(entry.key) ?? {};
+    if (inputHash !== entry.inputHash) throw otherInput(method, pathOf(index), entry);
+  }
+  return added.map(({ key }) => {
+    const entry = byKey.get(key);
+    if (!entry) throw new TypeError(`the store did not return the entry "${key}"`);
+    return entry;
+  });
+}
+
+export const keyProblem = (method: string, at: number[], message: string) =>
+  new InputValidationError(method, [{ path: [...at, "key"], message }]);
+
+const otherInput = (method: string, at: number[], { key }: NewEntry) =>
+  keyProblem(method, at, `"${key}" was added before with another operation or input. Nothing was added.`);

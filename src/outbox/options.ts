@@ -12,12 +12,16 @@ import { integer, lazy } from "../schemas/field.js";
 import type { OutboxEntry } from "./entry.js";
 import type { MarkField } from "./marks.js";
 import type { OutboxProgress, OutboxReport } from "./report.js";
-import type { OutboxState, OutboxStore } from "./store.js";
+import { OUTBOX_STATES, type OutboxState, type OutboxStore } from "./store.js";
 
 /** Options of `createOutbox`. */
 export interface OutboxOptions {
-  /** The client that sends the requests. The outbox does not close it. */
-  client: InventoryClient;
+  /**
+   * The client that sends the requests. The outbox does not close it. The store then belongs to its service, see
+   * `ClientOptions.serviceId`.
+   * @default none: `run`, `watch` and `estimate` reject
+   */
+  client?: InventoryClient | undefined;
   /** Where the entries are stored: `sqliteOutboxStore`, `postgresOutboxStore`, or your own {@link OutboxStore}. */
   store: OutboxStore;
   /**
@@ -57,6 +61,11 @@ export interface OutboxEntriesOptions {
    * @default all states
    */
   state?: OutboxState | undefined;
+  /**
+   * Only entries of the item with this SKU, without regard to case and surrounding spaces.
+   * @default all items
+   */
+  item?: string | undefined;
 }
 
 /** Options of `outbox.run`. */
@@ -105,6 +114,7 @@ export interface OutboxWatchOptions extends OutboxRunOptions {
 
 const STORE_METHODS = [
   "open",
+  "claimService",
   "close",
   "add",
   "get",
@@ -120,7 +130,7 @@ const STORE_METHODS = [
 
 const optionsSchema = lazy(() =>
   z.strictObject({
-    client: requiredOption(objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient")),
+    client: objectWithMethodsSchema(["request", "paginate"], "must be an InventoryClient").optional(),
     store: requiredOption(
       objectWithMethodsSchema([...STORE_METHODS], `must have the methods ${STORE_METHODS.join(", ")}`),
     ),
@@ -152,9 +162,9 @@ const watchSchema = lazy(() =>
 
 const addSchema = lazy(() => z.strictObject({ client: z.unknown().optional() }));
 
-const STATES = ["pending", "sending", "applied", "rejected", "unknown"] as const satisfies readonly OutboxState[];
-
-const entriesSchema = lazy(() => z.strictObject({ state: z.enum(STATES).optional() }));
+const entriesSchema = lazy(() =>
+  z.strictObject({ state: z.enum(OUTBOX_STATES).optional(), item: z.string().min(1).optional() }),
+);
 
 const resolutionSchema = lazy(() => z.enum(["applied", "not-applied"]));
 

@@ -1,9 +1,18 @@
 import { checkInput } from "../core/request/check-input.js";
 import { copyPlainData } from "../core/request/copy-of.js";
 import { InputValidationError } from "../errors/index.js";
+import { forecastDurationMs } from "../paging/estimate.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
-import { durationOf } from "./estimate.js";
-import { keySchema, newEntries, newEntry } from "./new-entries.js";
+import {
+  keyProblem,
+  keySchema,
+  laneOf,
+  newEntries,
+  newEntry,
+  storedEntriesOf,
+  withoutRepeatedKeys,
+} from "./new-entries.js";
+import { OutboxStoreAccess, requireClient } from "./open-store.js";
 import {
   checkAddOptions,
   checkEntriesOptions,
@@ -18,7 +27,8 @@ import {
   type OutboxRunOptions,
   type OutboxWatchOptions,
 } from "./options.js";
-import type { OutboxEstimate, OutboxReport } from "./report.js";
+import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
+import { isIdempotent } from "./run/outcome.js";
 import { openEntries } from "./run/progress.js";
 import { runOutbox } from "./run/run.js";
 import type { EntryChange, NewEntry, StoredEntry } from "./store.js";
@@ -50,11 +60,12 @@ export function createOutbox(options: OutboxOptions): Outbox {
 /** Created by {@link createOutbox}. All methods reject with a `StorageError` if the store fails. */
 export class Outbox {
   readonly #options: OutboxOptions;
-  #opened: Promise<string> | undefined;
+  readonly #access: OutboxStoreAccess;
 
   /** @internal */
   constructor(options: OutboxOptions) {
     this.#options = { ...options };
+    this.#access = new OutboxStoreAccess(options.store, options.client?.service);
   }
 
   /**
@@ -91,53 +102,67 @@ export class Outbox {
    * Sends the pending entries. First it determines the outcome of writes that were in progress when a process ended.
    * Several runs at the same time, in one process or in many, share the work.
    *
-   * It resolves when every entry is settled, `unknown`, held back behind an `unknown` one, or left for the next run
-   * because the service failed to process it.
+   * It resolves when every entry is settled, `unknown`, held back behind an `unknown` one, or has failed in this run. An
+   * entry that has failed, such as one that is too large for a proxy, stays `pending` with its `error`.
    *
-   * @throws the reason of the `signal`.
+   * @throws the reason of the `signal`; a `DOMException` named `AbortError` if the outbox is closed.
    * @throws what the client throws if a write fails for a reason that concerns all writes, such as an
-   * `AuthenticationError`. The write stays `pending`.
+   * `AuthenticationError`, or if the entries of five items in a row fail with the same status. The writes stay
+   * `pending`.
+   * @throws ConfigurationError if the store belongs to another service, or if there is no client.
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
     checkRunOptions(options);
-    const { client, store, mark, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
+    const client = requireClient("outbox.run", this.#options.client);
+    const { mark, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const runOptions = copyPlainData(options);
     runOptions.signal?.throwIfAborted();
-    const storeId = await this.#open();
-    return runOutbox({ client, store, storeId, mark, settleMs, leaseMs }, runOptions);
+    return this.#access.change("outbox.run", ({ store, id: storeId, closed }) =>
+      runOutbox({ client, store, storeId, closed, mark, settleMs, leaseMs }, runOptions),
+    );
   }
 
   /**
-   * Runs at intervals until the signal aborts, then resolves. It keeps the process alive.
+   * Runs at intervals until the signal aborts or the outbox is closed, then resolves. It keeps the process alive.
    *
    * @throws what a run or `onReport` throws, unless `onError` is given; what `onError` throws.
    */
   async watch(options: OutboxWatchOptions): Promise<void> {
     checkWatchOptions(options);
-    await watchOutbox((runOptions) => this.run(runOptions), copyPlainData(options));
+    requireClient("outbox.watch", this.#options.client);
+    const closed = await this.#access.read(async (opened) => opened.closed);
+    await watchOutbox((runOptions) => this.run(runOptions), closed, copyPlainData(options));
   }
 
   /** The entry with this key; `undefined` if there is none. */
   async get(key: string): Promise<OutboxEntry | undefined> {
     checkInput("outbox.get", keySchema, key, ["key"]);
-    await this.#open();
-    const stored = await this.#options.store.get(key);
+    const stored = await this.#access.read(({ store }) => store.get(key));
     return stored && entryOf(stored);
   }
 
   /** The entries in the order added. Pruned entries are left out. */
   async *entries(options: OutboxEntriesOptions = {}): AsyncGenerator<OutboxEntry, void, undefined> {
     checkEntriesOptions(options);
-    const { state } = options;
-    await this.#open();
+    const { state, item } = options;
+    const filter = { state, item: item === undefined ? undefined : laneOf(item), limit: LIST_BATCH };
     for (let after = 0; ; ) {
-      const batch = await this.#options.store.list({ state, after, limit: LIST_BATCH });
+      const batch = await this.#access.read(({ store }) => store.list({ ...filter, after }));
       for (const stored of batch) {
         after = stored.sequence;
         yield entryOf(stored);
       }
       if (batch.length < LIST_BATCH) return;
     }
+  }
+
+  /** Counts the entries by state, pruned ones included. It sends no request. */
+  async summary(): Promise<OutboxSummary> {
+    const { pending, sending, applied, rejected, unknown, canceled, oldestUnsettledAt } = await this.#access.read(
+      ({ store }) => store.count([]),
+    );
+    const oldestUnsettledMs = oldestUnsettledAt === null ? null : Math.max(0, Date.now() - oldestUnsettledAt);
+    return { pending, sending, applied, rejected, unknown, canceled, oldestUnsettledMs };
   }
 
   /**
@@ -148,57 +173,86 @@ export class Outbox {
    * @throws InputValidationError if there is no such entry, if it is in another state, or if its contents were pruned.
    */
   async resolve(key: string, decision: "applied" | "not-applied"): Promise<OutboxEntry> {
-    checkInput("outbox.resolve", keySchema, key, ["key"]);
     checkResolution(decision);
-    await this.#open();
-    const entry = await this.#options.store.get(key);
-    if (!entry) throw keyProblem("outbox.resolve", [], `there is no entry "${key}"`);
-    if (entry.state !== "unknown" && entry.state !== "rejected") {
-      throw keyProblem("outbox.resolve", [], `"${key}" is ${entry.state}, not unknown or rejected`);
-    }
-    if (entry.input === null) throw keyProblem("outbox.resolve", [], `the contents of "${key}" were pruned`);
     const change: EntryChange =
       decision === "applied"
-        ? { state: "applied", settledAt: Date.now() }
+        ? { state: "applied", settledAt: Date.now(), error: null }
         : { state: "pending", settledAt: null, sentAt: null, clockAheadMs: null, error: null };
-    const condition = { state: [entry.state], attempts: entry.attempts };
-    const result = await this.#options.store.update(key, condition, change);
-    if (!result?.changed) throw keyProblem("outbox.resolve", [], `"${key}" was changed at the same time`);
-    return entryOf(result.entry);
+    return this.#changeEntry("outbox.resolve", key, change, ({ state }) =>
+      state === "unknown" || state === "rejected" ? undefined : `is ${state}, not unknown or rejected`,
+    );
+  }
+
+  /**
+   * Drops an entry: it will never be sent. It must be `rejected`, or `pending` and known not to have been applied.
+   * Canceling it again changes nothing.
+   *
+   * @returns the entry as it is now.
+   * @throws InputValidationError if there is no such entry, if it may have been applied, or if its contents were pruned.
+   */
+  async cancel(key: string): Promise<OutboxEntry> {
+    const change: EntryChange = { state: "canceled", settledAt: Date.now() };
+    return this.#changeEntry("outbox.cancel", key, change, ({ state, operation, sentAt }) => {
+      if (state === "rejected" || state === "canceled") return undefined;
+      if (state !== "pending") return `is ${state}, not rejected or pending`;
+      return isIdempotent(operation) && sentAt !== null ? "may have been applied" : undefined;
+    });
   }
 
   /** Estimates the requests and the duration of the next run, without failures. It sends no request. */
   async estimate(): Promise<OutboxEstimate> {
-    await this.#open();
-    const counts = await this.#options.store.count([]);
+    const client = requireClient("outbox.estimate", this.#options.client);
+    const counts = await this.#access.read(({ store }) => store.count([]));
     const entries = openEntries(counts);
     // An entry that was in progress is looked up, too.
     const requests = entries + counts.sending;
-    return { entries, requests, durationMs: durationOf(requests, this.#options.client.rateLimit) };
+    return { entries, requests, durationMs: forecastDurationMs(requests, 0, client.bulkAllowance) };
   }
 
   /**
-   * Removes the contents of entries that were `applied` or `rejected` at least `olderThanMs` ago. Their keys and a hash
-   * of their inputs stay, so that a key is always recognised.
+   * Removes the contents of entries that were settled at least `olderThanMs` ago. Their keys and a hash of their inputs
+   * stay, so that a key is always recognised.
    *
    * @returns the number of these entries.
    */
   async prune(options: { olderThanMs: number }): Promise<number> {
     checkPruneOptions(options);
-    await this.#open();
-    return this.#options.store.prune({ settledBefore: Date.now() - options.olderThanMs });
+    const settledBefore = Date.now() - options.olderThanMs;
+    return this.#access.change("outbox.prune", ({ store }) => store.prune({ settledBefore }));
   }
 
-  /** Closes the store. A later call opens it again. */
-  async close(): Promise<void> {
-    if (!this.#opened) return;
-    this.#opened = undefined;
-    await this.#options.store.close();
+  /**
+   * Closes the store. Runs end as if their signal had aborted: the requests in flight are awaited and their outcomes
+   * are stored, then the run rejects with a `DOMException` named `AbortError`. A later call opens the store again.
+   */
+  close(): Promise<void> {
+    return this.#access.close();
   }
 
   /** The same as {@link close}, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** Changes an entry that is not in progress. `refusal` reports why it must stay as it is. */
+  async #changeEntry(
+    method: string,
+    key: string,
+    change: EntryChange,
+    refusal: (entry: StoredEntry) => string | undefined,
+  ): Promise<OutboxEntry> {
+    checkInput(method, keySchema, key, ["key"]);
+    return this.#access.change(method, async ({ store }) => {
+      const entry = await store.get(key);
+      if (!entry) throw keyProblem(method, [], `there is no entry "${key}"`);
+      const problem = refusal(entry);
+      if (problem !== undefined) throw keyProblem(method, [], `"${key}" ${problem}`);
+      if (entry.input === null) throw keyProblem(method, [], `the contents of "${key}" were pruned`);
+      if (entry.state === change.state) return entryOf(entry);
+      const result = await store.update(key, { state: [entry.state], attempts: entry.attempts }, change);
+      if (!result?.changed) throw keyProblem(method, [], `"${key}" was changed at the same time`);
+      return entryOf(result.entry);
+    });
   }
 
   async #add(
@@ -207,39 +261,8 @@ export class Outbox {
     { client }: OutboxAddOptions,
     pathOf: (index: number) => number[],
   ): Promise<OutboxEntry[]> {
-    const byKey = new Map<string, NewEntry>();
-    for (const [index, entry] of added.entries()) {
-      const other = byKey.get(entry.key);
-      if (other && other.inputHash !== entry.inputHash) throw otherInput(method, pathOf(index), entry);
-      byKey.set(entry.key, other ?? entry);
-    }
-    await this.#open();
-    const stored = await this.#options.store.add([...byKey.values()], client);
-    const storedByKey = new Map(stored.map((entry): [string, StoredEntry] => [entry.key, entry]));
-    for (const [index, entry] of added.entries()) {
-      const { inputHash = entry.inputHash } = storedByKey.get(entry.key) ?? {};
-      if (inputHash !== entry.inputHash) throw otherInput(method, pathOf(index), entry);
-    }
-    return added.map(({ key }) => {
-      const entry = storedByKey.get(key);
-      if (!entry) throw new TypeError(`the store did not return the entry "${key}"`);
-      return entryOf(entry);
-    });
-  }
-
-  /** Opens the store at first use, and again after it failed. */
-  #open(): Promise<string> {
-    const opened = this.#opened ?? this.#options.store.open();
-    this.#opened = opened;
-    opened.catch(() => {
-      if (this.#opened === opened) this.#opened = undefined;
-    });
-    return opened;
+    const unique = withoutRepeatedKeys(method, added, pathOf);
+    const stored = await this.#access.change(method, ({ store }) => store.add(unique, client));
+    return storedEntriesOf(method, added, stored, pathOf).map(entryOf);
   }
 }
-
-const keyProblem = (method: string, at: number[], message: string) =>
-  new InputValidationError(method, [{ path: [...at, "key"], message }]);
-
-const otherInput = (method: string, at: number[], { key }: NewEntry) =>
-  keyProblem(method, at, `"${key}" was added before with another operation or input. Nothing was added.`);

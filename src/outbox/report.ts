@@ -16,6 +16,24 @@ export interface OutboxReport {
   durationMs: number;
 }
 
+/** Number of entries by state, pruned ones included. */
+export interface OutboxSummary {
+  /** Entries to be sent, those held back included. */
+  pending: number;
+  /** Entries with an attempt whose outcome is not stored yet. */
+  sending: number;
+  /** Entries that were applied. */
+  applied: number;
+  /** Entries that the service refused. */
+  rejected: number;
+  /** Entries about which a person must decide, see `outbox.resolve`. */
+  unknown: number;
+  /** Entries that were dropped, see `outbox.cancel`. */
+  canceled: number;
+  /** How long ago the oldest entry was added that is pending, sending or unknown, in ms; `null` if there is none. */
+  oldestUnsettledMs: number | null;
+}
+
 /** The progress of a run. */
 export interface OutboxProgress {
   /** Entries that became `applied` in this run. */

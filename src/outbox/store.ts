@@ -1,3 +1,5 @@
+import type { ServiceIdentity } from "../storage/service.js";
+
 /** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
 export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
 
@@ -5,9 +7,12 @@ export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update"
  * - `pending`: to be sent
  * - `sending`: an attempt was about to be sent, and its outcome is not stored yet
  * - `applied`, `rejected`: settled
+ * - `canceled`: settled; it was not applied, and will never be sent
  * - `unknown`: it may have been applied; a person must decide, see `outbox.resolve`
  */
-export type OutboxState = "pending" | "sending" | "applied" | "rejected" | "unknown";
+export type OutboxState = (typeof OUTBOX_STATES)[number];
+
+export const OUTBOX_STATES = ["pending", "sending", "applied", "rejected", "unknown", "canceled"] as const;
 
 /** A JSON value as it is stored. */
 export type StoredJson = string;
@@ -43,7 +48,7 @@ export interface EntryProgress {
   sentAt: number | null;
   /** By how many ms the service's clock was ahead at that time, at least; `null` if that was unknown. */
   clockAheadMs: number | null;
-  /** When it became `applied` or `rejected`, in ms since the epoch. */
+  /** When it became `applied`, `rejected` or `canceled`, in ms since the epoch. */
   settledAt: number | null;
   /** The result of the method. */
   result: StoredJson | null;
@@ -113,6 +118,10 @@ export interface OutboxCounts {
   rejected: number;
   /** Entries about which a person must decide. */
   unknown: number;
+  /** Entries that will never be sent. */
+  canceled: number;
+  /** When the oldest entry that is not settled was added, in ms since the epoch; `null` if all are. */
+  oldestUnsettledAt: number | null;
   /** Pending entries behind an `unknown` one of the same item. They are counted as `pending`, too. */
   heldBack: number;
 }
@@ -129,6 +138,12 @@ export interface OutboxStore {
    * @returns the id of the store: a random string, created once and stored.
    */
   open(): Promise<string>;
+  /**
+   * Records the service that the store belongs to, if none is recorded yet, or only its address.
+   *
+   * @returns the service that is recorded then.
+   */
+  claimService(service: ServiceIdentity): Promise<string>;
   /** Releases files and connections. `open()` may be called again. */
   close(): Promise<void>;
 
@@ -171,6 +186,6 @@ export interface OutboxStore {
    */
   update(key: string, condition: EntryCondition, change: EntryChange): Promise<UpdateResult | undefined>;
 
-  /** Removes the contents (`input`, `body`, `result`, `error`) of entries `applied` or `rejected` before a time; returns how many. */
+  /** Removes the contents (`input`, `body`, `result`, `error`) of entries that were settled before a time; returns how many. */
   prune(filter: { settledBefore: number }): Promise<number>;
 }

@@ -1,18 +1,19 @@
-import type { z } from "zod";
+import * as z from "zod";
 import type { ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
-import type { RequestOptions } from "../core/request/options.js";
+import type { RequestOptions, ResponseInfo } from "../core/request/options.js";
 import { encodedPath } from "../core/request/path.js";
 import { readText } from "../core/response/body-text.js";
 import { throwOrLogIssues } from "../core/response/decode.js";
 import { findInexactNumbers } from "../core/response/inexact-numbers.js";
 import { parseJsonOrUndefined } from "../core/response/parse-json.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
+import { fieldOf } from "../errors/unknown-value.js";
 import { createPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
-import type { LazySchema } from "../schemas/field.js";
+import { type LazySchema, lazy } from "../schemas/field.js";
 import { type InventoryListParams, inventoryListParamsSchema } from "../schemas/list-params.js";
 import { type Lot, lotSchema } from "../schemas/lot.js";
 import { type StockLevel, stockLevelSchema } from "../schemas/stock-level.js";
@@ -25,9 +26,8 @@ import {
   receiveInputSchema,
 } from "../schemas/transaction.js";
 import { bindMethods } from "./bind-methods.js";
-import { type FoundReceipt, findReceipt } from "./find/find-receipt.js";
-import { type FoundStoredReceipt, findStoredReceipt, type StoredReceiptSearch } from "./find/find-stored-receipt.js";
-import { type FindOptions, readFindOptions } from "./find/search-until-settled.js";
+import { type FoundReceipt, findReceipt, type ReceiptSearch, type ReceiptSearchResult } from "./find/find-receipt.js";
+import { type FindOptions, readFindOptions, settlingMs } from "./find/search-until-settled.js";
 import { readSentReceipt } from "./find/sent-request.js";
 import { findRecordNumber } from "./record-number.js";
 
@@ -53,6 +53,12 @@ const TRANSACTION_RECOVERY_HINTS = {
 };
 
 const lotPageReader = /* @__PURE__ */ createPageReader(lotSchema);
+/** Of lots that are only searched through, the other fields need not be valid. */
+const searchedLotPageReader = /* @__PURE__ */ createPageReader<Lot>(
+  /* @__PURE__ */ lazy(() =>
+    z.custom<Lot>((lot) => Number.isSafeInteger(fieldOf(lot, "recNo")), "expected an integer recNo"),
+  ),
+);
 const stockLevelPageReader = /* @__PURE__ */ createPageReader(stockLevelSchema);
 
 /**
@@ -72,8 +78,11 @@ const stockLevelPageReader = /* @__PURE__ */ createPageReader(stockLevelSchema);
  */
 export class Inventory {
   readonly #sender: Sender;
-  /** Record numbers of the lots of receipts that this client has sent: they cannot belong to another receipt. */
-  readonly #knownReceipts = new Set<number>();
+  /**
+   * The lots of receipts that this client has sent: they cannot belong to another receipt. The value is the time of the
+   * service at which the call began, if it is known.
+   */
+  readonly #sentReceipts = new Map<number, number | undefined>();
 
   /** @internal */
   constructor(sender: Sender) {
@@ -91,17 +100,7 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
-    return createPaginator(this.#sender, {
-      name: "inventory.listLots",
-      params,
-      schema: inventoryListParamsSchema,
-      request: (params) => createWarehouseListRequest("/Inventory", params),
-      options,
-      pageReader: lotPageReader,
-      maxPageSize: MAX_PAGE_SIZE,
-      keyOf: createFieldKeyReader("recNo"),
-      stableSort: "recNo",
-    } satisfies ListDefinition<Lot, InventoryListParams>);
+    return createPaginator(this.#sender, lotListOf(lotPageReader, params, options));
   }
 
   /**
@@ -139,16 +138,23 @@ export class Inventory {
    * reports "not-applied".
    */
   async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
-    const result = await this.#transact("Receive", receiveInputSchema, input, options);
-    if (result.recNo !== undefined) this.#knownReceipts.add(result.recNo);
-    const [oldest] = this.#knownReceipts;
-    if (this.#knownReceipts.size > MAX_KNOWN_RECEIPTS && oldest !== undefined) this.#knownReceipts.delete(oldest);
+    let begunAt: number | undefined;
+    const onResponse = (response: ResponseInfo) => {
+      const served = Date.parse(response.headers.date ?? "");
+      begunAt = Number.isNaN(served) ? undefined : served - response.durationMs;
+      return options?.onResponse?.(response);
+    };
+    const result = await this.#transact("Receive", receiveInputSchema, input, { ...options, onResponse });
+    if (result.recNo !== undefined) this.#sentReceipts.set(result.recNo, begunAt);
+    const [oldest] = this.#sentReceipts.keys();
+    if (this.#sentReceipts.size > MAX_KNOWN_RECEIPTS && oldest !== undefined) this.#sentReceipts.delete(oldest);
     return result;
   }
 
   /**
-   * Searches for the lot of a `receive` with unknown outcome. The lot must equal the receipt in all fields that both
-   * have, and must have been received after the request was sent.
+   * Searches for the lot of a `receive` with unknown outcome. The lot must have the `serial` or `rfidTag` of the receipt,
+   * its item, its warehouse and not more units; or it must equal the receipt in all fields that both have, and must have
+   * been received after the request was sent. The dates of lots may be a minute behind the `Date` header.
    *
    * The service may still be working on a request that timed out. "not-applied" is therefore reported only after `settleMs`
    * has passed since the request was sent; until then the newest lots are read again after 1, 2, 4, 8 … s. Each step costs
@@ -176,21 +182,23 @@ export class Inventory {
   async findReceipt(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundReceipt> {
     const receipt = readSentReceipt(sent);
     const settings = readFindOptions("inventory.findReceipt", options);
-    return findReceipt({
+    const { outcome, lots } = await this.findStoredReceipt({
+      method: "inventory.findReceipt",
       sent: receipt,
+      mark: undefined,
+      others: { recNos: this.#sentReceipts, marks: [], withSameSerial: false },
+      acceptsEqual: true,
+      settlesInMs: settlingMs(receipt.sentAt, settings),
       options: settings,
-      closed: this.#sender.closed,
-      listLots: (...list) => this.listLots(...list),
-      knownReceipts: this.#knownReceipts,
     });
+    return { outcome: outcome === "duplicate" ? "ambiguous" : outcome, lots };
   }
 
   /** Searches for the lot of a `receive` that an outbox has stored. @internal */
-  findStoredReceipt(search: StoredReceiptSearch): Promise<FoundStoredReceipt> {
-    return findStoredReceipt(search, {
-      closed: this.#sender.closed,
-      listLots: (...list) => this.listLots(...list),
-    });
+  findStoredReceipt(search: Omit<ReceiptSearch, "closed" | "listLots">): Promise<ReceiptSearchResult> {
+    const listLots: ReceiptSearch["listLots"] = (params, options) =>
+      createPaginator(this.#sender, lotListOf(searchedLotPageReader, params, options));
+    return findReceipt({ ...search, closed: this.#sender.closed, listLots });
   }
 
   /**
@@ -237,6 +245,24 @@ export class Inventory {
       };
     }, options);
   }
+}
+
+function lotListOf(
+  pageReader: ListDefinition<Lot, InventoryListParams>["pageReader"],
+  params: InventoryListParams,
+  options: ListOptions,
+): ListDefinition<Lot, InventoryListParams> {
+  return {
+    name: "inventory.listLots",
+    params,
+    schema: inventoryListParamsSchema,
+    request: (params) => createWarehouseListRequest("/Inventory", params),
+    options,
+    pageReader,
+    maxPageSize: MAX_PAGE_SIZE,
+    keyOf: createFieldKeyReader("recNo"),
+    stableSort: "recNo",
+  };
 }
 
 function createWarehouseListRequest(base: string, { wid, ...query }: InventoryListParams) {

@@ -19,7 +19,7 @@ import {
 import { lazyIntegerSchema, skuSchema } from "../schemas/key.js";
 import { type ItemListParams, itemListParamsSchema } from "../schemas/list-params.js";
 import { bindMethods } from "./bind-methods.js";
-import { type CreationSearch, type FoundItem, findCreated } from "./find/find-created.js";
+import { type FoundItem, findCreated, findDiscontinued, findUpdated, type ItemSearch } from "./find/find-item.js";
 import { type FindOptions, readFindOptions, settlingMs } from "./find/search-until-settled.js";
 import { readSentCreation } from "./find/sent-request.js";
 import {
@@ -38,6 +38,8 @@ const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
 const itemReader = /* @__PURE__ */ createJsonReader(itemSchema);
 const itemArrayReader = /* @__PURE__ */ createJsonReader(itemArraySchema);
 const itemPageReader = /* @__PURE__ */ createPageReader(itemSchema);
+
+const FIND_WRITE = { create: findCreated, update: findUpdated, discontinue: findDiscontinued };
 
 /**
  * The item catalog.
@@ -185,18 +187,20 @@ export class Items {
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
     const creation = readSentCreation(sent);
     const settings = readFindOptions("items.findCreated", options);
-    return findCreated({
-      sent: creation,
-      settlesInMs: settlingMs(creation.sentAt, settings),
-      options: settings,
-      closed: this.#sender.closed,
-      get: (...item) => this.get(...item),
-    });
+    const settlesInMs = settlingMs(creation.sentAt, settings);
+    return findCreated(this.#searchOf({ method: "items.findCreated", sent: creation, options: settings, settlesInMs }));
   }
 
-  /** Searches for the item of a `create` that an outbox has stored. @internal */
-  findStoredCreation(search: Omit<CreationSearch, "closed" | "get">): Promise<FoundItem> {
-    return findCreated({ ...search, closed: this.#sender.closed, get: (...item) => this.get(...item) });
+  /**
+   * Searches for the effect of a write whose response was lost, for an outbox.
+   *
+   * @internal
+   */
+  findStoredWrite(
+    operation: "create" | "update" | "discontinue",
+    search: Omit<ItemSearch, "closed" | "get">,
+  ): Promise<FoundItem> {
+    return FIND_WRITE[operation](this.#searchOf(search));
   }
 
   /**
@@ -239,6 +243,10 @@ export class Items {
         recoveryHint: RESEND_HINT,
       };
     }, options);
+  }
+
+  #searchOf(search: Omit<ItemSearch, "closed" | "get">): ItemSearch {
+    return { ...search, closed: this.#sender.closed, get: (...item) => this.get(...item) };
   }
 
   #getByKey(

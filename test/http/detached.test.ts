@@ -50,7 +50,7 @@ const isPaginator = (value: unknown): value is Paginator<unknown> =>
   typeof value === "object" && value !== null && "toArray" in value;
 
 /** Only the outbox calls them. */
-const INTERNAL_METHODS = ["findStoredReceipt", "findStoredCreation"];
+const INTERNAL_METHODS = ["findStoredReceipt", "findStoredWrite"];
 
 const methodsOf = (object: object) => {
   const descriptors = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(object));

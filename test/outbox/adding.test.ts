@@ -172,7 +172,9 @@ describe("resolve", () => {
     const outbox = createWorld().createOutbox();
     await outbox.addMany([receipt("a", { itemID: "NONE" }), receipt("b", { itemID: "NONE" })]);
     await outbox.run();
-    expect(await outbox.resolve("a", "applied")).toMatchObject({ state: "applied", settledAt: expect.any(Number) });
+    const applied = await outbox.resolve("a", "applied");
+    expect(applied).toMatchObject({ state: "applied", settledAt: expect.any(Number) });
+    expect(applied).not.toHaveProperty("error");
     const pending = await outbox.resolve("b", "not-applied");
     expect(pending).toMatchObject({ state: "pending" });
     expect(pending).not.toHaveProperty("error");
@@ -209,9 +211,9 @@ describe("options", () => {
   const store = memoryStore();
 
   it.each<[string, unknown, string]>([
-    ["nothing", undefined, "client: is required"],
+    ["nothing", undefined, "store: is required"],
     ["no store", { client }, "store: is required"],
-    ["a store without methods", { client, store: {} }, "store: must have the methods open, close"],
+    ["a store without methods", { client, store: {} }, "store: must have the methods open, claimService, close"],
     ["a misspelt option", { client, store, settlems: 1 }, 'unknown option "settlems", did you mean "settleMs"?'],
     ["a negative time", { client, store, settleMs: -1 }, "settleMs: must be a number of ms, at least 0"],
     ["no lease", { client, store, leaseMs: 0 }, "leaseMs: must be greater than 0"],

@@ -1,20 +1,22 @@
 import { describe, expect, it } from "vitest";
-import { InputValidationError, PermissionError } from "../../src/index.js";
+import {
+  ApiError,
+  AuthenticationError,
+  BadRequestError,
+  InputValidationError,
+  NotFoundError,
+  NotImplementedError,
+  PermissionError,
+  RateLimitError,
+} from "../../src/index.js";
 import type { OutboxOperation, OutboxState } from "../../src/outbox/index.js";
 import { isServiceError, lateOutcome, outcomeOf } from "../../src/outbox/run/outcome.js";
 
 const body = (status: number, message = "No.") =>
   Buffer.from(JSON.stringify({ statusCode: status, error: "code", message }));
-const permissionError = (message: string) =>
-  new PermissionError({
-    status: 403,
-    code: "forbidden",
-    message,
-    method: "POST",
-    path: "/x",
-    headers: {},
-    attempts: 1,
-  });
+const apiError = (ErrorClass: typeof ApiError, status: number, message = "No.") =>
+  new ErrorClass({ status, code: "code", message, method: "POST", path: "/x", headers: {}, attempts: 1 });
+const permissionError = (message: string) => apiError(PermissionError, 403, message);
 const FAILED = new Error("failed");
 
 interface End {
@@ -50,28 +52,35 @@ describe("the outcome of a call", () => {
     [{ status: 404 }, "rejected"],
     [{ status: 409 }, "rejected"],
     [{ status: 422 }, "rejected"],
-    [{ status: 404, operation: "update", uncertain: true }, "rejected"],
+    [{ status: 404, operation: "update" }, "rejected"],
+    [{ status: 404, operation: "update", uncertain: true }, "refused-again"],
+    [{ status: 404, operation: "update", before: true }, "refused-again"],
+    [{ status: 409, operation: "discontinue", uncertain: true }, "refused-again"],
+    [
+      { status: 403, operation: "discontinue", before: true, error: permissionError("Insufficient permissions.") },
+      "refused-again",
+    ],
     [{ error: new InputValidationError("x", []) }, "rejected"],
     [{ status: 403, error: permissionError("Insufficient permissions.") }, "rejected"],
     [{ status: 403, error: permissionError("Warehouse is outside the client's authorized scope.") }, "rejected"],
-    [{ status: 403, error: permissionError("Account is read-only.") }, "not-applied"],
-    [{ status: 403, error: permissionError("Blocked.") }, "not-applied"],
-    [{ status: 400, page: true }, "not-applied"],
-    [{ status: 404, page: true }, "not-applied"],
-    [{ status: 403, page: true, error: permissionError("Insufficient permissions.") }, "not-applied"],
-    [{ status: 401 }, "not-applied"],
-    [{ status: 405 }, "not-applied"],
-    [{ status: 413 }, "not-applied"],
-    [{ status: 429 }, "not-applied"],
-    [{ status: 501 }, "not-applied"],
-    [{ status: 302 }, "not-applied"],
-    [{}, "not-applied"],
+    [{ status: 403, error: permissionError("Account is read-only.") }, "stopped"],
+    [{ status: 401, error: apiError(AuthenticationError, 401) }, "stopped"],
+    [{ status: 429, error: apiError(RateLimitError, 429) }, "stopped"],
+    [{}, "stopped"],
+    [{ status: 403, error: permissionError("Blocked.") }, "failed"],
+    [{ status: 403, page: true, error: permissionError("Insufficient permissions.") }, "failed"],
+    [{ status: 400, page: true, error: apiError(BadRequestError, 400) }, "failed"],
+    [{ status: 404, page: true, error: apiError(NotFoundError, 404) }, "failed"],
+    [{ status: 405, error: apiError(ApiError, 405) }, "failed"],
+    [{ status: 413, error: apiError(ApiError, 413) }, "failed"],
+    [{ status: 501, error: apiError(NotImplementedError, 501) }, "failed"],
+    [{ status: 307, error: apiError(ApiError, 307) }, "failed"],
     [{ uncertain: true }, "uncertain"],
     [{ status: 500, uncertain: true }, "uncertain"],
     [{ status: 503, page: true, uncertain: true, operation: "update" }, "uncertain"],
     [{ status: 401, uncertain: true, operation: "update" }, "uncertain"],
-    [{ status: 409, operation: "create", before: true }, "duplicate"],
-    [{ status: 400, operation: "create", before: true }, "duplicate"],
+    [{ status: 409, operation: "create", before: true }, "refused-again"],
+    [{ status: 400, operation: "create", before: true }, "refused-again"],
     [{ status: 404, operation: "create", before: true }, "rejected"],
     [{ status: 409, operation: "create" }, "rejected"],
     [{ status: 409, operation: "receive", before: true }, "rejected"],
@@ -98,6 +107,7 @@ describe("an outcome of attempt 2 that comes late", () => {
     ["is stored if nothing has happened", "receive", "sending", 2, true, "store"],
     ["is stored if nothing has happened, also a failure", "receive", "sending", 2, false, "store"],
     ["stops a resend that was not sent", "receive", "pending", 2, true, "store"],
+    ["is true of an entry that was canceled", "receive", "canceled", 2, true, "store"],
     ["stops a second resend that was not sent", "receive", "pending", 3, true, "store"],
     ["that failed changes nothing once the entry is pending", "receive", "pending", 2, false, "ignore"],
     ["conflicts with a resend", "receive", "sending", 3, true, "conflict"],

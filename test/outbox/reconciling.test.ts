@@ -129,13 +129,12 @@ describe.each([
     expect(report).toMatchObject({ unknown: 1, applied: 0 });
   });
 
-  it("somebody else's marked receipt that looks the same is no reason to wait", async () => {
-    const { world, report } = await loseAndRun(receipt("a"), { mark: "remark" }, Infinity, async (world) => {
+  it("somebody else's text that looks like a mark proves nothing", async () => {
+    const { report } = await loseAndRun(receipt("a"), { mark: "remark" }, Infinity, async (world) => {
       const remark = "[sl:ABCDEFGHIJKLMNOP]";
       await others(world).inventory.receive({ itemID: "BOLT", units: 50, wid: 3, reasonCode: 1, remark });
     });
-    expect(report).toMatchObject({ applied: 1 });
-    expect(await world.receivedLots()).toHaveLength(2);
+    expect(report).toMatchObject({ unknown: 1, applied: 0 });
   });
 
   it("a marked lot is found though it was issued in part", async () => {

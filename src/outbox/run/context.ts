@@ -3,6 +3,7 @@ import type { MarkField } from "../marks.js";
 import type { OutboxStore } from "../store.js";
 import type { Capacity } from "./capacity.js";
 import type { EntryCommits } from "./commits.js";
+import type { FailuresInARow } from "./failures.js";
 
 /** Options of all requests of a run: other calls take precedence, and waiting for them is no failure. */
 export const BACKGROUND = { priority: "low", totalTimeoutMs: Infinity } as const;
@@ -16,6 +17,7 @@ export interface RunContext {
   readonly settleMs: number;
   readonly commits: EntryCommits;
   readonly capacity: Capacity;
+  readonly failures: FailuresInARow;
   /** Aborted when nothing more is to be sent. */
   readonly stopped: AbortSignal;
   /** Counts requests for the report. */

@@ -1,4 +1,4 @@
-import { ServerError, TimeoutError } from "../../errors/index.js";
+import { PermissionError, TimeoutError } from "../../errors/index.js";
 import { onAbort } from "../../time/abort.js";
 import { sleep } from "../../time/sleep.js";
 import { monotonicNowMs } from "../../time/timer.js";
@@ -7,8 +7,8 @@ import { AttemptRefused } from "./commits.js";
 import type { RunContext } from "./context.js";
 import { callForEntry, type EntryCallEnd } from "./entry-call.js";
 import type { Lease } from "./lease.js";
-import { isIdempotent, outcomeOf } from "./outcome.js";
-import { afterDuplicateError, reconcile, type UncertainAttempt } from "./reconcile.js";
+import { concernsAllWrites, isIdempotent, type Outcome, outcomeOf } from "./outcome.js";
+import { reconcile, reconcileRefusal, type UncertainAttempt } from "./reconcile.js";
 import { errorJson, resultJson } from "./stored-json.js";
 
 const isOpen = (entry: StoredEntry | undefined) => entry?.state === "pending" || entry?.state === "sending";
@@ -79,13 +79,17 @@ export class ItemWorker {
       return entry;
     }
     this.#sends += 1;
-    return this.#afterCall(await callForEntry(this.#run, entry, this.#lease));
+    const end = await callForEntry(this.#run, entry, this.#lease);
+    const outcome = outcomeOf(end);
+    const next = await this.#afterCall(end, outcome);
+    const isFailure = outcome === "failed" || (outcome === "rejected" && end.error instanceof PermissionError);
+    this.#run.failures.record(end.entry, isFailure ? end.error : undefined);
+    return next;
   }
 
-  async #afterCall(end: EntryCallEnd): Promise<StoredEntry | undefined> {
+  async #afterCall(end: EntryCallEnd, outcome: Outcome): Promise<StoredEntry | undefined> {
     const { entry, error, result } = end;
     const { commits } = this.#run;
-    const outcome = outcomeOf(end);
     this.#unleasedMs = 0;
     this.#cause = error;
     const settledAt = Date.now();
@@ -105,12 +109,13 @@ export class ItemWorker {
           error: errorJson(error),
           ...this.#quietAfter(end),
         });
-      case "duplicate":
-        return this.#decide(entry, (attempt) => afterDuplicateError(this.#run, attempt));
+      case "refused-again":
+        return this.#settle(() => this.#decide(entry, (attempt) => reconcileRefusal(this.#run, attempt)));
       case "uncertain":
         return this.#afterUncertainCall(entry, error);
-      case "not-applied":
-        return this.#afterFailure(end);
+      case "failed":
+      case "stopped":
+        return this.#afterFailure(end, outcome);
     }
   }
 
@@ -122,8 +127,11 @@ export class ItemWorker {
     return this.#setAside(entry);
   }
 
-  /** The write is known not to have been applied, but it was not rejected either: the next entry would fail, too. */
-  async #afterFailure({ entry, error, ...end }: EntryCallEnd): Promise<StoredEntry | undefined> {
+  /** The write is known not to have been applied, but it was not rejected either: it stays pending until the next run. */
+  async #afterFailure(
+    { entry, error, ...end }: EntryCallEnd,
+    outcome: "failed" | "stopped",
+  ): Promise<StoredEntry | undefined> {
     if (error instanceof AttemptRefused) return isOpen(error.entry) ? undefined : error.entry;
     const { commits, stopped } = this.#run;
     const isInterrupted = !this.#mayGoOn;
@@ -132,6 +140,7 @@ export class ItemWorker {
       const reason = isInterrupted ? {} : { error: errorJson(error) };
       await commits.storeOutcome(entry, { state: "pending", ...base, ...reason });
     }
+    if (outcome === "failed") return this.#setAside(entry);
     if (!isInterrupted && !stopped.aborted) this.#run.fail(error);
     return undefined;
   }
@@ -164,8 +173,10 @@ export class ItemWorker {
     } catch (error) {
       if (signal.aborted) return undefined;
       // The service does not respond as it should at the moment. Other items may continue.
-      if (error instanceof ServerError || error instanceof TimeoutError) return this.#setAside(entry);
-      throw error;
+      if (error instanceof TimeoutError) return this.#setAside(entry);
+      if (concernsAllWrites(error)) throw error;
+      this.#run.failures.record(entry, error);
+      return this.#setAside(entry);
     }
   }
 

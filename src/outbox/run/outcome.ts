@@ -1,16 +1,24 @@
 import { readText } from "../../core/response/body-text.js";
 import { parseJsonOrUndefined } from "../../core/response/parse-json.js";
-import { InputValidationError, PermissionError } from "../../errors/index.js";
+import {
+  ApiError,
+  AuthenticationError,
+  InputValidationError,
+  PermissionError,
+  RateLimitError,
+} from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { OutboxOperation, StoredEntry } from "../store.js";
 
 /**
  * The outcome of a call.
- * - `duplicate`: a create was refused because the SKU exists, perhaps from an earlier attempt.
+ * - `refused-again`: it was refused, perhaps because an earlier attempt was applied: the SKU exists, or the item is
+ *   discontinued already.
  * - `uncertain`: it may have been applied.
- * - `not-applied`: it was not applied, and the next entry would fail in the same way.
+ * - `failed`: it was not applied, and another entry may succeed.
+ * - `stopped`: it was not applied, and every other entry would fail in the same way.
  */
-export type Outcome = "applied" | "rejected" | "duplicate" | "uncertain" | "not-applied";
+export type Outcome = "applied" | "rejected" | "refused-again" | "uncertain" | "failed" | "stopped";
 
 /** How a call ended. */
 export interface CallEnd {
@@ -31,10 +39,23 @@ export function outcomeOf(end: CallEnd): Outcome {
   if (response && response.status >= 200 && response.status < 300) return "applied";
   if (error instanceof InputValidationError) return "rejected";
   if (response && isRefusal(response, error)) {
-    const isDuplicate = operation === "create" && (response.status === 400 || response.status === 409);
-    return isDuplicate && end.mayHaveBeenAppliedBefore ? "duplicate" : "rejected";
+    const mayBeApplied = end.mayHaveBeenApplied || end.mayHaveBeenAppliedBefore;
+    return mayBeApplied && mayFollowFromItself(operation, response.status) ? "refused-again" : "rejected";
   }
-  return end.mayHaveBeenApplied ? "uncertain" : "not-applied";
+  if (end.mayHaveBeenApplied) return "uncertain";
+  return concernsAllWrites(error) ? "stopped" : "failed";
+}
+
+/** Whether a write can be refused because an earlier attempt of it was applied. */
+function mayFollowFromItself(operation: OutboxOperation, status: number): boolean {
+  return isIdempotent(operation) || (operation === "create" && (status === 400 || status === 409));
+}
+
+/** Whether the reason of a failure lies in the client, the account or the connection, not in the write. */
+export function concernsAllWrites(error: unknown): boolean {
+  if (!(error instanceof ApiError) || error instanceof AuthenticationError || error instanceof RateLimitError)
+    return true;
+  return error instanceof PermissionError && error.reason === "read-only";
 }
 
 const REFUSALS = new Set([400, 404, 409, 422]);
@@ -78,7 +99,7 @@ export function lateOutcome(
   if (current.state === "sending" && isSameAttempt) return "store";
   if (!outcome.isApplied) return "ignore";
   // Nothing was sent since.
-  if (current.state === "pending") return "store";
+  if (current.state === "pending" || current.state === "canceled") return "store";
   if (isSameAttempt) return current.state === "unknown" ? "store" : "ignore";
   return isIdempotent(current.operation) || current.state === "unknown" ? "ignore" : "conflict";
 }

@@ -33,7 +33,7 @@ export class RunProgress {
   /** An entry was stored. */
   stored(entry: StoredEntry): void {
     const { state } = entry;
-    if (state === "pending" || state === "sending") return;
+    if (state === "pending" || state === "sending" || state === "canceled") return;
     this.results[state] += 1;
     this.#pending = Math.max(0, this.#pending - 1);
     const { onResult, onProgress } = this.#callbacks;

@@ -1,13 +1,14 @@
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import { uncheckedAs } from "../../core/response/decode.js";
-import { NotImplementedError, PermissionError } from "../../errors/index.js";
+import { NotImplementedError, PermissionError, ResponseValidationError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
-import type { FoundStoredReceipt } from "../../resources/find/find-stored-receipt.js";
-import type { SentReceipt } from "../../resources/find/sent-request.js";
+import type { ReceiptSearchResult } from "../../resources/find/find-receipt.js";
+import type { SentCreation, SentReceipt } from "../../resources/find/sent-request.js";
 import { markIn, markOf } from "../marks.js";
 import type { EntryChange, StoredEntry } from "../store.js";
 import { BACKGROUND, type RunContext } from "./context.js";
 import { otherReceipts } from "./other-receipts.js";
+import { isIdempotent } from "./outcome.js";
 import { errorJson, resultJson } from "./stored-json.js";
 
 /** A second look is at least this much later than the first. */
@@ -47,15 +48,14 @@ export function reconcile(run: RunContext, attempt: UncertainAttempt): Promise<E
 async function findReceipt(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
   const { entry, settlesInMs } = attempt;
   const body = uncheckedAs<SentReceipt["body"]>(JSON.parse(entry.body ?? "{}"));
-  const { known, withSameSerial } = await otherReceipts(run.store, entry, body);
-  const mark = markIn(body, markOf(run.storeId, entry.key));
-  const hasSerial = [body.serial, body.rfidTag].some((value) => (value ?? "").trim() !== "");
+  const others = await otherReceipts(run, entry, body);
   return lookUp(attempt, async () => {
     const found = await run.client.inventory.findStoredReceipt({
-      sent: { body, sentAt: entry.sentAt ?? entry.addedAt, clockAheadMs: entry.clockAheadMs },
-      mark,
-      isIdentifiedBySerial: mark === undefined && hasSerial && !withSameSerial,
-      knownReceipts: known,
+      method: "outbox.run",
+      sent: sentOf(entry, body),
+      mark: markIn(body, markOf(run.storeId, entry.key)),
+      others,
+      acceptsEqual: false,
       settlesInMs: Math.max(settlesInMs, Math.min(BETWEEN_LOOKS_MS, run.settleMs)),
       options: lookUpOptions(run, attempt),
     });
@@ -63,7 +63,13 @@ async function findReceipt(run: RunContext, attempt: UncertainAttempt): Promise<
   });
 }
 
-function afterReceiptSearch({ outcome, lots }: FoundStoredReceipt, attempt: UncertainAttempt): EntryChange {
+const sentOf = <Body>(entry: StoredEntry, body: Body) => ({
+  body,
+  sentAt: entry.sentAt ?? entry.addedAt,
+  clockAheadMs: entry.clockAheadMs,
+});
+
+function afterReceiptSearch({ outcome, lots }: ReceiptSearchResult, attempt: UncertainAttempt): EntryChange {
   const recNos = lots.map(({ recNo }) => recNo);
   switch (outcome) {
     case "applied":
@@ -83,44 +89,62 @@ function afterReceiptSearch({ outcome, lots }: FoundStoredReceipt, attempt: Unce
 }
 
 async function findCreation(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
-  const { settlesInMs } = attempt;
+  const settlesInMs = Math.max(attempt.settlesInMs, Math.min(BETWEEN_LOOKS_MS, run.settleMs));
   return lookUp(attempt, async () => {
-    const { outcome, item } = await searchCreation(run, attempt, {
-      settlesInMs: Math.max(settlesInMs, Math.min(BETWEEN_LOOKS_MS, run.settleMs)),
-    });
-    if (outcome === "applied") return applied({ shortID: item?.shortID, status: "created", item });
+    const { outcome, item } = await searchItem(run, attempt, "create", settlesInMs);
+    if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS.create, item });
     if (outcome === "not-applied") return { state: "pending" };
-    return unknownOutcome("the item exists, but it is not certain that this write created it", attempt);
+    return unknownOutcome(AMBIGUOUS_ITEM, attempt);
   });
 }
 
-/** What a duplicate error means for a create: an earlier attempt may have been applied. */
-export function afterDuplicateError(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
+/**
+ * Determines why a write was refused that may have been applied by an earlier attempt: because of that, or for a reason
+ * of its own.
+ */
+export function reconcileRefusal(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
+  const { operation } = attempt.entry;
+  if (operation !== "create" && operation !== "update" && operation !== "discontinue")
+    throw new TypeError(`${operation}: a refusal is final`);
+  // A SKU that exists cannot be created any more. The earlier attempt of another write may still be in progress.
+  const settlesInMs = operation === "create" ? 0 : attempt.settlesInMs;
+  const quiet = isIdempotent(operation) ? { quietMs: attempt.settlesInMs } : {};
   return lookUp(attempt, async () => {
-    const { outcome, item } = await searchCreation(run, attempt, { settlesInMs: 0 });
-    if (outcome === "applied") return applied({ shortID: item?.shortID, status: "created", item });
+    const { outcome, item } = await searchItem(run, attempt, operation, settlesInMs);
+    if (outcome === "applied")
+      return { ...applied({ shortID: item?.shortID, status: STATUS[operation], item }), ...quiet };
     if (outcome === "not-applied") return { state: "rejected", settledAt: Date.now(), error: errorJson(attempt.cause) };
-    return unknownOutcome("the item exists, but it is not certain that this write created it", attempt);
+    return unknownOutcome(AMBIGUOUS_ITEM, attempt);
   });
 }
 
-function searchCreation(run: RunContext, attempt: UncertainAttempt, { settlesInMs }: { settlesInMs: number }) {
+const STATUS = { create: "created", update: "updated", discontinue: "discontinued" } as const;
+
+const AMBIGUOUS_ITEM = "the item does not show whether this write was applied";
+
+function searchItem(
+  run: RunContext,
+  attempt: UncertainAttempt,
+  operation: "create" | "update" | "discontinue",
+  settlesInMs: number,
+) {
   const { entry } = attempt;
-  const body = uncheckedAs<{ shortID: string }>(JSON.parse(entry.body ?? "{}"));
-  return run.client.items.findStoredCreation({
-    sent: { body, sentAt: entry.sentAt ?? entry.addedAt, clockAheadMs: entry.clockAheadMs },
+  return run.client.items.findStoredWrite(operation, {
+    method: "outbox.run",
+    sent: sentOf(entry, uncheckedAs<SentCreation["body"]>(JSON.parse(entry.body ?? "{}"))),
     settlesInMs,
     options: lookUpOptions(run, attempt),
   });
 }
 
-/** If the client may not read the list, a person must decide. */
+/** If the client may not read the list, or cannot understand it, a person must decide. */
 async function lookUp(attempt: UncertainAttempt, search: () => Promise<EntryChange>): Promise<EntryChange> {
   try {
     return await search();
   } catch (error) {
     const isForbidden = error instanceof PermissionError && error.reason !== "unknown";
-    if (!isForbidden && !(error instanceof NotImplementedError)) throw error;
+    const isUnreadable = error instanceof NotImplementedError || error instanceof ResponseValidationError;
+    if (!isForbidden && !isUnreadable) throw error;
     return unknownOutcome(`it could not be looked up (${error.message})`, attempt);
   }
 }
@@ -138,9 +162,9 @@ const applied = (result: object): EntryChange => ({
   error: null,
 });
 
-function unknownOutcome(reason: string, { cause }: UncertainAttempt, lots: number[] = []): EntryChange {
+function unknownOutcome(reason: string, { entry, cause }: UncertainAttempt, lots: number[] = []): EntryChange {
   const why = cause === undefined ? "the process ended before the response" : String(fieldOf(cause, "message"));
-  const message = `The outcome is unknown: ${reason} (${why}). Check whether it was applied, then call outbox.resolve.`;
+  const message = `The outcome is unknown: ${reason} (${why}). Check whether it was applied, then resolve the entry "${entry.key}" as applied or not applied (outbox.resolve).`;
   return {
     state: "unknown",
     error: errorJson({ name: "OutcomeUnknownError", message, ...(lots.length > 0 && { lots }) }),

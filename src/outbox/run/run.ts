@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { InventoryClient } from "../../client.js";
+import { forecastDurationMs } from "../../paging/estimate.js";
 import { onAbort } from "../../time/abort.js";
 import { sleep } from "../../time/sleep.js";
 import { monotonicNowMs } from "../../time/timer.js";
-import { durationOf } from "../estimate.js";
 import type { MarkField } from "../marks.js";
 import type { OutboxRunOptions } from "../options.js";
 import type { OutboxReport } from "../report.js";
@@ -11,6 +11,7 @@ import type { ClaimedItem, OutboxStore } from "../store.js";
 import { Capacity } from "./capacity.js";
 import { EntryCommits } from "./commits.js";
 import type { RunContext } from "./context.js";
+import { FailuresInARow } from "./failures.js";
 import { ItemWorker } from "./item-worker.js";
 import { type Lease, Leases } from "./lease.js";
 import { openEntries, RunProgress } from "./progress.js";
@@ -19,6 +20,8 @@ export interface RunSettings {
   client: InventoryClient;
   store: OutboxStore;
   storeId: string;
+  /** Aborted when the outbox is closed. */
+  closed: AbortSignal;
   mark: MarkField | undefined;
   settleMs: number;
   leaseMs: number;
@@ -52,9 +55,10 @@ class OutboxRun implements RunContext {
   readonly settleMs: number;
   readonly commits: EntryCommits;
   readonly capacity: Capacity;
+  readonly failures = new FailuresInARow((error) => this.fail(error));
   readonly #leases: Leases;
   readonly #progress: RunProgress;
-  readonly #signal: AbortSignal | undefined;
+  readonly #signals: readonly AbortSignal[];
   readonly #stop = new AbortController();
   readonly #setAside = new Set<string>();
   readonly #workers = new Set<Promise<void>>();
@@ -65,16 +69,18 @@ class OutboxRun implements RunContext {
   #failure: { error: unknown } | undefined;
 
   constructor(settings: RunSettings, { concurrency = DEFAULT_CONCURRENCY, signal, ...callbacks }: OutboxRunOptions) {
-    const { client, store, storeId, mark, settleMs, leaseMs } = settings;
+    const { client, store, storeId, closed, mark, settleMs, leaseMs } = settings;
     this.client = client;
     this.store = store;
     this.storeId = storeId;
     this.mark = mark;
     this.settleMs = settleMs;
-    this.#signal = signal;
+    this.#signals = signal ? [signal, closed] : [closed];
     const owner = randomUUID();
     this.#leases = new Leases(store, owner, leaseMs);
-    this.#progress = new RunProgress(callbacks, (entries, paceMs) => durationOf(entries, client.rateLimit, paceMs));
+    this.#progress = new RunProgress(callbacks, (entries, paceMs) =>
+      forecastDurationMs(entries, paceMs, client.bulkAllowance),
+    );
     this.commits = new EntryCommits(store, {
       owner,
       patienceMs: leaseMs * PATIENCE_LEASES,
@@ -90,17 +96,16 @@ class OutboxRun implements RunContext {
 
   async run(): Promise<OutboxReport> {
     const startedAt = monotonicNowMs();
-    const signal = this.#signal;
-    signal?.throwIfAborted();
-    const stopListening = signal && onAbort(signal, () => this.#stop.abort(signal.reason));
+    for (const signal of this.#signals) signal.throwIfAborted();
+    const stops = this.#signals.map((signal) => onAbort(signal, () => this.#stop.abort(signal.reason)));
     try {
       await this.#workUntilDone().catch((error) => this.fail(error));
       await Promise.all(this.#workers);
     } finally {
-      stopListening?.();
+      for (const stopListening of stops) stopListening();
     }
     if (this.#failure) throw this.#failure.error;
-    signal?.throwIfAborted();
+    this.stopped.throwIfAborted();
     const counts = await this.store.count([]);
     const { applied, rejected } = this.#progress.results;
     const { unknown, heldBack } = counts;

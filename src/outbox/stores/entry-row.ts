@@ -1,6 +1,14 @@
 import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
-import type { EntryChange, EntryProgress, StoredEntry } from "../store.js";
+import { type EntryChange, type EntryProgress, OUTBOX_STATES, type StoredEntry } from "../store.js";
+
+/** The states of an entry that still has to be sent, or decided about. */
+export const UNSETTLED_STATES_SQL = "('pending', 'sending', 'unknown')";
+
+/** Counts that begin with the common table expression `counted`: the number of entries by state. */
+export const STATE_COUNTS_SQL = OUTBOX_STATES.map(
+  (state) => `coalesce((SELECT entries FROM counted WHERE state = '${state}'), 0) AS ${state}`,
+).join(", ");
 
 /** The columns of the part of an entry that changes. */
 const PROGRESS_COLUMNS: Readonly<Record<keyof EntryProgress, string>> = {
@@ -57,7 +65,7 @@ const entryRowSchema = /* @__PURE__ */ lazy(() =>
     input: z.string().nullable(),
     inputHash: z.string(),
     addedAt: numericSchema(),
-    state: z.enum(["pending", "sending", "applied", "rejected", "unknown"]),
+    state: z.enum(OUTBOX_STATES),
     attempts: numericSchema(),
     body: z.string().nullable(),
     sentAt: numericSchema().nullable(),
@@ -78,6 +86,8 @@ const countsRowSchema = /* @__PURE__ */ lazy(() =>
     applied: numericSchema(),
     rejected: numericSchema(),
     unknown: numericSchema(),
+    canceled: numericSchema(),
+    oldestUnsettledAt: numericSchema().nullable(),
     heldBack: numericSchema(),
   }),
 );

@@ -1,4 +1,5 @@
 import { type PostgresQueryable, queryRows } from "../../storage/postgres/query.js";
+import type { ServiceIdentity } from "../../storage/service.js";
 import type {
   ClaimedItem,
   EntryChange,
@@ -8,10 +9,17 @@ import type {
   OutboxStore,
   StoredEntry,
 } from "../store.js";
-import { changedColumns, countsOfRow, entryOfRow, itemToColumn, SELECTED_COLUMNS_SQL } from "./entry-row.js";
+import {
+  changedColumns,
+  countsOfRow,
+  entryOfRow,
+  itemToColumn,
+  SELECTED_COLUMNS_SQL,
+  STATE_COUNTS_SQL,
+  UNSETTLED_STATES_SQL,
+} from "./entry-row.js";
 import type { TableNames } from "./postgres-schema.js";
 
-const UNSETTLED_STATES_SQL = "('pending', 'sending', 'unknown')";
 const IS_LEASED_SQL = "leased_until > clock_timestamp()";
 
 /** Longer than any wait; an interval cannot be infinite. */
@@ -28,6 +36,13 @@ export class PostgresEntries {
   constructor(session: PostgresQueryable, names: TableNames) {
     this.#session = session;
     this.#names = names;
+  }
+
+  async claimService({ id, address }: ServiceIdentity): Promise<string> {
+    const { store } = this.#names;
+    await this.#rows(`UPDATE ${store} SET service = $1 WHERE service IS NULL OR service = $2`, [id, address]);
+    const [row] = await this.#rows(`SELECT service FROM ${store}`, []);
+    return String(row?.service);
   }
 
   /** Adds entries that do not exist, and returns all of these keys. */
@@ -73,14 +88,14 @@ export class PostgresEntries {
 
   async count(except: readonly string[]): Promise<OutboxCounts> {
     const { entries } = this.#names;
-    const states = ["pending", "sending", "applied", "rejected", "unknown"];
     const [row] = await this.#rows(
       `WITH counted AS (
         SELECT state, count(*) AS entries FROM ${entries} WHERE item <> ALL ($1) GROUP BY state
       ), blocked AS (
         SELECT item, min(sequence) AS sequence FROM ${entries} WHERE state = 'unknown' AND item <> ALL ($1) GROUP BY item
       )
-      SELECT ${states.map((state) => `coalesce((SELECT entries FROM counted WHERE state = '${state}'), 0) AS ${state}`)},
+      SELECT ${STATE_COUNTS_SQL},
+        (SELECT min(added_at) FROM ${entries} WHERE state IN ${UNSETTLED_STATES_SQL}) AS "oldestUnsettledAt",
         (SELECT count(*) FROM blocked JOIN ${entries} AS entry ON entry.item = blocked.item
           AND entry.sequence > blocked.sequence AND entry.state = 'pending') AS "heldBack"`,
       [except.map(itemToColumn)],
@@ -198,7 +213,7 @@ export class PostgresEntries {
   async prune(settledBefore: number): Promise<number> {
     const rows = await this.#rows(
       `UPDATE ${this.#names.entries} SET input = NULL, body = NULL, result = NULL, error = NULL
-      WHERE state IN ('applied', 'rejected') AND settled_at < $1 AND input IS NOT NULL RETURNING 1`,
+      WHERE state NOT IN ${UNSETTLED_STATES_SQL} AND settled_at < $1 AND input IS NOT NULL RETURNING 1`,
       [settledBefore],
     );
     return rows.length;

@@ -25,6 +25,7 @@ const createStoreTableSql = ({ store }: TableNames) => `
 CREATE TABLE IF NOT EXISTS ${store} (
   only_row smallint PRIMARY KEY CHECK (only_row = 1),
   id text NOT NULL,
+  service text,
   version integer NOT NULL
 )`;
 
@@ -93,7 +94,7 @@ async function upgradeSchema(session: PostgresQueryable, names: TableNames, sche
   const id = String(row?.id ?? randomBytes(16).toString("hex"));
   await queryRows(
     session,
-    `INSERT INTO ${names.store} VALUES (1, $1, $2) ON CONFLICT (only_row) DO UPDATE SET version = excluded.version`,
+    `INSERT INTO ${names.store} (only_row, id, version) VALUES (1, $1, $2) ON CONFLICT (only_row) DO UPDATE SET version = excluded.version`,
     [id, SCHEMA_STEPS.length],
   );
   return id;

@@ -6,6 +6,7 @@ import { PostgresConnection } from "../../storage/postgres/connection.js";
 import { isPostgresPool } from "../../storage/postgres/pool.js";
 import { isQueryable, type PostgresQueryable, queryWithTextResult } from "../../storage/postgres/query.js";
 import { currentSchema } from "../../storage/postgres/schema.js";
+import type { ServiceIdentity } from "../../storage/service.js";
 import type {
   ClaimedItem,
   EntryChange,
@@ -102,6 +103,10 @@ class PostgresOutboxStore implements OutboxStore {
   async close(): Promise<void> {
     this.#opened = undefined;
     await this.#connection.close();
+  }
+
+  claimService(service: ServiceIdentity): Promise<string> {
+    return this.#transaction((entries) => entries.claimService(service));
   }
 
   async add(added: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]> {

@@ -1,3 +1,4 @@
+import type { ServiceIdentity } from "../../storage/service.js";
 import type { SqliteDatabase, SqliteStatement } from "../../storage/sqlite/driver.js";
 import type {
   ClaimedItem,
@@ -8,7 +9,15 @@ import type {
   OutboxStore,
   StoredEntry,
 } from "../store.js";
-import { changedColumns, countsOfRow, entryOfRow, itemToColumn, SELECTED_COLUMNS_SQL } from "./entry-row.js";
+import {
+  changedColumns,
+  countsOfRow,
+  entryOfRow,
+  itemToColumn,
+  SELECTED_COLUMNS_SQL,
+  STATE_COUNTS_SQL,
+  UNSETTLED_STATES_SQL,
+} from "./entry-row.js";
 
 const ENTRIES_TABLE_SQL = "stocklot_outbox_entries AS entry";
 
@@ -30,9 +39,8 @@ const STATEMENT_SQL = {
       SELECT item, min(sequence) AS sequence FROM stocklot_outbox_entries
       WHERE state = 'unknown' AND item NOT IN (SELECT value FROM json_each(?1)) GROUP BY item
     )
-    SELECT ${["pending", "sending", "applied", "rejected", "unknown"]
-      .map((state) => `coalesce((SELECT entries FROM counted WHERE state = '${state}'), 0) AS ${state}`)
-      .join(", ")},
+    SELECT ${STATE_COUNTS_SQL},
+      (SELECT min(added_at) FROM stocklot_outbox_entries WHERE state IN ${UNSETTLED_STATES_SQL}) AS "oldestUnsettledAt",
       (SELECT count(*) FROM blocked JOIN stocklot_outbox_entries AS entry
         ON entry.item = blocked.item AND entry.sequence > blocked.sequence
         AND entry.state = 'pending') AS "heldBack"`,
@@ -42,7 +50,7 @@ const STATEMENT_SQL = {
       AND NOT EXISTS (
         SELECT 1 FROM stocklot_outbox_entries AS earlier
         WHERE earlier.item = entry.item AND earlier.sequence < entry.sequence
-          AND earlier.state IN ('pending', 'sending', 'unknown'))
+          AND earlier.state IN ${UNSETTLED_STATES_SQL})
       AND entry.item NOT IN (SELECT value FROM json_each(?2))
       AND ${IS_LEASED_SQL} IS NOT TRUE
     ORDER BY sequence LIMIT ?3`,
@@ -50,12 +58,14 @@ const STATEMENT_SQL = {
     ON CONFLICT (item) DO UPDATE SET owner = ?2, leased_until = ?3, lease_ms = ?4`,
   isHeld: `SELECT 1 FROM stocklot_outbox_items WHERE ${IS_LEASED_SQL} AND item = ?2 AND owner = ?3`,
   next: `SELECT ${SELECTED_COLUMNS_SQL} FROM ${ENTRIES_TABLE_SQL}
-    WHERE item = ? AND state IN ('pending', 'sending', 'unknown') ORDER BY sequence LIMIT 1`,
+    WHERE item = ? AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
   keepQuiet: `INSERT INTO stocklot_outbox_items (item, quiet_until, quiet_ms) VALUES (?1, ?2, ?3)
     ON CONFLICT (item) DO UPDATE SET quiet_until = ?2, quiet_ms = ?3`,
   quiet: "SELECT quiet_until, quiet_ms FROM stocklot_outbox_items WHERE item = ?",
+  claimService: "UPDATE stocklot_outbox_store SET service = ?1 WHERE service IS NULL OR service = ?2",
+  service: "SELECT service FROM stocklot_outbox_store",
   prune: `UPDATE stocklot_outbox_entries SET input = NULL, body = NULL, result = NULL, error = NULL
-    WHERE state IN ('applied', 'rejected') AND settled_at < ? AND input IS NOT NULL RETURNING 1`,
+    WHERE state NOT IN ${UNSETTLED_STATES_SQL} AND settled_at < ? AND input IS NOT NULL RETURNING 1`,
 };
 
 type EntryStatements = Readonly<Record<keyof typeof STATEMENT_SQL, SqliteStatement>>;
@@ -72,6 +82,11 @@ export class SqliteEntries {
     this.#clock = clock;
     const statements = Object.entries(STATEMENT_SQL).map(([name, sql]) => [name, database.prepare(sql)]);
     this.#statements = Object.fromEntries(statements) as EntryStatements;
+  }
+
+  claimService({ id, address }: ServiceIdentity): string {
+    this.#statements.claimService.run(id, address);
+    return String(this.#statements.service.all()[0]?.service);
   }
 
   add(added: readonly NewEntry[]): StoredEntry[] {

@@ -7,6 +7,7 @@ const CREATE_STORE_TABLE_SQL = `
 CREATE TABLE IF NOT EXISTS stocklot_outbox_store (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   id TEXT NOT NULL,
+  service TEXT,
   version INTEGER NOT NULL
 )`;
 
@@ -54,7 +55,7 @@ export function prepareTables(database: SqliteDatabase, path: string): string {
   const id = String(store?.id ?? randomBytes(16).toString("hex"));
   database
     .prepare(
-      "INSERT INTO stocklot_outbox_store VALUES (1, ?, ?) ON CONFLICT (only) DO UPDATE SET version = excluded.version",
+      "INSERT INTO stocklot_outbox_store (only, id, version) VALUES (1, ?, ?) ON CONFLICT (only) DO UPDATE SET version = excluded.version",
     )
     .run(id, SCHEMA_STEPS.length);
   return id;

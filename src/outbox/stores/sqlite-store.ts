@@ -2,6 +2,7 @@ import * as z from "zod";
 import { checkConfiguration } from "../../core/request/check-options.js";
 import { ConfigurationError } from "../../errors/index.js";
 import { lazy } from "../../schemas/field.js";
+import type { ServiceIdentity } from "../../storage/service.js";
 import { findSqliteDriver, type SqliteDriver } from "../../storage/sqlite/driver.js";
 import { SqliteConnection } from "../../storage/sqlite/sqlite-connection.js";
 import type {
@@ -89,6 +90,10 @@ class SqliteOutboxStore implements OutboxStore {
     // If it could not be opened, there is nothing to close.
     const store = await opened?.catch(() => undefined);
     await store?.connection.close();
+  }
+
+  claimService(service: ServiceIdentity): Promise<string> {
+    return this.#write((entries) => entries.claimService(service));
   }
 
   async add(added: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]> {

@@ -4,19 +4,22 @@ import type { ListOptions } from "../../paging/list.js";
 import type { Paginator } from "../../paging/paginator.js";
 import type { InventoryListParams } from "../../schemas/list-params.js";
 import type { Lot } from "../../schemas/lot.js";
-import type { SendingTime, TimeOrder } from "./sending-time.js";
+import type { SendingTime } from "./sending-time.js";
 
 /** The default order of the list. It is set explicitly, since `gapless` uses another order by default. */
 const NEWEST_FIRST = { sort: "received", direction: "DESC" } as const;
+
+/** Lists lots of which only `recNo` is checked: fields that the search does not use must not end it. */
+export type ListLots = (params: InventoryListParams, options: ListOptions) => Paginator<Lot>;
 
 export interface RecentLotsSettings {
   /** When the receipt was sent. */
   time: SendingTime;
   /** The warehouse of the receipt. */
   wid: number;
-  listLots(params: InventoryListParams, options: ListOptions): Paginator<Lot>;
+  listLots: ListLots;
   /** Called with each lot that was read, which may be older than the receipt. */
-  addLot(lot: Lot, received: TimeOrder): void;
+  addLot(lot: Lot): void;
 }
 
 /** Reads the lots that may have been received since a receipt was sent. */
@@ -65,7 +68,7 @@ export class RecentLots {
         for (const lot of lots) {
           if (last && lot.received > last.received) isNewestFirst = false;
           last = lot;
-          addLot(lot, time.compare(lot.received));
+          addLot(lot);
         }
         // If the service does not sort by this order, only the end of the list ends the search.
         return isNewestFirst && last !== undefined && time.compare(last.received) === "before";

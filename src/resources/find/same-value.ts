@@ -13,8 +13,11 @@ export function isSameValue(sent: unknown, stored: unknown): boolean {
   return wanted === shown || (isRedacted(wanted) && wanted === redactCredentials(shown));
 }
 
+/** Whether a text is missing or has nothing but spaces. */
+export const isBlank = (text: unknown) => normalize(text) === "";
+
 /** Whether two SKUs identify the same item: the service may trim them, or ignore case. */
-export const isSameSku = (one: string, other: string) =>
+export const isSameSku = (one: unknown, other: unknown) =>
   normalize(one).toLowerCase() === normalize(other).toLowerCase();
 
 const normalize = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value ?? "").trim());

@@ -3,14 +3,22 @@ import { parseServiceDate } from "../../schemas/date.js";
 
 /** `Date` headers and records may come from machines with different clocks, so smaller differences prove nothing. */
 const CLOCK_TOLERANCE_MS = 1_000;
+/** The dates of records may be this far behind the `Date` header, if nothing else is known. */
+const RECORD_LAG_MS = 60_000;
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 /** All offsets of time zones are multiples of this. */
 const QUARTER_HOUR_MS = 900_000;
 const DAY_MS = 86_400_000;
 
-/** Whether something happened before or after a request was sent, based on the service's datetimes. */
-export type TimeOrder = "before" | "after" | "unclear";
+/**
+ * Whether a record was written before or after a request was sent, based on the service's datetimes.
+ * - `before`: certainly before.
+ * - `unclear`: its date is not precise enough.
+ * - `near`: its date is up to a minute earlier, which proves nothing: the dates of records may be behind.
+ * - `after`: its date is later.
+ */
+export type TimeOrder = "before" | "unclear" | "near" | "after";
 
 /**
  * The time at which a request was sent, by the clock of the service. The `Date` headers of later responses show how far that
@@ -24,15 +32,16 @@ export class SendingTime {
   /** Bounds of how far the service's clock is ahead of the local clock, in ms. */
   #minAheadMs = Infinity;
   #maxAheadMs = Infinity;
+  /** How far the dates of records may be behind the `Date` header. */
+  #lagMs = RECORD_LAG_MS;
 
-  /** @param recordedAheadMs if it was recorded at sending: by how much the service's clock was ahead, at least */
-  constructor(sentAt: number, recordedAheadMs?: number | null) {
+  constructor({ sentAt, clockAheadMs }: { sentAt: number; clockAheadMs?: number | null | undefined }) {
     this.#sentAt = sentAt;
     this.#isInFuture = sentAt > Date.now();
-    this.#recordedAheadMs = recordedAheadMs;
-    if (typeof recordedAheadMs !== "number") return;
-    this.#minAheadMs = recordedAheadMs;
-    this.#maxAheadMs = recordedAheadMs + SECOND_MS;
+    this.#recordedAheadMs = clockAheadMs;
+    if (typeof clockAheadMs !== "number") return;
+    this.#minAheadMs = clockAheadMs;
+    this.#maxAheadMs = clockAheadMs + SECOND_MS;
   }
 
   /** Whether the time is known by the service's clock. A time in the future means that the local clock was set back. */
@@ -67,11 +76,24 @@ export class SendingTime {
     if (from === undefined) return "unclear";
     const least = this.#minAheadMs === Infinity ? 0 : this.#minAheadMs;
     const likely = least > 0 ? least : Math.min(this.#maxAheadMs, 0);
-    const earliest = Math.min(least, likely - CLOCK_TOLERANCE_MS);
-    if (from + precisionMs(datetime, from) <= this.#sentAt + earliest) return "before";
+    const earliest = this.#sentAt + Math.min(least, likely - CLOCK_TOLERANCE_MS) - this.#lagMs;
+    if (from + precisionMs(datetime, from) <= earliest) return "before";
     // A time in whole seconds may have been truncated: the exact time is up to a second later.
     const cutOffMs = isInSeconds(datetime, from) ? SECOND_MS - 1 : 0;
-    return from + cutOffMs >= this.#sentAt + likely ? "after" : "unclear";
+    if (from + cutOffMs >= this.#sentAt + likely) return "after";
+    return from + cutOffMs >= earliest ? "near" : "unclear";
+  }
+
+  /** Whether a record was certainly written before. */
+  isBefore(datetime: string): boolean {
+    return this.isKnown && this.compare(datetime) === "before";
+  }
+
+  /** A record has this date, though it cannot have been written before a time by the service's clock, in ms. */
+  observeLag(writtenAfter: number, datetime: string): void {
+    const from = timeOf(datetime);
+    if (from === undefined) return;
+    this.#lagMs = Math.max(this.#lagMs, RECORD_LAG_MS + writtenAfter - from - precisionMs(datetime, from));
   }
 }
 

@@ -29,7 +29,7 @@ interface Sent<Body> {
   /** In ms since the epoch, by the clock of this machine. */
   sentAt: number;
   /** If it was recorded: how far the clock of the service was ahead then, at least, in ms; `null` if that was not known. */
-  clockAheadMs?: number | null;
+  clockAheadMs?: number | null | undefined;
 }
 
 export type SentReceipt = Sent<z.infer<ReturnType<typeof receiptSchema>>>;
@@ -56,7 +56,7 @@ function readSent<Body>(
     const message = `must be the OutcomeUnknownError of a ${write}, or its request`;
     throw new InputValidationError(method, [{ path: ["sent"], message }]);
   }
-  const schema = () => z.object({ body: body(), sentAt: z.number() });
+  const schema = () => z.object({ body: body(), sentAt: z.number(), clockAheadMs: z.number().optional() });
   checkInput(method, schema, request, ["sent"]);
   return schema().parse(request);
 }

@@ -247,19 +247,34 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
     });
 
     it("counts entries by state, and those that an unknown one holds back", async () => {
-      const nothing = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, heldBack: 0 };
-      expect(await store.count([])).toEqual(nothing);
+      const states = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, canceled: 0, heldBack: 0 };
+      const nothing = { ...states, oldestUnsettledAt: expect.toBeOneOf([null, expect.any(Number)]) };
+      expect(await store.count([])).toEqual({ ...states, oldestUnsettledAt: null });
       await store.add(["a", "b", "c", "d", "e"].map((key) => newEntry(key, "x")));
-      await store.add(["f", "g", "h"].map((key) => newEntry(key, "y")));
+      await store.add(["f", "g", "h", "i"].map((key) => newEntry(key, "y")));
       await change("a", { state: "applied", settledAt: 1 });
+      await change("i", { state: "canceled", settledAt: 1 });
       await change("c", { state: "unknown" });
       await change("f", { state: "sending", attempts: 1 });
       await change("h", { state: "rejected", settledAt: 1 });
       // b comes before the unknown entry, and f is of another item.
-      const counts = { pending: 4, sending: 1, applied: 1, rejected: 1, unknown: 1, heldBack: 2 };
-      expect(await store.count([])).toEqual(counts);
-      expect(await store.count(["x"])).toEqual({ ...nothing, pending: 1, sending: 1, rejected: 1 });
+      const counts = { pending: 4, sending: 1, applied: 1, rejected: 1, unknown: 1, canceled: 1, heldBack: 2 };
+      const oldestUnsettledAt = newEntry("b").addedAt;
+      expect(await store.count([])).toEqual({ ...counts, oldestUnsettledAt });
+      expect(await store.count(["x"])).toEqual({ ...nothing, pending: 1, sending: 1, rejected: 1, canceled: 1 });
       expect(await store.count(["x", "y", "z"])).toEqual(nothing);
+    });
+
+    it("belongs to the service that used it first, or to the name that takes the place of its address", async () => {
+      const [address, other] = ["https://a.example/api/v1", "https://b.example/api/v1"];
+      expect(await store.claimService({ id: address, address })).toBe(address);
+      expect(await store.claimService({ id: other, address: other })).toBe(address);
+      expect(await store.claimService({ id: "acme", address: other })).toBe(address);
+      expect(await store.claimService({ id: "acme", address })).toBe("acme");
+      expect(await store.claimService({ id: address, address })).toBe("acme");
+      expect(await store.claimService({ id: "acme", address: other })).toBe("acme");
+      const another = await openStore();
+      expect(await another.claimService({ id: other, address: other })).toBe("acme");
     });
 
     it("claims items in the order in which their first entries were added", async () => {

@@ -11,6 +11,7 @@ interface Item {
 /** What a store keeps: it survives the process that used it. */
 export interface StoreData {
   id: string;
+  service?: string;
   lastSequence: number;
   entries: Map<string, StoredEntry>;
   items: Map<string, Item>;
@@ -35,7 +36,7 @@ const EMPTY = {
 } as const;
 
 const OPEN: readonly OutboxState[] = ["pending", "sending"];
-const SETTLED: readonly OutboxState[] = ["applied", "rejected"];
+const SETTLED: readonly OutboxState[] = ["applied", "rejected", "canceled"];
 
 /** The simplest store: everything in memory. Entries are in the order added, since a `Map` keeps the order of its keys. */
 export function memoryStore(data: StoreData = emptyData()): OutboxStore {
@@ -53,6 +54,11 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
   return {
     open: async () => data.id,
     close: async () => {},
+
+    async claimService({ id, address }) {
+      if (data.service === undefined || data.service === address) data.service = id;
+      return data.service;
+    },
 
     async add(added) {
       const isConflict = added.some(
@@ -80,7 +86,9 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
     },
 
     async count(except) {
-      const counts = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, heldBack: 0 };
+      const counts = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, canceled: 0, heldBack: 0 };
+      const unsettled = entries().filter(({ state }) => !SETTLED.includes(state));
+      const oldestUnsettledAt = unsettled.reduce((oldest, { addedAt }) => Math.min(oldest, addedAt), Infinity);
       const blocked = new Set<string>();
       for (const { item, state } of entries()) {
         if (except.includes(item)) continue;
@@ -88,7 +96,7 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
         if (state === "unknown") blocked.add(item);
         if (state === "pending" && blocked.has(item)) counts.heldBack += 1;
       }
-      return counts;
+      return { ...counts, oldestUnsettledAt: oldestUnsettledAt === Infinity ? null : oldestUnsettledAt };
     },
 
     async claim({ owner, leaseMs, limit, except }) {
