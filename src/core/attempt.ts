@@ -19,7 +19,7 @@ export interface AttemptDeps extends AcquireSlotDeps {
 
 /** Sends the request of a call once, with a slot that was granted. Rejects unless the status is a success. */
 export async function sendAttempt(deps: AttemptDeps, call: Call, { slot, token }: SlotGrant): Promise<WireResponse> {
-  const trace = call.beginAttempt();
+  const trace = call.beginAttempt(deps.serviceClock.offset);
   call.inFlight = true;
   try {
     let response: WireResponse;

@@ -6,6 +6,7 @@ import type { AttemptJournal } from "./request/attempt-journal.js";
 import type { RequestOptions } from "./request/options.js";
 import type { EncodedRequest, Query } from "./request/payload.js";
 import type { RetrySettings, RetryState } from "./retry-policy.js";
+import type { ClockOffset } from "./service-clock.js";
 import type { CallIdentity } from "./telemetry/events.js";
 import type { AttemptTrace, WireResponse } from "./transport/transport.js";
 
@@ -76,6 +77,8 @@ export class Call implements RetryState {
   authRetries: number;
   /** When the request was last sent, in ms since the epoch. */
   sentAt = 0;
+  /** How far the service's clock was ahead then, at least, in ms; `undefined` if that was not known. */
+  clockAheadMs: number | undefined;
   /** An attempt was sent and its outcome is unknown. */
   mayHaveBeenApplied = false;
   /** The request is being sent or its response is being read: `close()` lets it finish. */
@@ -133,9 +136,10 @@ export class Call implements RetryState {
     return `${this.request.method} ${this.request.path}`;
   }
 
-  beginAttempt(): AttemptTrace {
+  beginAttempt(clock: ClockOffset | undefined): AttemptTrace {
     this.attempts += 1;
     this.sentAt = Date.now();
+    this.clockAheadMs = clock && Math.floor(clock.minMs);
     this.attemptTrace = { startedAt: monotonicNowMs(), sent: false, headAt: undefined, head: undefined };
     return this.attemptTrace;
   }

@@ -29,12 +29,15 @@ export class OutcomeUnknownError extends StocklotError {
   /** What was sent, and when. */
   readonly request: SentRequest;
 
-  constructor(message: string, init: { request: SentRequest; cause: unknown }) {
+  /** @param init.clockAheadMs how far the service's clock was ahead when it was sent, in ms, for a search */
+  constructor(message: string, init: { request: SentRequest; cause: unknown; clockAheadMs?: number | undefined }) {
     super(message, init);
     // `cause` always exists, even if a signal was aborted without a reason.
     this.cause ??= undefined;
     // Not by the values of client headers: an ordinary word among them would change the data to look for.
     const { path } = init.request;
     this.request = { ...redactData(init.request, redactCredentials), path: redactCredentialsInPath(path) };
+    // Not shown: what it means depends on how the clock of this machine is set at that time.
+    Object.defineProperty(this.request, "clockAheadMs", { value: init.clockAheadMs });
   }
 }

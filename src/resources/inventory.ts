@@ -152,9 +152,9 @@ export class Inventory {
   }
 
   /**
-   * Searches for the lot of a `receive` with unknown outcome. The lot must have the `serial` or `rfidTag` of the receipt,
-   * its item, its warehouse and not more units; or it must equal the receipt in all fields that both have, and must have
-   * been received after the request was sent. The dates of lots may be a minute behind the `Date` header.
+   * Searches for the lot of a `receive` with unknown outcome. The lot must equal the receipt in all fields that both
+   * have, and must have been received after the request was sent. The dates of lots may be a minute behind the `Date`
+   * header: any lot of the item since then makes the outcome "ambiguous".
    *
    * The service may still be working on a request that timed out. "not-applied" is therefore reported only after `settleMs`
    * has passed since the request was sent; until then the newest lots are read again after 1, 2, 4, 8 … s. Each step costs
@@ -187,7 +187,7 @@ export class Inventory {
       sent: receipt,
       mark: undefined,
       others: { recNos: this.#sentReceipts, marks: [], withSameSerial: false },
-      acceptsEqual: true,
+      accepts: "equality",
       settlesInMs: settlingMs(receipt.sentAt, settings),
       options: settings,
     });

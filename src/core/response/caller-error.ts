@@ -148,13 +148,14 @@ function isProvenAppliedByStatus(call: Call): boolean {
 const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it.";
 
 function outcomeUnknownError(call: Call, cause: unknown): OutcomeUnknownError {
-  const { label, sentAt } = call;
+  const { label, sentAt, clockAheadMs } = call;
   const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = call.request;
   const { query, contentType, body } = call.payload;
   // The message of an ApiError begins with method and path, too.
   const reason = describeCauseInOneLine(cause).replace(`${label}: `, "").replace(/\.$/, "");
   return new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
     cause,
+    clockAheadMs,
     request: {
       method,
       path,

@@ -55,7 +55,7 @@ async function findReceipt(run: RunContext, attempt: UncertainAttempt): Promise<
       sent: sentOf(entry, body),
       mark: markIn(body, markOf(run.storeId, entry.key)),
       others,
-      acceptsEqual: false,
+      accepts: "identity",
       settlesInMs: Math.max(settlesInMs, Math.min(BETWEEN_LOOKS_MS, run.settleMs)),
       options: lookUpOptions(run, attempt),
     });

@@ -52,10 +52,11 @@ export interface ReceiptSearch {
   mark: string | undefined;
   others: OtherReceipts;
   /**
-   * Whether a lot that equals the receipt in all fields counts as its own. A second receipt can be equal by chance, so
-   * only a caller who knows the receipts of the item can tell.
+   * What a lot without the mark must have to count as that of the receipt: its `identity` (serial or RFID tag, with item,
+   * warehouse and units), or `equality` in all fields. A second receipt can be equal by chance, so only a caller who
+   * knows the receipts of the item can rely on that.
    */
-  acceptsEqual: boolean;
+  accepts: "identity" | "equality";
   /** How long the request may still be in progress. */
   settlesInMs: number;
   options: FindOptions;
@@ -113,22 +114,24 @@ class LotEvidence {
   readonly #search: ReceiptSearch;
   readonly #time: SendingTime;
   readonly #lots = new Map<number, Lot>();
-  /** Whether the receipt has a serial or an RFID tag. */
+  /** Whether the receipt has a serial or an RFID tag that counts. */
   readonly #hasSerial: boolean;
 
   constructor(search: ReceiptSearch, time: SendingTime) {
     this.#search = search;
     this.#time = time;
     const { serial, rfidTag } = search.sent.body;
-    this.#hasSerial = !isBlank(serial) || !isBlank(rfidTag);
+    this.#hasSerial = search.accepts === "identity" && (!isBlank(serial) || !isBlank(rfidTag));
   }
 
   add(lot: Lot): void {
-    if (this.#isOfItem(lot) || this.#hasSameSerial(lot)) this.#lots.set(lot.recNo, lot);
+    // A lot of another item can only be confused with that of the receipt if nothing but the serial identifies it.
+    const isConfusing = this.#search.mark === undefined && this.#hasSerial && this.#hasSameSerial(lot);
+    if (this.#isOfItem(lot) || isConfusing) this.#lots.set(lot.recNo, lot);
   }
 
   conclude(isCertain: boolean): SearchStep<ReceiptSearchResult> {
-    const { mark, acceptsEqual, sent } = this.#search;
+    const { mark, accepts, sent } = this.#search;
     const found: Record<Evidence, Lot[]> = { marked: [], identified: [], equal: [], "maybe-equal": [], possible: [] };
     for (const lot of [...this.#lots.values()].sort(byNewest)) {
       const evidence = this.#evidenceOf(lot);
@@ -150,12 +153,12 @@ class LotEvidence {
     const outcome = lots.length === 0 && isCertain ? "not-applied" : "ambiguous";
     // A lot stays what it is, so only better evidence can still change the outcome.
     const mayFindBetter =
-      mark !== undefined || this.#hasSerial || (acceptsEqual && equal.length + maybeEqual.length === 0);
+      mark !== undefined || this.#hasSerial || (accepts === "equality" && equal.length + maybeEqual.length === 0);
     return { found: { outcome, lots }, isFinal: lots.length > 0 && !mayFindBetter };
   }
 
   #evidenceOf(lot: Lot): Evidence | undefined {
-    const { sent, mark, acceptsEqual, others } = this.#search;
+    const { sent, mark, accepts, others } = this.#search;
     const received = this.#time.compare(lot.received);
     const isOfItem = this.#isOfItem(lot);
     if (mark !== undefined && isOfItem && hasText(lot, mark)) return "marked";
@@ -163,7 +166,7 @@ class LotEvidence {
     if (this.#hasSerial && !others.withSameSerial && received !== "unclear" && this.#isIdentified(lot))
       return "identified";
     if (
-      !acceptsEqual ||
+      accepts === "identity" ||
       !isOfItem ||
       !SHARED_FIELDS.every(([name, stored]) => isLeftOutOrSame(sent.body[name], lot[stored]))
     )

@@ -20,35 +20,38 @@ const DAY_MS = 86_400_000;
  */
 export type TimeOrder = "before" | "unclear" | "near" | "after";
 
+/** Bounds of how far the service's clock is ahead of the local clock, in ms. */
+interface ClockBounds {
+  minMs: number;
+  maxMs: number;
+}
+
 /**
- * The time at which a request was sent, by the clock of the service. The `Date` headers of later responses show how far that
- * clock is ahead of the local clock; if the two can be equal, they are treated as equal.
+ * The time at which a request was sent, by the clock of the service. The `Date` headers of responses show how far that clock
+ * is ahead of the local clock: those before the request, if that was recorded, and those of the search. Both count, since
+ * either clock may have been set in between. If local clock and service clock can be equal, they are treated as equal.
  */
 export class SendingTime {
   readonly #sentAt: number;
   readonly #isInFuture: boolean;
-  /** How far the service's clock was ahead when the request was sent; `null` if that was not known. */
-  readonly #recordedAheadMs: number | null | undefined;
-  /** Bounds of how far the service's clock is ahead of the local clock, in ms. */
-  #minAheadMs = Infinity;
-  #maxAheadMs = Infinity;
+  /** When the request was sent; `null` if that was not known then. */
+  readonly #recorded: ClockBounds | null | undefined;
+  /** During the search. */
+  #observed: ClockBounds | undefined;
   /** How far the dates of records may be behind the `Date` header. */
   #lagMs = RECORD_LAG_MS;
 
   constructor({ sentAt, clockAheadMs }: { sentAt: number; clockAheadMs?: number | null | undefined }) {
     this.#sentAt = sentAt;
     this.#isInFuture = sentAt > Date.now();
-    this.#recordedAheadMs = clockAheadMs;
-    if (typeof clockAheadMs !== "number") return;
-    this.#minAheadMs = clockAheadMs;
-    this.#maxAheadMs = clockAheadMs + SECOND_MS;
+    this.#recorded =
+      typeof clockAheadMs === "number" ? { minMs: clockAheadMs, maxMs: clockAheadMs + SECOND_MS } : clockAheadMs;
   }
 
   /** Whether the time is known by the service's clock. A time in the future means that the local clock was set back. */
   get isKnown(): boolean {
-    // For a recorded time, only the offset that was known at sending is used: the local clock may have been set since.
-    if (this.#recordedAheadMs !== undefined) return this.#recordedAheadMs !== null;
-    return this.#minAheadMs !== Infinity && !this.#isInFuture;
+    if (this.#recorded !== undefined) return this.#recorded !== null;
+    return this.#observed !== undefined && !this.#isInFuture;
   }
 
   /** Adds an `onResponse` that reads the service's clock from the `Date` header of each response. */
@@ -61,26 +64,37 @@ export class SendingTime {
   }
 
   #narrowClockBounds({ headers, durationMs }: ResponseInfo): void {
-    if (typeof this.#recordedAheadMs === "number") return;
     const served = Date.parse(headers.date ?? "");
     if (Number.isNaN(served)) return;
     const now = Date.now();
-    this.#minAheadMs = Math.min(this.#minAheadMs, served - now);
-    // The header is in whole seconds, and may have been written as early as the start of the call.
-    this.#maxAheadMs = Math.min(this.#maxAheadMs, served + SECOND_MS - (now - durationMs));
+    const { minMs, maxMs } = this.#observed ?? { minMs: Infinity, maxMs: Infinity };
+    this.#observed = {
+      minMs: Math.min(minMs, served - now),
+      // The header is in whole seconds, and may have been written as early as the start of the call.
+      maxMs: Math.min(maxMs, served + SECOND_MS - (now - durationMs)),
+    };
   }
 
   /** Whether a datetime of the service is before or after the request was sent. */
   compare(datetime: string): TimeOrder {
     const from = timeOf(datetime);
     if (from === undefined) return "unclear";
-    const least = this.#minAheadMs === Infinity ? 0 : this.#minAheadMs;
-    const likely = least > 0 ? least : Math.min(this.#maxAheadMs, 0);
-    const earliest = this.#sentAt + Math.min(least, likely - CLOCK_TOLERANCE_MS) - this.#lagMs;
+    const known = [this.#recorded, this.#observed].filter((bounds) => bounds != null);
+    const orders = new Set(
+      (known.length > 0 ? known : [UNKNOWN_BOUNDS]).map((bounds) => this.#order(datetime, from, bounds)),
+    );
+    const [order = "unclear"] = orders;
+    if (orders.size === 1) return order;
+    return orders.has("near") && orders.has("after") ? "near" : "unclear";
+  }
+
+  #order(datetime: string, from: number, { minMs, maxMs }: ClockBounds): TimeOrder {
+    const likelyMs = minMs > 0 ? minMs : Math.min(maxMs, 0);
+    const earliest = this.#sentAt + Math.min(minMs, likelyMs - CLOCK_TOLERANCE_MS) - this.#lagMs;
     if (from + precisionMs(datetime, from) <= earliest) return "before";
     // A time in whole seconds may have been truncated: the exact time is up to a second later.
     const cutOffMs = isInSeconds(datetime, from) ? SECOND_MS - 1 : 0;
-    if (from + cutOffMs >= this.#sentAt + likely) return "after";
+    if (from + cutOffMs >= this.#sentAt + likelyMs) return "after";
     return from + cutOffMs >= earliest ? "near" : "unclear";
   }
 
@@ -96,6 +110,8 @@ export class SendingTime {
     this.#lagMs = Math.max(this.#lagMs, RECORD_LAG_MS + writtenAfter - from - precisionMs(datetime, from));
   }
 }
+
+const UNKNOWN_BOUNDS: ClockBounds = { minMs: 0, maxMs: Infinity };
 
 function timeOf(datetime: string): number | undefined {
   try {
