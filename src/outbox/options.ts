@@ -117,6 +117,8 @@ const STORE_METHODS = [
   "claimService",
   "close",
   "add",
+  "beginDelivery",
+  "delivery",
   "get",
   "list",
   "count",

@@ -31,7 +31,7 @@ import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
 import { isIdempotent } from "./run/outcome.js";
 import { openEntries } from "./run/progress.js";
 import { runOutbox } from "./run/run.js";
-import type { EntryChange, NewEntry, StoredEntry } from "./store.js";
+import type { EntryChange, NewDelivery, NewEntry, StoredDelivery, StoredEntry } from "./store.js";
 import { watchOutbox } from "./watch.js";
 
 const DEFAULT_SETTLE_MS = 60_000;
@@ -96,6 +96,22 @@ export class Outbox {
     }
     const added = newEntries("outbox.addMany", entries, this.#options.mark);
     return added.length === 0 ? [] : this.#add("outbox.addMany", added, options, (index) => [index]);
+  }
+
+  /** Records a delivery; returns those that prevent it. @internal */
+  beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]> {
+    return this.#access.change("outbox.beginDelivery", ({ store }) => store.beginDelivery(delivery));
+  }
+
+  /** The delivery with this name. @internal */
+  delivery(name: string): Promise<StoredDelivery | undefined> {
+    return this.#access.read(({ store }) => store.delivery(name));
+  }
+
+  /** Adds lines of a delivery. @internal */
+  addLines(delivery: string, entries: readonly NewOutboxEntry[]): Promise<OutboxEntry[]> {
+    const added = newEntries("outbox.addLines", entries, this.#options.mark).map((entry) => ({ ...entry, delivery }));
+    return this.#add("outbox.addLines", added, {}, (index) => [index]);
   }
 
   /**

@@ -31,6 +31,34 @@ export interface NewEntry {
   inputHash: string;
   /** In ms since the epoch. */
   addedAt: number;
+  /** The name of the delivery that it is a line of. */
+  delivery?: string | undefined;
+}
+
+/** A file of writes that is imported. */
+export interface NewDelivery {
+  /** Each name is used once. */
+  name: string;
+  /** The name of the file, without its folder. */
+  file: string;
+  /** SHA-256 of its writes: operations and inputs, in order. */
+  digest: string;
+  /** Number of writes. */
+  lines: number;
+  /** When it was recorded, in ms since the epoch. */
+  begunAt: number;
+}
+
+/** A delivery as it is stored. */
+export interface StoredDelivery extends NewDelivery {
+  /** Its entries by state, pruned ones included. States that no entry is in are left out. */
+  entries: Partial<Record<OutboxState, number>>;
+}
+
+/** Whether every line of a delivery is applied, rejected or canceled. */
+export function isComplete({ lines, entries }: StoredDelivery): boolean {
+  const { applied = 0, rejected = 0, canceled = 0 } = entries;
+  return applied + rejected + canceled === lines;
 }
 
 /** The part of an entry that changes. Times are by the clock of the process that wrote them. */
@@ -57,7 +85,7 @@ export interface EntryProgress {
 }
 
 /** An entry as it is stored. */
-export interface StoredEntry extends Omit<NewEntry, "input">, EntryProgress {
+export interface StoredEntry extends Omit<NewEntry, "input" | "delivery">, EntryProgress {
   /** Sequence number: increases in the order added. */
   sequence: number;
   /** `null` once the entry was pruned. */
@@ -155,6 +183,14 @@ export interface OutboxStore {
    * @returns for each entry, in the same order, what is now stored with its key
    */
   add(entries: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]>;
+  /**
+   * Records a delivery, unless another one has its name, or its file or digest and is not complete.
+   *
+   * @returns these others; none if it was recorded
+   */
+  beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]>;
+  /** The delivery with this name. */
+  delivery(name: string): Promise<StoredDelivery | undefined>;
   /** The entry with this key, pruned or not. */
   get(key: string): Promise<StoredEntry | undefined>;
   /** Up to `limit` entries with a greater sequence than `after`, in the order added, without pruned ones. */

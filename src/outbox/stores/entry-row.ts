@@ -1,6 +1,14 @@
 import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
-import { type EntryChange, type EntryProgress, OUTBOX_STATES, type StoredEntry } from "../store.js";
+import {
+  type EntryChange,
+  type EntryProgress,
+  isComplete,
+  type NewDelivery,
+  OUTBOX_STATES,
+  type StoredDelivery,
+  type StoredEntry,
+} from "../store.js";
 
 /** The states of an entry that still has to be sent, or decided about. */
 export const UNSETTLED_STATES_SQL = "('pending', 'sending', 'unknown')";
@@ -78,6 +86,28 @@ const entryRowSchema = /* @__PURE__ */ lazy(() =>
 
 /** The entry of a row that was selected by {@link SELECTED_COLUMNS_SQL}. */
 export const entryOfRow = (row: unknown): StoredEntry => entryRowSchema().parse(row);
+
+const deliveryRowSchema = /* @__PURE__ */ lazy(() =>
+  z.object({
+    name: z.string(),
+    file: z.string(),
+    digest: z.string(),
+    lines: numericSchema(),
+    begunAt: numericSchema(),
+    // No entry has this delivery yet.
+    entries: z
+      .string()
+      .nullable()
+      .transform((json) => z.partialRecord(z.enum(OUTBOX_STATES), z.number()).parse(JSON.parse(json ?? "{}"))),
+  }),
+);
+
+/** The delivery of a row with these names. */
+export const deliveryOfRow = (row: unknown): StoredDelivery => deliveryRowSchema().parse(row);
+
+/** Deliveries that prevent that one begins, of those that share its name, file or digest. */
+export const conflictingDeliveries = ({ name }: NewDelivery, others: readonly StoredDelivery[]) =>
+  others.filter((other) => other.name === name || !isComplete(other));
 
 const countsRowSchema = /* @__PURE__ */ lazy(() =>
   z.object({

@@ -4,14 +4,18 @@ import type {
   ClaimedItem,
   EntryChange,
   EntryCondition,
+  NewDelivery,
   NewEntry,
   OutboxCounts,
   OutboxStore,
+  StoredDelivery,
   StoredEntry,
 } from "../store.js";
 import {
   changedColumns,
+  conflictingDeliveries,
   countsOfRow,
+  deliveryOfRow,
   entryOfRow,
   itemToColumn,
   SELECTED_COLUMNS_SQL,
@@ -49,10 +53,10 @@ export class PostgresEntries {
   async insert(added: readonly NewEntry[]): Promise<StoredEntry[]> {
     const column = (name: keyof NewEntry) => added.map((entry) => entry[name]);
     await this.#rows(
-      `INSERT INTO ${this.#names.entries} (key, operation, item, input, input_hash, added_at)
-      SELECT key, operation, item, input, input_hash, added_at
-      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::double precision[])
-        WITH ORDINALITY AS added (key, operation, item, input, input_hash, added_at, position)
+      `INSERT INTO ${this.#names.entries} (key, operation, item, input, input_hash, added_at, delivery)
+      SELECT key, operation, item, input, input_hash, added_at, delivery
+      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::double precision[], $7::text[])
+        WITH ORDINALITY AS added (key, operation, item, input, input_hash, added_at, delivery, position)
       ORDER BY position ON CONFLICT (key) DO NOTHING`,
       [
         column("key"),
@@ -61,9 +65,43 @@ export class PostgresEntries {
         column("input"),
         column("inputHash"),
         column("addedAt"),
+        added.map(({ delivery }) => delivery ?? null),
       ],
     );
     return await this.find(column("key"));
+  }
+
+  async beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]> {
+    const { name, file, digest, lines, begunAt } = delivery;
+    const { deliveries } = this.#names;
+    // Others that begin at the same time wait.
+    await this.#rows(`LOCK TABLE ${deliveries} IN SHARE ROW EXCLUSIVE MODE`, []);
+    const conflicts = conflictingDeliveries(delivery, await this.#deliveries([name, file, digest]));
+    if (conflicts.length === 0) {
+      const values = [name, file, digest, lines, begunAt];
+      await this.#rows(
+        `INSERT INTO ${deliveries} (name, file, digest, lines, begun_at) VALUES ($1, $2, $3, $4, $5)`,
+        values,
+      );
+    }
+    return conflicts;
+  }
+
+  async delivery(name: string): Promise<StoredDelivery | undefined> {
+    const [delivery] = await this.#deliveries([name, null, null]);
+    return delivery;
+  }
+
+  async #deliveries(nameFileDigest: (string | null)[]): Promise<StoredDelivery[]> {
+    const { deliveries, entries } = this.#names;
+    const rows = await this.#rows(
+      `SELECT name, file, digest, lines, begun_at AS "begunAt", (
+        SELECT json_object_agg(state, entries) FROM (
+          SELECT state, count(*) AS entries FROM ${entries} WHERE delivery = name GROUP BY state) AS counted
+      ) AS entries FROM ${deliveries} WHERE name = $1 OR file = $2 OR digest = $3 ORDER BY begun_at`,
+      nameFileDigest,
+    );
+    return rows.map(deliveryOfRow);
   }
 
   /** The entries with these keys, in their order, without those that do not exist. */

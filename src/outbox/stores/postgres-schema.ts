@@ -11,11 +11,17 @@ export interface TableNames {
   readonly store: string;
   readonly entries: string;
   readonly items: string;
+  readonly deliveries: string;
 }
 
 export function tableNames(schema: string): TableNames {
   const nameOf = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
-  return { store: nameOf("store"), entries: nameOf("entries"), items: nameOf("items") };
+  return {
+    store: nameOf("store"),
+    entries: nameOf("entries"),
+    items: nameOf("items"),
+    deliveries: nameOf("deliveries"),
+  };
 }
 
 /** Two processes that start at the same time create the tables one after the other. */
@@ -31,7 +37,7 @@ CREATE TABLE IF NOT EXISTS ${store} (
 
 /** Step by step, from version to version. A step that was released must not be changed. */
 const SCHEMA_STEPS: readonly ((names: TableNames) => string)[] = [
-  ({ entries, items }) => `
+  ({ entries, items, deliveries }) => `
 CREATE TABLE ${entries} (
   sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   key text COLLATE "C" NOT NULL UNIQUE,
@@ -40,6 +46,7 @@ CREATE TABLE ${entries} (
   input text,
   input_hash text NOT NULL,
   added_at double precision NOT NULL,
+  delivery text COLLATE "C",
   state text NOT NULL DEFAULT 'pending',
   attempts integer NOT NULL DEFAULT 0,
   body text,
@@ -53,6 +60,14 @@ CREATE INDEX stocklot_outbox_by_item ON ${entries} (item, sequence);
 CREATE INDEX stocklot_outbox_counted ON ${entries} (state, item);
 CREATE INDEX stocklot_outbox_to_send ON ${entries} (sequence) WHERE state IN ('pending', 'sending');
 CREATE INDEX stocklot_outbox_unsettled ON ${entries} (item, sequence) WHERE state IN ('pending', 'sending', 'unknown');
+CREATE INDEX stocklot_outbox_of_delivery ON ${entries} (delivery, state) WHERE delivery IS NOT NULL;
+CREATE TABLE ${deliveries} (
+  name text COLLATE "C" PRIMARY KEY,
+  file text NOT NULL,
+  digest text NOT NULL,
+  lines integer NOT NULL,
+  begun_at double precision NOT NULL
+);
 CREATE TABLE ${items} (
   item text COLLATE "C" PRIMARY KEY,
   owner text,

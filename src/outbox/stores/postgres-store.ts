@@ -11,9 +11,11 @@ import type {
   ClaimedItem,
   EntryChange,
   EntryCondition,
+  NewDelivery,
   NewEntry,
   OutboxCounts,
   OutboxStore,
+  StoredDelivery,
   StoredEntry,
 } from "../store.js";
 import { itemToColumn } from "./entry-row.js";
@@ -117,6 +119,14 @@ class PostgresOutboxStore implements OutboxStore {
     }
     const session = this.#connection.joined(transaction);
     return await addEntries(new PostgresEntries(session, await this.#names), session, added);
+  }
+
+  beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]> {
+    return this.#transaction((entries) => entries.beginDelivery(delivery));
+  }
+
+  delivery(name: string): Promise<StoredDelivery | undefined> {
+    return this.#transaction((entries) => entries.delivery(name));
   }
 
   get(key: string): Promise<StoredEntry | undefined> {

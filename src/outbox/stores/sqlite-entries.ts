@@ -4,14 +4,18 @@ import type {
   ClaimedItem,
   EntryChange,
   EntryCondition,
+  NewDelivery,
   NewEntry,
   OutboxCounts,
   OutboxStore,
+  StoredDelivery,
   StoredEntry,
 } from "../store.js";
 import {
   changedColumns,
+  conflictingDeliveries,
   countsOfRow,
+  deliveryOfRow,
   entryOfRow,
   itemToColumn,
   SELECTED_COLUMNS_SQL,
@@ -25,7 +29,12 @@ const ENTRIES_TABLE_SQL = "stocklot_outbox_entries AS entry";
 const IS_LEASED_SQL = "(leased_until > ?1 AND leased_until <= ?1 + lease_ms)";
 
 const STATEMENT_SQL = {
-  insert: `INSERT INTO stocklot_outbox_entries (key, operation, item, input, input_hash, added_at) VALUES (?, ?, ?, ?, ?, ?)`,
+  insert: `INSERT INTO stocklot_outbox_entries (key, operation, item, input, input_hash, added_at, delivery) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  addDelivery: "INSERT INTO stocklot_outbox_deliveries (name, file, digest, lines, begun_at) VALUES (?, ?, ?, ?, ?)",
+  deliveries: `SELECT name, file, digest, lines, begun_at AS "begunAt", (
+      SELECT json_group_object(state, entries) FROM (
+        SELECT state, count(*) AS entries FROM stocklot_outbox_entries WHERE delivery = name GROUP BY state)
+    ) AS entries FROM stocklot_outbox_deliveries WHERE name = ?1 OR file = ?2 OR digest = ?3 ORDER BY begun_at`,
   get: `SELECT ${SELECTED_COLUMNS_SQL} FROM ${ENTRIES_TABLE_SQL} WHERE key = ?`,
   list: `SELECT ${SELECTED_COLUMNS_SQL} FROM ${ENTRIES_TABLE_SQL}
     WHERE sequence > ?1 AND input IS NOT NULL AND (?2 IS NULL OR state = ?2) ORDER BY sequence LIMIT ?3`,
@@ -93,11 +102,25 @@ export class SqliteEntries {
     const existing = added.flatMap(({ key }) => this.get(key) ?? []);
     const hashes = new Map(existing.map(({ key, inputHash }) => [key, inputHash]));
     if (added.some(({ key, inputHash }) => (hashes.get(key) ?? inputHash) !== inputHash)) return existing;
-    for (const { key, operation, item, input, inputHash, addedAt } of added) {
-      if (!hashes.has(key)) this.#statements.insert.run(key, operation, itemToColumn(item), input, inputHash, addedAt);
+    for (const { key, operation, item, input, inputHash, addedAt, delivery = null } of added) {
+      if (!hashes.has(key))
+        this.#statements.insert.run(key, operation, itemToColumn(item), input, inputHash, addedAt, delivery);
       hashes.set(key, inputHash);
     }
     return added.flatMap(({ key }) => this.get(key) ?? []);
+  }
+
+  beginDelivery(delivery: NewDelivery): StoredDelivery[] {
+    const { name, file, digest, lines, begunAt } = delivery;
+    const others = this.#statements.deliveries.all(name, file, digest).map(deliveryOfRow);
+    const conflicts = conflictingDeliveries(delivery, others);
+    if (conflicts.length === 0) this.#statements.addDelivery.run(name, file, digest, lines, begunAt);
+    return conflicts;
+  }
+
+  delivery(name: string): StoredDelivery | undefined {
+    const [row] = this.#statements.deliveries.all(name, null, null);
+    return row && deliveryOfRow(row);
   }
 
   get(key: string): StoredEntry | undefined {

@@ -22,6 +22,7 @@ CREATE TABLE stocklot_outbox_entries (
   input TEXT,
   input_hash TEXT NOT NULL,
   added_at REAL NOT NULL,
+  delivery TEXT,
   state TEXT NOT NULL DEFAULT 'pending',
   attempts INTEGER NOT NULL DEFAULT 0,
   body TEXT,
@@ -37,6 +38,14 @@ CREATE INDEX stocklot_outbox_to_send ON stocklot_outbox_entries (sequence)
   WHERE state IN ('pending', 'sending');
 CREATE INDEX stocklot_outbox_unsettled ON stocklot_outbox_entries (item, sequence)
   WHERE state IN ('pending', 'sending', 'unknown');
+CREATE INDEX stocklot_outbox_of_delivery ON stocklot_outbox_entries (delivery, state) WHERE delivery IS NOT NULL;
+CREATE TABLE stocklot_outbox_deliveries (
+  name TEXT PRIMARY KEY,
+  file TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  lines INTEGER NOT NULL,
+  begun_at REAL NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE stocklot_outbox_items (
   item TEXT PRIMARY KEY,
   owner TEXT,

@@ -9,9 +9,11 @@ import type {
   ClaimedItem,
   EntryChange,
   EntryCondition,
+  NewDelivery,
   NewEntry,
   OutboxCounts,
   OutboxStore,
+  StoredDelivery,
   StoredEntry,
 } from "../store.js";
 import { SqliteEntries } from "./sqlite-entries.js";
@@ -103,6 +105,14 @@ class SqliteOutboxStore implements OutboxStore {
       );
     }
     return await this.#write((entries) => entries.add(added));
+  }
+
+  beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]> {
+    return this.#write((entries) => entries.beginDelivery(delivery));
+  }
+
+  delivery(name: string): Promise<StoredDelivery | undefined> {
+    return this.#read((entries) => entries.delivery(name));
   }
 
   get(key: string): Promise<StoredEntry | undefined> {

@@ -277,6 +277,29 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       expect(await another.claimService({ id: other, address: other })).toBe("acme");
     });
 
+    it("records a delivery once, and none beside an incomplete one of the same file or digest", async () => {
+      const day = { name: "day-1", file: "day.csv", digest: "d1", lines: 2, begunAt: 1 };
+      expect(await store.delivery("day-1")).toBeUndefined();
+      expect(await store.beginDelivery(day)).toEqual([]);
+      expect(await store.delivery("day-1")).toEqual({ ...day, entries: {} });
+      expect(await store.beginDelivery(day)).toMatchObject([{ name: "day-1" }]);
+      await store.add([
+        newEntry("a", "x", { delivery: "day-1" }),
+        newEntry("b", "x", { delivery: "day-1" }),
+        newEntry("c"),
+      ]);
+      await change("a", { state: "applied", settledAt: 1 });
+      const incomplete = [{ ...day, entries: { applied: 1, pending: 1 } }];
+      const sameFile = { ...day, name: "day-2", digest: "d2" };
+      const sameDigest = { ...day, name: "copy", file: "copy.csv" };
+      expect(await store.beginDelivery(sameFile)).toEqual(incomplete);
+      expect(await store.beginDelivery(sameDigest)).toEqual(incomplete);
+      expect(await store.beginDelivery({ ...day, name: "other", file: "other.csv", digest: "d3" })).toEqual([]);
+      await change("b", { state: "canceled", settledAt: 1 });
+      expect(await store.beginDelivery(sameFile)).toEqual([]);
+      expect(await store.delivery("day-1")).toEqual({ ...day, entries: { applied: 1, canceled: 1 } });
+    });
+
     it("claims items in the order in which their first entries were added", async () => {
       await store.add([newEntry("a", "x"), newEntry("b", "y"), newEntry("c", "x"), newEntry("d", "z")]);
       const claimed = await claim(store, "me", { limit: 2 });

@@ -1,5 +1,12 @@
 import { randomUUID } from "node:crypto";
-import type { OutboxState, OutboxStore, StoredEntry } from "../../../src/outbox/store.js";
+import {
+  isComplete,
+  type NewDelivery,
+  type OutboxState,
+  type OutboxStore,
+  type StoredDelivery,
+  type StoredEntry,
+} from "../../../src/outbox/store.js";
 
 interface Item {
   owner?: string;
@@ -13,7 +20,8 @@ export interface StoreData {
   id: string;
   service?: string;
   lastSequence: number;
-  entries: Map<string, StoredEntry>;
+  entries: Map<string, StoredEntry & { delivery?: string | undefined }>;
+  deliveries: Map<string, NewDelivery>;
   items: Map<string, Item>;
 }
 
@@ -21,6 +29,7 @@ export const emptyData = (): StoreData => ({
   id: randomUUID(),
   lastSequence: 0,
   entries: new Map(),
+  deliveries: new Map(),
   items: new Map(),
 });
 
@@ -41,7 +50,7 @@ const SETTLED: readonly OutboxState[] = ["applied", "rejected", "canceled"];
 /** The simplest store: everything in memory. Entries are in the order added, since a `Map` keeps the order of its keys. */
 export function memoryStore(data: StoreData = emptyData()): OutboxStore {
   const now = () => performance.now();
-  const copy = (entry: StoredEntry): StoredEntry => ({ ...entry });
+  const copy = ({ delivery: _, ...entry }: StoredEntry & { delivery?: unknown }): StoredEntry => entry;
   const entries = () => [...data.entries.values()];
   const isLeased = (item: string) => (data.items.get(item)?.leasedUntil ?? -Infinity) > now();
   const holds = (item: string, owner: string) => isLeased(item) && data.items.get(item)?.owner === owner;
@@ -49,6 +58,15 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
   const nextOf = (item: string) => {
     const unsettled = entries().find((entry) => entry.item === item && !SETTLED.includes(entry.state));
     return unsettled && OPEN.includes(unsettled.state) ? unsettled : undefined;
+  };
+
+  const deliveryOf = (name: string): StoredDelivery => {
+    const counts: StoredDelivery["entries"] = {};
+    for (const { state, delivery } of data.entries.values())
+      if (delivery === name) counts[state] = (counts[state] ?? 0) + 1;
+    const delivery = data.deliveries.get(name);
+    if (!delivery) throw new RangeError(name);
+    return { ...delivery, entries: counts };
   };
 
   return {
@@ -70,6 +88,20 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
         data.entries.set(entry.key, { ...entry, ...EMPTY, sequence: data.lastSequence });
       }
       return added.flatMap(({ key }) => data.entries.get(key) ?? []).map(copy);
+    },
+
+    async beginDelivery(delivery) {
+      const { name, file, digest } = delivery;
+      const stored = [...data.deliveries.keys()].map((other) => deliveryOf(other));
+      const conflicts = stored.filter(
+        (other) => other.name === name || ((other.file === file || other.digest === digest) && !isComplete(other)),
+      );
+      if (conflicts.length === 0) data.deliveries.set(name, delivery);
+      return conflicts;
+    },
+
+    async delivery(name) {
+      return data.deliveries.has(name) ? deliveryOf(name) : undefined;
     },
 
     async get(key) {
