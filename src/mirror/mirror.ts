@@ -86,8 +86,8 @@ export class Mirror {
    * A run may be interrupted at any point, also by a kill. The copy stays as it is, and the next run continues. An
    * interrupted scan of a whole list resumes at its last saved page.
    *
-   * @throws ConfigurationError when this mirror is running already, or when another version of the package wrote the
-   * copy.
+   * @throws ConfigurationError when this mirror is running already, when another version of the package wrote the copy,
+   * or when the copy belongs to another service, or was read by another account.
    * @throws UnexpectedRemovalsError when the service no longer lists a large part of a resource, see
    * {@link MirrorOptions.maxRemovedShare}. The rest of the copy is up to date then.
    * @throws PaginationError when the list changes too fast to be read without gaps.
@@ -99,7 +99,7 @@ export class Mirror {
       options.signal?.throwIfAborted();
       const run = new MirrorRun(this.#options.client.rateLimit);
       try {
-        return await this.#withCopy(options.signal, (copy) => run.on(copy, this.#lists, this.#syncsOf(copy, options)));
+        return await this.#withCopy(options, (copy) => run.on(copy, this.#lists, this.#syncsOf(copy, options)));
       } catch (error) {
         run.error = error;
         throw error;
@@ -145,7 +145,7 @@ export class Mirror {
   async estimate(options: EstimateOptions = {}): Promise<MirrorEstimate> {
     checkEstimateOptions(options, this.#resources);
     return await this.#exclusively(async () => {
-      return await this.#withCopy(options.signal, async (copy) => {
+      return await this.#withCopy(options, async (copy) => {
         const forecasts: MirrorListForecast[] = [];
         for (const sync of this.#syncsOf(copy, options)) forecasts.push(await sync.forecast());
         return estimateMirrorRun(forecasts);
@@ -167,13 +167,17 @@ export class Mirror {
 
   /** Opens the sink, works on the copy, and closes the sink whatever happens. */
   async #withCopy<T>(
-    signal: AbortSignal | undefined,
+    options: Pick<RunOptions, "signal" | "acceptAccount">,
     work: (copy: LocalCopy) => Promise<T>,
     isRetry = false,
   ): Promise<T> {
+    const { signal, acceptAccount = false } = options;
+    const { service } = this.#options.client;
     const sink = new AbortableSink(this.#options.sink, signal);
     try {
-      const copy = await LocalCopy.open(sink, { lists: this.#lists, onEvent: this.#options.onEvent });
+      const { onEvent } = this.#options;
+      const client = { ...service, acceptAccount };
+      const copy = await LocalCopy.open(sink, { lists: this.#lists, onEvent, client });
       this.#copy = copy;
       try {
         return await work(copy);
@@ -185,7 +189,7 @@ export class Mirror {
       this.#copy = undefined;
       await sink.close();
     }
-    return this.#withCopy(signal, work, true);
+    return this.#withCopy(options, work, true);
   }
 
   /** The state as it was saved last. */

@@ -98,6 +98,12 @@ export interface RunOptions {
    * @default false
    */
   allowRemovals?: boolean | undefined;
+  /**
+   * Accepts a copy that another account (client ID) of the service has read, and reads everything again: this account
+   * may see other records. Until then the copy counts as incomplete.
+   * @default false
+   */
+  acceptAccount?: boolean | undefined;
 }
 
 /** Options of an estimate. */
@@ -184,6 +190,7 @@ const runOptionsSchema = lazy(() =>
     ...estimateOptionsShape(),
     onProgress: functionSchema().optional(),
     allowRemovals: z.boolean().optional(),
+    acceptAccount: z.boolean().optional(),
   }),
 );
 

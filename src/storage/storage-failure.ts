@@ -20,16 +20,18 @@ const PROBLEM_TEXTS: Readonly<Record<StorageProblem, readonly [happened: string,
 interface StorageFailureInput extends StorageErrorInit {
   /** Replaces the default wording of the problem. */
   happened?: string | undefined;
+  /** Replaces the default advice. */
+  advice?: string | undefined;
 }
 
 /** A `StorageError` whose message states what happened, whether the change was stored, and what to do. */
-export function createStorageError({ happened, ...init }: StorageFailureInput): StorageError {
+export function createStorageError({ happened, advice, ...init }: StorageFailureInput): StorageError {
   const { storage, location, problem = "other", mayBeStored = false, cause } = init;
   const [usual, todo] = PROBLEM_TEXTS[problem];
   const reason = describeReason(cause);
   const what = `${happened ?? usual}${reason === "" ? "" : ` (${reason})`}`;
   const effect = mayBeStored ? "The change may or may not have been stored." : "The change was not stored.";
-  return new StorageError(`${storage} ${location}: ${what}. ${effect} ${todo}`, init);
+  return new StorageError(`${storage} ${location}: ${what}. ${effect} ${advice ?? todo}`, init);
 }
 
 /** The message of a driver's error. That of several failed addresses is empty, but it has a code. */

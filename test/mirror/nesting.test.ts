@@ -63,12 +63,18 @@ describe.each([
   });
 });
 
+const CLIENT = { id: "service", address: "service", clientId: "client", acceptAccount: false };
+
 it.each([
   ["array", nestedArray],
   ["object", nestedObject],
 ] as const)("a nested %s is written up to 500 levels, and refused from there on", async (_, nested) => {
   const sink = new MemorySink();
-  const copy = await LocalCopy.open(new AbortableSink(sink, undefined), { lists: [], onEvent: () => {} });
+  const copy = await LocalCopy.open(new AbortableSink(sink, undefined), {
+    lists: [],
+    onEvent: () => {},
+    client: CLIENT,
+  });
   const level = { partNo: 7, available: 1, inStock: 2, onOrder: 3, onHold: 0, committed: 1, packed: 0, aSN: 9 };
   const record = (levels: number) => Object.assign({ ...level }, { extra: nested(levels) });
   await copy.write(mirrorListOf("stockLevels"), [record(500)]);

@@ -18,12 +18,14 @@ import {
 import { type MirrorList, mirrorListOf, recordNumberInList, resourceKeyOf } from "./lists.js";
 import { checkRecordNesting, recordNumberOf } from "./record-checks.js";
 import {
+  type CopyClient,
   formatMirrorState,
   type ListState,
   type MirrorState,
   NEW_LIST_STATE,
   type PendingEvent,
   parseMirrorState,
+  stateForClient,
 } from "./state.js";
 
 type OnMirrorEvent = NonNullable<MirrorOptions["onEvent"]>;
@@ -56,12 +58,17 @@ export class LocalCopy {
   /** True while events that are saved have not been emitted. */
   #isEmitting = false;
 
-  private constructor(sink: AbortableSink, { lists, onEvent }: LocalCopyOptions, savedState: string | undefined) {
+  private constructor(
+    sink: AbortableSink,
+    { lists, onEvent, client }: LocalCopyOptions,
+    savedState: string | undefined,
+  ) {
     this.#sink = sink;
     this.#lists = lists;
     this.#onEvent = onEvent;
     this.#savedState = savedState;
-    this.#state = parseMirrorState(savedState);
+    // The first commit saves whose copy it is.
+    this.#state = stateForClient(parseMirrorState(savedState), client);
   }
 
   /** Opens the copy, and emits the events that an interrupted run may not have emitted. */
@@ -221,6 +228,7 @@ interface LocalCopyOptions {
   /** All lists of the mirror, for the status. */
   lists: readonly MirrorList[];
   onEvent: OnMirrorEvent | undefined;
+  client: CopyClient;
 }
 
 /** What one commit changes; of the state, the members that it names. */

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ConfigurationError } from "../../errors/index.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import { lazy } from "../../schemas/field.js";
+import { assertSameService, mayTakeOver, type ServiceIdentity } from "../../storage/service.js";
 import { type MirrorRecord, RESOURCES } from "../tables.js";
 import { mirrorListOf } from "./lists.js";
 
@@ -96,16 +97,22 @@ const mirrorStateSchema = lazy(() =>
   z
     .object({
       version: z.literal(STATE_FORMAT_VERSION),
+      /** The service whose records these are, see `ServiceIdentity`. */
+      service: z.string().optional(),
+      /** The client ID of the account that has read them. */
+      account: z.string().optional(),
       resources: z.partialRecord(z.enum(RESOURCES), savedListSchema()),
       // Version 0.1 ignores these two.
       warehouses: z.record(z.string(), savedListSchema()).optional(),
       lastRun: savedRunSchema().optional(),
       untold: z.object({ resource: z.enum(RESOURCES), notices: z.array(pendingEventSchema()) }).optional(),
     })
-    .transform(({ resources, warehouses = {}, untold, lastRun }) => {
+    .transform(({ service, account, resources, warehouses = {}, untold, lastRun }) => {
       const lists = new Map<string, ListState>(Object.entries(resources));
       for (const [wID, state] of Object.entries(warehouses)) lists.set(warehouseList(wID), state);
       return {
+        service,
+        account,
         /** By the `id` of the list. */
         lists: lists as ReadonlyMap<string, ListState>,
         /** The run that ended last. */
@@ -136,7 +143,8 @@ export const NEW_LIST_STATE: ListState = { count: 0, watermark: undefined };
  * @throws ConfigurationError when another version of the package wrote it.
  */
 export function parseMirrorState(saved: string | undefined): MirrorState {
-  if (saved === undefined) return { lists: new Map(), lastRun: undefined, pendingEvents: undefined };
+  if (saved === undefined)
+    return { service: undefined, account: undefined, lists: new Map(), lastRun: undefined, pendingEvents: undefined };
   const result = mirrorStateSchema().safeParse(parseJson(saved));
   if (result.success) return result.data;
   throw new ConfigurationError(
@@ -144,8 +152,35 @@ export function parseMirrorState(saved: string | undefined): MirrorState {
   );
 }
 
+/**
+ * The state of a copy that this client may write to. With another account, all lists are read again from the beginning:
+ * it may see other records.
+ *
+ * @throws ConfigurationError when the copy belongs to another service, or to another account that was not accepted.
+ */
+export function stateForClient(state: MirrorState, client: CopyClient): MirrorState {
+  const { id, clientId, acceptAccount } = client;
+  const { service = id, account = clientId, lists } = state;
+  if (!mayTakeOver(service, client)) assertSameService("mirror", service, client);
+  if (account !== clientId && !acceptAccount) {
+    throw new ConfigurationError(
+      `mirror: the copy was read by the client "${account}", and this client is "${clientId}", which may see other records. ` +
+        "To read everything again with it, call run({ acceptAccount: true }). Otherwise use a copy of its own.",
+    );
+  }
+  const begunAgain = [...lists].map(([listId, { count }]) => [listId, { ...NEW_LIST_STATE, count }] as const);
+  return { ...state, service: id, account: clientId, lists: account === clientId ? lists : new Map(begunAgain) };
+}
+
+/** The client of a run. */
+export interface CopyClient extends ServiceIdentity {
+  clientId: string;
+  /** Whether the copy may pass to this account. */
+  acceptAccount: boolean;
+}
+
 /** The state as it is saved. */
-export function formatMirrorState({ lists, lastRun, pendingEvents }: MirrorState): string {
+export function formatMirrorState({ service, account, lists, lastRun, pendingEvents }: MirrorState): string {
   const resources: Record<string, object> = {};
   const warehouses: Record<string, object> = {};
   for (const [id, { watermark: mark, ...rest }] of lists) {
@@ -155,6 +190,8 @@ export function formatMirrorState({ lists, lastRun, pendingEvents }: MirrorState
   }
   return JSON.stringify({
     version: STATE_FORMAT_VERSION,
+    service,
+    account,
     resources,
     warehouses: Object.keys(warehouses).length > 0 ? warehouses : undefined,
     lastRun,

@@ -40,6 +40,13 @@ function sqlStateOf(error: unknown): string | undefined {
     : undefined;
 }
 
+const INSUFFICIENT_PRIVILEGE = "42501";
+
+/** A mirror or outbox needs more rights when its tables are created, or changed by an update of the package. */
+const GRANT_ADVICE =
+  "Grant USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on all its tables. " +
+  "Tables and views are created and changed by their owner, who also needs CREATE on the schema: run this once as that user.";
+
 /** Whether the server has rejected a command, and the connection still works. */
 export function isRefusedByPostgres(error: unknown): boolean {
   const state = sqlStateOf(error);
@@ -67,6 +74,7 @@ export function postgresStorageError(error: unknown, location: string, mayBeStor
     problem,
     mayBeStored: mayBeStored && !isRefusedByPostgres(error),
     cause: error,
+    ...(sqlStateOf(error) === INSUFFICIENT_PRIVILEGE && { advice: GRANT_ADVICE }),
   });
 }
 

@@ -6,7 +6,7 @@ export type SqliteValue = string | number | null;
 
 /** The part of an SQLite driver that is used: `node:sqlite`, or `@photostructure/sqlite`, which has the same interface. */
 export interface SqliteDriver {
-  DatabaseSync: new (path: string) => SqliteDatabase;
+  DatabaseSync: new (path: string, options?: { readOnly?: boolean }) => SqliteDatabase;
 }
 
 export interface SqliteDatabase {

@@ -8,9 +8,9 @@ export interface SqliteConnectionOptions {
   path: string;
   /**
    * Whether a commit waits until it is on the disk (`FULL`), or a power failure may undo the last commits, each as a whole
-   * (`NORMAL`).
+   * (`NORMAL`). `read-only` changes nothing in the file, not even its journal mode.
    */
-  synchronous: "FULL" | "NORMAL";
+  synchronous: "FULL" | "NORMAL" | "read-only";
   /**
    * Ends the wait for a lock. Work that needs no wait is still done.
    * @default none
@@ -119,11 +119,13 @@ export class SqliteConnection {
 function openSqliteDatabase(
   { DatabaseSync }: SqliteDriver,
   path: string,
-  synchronous: "FULL" | "NORMAL",
+  synchronous: SqliteConnectionOptions["synchronous"],
 ): SqliteDatabase {
-  const database = new DatabaseSync(path);
+  const readOnly = synchronous === "read-only";
+  const database = new DatabaseSync(path, { readOnly });
   try {
     database.exec(`PRAGMA busy_timeout = ${SQLITE_BUSY_TIMEOUT_MS}`);
+    if (readOnly) return database;
     const [row] = database.prepare("PRAGMA journal_mode = WAL").all();
     // Some file systems do not support a log. Then only FULL is safe.
     database.exec(`PRAGMA synchronous = ${row?.journal_mode === "wal" ? synchronous : "FULL"}`);

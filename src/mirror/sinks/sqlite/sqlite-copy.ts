@@ -62,7 +62,7 @@ export class SqliteCopy {
   /** The saved state of a copy; `undefined` if there is none. Writes nothing, and creates no file. */
   static async readState(options: Omit<SqliteConnectionOptions, "synchronous">): Promise<string | undefined> {
     if (!existsSync(options.path)) return undefined;
-    const connection = await SqliteConnection.open({ ...options, synchronous: "NORMAL" });
+    const connection = await SqliteConnection.open({ ...options, synchronous: "read-only" });
     try {
       return await connection.read((database) => {
         const isCopy =
