@@ -54,6 +54,15 @@ describe("stocklot export", () => {
     expect(out).toBe(`remark,units,serial2\r\n"a ""quoted"", text\nof two lines",0.1,\r\n`);
   });
 
+  it("quotes every kind of line break, so that each record stays one", async () => {
+    const remarks = ["two\nlines", "two\rlines", "two\r\nlines", "\n", "one line"];
+    const { env } = await serve({ lots: remarks.map((remark) => ({ shortID: "A", units: 1, remark })) });
+    const { out } = await run(["export", "lots", "--columns", "remark,units"], env);
+    const records: Record<string, string>[] = parse(out, { columns: true, record_delimiter: ["\r\n", "\n", "\r"] });
+    expect(records.map(({ remark }) => remark).sort()).toEqual(remarks.sort());
+    expect(out).toContain('"two\rlines",1\r\n');
+  });
+
   it.each([
     [
       "ndjson",
