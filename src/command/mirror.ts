@@ -52,7 +52,7 @@ export function mirrorCommand(): Command {
     .option("--json", "print reports as JSON, one per line")
     .addHelpText(
       "after",
-      "\nExit code: 0, or 1 if a run fails. With --status: 1 if the copy is incomplete or too old, or the last run failed.",
+      "\nExit code: 0, or 1 if a run fails. With --status: 1 if the copy is incomplete\nor too old, or the last run failed.",
     )
     .action(mirrorRecords);
   return withConnection(command);
