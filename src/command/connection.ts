@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { InventoryClient } from "../client.js";
 import { ConfigurationError } from "../errors/index.js";
 import { type ClientOptions, resolveServiceConnection, type ServiceConnection } from "../options.js";
-import { CommandError, durationOption, EXIT, integerOption } from "./exit.js";
+import { CommandError, describeFailure, durationOption, EXIT, integerOption } from "./exit.js";
 import { currentShell, SHELLS } from "./shell.js";
 
 /** The options that every command that connects to the service takes. */
@@ -91,9 +91,19 @@ async function clientSecret({ clientSecretFile }: ConnectionFlags): Promise<stri
 
 /** Editors and shells add a byte order mark and line breaks, which are not part of the secret. */
 function readSecretFile(file: string): string {
-  const secret = withoutFinalLineBreaks(readFileSync(file, "utf8").replace(/^\uFEFF/, ""));
+  const secret = withoutFinalLineBreaks(readTextFile(file).replace(/^\uFEFF/, ""));
   if (secret === "") throw new CommandError(`--client-secret-file: ${file} is empty.`);
   return secret;
+}
+
+function readTextFile(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    // An error of reading, unlike one of opening, does not contain the path.
+    const failure = error instanceof Error ? Object.assign(error, { path: file }) : error;
+    throw new CommandError(`--client-secret-file: ${describeFailure(failure)}`);
+  }
 }
 
 const withoutFinalLineBreaks = (text: string) => text.replace(/[\r\n]+$/, "");

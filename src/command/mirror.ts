@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { Command, Option } from "commander";
 import { UnexpectedRemovalsError } from "../errors/index.js";
 import { mirrorListsOf, savedWarehouseLists } from "../mirror/copy/lists.js";
@@ -84,9 +85,19 @@ function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
     // The driver accepts any string as an address. It may contain a password, so it is not quoted.
     if (!POSTGRES_ADDRESS_PATTERN.test(postgres))
       throw new CommandError("--postgres must be an address such as postgres://user@host/database.", EXIT.usage);
+    if (hasPassword(postgres)) throw new CommandError(PASSWORD_ADVICE, EXIT.usage);
     return postgresSink({ connectionString: postgres });
   }
   throw new CommandError("--sqlite or --postgres is required.", EXIT.usage);
+}
+
+const PASSWORD_ADVICE =
+  "--postgres must not contain a password, since others can see it. Put it into PGPASSWORD or a .pgpass file.";
+
+/** In doubt it has one: a password may contain characters that do not belong into a URL. */
+function hasPassword(address: string): boolean {
+  if (/[?&]\w*password=/i.test(address)) return true;
+  return URL.canParse(address) ? new URL(address).password !== "" : /^\w+:\/\/[^@/]*:.*@/s.test(address);
 }
 
 async function runOnce(mirror: Mirror, { full, allowRemovals, json }: MirrorFlags, signal: AbortSignal): Promise<void> {
@@ -138,7 +149,14 @@ async function printReport(report: MirrorReport, json: true | undefined): Promis
 }
 
 /** The state is stored with the copy, so that neither the service nor credentials are needed. */
-async function printStatus(sink: MirrorSink, { json, warehouses, maxLag = Infinity }: MirrorFlags): Promise<void> {
+async function printStatus(
+  sink: MirrorSink,
+  { sqlite, json, warehouses, maxLag = Infinity }: MirrorFlags,
+): Promise<void> {
+  if (sqlite !== undefined && !existsSync(sqlite))
+    throw new CommandError(
+      `--sqlite: ${sqlite} does not exist, so there is no copy yet. Check the path, or run the mirror.`,
+    );
   const state = parseMirrorState(await sink.readState?.());
   const lists = [
     ...mirrorListsOf(RESOURCES, warehouses ?? []),

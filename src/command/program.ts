@@ -9,7 +9,7 @@ import { mirrorCommand } from "./mirror.js";
 import { sandboxCommand } from "./sandbox/command.js";
 import { hideExperimentalWarnings, tell } from "./terminal.js";
 
-const SECRET_OPTION = /^--client-?secret(?=$|=)/i;
+const SECRET_OPTION = /^--client-?secret(?!-f)/i;
 const SECRET_ADVICE =
   "the secret must not be an argument, since others can see it. Use STOCKLOT_CLIENT_SECRET or --client-secret-file.";
 

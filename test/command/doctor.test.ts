@@ -254,6 +254,15 @@ describe("the client secret", () => {
     const { code, err } = await run(["doctor", "--client-secret-file", file], env);
     expect({ code, err }).toEqual({ code: 1, err: `stocklot: --client-secret-file: ${file} is empty.\n` });
   });
+
+  it.each([
+    ["missing/secret", "no such file or folder. Check the path."],
+    [".", "it is a folder, not a file. Check the path."],
+  ])("must be a file that can be read: %s", async (path, problem) => {
+    const { env } = await serve();
+    const { code, err } = await run(["doctor", "--client-secret-file", path], env, tmpdir());
+    expect({ code, err }).toEqual({ code: 1, err: `stocklot: --client-secret-file: ${path}: ${problem}\n` });
+  });
 });
 
 function secretFile(text: string): string {
