@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { InventoryClient } from "../client.js";
+import type { Logger } from "../core/telemetry/events.js";
 import { ConfigurationError } from "../errors/index.js";
 import { type ClientOptions, resolveServiceConnection, type ServiceConnection } from "../options.js";
 import { CommandError, describeFailure, durationOption, EXIT, integerOption } from "./exit.js";
 import { currentShell, SHELLS } from "./shell.js";
+import { tell } from "./terminal.js";
 
 /** The options that every command that connects to the service takes. */
 export interface ConnectionFlags {
@@ -16,6 +18,8 @@ export interface ConnectionFlags {
   allowInsecureHttp?: true;
   rateLimit?: number;
   timeout?: number;
+  /** Only of commands {@link withResponseValidation}. */
+  responseValidation?: "error" | "warn" | "off";
 }
 
 /** Adds the options that concern the connection, in a group of their own after those of the command. */
@@ -30,6 +34,15 @@ export function withConnection(command: Command): Command {
     .option("--timeout <time>", "time limit of one attempt of a request (default: 30s)", durationOption);
 }
 
+/** Adds the option for services whose responses are not as documented. */
+export const withResponseValidation = (command: Command): Command =>
+  command.addOption(
+    new Option(
+      "--response-validation <mode>",
+      "what to do if a response is not as documented (default: error)",
+    ).choices(["error", "warn", "off"]),
+  );
+
 /** Where the service is, and the credentials for it. */
 export async function connectionOptions(
   flags: ConnectionFlags,
@@ -42,22 +55,29 @@ export async function connectionOptions(
     allowInsecureHttp,
     rateLimit: rateLimit === undefined ? undefined : { requests: rateLimit },
     timeoutMs: timeout,
+    responseValidation: flags.responseValidation,
+    ...(flags.responseValidation === "warn" && { logger: firstWarnings() }),
   };
   const { baseUrl, clientId } = resolveConnection(options);
   return { ...options, baseUrl: baseUrl.href, clientId };
 }
 
+const MAX_WARNINGS = 10;
+
+/** Prints the first warnings: every page of a list may contain what is not as documented. */
+function firstWarnings(): Logger {
+  let warnings = 0;
+  const warn = (message: string) => {
+    warnings += 1;
+    if (warnings <= MAX_WARNINGS) tell(`warning: ${message.replace(/^stocklot: /, "")}`);
+    if (warnings === MAX_WARNINGS) tell("warning: further warnings are not shown.");
+  };
+  return { debug() {}, info() {}, error() {}, warn };
+}
+
 export async function openClient(flags: ConnectionFlags): Promise<InventoryClient> {
   return new InventoryClient(await connectionOptions(flags));
 }
-
-/** Names of options, as the command has them. */
-const FLAGS: Readonly<Record<string, string>> = {
-  baseUrl: "--base-url",
-  clientId: "--client-id",
-  clientSecret: "--client-secret-file",
-  allowInsecureHttp: "--allow-insecure-http",
-};
 
 const EXAMPLES: readonly (readonly [variable: string, value: string])[] = [
   ["STOCKLOT_BASE_URL", "https://inventory.example.com/api/v1"],
@@ -65,15 +85,13 @@ const EXAMPLES: readonly (readonly [variable: string, value: string])[] = [
   ["STOCKLOT_CLIENT_SECRET", "..."],
 ];
 
-/** @throws CommandError that names what is missing or wrong as the command calls it. */
+/** @throws CommandError that names what is missing or wrong. */
 function resolveConnection(options: ClientOptions): ServiceConnection {
   try {
     return resolveServiceConnection(options);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    const message = error.message
-      .replace(/^client options: /, "")
-      .replace(/\b[a-z]+[A-Z]\w+\b/g, (name) => FLAGS[name] ?? name);
+    const message = error.message.replace(/^client options: /, "");
     const missing = EXAMPLES.filter(([variable]) => message.includes(variable));
     const { set } = SHELLS[currentShell()];
     const example = missing.map(([variable, value]) => `\n  ${set(variable, value)}`).join("");

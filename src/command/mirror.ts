@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { Command, Option } from "commander";
-import { UnexpectedRemovalsError } from "../errors/index.js";
 import { mirrorListsOf, savedWarehouseLists } from "../mirror/copy/lists.js";
 import { parseMirrorState } from "../mirror/copy/state.js";
 import {
@@ -13,7 +12,7 @@ import {
 } from "../mirror/index.js";
 import { mirrorStatusOf } from "../mirror/status.js";
 import { RESOURCES } from "../mirror/tables.js";
-import { type ConnectionFlags, openClient, withConnection } from "./connection.js";
+import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "./connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, integersOption, interruptSignal } from "./exit.js";
 import { ProgressLine, print, seconds, table, tell } from "./terminal.js";
 
@@ -56,7 +55,7 @@ export function mirrorCommand(): Command {
       "\nExit code: 0, or 1 if a run fails. With --status: 1 if the copy is incomplete\nor too old, or the last run failed.",
     )
     .action(mirrorRecords);
-  return withConnection(command);
+  return withResponseValidation(withConnection(command));
 }
 
 async function mirrorRecords(flags: MirrorFlags): Promise<void> {
@@ -110,18 +109,9 @@ async function runOnce(mirror: Mirror, { full, allowRemovals, json }: MirrorFlag
       onProgress: ({ resource, received, totalCount }) => progress.update(`${resource}: ${received} of ${totalCount}`),
     });
     await printReport(report, json);
-  } catch (error) {
-    throw error instanceof UnexpectedRemovalsError ? removalsError(error) : error;
   } finally {
     progress.clear();
   }
-}
-
-/** The library's message names an option of its own. */
-function removalsError({ resource, removals, records }: UnexpectedRemovalsError): CommandError {
-  return new CommandError(
-    `the service no longer lists ${removals} of the ${records} records of ${resource}. None of them was removed from the copy. If that is correct, confirm it with --allow-removals.`,
-  );
 }
 
 async function watch(mirror: Mirror, everyMs: number, { json }: MirrorFlags, signal: AbortSignal): Promise<void> {

@@ -8,6 +8,7 @@ import { importCommand } from "./import/command.js";
 import { mirrorCommand } from "./mirror.js";
 import { sandboxCommand } from "./sandbox/command.js";
 import { hideExperimentalWarnings, tell } from "./terminal.js";
+import { useWordingOf } from "./wording.js";
 
 const SECRET_OPTION = /^--client-?secret(?!-f)/i;
 const SECRET_ADVICE =
@@ -52,7 +53,8 @@ export function createProgram(): Command {
   const stocklot = new Command("stocklot")
     .description("Look at, copy and change what the Inventory and Item Catalog Service stores.")
     .version(VERSION, "-v, --version")
-    .addHelpText("after", HELP);
+    .addHelpText("after", HELP)
+    .hook("preAction", (_, command) => useWordingOf(command));
   const commands = [doctorCommand(), sandboxCommand(), exportCommand(), importCommand(), mirrorCommand()];
   const allOptions = commands.flatMap(optionNames);
   for (const command of [stocklot, ...commands]) {

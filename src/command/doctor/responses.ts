@@ -9,7 +9,8 @@ const SLOW_HINT = "If calls time out, increase the option timeoutMs (--timeout o
 
 export function validationFindings(warnings: readonly string[]): Finding[] {
   if (warnings.length === 0) return [ok("responses", "the pages read are as documented")];
-  const hint = 'Calls that read these records fail, unless the client has responseValidation: "warn".';
+  const hint =
+    'Calls that read these records fail, unless the client has responseValidation: "warn" (--response-validation warn of export and mirror).';
   return warnings.map((warning) => problem("responses", warning, hint));
 }
 

@@ -10,7 +10,7 @@ import { dateInputSchema } from "../../schemas/date.js";
 import { itemSchema } from "../../schemas/item.js";
 import { lotSchema } from "../../schemas/lot.js";
 import { stockLevelSchema } from "../../schemas/stock-level.js";
-import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
+import { type ConnectionFlags, connectionOptions, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, describeFailure, EXIT, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
 import { modifiedSinceProbe } from "../list-probes.js";
 import { ProgressLine, seconds, tell, writeOutput } from "../terminal.js";
@@ -77,7 +77,7 @@ export function exportCommand(): Command {
     .option("--gapless", "return every record exactly once, even if others are added and removed meanwhile")
     .option("--resume", "continue an interrupted export to the same file, which needs --gapless")
     .action(exportRecords);
-  return withConnection(command);
+  return withResponseValidation(withConnection(command));
 }
 
 async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> {

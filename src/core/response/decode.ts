@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Issue } from "../../errors/index.js";
 import { redact } from "../../errors/redaction/redact.js";
 import { fieldOf } from "../../errors/unknown-value.js";
+import { wording } from "../../errors/wording.js";
 import { type LazySchema, lazy } from "../../schemas/field.js";
 import type { StandardSchema } from "../../schemas/standard-schema.js";
 import type { Call, ResponseContext, ResponseReader } from "../call.js";
@@ -116,12 +117,11 @@ function describeUnreadableBody(text: string, call: Call): string {
   return `not JSON but ${JSON.stringify(shown.length > MAX_BODY_EXCERPT_LENGTH ? `${line}…` : line)}`;
 }
 
-const RELAX_ADVICE = ' To accept such responses anyway, set responseValidation to "warn" or "off".';
-
 /** Throws or logs the issues of a response, as the client is configured. */
 export function throwOrLogIssues(issues: Issue[], context: ResponseContext): void {
   const { call, validation } = context;
-  const error = invalidResponseError(context, issues, call.request.isTokenRequest ? "" : RELAX_ADVICE);
+  const isAccepted = validation.mode !== "error" || call.request.isTokenRequest;
+  const error = invalidResponseError(context, issues, isAccepted ? "" : wording().acceptResponses);
   if (validation.mode === "error") throw error;
   validation.warn(error.message);
 }
