@@ -151,7 +151,7 @@ describe("stocklot doctor", () => {
       ...(await serve()).env,
       STOCKLOT_BASE_URL: "http://127.0.0.1:1/api/v1",
     });
-    expect(findings.map(({ aspect, verdict }) => `${verdict} ${aspect}`)).toEqual(["ok address", "problem connection"]);
+    expect(findings.map(({ aspect, verdict }) => `${verdict} ${aspect}`)).toEqual(["problem connection"]);
   });
 
   it.each([
@@ -177,9 +177,11 @@ describe("stocklot doctor", () => {
     };
     const { env } = await serve();
     const through = await diagnose({ ...env, ...proxied, NO_PROXY: "localhost:9" });
-    expect(through.findings[0]?.summary).toBe("localhost:1 through the proxy http://127.0.0.1:2 (HTTPS_PROXY)");
+    expect(through.problems[0]?.hint).toContain(
+      "Tried: localhost:1 through the proxy http://127.0.0.1:2 (HTTPS_PROXY).",
+    );
     const direct = await diagnose({ ...env, ...proxied, NO_PROXY: "localhost:1" });
-    expect(direct.findings[0]?.summary).toBe("localhost:1, without a proxy");
+    expect(direct.problems[0]?.hint).toContain("Tried: localhost:1, without a proxy.");
   });
 
   it("says which setting is missing", async () => {

@@ -98,7 +98,8 @@ export function readJsonBody(context: ResponseContext): unknown {
   const { response, call, validation } = context;
   const text = readValidText(response);
   // A replacement character in a SKU would pass every schema.
-  if (text === undefined) throw unreadableResponseError(call, "the response is not valid UTF-8");
+  if (text === undefined)
+    throw unreadableResponseError(call, isGzip(response.body) ? GZIP_PROBLEM : "the response is not valid UTF-8");
   const data = parseJsonOrUndefined(text);
   // The parser's error is not shown: it quotes the body, and may cut a secret so that redaction cannot recognise it.
   if (data === undefined) throw unreadableResponseError(call, `the response is ${describeUnreadableBody(text, call)}`);
@@ -106,6 +107,12 @@ export function readJsonBody(context: ResponseContext): unknown {
   if (inexact.length > 0) throwOrLogIssues(inexact, context);
   return data;
 }
+
+/** The problem of a body that a proxy compressed, or passed on, without saying so. */
+export const GZIP_PROBLEM = "the response is compressed with gzip, but has no header content-encoding";
+
+/** The magic number of gzip, which is not valid UTF-8. */
+const isGzip = ([first, second]: Uint8Array) => first === 0x1f && second === 0x8b;
 
 function describeUnreadableBody(text: string, call: Call): string {
   if (text === "") return "empty, not JSON";
