@@ -217,6 +217,8 @@ describe("the client secret", () => {
     ["doctor", "--client-secret=canary-secret"],
     ["doctor", "--client-secret", "canary-secret"],
     ["doctor", "--clientSecret=canary-secret"],
+    ["doctor", "--client-secretcanary-secret"],
+    ["doctor", "--client-secret-canary=secret"],
     ["doctor", "--client-secret=canary'secret\n(Did you mean canary?)"],
     ["export", "items", "--client-secret=canary-secret"],
     ["import", "--client-secret", "canary-secret", "file.csv"],

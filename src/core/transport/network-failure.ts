@@ -62,7 +62,7 @@ const CHECK_ADDRESS_ADVICE = () => `Check the scheme, host and port in ${wording
 const CHECK_NETWORK_ADVICE = () => `Check the network and ${wording().baseUrl}.`;
 const TRUST_ISSUER_ADVICE = () =>
   `Name the file with the issuer's certificate in NODE_EXTRA_CA_CERTS${wording().orTrustIssuer}.`;
-const TLS_SETTINGS_ADVICE = () => `${wording().useOwnTls} ${wording().useClientCertificate}`;
+const TLS_SETTINGS_ADVICE = () => `${wording().useOwnTls} ${wording().useClientCertificate}`.trim();
 
 const NO_CONNECTION_RULE = notSentRule(/^/, "no connection could be established", CHECK_NETWORK_ADVICE);
 
