@@ -16,6 +16,7 @@ import type { FetchLike } from "./core/transport/fetch.js";
 import { isLoopbackHost } from "./core/transport/proxy.js";
 import { ConfigurationError } from "./errors/index.js";
 import { describeIssue } from "./errors/input-errors.js";
+import { wording } from "./errors/wording.js";
 import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
 import { environmentVariable, mayReadEnvironment } from "./runtime/environment.js";
@@ -224,7 +225,8 @@ export function resolveServiceConnection(options: ClientOptions): ServiceConnect
   const readSetting = <Value>(name: keyof typeof ENVIRONMENT_VARIABLES, given: Value | undefined) => {
     const variable = ENVIRONMENT_VARIABLES[name];
     const value = given ?? environmentVariable(variable);
-    if (!value) missing.push(`${name} is required (or the environment variable ${variable}${readProblem(variable)})`);
+    if (!value)
+      missing.push(`${wording()[name]} is required (or the environment variable ${variable}${readProblem(variable)})`);
     return value ?? "";
   };
   const [baseUrl, clientId, clientSecret] = [
@@ -245,10 +247,11 @@ function readProblem(variable: string): string {
 }
 
 function parseBaseUrl(address: string, allowInsecureHttp: boolean): URL {
-  if (!URL.canParse(address)) throw invalidOptionsError("baseUrl must be a URL, such as https://host/api/v1");
+  if (!URL.canParse(address))
+    throw invalidOptionsError(`${wording().baseUrl} must be a URL, such as https://host/api/v1`);
   const url = new URL(address);
   const problem = describeBaseUrlProblem(url, allowInsecureHttp);
-  if (problem) throw invalidOptionsError(`baseUrl ${problem}`);
+  if (problem) throw invalidOptionsError(`${wording().baseUrl} ${problem}`);
   return url;
 }
 
@@ -260,6 +263,6 @@ function describeBaseUrlProblem(
   if (username || password) return "must not contain credentials";
   if (search || hash) return "must not have a query or a fragment";
   return protocol === "http:" && !allowInsecureHttp && !isLoopbackHost(hostname)
-    ? "must begin with https:, since http: sends the secret unencrypted. To allow http:, set allowInsecureHttp"
+    ? `must begin with https:, since http: sends the secret unencrypted. To allow http:, set ${wording().allowInsecureHttp}`
     : undefined;
 }

@@ -1,21 +1,26 @@
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { InventoryClient } from "../client.js";
+import type { Logger } from "../core/telemetry/events.js";
 import { ConfigurationError } from "../errors/index.js";
 import { type ClientOptions, resolveServiceConnection, type ServiceConnection } from "../options.js";
-import { CommandError, durationOption, EXIT, integerOption } from "./exit.js";
+import { CommandError, describeFailure, durationOption, EXIT, integerOption } from "./exit.js";
 import { currentShell, SHELLS } from "./shell.js";
+import { tell } from "./terminal.js";
 
 /** The options that every command that connects to the service takes. */
 export interface ConnectionFlags {
   baseUrl?: string;
+  serviceId?: string;
   clientId?: string;
   clientSecretFile?: string;
   allowInsecureHttp?: true;
   rateLimit?: number;
   timeout?: number;
+  /** Only of commands {@link withResponseValidation}. */
+  responseValidation?: "error" | "warn" | "off";
 }
 
 /** Adds the options that concern the connection, in a group of their own after those of the command. */
@@ -23,12 +28,22 @@ export function withConnection(command: Command): Command {
   return command
     .optionsGroup("Connection:")
     .option("--base-url <url>", "base URL with the version segment (default: STOCKLOT_BASE_URL)")
+    .option("--service-id <name>", "name of the service, if its URL may change (default: STOCKLOT_SERVICE_ID)")
     .option("--client-id <id>", "client ID (default: STOCKLOT_CLIENT_ID)")
     .option("--client-secret-file <file>", "file with the client secret (default: STOCKLOT_CLIENT_SECRET, or a prompt)")
     .option("--allow-insecure-http", "permit a base URL without TLS; the secret then travels unencrypted")
     .option("--rate-limit <n>", "requests per minute (default: 100)", integerOption(1))
     .option("--timeout <time>", "time limit of one attempt of a request (default: 30s)", durationOption);
 }
+
+/** Adds the option for services whose responses are not as documented. */
+export const withResponseValidation = (command: Command): Command =>
+  command.addOption(
+    new Option(
+      "--response-validation <mode>",
+      "what to do if a response is not as documented (default: error)",
+    ).choices(["error", "warn", "off"]),
+  );
 
 /** Where the service is, and the credentials for it. */
 export async function connectionOptions(
@@ -37,27 +52,35 @@ export async function connectionOptions(
   const { allowInsecureHttp, rateLimit, timeout } = flags;
   const options: ClientOptions = {
     baseUrl: flags.baseUrl,
+    serviceId: (flags.serviceId ?? process.env.STOCKLOT_SERVICE_ID) || undefined,
     clientId: flags.clientId,
     clientSecret: await clientSecret(flags),
     allowInsecureHttp,
     rateLimit: rateLimit === undefined ? undefined : { requests: rateLimit },
     timeoutMs: timeout,
+    responseValidation: flags.responseValidation,
+    ...(flags.responseValidation === "warn" && { logger: firstWarnings() }),
   };
   const { baseUrl, clientId } = resolveConnection(options);
   return { ...options, baseUrl: baseUrl.href, clientId };
 }
 
+const MAX_WARNINGS = 10;
+
+/** Prints the first warnings: every page of a list may contain what is not as documented. */
+function firstWarnings(): Logger {
+  let warnings = 0;
+  const warn = (message: string) => {
+    warnings += 1;
+    if (warnings <= MAX_WARNINGS) tell(`warning: ${message.replace(/^stocklot: /, "")}`);
+    if (warnings === MAX_WARNINGS) tell("warning: further warnings are not shown.");
+  };
+  return { debug() {}, info() {}, error() {}, warn };
+}
+
 export async function openClient(flags: ConnectionFlags): Promise<InventoryClient> {
   return new InventoryClient(await connectionOptions(flags));
 }
-
-/** Names of options, as the command has them. */
-const FLAGS: Readonly<Record<string, string>> = {
-  baseUrl: "--base-url",
-  clientId: "--client-id",
-  clientSecret: "--client-secret-file",
-  allowInsecureHttp: "--allow-insecure-http",
-};
 
 const EXAMPLES: readonly (readonly [variable: string, value: string])[] = [
   ["STOCKLOT_BASE_URL", "https://inventory.example.com/api/v1"],
@@ -65,15 +88,13 @@ const EXAMPLES: readonly (readonly [variable: string, value: string])[] = [
   ["STOCKLOT_CLIENT_SECRET", "..."],
 ];
 
-/** @throws CommandError that names what is missing or wrong as the command calls it. */
+/** @throws CommandError that names what is missing or wrong. */
 function resolveConnection(options: ClientOptions): ServiceConnection {
   try {
     return resolveServiceConnection(options);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    const message = error.message
-      .replace(/^client options: /, "")
-      .replace(/\b[a-z]+[A-Z]\w+\b/g, (name) => FLAGS[name] ?? name);
+    const message = error.message.replace(/^client options: /, "");
     const missing = EXAMPLES.filter(([variable]) => message.includes(variable));
     const { set } = SHELLS[currentShell()];
     const example = missing.map(([variable, value]) => `\n  ${set(variable, value)}`).join("");
@@ -91,9 +112,19 @@ async function clientSecret({ clientSecretFile }: ConnectionFlags): Promise<stri
 
 /** Editors and shells add a byte order mark and line breaks, which are not part of the secret. */
 function readSecretFile(file: string): string {
-  const secret = withoutFinalLineBreaks(readFileSync(file, "utf8").replace(/^\uFEFF/, ""));
+  const secret = withoutFinalLineBreaks(readTextFile(file).replace(/^\uFEFF/, ""));
   if (secret === "") throw new CommandError(`--client-secret-file: ${file} is empty.`);
   return secret;
+}
+
+function readTextFile(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    // An error of reading, unlike one of opening, does not contain the path.
+    const failure = error instanceof Error ? Object.assign(error, { path: file }) : error;
+    throw new CommandError(`--client-secret-file: ${describeFailure(failure)}`);
+  }
 }
 
 const withoutFinalLineBreaks = (text: string) => text.replace(/[\r\n]+$/, "");

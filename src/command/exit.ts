@@ -28,13 +28,26 @@ export class CommandError extends Error {
 
 /** What is written to standard error if a command fails. */
 export function describeFailure(error: unknown): string {
-  if (error instanceof CommandError || isStocklotError(error) || isSystemError(error)) return error.message;
+  if (isSystemError(error)) return describeSystemError(error);
+  if (error instanceof CommandError || isStocklotError(error)) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 /** An error of the file system or the network, for instance ENOENT. */
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
   error instanceof Error && "code" in error && typeof error.code === "string" && /^E[A-Z]+$/.test(error.code);
+
+const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
+  ENOENT: "no such file or folder. Check the path.",
+  EACCES: "permission denied. Check the permissions of the file and its folder.",
+  EISDIR: "it is a folder, not a file. Check the path.",
+  ENOTDIR: "a part of the path is not a folder. Check the path.",
+};
+
+function describeSystemError({ code = "", path, message }: NodeJS.ErrnoException): string {
+  const problem = SYSTEM_ERRORS[code];
+  return path === undefined || problem === undefined ? message : `${path}: ${problem}`;
+}
 
 /** Parses an option that is an integer. */
 export function integerOption(min: number, max = Number.MAX_SAFE_INTEGER): (text: string) => number {

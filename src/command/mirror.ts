@@ -1,5 +1,5 @@
+import { existsSync } from "node:fs";
 import { Command, Option } from "commander";
-import { UnexpectedRemovalsError } from "../errors/index.js";
 import { mirrorListsOf, savedWarehouseLists } from "../mirror/copy/lists.js";
 import { parseMirrorState } from "../mirror/copy/state.js";
 import {
@@ -12,7 +12,7 @@ import {
 } from "../mirror/index.js";
 import { mirrorStatusOf } from "../mirror/status.js";
 import { RESOURCES } from "../mirror/tables.js";
-import { type ConnectionFlags, openClient, withConnection } from "./connection.js";
+import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "./connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, integersOption, interruptSignal } from "./exit.js";
 import { ProgressLine, print, seconds, table, tell } from "./terminal.js";
 
@@ -23,6 +23,7 @@ interface MirrorFlags extends ConnectionFlags {
   watch?: number;
   full?: true;
   allowRemovals?: true;
+  acceptAccount?: true;
   status?: true;
   maxLag?: number;
   json?: true;
@@ -37,25 +38,27 @@ export function mirrorCommand(): Command {
     .addOption(
       new Option("--watch <interval>", "run again and again at this interval, for instance 30s, 5m or 1h")
         .argParser(durationOption)
-        .conflicts(["full", "allowRemovals"]),
+        .conflicts(["full", "allowRemovals", "acceptAccount"]),
     )
     .option("--full", "read everything, not only changes")
     .option("--allow-removals", "confirm a run that removes a large part of the copy")
+    .option("--accept-account", "go on with a copy that another client ID has read; reads everything again")
     .addOption(
       new Option("--status", "print the state of the copy; needs neither the service nor credentials").conflicts([
         "watch",
         "full",
         "allowRemovals",
+        "acceptAccount",
       ]),
     )
     .option("--max-lag <time>", "with --status: fail if the copy is older than this, for instance 26h", durationOption)
     .option("--json", "print reports as JSON, one per line")
     .addHelpText(
       "after",
-      "\nExit code: 0, or 1 if a run fails. With --status: 1 if the copy is incomplete or too old, or the last run failed.",
+      "\nExit code: 0, or 1 if a run fails. With --status: 1 if the copy is incomplete\nor too old, or the last run failed.",
     )
     .action(mirrorRecords);
-  return withConnection(command);
+  return withResponseValidation(withConnection(command));
 }
 
 async function mirrorRecords(flags: MirrorFlags): Promise<void> {
@@ -84,33 +87,39 @@ function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
     // The driver accepts any string as an address. It may contain a password, so it is not quoted.
     if (!POSTGRES_ADDRESS_PATTERN.test(postgres))
       throw new CommandError("--postgres must be an address such as postgres://user@host/database.", EXIT.usage);
+    if (hasPassword(postgres)) throw new CommandError(PASSWORD_ADVICE, EXIT.usage);
     return postgresSink({ connectionString: postgres });
   }
   throw new CommandError("--sqlite or --postgres is required.", EXIT.usage);
 }
 
-async function runOnce(mirror: Mirror, { full, allowRemovals, json }: MirrorFlags, signal: AbortSignal): Promise<void> {
+const PASSWORD_ADVICE =
+  "--postgres must not contain a password, since others can see it. Put it into PGPASSWORD or a .pgpass file.";
+
+/** In doubt it has one: a password may contain characters that do not belong into a URL. */
+function hasPassword(address: string): boolean {
+  if (/[?&]\w*password=/i.test(address)) return true;
+  return URL.canParse(address) ? new URL(address).password !== "" : /^\w+:\/\/[^@/]*:.*@/s.test(address);
+}
+
+async function runOnce(
+  mirror: Mirror,
+  { full, allowRemovals, acceptAccount, json }: MirrorFlags,
+  signal: AbortSignal,
+): Promise<void> {
   const progress = new ProgressLine();
   try {
     const report = await mirror.run({
       full,
       allowRemovals,
+      acceptAccount,
       signal,
       onProgress: ({ resource, received, totalCount }) => progress.update(`${resource}: ${received} of ${totalCount}`),
     });
     await printReport(report, json);
-  } catch (error) {
-    throw error instanceof UnexpectedRemovalsError ? removalsError(error) : error;
   } finally {
     progress.clear();
   }
-}
-
-/** The library's message names an option of its own. */
-function removalsError({ resource, removals, records }: UnexpectedRemovalsError): CommandError {
-  return new CommandError(
-    `the service no longer lists ${removals} of the ${records} records of ${resource}. None of them was removed from the copy. If that is correct, confirm it with --allow-removals.`,
-  );
 }
 
 async function watch(mirror: Mirror, everyMs: number, { json }: MirrorFlags, signal: AbortSignal): Promise<void> {
@@ -138,7 +147,14 @@ async function printReport(report: MirrorReport, json: true | undefined): Promis
 }
 
 /** The state is stored with the copy, so that neither the service nor credentials are needed. */
-async function printStatus(sink: MirrorSink, { json, warehouses, maxLag = Infinity }: MirrorFlags): Promise<void> {
+async function printStatus(
+  sink: MirrorSink,
+  { sqlite, json, warehouses, maxLag = Infinity }: MirrorFlags,
+): Promise<void> {
+  if (sqlite !== undefined && !existsSync(sqlite))
+    throw new CommandError(
+      `--sqlite: ${sqlite} does not exist, so there is no copy yet. Check the path, or run the mirror.`,
+    );
   const state = parseMirrorState(await sink.readState?.());
   const lists = [
     ...mirrorListsOf(RESOURCES, warehouses ?? []),

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { nearestName } from "../errors/unknown-name.js";
 import { VERSION } from "../version.js";
 import { doctorCommand } from "./doctor/command.js";
 import { CommandError, describeFailure, EXIT } from "./exit.js";
@@ -7,8 +8,9 @@ import { importCommand } from "./import/command.js";
 import { mirrorCommand } from "./mirror.js";
 import { sandboxCommand } from "./sandbox/command.js";
 import { hideExperimentalWarnings, tell } from "./terminal.js";
+import { useWordingOf } from "./wording.js";
 
-const SECRET_OPTION = /^--client-?secret(?=$|=)/i;
+const SECRET_OPTION = /^--client-?secret(?!-f)/i;
 const SECRET_ADVICE =
   "the secret must not be an argument, since others can see it. Use STOCKLOT_CLIENT_SECRET or --client-secret-file.";
 
@@ -39,10 +41,12 @@ export async function run(args: readonly string[]): Promise<number> {
 }
 
 const HELP = `
-First steps: stocklot sandbox serves a service to try; stocklot doctor examines yours.
-STOCKLOT_BASE_URL, STOCKLOT_CLIENT_ID and STOCKLOT_CLIENT_SECRET say where the service is; stocklot doctor --help has more.
+First steps: stocklot sandbox serves a service to try; stocklot doctor examines
+yours. STOCKLOT_BASE_URL, STOCKLOT_CLIENT_ID and STOCKLOT_CLIENT_SECRET say
+where the service is; stocklot doctor --help has more.
 
-Exit code: 0 success, 1 something failed or needs your attention, 2 wrong arguments or input, 130 Ctrl-C, 143 SIGTERM.`;
+Exit code: 0 success, 1 something failed or needs your attention, 2 wrong
+arguments or input, 130 Ctrl-C, 143 SIGTERM.`;
 
 /** The command with its subcommands. */
 export function createProgram(): Command {
@@ -50,15 +54,40 @@ export function createProgram(): Command {
     .description("Look at, copy and change what the Inventory and Item Catalog Service stores.")
     .version(VERSION, "-v, --version")
     .addHelpText("after", HELP)
-    .configureOutput({ outputError })
-    .showHelpAfterError("Try --help.")
-    .exitOverride();
-  for (const command of [doctorCommand(), sandboxCommand(), exportCommand(), importCommand(), mirrorCommand()])
-    stocklot.addCommand(command.exitOverride().configureOutput({ outputError }).showHelpAfterError("Try --help."));
+    .hook("preAction", (_, command) => useWordingOf(command));
+  const commands = [doctorCommand(), sandboxCommand(), exportCommand(), importCommand(), mirrorCommand()];
+  const allOptions = commands.flatMap(optionNames);
+  for (const command of [stocklot, ...commands]) {
+    const outputError = (message: string, write: (text: string) => void) =>
+      write(describeArgumentError(message, command, allOptions));
+    command
+      .exitOverride()
+      .configureOutput({
+        outputError,
+        getOutHelpWidth: () => Math.min(process.stdout.columns || HELP_WIDTH, HELP_WIDTH),
+      })
+      .showHelpAfterError("Try --help.");
+    if (command !== stocklot) stocklot.addCommand(command);
+  }
   return stocklot;
 }
 
-/** Does not show the value of an unknown option, which may be a secret. */
-function outputError(message: string, write: (text: string) => void): void {
-  write(message.replace(/^(error: unknown option '[^'=]+)=.*'/s, "$1'"));
+const HELP_WIDTH = 80;
+
+const optionNames = ({ options }: Command) => options.flatMap(({ long }) => long ?? []);
+
+/**
+ * A required option that is missing may be the misspelt one. The value of an unknown option is never shown, and its name
+ * only if it is a misspelt option, or one of another command: both may be a secret.
+ */
+function describeArgumentError(message: string, command: Command, allOptions: readonly string[]): string {
+  const given = command.args.find((argument) => /^-./.test(argument));
+  if (given === undefined || !/^error: (unknown|required) option /.test(message)) return message;
+  const [name = ""] = given.split("=", 1);
+  const nearest = nearestName(name, optionNames(command));
+  const isMisspelt = nearest !== undefined && Math.abs(name.length - nearest.length) <= MAX_MISSPELT_LETTERS;
+  const shown = isMisspelt || allOptions.includes(name) ? ` '${name}'` : ", not shown because it may be a secret";
+  return `error: unknown option${shown}\n${nearest === undefined ? "" : `(Did you mean ${nearest}?)\n`}`;
 }
+
+const MAX_MISSPELT_LETTERS = 4;

@@ -1,5 +1,6 @@
 import { brandErrorClass } from "./brand.js";
 import { StocklotError } from "./stocklot-error.js";
+import { wording } from "./wording.js";
 
 /**
  * A run of a mirror would have removed a large part of a resource from the copy: more than `maxRemovedShare` and more than 50
@@ -19,7 +20,7 @@ export class UnexpectedRemovalsError extends StocklotError {
 
   constructor({ resource, removals, records }: { resource: string; removals: number; records: number }) {
     super(
-      `mirror.run: the service no longer lists ${removals} of the ${records} records of ${resource}. None of them was removed from the copy. If that is correct, confirm it with run({ allowRemovals: true }).`,
+      `mirror.run: the service no longer lists ${removals} of the ${records} records of ${resource}. None of them was removed from the copy. If that is correct, ${wording().confirmRemovals}.`,
     );
     this.resource = resource;
     this.removals = removals;

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors/index.js";
+import { wording } from "../errors/wording.js";
 
 /** The service of a client, as stores record it. */
 export interface ServiceIdentity {
@@ -20,6 +21,6 @@ export function assertSameService(method: string, recorded: string, { id }: Serv
   if (recorded === id) return;
   throw new ConfigurationError(
     `${method}: the store belongs to the service "${recorded}", and the client to "${id}". Nothing was changed. ` +
-      `Use a store of its own for each service. If it is the same service, create the client with serviceId: "${recorded}".`,
+      `Use a store of its own for each service. If it is the same service, ${wording().serviceId} "${recorded}".`,
   );
 }

@@ -151,7 +151,7 @@ describe("stocklot doctor", () => {
       ...(await serve()).env,
       STOCKLOT_BASE_URL: "http://127.0.0.1:1/api/v1",
     });
-    expect(findings.map(({ aspect, verdict }) => `${verdict} ${aspect}`)).toEqual(["ok address", "problem connection"]);
+    expect(findings.map(({ aspect, verdict }) => `${verdict} ${aspect}`)).toEqual(["problem connection"]);
   });
 
   it.each([
@@ -177,9 +177,11 @@ describe("stocklot doctor", () => {
     };
     const { env } = await serve();
     const through = await diagnose({ ...env, ...proxied, NO_PROXY: "localhost:9" });
-    expect(through.findings[0]?.summary).toBe("localhost:1 through the proxy http://127.0.0.1:2 (HTTPS_PROXY)");
+    expect(through.problems[0]?.hint).toContain(
+      "Tried: localhost:1 through the proxy http://127.0.0.1:2 (HTTPS_PROXY).",
+    );
     const direct = await diagnose({ ...env, ...proxied, NO_PROXY: "localhost:1" });
-    expect(direct.findings[0]?.summary).toBe("localhost:1, without a proxy");
+    expect(direct.problems[0]?.hint).toContain("Tried: localhost:1, without a proxy.");
   });
 
   it("says which setting is missing", async () => {
@@ -215,6 +217,8 @@ describe("the client secret", () => {
     ["doctor", "--client-secret=canary-secret"],
     ["doctor", "--client-secret", "canary-secret"],
     ["doctor", "--clientSecret=canary-secret"],
+    ["doctor", "--client-secretcanary-secret"],
+    ["doctor", "--client-secret-canary=secret"],
     ["doctor", "--client-secret=canary'secret\n(Did you mean canary?)"],
     ["export", "items", "--client-secret=canary-secret"],
     ["import", "--client-secret", "canary-secret", "file.csv"],
@@ -253,6 +257,15 @@ describe("the client secret", () => {
     const file = secretFile(text);
     const { code, err } = await run(["doctor", "--client-secret-file", file], env);
     expect({ code, err }).toEqual({ code: 1, err: `stocklot: --client-secret-file: ${file} is empty.\n` });
+  });
+
+  it.each([
+    ["missing/secret", "no such file or folder. Check the path."],
+    [".", "it is a folder, not a file. Check the path."],
+  ])("must be a file that can be read: %s", async (path, problem) => {
+    const { env } = await serve();
+    const { code, err } = await run(["doctor", "--client-secret-file", path], env, tmpdir());
+    expect({ code, err }).toEqual({ code: 1, err: `stocklot: --client-secret-file: ${path}: ${problem}\n` });
   });
 });
 

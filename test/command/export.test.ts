@@ -54,6 +54,15 @@ describe("stocklot export", () => {
     expect(out).toBe(`remark,units,serial2\r\n"a ""quoted"", text\nof two lines",0.1,\r\n`);
   });
 
+  it("quotes every kind of line break, so that each record stays one", async () => {
+    const remarks = ["two\nlines", "two\rlines", "two\r\nlines", "\n", "one line"];
+    const { env } = await serve({ lots: remarks.map((remark) => ({ shortID: "A", units: 1, remark })) });
+    const { out } = await run(["export", "lots", "--columns", "remark,units"], env);
+    const records: Record<string, string>[] = parse(out, { columns: true, record_delimiter: ["\r\n", "\n", "\r"] });
+    expect(records.map(({ remark }) => remark).sort()).toEqual(remarks.sort());
+    expect(out).toContain('"two\rlines",1\r\n');
+  });
+
   it.each([
     [
       "ndjson",
@@ -158,6 +167,12 @@ describe("stocklot export", () => {
     [["export", "lots", "--output", ""], /--output <file>' argument '' .* It must be the name of a file\./],
     [["export", "lots", "--format", "xml"], /csv, ndjson, json/],
     [["export", "lots", "--wid", "x"], /integer/],
+    [
+      ["export", "lots", "-o", "y.xlsx"],
+      /^stocklot: --output: \.xlsx is not .* must end with \.csv, \.ndjson, \.json; .* set --format\.\n$/,
+    ],
+    [["export", "lots", "-o", "lots.csv.gz"], /\.gz is not the extension of a format/],
+    [["export", "lots", "--resume", "--gapless", "-o", "-"], /--resume needs --output/],
   ])("refuses %j", async (args, message) => {
     const { code, err } = await run(args, {});
     expect(code).toBe(2);
@@ -185,6 +200,22 @@ describe("stocklot export", () => {
     });
     const paths = sandbox.requests.filter(({ method }) => method === "GET").map(({ path }) => path);
     expect(new Set(paths)).toEqual(new Set(["/Item/All", "/Inventory/1"]));
+  });
+
+  it("writes to standard output for -o -, and any name with --format", async () => {
+    const { env } = await serve({ lots: [{ shortID: "A", units: 1 }] });
+    const lots = ["export", "lots", "--columns", "shortID,units"];
+    const out = "shortID,units\r\nA,1\r\n";
+    expect(await run([...lots, "-o", "-"], env, directory)).toEqual({ code: 0, out, err: "1 lots exported.\n" });
+    expect(existsSync(fileNamed("-"))).toBe(false);
+    for (const [name, format] of [
+      ["lots.txt", "csv"],
+      ["lots", undefined],
+    ] as const) {
+      const args = [...lots, "-o", name, ...(format ? ["--format", format] : [])];
+      expect(await run(args, env, directory)).toMatchObject({ code: 0, out: "" });
+      expect(readFileSync(fileNamed(name), "utf8")).toBe(out);
+    }
   });
 
   it("trims the names of columns, and refuses an empty one", async () => {
@@ -342,6 +373,8 @@ describe("stocklot export", () => {
     const { env } = await serve();
     const { code, err } = await run(["export", "lots", "-o", join(directory, "missing", "lots.csv")], env);
     expect(code).toBe(1);
-    expect(err).toMatch(/^stocklot: ENOENT/);
+    expect(err).toBe(
+      `stocklot: --output: the folder ${join(directory, "missing")} does not exist. Create it, or choose another one.\n`,
+    );
   });
 });

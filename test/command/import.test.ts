@@ -116,6 +116,38 @@ describe("stocklot import", () => {
     expect(err).toContain("2 of 3 lines are invalid");
   });
 
+  it("reads numbers without a digit before or after the point", async () => {
+    const { sandbox, env } = await serve();
+    const given = csvFile(`${HEADER}\nBOLT-M8,.5,1,1,x\nBOLT-M8,1.,1,1,x\nBOLT-M8,+.25,1,1,x\n`);
+    expect(await run(receive(given), env)).toMatchObject({ code: 0 });
+    const booked = sandbox.requests.filter(({ path }) => path === "/Inventory/Receive");
+    expect(booked.map(({ body }) => Reflect.get(Object(body), "units")).sort()).toEqual([0.25, 0.5, 1]);
+  });
+
+  it("does not take what is no number for a number with too many digits", async () => {
+    const values = [".", "1.2.3", "1.000.000", "-.", "1..5"];
+    const lines = values.map((units) => `BOLT-M8,${units},1,1,x`);
+    const { code, err } = await run(receive(csvFile([HEADER, ...lines].join("\n")), "--dry-run"), {});
+    expect(code).toBe(2);
+    expect(err.split("\n").slice(0, values.length)).toEqual(
+      values.map((units, index) => `line ${index + 2}: input.units must be a number, not "${units}"`),
+    );
+  });
+
+  it.each([
+    ["NDJSON", '{"itemID":"BOLT-M8","units":5,"wid":1,"reasonCode":1}\n'],
+    ["JSON", '\uFEFF[\n  { "itemID": "BOLT-M8" }\n]\n'],
+  ])("says that it expected CSV instead of %s", async (_, text) => {
+    const { file, outbox } = csvFile(text);
+    for (const more of [[], ["--delimiter", ";"]]) {
+      const { code, err } = await run(receive({ file, outbox }, ...more), {});
+      expect({ code, err }).toEqual({
+        code: 2,
+        err: `stocklot: ${file}: this is JSON. It must be CSV: a first line with the names of the fields, then one line per write.\n`,
+      });
+    }
+  });
+
   it("reports every line with a serial if that is where the mark belongs", async () => {
     const { env } = await serve();
     const given = csvFile("itemID,units,wid,reasonCode,serial\nBOLT-M8,5,1,1,\nBOLT-M8,5,1,1,S-1\nBOLT-M8,5,1,1,S-2\n");
@@ -153,6 +185,19 @@ describe("stocklot import", () => {
     const { code, out } = await run(receive(given), env);
     expect(code).toBe(1);
     expect(out).toMatch(/:3\s+rejected\s+POST \/Inventory\/Receive: 400/);
+  });
+
+  it("shows the service's details of a line that it rejects, in one line", async () => {
+    const details = { itemID: ["Item 'NOPE'\ndoes not exist."], units: ["Too many.", "Not a pallet."] };
+    const body = { statusCode: 400, error: "validation_error", message: "Model validation failed.", details };
+    const { env } = await serve({
+      faults: [{ path: "/Inventory/Receive", fault: { type: "status", status: 400, body } }],
+    });
+    const { code, out } = await run(receive(csvFile(`${HEADER}\nNOPE,5,1,1,x\n`)), env);
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      /:2 +rejected +POST \/Inventory\/Receive: 400 Model validation failed\. itemID: Item 'NOPE' does not exist\. units: Too many\. Not a pallet\.\n$/,
+    );
   });
 
   it.each([

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
@@ -20,10 +20,12 @@ describe("stocklot mirror", () => {
   it("copies once, then only changes, and reports the state of the copy", async () => {
     const { sandbox, env } = await serve({ items: 30, lots: 100 });
     const args = ["mirror", "--sqlite", database("once")];
-    expect(await run([...args, "--status"], env)).toMatchObject({
+    expect(await run([...args, "--status"], {})).toEqual({
       code: 1,
-      out: expect.stringContaining("not complete"),
+      out: "",
+      err: `stocklot: --sqlite: ${database("once")} does not exist, so there is no copy yet. Check the path, or run the mirror.\n`,
     });
+    expect(existsSync(database("once"))).toBe(false);
     const first = await run(args, env);
     expect(first).toMatchObject({ code: 0, out: expect.stringMatching(/^lots +100 +0 +0 +100$/m) });
     const sent = sandbox.requests.length;
@@ -32,6 +34,16 @@ describe("stocklot mirror", () => {
     expect(sandbox.requests.length).toBe(sent);
     const second = await run([...args, "--json"], env);
     expect(JSON.parse(second.out)).toMatchObject({ added: 0, removed: 0 });
+  });
+
+  it("says with --status that a copy is not complete", async () => {
+    const { env } = await serve({ items: 5, lots: 20, faults: [{ path: "/Inventory", fault: 403 }] });
+    const args = ["mirror", "--sqlite", database("incomplete")];
+    expect((await run(args, env)).code).toBe(1);
+    expect(await run([...args, "--status"], {})).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("The copy is not complete yet."),
+    });
   });
 
   it("confirms unexpected removals with an option of its own", async () => {
@@ -99,6 +111,25 @@ describe("stocklot mirror", () => {
     const lots = expect.stringMatching(/^lots +100 /m);
     expect(await run(args, { ...env, PGPASSWORD: "unused" })).toMatchObject({ code: 0, out: lots });
     expect(await run([...args, "--status"], {})).toMatchObject({ code: 0, out: lots });
+  });
+
+  it.each([
+    "postgres://stock:canary@db/stock",
+    "postgresql://stock:can:ary@db:5432/stock",
+    "postgres://stock:ca/na#ry@db/stock",
+    "postgres://stock:%63anary@db/stock",
+    "postgres://stock@db/stock?password=canary",
+    "postgres://stock@db/stock?sslmode=require&sslpassword=canary",
+    "socket:/var/run?db=stock&password=canary",
+  ])("refuses a password as an argument, and does not show it: %s", async (address) => {
+    for (const more of [[], ["--status"], ["--watch", "1h"]]) {
+      const { code, out, err } = await run(["mirror", "--postgres", address, ...more], {});
+      expect({ code, out, err }).toEqual({
+        code: 2,
+        out: "",
+        err: "stocklot: --postgres must not contain a password, since others can see it. Put it into PGPASSWORD or a .pgpass file.\n",
+      });
+    }
   });
 
   it("runs again and again until Ctrl-C", async () => {

@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import { gzipSync } from "node:zlib";
 import type { Page } from "stocklot";
 import type { SandboxOptions } from "stocklot/sandbox";
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -70,6 +71,9 @@ const withoutSort = (query: URLSearchParams) => {
   query.delete("direction");
 };
 
+/** The number that a service which counts from 1 needs, for one that counts from 0. */
+const withPagesFromZero = (query: URLSearchParams) => query.set("page", String(Number(query.get("page") ?? 0) + 1));
+
 const ignoresSort = (list: string) => ["note", list, /sort=\w+&direction=\w+ is ignored/] as const;
 
 const PLANTS: readonly Plant[] = [
@@ -77,13 +81,19 @@ const PLANTS: readonly Plant[] = [
     problem: "another version segment",
     env: () =>
       withVariables(({ STOCKLOT_BASE_URL = "" }) => ({ STOCKLOT_BASE_URL: `${STOCKLOT_BASE_URL.slice(0, -1)}9` })),
-    findings: [["problem", "token", /POST \/Token: 404 .*version segment/s]],
+    findings: [
+      [
+        "problem",
+        "token",
+        /POST \/Token: 404 [^\n]*\nCheck the base URL: its version segment is v9, the documented one is v1\.$/,
+      ],
+    ],
   },
   {
     problem: "a base URL without a version segment",
     env: () =>
       withVariables(({ STOCKLOT_BASE_URL = "" }) => ({ STOCKLOT_BASE_URL: new URL("/", STOCKLOT_BASE_URL).href })),
-    findings: [["problem", "token", /POST \/Token: 404 .*version segment/s]],
+    findings: [["problem", "token", /POST \/Token: 404 [^\n]*\nCheck the base URL: it has no version segment/]],
   },
   {
     problem: "a host that does not exist",
@@ -103,26 +113,17 @@ const PLANTS: readonly Plant[] = [
   {
     problem: "an expired certificate",
     env: async () => ({ ...(await serveOddly({ ...(certificates && { tls: certificates.expired }) })), ...trust() }),
-    findings: [
-      ["problem", "TLS", /the certificate expired on \d{4}-\d\d-\d\d/],
-      ["problem", "connection", /expired/],
-    ],
+    findings: [["problem", "TLS", /the certificate expired on \d{4}-\d\d-\d\d.*Ask the operators/s]],
   },
   {
     problem: "a certificate of an unknown authority",
     env: () => serveOddly({ ...(certificates && { tls: certificates.good }) }),
-    findings: [
-      ["problem", "TLS", /certificate is not trusted.*UNABLE_TO_VERIFY.*NODE_EXTRA_CA_CERTS/s],
-      ["problem", "connection", /certificate.*NODE_EXTRA_CA_CERTS/s],
-    ],
+    findings: [["problem", "TLS", /certificate is not trusted.*UNABLE_TO_VERIFY.*NODE_EXTRA_CA_CERTS/s]],
   },
   {
     problem: "a certificate for another host",
     env: async () => ({ ...(await serveOddly({ ...(certificates && { tls: certificates.otherHost }) })), ...trust() }),
-    findings: [
-      ["problem", "TLS", /certificate is for another host name.*base URL/s],
-      ["problem", "connection", /certificate is for another host name/],
-    ],
+    findings: [["problem", "TLS", /certificate is for another host name.*base URL/s]],
   },
   {
     problem: "certificates that are not checked",
@@ -341,7 +342,170 @@ const PLANTS: readonly Plant[] = [
     problem: "a service that does not respond",
     env: async () => (await serve({ faults: [{ path: "/Item*", fault: "hang" }] })).env,
     args: ["--timeout", "500ms"],
-    findings: [["problem", "connection", /GET \/Item: .*500 ms.*--timeout/s]],
+    findings: [["problem", "connection", /GET \/Item: .*500 ms.* The same: GET \/Item\/All\..*--timeout/s]],
+  },
+  {
+    problem: "one list that does not respond",
+    env: async () =>
+      (
+        await serve({
+          faults: [
+            { path: "/Inventory", fault: "hang" },
+            { path: "/Inventory/StockLevels", fault: 403 },
+          ],
+        })
+      ).env,
+    args: ["--timeout", "500ms"],
+    findings: [
+      ["problem", "connection", /GET \/Inventory: .*500 ms[^\n]*[^.]\.\n.*--timeout/s],
+      ["problem", "stockLevels", /GET \/Inventory\/StockLevels: 403/],
+    ],
+  },
+  {
+    problem: "lists whose connections break",
+    env: async () => (await serve({ faults: [{ path: "/I*", fault: "drop" }] })).env,
+    findings: [
+      [
+        "problem",
+        "connection",
+        /GET \/Item: .* The same: GET \/Inventory, GET \/Inventory\/StockLevels, GET \/Item\/All\./,
+      ],
+    ],
+  },
+  {
+    problem: "a service that redirects everything",
+    env: () =>
+      serveOddly({
+        changeResponse: () =>
+          new Response(null, { status: 302, headers: { location: "https://sso.example.com/canary?token=canary" } }),
+      }),
+    findings: [
+      [
+        "problem",
+        "service",
+        /^POST \/Token: 302 [^\n]*\nThe service redirects to https:\/\/sso\.example\.com\. The client follows no redirect\. Check the base URL\.$/,
+      ],
+    ],
+  },
+  {
+    problem: "lists that are all redirected to another path",
+    env: () =>
+      serveOddly({
+        changeResponse: (response, path) =>
+          path.endsWith("/Token")
+            ? response
+            : new Response(null, { status: 307, headers: { location: "/login?return=canary" } }),
+      }),
+    findings: [
+      [
+        "problem",
+        "items",
+        /^GET \/Item: 307 .* The same: GET \/Inventory, GET \/Inventory\/StockLevels\.\nThe service redirects to http:\/\/localhost:\d+\/login\. /,
+      ],
+    ],
+  },
+  {
+    problem: "lists that are all missing",
+    env: async () => (await serve({ faults: [{ path: "/I*", fault: 404 }] })).env,
+    findings: [
+      ["problem", "items", /^GET \/Item: 404 .* The same: GET \/Inventory, [^\n]*\nCheck the host and the path/],
+    ],
+  },
+  {
+    problem: "dates of another form",
+    env: () =>
+      serveOddly({
+        changeResponse: async (response, path) => {
+          if (!/\/(Item|Inventory)$/.test(path)) return response;
+          const text = await response.text();
+          return new Response(text.replace(/"(received|modified)":"[^"]*"/g, '"$1":"21/11/2026 10:00"'), response);
+        },
+      }),
+    findings: [
+      [
+        "problem",
+        "dates",
+        /not ISO 8601: modified of GET \/Item \("21\/11\/2026 10:00", in 2\d\d records\), received of GET \/Inventory/,
+      ],
+    ],
+  },
+  {
+    problem: "a totalCount that is always that of the whole list",
+    env: () => withPages("/Inventory", ({ value }) => (value.length === 0 ? { totalCount: 2_000 } : {})),
+    findings: [
+      ["note", "lots", /GET \/Inventory: with modifiedSince there is no record, but totalCount is 2000.*totalCount/s],
+    ],
+  },
+  {
+    problem: "bodies that are compressed without saying so",
+    env: () =>
+      serveOddly({
+        changeResponse: async (response, path) =>
+          path.endsWith("/Token") ? response : new Response(gzipSync(await response.text()), response),
+      }),
+    findings: [
+      [
+        "problem",
+        "items",
+        /^GET \/Item: the response is compressed with gzip, but has no header content-encoding\.? The same: [^\n]*\nAsk the operators/,
+      ],
+    ],
+  },
+  {
+    problem: "a token that is compressed without saying so",
+    env: () =>
+      serveOddly({ changeResponse: async (response) => new Response(gzipSync(await response.text()), response) }),
+    findings: [
+      ["problem", "service", /^POST \/Token: the response is compressed with gzip, but .*\nAsk the operators/s],
+    ],
+  },
+  {
+    problem: "another version of the service",
+    env: () =>
+      serveOddly({
+        changeResponse: (response, path) =>
+          path.endsWith("/Token") ? response : withHeaders(response, (headers) => headers.set("x-api-version", "v2")),
+      }),
+    findings: [["note", "headers", /X-API-Version is v2, not v1.*version segment/s]],
+  },
+  {
+    problem: "pages that are counted from 0, of a long list",
+    env: () => serveOddly({ changeQuery: withPagesFromZero }, { items: 600 }),
+    findings: [["problem", "pages", /GET \/Item: pages are counted from 0.*begins with page 1/s]],
+  },
+  {
+    problem: "pages that are counted from 0, of a short list",
+    env: () => serveOddly({ changeQuery: withPagesFromZero }, { items: 40, lots: 40 }),
+    findings: [["problem", "pages", /GET \/Item: pages are counted from 0/]],
+  },
+  {
+    problem: "a first page that is reported as page 0",
+    env: () => withPages("/Item", ({ page }) => ({ page: page - 1 })),
+    findings: [["problem", "pages", /GET \/Item: page 1 is reported as page 0/]],
+  },
+  {
+    problem: "a record that is twice on a page",
+    env: () => withPages("/Inventory", ({ value }) => ({ value: [...value.slice(0, 1), ...value.slice(0, -1)] })),
+    findings: [["note", "lots", /GET \/Inventory: recNo \d+ is twice on page 1/]],
+  },
+  {
+    problem: "two records of one key",
+    env: () =>
+      withPages("/Inventory", ({ value }) => ({
+        value: [...value.slice(0, 1).map((lot) => ({ ...Object(lot), spot: "X" })), ...value.slice(0, -1)],
+      })),
+    findings: [["problem", "lots", /GET \/Inventory: recNo \d+ is twice on page 1, with different values/]],
+  },
+  {
+    problem: "one slow list",
+    env: () =>
+      serveOddly({
+        changeResponse: async (response, path) => {
+          if (path.endsWith("/StockLevels")) await sleep(2_100);
+          return response;
+        },
+      }),
+    findings: [["note", "latency", /slowest 2\d\d\d ms \(GET \/Inventory\/StockLevels\).*--timeout/s]],
   },
   {
     problem: "a login page",

@@ -196,7 +196,7 @@ describe("a token endpoint that does not exist", () => {
   it.each([404, 405])("with %i has a message that names baseUrl", async (status) => {
     const client = on.client(json(ITEM), { fetch: tokenEndpoint(status, []) });
     expect(await failureOf(client.items.get("X"))).toMatchObject({
-      message: `POST /Token: ${status} Not here. baseUrl may lack the version segment, for example "/api/v1".`,
+      message: `POST /Token: ${status} Not here. Check baseUrl: it must end with the version segment, for example "/api/v1".`,
     });
   });
 

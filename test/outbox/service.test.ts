@@ -49,7 +49,9 @@ describe("a store belongs to one service", () => {
     await world.createOutbox().add(receipt("a"));
     await world.createOutbox({}, { serviceId: "acme" }).add(receipt("b"));
     await world.createOutbox({}, { baseUrl: OTHER, serviceId: "acme" }).add(receipt("c"));
-    await expect(world.createOutbox().add(receipt("d"))).rejects.toThrow('create the client with serviceId: "acme"');
+    await expect(world.createOutbox().add(receipt("d"))).rejects.toThrow(
+      'create the client with the option serviceId: "acme"',
+    );
     expect([...world.data.entries.keys()]).toEqual(["a", "b", "c"]);
   });
 });

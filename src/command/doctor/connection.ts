@@ -7,14 +7,17 @@ const SOON_MS = 14 * 24 * 3_600_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * How the service is reached: proxy, TLS version, trust in the certificate and its expiry.
+ * Host and proxy.
  * @throws ConfigurationError if the environment names a proxy whose address is wrong.
  */
-export async function connectionFindings(url: URL, signal: AbortSignal | undefined): Promise<Finding[]> {
+export function describeAddress(url: URL): string {
   const proxy = findEnvironmentProxy(url);
-  const findings = [
-    ok("address", proxy ? `${url.host} through the proxy ${describeProxy(proxy)}` : `${url.host}, without a proxy`),
-  ];
+  return proxy ? `${url.host} through the proxy ${describeProxy(proxy)}` : `${url.host}, without a proxy`;
+}
+
+/** TLS version, trust in the certificate and its expiry. */
+export async function tlsFindings(url: URL, signal: AbortSignal | undefined): Promise<Finding[]> {
+  const findings: Finding[] = [];
   if (url.protocol === "http:") {
     if (!isLoopbackHost(url.hostname))
       findings.push(note("TLS", "plain http: the secret and the token are not encrypted", "Use https:."));
@@ -25,7 +28,7 @@ export async function connectionFindings(url: URL, signal: AbortSignal | undefin
     findings.push(note("TLS", "certificates are not checked: NODE_TLS_REJECT_UNAUTHORIZED is 0", hint));
     return findings;
   }
-  if (proxy) return findings;
+  if (findEnvironmentProxy(url)) return findings;
   const certificate = await readCertificate(url, signal);
   if (certificate) findings.push(certificateFinding(certificate));
   return findings;

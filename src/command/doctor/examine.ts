@@ -5,20 +5,22 @@ import {
   ConfigurationError,
   ConnectionError,
   RateLimitError,
-  ServerError,
   TimeoutError,
 } from "../../errors/index.js";
 import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
 import type { ClientOptions } from "../../options.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { LISTS } from "../list-probes.js";
-import { connectionFindings } from "./connection.js";
-import { type Finding, problem, TRY_LATER_HINT } from "./finding.js";
-import { contradictionFindings, type ListFacts, listFindings, probeList, unreadableFinding } from "./lists.js";
+import { describeAddress, tlsFindings } from "./connection.js";
+import { type Finding, ok, problem, TRY_LATER_HINT } from "./finding.js";
+import { contradictionFindings, type ListFacts, listFindings, probeList } from "./lists.js";
+import { pageNumberFindings } from "./page-numbers.js";
+import { dateFindings } from "./records.js";
 import { DEFAULT_REQUESTS_PER_MINUTE, responseFindings, validationFindings } from "./responses.js";
 import { sandboxOptions } from "./sandbox-options.js";
 import { type ProbedPage, ServiceProbe } from "./service-probe.js";
 import { ObservedTokenStore, tokenFailure, tokenFinding } from "./token.js";
+import { noResponseFindings, problemOf, responseHint, type Unreadable, unreadableFindings } from "./unreadable.js";
 import { warehouseFindings } from "./warehouses.js";
 
 /** What an examination found, and the options of a sandbox that behaves the same. */
@@ -32,7 +34,7 @@ export async function examine(
   { baseUrl, rateLimit, ...options }: ClientOptions & { baseUrl: string },
   signal?: AbortSignal,
 ): Promise<Examination> {
-  const findings: Finding[] = [];
+  const connection: Finding[] = [];
   const rateLimiter = createRateLimiter(rateLimit || undefined);
   const tokens = new ObservedTokenStore();
   const invalidFields = new Set<string>();
@@ -44,44 +46,99 @@ export async function examine(
     responseValidation: "warn",
     // What fails is a finding. The request for a token would be retried otherwise.
     retry: false,
+    hooks: {
+      ...options.hooks,
+      response: ({ durationMs }) => {
+        probe.lastDurationMs = durationMs;
+      },
+    },
     logger: {
       debug() {},
       info() {},
       error() {},
-      warn: (message) => void invalidFields.add(message),
+      warn: (message) => void invalidFields.add(message.replace(/^stocklot: /, "")),
     },
   });
-  const probe = new ServiceProbe(client, signal);
+  const probe: ServiceProbe = new ServiceProbe(client, signal, () => tokens.lifetimeMs !== undefined);
+  let address = "";
   try {
-    findings.push(...(await connectionFindings(new URL(baseUrl), signal)));
-    const lists: ListFacts[] = [];
-    for (const list of LISTS) lists.push(await probeList(probe, list));
-    const allItems = await probe.page((opened, pageOptions) =>
-      opened.items.list({ includeDiscontinued: true, pageSize: 1 }, pageOptions),
-    );
-    findings.push(
+    address = describeAddress(new URL(baseUrl));
+    connection.push(...(await tlsFindings(new URL(baseUrl), signal)));
+    const facts = await readLists(probe);
+    const findings = [
+      ok("address", address),
+      ...connection,
       tokenFinding(tokens.lifetimeMs),
-      ...lists.flatMap(listFindings),
-      ...allItemsFindings(allItems, lists),
-      ...(await warehouseFindings(probe, lists)),
-      ...validationFindings([...invalidFields]),
+      ...(await listFindingsOf(probe, facts, baseUrl)),
+      ...(probe.pages.some(({ page }) => page)
+        ? validationFindings([...invalidFields], dateFindings(facts.lists))
+        : []),
       ...responseFindings(probe, (rateLimit || undefined)?.requests ?? DEFAULT_REQUESTS_PER_MINUTE),
-    );
+    ];
     const failure = await tokenFailure({ ...options, baseUrl, rateLimiter }, signal);
-    return { findings, sandboxOptions: sandboxOptions(probe, lists, allItems, tokens.lifetimeMs, failure) };
+    return { findings, sandboxOptions: sandboxOptions(probe, facts, tokens.lifetimeMs, failure) };
   } catch (error) {
     if (signal?.aborted || !isStocklotError(error)) throw error;
-    return { findings: [...findings, failureFinding(error)], sandboxOptions: {} };
+    return { findings: withFailure(error, connection, address, baseUrl), sandboxOptions: {} };
   } finally {
     await client.close();
   }
 }
 
+const ALL_ITEMS_PATH = "/Item/All";
+/** Sorted as the list of active items, to compare their first pages. */
+const ALL_ITEMS = { includeDiscontinued: true, pageSize: 25, sort: "shortID", direction: "DESC" } as const;
+
+/** What the lists respond. */
+interface ServiceFacts {
+  lists: readonly ListFacts[];
+  allItems: ProbedPage | undefined;
+}
+
+async function readLists(probe: ServiceProbe): Promise<ServiceFacts> {
+  const lists: ListFacts[] = [];
+  for (const list of LISTS) lists.push(await probeList(probe, list));
+  const allItems = await probe.page(ALL_ITEMS_PATH, (client, options) => client.items.list(ALL_ITEMS, options));
+  return { lists, allItems };
+}
+
+async function listFindingsOf(
+  probe: ServiceProbe,
+  { lists, allItems }: ServiceFacts,
+  baseUrl: string,
+): Promise<Finding[]> {
+  const pageNumbers = await pageNumberFindings(probe, lists, allItems);
+  const warehouses = await warehouseFindings(probe, lists);
+  const found = [
+    ...lists.flatMap(listFindings),
+    ...(allItems?.page ? contradictionFindings("items", ALL_ITEMS_PATH, allItems) : []),
+  ];
+  return [
+    ...noResponseFindings(probe),
+    ...unreadableFindings(unreadableLists(lists, allItems, baseUrl)),
+    ...pageNumbers,
+    // If pages have other numbers, page 1 contradicts itself for this reason.
+    ...(pageNumbers.length > 0 ? found.filter(({ verdict }) => verdict !== "problem") : found),
+    ...warehouses,
+  ];
+}
+
+/** The findings if nothing works: a certificate that is not trusted is the cause of a connection that fails. */
+function withFailure(error: Error, connection: readonly Finding[], address: string, baseUrl: string): Finding[] {
+  const isContacted =
+    connection.some(({ verdict }) => verdict !== "note") ||
+    !(error instanceof ConnectionError || error instanceof ConfigurationError);
+  const before = [...(isContacted ? [ok("address", address)] : []), ...connection];
+  const isExplained = error instanceof ConnectionError && connection.some(({ verdict }) => verdict === "problem");
+  return isExplained ? before : [...before, failureFinding(error, address, baseUrl)];
+}
+
 /** Nothing works after this. */
-function failureFinding(error: Error): Finding {
+function failureFinding(error: Error, address: string, baseUrl: string): Finding {
   if (error instanceof AuthenticationError) {
-    const hint = "Check client ID and client secret, and that the base URL ends with the version segment.";
-    return problem("token", error.message, hint);
+    const isRefused = ![404, 405].includes(error.status);
+    const hint = isRefused ? "Check client ID and client secret." : responseHint(error, baseUrl);
+    return problem("token", problemOf(error), hint);
   }
   if (error instanceof RateLimitError) {
     const hint = "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.";
@@ -90,26 +147,32 @@ function failureFinding(error: Error): Finding {
   if (error instanceof ConfigurationError) {
     return problem("connection", error.message, "Correct the setting that is named, and run the doctor again.");
   }
-  if (error instanceof TimeoutError) {
-    const hint = "Check the proxy variables and the network. If the service is slow, increase --timeout.";
-    return problem("connection", error.message, hint);
+  if (error instanceof ConnectionError) {
+    const advice =
+      error instanceof TimeoutError
+        ? "Check the proxy variables and the network. If the service is slow, increase --timeout."
+        : "Check the base URL, the proxy variables and the network.";
+    return problem("connection", error.message, `Tried: ${address}. ${advice}`);
   }
-  if (error instanceof ServerError) return problem("service", error.message, TRY_LATER_HINT);
-  const hint = "Check the base URL, the proxy variables and the network; docs/deployment.md describes certificates.";
-  return problem(error instanceof ConnectionError ? "connection" : "service", error.message, hint);
+  return isStocklotError(error)
+    ? problem("service", problemOf(error), responseHint(error, baseUrl))
+    : problem("service", error.message, TRY_LATER_HINT);
 }
 
-function allItemsFindings(allItems: ProbedPage, lists: readonly ListFacts[]): Finding[] {
-  const path = "/Item/All";
-  if (allItems.page) return contradictionFindings("items", path, allItems);
-  const activeItems = lists.find(({ list }) => list.name === "items")?.first;
+/** Where pages are missing, and why. */
+function unreadableLists(lists: readonly ListFacts[], allItems: ProbedPage | undefined, baseUrl: string): Unreadable[] {
+  const unreadable = lists.flatMap(({ list: { name, path }, first }) =>
+    first?.error ? [{ name, path, error: first.error, hint: responseHint(first.error, baseUrl) }] : [],
+  );
+  const error = allItems?.error;
+  const items = lists.find(({ list }) => list.name === "items")?.first;
   // Reported for GET /Item, with the same cause.
-  if (activeItems && !activeItems.page && activeItems.response.status === allItems.response.status) return [];
-  const { summary, hint } = unreadableFinding("items", path, allItems);
+  if (!error || (items?.error && items.response.status === allItems.response.status)) return unreadable;
   // The base URL is right if GET /Item works.
-  const advice =
-    allItems.response.status === 404 && activeItems?.page
-      ? "Ask the operators of the service for this endpoint."
-      : hint;
-  return [problem("items", summary, `export items and mirror need it. ${advice}`)];
+  const isMissing = allItems.response.status === 404 && items?.page;
+  const hint = isMissing ? "Ask the operators of the service for this endpoint." : responseHint(error, baseUrl);
+  return [
+    ...unreadable,
+    { name: "items", path: ALL_ITEMS_PATH, error, hint: `export items and mirror need it. ${hint}` },
+  ];
 }

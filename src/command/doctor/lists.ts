@@ -8,8 +8,10 @@ import {
   undocumentedPageCap,
 } from "../list-probes.js";
 import { plural } from "../terminal.js";
-import { type Finding, note, ok, problem, TRY_LATER_HINT } from "./finding.js";
+import { type Finding, note, ok, problem } from "./finding.js";
+import { duplicateFindings } from "./records.js";
 import type { PageReader, ProbedPage, ServiceProbe } from "./service-probe.js";
+import { problemOf } from "./unreadable.js";
 
 /** Parameters that each list takes. */
 interface ListParams {
@@ -30,8 +32,8 @@ const OPEN: Readonly<
 /** What is known about a list after its two requests. */
 export interface ListFacts {
   list: DocumentedList;
-  /** Sorted, with the largest page. */
-  first: ProbedPage;
+  /** Sorted, with the largest page. Undefined if there was no response. */
+  first: ProbedPage | undefined;
   /** Undefined if the list is too short to tell. */
   honoursSort: boolean | undefined;
   /** Undefined if the list is empty. */
@@ -42,10 +44,11 @@ export interface ListFacts {
 
 /** Two requests: one sorted, one for changes. */
 export async function probeList(probe: ServiceProbe, list: DocumentedList): Promise<ListFacts> {
-  const read = (params: ListParams) => probe.page((client, options) => OPEN[list.name](client, params, options));
+  const read = (params: ListParams) =>
+    probe.page(list.path, (client, options) => OPEN[list.name](client, params, options));
   const first = await read(sortProbe.params(list));
-  const { page } = first;
-  const changes = page?.totalCount ? await read(modifiedSinceProbe.params()) : undefined;
+  const page = first?.page;
+  const changes = page && page.value.length > 0 ? await read(modifiedSinceProbe.params()) : undefined;
   return {
     list,
     first,
@@ -57,9 +60,13 @@ export async function probeList(probe: ServiceProbe, list: DocumentedList): Prom
 
 export function listFindings({ list, first, honoursSort, changes, honoursModifiedSince }: ListFacts): Finding[] {
   const { path, name, key, unusualDirection } = list;
-  const { page } = first;
-  if (!page) return [unreadableFinding(name, path, first)];
-  const findings = [ok(name, `GET ${path}: ${page.totalCount} records`), ...contradictionFindings(name, path, first)];
+  const page = first?.page;
+  if (!page) return [];
+  const findings = [
+    ok(name, `GET ${path}: ${page.totalCount} records`),
+    ...contradictionFindings(name, path, first),
+    ...duplicateFindings(name, path, key, page.value),
+  ];
   const cap = undocumentedPageCap(page);
   if (cap !== undefined) {
     const summary = `GET ${path}: a page has at most ${cap} records, not ${MAX_PAGE_SIZE}`;
@@ -73,29 +80,18 @@ export function listFindings({ list, first, honoursSort, changes, honoursModifie
   if (honoursModifiedSince === false) {
     findings.push(note(name, `GET ${path}: modifiedSince is ignored`, NO_CHANGES_HINT));
   } else if (changes?.error) {
-    findings.push(note(name, `with modifiedSince: ${changes.error.message}`, NO_CHANGES_HINT));
+    findings.push(note(name, `with modifiedSince: ${problemOf(changes.error)}`, NO_CHANGES_HINT));
+  } else if (changes?.page && changes.page.totalCount > 0) {
+    const summary = `GET ${path}: with modifiedSince there is no record, but totalCount is ${changes.page.totalCount}`;
+    findings.push(note(name, summary, CHANGES_TOTAL_HINT));
   }
   return findings;
 }
 
 const NO_CHANGES_HINT = "A mirror reads this list completely in every run, and export --since cannot select changes.";
 
-const HINTS: Readonly<Record<number, string>> = {
-  200: "Check the base URL: this may be another service, or a login page.",
-  403: "Ask the operators of the service for the permission, or for the warehouses.",
-  404: "Check the base URL: it ends with the version segment, for example /api/v1.",
-};
-
-export function unreadableFinding(name: string, path: string, { error, response }: ProbedPage): Finding {
-  const hint = redirectHint(response.headers.location) ?? HINTS[response.status] ?? TRY_LATER_HINT;
-  return problem(name, error?.message ?? `GET ${path}: ${response.status}`, hint);
-}
-
-/** Only the origin: the rest of the address may contain a secret. */
-function redirectHint(location: string | undefined): string | undefined {
-  if (location === undefined || !URL.canParse(location)) return undefined;
-  return `The service redirects to ${new URL(location).origin}. The client follows no redirect. Check the base URL.`;
-}
+const CHANGES_TOTAL_HINT =
+  "A mirror counts changes by totalCount, so it reads this list completely in every run. Ask the operators to correct it.";
 
 /** What the envelope and the headers of a first page report that does not match its records. */
 export function contradictionFindings(name: string, path: string, { page, response }: ProbedPage): Finding[] {

@@ -7,32 +7,51 @@ const SLOW_MS = 2_000;
 const RATE_LIMIT_HEADER = /ratelimit|rate-limit|retry-after/;
 const SLOW_HINT = "If calls time out, increase the option timeoutMs (--timeout of this command; default: 30 s).";
 
-export function validationFindings(warnings: readonly string[]): Finding[] {
-  if (warnings.length === 0) return [ok("responses", "the pages read are as documented")];
-  const hint = 'Calls that read these records fail, unless the client has responseValidation: "warn".';
-  return warnings.map((warning) => problem("responses", warning, hint));
+/** @param others what else is wrong with the records */
+export function validationFindings(warnings: readonly string[], others: readonly Finding[]): Finding[] {
+  if (warnings.length + others.length === 0) return [ok("responses", "the pages read are as documented")];
+  const hint =
+    'Calls that read these records fail, unless the client has responseValidation: "warn" (--response-validation warn of export and mirror).';
+  return [...warnings.map((warning) => problem("responses", warning, hint)), ...others];
 }
 
 /** Requests per minute that the client allows itself without `--rate-limit`. */
 export const DEFAULT_REQUESTS_PER_MINUTE = 100;
 
 export function responseFindings({ pages }: ServiceProbe, requestsPerMinute: number): Finding[] {
-  const durations = pages.map(({ response }) => response.durationMs).sort((a, b) => a - b);
-  const median = durations[Math.floor(durations.length / 2)] ?? 0;
-  const latency = `median ${Math.round(median)} ms, slowest ${Math.round(durations.at(-1) ?? 0)} ms`;
+  if (pages.length === 0) return [];
   const headers = pages.map(({ response }) => response.headers);
   const missing = PAGE_HEADERS.filter((name) =>
     pages.some(({ page, response }) => page && response.headers[name] === undefined),
   );
   return [
-    median < SLOW_MS ? ok("latency", latency) : note("latency", latency, SLOW_HINT),
+    latencyFinding(pages),
     clockFinding(pages),
+    ...versionFindings(headers),
     missing.length === 0
       ? ok("headers", "the documented X- headers are present")
       : note("headers", `missing: ${missing.join(", ")}`, "The client does not need them; a proxy may remove them."),
     ...contentTypeFindings(pages),
     rateLimitFinding(headers, requestsPerMinute),
   ];
+}
+
+/** If only one request is slow, it is named. */
+function latencyFinding(pages: readonly ProbedPage[]): Finding {
+  const byDuration = [...pages].sort((one, next) => one.durationMs - next.durationMs);
+  const median = byDuration[Math.floor(byDuration.length / 2)]?.durationMs ?? 0;
+  const slowest = byDuration.at(-1);
+  const slowestMs = slowest?.durationMs ?? 0;
+  const latency = `median ${Math.round(median)} ms, slowest ${Math.round(slowestMs)} ms`;
+  if (slowestMs < SLOW_MS) return ok("latency", latency);
+  if (median >= SLOW_MS) return note("latency", latency, SLOW_HINT);
+  return note("latency", `${latency} (GET ${slowest?.response.path})`, SLOW_HINT);
+}
+
+function versionFindings(headers: readonly Record<string, string>[]): Finding[] {
+  const version = headers.map((one) => one["x-api-version"]).find((one) => one !== undefined && one !== "v1");
+  const hint = "The client supports v1. Check the version segment of the base URL.";
+  return version === undefined ? [] : [note("headers", `X-API-Version is ${version}, not v1`, hint)];
 }
 
 function contentTypeFindings(pages: readonly ProbedPage[]): Finding[] {

@@ -8,17 +8,17 @@ import { seenWarehouses } from "./warehouses.js";
 /** Options of a sandbox that behaves like this service, as far as it was seen. */
 export function sandboxOptions(
   { pages }: ServiceProbe,
-  lists: readonly ListFacts[],
-  allItems: ProbedPage,
+  { lists, allItems }: { lists: readonly ListFacts[]; allItems: ProbedPage | undefined },
   lifetimeMs = 0,
   failure: AuthenticationError | undefined,
 ): SandboxOptions {
-  const durations = pages.map(({ response }) => Math.round(response.durationMs));
-  const count = (name: string) => lists.find(({ list }) => list.name === name)?.first.page?.totalCount;
+  if (pages.length === 0) return {};
+  const durations = pages.map(({ durationMs }) => Math.round(durationMs));
+  const count = (name: string) => lists.find(({ list }) => list.name === name)?.first?.page?.totalCount;
   const status = [400, 401, 403].find((known): known is 400 | 401 | 403 => known === failure?.status);
   const warehouses = seenWarehouses(lists);
   return {
-    items: allItems.page?.totalCount ?? count("items"),
+    items: allItems?.page?.totalCount ?? count("items"),
     lots: count("lots"),
     ...(warehouses.length > 0 && { warehouses }),
     latencyMs: [Math.min(...durations), Math.max(...durations)],

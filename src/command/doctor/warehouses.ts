@@ -5,7 +5,7 @@ import type { ServiceProbe } from "./service-probe.js";
 
 /** Warehouses on the first page of lots, in the order of their IDs. */
 export function seenWarehouses(lists: readonly ListFacts[]): SandboxWarehouse[] {
-  const lots = lists.find(({ list }) => list.name === "lots")?.first.page?.value ?? [];
+  const lots = lists.find(({ list }) => list.name === "lots")?.first?.page?.value ?? [];
   const names = new Map<number, string>();
   for (const lot of lots) {
     const wID: unknown = Reflect.get(lot, "wID");
@@ -30,11 +30,12 @@ export async function warehouseFindings(probe: ServiceProbe, lists: readonly Lis
   const notesOfRefused = () =>
     refused.map((summary) => note("warehouses", summary, "--wid and mirror --warehouses cannot read this warehouse."));
   for (const wid of warehouses.slice(0, MAX_WAREHOUSE_PROBES)) {
-    const { page, response } = await probe.page((client, options) =>
+    const path = `/Inventory/${wid}`;
+    const probed = await probe.page(path, (client, options) =>
       client.inventory.listLots({ wid, pageSize: 1 }, options),
     );
-    if (page || isTemporary(response.status)) return [found, ...notesOfRefused()];
-    refused.push(`GET /Inventory/${wid}: ${response.status}`);
+    if (!probed || probed.page || isTemporary(probed.response.status)) return [found, ...notesOfRefused()];
+    refused.push(`GET ${path}: ${probed.response.status}`);
   }
   const which =
     refused.length < warehouses.length ? `the first ${refused.length} warehouses are` : "every warehouse is";

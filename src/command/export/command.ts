@@ -1,3 +1,4 @@
+import { extname } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { InventoryClient } from "../../client.js";
 import { uncheckedAs } from "../../core/response/decode.js";
@@ -9,7 +10,7 @@ import { dateInputSchema } from "../../schemas/date.js";
 import { itemSchema } from "../../schemas/item.js";
 import { lotSchema } from "../../schemas/lot.js";
 import { stockLevelSchema } from "../../schemas/stock-level.js";
-import { type ConnectionFlags, connectionOptions, withConnection } from "../connection.js";
+import { type ConnectionFlags, connectionOptions, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, describeFailure, EXIT, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
 import { modifiedSinceProbe } from "../list-probes.js";
 import { ProgressLine, seconds, tell, writeOutput } from "../terminal.js";
@@ -65,7 +66,7 @@ export function exportCommand(): Command {
     )
     .option(
       "-o, --output <file>",
-      "file to write or replace; it appears when it is complete (default: standard output)",
+      "file to write or replace; it appears when it is complete (default, and -: standard output)",
       fileOption,
     )
     .option(
@@ -76,11 +77,12 @@ export function exportCommand(): Command {
     .option("--gapless", "return every record exactly once, even if others are added and removed meanwhile")
     .option("--resume", "continue an interrupted export to the same file, which needs --gapless")
     .action(exportRecords);
-  return withConnection(command);
+  return withResponseValidation(withConnection(command));
 }
 
 async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> {
-  const { wid, since, output, columns, gapless = false, resume = false } = flags;
+  const { wid, since, columns, gapless = false, resume = false } = flags;
+  const output = flags.output === "-" ? undefined : flags.output;
   if (wid !== undefined && name === "items") throw new CommandError("--wid does not apply to items.", EXIT.usage);
   if (resume && output === undefined) throw new CommandError("--resume needs --output.", EXIT.usage);
   // Otherwise records that were added in between would shift others into the file a second time.
@@ -172,8 +174,16 @@ function assertColumnsExist(columns: readonly string[] = [], record: object): vo
   throw new CommandError(`--columns: records have no ${missing.join(", ")}. They have ${known}.`, EXIT.usage);
 }
 
+/** The format that the name of the file says; CSV if it says none. */
 function formatOf(output = ""): Format {
-  return FORMATS.find((format) => output.toLowerCase().endsWith(`.${format}`)) ?? "csv";
+  const extension = extname(output).slice(1).toLowerCase();
+  const format = extension === "" ? "csv" : FORMATS.find((known) => known === extension);
+  if (format !== undefined) return format;
+  const known = FORMATS.map((name) => `.${name}`).join(", ");
+  throw new CommandError(
+    `--output: .${extension} is not the extension of a format. The name must end with ${known}; for any other name, set --format.`,
+    EXIT.usage,
+  );
 }
 
 function columnsOption(text: string): string[] {

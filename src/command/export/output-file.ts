@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import * as z from "zod";
 import { parseJsonOrUndefined } from "../../core/response/parse-json.js";
 import { CommandError, describeFailure, EXIT } from "../exit.js";
@@ -151,6 +152,9 @@ interface Target {
 async function findTarget(name: string): Promise<Target> {
   const path = await realpath(name).catch(() => name);
   const existing = await stat(path).catch(() => undefined);
+  const folder = dirname(path);
+  if (!existing && !(await stat(folder).catch(() => undefined))?.isDirectory())
+    throw new CommandError(`--output: the folder ${folder} does not exist. Create it, or choose another one.`);
   if (existing === undefined || existing.isFile()) return { path, mode: existing && permissionsOf(existing) };
   const advice = existing.isDirectory() ? "Add the name of a file." : `Write to standard output, with > ${name}.`;
   throw new CommandError(`--output: ${name} is not a regular file. ${advice}`, EXIT.usage);

@@ -50,7 +50,7 @@ export function importCommand(): Command {
     .option("--json", "print the report as JSON")
     .addHelpText(
       "after",
-      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if a line is invalid (nothing is sent).",
+      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if\na line is invalid (nothing is sent).",
     )
     .action(importRows);
   return withConnection(command);

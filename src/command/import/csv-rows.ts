@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 import { CsvError, parse } from "csv-parse";
 import { CommandError, EXIT } from "../exit.js";
 
@@ -25,6 +26,7 @@ const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
 
 /** Reads a CSV file (RFC 4180, with or without a BOM, any line ends) row by row, in constant memory. */
 export async function* csvRows(path: string, delimiter: string): AsyncGenerator<CsvRow> {
+  await assertNotJson(path);
   let columns: string[] | undefined;
   const parser = parse({
     bom: true,
@@ -53,6 +55,24 @@ export async function* csvRows(path: string, delimiter: string): AsyncGenerator<
   } finally {
     file.destroy();
   }
+}
+
+/** The first characters of JSON or NDJSON with objects. */
+const JSON_PATTERN = /^\uFEFF?\s*(\{|\[\s*\{)/;
+
+/** Otherwise a quote in the first line of JSON would be reported, or a strange column. */
+async function assertNotJson(path: string): Promise<void> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(100) });
+    if (!JSON_PATTERN.test(buffer.toString("utf8", 0, bytesRead))) return;
+  } finally {
+    await file.close();
+  }
+  throw new CommandError(
+    `${path}: this is JSON. It must be CSV: a first line with the names of the fields, then one line per write.`,
+    EXIT.usage,
+  );
 }
 
 function checkedColumns(path: string, columns: string[], delimiter: string): string[] {

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { uncheckedAs } from "../../core/response/decode.js";
 import { InputValidationError } from "../../errors/index.js";
 import { nearestName } from "../../errors/unknown-name.js";
+import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry } from "../../outbox/entry.js";
 import type { MarkField } from "../../outbox/index.js";
 import { newEntry } from "../../outbox/new-entries.js";
@@ -93,20 +94,20 @@ export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSe
     return { line, entry: uncheckedAs<NewOutboxEntry>(entry) };
   } catch (error) {
     if (!(error instanceof InputValidationError)) throw error;
-    return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue)) };
+    return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue, input)) };
   }
 }
 
-function describeIssueOfLine({ path, message }: InputValidationError["issues"][number]): string {
+function describeIssueOfLine({ path, message }: InputValidationError["issues"][number], input: object): string {
   const isDecimalComma = /^must be a number, not "[+-]?\d+,\d+"/.test(message);
   // A cell that is a number is only left a string if its digits would be lost.
-  const text = message.replace(/^must be a number, not "[+-]?[\d.]+["…]/, (start) =>
-    start.replace("a number", "a number of fewer digits"),
-  );
+  const isTooLong = NUMBER_PATTERN.test(String(fieldOf(input, String(path.at(-1)))));
+  const text = isTooLong ? message.replace(/^must be a number/, "must be a number of fewer digits") : message;
   return `${path.join(".")} ${text}${isDecimalComma ? " (write a decimal point)" : ""}`.trim();
 }
 
-const NUMBER_PATTERN = /^[+-]?\d+(\.\d+)?$/;
+/** `.5` and `1.` are numbers, too: many programs write them so. */
+const NUMBER_PATTERN = /^[+-]?(\d+\.?\d*|\.\d+)$/;
 
 /** A cell as the field's type; the text itself if it is none, or has digits that a number loses, so that validation reports it. */
 function cellValue(cell: string, schema: z.ZodType | undefined): string | number | boolean {

@@ -53,6 +53,10 @@ export async function report(summary: OutboxReport, open: OpenEntries, json: tru
   );
 }
 
+/** In one line: the message, and the service's messages about fields, without which a failed validation says nothing. */
 function reasonOf(error: OutboxEntry["error"]): string {
-  return String(fieldOf(error, "message") ?? "");
+  const details = Object.entries(Object(fieldOf(error, "details"))).map(
+    ([field, found]) => `${field}: ${[found].flat().join(" ")}`,
+  );
+  return [fieldOf(error, "message") ?? "", ...details].join(" ").replace(/\s+/g, " ");
 }

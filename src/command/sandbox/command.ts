@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "commander";
+import { isStocklotError } from "../../errors/any-error.js";
 import type { FaultRule } from "../../sandbox/options/fault-rule.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { createSandbox, type Sandbox } from "../../sandbox/sandbox.js";
@@ -31,8 +32,9 @@ A fault rule is [METHOD] [path] fault [detail=number ...], for example
   --fault "POST /Inventory/Receive drop-after times=1"
   --fault "/Item* 503 probability=0.1"
   --fault "* slow delay=100 chunk=64"
-Faults: a status, drop, drop-after, hang, hang-after, slow, truncated, invalid-json, empty, html, wrong-shape,
-oversized. Details: times, skip, probability; for slow delay and chunk; for truncated and oversized bytes.`;
+Faults: a status, drop, drop-after, hang, hang-after, slow, truncated,
+invalid-json, empty, html, wrong-shape, oversized. Details: times, skip,
+probability; for slow delay and chunk; for truncated and oversized bytes.`;
 
 export function sandboxCommand(): Command {
   return new Command("sandbox")
@@ -78,7 +80,7 @@ function createSandboxFrom(flags: SandboxFlags): Sandbox {
   try {
     return createSandbox(sandboxOptions(flags));
   } catch (error) {
-    throw error instanceof TypeError ? new CommandError(error.message, EXIT.usage) : error;
+    throw error instanceof TypeError || isStocklotError(error) ? new CommandError(error.message, EXIT.usage) : error;
   }
 }
 

@@ -11,6 +11,7 @@ import {
   ServerError,
   ValidationError,
 } from "../../errors/index.js";
+import { wording } from "../../errors/wording.js";
 import type { Call } from "../call.js";
 import type { ErrorResponse } from "../failure.js";
 import { readErrorBody } from "./error-body.js";
@@ -24,7 +25,7 @@ const API_ERROR_CLASS_BY_STATUS: Record<number, new (init: ApiErrorInit) => ApiE
   501: NotImplementedError,
 };
 
-const BASE_URL_HINT = 'baseUrl may lack the version segment, for example "/api/v1".';
+const baseUrlHint = () => `Check ${wording().baseUrl}: it must end with the version segment, for example "/api/v1".`;
 
 /** The error for a response with an error status. */
 export function createApiError(
@@ -36,7 +37,7 @@ export function createApiError(
   const init: ApiErrorInit = { status, headers, ...readErrorBody(response), method, path, attempts };
   // A 404 of the token endpoint must not look like a missing item.
   if (isTokenRequest && status >= 400 && status < 500 && status !== 429) {
-    const hint = status === 404 || status === 405 ? BASE_URL_HINT : undefined;
+    const hint = status === 404 || status === 405 ? baseUrlHint() : undefined;
     return new AuthenticationError({ ...init, hint });
   }
   if (status === 400 && init.code === "validation_error") return new ValidationError(init);

@@ -13,6 +13,7 @@ import {
 import { describeIssue } from "../../errors/input-errors.js";
 import { redactCause } from "../../errors/redaction/redact-cause.js";
 import { messageOf } from "../../errors/unknown-value.js";
+import { wording } from "../../errors/wording.js";
 import type { WaitEstimate } from "../../limiter/rate-limiter.js";
 import { CancelledError, type CancelReason } from "../../time/cancellation.js";
 import type { Call, ResponseContext } from "../call.js";
@@ -55,9 +56,13 @@ function transportError(call: Call, failure: TransportFailure): unknown {
     case "cancelled":
       return cancelledError(call, call.cancellation.reason);
     case "timeout":
-      return timeoutError(call, "timeoutMs", `no complete response within timeoutMs (${call.settings.timeoutMs} ms)`);
+      return timeoutError(
+        call,
+        "timeoutMs",
+        `no complete response within ${wording().timeoutMs} (${call.settings.timeoutMs} ms)`,
+      );
     case "too large":
-      return unreadableResponseError(call, "the response is larger than maxResponseBytes");
+      return unreadableResponseError(call, `the response is larger than ${wording().maxResponseBytes}`);
     case "undecodable":
       return unreadableResponseError(call, "the response cannot be decompressed", cause);
     case "exception":
@@ -188,7 +193,7 @@ export function invalidResponseError(
   const unseen = issues.length < MAX_ISSUES ? issues.length - MAX_SHOWN_ISSUES : "many";
   const more = issues.length > MAX_SHOWN_ISSUES ? ` and ${unseen} more` : "";
   return new ResponseValidationError(
-    `${call.label}: the response is not what the service documents: ${shown}${more}${alreadyAppliedWarning(call)}.${advice}`,
+    `${call.label}: the response is not what the service documents: ${shown}${more}${alreadyAppliedWarning(call)}. ${advice}`.trimEnd(),
     { status, issues },
   );
 }

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Issue } from "../../errors/index.js";
 import { redact } from "../../errors/redaction/redact.js";
 import { fieldOf } from "../../errors/unknown-value.js";
+import { wording } from "../../errors/wording.js";
 import { type LazySchema, lazy } from "../../schemas/field.js";
 import type { StandardSchema } from "../../schemas/standard-schema.js";
 import type { Call, ResponseContext, ResponseReader } from "../call.js";
@@ -97,7 +98,8 @@ export function readJsonBody(context: ResponseContext): unknown {
   const { response, call, validation } = context;
   const text = readValidText(response);
   // A replacement character in a SKU would pass every schema.
-  if (text === undefined) throw unreadableResponseError(call, "the response is not valid UTF-8");
+  if (text === undefined)
+    throw unreadableResponseError(call, isGzip(response.body) ? GZIP_PROBLEM : "the response is not valid UTF-8");
   const data = parseJsonOrUndefined(text);
   // The parser's error is not shown: it quotes the body, and may cut a secret so that redaction cannot recognise it.
   if (data === undefined) throw unreadableResponseError(call, `the response is ${describeUnreadableBody(text, call)}`);
@@ -105,6 +107,12 @@ export function readJsonBody(context: ResponseContext): unknown {
   if (inexact.length > 0) throwOrLogIssues(inexact, context);
   return data;
 }
+
+/** The problem of a body that a proxy compressed, or passed on, without saying so. */
+export const GZIP_PROBLEM = "the response is compressed with gzip, but has no header content-encoding";
+
+/** The magic number of gzip, which is not valid UTF-8. */
+const isGzip = ([first, second]: Uint8Array) => first === 0x1f && second === 0x8b;
 
 function describeUnreadableBody(text: string, call: Call): string {
   if (text === "") return "empty, not JSON";
@@ -116,12 +124,11 @@ function describeUnreadableBody(text: string, call: Call): string {
   return `not JSON but ${JSON.stringify(shown.length > MAX_BODY_EXCERPT_LENGTH ? `${line}…` : line)}`;
 }
 
-const RELAX_ADVICE = ' To accept such responses anyway, set responseValidation to "warn" or "off".';
-
 /** Throws or logs the issues of a response, as the client is configured. */
 export function throwOrLogIssues(issues: Issue[], context: ResponseContext): void {
   const { call, validation } = context;
-  const error = invalidResponseError(context, issues, call.request.isTokenRequest ? "" : RELAX_ADVICE);
+  const isAccepted = validation.mode !== "error" || call.request.isTokenRequest;
+  const error = invalidResponseError(context, issues, isAccepted ? "" : wording().acceptResponses);
   if (validation.mode === "error") throw error;
   validation.warn(error.message);
 }

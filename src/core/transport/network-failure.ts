@@ -1,4 +1,5 @@
 import { fieldOf, isObject, messageOf } from "../../errors/unknown-value.js";
+import { wording } from "../../errors/wording.js";
 import { describeProxy, type EnvironmentProxy, originOfUrl } from "./proxy.js";
 
 /** A failure that is known to be a network failure, not an exception of code. */
@@ -31,70 +32,74 @@ export class ProxyFailure extends Error {
   }
 }
 
-interface FailureRule extends Omit<NetworkFailure, "detail"> {
+interface FailureRule extends Omit<NetworkFailure, "detail" | "advice"> {
+  advice: Advice;
   /** Matches `CODE message`; without a code it is the name of the error. */
   pattern: RegExp;
 }
 
-const notSentRule = (pattern: RegExp, problem: string, advice: string): FailureRule => ({
+/** Sentences, which depend on who reads the message. */
+type Advice = () => string;
+const NO_ADVICE: Advice = () => "";
+
+const notSentRule = (pattern: RegExp, problem: string, advice: Advice = NO_ADVICE): FailureRule => ({
   pattern,
   problem,
   advice,
   notSent: true,
   permanent: false,
 });
-const permanentFailureRule = (pattern: RegExp, problem: string, advice: string): FailureRule => ({
+const permanentFailureRule = (pattern: RegExp, problem: string, advice?: Advice): FailureRule => ({
   ...notSentRule(pattern, problem, advice),
   permanent: true,
 });
 const possiblySentRule = (pattern: RegExp, problem: string): FailureRule => ({
-  ...notSentRule(pattern, problem, ""),
+  ...notSentRule(pattern, problem),
   notSent: false,
 });
 
-const CHECK_ADDRESS_ADVICE = "Check the scheme, host and port in baseUrl.";
-const TRUST_ISSUER_ADVICE =
-  "Name the file with the issuer's certificate in NODE_EXTRA_CA_CERTS, or pass a dispatcher with connect: { ca }.";
-const TLS_SETTINGS_ADVICE = "To use TLS settings of your own, pass a dispatcher.";
-const CLIENT_CERTIFICATE_ADVICE =
-  "If the server requires a client certificate, pass a dispatcher with connect: { cert, key }.";
+const CHECK_ADDRESS_ADVICE = () => `Check the scheme, host and port in ${wording().baseUrl}.`;
+const CHECK_NETWORK_ADVICE = () => `Check the network and ${wording().baseUrl}.`;
+const TRUST_ISSUER_ADVICE = () =>
+  `Name the file with the issuer's certificate in NODE_EXTRA_CA_CERTS${wording().orTrustIssuer}.`;
+const TLS_SETTINGS_ADVICE = () => `${wording().useOwnTls} ${wording().useClientCertificate}`.trim();
 
-const NO_CONNECTION_RULE = notSentRule(/^/, "no connection could be established", "Check the network and baseUrl.");
+const NO_CONNECTION_RULE = notSentRule(/^/, "no connection could be established", CHECK_NETWORK_ADVICE);
 
 /** The first matching rule applies. Codes of Node.js, OpenSSL and undici, some of Bun, and messages of Deno and Workers. */
 const FAILURE_RULES: readonly FailureRule[] = [
   notSentRule(/^(ECONNREFUSED|ConnectionRefused) /, "the connection was refused", CHECK_ADDRESS_ADVICE),
   notSentRule(/^ENOTFOUND /, "the host name was not found", CHECK_ADDRESS_ADVICE),
-  notSentRule(/^EAI_\w+ /, "the host name could not be looked up", "Check the DNS of this machine."),
+  notSentRule(/^EAI_\w+ /, "the host name could not be looked up", () => "Check the DNS of this machine."),
   notSentRule(
     /^(EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN|EADDRNOTAVAIL|FailedToOpenSocket) /,
     "the host cannot be reached",
-    "Check the network and baseUrl.",
+    CHECK_NETWORK_ADVICE,
   ),
-  notSentRule(/^UND_ERR_CONNECT_TIMEOUT /, "connecting took too long", "Check the network and baseUrl."),
-  notSentRule(/^ECONNRESET Client network socket disconnected before secure TLS/, "the TLS handshake broke", ""),
-  notSentRule(/^(UND_ERR_SOCKS5|Error SOCKS5 \w+ timeout$)/, "the SOCKS proxy failed", ""),
+  notSentRule(/^UND_ERR_CONNECT_TIMEOUT /, "connecting took too long", CHECK_NETWORK_ADVICE),
+  notSentRule(/^ECONNRESET Client network socket disconnected before secure TLS/, "the TLS handshake broke"),
+  notSentRule(/^(UND_ERR_SOCKS5|Error SOCKS5 \w+ timeout$)/, "the SOCKS proxy failed"),
   permanentFailureRule(
     /^UnsupportedProxyProtocol /,
     "fetch supports no proxy of this protocol",
-    "Use a proxy whose address begins with http: or https:.",
+    () => "Use a proxy whose address begins with http: or https:.",
   ),
   permanentFailureRule(/^Error bad port$/, "fetch does not connect to this port", CHECK_ADDRESS_ADVICE),
 
   permanentFailureRule(
     /^CERT_HAS_EXPIRED /,
     "the server's certificate has expired",
-    `Have it renewed. ${TLS_SETTINGS_ADVICE}`,
+    () => `Have it renewed. ${wording().useOwnTls}`,
   ),
   permanentFailureRule(
     /^CERT_NOT_YET_VALID /,
     "the server's certificate is not valid yet",
-    "Check the clock of this machine.",
+    () => "Check the clock of this machine.",
   ),
   permanentFailureRule(
     /^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH) /,
     "the server's certificate is for another host name",
-    `Check the host name in baseUrl. ${TLS_SETTINGS_ADVICE}`,
+    () => `Check the host name in ${wording().baseUrl}. ${wording().useOwnTls}`,
   ),
   permanentFailureRule(/^DEPTH_ZERO_SELF_SIGNED_CERT /, "the server's certificate is self-signed", TRUST_ISSUER_ADVICE),
   permanentFailureRule(
@@ -119,13 +124,9 @@ const FAILURE_RULES: readonly FailureRule[] = [
   permanentFailureRule(
     /^ERR_SSL_\S*ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED) /,
     "the server refused the client's certificate, or requires one",
-    CLIENT_CERTIFICATE_ADVICE,
+    () => wording().useClientCertificate,
   ),
-  permanentFailureRule(
-    /^(ERR_SSL_\S+|ERR_TLS_\w+|EPROTO) /,
-    "the TLS handshake failed",
-    `${TLS_SETTINGS_ADVICE} ${CLIENT_CERTIFICATE_ADVICE}`,
-  ),
+  permanentFailureRule(/^(ERR_SSL_\S+|ERR_TLS_\w+|EPROTO) /, "the TLS handshake failed", TLS_SETTINGS_ADVICE),
 
   permanentFailureRule(
     /client error \(Connect\): invalid peer certificate/,
@@ -139,9 +140,9 @@ const FAILURE_RULES: readonly FailureRule[] = [
     "the connection broke",
   ),
 
-  permanentFailureRule(/^UND_ERR_CLOSED /, "the dispatcher is closed", ""),
-  { ...permanentFailureRule(/^UND_ERR_DESTROYED /, "the dispatcher was closed", ""), notSent: false },
-  permanentFailureRule(/^(UND_MOCK_ERR_|InternalError \[MSW\] )/, "no mock response is defined for the request", ""),
+  permanentFailureRule(/^UND_ERR_CLOSED /, "the dispatcher is closed"),
+  { ...permanentFailureRule(/^UND_ERR_DESTROYED /, "the dispatcher was closed"), notSent: false },
+  permanentFailureRule(/^(UND_MOCK_ERR_|InternalError \[MSW\] )/, "no mock response is defined for the request"),
 
   // undici asserts that a status is at least 100.
   possiblySentRule(/^(HPE_\w+|HTTPParserError|ERR_ASSERTION) /, "the response is not HTTP"),
@@ -181,7 +182,8 @@ function classifyFailure(error: unknown, seen: Set<unknown>, wrapperMessage = ""
   seen.add(error);
   if (error instanceof ProxyFailure) return classifyProxyFailure(error, seen);
   const message = messageOf(error instanceof Error ? error : fieldOf(error, "message"));
-  const kind = proxyRefusalRule(message) ?? findFailureRule(error, message) ?? classifyAggregateError(error, seen);
+  const rule = proxyRefusalRule(message) ?? findFailureRule(error, message);
+  const kind = rule ? { ...rule, advice: rule.advice() } : classifyAggregateError(error, seen);
   if (kind) {
     const isConnected = hasOpensslCode(error) && !FETCH_FAILED_MESSAGE_PATTERN.test(wrapperMessage);
     return { ...kind, notSent: kind.notSent && !isConnected, detail: shortenDetail(message) };
@@ -190,7 +192,7 @@ function classifyFailure(error: unknown, seen: Set<unknown>, wrapperMessage = ""
   // A fetch that failed because of an error of another kind is an exception of code.
   if (isErrorLike(cause)) return classifyFailure(cause, seen, message);
   if (fieldOf(error, "name") !== "TypeError" || !FETCH_FAILED_MESSAGE_PATTERN.test(message)) return undefined;
-  return { ...possiblySentRule(/^/, "the connection broke"), detail: shortenDetail(message) };
+  return { ...possiblySentRule(/^/, "the connection broke"), advice: "", detail: shortenDetail(message) };
 }
 
 /** A message without line breaks, which OpenSSL puts into its messages. */
@@ -247,7 +249,7 @@ function proxyRefusalRule(message: string): FailureRule | undefined {
       : "Ask whether the proxy allows the service's host.";
   const problem = `the proxy refused to connect${status === "unknown" ? "" : ` with status ${status}`}`;
   const permanent = status !== "unknown" && status < 500 && status !== 408 && status !== 429;
-  return { ...notSentRule(PROXY_REFUSAL_PATTERN, problem, advice), permanent, isProxyRefusal: true };
+  return { ...notSentRule(PROXY_REFUSAL_PATTERN, problem, () => advice), permanent, isProxyRefusal: true };
 }
 
 /** The status with which a proxy refused to connect. Deno reports only 407. */
@@ -279,7 +281,7 @@ function classifyProxyFailure(
       ...inner,
       problem: `no connection through the proxy ${proxy}: ${inner.problem}`,
       advice:
-        inner.permanent && inner.advice !== CHECK_ADDRESS_ADVICE
+        inner.permanent && inner.advice !== CHECK_ADDRESS_ADVICE()
           ? inner.advice
           : `Check ${variable}, or add the service's host to NO_PROXY.`,
       notSent: true,

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { ConfigurationError } from "../../errors/index.js";
+import { wording } from "../../errors/wording.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import { lazy } from "../../schemas/field.js";
 import { assertSameService, mayTakeOver, type ServiceIdentity } from "../../storage/service.js";
@@ -165,7 +166,7 @@ export function stateForClient(state: MirrorState, client: CopyClient): MirrorSt
   if (account !== clientId && !acceptAccount) {
     throw new ConfigurationError(
       `mirror: the copy was read by the client "${account}", and this client is "${clientId}", which may see other records. ` +
-        "To read everything again with it, call run({ acceptAccount: true }). Otherwise use a copy of its own.",
+        `To read everything again with it, ${wording().acceptAccount}. Otherwise use a copy of its own.`,
     );
   }
   const begunAgain = [...lists].map(([listId, { count }]) => [listId, { ...NEW_LIST_STATE, count }] as const);

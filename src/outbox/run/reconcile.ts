@@ -1,7 +1,13 @@
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import { uncheckedAs } from "../../core/response/decode.js";
-import { NotImplementedError, PermissionError, ResponseValidationError } from "../../errors/index.js";
-import { fieldOf } from "../../errors/unknown-value.js";
+import {
+  NotImplementedError,
+  OutcomeUnknownError,
+  PermissionError,
+  ResponseValidationError,
+} from "../../errors/index.js";
+import { messageOf } from "../../errors/unknown-value.js";
+import { wording } from "../../errors/wording.js";
 import type { ReceiptSearchResult } from "../../resources/find/find-receipt.js";
 import type { SentCreation, SentReceipt } from "../../resources/find/sent-request.js";
 import { markIn, markOf } from "../marks.js";
@@ -162,9 +168,11 @@ const applied = (result: object): EntryChange => ({
   error: null,
 });
 
-function unknownOutcome(reason: string, { entry, cause }: UncertainAttempt, lots: number[] = []): EntryChange {
-  const why = cause === undefined ? "the process ended before the response" : String(fieldOf(cause, "message"));
-  const message = `The outcome is unknown: ${reason} (${why}). Check whether it was applied, then resolve the entry "${entry.key}" as applied or not applied (outbox.resolve).`;
+function unknownOutcome(reason: string, { cause }: UncertainAttempt, lots: number[] = []): EntryChange {
+  // The advice of an OutcomeUnknownError was followed already.
+  const failure = cause instanceof OutcomeUnknownError ? cause.cause : cause;
+  const why = failure === undefined ? "the process ended before the response" : messageOf(failure);
+  const message = `The outcome is unknown: ${reason} (${why}). Check whether it was applied, then ${wording().decideOutcome}.`;
   return {
     state: "unknown",
     error: errorJson({ name: "OutcomeUnknownError", message, ...(lots.length > 0 && { lots }) }),

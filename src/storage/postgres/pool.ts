@@ -1,5 +1,6 @@
 import { ConfigurationError } from "../../errors/index.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
+import { wording } from "../../errors/wording.js";
 import { isQueryable, type PostgresQueryable } from "./query.js";
 
 /** A connection that was taken out of a pool. */
@@ -56,9 +57,12 @@ async function importPgPackage() {
     const { default: pg } = await import("pg");
     return pg;
   } catch (error) {
-    throw new ConfigurationError("PostgreSQL: connectionString requires the package pg. Run npm install pg.", {
-      cause: error,
-    });
+    throw new ConfigurationError(
+      `PostgreSQL: ${wording().connectionString} requires the package pg. Run npm install pg.`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

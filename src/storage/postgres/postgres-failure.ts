@@ -1,5 +1,6 @@
 import { ConfigurationError, StorageError, type StorageProblem } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
+import { wording } from "../../errors/wording.js";
 import { createStorageError } from "../storage-failure.js";
 
 /** The server did not respond to a command in time. Thrown inside the package. */
@@ -66,7 +67,9 @@ export const isRolledBackForOthers = (error: unknown): boolean =>
 export function postgresStorageError(error: unknown, location: string, mayBeStored: boolean): unknown {
   if (error instanceof SessionAbortedError) return error.reason;
   if (fieldOf(error, "code") === "ERR_INVALID_URL")
-    return new ConfigurationError("PostgreSQL: connectionString must be a URL: postgres://user@host:5432/database");
+    return new ConfigurationError(
+      `PostgreSQL: ${wording().connectionString} must be a URL: postgres://user@host:5432/database`,
+    );
   const problem = problemOfPostgresError(error);
   return createStorageError({
     storage: "postgres",

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../../errors/index.js";
+import { wording } from "../../errors/wording.js";
 import { quoteName } from "../quote-name.js";
 import { type PostgresQueryable, queryRows } from "./query.js";
 
@@ -6,7 +7,7 @@ import { type PostgresQueryable, queryRows } from "./query.js";
 export async function currentSchema(queryable: PostgresQueryable): Promise<string> {
   const [row] = await queryRows(queryable, "SELECT current_schema() AS schema");
   if (typeof row?.schema === "string") return row.schema;
-  throw new ConfigurationError("PostgreSQL: no schema of the search_path exists. Set the option schema.");
+  throw new ConfigurationError(`PostgreSQL: no schema of the search_path exists. ${wording().chooseSchema}`);
 }
 
 /**

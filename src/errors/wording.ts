@@ -1,0 +1,31 @@
+/** How messages name what their reader can set or call. */
+const LIBRARY_WORDING = {
+  baseUrl: "baseUrl",
+  clientId: "clientId",
+  clientSecret: "clientSecret",
+  allowInsecureHttp: "allowInsecureHttp",
+  timeoutMs: "timeoutMs",
+  maxResponseBytes: "maxResponseBytes",
+  connectionString: "connectionString",
+  /** The rest are phrases; empty if the reader has no such means. */
+  acceptResponses: 'To accept such responses anyway, set responseValidation to "warn" or "off".',
+  orTrustIssuer: ", or pass a dispatcher with connect: { ca }",
+  useOwnTls: "To use TLS settings of your own, pass a dispatcher.",
+  useClientCertificate: "If the server requires a client certificate, pass a dispatcher with connect: { cert, key }.",
+  chooseSchema: "Set the option schema.",
+  serviceId: "create the client with the option serviceId:",
+  acceptAccount: "call run({ acceptAccount: true })",
+  confirmRemovals: "confirm it with run({ allowRemovals: true })",
+  decideOutcome: "call outbox.resolve",
+};
+export type Wording = Readonly<typeof LIBRARY_WORDING>;
+
+let current: Wording = LIBRARY_WORDING;
+
+/** The words for the reader of messages: a programmer, or a user of the command. */
+export const wording = (): Wording => current;
+
+/** Replaces words for the whole process, which the command does before anything else. */
+export function setWording(words: Partial<Wording>): void {
+  current = { ...LIBRARY_WORDING, ...words };
+}

@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { type Certificates, createCertificates } from "../support/certificates.js";
+import { freePort } from "../support/free-port.js";
+import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
+import { serveOddly } from "./support/odd-service.js";
+import { run, serve } from "./support/run-command.js";
+
+const certificates: Certificates | undefined = RUN_ALL ? createCertificates() : undefined;
+const directory = mkdtempSync(join(tmpdir(), "stocklot-advice-"));
+afterAll(() => {
+  rmSync(directory, { recursive: true });
+  certificates?.remove();
+});
+
+// Each command is a process of its own, which takes seconds.
+beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
+
+/** Names of the library, which a user of the command has no use for. */
+const LIBRARY_NAMES =
+  /baseUrl|clientSecret|timeoutMs|responseValidation|dispatcher|outbox\.|client\.|allowRemovals|maxResponseBytes/;
+
+const COMMANDS = {
+  export: ["export", "lots"],
+  mirror: ["mirror", "--sqlite", join(directory, "stock.db")],
+};
+
+const receipts = join(directory, "moves.csv");
+writeFileSync(receipts, "itemID,units,wid,toSpot\nBOLT-M8,1,1,X\n");
+const move = (name: string) => ["import", receipts, "--operation", "move", "--outbox", join(directory, `${name}.db`)];
+
+/** A service one of whose lots has other units. */
+const withUnits = (units: string, list = "/Inventory") =>
+  serveOddly(
+    {
+      changeResponse: async (response, path) => {
+        if (!path.endsWith(list)) return response;
+        return new Response((await response.text()).replace(/"units":[\d.]+/, `"units":${units}`), response);
+      },
+    },
+    { items: 5, lots: 20 },
+  );
+
+describe("a message names the option, or the variable that is set", () => {
+  it("of the base URL", async () => {
+    const { env } = await serve();
+    const url = `http://127.0.0.1:${await freePort()}/api/v1`;
+    const byVariable = await run(COMMANDS.export, { ...env, STOCKLOT_BASE_URL: url });
+    expect(byVariable.err).toMatch(/ Check the scheme, host and port in STOCKLOT_BASE_URL\.\n$/);
+    const byOption = await run([...COMMANDS.export, "--base-url", url], env);
+    expect(byOption.err).toMatch(/ Check the scheme, host and port in --base-url\.\n$/);
+    const version = await run(COMMANDS.export, { ...env, STOCKLOT_BASE_URL: `${env.STOCKLOT_BASE_URL}9` });
+    expect(version.err).toMatch(
+      /^stocklot: POST \/Token: 404 .* Check STOCKLOT_BASE_URL: it must end with the version/,
+    );
+    for (const { code, err } of [byVariable, byOption, version])
+      expect({ code, err }).toEqual({ code: 1, err: expect.not.stringMatching(LIBRARY_NAMES) });
+  });
+
+  it("of the time limit", async () => {
+    const { env } = await serve({ faults: [{ path: "/Inventory", fault: "hang" }] });
+    const { err } = await run([...COMMANDS.export, "--timeout", "100ms"], env);
+    expect(err).toMatch(/^stocklot: GET \/Inventory: no complete response within --timeout \(100 ms\)/);
+    expect(err).not.toMatch(LIBRARY_NAMES);
+  });
+
+  it("of certificates", async () => {
+    const env = await serveOddly({ ...(certificates && { tls: certificates.good }) });
+    for (const args of [...Object.values(COMMANDS), move("certificates")]) {
+      const { code, err } = await run(args, env);
+      expect(code).toBe(1);
+      expect(err).toMatch(/Name the file with the issuer's certificate in NODE_EXTRA_CA_CERTS\.\n$/);
+      expect(err).not.toMatch(LIBRARY_NAMES);
+    }
+  });
+});
+
+describe.each(["export", "mirror"] as const)("%s --response-validation", (name) => {
+  it("is named by the error, warns, or is off", async () => {
+    const env = await withUnits("0.1234567890123456789");
+    const args = COMMANDS[name];
+    const refused = await run(args, env);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(/units.* To accept such responses anyway, set --response-validation warn\.\n$/);
+    expect(refused.err).not.toMatch(LIBRARY_NAMES);
+    const warned = await run([...args, "--response-validation", "warn"], env);
+    expect(warned.code).toBe(0);
+    expect(warned.err).toMatch(
+      /^warning: GET \/Inventory: the response is not .*value\[\d+\]\.units: [^\n]*exactly[^\n]*\n/,
+    );
+    expect(warned.err).not.toMatch(/To accept/);
+    const off = await run([...args, "--response-validation", "off"], env);
+    expect(off).toMatchObject({ code: 0, err: expect.not.stringMatching(/warning/) });
+    const wrong = await run([...args, "--response-validation", "none"], env);
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("Allowed choices are error, warn, off") });
+  });
+});
+
+describe("export --response-validation warn", () => {
+  it("writes values of another type as they are, and limits the warnings", async () => {
+    const env = await serveOddly(
+      {
+        changeQuery: (query) => query.set("pageSize", "10"),
+        changeResponse: async (response, path) =>
+          path.endsWith("/Inventory")
+            ? new Response((await response.text()).replace(/"units":[\d.]+/g, '"units":"many"'), response)
+            : response,
+      },
+      { items: 5, lots: 200 },
+    );
+    const args = ["export", "lots", "--columns", "units", "--response-validation", "warn"];
+    const { code, out, err } = await run(args, env);
+    expect({ code, out }).toEqual({ code: 0, out: `units\r\n${"many\r\n".repeat(200)}` });
+    expect(err.match(/^warning: GET /gm)).toHaveLength(10);
+    expect(err).toMatch(/\nwarning: further warnings are not shown\.\n200 lots exported\.\n$/);
+  });
+});
+
+it("import says how to decide about a line of unknown outcome", async () => {
+  const { env } = await serve({ faults: [{ path: "/Inventory/Move", fault: "drop-after", times: 1 }] });
+  const { code, out, err } = await run(move("unknown"), env);
+  expect(code).toBe(1);
+  expect(out).toMatch(
+    /:2 +unknown +The outcome is unknown: .* Check whether it was applied, then decide about it: see "Unknown lines" in the guide of the command\.\n$/,
+  );
+  expect(out + err).not.toMatch(LIBRARY_NAMES);
+});
