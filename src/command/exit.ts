@@ -8,6 +8,8 @@ export const EXIT = {
   failure: 1,
   /** The arguments are wrong; nothing was done. */
   usage: 2,
+  /** Everything was done before. */
+  alreadyDone: 3,
   /** Ctrl-C: 128 + the number of SIGINT. */
   interrupted: 130,
   /** 128 + the number of SIGTERM. */

@@ -14,7 +14,7 @@ import { mirrorStatusOf } from "../mirror/status.js";
 import { RESOURCES } from "../mirror/tables.js";
 import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "./connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, integersOption, interruptSignal } from "./exit.js";
-import { ProgressLine, print, seconds, table, tell } from "./terminal.js";
+import { dateTime, ProgressLine, print, seconds, table, tell } from "./terminal.js";
 
 interface MirrorFlags extends ConnectionFlags {
   sqlite?: string;
@@ -177,5 +177,3 @@ async function printStatus(
   if (!status.complete) await print("The copy is not complete yet.");
   if (isTooOld) await print(`The copy is older than ${seconds(maxLag)}.`);
 }
-
-const dateTime = (ms: number) => new Date(ms).toISOString();

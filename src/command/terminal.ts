@@ -85,3 +85,6 @@ export function hideExperimentalWarnings(emitter: NodeJS.EventEmitter = process)
     if (warning.name !== "ExperimentalWarning") for (const listener of listeners) listener(warning);
   });
 }
+
+/** A time in ms since the epoch, in UTC. */
+export const dateTime = (ms: number) => new Date(ms).toISOString();

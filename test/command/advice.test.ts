@@ -80,7 +80,7 @@ describe("a message names the option, or the variable that is set", () => {
 describe.each(["export", "mirror"] as const)("%s --response-validation", (name) => {
   it("is named by the error, warns, or is off", async () => {
     const env = await withUnits("0.1234567890123456789");
-    const args = COMMANDS[name];
+    const args = name === "mirror" ? ["mirror", "--sqlite", join(directory, "validation.db")] : COMMANDS[name];
     const refused = await run(args, env);
     expect(refused.code).toBe(1);
     expect(refused.err).toMatch(/units.* To accept such responses anyway, set --response-validation warn\.\n$/);

@@ -37,11 +37,12 @@ describe("stocklot import", () => {
     const given = csvFile(`${HEADER}\nBOLT-M8,5,1,1,first\nBOLT-M8,5,1,1,first\n"BOLT-M8",2.5,1,1,"a, b"\n`);
     const { code, out } = await run(receive(given), env);
     expect(code).toBe(0);
-    expect(out).toMatch(/applied.*\n\s+3/);
+    expect(out).toMatch(/applied.*\nthis import\s+3/);
     const again = await run(receive(given), env);
     expect(again).toMatchObject({
-      code: 0,
-      err: expect.stringContaining("Nothing is left to send. If this is another"),
+      code: 3,
+      out: expect.stringMatching(/^lines .*\n +3 +3 +0 +0\n$/),
+      err: expect.stringMatching(/^\d+\.csv: this delivery of \S+Z was complete before\. Nothing was sent\.\n$/),
     });
     const booked = sandbox.requests.filter(({ path }) => path === "/Inventory/Receive");
     expect(booked.map(({ body }) => body)).toMatchObject([{ units: 5 }, { units: 5 }, { units: 2.5, remark: "a, b" }]);
@@ -91,17 +92,6 @@ describe("stocklot import", () => {
       expect(code).toBe(2);
     }
     expect(sandbox.requests).toEqual([]);
-  });
-
-  it("warns against another name for a file of which lines are stored already", async () => {
-    const { env } = await serve();
-    const lines = Array.from({ length: 600 }, () => "BOLT-M8,1,1,1,x");
-    const given = csvFile(`${HEADER}\n${"\n".repeat(550)}${lines.slice(550).join("\n")}\n`);
-    expect((await run(receive(given), env)).code).toBe(0);
-    writeFileSync(given.file, `${HEADER}\n${lines.join("\n").replaceAll("x", "y")}\n`);
-    const { code, err } = await run(receive(given), env);
-    expect(err).toMatch(/keep the name of the file: the 500 lines before it are stored/);
-    expect(code).toBe(2);
   });
 
   it("refuses a number that has more digits than can be sent", async () => {
@@ -214,23 +204,34 @@ describe("stocklot import", () => {
     expect(err).toMatch(/^1 line; [^\n]*\n1 entry of earlier imports needs your attention, too\.\n$/);
     const again = await run(receive(first, ...key, "--json"), env);
     expect(JSON.parse(again.out)).toMatchObject({
-      applied: 0,
       open: [{ state: "rejected", input: { itemID: "NO-SUCH" } }],
     });
   });
 
   it("refuses a changed line with a known key, and sends nothing", async () => {
     const { sandbox, env } = await serve();
-    const given = csvFile(`${HEADER}\nBOLT-M8,5,1,1,x\n`);
-    expect((await run(receive(given), env)).code).toBe(0);
+    const text = "id,itemID,units,wid,reasonCode\n1,BOLT-M8,5,1,1\n";
+    const given = csvFile(text);
+    const args = receive(given, "--key", "id");
+    expect((await run(args, env)).code).toBe(0);
     const sent = sandbox.requests.length;
-    writeFileSync(given.file, `${HEADER}\nBOLT-M8,6,1,1,x\n`);
-    const { code, err } = await run(receive(given), env);
+    writeFileSync(given.file, text.replace(",5,", ",6,"));
+    const { code, err } = await run(args, env);
     expect(code).toBe(2);
-    expect(err).toMatch(
-      /^stocklot: "\d+\.csv:2" was added before with another operation or input\. .*another name.*\n$/,
-    );
+    expect(err).toMatch(/^stocklot: "1" was added before with another operation or input\. .*a key of its own.*\n$/);
     expect(sandbox.requests.length).toBe(sent);
+  });
+
+  it("skips and counts known lines of a cumulative export with a column of keys", async () => {
+    const { env } = await serve();
+    const text = "id,itemID,units,wid,reasonCode\n1,BOLT-M8,5,1,1\n";
+    const given = csvFile(text);
+    const args = receive(given, "--key", "id");
+    expect((await run(args, env)).code).toBe(0);
+    writeFileSync(given.file, `${text}2,BOLT-M8,6,1,1\n`);
+    const { code, out, err } = await run(args, env);
+    expect(err).toContain("2 lines, of which 1 were sent by an earlier import");
+    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/this import +1 .*\nearlier +1 /) });
   });
 
   it("exits with 1 while a line is held back behind one of unknown outcome", async () => {
@@ -240,8 +241,11 @@ describe("stocklot import", () => {
     const move = ({ file, outbox }: typeof first) => ["import", file, "--operation", "move", "--outbox", outbox];
     const unknown = await run(move(first), env);
     expect(unknown).toMatchObject({ code: 1, out: expect.stringMatching(/:2 +unknown +/) });
-    const second = { ...csvFile(lines), outbox: first.outbox };
-    expect(await run(move(second), env)).toMatchObject({ code: 1, out: expect.stringMatching(/^ +0 .* 1\n$/m) });
+    const second = { ...csvFile(lines.replace("X", "Y")), outbox: first.outbox };
+    expect(await run(move(second), env)).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/^this import +0 .* 1\n$/m),
+    });
   });
 
   it("lists every line whose form is wrong beside those with wrong values", async () => {

@@ -49,8 +49,9 @@ describe("stocklot mirror", () => {
   it("confirms unexpected removals with an option of its own", async () => {
     const args = ["mirror", "--sqlite", database("removals"), "--full"];
     const before = await serve({ items: 5, lots: 300 });
-    expect((await run(args, before.env)).code).toBe(0);
-    const { env } = await serve({ items: 5, lots: 20 });
+    const after = await serve({ items: 5, lots: 20 });
+    const env = { ...after.env, STOCKLOT_SERVICE_ID: "one" };
+    expect((await run(args, { ...before.env, STOCKLOT_SERVICE_ID: "one" })).code).toBe(0);
     const refused = await run(args, env);
     expect(refused.code).toBe(1);
     expect(refused.err).toMatch(/records of lots\. None of them was removed .* confirm it with --allow-removals\.\n$/);
@@ -58,7 +59,8 @@ describe("stocklot mirror", () => {
   });
 
   it("fails with --status if the last run failed or the copy is too old", async () => {
-    const { env } = await serve({ items: 5, lots: 20 });
+    const served = await serve({ items: 5, lots: 20 });
+    const env = { ...served.env, STOCKLOT_SERVICE_ID: "one" };
     const args = ["mirror", "--sqlite", database("alarm")];
     expect((await run(args, env)).code).toBe(0);
     expect((await run([...args, "--status", "--max-lag", "1h"], {})).code).toBe(0);

@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { basename } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { InputValidationError } from "../../errors/index.js";
 import type { Outbox, OutboxReport } from "../../outbox/index.js";
@@ -7,8 +8,9 @@ import { isFileMissingError } from "../../storage/file-failure.js";
 import { type ConnectionFlags, openClient, withConnection } from "../connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, interruptSignal } from "../exit.js";
 import { ProgressLine, plural, print, seconds, tell } from "../terminal.js";
+import { beginDelivery, deliveryOf } from "./delivery.js";
 import { type ImportOperation, type ImportSettings, OPERATIONS } from "./entries.js";
-import { openEntries, report } from "./report.js";
+import { type EarlierImports, openEntries, report, reportComplete } from "./report.js";
 import { type ValidRow, validate, validRows } from "./validate.js";
 
 interface ImportFlags extends ConnectionFlags {
@@ -16,6 +18,7 @@ interface ImportFlags extends ConnectionFlags {
   outbox: string;
   map?: ReadonlyMap<string, string>;
   key?: string;
+  delivery?: string;
   delimiter?: string;
   mark?: "remark" | "serial";
   settle?: number;
@@ -33,7 +36,8 @@ export function importCommand(): Command {
     .addOption(new Option("--operation <name>", "what each line is").choices(OPERATIONS).makeOptionMandatory())
     .requiredOption("--outbox <file>", "SQLite file that keeps track of every line; keep it")
     .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
-    .option("--key <column>", "column with a unique key per line (default: name of the file and line number)")
+    .option("--delivery <name>", "name of the delivery that the file is (default: name of the file)", deliveryOption)
+    .option("--key <column>", "column with a unique key per line, known to the whole outbox")
     .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
     .addOption(
       new Option("--mark <field>", "mark each receipt there, to recognise it if its response is lost").choices([
@@ -50,7 +54,7 @@ export function importCommand(): Command {
     .option("--json", "print the report as JSON")
     .addHelpText(
       "after",
-      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if\na line is invalid (nothing is sent).",
+      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if\na line is invalid, or the file is not the delivery that it seems to be (nothing is\nsent), 3 if the delivery was complete before.",
     )
     .action(importRows);
   return withConnection(command);
@@ -58,10 +62,12 @@ export function importCommand(): Command {
 
 async function importRows(path: string, flags: ImportFlags): Promise<void> {
   const { operation, map = new Map(), key: keyColumn, delimiter = "," } = flags;
-  const settings: ImportSettings = { path, operation, map, keyColumn, mark: flags.mark };
+  // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
+  const delivery = flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined);
+  const settings: ImportSettings = { path, operation, map, delivery, keyColumn, mark: flags.mark };
   const signal = interruptSignal();
   await assertFile(path);
-  const { lines: count, invalid, problems } = await validate(settings, delimiter, signal);
+  const { lines: count, invalid, problems, digest } = await validate(settings, delimiter, signal);
   if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
   if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`, EXIT.usage);
   if (flags.dryRun) {
@@ -76,14 +82,15 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     settleMs: flags.settle,
   });
   try {
-    const settled = await store(outbox, validRows(settings, delimiter), count, signal);
+    const imported = deliveryOf(settings, digest, count);
+    const complete = imported && (await beginDelivery(outbox, imported));
+    if (complete) return await reportComplete(complete, await openEntries(outbox, settings, delimiter), flags.json);
+    const earlier = await store(outbox, settings, validRows(settings, delimiter), { count, signal });
     const { durationMs } = await outbox.estimate();
-    const before = settled > 0 ? `, of which ${settled} were sent by an earlier import` : "";
+    const before = earlier.settled > 0 ? `, of which ${earlier.settled} were sent by an earlier import` : "";
     tell(`${plural(count, "line")}${before}; about ${seconds(Math.max(durationMs, 1_000))}.`);
-    if (settled === count && keyColumn === undefined)
-      tell("Nothing is left to send. If this is another delivery, give the file another name.");
     const summary = await run(outbox, signal);
-    await report(summary, await openEntries(outbox, settings, delimiter), flags.json);
+    await report(summary, earlier, await openEntries(outbox, settings, delimiter), flags.json);
   } catch (error) {
     throw failureOrInterruption(error, signal, "run it again to continue");
   } finally {
@@ -101,47 +108,48 @@ async function assertFile(path: string): Promise<void> {
   if (!stats.isFile()) throw new CommandError(`${path} must be a file, since it is read twice.`, EXIT.usage);
 }
 
-/** Adds the lines to the outbox. Returns how many an earlier import has sent. */
+/** Adds the lines to the outbox. Returns what earlier imports did with them. */
 async function store(
   outbox: Outbox,
+  { delivery }: ImportSettings,
   rows: AsyncIterable<ValidRow>,
-  count: number,
-  signal: AbortSignal,
-): Promise<number> {
+  { count, signal }: { count: number; signal: AbortSignal },
+): Promise<EarlierImports> {
   const progress = new ProgressLine();
   let stored = 0;
-  let settled = 0;
+  const earlier = { settled: 0, applied: 0, rejected: 0, unknown: 0 };
   try {
     for await (const batch of batches(rows)) {
       signal.throwIfAborted();
-      const entries = await outbox.addMany(batch).catch((error: unknown) => {
-        throw changedLineError(error, stored) ?? error;
+      const adding = delivery === undefined ? outbox.addMany(batch) : outbox.addLines(delivery, batch);
+      const entries = await adding.catch((error: unknown) => {
+        throw changedLineError(error) ?? error;
       });
       stored += entries.length;
-      settled += entries.filter(({ state }) => state !== "pending" && state !== "sending").length;
+      for (const { state } of entries) {
+        if (state !== "pending" && state !== "sending") earlier.settled += 1;
+        if (state === "applied" || state === "rejected" || state === "unknown") earlier[state] += 1;
+      }
       progress.update(`${stored} of ${count} lines stored`);
     }
     if (stored !== count)
       throw new CommandError(
         `The file was changed while it was read: ${stored} lines, not ${count}. Nothing was sent.`,
       );
-    return settled;
+    return earlier;
   } finally {
     progress.clear();
   }
 }
 
-/**
- * Lines were validated before, so that only their keys can be refused. `stored` lines before it are in the outbox already,
- * with keys that contain the name of the file.
- */
-function changedLineError(error: unknown, stored: number): CommandError | undefined {
+/** Lines were validated before, so that only their keys can be refused. */
+function changedLineError(error: unknown): CommandError | undefined {
   if (!(error instanceof InputValidationError)) return undefined;
-  const advice =
-    stored === 0
-      ? "Restore the line, or give the changed file another name. Nothing was sent."
-      : `Restore the line, and keep the name of the file: the ${stored} lines before it are stored, and would be sent twice with another name.`;
-  return new CommandError(`${error.issues.map(({ message }) => message).join(" ")} ${advice}`, EXIT.usage);
+  const problems = error.issues.map(({ message }) => message).join(" ");
+  return new CommandError(
+    `${problems} Restore the line, or give the changed one a key of its own. Nothing was sent.`,
+    EXIT.usage,
+  );
 }
 
 async function* batches<T>(rows: AsyncIterable<T>): AsyncGenerator<T[]> {
@@ -173,6 +181,11 @@ async function run(outbox: Outbox, signal: AbortSignal): Promise<OutboxReport> {
   } finally {
     progress.clear();
   }
+}
+
+function deliveryOption(name: string): string {
+  if (name.trim() !== "") return name;
+  throw new InvalidArgumentError("It must be a name.");
 }
 
 function delimiterOption(text: string): string {

@@ -1,4 +1,3 @@
-import { basename } from "node:path";
 import { Big } from "big.js";
 import * as z from "zod";
 import { uncheckedAs } from "../../core/response/decode.js";
@@ -29,7 +28,9 @@ export interface ImportSettings {
   operation: ImportOperation;
   /** Field by column, where they differ. */
   map: ReadonlyMap<string, string>;
-  /** The column with the key; by default the name of the file and the line. */
+  /** The name of the delivery, which keys begin with; `undefined` if keys come from a column alone. */
+  delivery: string | undefined;
+  /** The column with the key; by default the number of the line. */
   keyColumn: string | undefined;
   /** The field of each receipt that will contain a mark. */
   mark: MarkField | undefined;
@@ -74,13 +75,15 @@ function fieldOfColumn(column: string, { operation, map, keyColumn }: ImportSett
 }
 
 /** A row as an entry of the outbox, or what is wrong with it. */
-export type ImportedRow = { line: number; entry: NewOutboxEntry } | { line: number; problems: string[] };
+export type ImportedRow =
+  | { line: number; entry: NewOutboxEntry; inputHash: string }
+  | { line: number; problems: string[] };
 
 export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSettings): ImportedRow {
   if (problem !== undefined) return { line, problems: [problem] };
-  const { path, operation, keyColumn } = settings;
+  const { operation } = settings;
   const shape: Readonly<Record<string, z.ZodType>> = SCHEMAS[operation]();
-  const key = keyColumn === undefined ? `${basename(path)}:${line}` : (cells[keyColumn] ?? "");
+  const key = keyOf(line, cells, settings);
   const input = Object.fromEntries(
     Object.entries(cells).flatMap(([column, cell]) => {
       const field = fieldOfColumn(column, settings);
@@ -89,13 +92,20 @@ export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSe
   );
   try {
     const entry = { key, operation, input };
-    newEntry("import", entry, settings.mark, []);
+    const { inputHash } = newEntry("import", entry, settings.mark, []);
     // It was validated just now.
-    return { line, entry: uncheckedAs<NewOutboxEntry>(entry) };
+    return { line, inputHash, entry: uncheckedAs<NewOutboxEntry>(entry) };
   } catch (error) {
     if (!(error instanceof InputValidationError)) throw error;
     return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue, input)) };
   }
+}
+
+/** A key that is missing stays empty, so that validation reports it. */
+function keyOf(line: number, cells: CsvRow["cells"], { delivery, keyColumn }: ImportSettings): string {
+  if (keyColumn === undefined) return `${delivery}:${line}`;
+  const key = cells[keyColumn] ?? "";
+  return delivery === undefined || key === "" ? key : `${delivery}/${key}`;
 }
 
 function describeIssueOfLine({ path, message }: InputValidationError["issues"][number], input: object): string {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { CommandError, EXIT, failureOrInterruption } from "../exit.js";
 import { tell } from "../terminal.js";
 import { type CsvRow, csvRows } from "./csv-rows.js";
@@ -11,17 +12,22 @@ interface Validation {
   invalid: number;
   /** Of the first invalid lines. */
   problems: { line: number; problems: string[] }[];
+  /** SHA-256 of the writes: operation and input of each line, in order. */
+  digest: string;
 }
 
 /** Reads the whole file before anything is stored or sent. */
 export async function validate(settings: ImportSettings, delimiter: string, signal: AbortSignal): Promise<Validation> {
-  const result: Validation = { lines: 0, invalid: 0, problems: [] };
+  const result: Omit<Validation, "digest"> = { lines: 0, invalid: 0, problems: [] };
+  const digest = createHash("sha256");
   const lineOfKey = new Map<string, number>();
   for await (const row of csvRows(settings.path, delimiter)) {
     if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
     if (result.lines === 0) assertColumns(row, settings);
     result.lines += 1;
-    const problems = problemsOf(row, settings, lineOfKey);
+    const imported = importedRow(row, settings);
+    if ("inputHash" in imported) digest.update(imported.inputHash);
+    const problems = problemsOf(imported, settings, lineOfKey);
     if (problems.length === 0) continue;
     result.invalid += 1;
     if (result.invalid > MAX_LISTED) continue;
@@ -29,14 +35,13 @@ export async function validate(settings: ImportSettings, delimiter: string, sign
     tell(`line ${row.line}: ${problems.join("; ")}`);
   }
   if (result.lines === 0) throw new CommandError(`${settings.path} has no lines.`, EXIT.usage);
-  return result;
+  return { ...result, digest: digest.digest("hex") };
 }
 
-function problemsOf(row: CsvRow, settings: ImportSettings, lineOfKey: Map<string, number>): string[] {
-  const imported = importedRow(row, settings);
+function problemsOf(imported: ImportedRow, settings: ImportSettings, lineOfKey: Map<string, number>): string[] {
   if ("problems" in imported) return imported.problems;
   // Without a column of keys, the key contains the number of the line.
-  return settings.keyColumn === undefined ? [] : repeatedKey(imported.entry.key, row.line, lineOfKey);
+  return settings.keyColumn === undefined ? [] : repeatedKey(imported.entry.key, imported.line, lineOfKey);
 }
 
 /** Keys identify a line for ever, so two lines of a file must not share one. */
