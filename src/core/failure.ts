@@ -65,5 +65,3 @@ function networkFailureCode(cause: unknown): string | undefined {
   const codes = [fieldOf(cause, "code"), fieldOf(fieldOf(cause, "cause"), "code")];
   return codes.find((code): code is string => typeof code === "string");
 }
-
-export const isSuccessStatus = (status: number) => status >= 200 && status < 300;

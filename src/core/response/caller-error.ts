@@ -16,12 +16,12 @@ import { messageOf } from "../../errors/unknown-value.js";
 import type { WaitEstimate } from "../../limiter/rate-limiter.js";
 import { CancelledError, type CancelReason } from "../../time/cancellation.js";
 import type { Call, ResponseContext } from "../call.js";
-import { ErrorResponse, FailedCall, isSuccessStatus } from "../failure.js";
+import { ErrorResponse, FailedCall } from "../failure.js";
 import { MAX_ISSUES } from "../request/check-input.js";
 import { JSON_CONTENT_TYPE } from "../request/payload.js";
 import { mayHaveBeenApplied } from "../retry-policy.js";
 import { toOneLine } from "../transport/network-failure.js";
-import { TransportFailure } from "../transport/transport.js";
+import { isSuccessStatus, TransportFailure } from "../transport/transport.js";
 import { createApiError } from "./api-error.js";
 
 /** The error that the caller receives: the failure itself, or an `OutcomeUnknownError` with the failure as its cause. */
