@@ -48,13 +48,11 @@ export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<
   const readOptions = snapshotArgument(list.options);
   return new Paginator<T>({
     prepare: () => {
-      const params = readParams();
-      const options = readOptions();
-      checkInput(list.name, listOptionsSchema, options, [], {
+      const options = checkInput(list.name, listOptionsSchema, readOptions(), [], {
         noun: "option",
         other: { schema: list.schema, place: "the first argument" },
       });
-      checkInput(list.name, list.schema, params, [], {
+      const params = checkInput(list.name, list.schema, readParams(), [], {
         noun: "parameter",
         other: { schema: listOptionsSchema, place: "the second argument" },
       });

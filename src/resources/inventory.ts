@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
+import { copyPlainData } from "../core/request/copy-of.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { encodedPath } from "../core/request/path.js";
 import { readText } from "../core/response/body-text.js";
@@ -174,7 +175,7 @@ export class Inventory {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findReceipt(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundReceipt> {
-    const receipt = readSentReceipt(sent);
+    const receipt = readSentReceipt(copyPlainData(sent));
     const settings = readFindOptions("inventory.findReceipt", options);
     return findReceipt({
       sent: receipt,
@@ -222,11 +223,11 @@ export class Inventory {
   #transact(
     kind: keyof typeof TRANSACTION_RECOVERY_HINTS,
     schema: LazySchema<z.ZodType>,
-    body: ReceiveInput | MoveInput | IssueInput,
+    input: ReceiveInput | MoveInput | IssueInput,
     options: RequestOptions | undefined,
   ): Promise<TransactionResult> {
     return this.#sender.send(() => {
-      checkInput(`inventory.${kind.toLowerCase()}`, schema, body);
+      const body = checkInput(`inventory.${kind.toLowerCase()}`, schema, input);
       const path = `/Inventory/${kind}`;
       return {
         method: "POST",

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
+import { copyPlainData } from "../core/request/copy-of.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { encodedPath } from "../core/request/path.js";
 import { createJsonReader } from "../core/response/decode.js";
@@ -146,12 +147,12 @@ export class Items {
    */
   create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
     return this.#sender.send(() => {
-      checkInput("items.create", createItemInputSchema, input);
+      const body = checkInput("items.create", createItemInputSchema, input);
       return {
         method: "POST",
         path: "/Item",
-        body: input,
-        read: createCreatedItemReader(input.shortID),
+        body,
+        read: createCreatedItemReader(body.shortID),
         recoveryHint:
           'Resend it only if client.items.findCreated(error) reports "not-applied", which takes up to a minute.',
         appliedByStatus: true,
@@ -183,7 +184,7 @@ export class Items {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
-    const creation = readSentCreation(sent);
+    const creation = readSentCreation(copyPlainData(sent));
     const settings = readFindOptions("items.findCreated", options);
     return findCreated({
       sent: creation,
@@ -212,11 +213,11 @@ export class Items {
   update(shortID: string, changes: ItemChanges, options?: RequestOptions): Promise<UpdatedItem> {
     return this.#sender.send(() => {
       checkInput("items.update", skuSchema, shortID, ["shortID"]);
-      checkInput("items.update", itemChangesSchema, changes, ["changes"]);
+      const checked = checkInput("items.update", itemChangesSchema, changes, ["changes"]);
       return {
         method: "PUT",
         path: "/Item",
-        body: { ...changes, shortID },
+        body: { ...checked, shortID },
         read: createItemStatusReader("updated"),
         recoveryHint: RESEND_HINT,
       };

@@ -89,6 +89,25 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ["a request with an invalid schema", (c) => c.request({ method: "GET", path: "/a", schema: {} }), [["schema"]]],
   ["a request with a body that is not JSON", (c) => c.request({ method: "POST", path: "/a", body: 1n }), [["body"]]],
   ["a request with a function for a body", (c) => c.request({ method: "POST", path: "/a", body: () => 1 }), [["body"]]],
+  ["a request with a Map", (c) => c.request({ method: "POST", path: "/a", body: new Map([[1, 2]]) }), [["body"]]],
+  ["a request with a FormData", (c) => c.request({ method: "POST", path: "/a", body: new FormData() }), [["body"]]],
+  ["a request with bytes", (c) => c.request({ method: "POST", path: "/a", body: new Uint8Array(3) }), [["body"]]],
+  [
+    "a request with NaN in its body",
+    (c) => c.request({ method: "POST", path: "/a", body: { lines: [{ units: 1 }, { units: Number.NaN }] } }),
+    [["body", "lines", 1, "units"]],
+  ],
+  [
+    "a request with an invalid date in its body",
+    (c) => c.request({ method: "POST", path: "/a", body: { on: new Date("x") } }),
+    [["body", "on"]],
+  ],
+  [
+    "create with Infinity in an unknown field",
+    (c) => c.items.create({ shortID: "X", other: Infinity }),
+    [["body", "other"]],
+  ],
+  ["update with a Set in an unknown field", (c) => c.items.update("X", { other: new Set([1]) }), [["body", "other"]]],
   [
     "a request with an invalid date",
     (c) => c.request({ method: "GET", path: "/a", query: { b: new Date("x") } }),
@@ -312,6 +331,68 @@ describe("arguments are read once", () => {
     rateLimitDelayMs.fill(3_600_000);
     await Promise.all([call, other]);
     expect(on.requests.length).toBeGreaterThan(2);
+  });
+
+  /** Each field has a valid value when it is read first, then an invalid one. */
+  const changing = <T extends object>(fields: T): T => {
+    const seen = new Set<PropertyKey>();
+    return new Proxy(fields, {
+      get(target, name) {
+        if (seen.has(name)) return Number.NaN;
+        seen.add(name);
+        return Reflect.get(target, name);
+      },
+    });
+  };
+  const inherited = <T extends object>(fields: T): T => Object.create(fields);
+  const getters = <T extends object>(fields: T): T => {
+    const prototype = Object.fromEntries(
+      Object.keys(fields).map((name) => [name, { get: () => Reflect.get(fields, name) }]),
+    );
+    class Input {}
+    Object.defineProperties(Input.prototype, prototype);
+    return Object.assign(new Input(), {}) as T;
+  };
+
+  it.each([
+    ["a field that changes", changing],
+    ["inherited fields", inherited],
+    ["getters of a class", getters],
+  ])("%s: what was checked is sent", async (_, argument) => {
+    const found = envelope([{ ...LOT, received: new Date().toISOString() }]);
+    const client = on.client(({ method }) =>
+      Response.json(method === "GET" ? found : { shortID: "X" }, { headers: { date: new Date().toUTCString() } }),
+    );
+    const lot = { ...receipt, serial: "S1", expires: new Date("2026-05-01") };
+    const sent = async (call: Promise<unknown>) => {
+      await call;
+      const { target, body } = on.requests.at(-1) ?? {};
+      return [target, body && JSON.parse(body)];
+    };
+    const lotOnWire = { ...lot, expires: "2026-05-01T00:00:00.000Z" };
+    const move = { itemID: "X", units: 1, wid: 3, toSpot: "A" };
+    const options = { timeoutMs: 5_000 };
+    expect(await sent(client.inventory.receive(argument(lot), argument(options)))).toEqual([
+      "/Inventory/Receive",
+      lotOnWire,
+    ]);
+    expect(await sent(client.inventory.issue(argument(receipt)))).toEqual(["/Inventory/Issue", receipt]);
+    expect(await sent(client.inventory.move(argument(move)))).toEqual(["/Inventory/Move", move]);
+    expect(await sent(client.items.create(argument({ shortID: "X", uOM: "EA" })))).toEqual([
+      "/Item",
+      { shortID: "X", uOM: "EA" },
+    ]);
+    expect(await sent(client.items.update("X", argument({ units: 5 })))).toEqual(["/Item", { shortID: "X", units: 5 }]);
+    const request = { method: "PUT" as const, path: "/Orders", body: { a: 1 } };
+    expect(await sent(client.request(argument(request)))).toEqual(["/Orders", { a: 1 }]);
+    await client.inventory.listLots(argument({ wid: 3 }), argument({ readAhead: 0 })).toArray();
+    expect(on.requests.at(-1)?.target).toMatch(/^\/Inventory\/3/);
+  });
+
+  it("data of an unknown field are read once, too", async () => {
+    const client = on.client(json({ shortID: "X" }));
+    await client.items.create({ shortID: "X", extra: changing({ deep: changing([1, 2]) }) } as { shortID: string });
+    expect(on.requests[0]?.body).toBe('{"shortID":"X","extra":{"deep":[1,2]}}');
   });
 
   it("an argument that throws when it is read rejects, and nothing throws synchronously", async () => {

@@ -129,9 +129,9 @@ export const requestOptionsShape = () =>
 
 const requestOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(requestOptionsShape()));
 
-/** Rejects options that are wrong, with an `InputValidationError`. */
-export function checkRequestOptions(method: string, options: RequestOptions): void {
-  checkInput(method, requestOptionsSchema, options, [], { noun: "option" });
+/** Returns a copy of the options, or rejects options that are wrong, with an `InputValidationError`. */
+export function checkRequestOptions(method: string, options: RequestOptions): RequestOptions {
+  return checkInput(method, requestOptionsSchema, options, [], { noun: "option" });
 }
 
 /** What is wrong with a header, or `undefined`. */
