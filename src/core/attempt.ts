@@ -2,7 +2,7 @@ import { RateLimitError } from "../errors/index.js";
 import { monotonicNowMs } from "../time/timer.js";
 import type { AcquireSlotDeps, SlotGrant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
-import { ErrorResponse, failureTypeForMetrics } from "./failure.js";
+import { ErrorResponse, FalseSuccess, failureTypeForMetrics } from "./failure.js";
 import { createApiError } from "./response/api-error.js";
 import { choosePauseMs, isPauseShortened, MAX_PAUSE_MS, parseRetryAfterMs } from "./retry-policy.js";
 import type { ServiceClock } from "./service-clock.js";
@@ -48,7 +48,11 @@ export async function sendAttempt(deps: AttemptDeps, call: Call, { slot, token }
       call.endAttempt(trace);
       deps.serviceClock.observe(trace);
     }
-    if (isSuccessStatus(response.status)) return response;
+    if (isSuccessStatus(response.status)) {
+      const problem = call.request.describeFalseSuccess?.(response);
+      if (problem === undefined) return response;
+      throw new FalseSuccess(problem);
+    }
     if (response.status === 401 && token !== undefined) deps.tokens.invalidate(token);
     throw response.status === 429 ? pauseAfter429(deps, call, response) : new ErrorResponse(response);
   } catch (failure) {

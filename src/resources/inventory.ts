@@ -7,6 +7,7 @@ import type { RequestOptions } from "../core/request/options.js";
 import { encodedPath } from "../core/request/path.js";
 import { readText } from "../core/response/body-text.js";
 import { throwOrLogIssues } from "../core/response/decode.js";
+import { describeFalseSuccess } from "../core/response/false-success.js";
 import { findInexactNumbers } from "../core/response/inexact-numbers.js";
 import { parseJsonOrUndefined } from "../core/response/parse-json.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
@@ -234,6 +235,7 @@ export class Inventory {
         path,
         body,
         read: readTransactionResult,
+        describeFalseSuccess,
         recoveryHint: TRANSACTION_RECOVERY_HINTS[kind],
       };
     }, options);
@@ -244,7 +246,7 @@ function createWarehouseListRequest(base: string, { wid, ...query }: InventoryLi
   return { path: wid === undefined ? base : base + encodedPath`/${wid}`, query };
 }
 
-/** Any body counts as a success, so problems of the body are only logged. */
+/** Any body that is not a false success counts as a success, so problems of the body are only logged. */
 const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const { response, validation } = context;
   const text = readText(response);

@@ -5,6 +5,7 @@ import { copyPlainData } from "../core/request/copy-of.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { encodedPath } from "../core/request/path.js";
 import { createJsonReader } from "../core/response/decode.js";
+import { describeFalseSuccess } from "../core/response/false-success.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
 import { createPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
@@ -156,6 +157,7 @@ export class Items {
         recoveryHint:
           'Resend it only if client.items.findCreated(error) reports "not-applied", which takes up to a minute.',
         appliedByStatus: true,
+        describeFalseSuccess: (response) => describeFalseSuccess(response, "created"),
       };
     }, options);
   }
@@ -219,6 +221,7 @@ export class Items {
         path: "/Item",
         body: { ...checked, shortID },
         read: createItemStatusReader("updated"),
+        describeFalseSuccess: (response) => describeFalseSuccess(response, "updated"),
         recoveryHint: RESEND_HINT,
       };
     }, options);
@@ -237,6 +240,7 @@ export class Items {
         method: "DELETE",
         path: encodedPath`/Item/${shortID}`,
         read: createItemStatusReader("discontinued"),
+        describeFalseSuccess: (response) => describeFalseSuccess(response, "discontinued"),
         recoveryHint: RESEND_HINT,
       };
     }, options);
