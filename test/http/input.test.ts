@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { InputValidationError, type InventoryClient } from "../../src/index.js";
@@ -64,6 +65,9 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ["an unknown option", (c) => c.items.get("X", { timeout: 5 }), [["timeout"]]],
   ["options null", (c) => c.items.get("X", null), [[]]],
   ["a timeout of 0", (c) => c.items.get("X", { timeoutMs: 0 }), [["timeoutMs"]]],
+  ["a request with an encoded slash before dots", (c) => c.request({ method: "GET", path: "/a%2f../b" }), [["path"]]],
+  ["a request with an escape that is none", (c) => c.request({ method: "GET", path: "/a%zz" }), [["path"]]],
+  ["paginate with an escape that is none", (c) => c.paginate({ path: "/a%zz" }).page(), [["path"]]],
   ["an invalid signal", (c) => c.items.get("X", { signal: {} }), [["signal"]]],
   ["an unknown priority", (c) => c.items.get("X", { priority: "urgent" }), [["priority"]]],
   [
@@ -216,6 +220,29 @@ describe("a message names the argument, the requirement and the value", () => {
     const client: InventoryClient = on.client(json(ITEM));
     await expect(call(client as unknown as Loose)).rejects.toMatchObject({ name: "InputValidationError", message });
   });
+});
+
+it("a secret in the place of a name is not shown, also if it is long", async () => {
+  const secret = `canary-${"0123456789abcdef".repeat(20)}`;
+  const client = on.client(json(ITEM), { clientSecret: secret });
+  const misplaced = { [secret]: 1 };
+  for (const call of [
+    client.items.get("X", misplaced),
+    client.inventory.listLots(misplaced as object).page(),
+    client.inventory.receive({ ...receipt, ...misplaced }),
+    client.request({ method: "GET", path: "/a", ...misplaced } as { method: "GET"; path: string }),
+    client.items.get("X", { headers: { [secret]: "\n" } }),
+  ]) {
+    const error = await call.catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(InputValidationError);
+    expect(inspect(error, { depth: 9 })).not.toContain("canary");
+  }
+});
+
+it("a signal that is null is none", async () => {
+  const client = on.client(({ target }) => Response.json(target.includes("page=") ? envelope([]) : ITEM));
+  expect(await client.items.get("X", { signal: null })).toEqual(ITEM);
+  expect(await client.items.list({}, { signal: null }).toArray()).toEqual([]);
 });
 
 it("what is wrong with arguments is bounded", async () => {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { InputValidationError, type Issue } from "../../errors/index.js";
-import { redact } from "../../errors/redaction/redact.js";
+import { redact, redactStart } from "../../errors/redaction/redact.js";
 import { unknownNameMessage } from "../../errors/unknown-name.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { LazySchema } from "../../schemas/field.js";
@@ -169,8 +169,8 @@ export function boundedIssue({ message, path = [] }: StandardIssue, at: Issue["p
 export function boundedIssueAt(path: Issue["path"], message: string): Issue {
   const steps: Issue["path"] = path.length > MAX_PATH_STEPS ? [...path.slice(0, MAX_PATH_STEPS), "…"] : path;
   return {
-    path: steps.map((step) => (typeof step === "number" ? step : shortenText(step, MAX_PATH_STEP_LENGTH))),
-    message: shortenText(message, MAX_MESSAGE_LENGTH),
+    path: steps.map((step) => (typeof step === "number" ? step : redactStart(step, MAX_PATH_STEP_LENGTH))),
+    message: redactStart(message, MAX_MESSAGE_LENGTH),
   };
 }
 
