@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "commander";
+import { ConfigurationError } from "../../errors/index.js";
 import type { FaultRule } from "../../sandbox/options/fault-rule.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { createSandbox, type Sandbox } from "../../sandbox/sandbox.js";
@@ -78,7 +79,7 @@ function createSandboxFrom(flags: SandboxFlags): Sandbox {
   try {
     return createSandbox(sandboxOptions(flags));
   } catch (error) {
-    throw error instanceof TypeError ? new CommandError(error.message, EXIT.usage) : error;
+    throw error instanceof ConfigurationError ? new CommandError(error.message, EXIT.usage) : error;
   }
 }
 

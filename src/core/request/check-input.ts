@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { InputValidationError, type Issue } from "../../errors/index.js";
+import type { DescribableIssue } from "../../errors/input-errors.js";
 import { redact, redactStart } from "../../errors/redaction/redact.js";
 import { unknownNameMessage } from "../../errors/unknown-name.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
@@ -40,16 +41,17 @@ export function readableInputIssues(
   found: readonly z.core.$ZodIssue[],
   at: Issue["path"] = [],
   show: (value: unknown, issue: Issue) => string = describeValueWithoutStrings,
-): Issue[] {
+): DescribableIssue[] {
   const issues = found
     .slice(0, MAX_ISSUES)
     .flatMap(objectBranchOfUnion)
-    .flatMap((issue) => {
+    .flatMap((issue): DescribableIssue[] => {
       if (issue.code !== "unrecognized_keys") return [withRejectedValue(issue, boundedIssue(issue, at), show)];
       const messages = issue.message.split("\n");
-      return messages.map((message, index) =>
-        boundedIssue({ path: [...issue.path, issue.keys[index] ?? ""], message }, at),
-      );
+      return messages.map((message, index) => ({
+        ...boundedIssue({ path: [...issue.path, issue.keys[index] ?? ""], message }, at),
+        isAboutName: true,
+      }));
     });
   const fields = issues.map(({ path }) => JSON.stringify(path));
   return issues.filter((_, index) => fields.indexOf(fields[index] ?? "") === index);
