@@ -97,6 +97,7 @@ export class Inventory {
       name: "inventory.listLots",
       params,
       schema: inventoryListParamsSchema,
+      explainParameter: explainItemFilter,
       request: (params) => createWarehouseListRequest("/Inventory", params),
       options,
       pageReader: lotPageReader,
@@ -121,6 +122,7 @@ export class Inventory {
       name: "inventory.listStockLevels",
       params,
       schema: inventoryListParamsSchema,
+      explainParameter: explainItemFilter,
       request: (params) => createWarehouseListRequest("/Inventory/StockLevels", params),
       options,
       pageReader: stockLevelPageReader,
@@ -241,6 +243,14 @@ export class Inventory {
     }, options);
   }
 }
+
+/** What a caller may filter by who looks for one item. */
+const ITEM_NAMES = ["shortID", "itemID", "partNo"];
+
+const explainItemFilter = (name: string) =>
+  ITEM_NAMES.includes(name)
+    ? "the service cannot filter this list by item. Read the list and compare, or keep a mirror (stocklot/mirror) and query that"
+    : undefined;
 
 function createWarehouseListRequest(base: string, { wid, ...query }: InventoryListParams) {
   return { path: wid === undefined ? base : base + encodedPath`/${wid}`, query };

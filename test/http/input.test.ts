@@ -173,6 +173,12 @@ describe("a message names the argument, the requirement and the value", () => {
       (c) => c.items.list({ signal: new AbortController().signal }).page(),
       'items.list: unknown parameter "signal": it belongs in the second argument',
     ],
+    ...["shortID", "itemID", "partNo"].flatMap((name): [(client: Loose) => unknown, string][] =>
+      ["listLots", "listStockLevels"].map((method) => [
+        (c) => c.inventory[method]({ [name]: "X" }).toArray(),
+        `inventory.${method}: unknown parameter "${name}": the service cannot filter this list by item. Read the list and compare, or keep a mirror (stocklot/mirror) and query that`,
+      ]),
+    ),
     [
       (c) => c.inventory.listLots({}, { wid: 3 }).page(),
       'inventory.listLots: unknown option "wid": it belongs in the first argument',

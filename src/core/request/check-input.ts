@@ -12,8 +12,8 @@ import { readFields } from "./copy-of.js";
 interface UnknownNameWording {
   /** What the names are. */
   noun: "field" | "option" | "parameter";
-  /** Another argument of the method, in which the name may belong. */
-  other?: { schema: LazySchema<z.ZodObject>; place: string };
+  /** Why a name is not allowed, if more is known than that. */
+  explain?: (name: string) => string | undefined;
 }
 
 /**
@@ -111,7 +111,7 @@ const TYPE_DESCRIPTIONS: Record<string, string> = {
 /** The messages for wrong options; `undefined`, and so zod's own message, for rare kinds. */
 export const optionErrorMessage = createErrorMessage({ noun: "option" });
 
-function createErrorMessage({ noun, other }: UnknownNameWording): (issue: z.core.$ZodRawIssue) => string | undefined {
+function createErrorMessage({ noun, explain }: UnknownNameWording): (issue: z.core.$ZodRawIssue) => string | undefined {
   return (issue) => {
     switch (issue.code) {
       case "invalid_type":
@@ -132,11 +132,10 @@ function createErrorMessage({ noun, other }: UnknownNameWording): (issue: z.core
         // One line for each key; inputIssues makes an issue of each.
         return issue.keys
           .slice(0, MAX_ISSUES)
-          .map((key) =>
-            other && Object.hasOwn(other.schema().shape, key)
-              ? `unknown ${noun} ${JSON.stringify(key)}: it belongs in ${other.place}`
-              : unknownNameMessage(noun, key, known),
-          )
+          .map((key) => {
+            const reason = explain?.(key);
+            return reason ? `unknown ${noun} ${JSON.stringify(key)}: ${reason}` : unknownNameMessage(noun, key, known);
+          })
           .join("\n");
       }
       default:
