@@ -62,6 +62,8 @@ export class InventoryClient {
    * not supported.
    */
   constructor(options: ClientOptions = {}) {
+    // First, since a message about the options must not show it.
+    if (typeof options?.clientSecret === "string") this.#secrets.add(options.clientSecret);
     checkClientOptions(options);
     checkRuntime();
     const { baseUrl, clientId, clientSecret } = resolveServiceConnection(options);

@@ -21,7 +21,7 @@ import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
 import { environmentVariable, mayReadEnvironment } from "./runtime/environment.js";
 import { isDeno, runtimeName } from "./runtime/runtime-name.js";
-import { boolean, lazy, string } from "./schemas/field.js";
+import { boolean, lazy, string, withCheck } from "./schemas/field.js";
 
 /** The options of an {@link InventoryClient}. */
 export interface ClientOptions {
@@ -102,7 +102,7 @@ export interface ClientOptions {
    */
   tokenStore?: TokenStore | undefined;
   /**
-   * An undici `Dispatcher` that sends the requests, such as an `Agent` or `ProxyAgent`. It stays open when the client
+   * A `Dispatcher` of undici 7 or 8 that sends the requests, such as an `Agent` or `ProxyAgent`. It stays open when the client
    * closes. Cannot be combined with `fetch`.
    * @default an own agent, where undici works (Node.js, Deno); the proxy that the environment names (`HTTP_PROXY`,
    * `HTTPS_PROXY`, `NO_PROXY`) is used, except for plain `http:` to this machine
@@ -149,7 +149,10 @@ const clientOptionsSchema = /* @__PURE__ */ lazy(() =>
       retry: retryOptionsSchema(),
       responseValidation: z.enum(["error", "warn", "off"]),
       tokenStore: objectWithMethodsSchema(["get", "set", "delete"], "must have the methods get, set and delete"),
-      dispatcher: objectWithMethodsSchema(["dispatch"], "must be an undici Dispatcher"),
+      dispatcher: withCheck(
+        objectWithMethodsSchema(["dispatch"], "must be an undici Dispatcher"),
+        describeOldDispatcher,
+      ),
       fetch: functionSchema(),
       maxResponseBytes: z.custom((bytes) => typeof bytes === "number" && bytes > 0, "must be a number greater than 0"),
       logger: objectWithMethodsSchema(
@@ -169,6 +172,10 @@ const clientOptionsSchema = /* @__PURE__ */ lazy(() =>
     })
     .partial(),
 );
+
+/** Dispatchers of undici 5 and 6 have this property, and expect another kind of handler. */
+const describeOldDispatcher = (dispatcher: unknown) =>
+  "interceptors" in Object(dispatcher) ? "is of undici 6 or earlier. Use one of undici 7 or 8" : undefined;
 
 const MUTUALLY_EXCLUSIVE_OPTIONS = [
   ["fetch", "dispatcher"],

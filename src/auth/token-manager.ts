@@ -119,8 +119,8 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     if (stored) return stored;
     const unlock = await lock(cancellation);
     try {
-      // The previous holder of the lock may have stored a new token.
-      const storedByOther = unlock && (await readUsable(cancellation, excluded));
+      // The previous holder of the lock may have stored a new token, also if this process continues without the lock.
+      const storedByOther = store.lock && (await readUsable(cancellation, excluded));
       if (storedByOther) return storedByOther;
       const newToken = await request(cancellation);
       // Calls do not wait for the store.

@@ -1,14 +1,19 @@
-import { redact, redactData, redactPath } from "../errors/redaction/redact.js";
+import { RateLimitError } from "../errors/index.js";
 import { monotonicNowMs } from "../time/timer.js";
 import type { AcquireSlotDeps, SlotGrant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
-import { ErrorResponse, failureTypeForMetrics, isSuccessStatus } from "./failure.js";
+import { ErrorResponse, FalseSuccess, failureTypeForMetrics } from "./failure.js";
 import { createApiError } from "./response/api-error.js";
-import { readText } from "./response/body-text.js";
 import { choosePauseMs, isPauseShortened, MAX_PAUSE_MS, parseRetryAfterMs } from "./retry-policy.js";
 import type { ServiceClock } from "./service-clock.js";
 import { sendWithInstrumentation } from "./telemetry/sending.js";
-import { type AttemptTrace, type Transport, TransportFailure, type WireResponse } from "./transport/transport.js";
+import {
+  type AttemptTrace,
+  isSuccessStatus,
+  type Transport,
+  TransportFailure,
+  type WireResponse,
+} from "./transport/transport.js";
 
 /** What an attempt needs. */
 export interface AttemptDeps extends AcquireSlotDeps {
@@ -43,7 +48,11 @@ export async function sendAttempt(deps: AttemptDeps, call: Call, { slot, token }
       call.endAttempt(trace);
       deps.serviceClock.observe(trace);
     }
-    if (isSuccessStatus(response.status)) return response;
+    if (isSuccessStatus(response.status)) {
+      const problem = call.request.describeFalseSuccess?.(response);
+      if (problem === undefined) return response;
+      throw new FalseSuccess(problem);
+    }
     if (response.status === 401 && token !== undefined) deps.tokens.invalidate(token);
     throw response.status === 429 ? pauseAfter429(deps, call, response) : new ErrorResponse(response);
   } catch (failure) {
@@ -106,19 +115,17 @@ function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response
     telemetry.log("warn", `${call.label}: the pause is limited to ${MAX_PAUSE_MS / 1_000} s (${source})`);
   }
   telemetry.emit("rateLimited", () => ({ ...call.identity, delayMs, pausedUntil: Date.now() + delayMs }));
-  limiter.pause(delayMs, createPauseErrorFactory(call, response, delayMs));
-  return new ErrorResponse(response, delayMs);
+  const failure = new ErrorResponse(response, delayMs);
+  limiter.pause(delayMs, createPauseErrorFactory(call, failure));
+  return failure;
 }
 
 /**
  * Creates the error of the 429 that began a pause, since each call that the pause fails gets an object of its own. It is
  * redacted now: other clients may share the limiter, and this client forgets its secrets when it closes.
  */
-function createPauseErrorFactory({ request, attempts }: Call, response: WireResponse, delayMs: number): () => unknown {
-  const { method, path, isTokenRequest } = request;
-  const sent = { request: { method, path: redactPath(path), isTokenRequest }, attempts };
-  const { status, headers } = response;
-  const body = new TextEncoder().encode(redact(readText(response)));
-  const redacted = { status, headers: redactData(headers), body };
-  return () => createApiError(sent, new ErrorResponse(redacted, delayMs));
+function createPauseErrorFactory(call: Call, failure: ErrorResponse): () => unknown {
+  const { status, code, serviceMessage: message, method, path, headers, attempts } = createApiError(call, failure);
+  const init = { status, code, message, method, path, headers, attempts, retryAfterMs: failure.waitMs };
+  return () => new RateLimitError(init);
 }

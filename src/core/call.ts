@@ -25,6 +25,8 @@ export interface CallRequest<T> {
   isBulk?: boolean | undefined;
   /** A success status alone proves that the write was applied, even if the connection breaks within the body. */
   appliedByStatus?: boolean | undefined;
+  /** Why a response with a success status is no success. */
+  describeFalseSuccess?: ((response: WireResponse) => string | undefined) | undefined;
   /** A sentence for the error of a write with unknown outcome: how the caller can check whether it was applied. */
   recoveryHint?: string | undefined;
   /** The token request, which needs no token itself. */

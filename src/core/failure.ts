@@ -15,6 +15,9 @@ export class ErrorResponse extends Error {
   }
 }
 
+/** Thrown if the response to a write has a success status but reports no success: it is not known whether it was applied. */
+export class FalseSuccess extends Error {}
+
 /**
  * The failure of a call that several callers may wait for: a token request, or a page that was read ahead. Each waiting
  * caller receives an error of its own, created where that caller waits, so that the stack trace contains that line.
@@ -65,5 +68,3 @@ function networkFailureCode(cause: unknown): string | undefined {
   const codes = [fieldOf(cause, "code"), fieldOf(fieldOf(cause, "cause"), "code")];
   return codes.find((code): code is string => typeof code === "string");
 }
-
-export const isSuccessStatus = (status: number) => status >= 200 && status < 300;

@@ -1,7 +1,7 @@
 import type { SlotGrant } from "./acquire-slot.js";
 import { type AttemptDeps, sendAttempt } from "./attempt.js";
 import type { Call } from "./call.js";
-import { ErrorResponse } from "./failure.js";
+import { ErrorResponse, FalseSuccess } from "./failure.js";
 import type { AttemptEnd, AttemptJournal } from "./request/attempt-journal.js";
 import { mayFailedAttemptBeApplied } from "./response/caller-error.js";
 import type { WireResponse } from "./transport/transport.js";
@@ -30,7 +30,8 @@ export async function journaledAttempt(
 }
 
 function endOf(call: Call, failure: unknown): AttemptEnd {
-  const head = call.attemptTrace?.head;
+  // The status of a false success proves nothing.
+  const head = failure instanceof FalseSuccess ? undefined : call.attemptTrace?.head;
   const { status, body } =
     failure instanceof ErrorResponse ? failure.response : { status: head?.status, body: undefined };
   return {

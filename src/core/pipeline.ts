@@ -88,8 +88,9 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     send(buildRequest, options) {
       try {
         const request = buildRequest();
-        if (options !== undefined) checkRequestOptions(`${request.method} ${request.path}`, options);
-        return runCall(request, createCall(request, options));
+        const checked =
+          options === undefined ? options : checkRequestOptions(`${request.method} ${request.path}`, options);
+        return runCall(request, createCall(request, checked));
       } catch (error) {
         return Promise.reject(error);
       }

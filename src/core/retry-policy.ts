@@ -78,9 +78,9 @@ export interface RetryDecision {
 
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Whether the service may have applied the request of a failed attempt. */
+/** Whether the service may have applied the request of a failed attempt. After a write, 302 and 303 lead to its result. */
 export function mayHaveBeenApplied({ sent, status }: AttemptOutcome): boolean {
-  return sent && isTransientStatus(status);
+  return sent && (isTransientStatus(status) || status === 302 || status === 303);
 }
 
 /** Whether another attempt may succeed: there was no response, or its status is 408 or 5xx other than 501. */

@@ -11,15 +11,19 @@ export class InputValidationError extends StocklotError {
   /** The problems, one entry per field. */
   readonly issues: Issue[];
 
-  constructor(method: string, issues: Issue[]) {
+  constructor(method: string, issues: DescribableIssue[]) {
     super(`${method}: ${issues.map(describeIssue).join("; ")}`);
-    this.issues = redactData(issues);
+    this.issues = redactData(issues.map(({ path, message }) => ({ path, message })));
   }
 }
 
-export function describeIssue({ path: whole, message }: Issue): string {
-  // The message about an unknown name quotes it.
-  const path = message.startsWith("unknown ") ? whole.slice(0, -1) : whole;
+export interface DescribableIssue extends Issue {
+  /** The message is about the name at the end of the path. */
+  isAboutName?: boolean;
+}
+
+export function describeIssue({ path: whole, message, isAboutName }: DescribableIssue): string {
+  const path = isAboutName ? whole.slice(0, -1) : whole;
   return path.length === 0 ? message : `${formatIssuePath(path)}: ${message}`;
 }
 

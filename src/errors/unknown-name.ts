@@ -1,12 +1,20 @@
+import { redactStart } from "./redaction/redact.js";
+
 /** Longer names are not compared. */
 const MAX_COMPARED_NAME_LENGTH = 50;
 
-/** The message for an unknown name, with the nearest known name if there is one. */
+/** What a secret does not look like. */
+const PLAIN_NAME_PATTERN = /^[a-z]{1,24}$/i;
+
+/**
+ * The message for an unknown name, with the nearest known name if there is one. An option's name may be a secret that no
+ * client has registered yet, if name and value were confused.
+ */
 export function unknownNameMessage(noun: string, name: string, known: readonly string[]): string {
-  const shown = JSON.stringify(
-    name.length > MAX_COMPARED_NAME_LENGTH ? `${name.slice(0, MAX_COMPARED_NAME_LENGTH)}…` : name,
-  );
-  return `unknown ${noun} ${shown}${nearestNameHint(name, known)}`;
+  const hint = nearestNameHint(name, known);
+  return noun === "option" && hint === "" && !PLAIN_NAME_PATTERN.test(name)
+    ? "unknown option. Its name is not shown, since it may be a secret"
+    : `unknown ${noun} ${JSON.stringify(redactStart(name, MAX_COMPARED_NAME_LENGTH))}${hint}`;
 }
 
 /** The end of that message; empty if no known name is near. */

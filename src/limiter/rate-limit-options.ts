@@ -37,15 +37,22 @@ export const UNLIMITED_SETTINGS: RateLimitSettings = {
   maxConcurrent: Infinity,
 };
 
-/** The options with their defaults; throws a `ConfigurationError` naming each that is wrong. */
-export function resolveRateLimitOptions(options: RateLimitOptions): RateLimitSettings {
+/**
+ * The options with their defaults; throws a `ConfigurationError` naming each that is wrong. `otherNames` are options beside
+ * these, to be suggested for a misspelled one.
+ */
+export function resolveRateLimitOptions(
+  options: RateLimitOptions,
+  otherNames: readonly string[] = [],
+): RateLimitSettings {
   if (typeof options !== "object" || options === null) {
     throw new ConfigurationError("rate limit: the options must be an object");
   }
   const { requests = 100, intervalMs = DEFAULT_INTERVAL_MS, maxConcurrent = 16, ...others } = options;
   const { reserved = requests === Infinity ? 0 : Math.floor(requests / 10), ...unknown } = others;
+  const known = [...Object.keys(UNLIMITED_SETTINGS), ...otherNames];
   const wrong = [
-    ...Object.keys(unknown).map((name) => unknownNameMessage("option", name, Object.keys(UNLIMITED_SETTINGS))),
+    ...Object.keys(unknown).map((name) => unknownNameMessage("option", name, known)),
     !isPositiveIntegerOrInfinity(requests) &&
       `requests must be an integer greater than 0, or Infinity, not ${describe(requests)}`,
     !(typeof intervalMs === "number" && intervalMs > 0) &&

@@ -15,16 +15,18 @@ export class CallObserver {
   /** The calls in flight, by number. One that began before the subscription is not among them. */
   readonly #calls = new Map<number, ObservedCall>();
   readonly #tracer: Tracer;
-  readonly #instruments: CallInstruments;
+  readonly #instruments: CallInstruments | undefined;
 
-  constructor(tracer: Tracer, instruments: CallInstruments) {
+  /** @param instruments undefined if metrics are not recorded */
+  constructor(tracer: Tracer, instruments: CallInstruments | undefined) {
     this.#tracer = tracer;
     this.#instruments = instruments;
   }
 
   observe(message: CallMessage): void {
     if (message.type === "start") {
-      this.#calls.set(message.call, new ObservedCall(this.#tracer, this.#instruments, message));
+      const started = new ObservedCall(this.#tracer, this.#instruments, message);
+      if (started.isObserved) this.#calls.set(message.call, started);
       return;
     }
     const call = this.#calls.get(message.call);

@@ -1,4 +1,4 @@
-import { diag, type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
+import { createNoopMeter, diag, type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
 import { type ChannelName, hasDiagnosticsChannels, subscribeToChannel } from "../core/telemetry/channels.js";
 import type { DiagnosticsMessages } from "../core/telemetry/events.js";
 import { VERSION } from "../version.js";
@@ -29,6 +29,9 @@ const INSTRUMENTATION_SCOPE = "stocklot";
  * Call it after you have set up the SDK of OpenTelemetry. If it is called again, also by another copy of the package,
  * nothing is reported twice: the providers of the first call stay in use, with a warning if the other call passes
  * different ones.
+ *
+ * If an instrumentation of undici also records metrics, `http.client.request.duration` exists twice. The metric of this one
+ * has the scope `stocklot`: drop one of the two by a view, or filter by scope.
  *
  * @example
  * import { instrumentStocklot } from "stocklot/opentelemetry";
@@ -83,7 +86,8 @@ const isOtherProvider = (provider: object | undefined, used: object | undefined)
 function startInstrumentation(options: InstrumentOptions): () => void {
   const tracer = (options.tracerProvider ?? trace).getTracer(INSTRUMENTATION_SCOPE, VERSION);
   const meter = (options.meterProvider ?? metrics).getMeter(INSTRUMENTATION_SCOPE, VERSION);
-  const calls = new CallObserver(tracer, createCallInstruments(meter));
+  const isNoopMeter = meter.constructor === createNoopMeter().constructor;
+  const calls = new CallObserver(tracer, isNoopMeter ? undefined : createCallInstruments(meter));
   const rateLimits = new RateLimitGauges(meter);
   const progress = new ProgressGauges(meter);
   const subscriptions = [

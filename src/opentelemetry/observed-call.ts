@@ -2,6 +2,7 @@ import {
   type Attributes,
   type Context,
   context,
+  isSpanContextValid,
   propagation,
   type Span,
   SpanKind,
@@ -43,20 +44,24 @@ const msToSeconds = (ms: number) => ms / 1_000;
 /** The spans and metrics of one call: a span for the call, and a child for each attempt. */
 export class ObservedCall {
   readonly #tracer: Tracer;
-  readonly #instruments: CallInstruments;
+  /** Undefined if metrics are not recorded. */
+  readonly #instruments: CallInstruments | undefined;
   /** The context of the caller, with the span of the call. */
   readonly #context: Context;
   readonly #attributes: Attributes;
   readonly #name: string;
   readonly #url: string;
   readonly #isTokenRequest: boolean;
-  readonly #span: Span;
+  /** False if there is nothing to record or to propagate. */
+  readonly isObserved: boolean;
+  /** Undefined if it is not recorded, as a sampler may decide: then its attempts have no spans, either. */
+  readonly #span: Span | undefined;
   #attempt: Span | undefined;
   /** How the last attempt failed, as `error.type`. */
   #attemptError: Attributes = {};
 
   /** Called where the caller called: its context is the parent, however long the call waits. */
-  constructor(tracer: Tracer, instruments: CallInstruments, start: StartEvent) {
+  constructor(tracer: Tracer, instruments: CallInstruments | undefined, start: StartEvent) {
     this.#tracer = tracer;
     this.#instruments = instruments;
     this.#attributes = callAttributes(start);
@@ -65,19 +70,21 @@ export class ObservedCall {
     this.#isTokenRequest = start.method === "POST" && start.path === "/Token";
     const callersContext = context.active();
     // Not CLIENT: each attempt is a request of its own.
-    this.#span = this.#startSpan(SpanKind.INTERNAL, callersContext);
-    this.#context = trace.setSpan(callersContext, this.#span);
+    const span = this.#startSpan(SpanKind.INTERNAL, callersContext);
+    this.#context = trace.setSpan(callersContext, span);
+    this.#span = span.isRecording() ? span : undefined;
+    const isPropagated = isSpanContextValid(span.spanContext()) || propagation.fields().length > 0;
+    this.isObserved = this.#span !== undefined || instruments !== undefined || isPropagated;
   }
 
   slotGranted({ waitedMs }: SlotEvent): void {
-    this.#instruments.slotWait.record(msToSeconds(waitedMs), this.#attributes);
+    this.#instruments?.slotWait.record(msToSeconds(waitedMs), this.#attributes);
   }
 
   /** Sends the attempt in the context of its span, so that spans of other instrumentations become its children. */
   attemptStarted({ attempt, setHeader, sendWithin }: SendingEvent): void {
-    const span = this.#startSpan(SpanKind.CLIENT, this.#context, resendCountAttribute(attempt));
-    this.#attempt = span;
-    const attemptContext = trace.setSpan(this.#context, span);
+    this.#attempt = this.#span && this.#startSpan(SpanKind.CLIENT, this.#context, resendCountAttribute(attempt));
+    const attemptContext = this.#attempt ? trace.setSpan(this.#context, this.#attempt) : this.#context;
     if (!undiciRequestChannel.hasSubscribers) {
       propagation.inject(attemptContext, undefined, { set: (_, name, value) => setHeader(name, value) });
     }
@@ -85,38 +92,40 @@ export class ObservedCall {
   }
 
   attemptEnded(end: ResponseEvent | FailedEvent): void {
+    if (!this.#attempt && !this.#instruments) return;
     const { status, durationMs } = end;
     const outcome = { ...statusAttributes(status), ...("error" in end && errorAttributes(end.error)) };
     this.#attemptError =
       ERROR_TYPE_ATTRIBUTE in outcome ? { [ERROR_TYPE_ATTRIBUTE]: outcome[ERROR_TYPE_ATTRIBUTE] } : {};
-    this.#instruments.attemptDuration.record(msToSeconds(durationMs), { ...this.#attributes, ...outcome });
-    if (status === 429) this.#instruments.rejections.add(1, this.#attributes);
+    this.#instruments?.attemptDuration.record(msToSeconds(durationMs), { ...this.#attributes, ...outcome });
+    if (status === 429) this.#instruments?.rejections.add(1, this.#attributes);
     if (this.#attempt) endSpanWithOutcome(this.#attempt, outcome);
     this.#attempt = undefined;
   }
 
   paused({ delayMs }: RateLimitedEvent): void {
-    this.#instruments.pauseDuration.record(msToSeconds(delayMs), this.#attributes);
-    this.#span.addEvent("pause", { "stocklot.pause.duration_ms": delayMs });
+    this.#instruments?.pauseDuration.record(msToSeconds(delayMs), this.#attributes);
+    this.#span?.addEvent("pause", { "stocklot.pause.duration_ms": delayMs });
   }
 
   retried({ reason, delayMs }: RetryEvent): void {
-    this.#instruments.retries.add(1, { ...this.#attributes, ...this.#attemptError });
-    this.#span.addEvent("retry", { "stocklot.retry.reason": reason, "stocklot.retry.delay_ms": delayMs });
+    this.#instruments?.retries.add(1, { ...this.#attributes, ...this.#attemptError });
+    this.#span?.addEvent("retry", { "stocklot.retry.reason": reason, "stocklot.retry.delay_ms": delayMs });
   }
 
   ended({ status, error, durationMs, attempts }: EndEvent): void {
+    if (!this.#span && !this.#instruments) return;
     const outcome = { ...(status !== undefined && { [STATUS_CODE_ATTRIBUTE]: status }), ...errorAttributes(error) };
     const attributes = { ...this.#attributes, ...outcome };
-    this.#instruments.callDuration.record(msToSeconds(durationMs), attributes);
-    if (this.#isTokenRequest) this.#instruments.tokenRequests.add(1, attributes);
-    endSpanWithOutcome(this.#span, { ...outcome, ...resendCountAttribute(attempts) });
+    this.#instruments?.callDuration.record(msToSeconds(durationMs), attributes);
+    if (this.#isTokenRequest) this.#instruments?.tokenRequests.add(1, attributes);
+    if (this.#span) endSpanWithOutcome(this.#span, { ...outcome, ...resendCountAttribute(attempts) });
   }
 
   /** The call sends no further messages. */
   abandon(): void {
     this.#attempt?.end();
-    this.#span.end();
+    this.#span?.end();
   }
 
   #startSpan(kind: SpanKind, parent: Context, attributes: Attributes = {}): Span {

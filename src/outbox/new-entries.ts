@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import { checkInput } from "../core/request/check-input.js";
+import { encodeJson } from "../core/request/json-data.js";
 import { InputValidationError, type Issue } from "../errors/index.js";
-import { fieldOf, isObject, messageOf } from "../errors/unknown-value.js";
+import { fieldOf, isObject } from "../errors/unknown-value.js";
 import { type LazySchema, lazy, string, withCheck } from "../schemas/field.js";
 import { createItemInputSchema } from "../schemas/item-input.js";
 import { skuInputSchema } from "../schemas/key.js";
@@ -40,13 +41,14 @@ const entrySchema = /* @__PURE__ */ lazy(() =>
 
 /** A checked copy of a write that is to be added. Throws an `InputValidationError`; `at` is where the entry is in the arguments. */
 export function newEntry(method: string, entry: unknown, mark: MarkField | undefined, at: Issue["path"]): NewEntry {
-  checkInput(method, entrySchema, entry, at);
-  const { key, operation, input: given } = entrySchema().parse(entry);
-  checkInput(method, INPUT_SCHEMAS[operation], given, [...at, "input"]);
-  const input = jsonCopy(method, given, [...at, "input"]);
+  const { key, operation, input: given } = entrySchema().parse(checkInput(method, entrySchema, entry, at));
+  const inputAt = [...at, "input"];
+  // What is sent: dates become strings, fields that are undefined are left out.
+  const checked = checkInput(method, INPUT_SCHEMAS[operation], given, inputAt);
+  const input: unknown = JSON.parse(encodeJson(method, checked, inputAt));
   if (mark === "serial" && operation === "receive" && String(fieldOf(input, "serial") ?? "").trim() !== "") {
     const message = 'must be left out: with mark: "serial" the outbox sets it';
-    throw new InputValidationError(method, [{ path: [...at, "input", "serial"], message }]);
+    throw new InputValidationError(method, [{ path: [...inputAt, "serial"], message }]);
   }
   return {
     key,
@@ -76,15 +78,6 @@ export function newEntries(method: string, entries: readonly unknown[], mark: Ma
 
 /** Entries of one lane are sent in order: those of one item. The service may ignore spaces around a SKU, and case. */
 export const laneOf = (sku: string) => sku.trim().toLowerCase();
-
-/** What is sent: dates become strings, fields that are undefined are left out. */
-function jsonCopy(method: string, input: unknown, at: Issue["path"]): unknown {
-  try {
-    return JSON.parse(JSON.stringify(input));
-  } catch (error) {
-    throw new InputValidationError(method, [{ path: at, message: `cannot be sent: ${messageOf(error)}` }]);
-  }
-}
 
 /** JSON with sorted names: equal for equal values. */
 function canonicalJson(value: unknown): string {

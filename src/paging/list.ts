@@ -32,6 +32,8 @@ export interface ListDefinition<T, Params> {
   params: Params;
   /** The schema of the parameters. */
   schema: LazySchema<z.ZodObject>;
+  /** Why the list has no parameter of this name, if that is known. */
+  explainParameter?(name: string): string | undefined;
   /** The request for checked arguments, without its page. Throws an `InputValidationError`. */
   request(params: Params, options: ListOptions): { path: string; query: Query & PageQueryParams };
   options: ListOptions;
@@ -48,21 +50,22 @@ export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<
   const readOptions = snapshotArgument(list.options);
   return new Paginator<T>({
     prepare: () => {
-      const params = readParams();
-      const options = readOptions();
-      checkInput(list.name, listOptionsSchema, options, [], {
+      const options = checkInput(list.name, listOptionsSchema, readOptions(), [], {
         noun: "option",
-        other: { schema: list.schema, place: "the first argument" },
+        explain: (name) => describePlace(list.schema, name, "first"),
       });
-      checkInput(list.name, list.schema, params, [], {
+      const params = checkInput(list.name, list.schema, readParams(), [], {
         noun: "parameter",
-        other: { schema: listOptionsSchema, place: "the second argument" },
+        explain: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
       });
       const { path, query } = list.request(params, options);
       return createPageSession(sender, list, path, query, options);
     },
   });
 }
+
+const describePlace = (schema: LazySchema<z.ZodObject>, name: string, place: string) =>
+  Object.hasOwn(schema().shape, name) ? `it belongs in the ${place} argument` : undefined;
 
 /** One use of a list, with its request resolved. */
 function createPageSession<T>(

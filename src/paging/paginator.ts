@@ -20,7 +20,8 @@ const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer
 
 /**
  * A list that is read page by page. Lazy: it sends no request until it is used, and invalid arguments reject at the
- * first use. Reusable: each iteration begins again, at the requested page or checkpoint. Not a Promise.
+ * first use. Reusable: each iteration begins again, at the requested page or checkpoint. Neither a Promise nor an array:
+ * `(await client.items.list()).length` is `undefined`. Use `for await`, or `await client.items.list().toArray()`.
  *
  * An iteration returns each record once. If `totalCount` decreases between two pages, the client steps back and reads the
  * records that may have moved. Leaving a loop early aborts outstanding requests.

@@ -75,7 +75,7 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
   }
   if (typeof onWarning !== "function")
     throw new ConfigurationError(`${RATE_LIMITER_TITLE}: onWarning must be a function`);
-  const settings = resolveRateLimitOptions(limits);
+  const settings = resolveRateLimitOptions(limits, ["redis", "key", "onStoreError", "onWarning"]);
   if (!Number.isFinite(settings.requests) || !Number.isFinite(settings.intervalMs)) {
     throw new ConfigurationError(`${RATE_LIMITER_TITLE}: requests and intervalMs must be finite`);
   }

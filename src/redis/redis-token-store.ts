@@ -39,7 +39,7 @@ const storedTokenSchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.nu
 
 /**
  * Stores the access token in Redis until it expires. Processes that need a token at the same time share one token
- * request. If Redis fails, or the lock is stuck, the client warns and requests a token of its own.
+ * request. If Redis fails, or a foreign key has the name of the lock, the client warns and requests a token of its own.
  *
  * @example
  * import { Redis } from "ioredis";

@@ -103,8 +103,7 @@ function createUncheckedJsonReader<T>(): ResponseReader<T> {
 /** `client.request`. */
 export function sendCustomRequest<T>(sender: Sender, request: CustomRequest<T>, options?: RequestOptions): Promise<T> {
   return sender.send(() => {
-    checkInput("request", customRequestSchema, request);
-    const { method, path, query, body, schema } = request;
+    const { method, path, query, body, schema } = checkInput("request", customRequestSchema, request);
     return {
       method,
       path,

@@ -2,10 +2,12 @@ import * as z from "zod";
 import type { ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
+import { copyPlainData } from "../core/request/copy-of.js";
 import type { RequestOptions, ResponseInfo } from "../core/request/options.js";
 import { encodedPath } from "../core/request/path.js";
 import { readText } from "../core/response/body-text.js";
 import { throwOrLogIssues } from "../core/response/decode.js";
+import { describeFalseSuccess } from "../core/response/false-success.js";
 import { findInexactNumbers } from "../core/response/inexact-numbers.js";
 import { parseJsonOrUndefined } from "../core/response/parse-json.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
@@ -118,6 +120,7 @@ export class Inventory {
       name: "inventory.listStockLevels",
       params,
       schema: inventoryListParamsSchema,
+      explainParameter: explainItemFilter,
       request: (params) => createWarehouseListRequest("/Inventory/StockLevels", params),
       options,
       pageReader: stockLevelPageReader,
@@ -180,7 +183,7 @@ export class Inventory {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findReceipt(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundReceipt> {
-    const receipt = readSentReceipt(sent);
+    const receipt = readSentReceipt(copyPlainData(sent));
     const settings = readFindOptions("inventory.findReceipt", options);
     const { outcome, lots } = await this.findStoredReceipt({
       method: "inventory.findReceipt",
@@ -230,17 +233,18 @@ export class Inventory {
   #transact(
     kind: keyof typeof TRANSACTION_RECOVERY_HINTS,
     schema: LazySchema<z.ZodType>,
-    body: ReceiveInput | MoveInput | IssueInput,
+    input: ReceiveInput | MoveInput | IssueInput,
     options: RequestOptions | undefined,
   ): Promise<TransactionResult> {
     return this.#sender.send(() => {
-      checkInput(`inventory.${kind.toLowerCase()}`, schema, body);
+      const body = checkInput(`inventory.${kind.toLowerCase()}`, schema, input);
       const path = `/Inventory/${kind}`;
       return {
         method: "POST",
         path,
         body,
         read: readTransactionResult,
+        describeFalseSuccess,
         recoveryHint: TRANSACTION_RECOVERY_HINTS[kind],
       };
     }, options);
@@ -256,6 +260,7 @@ function lotListOf(
     name: "inventory.listLots",
     params,
     schema: inventoryListParamsSchema,
+    explainParameter: explainItemFilter,
     request: (params) => createWarehouseListRequest("/Inventory", params),
     options,
     pageReader,
@@ -265,11 +270,19 @@ function lotListOf(
   };
 }
 
+/** What a caller may filter by who looks for one item. */
+const ITEM_NAMES = ["shortID", "itemID", "partNo"];
+
+const explainItemFilter = (name: string) =>
+  ITEM_NAMES.includes(name)
+    ? "the service cannot filter this list by item. Read the list and compare, or keep a mirror (stocklot/mirror) and query that"
+    : undefined;
+
 function createWarehouseListRequest(base: string, { wid, ...query }: InventoryListParams) {
   return { path: wid === undefined ? base : base + encodedPath`/${wid}`, query };
 }
 
-/** Any body counts as a success, so problems of the body are only logged. */
+/** Any body that is not a false success counts as a success, so problems of the body are only logged. */
 const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const { response, validation } = context;
   const text = readText(response);

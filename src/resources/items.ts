@@ -1,9 +1,11 @@
 import * as z from "zod";
 import type { Sender } from "../core/pipeline.js";
 import { checkInput } from "../core/request/check-input.js";
+import { copyPlainData } from "../core/request/copy-of.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { encodedPath } from "../core/request/path.js";
 import { createJsonReader } from "../core/response/decode.js";
+import { describeFalseSuccess } from "../core/response/false-success.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
 import { createPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
@@ -148,15 +150,16 @@ export class Items {
    */
   create(input: CreateItemInput, options?: RequestOptions): Promise<CreatedItem> {
     return this.#sender.send(() => {
-      checkInput("items.create", createItemInputSchema, input);
+      const body = checkInput("items.create", createItemInputSchema, input);
       return {
         method: "POST",
         path: "/Item",
-        body: input,
-        read: createCreatedItemReader(input.shortID),
+        body,
+        read: createCreatedItemReader(body.shortID),
         recoveryHint:
           'Resend it only if client.items.findCreated(error) reports "not-applied", which takes up to a minute.',
         appliedByStatus: true,
+        describeFalseSuccess: (response) => describeFalseSuccess(response, "created"),
       };
     }, options);
   }
@@ -185,7 +188,7 @@ export class Items {
    * @throws TimeoutError if the outcome is not certain within `options.totalTimeoutMs`.
    */
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
-    const creation = readSentCreation(sent);
+    const creation = readSentCreation(copyPlainData(sent));
     const settings = readFindOptions("items.findCreated", options);
     const settlesInMs = settlingMs(creation.sentAt, settings);
     return findCreated(this.#searchOf({ method: "items.findCreated", sent: creation, options: settings, settlesInMs }));
@@ -216,12 +219,13 @@ export class Items {
   update(shortID: string, changes: ItemChanges, options?: RequestOptions): Promise<UpdatedItem> {
     return this.#sender.send(() => {
       checkInput("items.update", skuSchema, shortID, ["shortID"]);
-      checkInput("items.update", itemChangesSchema, changes, ["changes"]);
+      const checked = checkInput("items.update", itemChangesSchema, changes, ["changes"]);
       return {
         method: "PUT",
         path: "/Item",
-        body: { ...changes, shortID },
+        body: { ...checked, shortID },
         read: createItemStatusReader("updated"),
+        describeFalseSuccess: (response) => describeFalseSuccess(response, "updated"),
         recoveryHint: RESEND_HINT,
       };
     }, options);
@@ -240,6 +244,7 @@ export class Items {
         method: "DELETE",
         path: encodedPath`/Item/${shortID}`,
         read: createItemStatusReader("discontinued"),
+        describeFalseSuccess: (response) => describeFalseSuccess(response, "discontinued"),
         recoveryHint: RESEND_HINT,
       };
     }, options);

@@ -53,7 +53,7 @@ export interface Sandbox {
  *
  * const sandbox = createSandbox({ items: [{ shortID: "BOLT-M8" }], lots: [{ shortID: "BOLT-M8", wID: 3, units: 40 }] });
  * const client = new InventoryClient({ baseUrl: sandbox.baseUrl, ...sandbox.credentials, fetch: sandbox.fetch });
- * @throws TypeError for an unknown or invalid option; the message names it.
+ * @throws ConfigurationError for an unknown or invalid option; the message names it.
  */
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
   const settings = resolveSandboxSettings(options);

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { ConfigurationError } from "../errors/index.js";
 import { nearestNameHint } from "../errors/unknown-name.js";
 import { fieldOf } from "../errors/unknown-value.js";
 import { nodeUtil } from "../runtime/node-modules.js";
@@ -73,7 +74,7 @@ export const delayMilliseconds = () =>
 export const anyFunction = () => z.custom((value) => typeof value === "function", "must be a function");
 
 /**
- * Throws a `TypeError` that names the field when the value does not match the schema.
+ * Throws a `ConfigurationError` that names the field when the value does not match the schema.
  *
  * @param what what a field of the value is called in the message, for example "sandbox option"
  */
@@ -83,10 +84,10 @@ export function assertMatchesSchema(schema: z.ZodType, value: unknown, what: str
   const found = closestUnionIssue(issue);
   if (found.code === "unrecognized_keys") {
     const path = formatOptionPath([...found.path, found.keys[0] ?? ""]);
-    throw new TypeError(`Unknown ${what} "${path}"${found.message || "."}`);
+    throw new ConfigurationError(`Unknown ${what} "${path}"${found.message || "."}`);
   }
   const name = found.path.length > 0 ? `${capitalize(what)} "${formatOptionPath(found.path)}"` : `The ${what}s`;
-  throw new TypeError(`${name} ${found.message}.`);
+  throw new ConfigurationError(`${name} ${found.message}.`);
 }
 
 /** For a union, the issue of the alternative that matches except for a detail. */
@@ -103,10 +104,15 @@ function closestUnionIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
 /** Issues that rule an alternative out. */
 const TYPE_MISMATCH_CODES: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "custom"]);
 
-/** The message, and the value that was passed instead. For an unknown name: the hint at the name that was meant, if any. */
+/** More names than this are not listed. */
+const MAX_LISTED_NAMES = 10;
+
+/** The message, and the value that was passed instead. For an unknown name: the hint at the names that may have been meant. */
 function describeOptionIssue(issue: ZodRawIssue): string {
   if (issue.code === "unrecognized_keys") {
-    return nearestNameHint(issue.keys[0] ?? "", Object.keys(Object(fieldOf(issue.inst, "shape"))));
+    const known = Object.keys(Object(fieldOf(issue.inst, "shape")));
+    const list = known.length > MAX_LISTED_NAMES ? "" : `. Write one of ${known.join(", ")}`;
+    return nearestNameHint(issue.keys[0] ?? "", known) || list;
   }
   const message = describeZodIssue(issue);
   return issue.input !== undefined && CODES_WITH_QUOTED_VALUE.has(issue.code)
@@ -138,7 +144,7 @@ function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Throws a `TypeError` when two records have the same value in the field; records without a value are skipped. */
+/** Throws a `ConfigurationError` when two records have the same value in the field; records without a value are skipped. */
 export function assertUniqueField<Name extends string>(
   option: string,
   field: Name,
@@ -148,7 +154,7 @@ export function assertUniqueField<Name extends string>(
   for (const record of records) {
     const value = record[field];
     if (value === undefined) continue;
-    if (seen.has(value)) throw new TypeError(`Sandbox option "${option}" has ${field} ${value} twice.`);
+    if (seen.has(value)) throw new ConfigurationError(`Sandbox option "${option}" has ${field} ${value} twice.`);
     seen.add(value);
   }
 }

@@ -19,7 +19,7 @@ export class Cancellation {
   readonly #callbacks = new Set<() => void>();
 
   constructor(
-    signals: readonly (AbortSignal | undefined)[] = [],
+    signals: readonly (AbortSignal | null | undefined)[] = [],
     readonly totalTimeoutMs = Infinity,
   ) {
     this.#deadline = monotonicNowMs() + totalTimeoutMs;

@@ -194,7 +194,6 @@ describe("the client", () => {
     ["text", "booked", { body: "booked" }],
     ["nothing", "", { body: undefined }],
     ["broken JSON", '{"recNo":', { body: '{"recNo":' }],
-    ["HTML", "<p>ok</p>", { body: "<p>ok</p>" }],
   ])("accepts %s as the success of a transaction", async (_, body, result) => {
     const client = on.client(() => new HttpResponse(body, { status: 201 }));
     expect(await client.inventory.receive(receipt)).toEqual(result);

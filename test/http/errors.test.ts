@@ -273,6 +273,20 @@ describe("a response that does not match the document", () => {
     expect(await failureOf(client.items.list().toArray())).toBeInstanceOf(ResponseValidationError);
   });
 
+  it("names the field of a caller's schema, whatever its message begins with", async () => {
+    const client = on.client(json({ customer: "X" }));
+    const schema = {
+      "~standard": {
+        version: 1,
+        vendor: "test",
+        validate: () => ({ issues: [{ path: ["customer"], message: "unknown value" }] }),
+      },
+    } as const;
+    const error = await failureOf(client.request({ method: "GET", path: "/Orders/5", schema }));
+    expect(error).toBeInstanceOf(ResponseValidationError);
+    expect(String(error)).toContain("customer: unknown value");
+  });
+
   it("to a create reports that the item exists and must not be resent", async () => {
     const client = on.client(() => new HttpResponse("", { status: 201 }));
     const error = await failureOf(client.items.create({ shortID: "X" }));

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { InputValidationError, type InventoryClient } from "../../src/index.js";
@@ -64,6 +65,9 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ["an unknown option", (c) => c.items.get("X", { timeout: 5 }), [["timeout"]]],
   ["options null", (c) => c.items.get("X", null), [[]]],
   ["a timeout of 0", (c) => c.items.get("X", { timeoutMs: 0 }), [["timeoutMs"]]],
+  ["a request with an encoded slash before dots", (c) => c.request({ method: "GET", path: "/a%2f../b" }), [["path"]]],
+  ["a request with an escape that is none", (c) => c.request({ method: "GET", path: "/a%zz" }), [["path"]]],
+  ["paginate with an escape that is none", (c) => c.paginate({ path: "/a%zz" }).page(), [["path"]]],
   ["an invalid signal", (c) => c.items.get("X", { signal: {} }), [["signal"]]],
   ["an unknown priority", (c) => c.items.get("X", { priority: "urgent" }), [["priority"]]],
   [
@@ -89,6 +93,25 @@ const rows: [what: string, call: (client: Loose) => unknown, paths: (string | nu
   ["a request with an invalid schema", (c) => c.request({ method: "GET", path: "/a", schema: {} }), [["schema"]]],
   ["a request with a body that is not JSON", (c) => c.request({ method: "POST", path: "/a", body: 1n }), [["body"]]],
   ["a request with a function for a body", (c) => c.request({ method: "POST", path: "/a", body: () => 1 }), [["body"]]],
+  ["a request with a Map", (c) => c.request({ method: "POST", path: "/a", body: new Map([[1, 2]]) }), [["body"]]],
+  ["a request with a FormData", (c) => c.request({ method: "POST", path: "/a", body: new FormData() }), [["body"]]],
+  ["a request with bytes", (c) => c.request({ method: "POST", path: "/a", body: new Uint8Array(3) }), [["body"]]],
+  [
+    "a request with NaN in its body",
+    (c) => c.request({ method: "POST", path: "/a", body: { lines: [{ units: 1 }, { units: Number.NaN }] } }),
+    [["body", "lines", 1, "units"]],
+  ],
+  [
+    "a request with an invalid date in its body",
+    (c) => c.request({ method: "POST", path: "/a", body: { on: new Date("x") } }),
+    [["body", "on"]],
+  ],
+  [
+    "create with Infinity in an unknown field",
+    (c) => c.items.create({ shortID: "X", other: Infinity }),
+    [["body", "other"]],
+  ],
+  ["update with a Set in an unknown field", (c) => c.items.update("X", { other: new Set([1]) }), [["body", "other"]]],
   [
     "a request with an invalid date",
     (c) => c.request({ method: "GET", path: "/a", query: { b: new Date("x") } }),
@@ -150,6 +173,12 @@ describe("a message names the argument, the requirement and the value", () => {
       (c) => c.items.list({ signal: new AbortController().signal }).page(),
       'items.list: unknown parameter "signal": it belongs in the second argument',
     ],
+    ...["shortID", "itemID", "partNo"].flatMap((name): [(client: Loose) => unknown, string][] =>
+      ["listLots", "listStockLevels"].map((method) => [
+        (c) => c.inventory[method]({ [name]: "X" }).toArray(),
+        `inventory.${method}: unknown parameter "${name}": the service cannot filter this list by item. Read the list and compare, or keep a mirror (stocklot/mirror) and query that`,
+      ]),
+    ),
     [
       (c) => c.inventory.listLots({}, { wid: 3 }).page(),
       'inventory.listLots: unknown option "wid": it belongs in the first argument',
@@ -197,6 +226,29 @@ describe("a message names the argument, the requirement and the value", () => {
     const client: InventoryClient = on.client(json(ITEM));
     await expect(call(client as unknown as Loose)).rejects.toMatchObject({ name: "InputValidationError", message });
   });
+});
+
+it("a secret in the place of a name is not shown, also if it is long", async () => {
+  const secret = `canary-${"0123456789abcdef".repeat(20)}`;
+  const client = on.client(json(ITEM), { clientSecret: secret });
+  const misplaced = { [secret]: 1 };
+  for (const call of [
+    client.items.get("X", misplaced),
+    client.inventory.listLots(misplaced as object).page(),
+    client.inventory.receive({ ...receipt, ...misplaced }),
+    client.request({ method: "GET", path: "/a", ...misplaced } as { method: "GET"; path: string }),
+    client.items.get("X", { headers: { [secret]: "\n" } }),
+  ]) {
+    const error = await call.catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(InputValidationError);
+    expect(inspect(error, { depth: 9 })).not.toContain("canary");
+  }
+});
+
+it("a signal that is null is none", async () => {
+  const client = on.client(({ target }) => Response.json(target.includes("page=") ? envelope([]) : ITEM));
+  expect(await client.items.get("X", { signal: null })).toEqual(ITEM);
+  expect(await client.items.list({}, { signal: null }).toArray()).toEqual([]);
 });
 
 it("what is wrong with arguments is bounded", async () => {
@@ -312,6 +364,68 @@ describe("arguments are read once", () => {
     rateLimitDelayMs.fill(3_600_000);
     await Promise.all([call, other]);
     expect(on.requests.length).toBeGreaterThan(2);
+  });
+
+  /** Each field has a valid value when it is read first, then an invalid one. */
+  const changing = <T extends object>(fields: T): T => {
+    const seen = new Set<PropertyKey>();
+    return new Proxy(fields, {
+      get(target, name) {
+        if (seen.has(name)) return Number.NaN;
+        seen.add(name);
+        return Reflect.get(target, name);
+      },
+    });
+  };
+  const inherited = <T extends object>(fields: T): T => Object.create(fields);
+  const getters = <T extends object>(fields: T): T => {
+    const prototype = Object.fromEntries(
+      Object.keys(fields).map((name) => [name, { get: () => Reflect.get(fields, name) }]),
+    );
+    class Input {}
+    Object.defineProperties(Input.prototype, prototype);
+    return Object.assign(new Input(), {}) as T;
+  };
+
+  it.each([
+    ["a field that changes", changing],
+    ["inherited fields", inherited],
+    ["getters of a class", getters],
+  ])("%s: what was checked is sent", async (_, argument) => {
+    const found = envelope([{ ...LOT, received: new Date().toISOString() }]);
+    const client = on.client(({ method }) =>
+      Response.json(method === "GET" ? found : { shortID: "X" }, { headers: { date: new Date().toUTCString() } }),
+    );
+    const lot = { ...receipt, serial: "S1", expires: new Date("2026-05-01") };
+    const sent = async (call: Promise<unknown>) => {
+      await call;
+      const { target, body } = on.requests.at(-1) ?? {};
+      return [target, body && JSON.parse(body)];
+    };
+    const lotOnWire = { ...lot, expires: "2026-05-01T00:00:00.000Z" };
+    const move = { itemID: "X", units: 1, wid: 3, toSpot: "A" };
+    const options = { timeoutMs: 5_000 };
+    expect(await sent(client.inventory.receive(argument(lot), argument(options)))).toEqual([
+      "/Inventory/Receive",
+      lotOnWire,
+    ]);
+    expect(await sent(client.inventory.issue(argument(receipt)))).toEqual(["/Inventory/Issue", receipt]);
+    expect(await sent(client.inventory.move(argument(move)))).toEqual(["/Inventory/Move", move]);
+    expect(await sent(client.items.create(argument({ shortID: "X", uOM: "EA" })))).toEqual([
+      "/Item",
+      { shortID: "X", uOM: "EA" },
+    ]);
+    expect(await sent(client.items.update("X", argument({ units: 5 })))).toEqual(["/Item", { shortID: "X", units: 5 }]);
+    const request = { method: "PUT" as const, path: "/Orders", body: { a: 1 } };
+    expect(await sent(client.request(argument(request)))).toEqual(["/Orders", { a: 1 }]);
+    await client.inventory.listLots(argument({ wid: 3 }), argument({ readAhead: 0 })).toArray();
+    expect(on.requests.at(-1)?.target).toMatch(/^\/Inventory\/3/);
+  });
+
+  it("data of an unknown field are read once, too", async () => {
+    const client = on.client(json({ shortID: "X" }));
+    await client.items.create({ shortID: "X", extra: changing({ deep: changing([1, 2]) }) } as { shortID: string });
+    expect(on.requests[0]?.body).toBe('{"shortID":"X","extra":{"deep":[1,2]}}');
   });
 
   it("an argument that throws when it is read rejects, and nothing throws synchronously", async () => {

@@ -1,12 +1,40 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { context, trace } from "@opentelemetry/api";
+import { context, SpanKind, type SpanOptions, TraceFlags, trace } from "@opentelemetry/api";
 import type { ClientOptions, FetchLike } from "stocklot";
+import { instrumentStocklot } from "stocklot/opentelemetry";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { FaultServer, isNotToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { attempts, idOf, registerTracing, resetSpans, spans, traced, within } from "./support.js";
+import { attempts, connect, idOf, registerTracing, resetSpans, spans, traced, within } from "./support.js";
 
 registerTracing();
+
+describe("a call that is not recorded", () => {
+  const unsampled = (traceFlags: TraceFlags) =>
+    ({ traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331", traceFlags }) as const;
+
+  it("has no spans of attempts, and sends its traceparent", async () => {
+    const server = await FaultServer.start();
+    onTestFinished(() => server.close());
+    const { client } = await connect({ baseUrl: server.baseUrl });
+    const started: (string | undefined)[] = [];
+    const span = trace.wrapSpanContext(unsampled(TraceFlags.NONE));
+    const tracer = {
+      startSpan: (name: string, options?: SpanOptions) => {
+        started.push(`${SpanKind[options?.kind ?? 0]} ${name}`);
+        return span;
+      },
+      startActiveSpan: () => expect.fail("not used"),
+    };
+    onTestFinished(instrumentStocklot({ tracerProvider: { getTracer: () => tracer } }));
+    server.plan(faults.status(503), { on: isNotToken });
+    await client.items.get("BOLT");
+    expect(started).toEqual(["INTERNAL GET /api/v1/Item", "INTERNAL POST /api/v1/Token"]);
+    expect(server.requests.map(({ headers }) => headers.traceparent)).toEqual(
+      Array.from({ length: 3 }, () => "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"),
+    );
+  });
+});
 
 const transports: [string, ClientOptions][] = [
   ["undici", {}],

@@ -73,7 +73,7 @@ describe("add", () => {
     ["nothing", undefined, []],
     ["an update without SKU", { key: "a", operation: "update", input: { description: "x" } }, ["input", "shortID"]],
     ["a discontinue with more", { key: "a", operation: "discontinue", input: { shortID: "A", x: 1 } }, ["input", "x"]],
-    ["a value without JSON", { key: "a", operation: "create", input: { shortID: "A", extra: 1n } }, ["input"]],
+    ["a value without JSON", { key: "a", operation: "create", input: { shortID: "A", extra: 1n } }, ["input", "extra"]],
   ])("rejects %s, and stores nothing", async (_, entry, path) => {
     const outbox = createWorld().createOutbox();
     await expect(outbox.add(untyped(entry))).rejects.toMatchObject({
@@ -84,6 +84,29 @@ describe("add", () => {
       issues: [{ path: [1, ...path] }],
     });
     expect(await allOf(outbox.entries())).toEqual([]);
+  });
+
+  it("stores an input as it was checked: inherited fields, getters of a class, each read once", async () => {
+    const outbox = createWorld().createOutbox();
+    let reads = 0;
+    class Receipt {
+      itemID = "BOLT";
+      wid = 3;
+      get reasonCode() {
+        return 1;
+      }
+      get serial() {
+        return "S1";
+      }
+      get units() {
+        reads += 1;
+        return reads === 1 ? 1 : 999_999;
+      }
+    }
+    const expected = { itemID: "BOLT", wid: 3, units: 1, reasonCode: 1, serial: "S1" };
+    const entry = { key: "a", operation: "receive", input: new Receipt() } as const;
+    expect((await outbox.add(entry)).input).toEqual(expected);
+    expect((await outbox.add({ ...entry, key: "b", input: Object.create(expected) })).input).toEqual(expected);
   });
 
   it("reports what is wrong with each of many entries", async () => {

@@ -1,8 +1,14 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ATTEMPT_JOURNAL, type AttemptEnd, type AttemptJournal } from "../../src/core/request/attempt-journal.js";
-import { type ClientOptions, InventoryClient, type RequestOptions } from "../../src/index.js";
+import {
+  type ClientOptions,
+  InventoryClient,
+  OutcomeUnknownError,
+  type RequestOptions,
+  ResponseValidationError,
+} from "../../src/index.js";
 import { FaultServer, isWrite } from "../support/fault-server.js";
-import { dropped, droppedAfterEffect, status } from "../support/faults.js";
+import { dropped, droppedAfterEffect, html, status } from "../support/faults.js";
 
 const RECEIPT = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
 
@@ -54,6 +60,17 @@ describe.each<[string, ClientOptions]>([
     const { events, receive } = await setUp(transport);
     await receive();
     expect(events).toEqual(["before 0", "send", "201, maybe applied"]);
+  });
+
+  it("records a success status with a login page as no response: it proves nothing", async () => {
+    const { server, events, receive, update } = await setUp(transport);
+    server.plan(html(), { on: isWrite, times: 2 });
+    await expect(receive()).rejects.toBeInstanceOf(OutcomeUnknownError);
+    await expect(update()).rejects.toBeInstanceOf(ResponseValidationError);
+    expect(events).toEqual([
+      ...["before 0", "send", "no response, maybe applied"],
+      ...["before 1", "send", "no response, maybe applied"],
+    ]);
   });
 
   it("records a retry after 429 and 401", async () => {

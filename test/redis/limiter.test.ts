@@ -358,6 +358,7 @@ describe("the options of a Redis limiter", () => {
     ["a URL for a client", { redis: "redis://localhost" }, /redis must be/],
     ["an empty key", { redis, key: "" }, /key must be/],
     ["an unknown way out", { redis, onStoreError: "ignore" }, /onStoreError must be/],
+    ["a misspelt name", { redis, onStoreEror: "fail" }, /unknown option "onStoreEror", did you mean "onStoreError"\?/],
     ["an unknown name", { redis, request: 5 }, /unknown option "request", did you mean "requests"/],
     ["no limit", { redis, requests: Number.POSITIVE_INFINITY }, /must be finite/],
     ["an interval without end", { redis, intervalMs: Number.POSITIVE_INFINITY }, /must be finite/],

@@ -63,7 +63,25 @@ describe("a token that several processes share", () => {
   test("is asked for without the lock, with a warning, where the lock fails", async () => {
     const { manager, log } = managerWith({ lock: () => Promise.reject(new Error("Redis is away")) });
     await manager.ensureToken(new Cancellation());
-    expect(log).toEqual(["get", "lock", "warning: the token store failed to lock: Redis is away", "request", "set"]);
+    expect(log).toEqual([
+      "get",
+      "lock",
+      "warning: the token store failed to lock: Redis is away",
+      "get",
+      "request",
+      "set",
+    ]);
+  });
+
+  test("is not requested without the lock if another process has stored one meanwhile", async () => {
+    const tokens = [undefined, token("of-another")];
+    const { manager, log } = managerWith({
+      get: async () => tokens.shift(),
+      lock: () => Promise.reject(new Error("it is stuck")),
+    });
+    await manager.ensureToken(new Cancellation());
+    expect(log).toEqual(["get", "lock", "warning: the token store failed to lock: it is stuck", "get"]);
+    expect(manager.freshToken).toBe("of-another");
   });
 
   test("releases the lock when the token request fails", async () => {

@@ -1,4 +1,4 @@
-import { InventoryClient } from "stocklot";
+import { ConfigurationError, InventoryClient } from "stocklot";
 import { createSandbox, type FaultRule, type SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it } from "vitest";
 import { callerOf } from "./support/caller.js";
@@ -32,7 +32,7 @@ describe("invalid options", () => {
     [{ modifiedSinceOn: ["orders"] }, /"modifiedSinceOn\[0\]"/],
     [{ requestLogSize: -1 }, /"requestLogSize"/],
     [{ compression: "yes" }, /"compression"/],
-  ])("%j is a TypeError that names it", expectTypeError);
+  ])("%j is a ConfigurationError that names it", expectConfigurationError);
 
   it("are not those that are undefined", async () => {
     const options: SandboxOptions = { seed: undefined, rateLimit: undefined, clients: undefined };
@@ -46,7 +46,7 @@ describe("invalid clients", () => {
     [[{ clientId: "c" }], /"clients\[0\].clientSecret"/],
     [[{ ...client, readonly: true }], /Unknown sandbox option "clients\[0\].readonly", did you mean "readOnly"\?$/],
     [[{ ...client, permissions: "11" }], /"clients\[0\].permissions" must be an array/],
-  ])("%j is a TypeError that names it", (clients, message) => expectTypeError({ clients }, message));
+  ])("%j is a ConfigurationError that names it", (clients, message) => expectConfigurationError({ clients }, message));
 });
 
 describe("invalid data", () => {
@@ -102,7 +102,7 @@ describe("invalid data", () => {
     [{ warehouses: [{ wID: 9, name: "Nine" }], clients: [{ ...client, warehouses: [1] }] }, /no warehouse 1,/],
     [{ items: [A], warehouses: [{ wID: 9, name: "Nine" }], stockLevels: [{ ...A, wid: 99 }] }, /no warehouse 99/],
     [{ items: [A], stockLevels: [{ ...A, asn: 1 }] }, /Unknown sandbox option "stockLevels\[0\].asn"/],
-  ])("%j is a TypeError that names record and field", expectTypeError);
+  ])("%j is a ConfigurationError that names record and field", expectConfigurationError);
 });
 
 describe("invalid fault rules", () => {
@@ -122,6 +122,7 @@ describe("invalid fault rules", () => {
     [{ fault: { type: "truncated", bytes: 1.5 } }, /"fault.bytes" must be an integer/],
     [{ fault: { type: "drop", when: "later" } }, /"fault.when" must be 'before' or 'after'/],
     [{ fault: "drop", tmies: 1 }, /Unknown .* "tmies"/],
+    [{ fault: "drop", on: "/Item" }, /"on"\. Write one of method, path, clientId, skip, times, probability, fault$/],
     [{ fault: "drop", times: -1 }, /"times" must be an integer of at least 0, or Infinity/],
     [{ fault: "drop", skip: 1.5 }, /"skip" must be an integer, not 1.5/],
     [{ fault: "drop", probability: 2 }, /"probability" must be at most 1, not 2/],
@@ -133,15 +134,15 @@ describe("invalid fault rules", () => {
     [undefined, /must be an object/],
   ] as const;
 
-  it.each(rules)("%j is a TypeError that names the field, when it is added", (rule, message) => {
+  it.each(rules)("%j is a ConfigurationError that names the field, when it is added", (rule, message) => {
     const sandbox = createSandbox();
     const add = () => sandbox.addFault(rule as unknown as FaultRule);
-    expect(add).toThrow(TypeError);
+    expect(add).toThrow(ConfigurationError);
     expect(add).toThrow(message);
   });
 
-  it.each(rules)("%j is a TypeError among the options", (rule) => {
-    expectTypeError({ faults: [{ fault: "drop" }, rule] }, /"faults\[1\]/);
+  it.each(rules)("%j is a ConfigurationError among the options", (rule) => {
+    expectConfigurationError({ faults: [{ fault: "drop" }, rule] }, /"faults\[1\]/);
   });
 
   it.each([
@@ -153,9 +154,9 @@ describe("invalid fault rules", () => {
   });
 });
 
-function expectTypeError(options: unknown, message: RegExp): void {
+function expectConfigurationError(options: unknown, message: RegExp): void {
   const create = () => createSandbox(options as SandboxOptions);
-  expect(create).toThrow(TypeError);
+  expect(create).toThrow(ConfigurationError);
   expect(create).toThrow(message);
 }
 

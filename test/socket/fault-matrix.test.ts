@@ -38,8 +38,15 @@ interface Case {
 
 const OK = "ok";
 const UNKNOWN = "OutcomeUnknownError";
-const NOT_JSON = "success with a body that is empty, HTML or otherwise not JSON";
+const NOT_JSON = "success with a body that is empty or otherwise not JSON";
+const NO_SUCCESS = "success with HTML, or with the service's own error object";
 const UNREADABLE = "success with a body over `maxResponseBytes`, or that cannot be decompressed";
+const ERROR_OBJECT = JSON.stringify({
+  statusCode: 500,
+  error: "internal_error",
+  message: "Unexpected.",
+  details: null,
+});
 const always = Number.POSITIVE_INFINITY;
 const slow: ClientOptions = { timeoutMs: HANG_MS, retry: { ...quick, maxRetries: 1 } };
 
@@ -262,12 +269,34 @@ const CASES: readonly Case[] = [
   },
   {
     name: "success with HTML",
-    row: NOT_JSON,
+    row: NO_SUCCESS,
     prepare: (server) => server.plan(faults.html()),
-    create: "ResponseValidationError",
+    create: UNKNOWN,
+    idempotent: "ResponseValidationError",
+  },
+  {
+    name: "success with the service's own error object",
+    row: NO_SUCCESS,
+    prepare: (server) => server.plan(faults.body(ERROR_OBJECT)),
+    create: UNKNOWN,
+    idempotent: "ResponseValidationError",
+  },
+  {
+    name: 'success with `{"status":"failed"}`',
+    prepare: (server) => server.plan(faults.body('{"status":"failed"}', { applies: true })),
+    create: UNKNOWN,
     transaction: OK,
     idempotent: "ResponseValidationError",
   },
+  ...[302, 303].map(
+    (code): Case => ({
+      name: `${code}, applied`,
+      row: "302 or 303, applied",
+      prepare: (server) => server.plan(faults.status(code, { applies: true, headers: { location: "/login" } })),
+      create: UNKNOWN,
+      idempotent: "ApiError",
+    }),
+  ),
   {
     name: "success with a body over `maxResponseBytes`",
     row: UNREADABLE,

@@ -14,8 +14,7 @@ export type ReportedEffect = "applied" | "not applied" | "unknown" | "may be res
 export function reportedEffect(error: unknown, idempotent: boolean): ReportedEffect {
   if (!(error instanceof StocklotError)) throw new Error(`unexpected error: ${error}`);
   if (error instanceof OutcomeUnknownError) return "unknown";
-  if (error instanceof ResponseValidationError)
-    return error.message.includes("has applied it") ? "applied" : "not applied";
+  if (error instanceof ResponseValidationError && error.message.includes("has applied it")) return "applied";
   if (error instanceof RateLimitError || error instanceof AuthenticationError || error instanceof NotImplementedError) {
     return "not applied";
   }

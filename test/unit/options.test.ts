@@ -26,6 +26,13 @@ describe("client options that are refused", () => {
       { fetch, dispatcher: { dispatch: () => true } },
       /fetch and dispatcher cannot be combined/,
     ],
+    [
+      "a dispatcher of undici 6",
+      { dispatcher: { dispatch: () => true, interceptors: [] } },
+      /: dispatcher: is of undici 6 or earlier\. Use one of undici 7 or 8$/,
+    ],
+    ["a secret as a name", { "x9-hidden-0123456789": "clientSecret" }, /: unknown option\. Its name is not shown/],
+    ["the secret as a name too", { clientSecret: "hidden", hidden: 1 }, /: unknown option "\[redacted\]"$/],
     ["rateLimit with rateLimiter", { rateLimit: {}, rateLimiter: createRateLimiter() }, /rateLimit and rateLimiter/],
     ["a timeout of 0", { timeoutMs: 0 }, /timeoutMs/],
     ["a negative total timeout", { totalTimeoutMs: -1 }, /totalTimeoutMs/],

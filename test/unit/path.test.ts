@@ -40,6 +40,13 @@ describe("a path of the caller's", () => {
     "/a/./b",
     "/%2e%2E/b",
     "/.%2e",
+    "/a%2f..",
+    "/a/..%2Fb",
+    "/%2f%2e%2e%2f",
+    "/a/..%5cb",
+    "/%zz",
+    "/a%2",
+    "/100%",
     undefined,
     7,
   ])("%j is refused", (given) => {

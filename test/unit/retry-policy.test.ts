@@ -102,9 +102,9 @@ describe("the pause after a 429", () => {
   });
 });
 
-it("leaves open what the service did after a lost response, 408 and 5xx other than 501", () => {
-  const open = [lost, status(408), status(500), status(502), status(503), status(504)];
-  const settled = [notSent, status(400), status(401), status(404), status(429), status(501), status(302)];
+it("leaves open what the service did after a lost response, 302, 303, 408 and 5xx other than 501", () => {
+  const open = [lost, ...[302, 303, 408, 500, 502, 503, 504].map(status)];
+  const settled = [notSent, status(400), status(401), status(404), status(429), status(501), status(301), status(307)];
   expect(open.map(mayHaveBeenApplied)).toEqual(open.map(() => true));
   expect(settled.map(mayHaveBeenApplied)).toEqual(settled.map(() => false));
 });

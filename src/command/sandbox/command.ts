@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "commander";
-import { isStocklotError } from "../../errors/any-error.js";
+import { ConfigurationError } from "../../errors/index.js";
 import type { FaultRule } from "../../sandbox/options/fault-rule.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
 import { createSandbox, type Sandbox } from "../../sandbox/sandbox.js";
@@ -80,7 +80,7 @@ function createSandboxFrom(flags: SandboxFlags): Sandbox {
   try {
     return createSandbox(sandboxOptions(flags));
   } catch (error) {
-    throw error instanceof TypeError || isStocklotError(error) ? new CommandError(error.message, EXIT.usage) : error;
+    throw error instanceof ConfigurationError ? new CommandError(error.message, EXIT.usage) : error;
   }
 }
 

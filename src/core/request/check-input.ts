@@ -1,32 +1,39 @@
 import * as z from "zod";
 import { InputValidationError, type Issue } from "../../errors/index.js";
-import { redact } from "../../errors/redaction/redact.js";
+import type { DescribableIssue } from "../../errors/input-errors.js";
+import { redact, redactStart } from "../../errors/redaction/redact.js";
 import { unknownNameMessage } from "../../errors/unknown-name.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { LazySchema } from "../../schemas/field.js";
 import type { StandardIssue } from "../../schemas/standard-schema.js";
+import { readFields } from "./copy-of.js";
 
 /** How the issue of an unknown name is worded. */
 interface UnknownNameWording {
   /** What the names are. */
   noun: "field" | "option" | "parameter";
-  /** Another argument of the method, in which the name may belong. */
-  other?: { schema: LazySchema<z.ZodObject>; place: string };
+  /** Why a name is not allowed, if more is known than that. */
+  explain?: (name: string) => string | undefined;
 }
 
-/** Rejects an argument that its schema does not allow, with one issue per field. `at` is the argument's name, if it has one. */
-export function checkInput(
+/**
+ * Returns a copy of an argument, or rejects one that its schema does not allow, with one issue per field. `at` is the
+ * argument's name, if it has one.
+ */
+export function checkInput<T>(
   method: string,
   schema: LazySchema<z.ZodType>,
-  value: unknown,
+  given: T,
   at: Issue["path"] = [],
   naming: UnknownNameWording = { noun: "field" },
-): void {
+): T {
+  const value = readFields(given, Object.keys(Object(fieldOf(schema(), "shape"))));
   // Without messages to prepare, a valid argument takes 0.04 µs instead of 0.9 µs (bench: overhead).
-  if (z.validate(schema(), value)) return;
+  if (z.validate(schema(), value)) return value;
   const result = schema().safeParse(value, { error: createErrorMessage(naming), reportInput: true });
   if (!result.success)
     throw new InputValidationError(method, readableInputIssues(result.error.issues, at, describeValue));
+  return value;
 }
 
 /** One issue per field. `show` describes the wrong value; by default it never quotes a string, which may be a secret. */
@@ -34,16 +41,17 @@ export function readableInputIssues(
   found: readonly z.core.$ZodIssue[],
   at: Issue["path"] = [],
   show: (value: unknown, issue: Issue) => string = describeValueWithoutStrings,
-): Issue[] {
+): DescribableIssue[] {
   const issues = found
     .slice(0, MAX_ISSUES)
     .flatMap(objectBranchOfUnion)
-    .flatMap((issue) => {
+    .flatMap((issue): DescribableIssue[] => {
       if (issue.code !== "unrecognized_keys") return [withRejectedValue(issue, boundedIssue(issue, at), show)];
       const messages = issue.message.split("\n");
-      return messages.map((message, index) =>
-        boundedIssue({ path: [...issue.path, issue.keys[index] ?? ""], message }, at),
-      );
+      return messages.map((message, index) => ({
+        ...boundedIssue({ path: [...issue.path, issue.keys[index] ?? ""], message }, at),
+        isAboutName: true,
+      }));
     });
   const fields = issues.map(({ path }) => JSON.stringify(path));
   return issues.filter((_, index) => fields.indexOf(fields[index] ?? "") === index);
@@ -103,7 +111,7 @@ const TYPE_DESCRIPTIONS: Record<string, string> = {
 /** The messages for wrong options; `undefined`, and so zod's own message, for rare kinds. */
 export const optionErrorMessage = createErrorMessage({ noun: "option" });
 
-function createErrorMessage({ noun, other }: UnknownNameWording): (issue: z.core.$ZodRawIssue) => string | undefined {
+function createErrorMessage({ noun, explain }: UnknownNameWording): (issue: z.core.$ZodRawIssue) => string | undefined {
   return (issue) => {
     switch (issue.code) {
       case "invalid_type":
@@ -124,11 +132,10 @@ function createErrorMessage({ noun, other }: UnknownNameWording): (issue: z.core
         // One line for each key; inputIssues makes an issue of each.
         return issue.keys
           .slice(0, MAX_ISSUES)
-          .map((key) =>
-            other && Object.hasOwn(other.schema().shape, key)
-              ? `unknown ${noun} ${JSON.stringify(key)}: it belongs in ${other.place}`
-              : unknownNameMessage(noun, key, known),
-          )
+          .map((key) => {
+            const reason = explain?.(key);
+            return reason ? `unknown ${noun} ${JSON.stringify(key)}: ${reason}` : unknownNameMessage(noun, key, known);
+          })
           .join("\n");
       }
       default:
@@ -163,8 +170,8 @@ export function boundedIssue({ message, path = [] }: StandardIssue, at: Issue["p
 export function boundedIssueAt(path: Issue["path"], message: string): Issue {
   const steps: Issue["path"] = path.length > MAX_PATH_STEPS ? [...path.slice(0, MAX_PATH_STEPS), "…"] : path;
   return {
-    path: steps.map((step) => (typeof step === "number" ? step : shortenText(step, MAX_PATH_STEP_LENGTH))),
-    message: shortenText(message, MAX_MESSAGE_LENGTH),
+    path: steps.map((step) => (typeof step === "number" ? step : redactStart(step, MAX_PATH_STEP_LENGTH))),
+    message: redactStart(message, MAX_MESSAGE_LENGTH),
   };
 }
 

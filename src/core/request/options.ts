@@ -26,10 +26,10 @@ export interface ResponseInfo {
 export interface RequestOptions {
   /**
    * Aborts the call. It rejects with the signal's reason; if a write was already sent, with an `OutcomeUnknownError`
-   * whose `cause` is that reason.
+   * whose `cause` is that reason. `null` is no signal, as in fetch.
    * @default none
    */
-  signal?: AbortSignal | undefined;
+  signal?: AbortSignal | null | undefined;
   /**
    * Time limit of one attempt in ms, from sending to the last byte of the body. `Infinity` for no limit.
    * @default the client's, 30_000
@@ -100,10 +100,10 @@ export const objectWithMethodsSchema = <T>(methods: string[], message: string) =
 
 export const functionSchema = () => z.custom<() => void>((value) => typeof value === "function", "must be a function");
 
-/** Any `AbortSignal`, whichever realm or polyfill it is from. */
+/** Any `AbortSignal`, whichever realm or polyfill it is from; null is none. */
 export const abortSignalSchema = () =>
-  z.custom<AbortSignal>(
-    (value) => isObject(value) && "aborted" in value && "addEventListener" in value,
+  z.custom<AbortSignal | null>(
+    (value) => value === null || (isObject(value) && "aborted" in value && "addEventListener" in value),
     "must be an AbortSignal",
   );
 
@@ -129,9 +129,9 @@ export const requestOptionsShape = () =>
 
 const requestOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(requestOptionsShape()));
 
-/** Rejects options that are wrong, with an `InputValidationError`. */
-export function checkRequestOptions(method: string, options: RequestOptions): void {
-  checkInput(method, requestOptionsSchema, options, [], { noun: "option" });
+/** Returns a copy of the options, or rejects options that are wrong, with an `InputValidationError`. */
+export function checkRequestOptions(method: string, options: RequestOptions): RequestOptions {
+  return checkInput(method, requestOptionsSchema, options, [], { noun: "option" });
 }
 
 /** What is wrong with a header, or `undefined`. */

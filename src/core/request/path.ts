@@ -19,6 +19,8 @@ export function encodedPath(segments: TemplateStringsArray, ...parameters: (stri
 /** The problem of a path that the caller has encoded, or `undefined`. */
 export function describePathProblem(given: unknown): string | undefined {
   if (typeof given !== "string" || !given.startsWith("/")) return 'must start with "/"';
-  if (!/^[!$%&'()*+,\-./\w:;=@~]*$/.test(given)) return "must be encoded, without a query or a fragment";
-  return /\/(\.|%2e){1,2}(\/|$)/i.test(given) ? "must not have dot segments" : undefined;
+  if (!/^([!$&'()*+,\-./\w:;=@~]|%[\da-f]{2})*$/i.test(given)) return "must be encoded, without a query or a fragment";
+  // A proxy may decode an encoded slash before it resolves dot segments.
+  const decoded = given.replace(/%(2f|5c)/gi, "/").replace(/%2e/gi, ".");
+  return /\/\.{1,2}(\/|$)/.test(decoded) ? "must not have dot segments" : undefined;
 }

@@ -1,5 +1,6 @@
 import { InputValidationError } from "../../errors/index.js";
 import { messageOf } from "../../errors/unknown-value.js";
+import { encodeJson } from "./json-data.js";
 
 export const JSON_CONTENT_TYPE = "application/json";
 const FORM_CONTENT_TYPE = "application/x-www-form-urlencoded";
@@ -26,25 +27,17 @@ interface RequestParts {
  * @throws InputValidationError if something cannot be encoded.
  */
 export function encodeRequest({ method, path, query: given, body }: RequestParts): EncodedRequest {
-  let part = "query";
+  const label = `${method} ${path}`;
   try {
     const query = stringifyQueryParameters(given);
     const target = path + encodeQueryString(query);
-    part = "body";
     if (body === undefined) return { target, query, contentType: undefined, body };
     if (body instanceof URLSearchParams) return { target, query, contentType: FORM_CONTENT_TYPE, body: String(body) };
-    return { target, query, contentType: JSON_CONTENT_TYPE, body: encodeJsonBody(body) };
+    return { target, query, contentType: JSON_CONTENT_TYPE, body: encodeJson(label, body, ["body"]) };
   } catch (error) {
-    const message = `cannot be sent: ${messageOf(error)}`;
-    throw new InputValidationError(`${method} ${path}`, [{ path: [part], message }]);
+    if (error instanceof InputValidationError) throw error;
+    throw new InputValidationError(label, [{ path: ["query"], message: `cannot be sent: ${messageOf(error)}` }]);
   }
-}
-
-/** A value without JSON, such as a function, would be sent as an empty body. */
-function encodeJsonBody(value: unknown): string {
-  const text: string | undefined = JSON.stringify(value);
-  if (text === undefined) throw new TypeError("it cannot be represented in JSON");
-  return text;
 }
 
 /** Parameters of a request; those that are `undefined` are left out. Dates are sent as ISO 8601 in UTC. */

@@ -17,12 +17,12 @@ import { wording } from "../../errors/wording.js";
 import type { WaitEstimate } from "../../limiter/rate-limiter.js";
 import { CancelledError, type CancelReason } from "../../time/cancellation.js";
 import type { Call, ResponseContext } from "../call.js";
-import { ErrorResponse, FailedCall, isSuccessStatus } from "../failure.js";
+import { ErrorResponse, FailedCall, FalseSuccess } from "../failure.js";
 import { MAX_ISSUES } from "../request/check-input.js";
 import { JSON_CONTENT_TYPE } from "../request/payload.js";
 import { mayHaveBeenApplied } from "../retry-policy.js";
 import { toOneLine } from "../transport/network-failure.js";
-import { TransportFailure } from "../transport/transport.js";
+import { isSuccessStatus, TransportFailure } from "../transport/transport.js";
 import { createApiError } from "./api-error.js";
 
 /** The error that the caller receives: the failure itself, or an `OutcomeUnknownError` with the failure as its cause. */
@@ -45,6 +45,7 @@ export function createErrorForWaitingCaller(failure: unknown): unknown {
 export function errorOfFailedAttempt(call: Call, failure: unknown): unknown {
   if (failure instanceof ResponseValidationError) return new ResponseValidationError(failure.message, failure);
   if (failure instanceof ErrorResponse) return createApiError(call, failure);
+  if (failure instanceof FalseSuccess) return falseSuccessError(call, failure);
   if (failure instanceof CancelledError) return cancelledError(call, failure.reason);
   if (failure instanceof ClientSecretFailure) return clientSecretTimeoutOrConfigurationError(call, failure);
   return failure instanceof TransportFailure ? transportError(call, failure) : failure;
@@ -137,6 +138,7 @@ function isWriteOutcomeUnknown(call: Call, failure: unknown): boolean {
 
 /** Whether the service may have applied the request of the failed attempt. */
 export function mayFailedAttemptBeApplied(call: Call, failure: unknown): boolean {
+  if (failure instanceof FalseSuccess) return true;
   if (failure instanceof ErrorResponse) return mayHaveBeenApplied({ sent: true, status: failure.response.status });
   // Cancelled while the caller's schema validated the response to a write that was applied.
   if (failure instanceof CancelledError) return isSuccessStatus(responseStatusOf(call));
@@ -179,6 +181,14 @@ export function unreadableResponseError(call: Call, problem: string, cause?: unk
     issues: [{ path: [], message: problem }],
     cause,
   });
+}
+
+function falseSuccessError(call: Call, { message }: FalseSuccess): ResponseValidationError {
+  const status = responseStatusOf(call);
+  return new ResponseValidationError(
+    `${call.label}: ${status}, but ${message}. It may or may not have been applied. ${call.request.recoveryHint ?? ""}`.trim(),
+    { status, issues: [{ path: [], message }] },
+  );
 }
 
 const MAX_SHOWN_ISSUES = 3;

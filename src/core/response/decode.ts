@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Issue } from "../../errors/index.js";
-import { redact } from "../../errors/redaction/redact.js";
+import { redactStart } from "../../errors/redaction/redact.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import { type LazySchema, lazy } from "../../schemas/field.js";
@@ -119,9 +119,7 @@ function describeUnreadableBody(text: string, call: Call): string {
   if (/^\s*[[{]/.test(text) && isTextNestedTooDeeply(text)) return `nested deeper than ${MAX_JSON_NESTING} levels`;
   // Nothing is shown, since redaction could not recognise a part of a token.
   if (call.request.isTokenRequest) return "not JSON";
-  const shown = redact(text);
-  const line = shown.slice(0, MAX_BODY_EXCERPT_LENGTH).replace(/\s+/g, " ");
-  return `not JSON but ${JSON.stringify(shown.length > MAX_BODY_EXCERPT_LENGTH ? `${line}…` : line)}`;
+  return `not JSON but ${JSON.stringify(redactStart(text, MAX_BODY_EXCERPT_LENGTH).replace(/\s+/g, " "))}`;
 }
 
 /** Throws or logs the issues of a response, as the client is configured. */

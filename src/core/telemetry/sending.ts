@@ -1,4 +1,4 @@
-import { redactData } from "../../errors/redaction/redact.js";
+import { redactFields } from "../../errors/redaction/redact.js";
 import { describeHeaderProblem } from "../request/options.js";
 import { CHANNELS } from "./channels.js";
 import type { DiagnosticsMessages, RequestEvent } from "./events.js";
@@ -17,7 +17,7 @@ export function sendWithInstrumentation<T>(
   };
   const message: DiagnosticsMessages["stocklot:attempt"] = {
     type: "sending",
-    ...redactData(event()),
+    ...redactFields(event()),
     setHeader(name, value) {
       const key = name.toLowerCase();
       if (!Object.hasOwn(headers, key) && describeHeaderProblem(key, value) === undefined) headers[key] = value;

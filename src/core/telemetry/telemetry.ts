@@ -1,4 +1,4 @@
-import { redact, redactData } from "../../errors/redaction/redact.js";
+import { redact, redactFields } from "../../errors/redaction/redact.js";
 import { messageOf } from "../../errors/unknown-value.js";
 import { CHANNELS, type ChannelName } from "./channels.js";
 import type { EndEvent, Events, Hooks, Logger, WaitingEvent } from "./events.js";
@@ -85,8 +85,8 @@ export class Telemetry {
     const channel = CHANNELS[CHANNEL_BY_EVENT[name]];
     if (!hook && !line && !channel.hasSubscribers) return;
     const event = createEvent();
-    if (hook) this.guard(`the ${name} hook`, () => hook(redactData(event)));
-    if (channel.hasSubscribers) channel.publish({ type: name, ...redactData(event) });
+    if (hook) this.guard(`the ${name} hook`, () => hook(redactFields(event)));
+    if (channel.hasSubscribers) channel.publish({ type: name, ...redactFields(event) });
     if (line) this.log(...line(event));
   }
 

@@ -1,19 +1,19 @@
 import { monotonicNowMs, startTimer } from "../../time/timer.js";
-import { decompressBody, isDecompressedTooLarge } from "./decompress.js";
+import { type BodyLimit, BodyTooLarge, concatChunks, decompressBody } from "./decompress.js";
 import { describeNetworkFailure } from "./network-failure.js";
-import { TransportFailure, type WireRequest, type WireResponse } from "./transport.js";
+import { isSuccessStatus, TransportFailure, type WireRequest, type WireResponse } from "./transport.js";
 
 /** One request and its response, over any transport. */
 export interface Exchange {
   settled: boolean;
   /** Stops the request on the wire. */
   cancel: (() => void) | undefined;
-  /** The head of the response was received. */
-  receiveHead(status: number, headers: Record<string, string>): void;
+  /** The head of the response was received; `encoding` is the content coding of the chunks to come. */
+  receiveHead(status: number, headers: Record<string, string>, encoding?: string): void;
   /** A chunk of the body was received. */
   receiveChunk(chunk: Uint8Array): void;
-  /** The body is complete; `encoding` is its content coding. */
-  complete(encoding?: string): void;
+  /** The body is complete. */
+  complete(): void;
   fail(kind: TransportFailure["kind"], cause?: unknown): void;
   /** Fails with anything that was thrown: a network failure, or an exception of code. */
   failWith(cause: unknown): void;
@@ -21,6 +21,9 @@ export interface Exchange {
 
 /** Sends one request, and reports its progress and outcome to the exchange. A rejection fails the exchange. */
 export type WireSender = (request: WireRequest, exchange: Exchange) => Promise<void>;
+
+/** An error is described by the beginning of its body: the rest is neither read nor decompressed. */
+const MAX_ERROR_BODY_BYTES = 128 * 1024;
 
 /**
  * Sends a request, unless it was cancelled, and returns the response. Enforces the timeout, the size limit and the
@@ -30,6 +33,8 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
   const { timeoutMs, maxResponseBytes, cancellation, trace } = request;
   const chunks: Uint8Array[] = [];
   let bytes = 0;
+  let limit: BodyLimit = { maxBytes: maxResponseBytes, isCut: false };
+  let coding = "";
   let resolve!: (response: WireResponse | Promise<WireResponse>) => void;
   let reject!: (failure: TransportFailure) => void;
   const result = new Promise<WireResponse>((settle, fail) => {
@@ -39,37 +44,37 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
   const exchange: Exchange = {
     settled: false,
     cancel: undefined,
-    receiveHead(status, headers) {
+    receiveHead(status, headers, encoding = "") {
       trace.headAt = monotonicNowMs();
       trace.head = { status, headers };
-      if (Number(headers["content-length"]) > maxResponseBytes) fail("too large");
+      coding = encoding;
+      if (!isSuccessStatus(status)) limit = { maxBytes: Math.min(maxResponseBytes, MAX_ERROR_BODY_BYTES), isCut: true };
+      else if (Number(headers["content-length"]) > maxResponseBytes) fail("too large");
     },
     receiveChunk(chunk) {
       if (exchange.settled) return;
-      bytes += chunk.byteLength;
       // A caller's fetch function may return anything.
-      if (!isBytes(chunk)) fail("undecodable", new TypeError("the body is not bytes"));
-      else if (bytes > maxResponseBytes) fail("too large");
-      else chunks.push(chunk);
+      if (!isBytes(chunk)) return fail("undecodable", new TypeError("the body is not bytes"));
+      chunks.push(chunk);
+      bytes += chunk.byteLength;
+      if (bytes <= limit.maxBytes) return;
+      if (!limit.isCut) return fail("too large");
+      exchange.complete();
+      exchange.cancel?.();
     },
-    complete(encoding) {
+    complete() {
       const { head } = trace;
       if (exchange.settled || !head) return;
       end();
-      const [only] = chunks;
-      const received = only && chunks.length === 1 ? only : concatChunks(chunks, bytes);
+      const received = concatChunks(chunks, bytes);
       const { status, headers } = head;
       const withBody = (body: Uint8Array) => ({ status, headers, body });
       const undecodable = (cause: unknown) => {
-        throw isDecompressedTooLarge(cause)
+        throw cause instanceof BodyTooLarge
           ? new TransportFailure("too large")
           : new TransportFailure("undecodable", cause);
       };
-      resolve(
-        encoding
-          ? decompressBody(received, encoding, maxResponseBytes).then(withBody, undecodable)
-          : withBody(received),
-      );
+      resolve(coding ? decompressBody(received, coding, limit).then(withBody, undecodable) : withBody(received));
     },
     fail,
     failWith: (cause) => fail(describeNetworkFailure(cause) ? "connection" : "exception", cause),
@@ -95,13 +100,3 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
 /** Also for bytes of another realm: Jest runs each test file in one of its own. */
 const isBytes = (chunk: unknown) =>
   ArrayBuffer.isView(chunk) && Object.prototype.toString.call(chunk) === "[object Uint8Array]";
-
-function concatChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const whole = new Uint8Array(length);
-  let position = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, position);
-    position += chunk.length;
-  }
-  return whole;
-}

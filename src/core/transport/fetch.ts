@@ -77,6 +77,7 @@ async function readFetchResponse(response: Response, exchange: Exchange): Promis
   // Response.error() is a network failure, and an opaque redirect contains nothing.
   if (response.status === 0) throw new Error("the fetch function returned a response with status 0");
   const reader = response.body?.getReader();
+  // Without a coding: fetch decompresses the body.
   exchange.receiveHead(response.status, Object.fromEntries(response.headers));
   while (reader && !exchange.settled) {
     const { done, value } = await reader.read();
@@ -84,7 +85,6 @@ async function readFetchResponse(response: Response, exchange: Exchange): Promis
     exchange.receiveChunk(value);
   }
   if (exchange.settled) reader?.cancel().catch(() => {});
-  // fetch has already decompressed the body.
   else exchange.complete();
 }
 

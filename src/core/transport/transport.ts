@@ -36,9 +36,11 @@ export interface WireRequest {
 
 /** A response, read to its end. */
 export interface WireResponse extends ResponseHead {
-  /** The body, decompressed. */
+  /** The body, decompressed; of an error response, its beginning. */
   body: Uint8Array;
 }
+
+export const isSuccessStatus = (status: number) => status >= 200 && status < 300;
 
 /** Thrown by a transport if there is no response. An "exception" is not known to be a network failure. */
 export class TransportFailure extends Error {

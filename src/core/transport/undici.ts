@@ -44,10 +44,12 @@ export function createUndiciSender(
         }
       },
       onResponseStart(_, status, headers) {
-        if (status >= 200) exchange.receiveHead(status, joinHeaderValues(headers));
+        if (status < 200) return;
+        const joined = joinHeaderValues(headers);
+        exchange.receiveHead(status, joined, joined["content-encoding"]);
       },
       onResponseData: (_, chunk) => exchange.receiveChunk(chunk),
-      onResponseEnd: () => exchange.complete(trace.head?.headers["content-encoding"]),
+      onResponseEnd: () => exchange.complete(),
       onResponseError: (_, cause) => exchange.failWith(trace.sent ? cause : toConnectFailure(cause)),
     });
   };

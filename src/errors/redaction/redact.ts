@@ -10,6 +10,18 @@ const CREDENTIALS_ONLY: readonly SecretKind[] = ["credential"];
 /** Replaces all secrets in a string. Never throws: a string that cannot be searched is replaced as a whole. */
 export const redact = (text: string): string => redactKinds(text, ALL_KINDS);
 
+/** How much of a string is searched behind what is shown: enough for a part of a secret by which it is recognised. */
+const SEARCHED_BEYOND_LENGTH = 8_192;
+
+/**
+ * The beginning of a string, in which all secrets are replaced, also one that continues behind it. However long the string is,
+ * only a little more than what is shown is searched.
+ */
+export function redactStart(text: string, length: number): string {
+  const shown = redactKinds(text.slice(0, length + SEARCHED_BEYOND_LENGTH), ALL_KINDS, 0, length);
+  return text.length > length ? `${shown}…` : shown;
+}
+
 /** Replaces client secrets and tokens, but not the values of client headers: for the caller's own data. */
 export const redactCredentials = (text: string): string => redactKinds(text, CREDENTIALS_ONLY);
 
@@ -24,13 +36,13 @@ const FIXED_SEGMENTS_PATTERN = /^(\/(Token|Item|All|Inventory|StockLevels|Receiv
 
 const endOfFixedSegments = (path: string) => FIXED_SEGMENTS_PATTERN.exec(path)?.[0].length ?? 0;
 
-/** @param from where the string may contain secrets */
-function redactKinds(text: string, kinds: readonly SecretKind[], from = 0): string {
+/** The text up to `until`, in which the secrets after `from` are replaced. */
+function redactKinds(text: string, kinds: readonly SecretKind[], from = 0, until = text.length): string {
   try {
     const ranges = [...findSecrets(text, kinds), ...findCredentials(text)];
-    const shown = ranges.filter(([, end]) => end > from);
+    const shown = ranges.filter(([start, end]) => end > from && start < until);
     return redactRanges(
-      text,
+      text.slice(0, until),
       shown.map(([start, end]) => [Math.max(start, from), end]),
     );
   } catch {
@@ -110,6 +122,12 @@ const MAX_DATA_DEPTH = 100;
 export function redactData<T>(data: T, redactText?: (text: string) => string): T;
 export function redactData(data: unknown, redactText = redactPath): unknown {
   return redactValue(data, 0, { redactText, copies: new Map() });
+}
+
+/** The same for an object of this package. Its names are not searched: of many events, that would be most of the cost. */
+export function redactFields<T extends object>(fields: T): T;
+export function redactFields(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, redactData(value)]));
 }
 
 interface DataRedaction {

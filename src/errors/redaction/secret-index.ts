@@ -1,6 +1,9 @@
 /** A shorter secret is only redacted if it is a whole word. */
 const MIN_UNAMBIGUOUS_LENGTH = 8;
 
+/** The beginning of a long secret is recognised without the rest: it may be cut off. */
+const MAX_NEEDED_LENGTH = 256;
+
 /** A string that takes more comparisons than this (about 0.1 s) is replaced as a whole. */
 const MAX_COMPARISONS = 20_000_000;
 
@@ -55,7 +58,8 @@ export class SecretIndex {
         comparisons += length + 1;
         if (comparisons > MAX_COMPARISONS) throw new RangeError("too many comparisons");
         const end = start + length;
-        if (length < form.length || (length < MIN_UNAMBIGUOUS_LENGTH && !isWholeWord(bytes, start, end))) continue;
+        if (length < Math.min(form.length, MAX_NEEDED_LENGTH)) continue;
+        if (length < MIN_UNAMBIGUOUS_LENGTH && !isWholeWord(bytes, start, end)) continue;
         const last = found.at(-1);
         if (last && start <= last[1]) last[1] = Math.max(last[1], end);
         else found.push([start, end]);

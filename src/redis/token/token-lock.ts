@@ -12,8 +12,6 @@ const LOCK_RENEWAL_INTERVAL_MS = 1_500;
 /** Bounds of the time between two attempts to take it. */
 const MIN_LOCK_RETRY_MS = 50;
 const MAX_LOCK_RETRY_MS = 500;
-/** A process that holds the lock this long is stuck: the longest pause after most 429s is shorter. */
-const MAX_LOCK_WAIT_MS = 120_000;
 
 /** Whether the lock was taken, and else when it expires. */
 const TAKE_LOCK_SCRIPT = new RedisScript(`
@@ -31,8 +29,9 @@ const takeLockReplySchema = lazy(() => z.tuple([z.coerce.number(), z.coerce.numb
 
 /**
  * Waits for the lock and returns a function that releases it. The lock is renewed until then, and passes to another
- * process if its holder has died. Rejects with the signal's reason, if Redis does not reply, and if no process of this
- * package can be the one that holds the lock, or it holds it for too long: the caller then continues without the lock.
+ * process if its holder has died. A holder that renews it is waited for: it may be waiting until the end of a pause. Rejects
+ * with the signal's reason, if Redis does not reply, and if no process of this package can be the one that holds the lock:
+ * the caller then continues without the lock.
  */
 export async function takeTokenLock(
   redis: RedisClient,
@@ -47,14 +46,11 @@ export async function takeTokenLock(
       await withReplyTimeout(TAKE_LOCK_SCRIPT.run(redis, [name], [holder, LOCK_LEASE_MS])),
     );
     if (isTaken === 1) break;
-    const waitedMs = monotonicNowMs() - startedAt;
     // Ours always expire, and soon; -2 is a key that has just gone.
     const isForeign = expiresInMs === -1 || expiresInMs > LOCK_LEASE_MS;
-    if (waitedMs > (isForeign ? LOCK_LEASE_MS : MAX_LOCK_WAIT_MS)) {
-      const reason = isForeign
-        ? "does not expire soon, so it is not one of stocklot"
-        : "is held by a process that is stuck";
-      throw new Error(`the key ${name} ${reason}. Delete it, so that processes share token requests again.`);
+    if (isForeign && monotonicNowMs() - startedAt > LOCK_LEASE_MS) {
+      const problem = `the key ${name} does not expire soon, so it is not one of stocklot`;
+      throw new Error(`${problem}. Delete it, so that processes share token requests again.`);
     }
     await sleepUntilAborted(delayMs * (0.5 + Math.random()), signal);
   }

@@ -1,4 +1,5 @@
 import { Big } from "big.js";
+import { ConfigurationError } from "../../errors/index.js";
 import type { SandboxStockLevel, SandboxWarehouse } from "../options/options.js";
 import { getOrCreateQuantities } from "../store/stock-index.js";
 import type { AddOrderQuantities } from "../store/stock-totals.js";
@@ -22,7 +23,7 @@ export function createOrderQuantityGenerator(seed: number): AddOrderQuantities {
   };
 }
 
-/** The caller's quantities. Throws a `TypeError` for an unknown SKU or warehouse. */
+/** The caller's quantities. Throws a `ConfigurationError` for an unknown SKU or warehouse. */
 export function createUserOrderQuantityAdder(
   given: readonly SandboxStockLevel[],
   partNoOf: (shortID: string) => number | undefined,
@@ -31,8 +32,10 @@ export function createUserOrderQuantityAdder(
   const warehouses = new Set([first, ...others].map(({ wID }) => wID));
   const known = given.map(({ shortID, wid = first.wID, ...quantities }) => {
     const partNo = partNoOf(shortID);
-    if (partNo === undefined) throw new TypeError(`Sandbox option "stockLevels": there is no item ${shortID}.`);
-    if (!warehouses.has(wid)) throw new TypeError(`Sandbox option "stockLevels": there is no warehouse ${wid}.`);
+    if (partNo === undefined)
+      throw new ConfigurationError(`Sandbox option "stockLevels": there is no item ${shortID}.`);
+    if (!warehouses.has(wid))
+      throw new ConfigurationError(`Sandbox option "stockLevels": there is no warehouse ${wid}.`);
     return { partNo, wid, ...quantities };
   });
   return (balance) => {

@@ -1,3 +1,4 @@
+import { ConfigurationError } from "../../errors/index.js";
 import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
 import type { SandboxItem, SandboxLot, SandboxWarehouse } from "../options/options.js";
@@ -8,7 +9,7 @@ import { withoutUndefined } from "../without-undefined.js";
 import { DEFAULT_ITEM_FIELDS, DEFAULT_LOT_FIELDS } from "./default-fields.js";
 import { FIRST_PART_NO } from "./generated-items.js";
 
-/** The caller's items, completed with defaults. Throws a `TypeError` when two share a SKU or part number. */
+/** The caller's items, completed with defaults. Throws a `ConfigurationError` when two share a SKU or part number. */
 export function completeUserItems(given: readonly SandboxItem[], now: number): Item[] {
   const partNos = new Set(given.map(({ partNo }) => partNo));
   let next = FIRST_PART_NO;
@@ -41,7 +42,7 @@ export function collectItemsNamedByLots(lots: readonly SandboxLot[], known: read
 }
 
 /**
- * The caller's lots, completed with defaults. Throws a `TypeError` for an unknown item or warehouse, and for a duplicate
+ * The caller's lots, completed with defaults. Throws a `ConfigurationError` for an unknown item or warehouse, and for a duplicate
  * record number.
  */
 export function completeUserLots(
@@ -103,17 +104,17 @@ function createWarehouseFinder(known: readonly [SandboxWarehouse, ...SandboxWare
   };
 }
 
-function lotOptionError(index: number, field: string, text: string): TypeError {
-  return new TypeError(`Sandbox option "lots[${index}].${field}" ${text}.`);
+function lotOptionError(index: number, field: string, text: string): ConfigurationError {
+  return new ConfigurationError(`Sandbox option "lots[${index}].${field}" ${text}.`);
 }
 
-/** The caller's alternate part numbers. Throws a `TypeError` for one that points to an unknown item. */
+/** The caller's alternate part numbers. Throws a `ConfigurationError` for one that points to an unknown item. */
 export function checkUserAliases(given: Readonly<Record<string, string>>, items: readonly Item[]): Map<string, string> {
   const skus = new Set(items.map(({ shortID }) => shortID));
   const aliases = new Map(Object.entries(given));
   for (const [alias, shortID] of aliases) {
     if (!skus.has(shortID))
-      throw new TypeError(`Sandbox option "aliases": "${alias}" points to ${shortID}, which is not an item.`);
+      throw new ConfigurationError(`Sandbox option "aliases": "${alias}" points to ${shortID}, which is not an item.`);
   }
   return aliases;
 }

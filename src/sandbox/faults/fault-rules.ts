@@ -28,7 +28,7 @@ export class FaultRules {
     this.random = createRandomGenerator(seed);
   }
 
-  /** Throws a `TypeError` for an invalid rule. */
+  /** Throws a `ConfigurationError` for an invalid rule. */
   add(value: unknown): void {
     assertMatchesSchema(faultRuleSchema(), value, "fault rule field");
     const rule: FaultRule = faultRuleSchema().parse(value);

@@ -1,3 +1,4 @@
+import { ConfigurationError } from "../../errors/index.js";
 import { assertMatchesSchema, assertUniqueField } from "../validation.js";
 import { withoutUndefined } from "../without-undefined.js";
 import type {
@@ -49,7 +50,7 @@ const DEFAULT_RATE_LIMIT: SandboxRateLimitSettings = {
   countRefused: false,
 };
 
-/** Adds the defaults. Throws a `TypeError` for an option that does not exist or is invalid. */
+/** Adds the defaults. Throws a `ConfigurationError` for an option that does not exist or is invalid. */
 export function resolveSandboxSettings(options: SandboxOptions): SandboxSettings {
   assertMatchesSchema(sandboxOptionsSchema(), options, "sandbox option");
   const { items, lots, ...rest } = options;
@@ -124,7 +125,7 @@ function assertClientWarehousesExist(clients: readonly SandboxClient[], warehous
   for (const { clientId, warehouses: scope = [] } of clients) {
     const unknown = scope.find((wID) => !known.has(wID));
     if (unknown !== undefined) {
-      throw new TypeError(
+      throw new ConfigurationError(
         `Sandbox option "clients": there is no warehouse ${unknown}, which "${clientId}" is assigned to.`,
       );
     }

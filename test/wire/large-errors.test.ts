@@ -1,0 +1,103 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { ServerError } from "../../src/index.js";
+import { clientOf, SECRET } from "./server.js";
+
+const failureOf = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => expect.fail("no error"),
+    (error: unknown) => error,
+  );
+
+/** A call to a service that responds with an error of this body. */
+async function refusal(body: string | Buffer, headers: Record<string, string> = {}, clientSecret = SECRET) {
+  const { client } = await clientOf((_, response) => response.writeHead(500, headers).end(body), {
+    retry: false,
+    clientSecret,
+  });
+  return () => failureOf(client.items.get("X"));
+}
+
+describe("an error response", () => {
+  it.each([
+    ["undici", {}],
+    ["fetch", { fetch: (url: string, init: RequestInit) => fetch(url, init) }],
+  ])("without an end is described by its beginning, and is not read further, by %s", async (_, options) => {
+    let closed: Promise<unknown> | undefined;
+    const { client } = await clientOf(
+      (_request, response: ServerResponse) => {
+        closed = once(response, "close");
+        response.writeHead(500).write("<p>Out of order.</p>");
+        const fill = () => void (response.destroyed || response.write("x".repeat(10_000), fill));
+        fill();
+      },
+      { retry: false, maxResponseBytes: Infinity, timeoutMs: Infinity, ...options },
+    );
+    const error = await failureOf(client.items.get("X"));
+    expect(error).toBeInstanceOf(ServerError);
+    expect(String(error)).toContain("GET /Item: 500 Out of order. xxx");
+    await closed;
+  });
+
+  it("is described by its beginning if it is large once it is decompressed", async () => {
+    const call = await refusal(gzipSync(`<p>Out of order.</p>${" ".repeat(30_000_000)}`), {
+      "content-encoding": "gzip",
+    });
+    expect(await call()).toMatchObject({ serviceMessage: expect.stringContaining("Out of order.") });
+  });
+
+  /** The processor time of some calls, in µs. */
+  const costOf = async (call: () => Promise<unknown>) => {
+    await call();
+    const before = process.cpuUsage();
+    for (let count = 0; count < 3; count += 1) await call();
+    const { user, system } = process.cpuUsage(before);
+    return user + system;
+  };
+
+  it.each(["\\", "&#65;", "\\u0041"])("of 15 MB of %s costs little more than one of 0.3 MB", async (piece) => {
+    const headers = { "content-encoding": "gzip" };
+    const [small, large] = [300_000, 15_000_000].map((length) => gzipSync(piece.repeat(length / piece.length)));
+    const expected = await costOf(await refusal(small ?? "", headers));
+    // To decode all of it would cost fifty times as much.
+    expect(await costOf(await refusal(large ?? "", headers))).toBeLessThan(10 * expected);
+  });
+
+  it("has a message of at most 1 000 characters", async () => {
+    const call = await refusal(JSON.stringify({ message: "long ".repeat(20_000), error: "e".repeat(20_000) }));
+    const message = `${"long ".repeat(200)}…`;
+    expect(await call()).toMatchObject({ message: `GET /Item: 500 ${message}`, serviceMessage: message });
+  });
+});
+
+describe("a secret in a long error response is not shown,", () => {
+  const long = `canary-${Array.from({ length: 3_000 }, (_, index) => index.toString(36)).join("-")}`;
+  const spellings: [string, (secret: string) => string][] = [
+    ["as it is", (secret) => secret],
+    ["in entities", (secret) => secret.replace(/./g, (letter) => `&#x${letter.charCodeAt(0).toString(16)};`)],
+    ["in percent escapes", (secret) => secret.replace(/./g, (letter) => `%${letter.charCodeAt(0).toString(16)}`)],
+  ];
+  const cases = spellings.flatMap(([name, spell]) => [
+    [`${name}, short`, SECRET, spell] as const,
+    [`${name}, of ${long.length} characters`, long, spell] as const,
+  ]);
+
+  it.each(cases)("%s, wherever the text is cut", async (_, secret, spell) => {
+    const escaped = spell(secret);
+    const shownParts = [secret.slice(0, 12), spell(secret.slice(0, 12))];
+    // The ends of an excerpt, of a message, of what is searched, and of what is read.
+    for (const end of [120, 200, 1_000, 4_000, 9_000, 131_072]) {
+      for (const body of [
+        `${"x ".repeat(end / 2 - 8)}${escaped}`,
+        `<b>${escaped}</b>`.repeat(Math.ceil(end / escaped.length) + 1),
+        JSON.stringify({ message: `${"x ".repeat(end / 2 - 8)}${escaped}` }),
+      ]) {
+        const call = await refusal(body, {}, secret);
+        const text = JSON.stringify(await call());
+        for (const part of shownParts) expect(text).not.toContain(part);
+      }
+    }
+  });
+});
