@@ -110,7 +110,7 @@ describe.each(SIGNALS)("%s", (signal, exitCode) => {
     expect(booked().length).toBeLessThan(40);
     const { code, err } = await run(args, env);
     expect(code).toBe(0);
-    expect(err).toMatch(/^40 lines, of which \d+ were sent by an earlier import/);
+    expect(err).toMatch(/: continues the import of \S+Z\.\n40 lines, of which \d+ were sent by an earlier import/);
     const sent = booked().map(({ body }) => String(Reflect.get(Object(body), "remark")).replace(/^\[sl:\w+\] ?/, ""));
     expect(sent.sort()).toEqual(remarks.sort());
   });

@@ -54,7 +54,7 @@ export function importCommand(): Command {
     .option("--json", "print the report as JSON")
     .addHelpText(
       "after",
-      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if\na line is invalid, or the file is not the delivery that it seems to be (nothing is\nsent), 3 if the delivery was complete before.",
+      "\nExit code: 0 if every line was applied, 1 if a person has to look at some, 2 if\na line is invalid, or the file is not the delivery that it seems to be (nothing\nis sent), 3 if the delivery was complete before.",
     )
     .action(importRows);
   return withConnection(command);

@@ -31,7 +31,7 @@ export async function beginDelivery(outbox: Outbox, delivery: NewDelivery): Prom
   return undefined;
 }
 
-/** Nothing tells a corrected file from the next one, so a person has to. */
+/** A corrected file looks like the next one: a person has to decide. */
 function otherContents({ name, begunAt, lines }: StoredDelivery, delivery: NewDelivery): CommandError {
   return new CommandError(
     `"${name}" was imported ${dateTime(begunAt)} with other contents (${lines} lines then, ${delivery.lines} now). ` +

@@ -13,7 +13,7 @@ export function isSameValue(sent: unknown, stored: unknown): boolean {
   return wanted === shown || (isRedacted(wanted) && wanted === redactCredentials(shown));
 }
 
-/** Whether a text is missing or has nothing but spaces. */
+/** Whether a string is missing or has nothing but spaces. */
 export const isBlank = (text: unknown) => normalize(text) === "";
 
 /** Whether two SKUs identify the same item: the service may trim them, or ignore case. */
