@@ -34,7 +34,11 @@ export function mirrorCommand(): Command {
     .description("copy items, lots and stock levels into a database, and keep the copy up to date")
     .addOption(new Option("--sqlite <file>", "SQLite database; created if it does not exist").conflicts("postgres"))
     .option("--postgres <url>", "PostgreSQL database, as postgres://user@host/database; password in PGPASSWORD")
-    .option("--warehouses <list>", "also copy the stock levels of these warehouses, for instance 1,3", integersOption)
+    .option(
+      "--warehouses <list>",
+      "also copy the stock levels of these warehouses, for instance 1,3; or none",
+      warehousesOption,
+    )
     .addOption(
       new Option("--watch <interval>", "run again and again at this interval, for instance 30s, 5m or 1h")
         .argParser(durationOption)
@@ -77,6 +81,8 @@ async function mirrorRecords(flags: MirrorFlags): Promise<void> {
     await client.close();
   }
 }
+
+const warehousesOption = (text: string) => (text === "none" ? [] : integersOption(text));
 
 const POSTGRES_ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
 

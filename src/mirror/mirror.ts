@@ -99,7 +99,9 @@ export class Mirror {
       options.signal?.throwIfAborted();
       const run = new MirrorRun(this.#options.client.rateLimit);
       try {
-        return await this.#withCopy(options, (copy) => run.on(copy, this.#lists, this.#syncsOf(copy, options)));
+        return await this.#withCopy(options, (copy) =>
+          run.on(copy, { lists: this.#lists, warehouses: this.#options.warehouses }, this.#syncsOf(copy, options)),
+        );
       } catch (error) {
         run.error = error;
         throw error;

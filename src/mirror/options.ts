@@ -31,8 +31,8 @@ export interface MirrorOptions {
   /**
    * IDs of the warehouses whose stock levels are also mirrored separately, as the resource `warehouseStockLevels`. The
    * other resources are not restricted to these warehouses. If you remove a warehouse from this list, its stock levels
-   * are removed from the copy.
-   * @default none
+   * are removed from the copy, also those of the last one (`[]`).
+   * @default none; stock levels per warehouse that the copy has stay as they are
    */
   warehouses?: readonly number[] | undefined;
   /**
@@ -167,7 +167,6 @@ const createMirrorOptionsSchema = () =>
     resources: resourceNamesSchema().optional(),
     warehouses: z
       .array(integer())
-      .min(1)
       .refine((ids) => new Set(ids).size === ids.length, "must name each warehouse once")
       .optional(),
     maxRemovedShare: z.number().min(0).max(1).optional(),

@@ -1,5 +1,5 @@
 import type { PagingProgress } from "../paging/page.js";
-import type { MirrorResource } from "./tables.js";
+import { type MirrorResource, RESOURCES } from "./tables.js";
 
 /**
  * How a list is read:
@@ -91,8 +91,34 @@ export interface MirrorProgress extends PagingProgress {
 export const runKindOf = (readings: readonly MirrorReading[]): MirrorRunKind =>
   readings.every((reading) => reading === "increment") ? "increment" : "full";
 
-/** The report of a resource that consists of several lists. */
-export function mergeResourceReports(one: MirrorResourceReport, other: MirrorResourceReport): MirrorResourceReport {
+/** The report of a resource of which only records were removed, since it is not mirrored any more. */
+export const createDropReport = (removed: number, durationMs: number): MirrorResourceReport => ({
+  kind: "increment",
+  readings: [],
+  ...sumMirrorCounts([]),
+  removed,
+  inCopy: 0,
+  surplus: null,
+  missing: null,
+  awaitsFullPass: false,
+  honoursModifiedSince: null,
+  durationMs,
+});
+
+/** The reports of resources that consist of several lists. */
+export function mergeReports(
+  one: MirrorReport["resources"],
+  other: MirrorReport["resources"],
+): MirrorReport["resources"] {
+  const merged = { ...one, ...other };
+  for (const resource of RESOURCES) {
+    const [first, second] = [one[resource], other[resource]];
+    if (first && second) merged[resource] = mergeResourceReports(first, second);
+  }
+  return merged;
+}
+
+function mergeResourceReports(one: MirrorResourceReport, other: MirrorResourceReport): MirrorResourceReport {
   const readings = [...one.readings, ...other.readings];
   return {
     kind: runKindOf(readings),

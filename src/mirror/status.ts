@@ -1,10 +1,12 @@
-import type { MirrorList } from "./copy/lists.js";
+import { type MirrorList, mirrorListOfId } from "./copy/lists.js";
 import { type ListState, type MirrorState, NEW_LIST_STATE } from "./copy/state.js";
 import type { MirrorRunKind } from "./report.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 /** How complete and how recent the copy of one resource is. */
 export interface MirrorResourceStatus {
+  /** False if this mirror does not read the resource: the copy has records of it from another one, which grow old. */
+  mirrored: boolean;
   /** Records in the copy. */
   records: number;
   /**
@@ -53,6 +55,8 @@ export interface MirrorStatus {
 export interface MirrorStatusRow {
   /** The resource. */
   resource: MirrorResource;
+  /** See {@link MirrorResourceStatus.mirrored}. */
+  mirrored: boolean;
   /** False until each list of the resource was read to its end once. */
   complete: boolean;
   /** Records in the copy. */
@@ -85,29 +89,36 @@ export function createStatusRows(state: MirrorState, lists: readonly MirrorList[
   return RESOURCES.flatMap((resource) => {
     const status = resources[resource];
     if (status === undefined) return [];
-    const { records, asOf, awaitsFullPass, missing } = status;
-    const complete = lists
-      .filter((list) => list.resource === resource)
-      .every(({ id }) => isListComplete(state.lists.get(id) ?? NEW_LIST_STATE));
-    return [{ resource, complete, records, asOf: toIsoOrNull(asOf), awaitsFullPass, missing, ...run }];
+    const { mirrored, records, asOf, awaitsFullPass, missing } = status;
+    const complete = listsOf(resource, state, lists).every(({ id }) =>
+      isListComplete(state.lists.get(id) ?? NEW_LIST_STATE),
+    );
+    return [{ resource, mirrored, complete, records, asOf: toIsoOrNull(asOf), awaitsFullPass, missing, ...run }];
   });
 }
 
 const toIsoOrNull = (time: number | null | undefined) => (time == null ? null : new Date(time).toISOString());
 
-/** The status of a copy that has these lists. */
-export function mirrorStatusOf(
-  { lists: states, lastRun }: MirrorState,
-  lists: readonly MirrorList[],
-  now: number,
-): MirrorStatus {
+/** The lists of a resource: those that the mirror reads, or else those whose records the copy has. */
+function listsOf(resource: MirrorResource, { lists: states }: MirrorState, lists: readonly MirrorList[]): MirrorList[] {
+  const mirrored = lists.filter((list) => list.resource === resource);
+  if (mirrored.length > 0) return mirrored;
+  const saved = [...states].flatMap(([id, { count }]) => (count > 0 ? mirrorListOfId(id) : []));
+  return saved.filter((list) => list.resource === resource);
+}
+
+/** The status of a copy, for a mirror that reads these lists. */
+export function mirrorStatusOf(state: MirrorState, lists: readonly MirrorList[], now: number): MirrorStatus {
+  const { lists: states, lastRun } = state;
   const resources: MirrorStatus["resources"] = {};
-  for (const { resource } of lists) {
-    const ofResource = lists.filter((list) => list.resource === resource);
-    resources[resource] ??= resourceStatusOf(
+  for (const resource of RESOURCES) {
+    const ofResource = listsOf(resource, state, lists);
+    if (ofResource.length === 0) continue;
+    const status = resourceStatusOf(
       ofResource.map(({ id }) => states.get(id) ?? NEW_LIST_STATE),
       now,
     );
+    resources[resource] = { mirrored: lists.some((list) => list.resource === resource), ...status };
   }
   return {
     complete: lists.every(({ id }) => isListComplete(states.get(id) ?? NEW_LIST_STATE)),
@@ -119,7 +130,7 @@ export function mirrorStatusOf(
 /** True if the list was read to its end once. */
 const isListComplete = ({ lastFullPassAt }: ListState) => lastFullPassAt !== undefined;
 
-function resourceStatusOf(states: readonly ListState[], now: number): MirrorResourceStatus {
+function resourceStatusOf(states: readonly ListState[], now: number): Omit<MirrorResourceStatus, "mirrored"> {
   const asOf = states.every(isListComplete) ? Math.min(...states.map((state) => state.asOf ?? Number.NaN)) : Number.NaN;
   const missing = states.flatMap((state) => state.missing ?? []);
   return {

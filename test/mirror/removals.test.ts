@@ -85,6 +85,57 @@ describe("maxRemovedShare", () => {
   });
 });
 
+describe("a refusal", () => {
+  it("does not make later runs full passes: they refuse again by the counts", async () => {
+    const { service, sink, mirror } = setUp(900);
+    await mirror.run();
+    for (let left = 300; left > 0; left -= 1) service.removeLot();
+    await expect(mirror.run()).rejects.toBeInstanceOf(UnexpectedRemovalsError);
+    for (let run = 0; run < 3; run += 1) {
+      service.addLot();
+      service.advance(60_000);
+      const before = service.requests.length;
+      const error = await mirror.run().catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ name: "UnexpectedRemovalsError", resource: "lots", removals: 300, records: 900 });
+      const lots = service.requests.slice(before).filter((request) => request.includes("/Inventory?"));
+      // An increment and a count, not the pages of the list.
+      expect(lots.length).toBeLessThanOrEqual(2);
+      expect((await mirror.status()).resources.lots).toMatchObject({ awaitsFullPass: true, records: 901 + run });
+    }
+    await mirror.run({ allowRemovals: true });
+    expect(sink.all("lots")).toEqual(service.records("lots"));
+    expect((await mirror.status()).resources.lots).toMatchObject({ awaitsFullPass: false });
+  });
+
+  it("ends when the service lists the records again", async () => {
+    const { service, mirror } = setUp(400);
+    await mirror.run();
+    service.hideLots(() => true);
+    await expect(mirror.run()).rejects.toBeInstanceOf(UnexpectedRemovalsError);
+    service.hideLots(() => false);
+    expect(await mirror.run()).toMatchObject({ removed: 0 });
+    expect((await mirror.status()).resources.lots).toMatchObject({ awaitsFullPass: false, records: 400 });
+  });
+});
+
+it("many small removals cannot drain a copy unnoticed", async () => {
+  const { service, sink, mirror } = setUp(900);
+  await mirror.run();
+  const sizes: number[] = [];
+  for (let night = 0; night < 6; night += 1) {
+    for (let left = Math.floor(service.records("lots").size * 0.18); left > 0; left -= 1) service.removeLot();
+    await mirror.run({ full: true }).catch(() => {});
+    sizes.push(sink.all("lots").size);
+  }
+  // One fifth of 900 at the most.
+  expect(Math.min(...sizes)).toBeGreaterThanOrEqual(720);
+  const report = await mirror.run({ allowRemovals: true });
+  expect(report.removed).toBeGreaterThan(0);
+  expect(sink.all("lots")).toEqual(service.records("lots"));
+  for (let left = 30; left > 0; left -= 1) service.removeLot();
+  expect(await mirror.run()).toMatchObject({ removed: 30 });
+});
+
 it("removes no record that exists, where the order of a list changes meanwhile", { timeout: 120_000 }, async () => {
   const ignored = { items: "ignored", lots: "ignored", stockLevels: "ignored" } as const;
   for (let seed = 1; seed <= runs(20); seed += 1) {

@@ -69,7 +69,7 @@ describe.each(Object.keys(SINKS))("the status of a copy in %s", (name) => {
       complete: false,
       lastRun: null,
       resources: expect.objectContaining({
-        lots: { records: 0, asOf: null, lagMs: null, awaitsFullPass: false, missing: null },
+        lots: { mirrored: true, records: 0, asOf: null, lagMs: null, awaitsFullPass: false, missing: null },
       }),
     });
     const seen: MirrorStatus[] = [];
@@ -174,4 +174,69 @@ it("the end of each run is published on the diagnostics channel", async () => {
   expect(messages[0]?.durationMs).toBeGreaterThan(0);
   expect(messages[0]).not.toHaveProperty("error");
   expect(messages[1]).toMatchObject({ kind: "increment", error: expect.any(String) });
+});
+
+it.each<[string, ConstructorParameters<typeof ChangingService>[1], number]>([
+  ["one page", {}, 20],
+  ["many pages", {}, 700],
+  ["lists that are not sorted", { sorts: false }, 700],
+  [
+    "lists that ignore modifiedSince",
+    { modifiedSince: { items: "ignored", lots: "ignored", stockLevels: "ignored" }, sorts: false },
+    700,
+  ],
+])("asOf advances with each successful run: %s", async (_, behaviour, lots) => {
+  const service = new ChangingService(seededRandom(11), behaviour);
+  for (let left = 5; left > 0; left -= 1) service.addItem();
+  for (let left = lots; left > 0; left -= 1) service.addLot();
+  service.advance(3_600_000);
+  const mirror = createMirror({ client: service.client(), sink: new MemorySink() });
+  for (let run = 0; run < 3; run += 1) {
+    const startedAt = Date.now();
+    await mirror.run({ full: run === 2 });
+    const { resources } = await mirror.status();
+    for (const [resource, status] of Object.entries(resources))
+      expect(status.asOf, `${resource} in run ${run}`).toBeGreaterThanOrEqual(startedAt);
+    await delay(5);
+  }
+});
+
+describe("what this mirror no longer reads", () => {
+  it("keeps its row, which grows old", async () => {
+    const service = newService();
+    const sink = new MemorySink();
+    const mirrorOf = (options: Partial<MirrorOptions>) => createMirror({ client: service.client(), sink, ...options });
+    await mirrorOf({ warehouses: [1] }).run();
+    const before = (await mirrorOf({ warehouses: [1] }).status()).resources.items?.asOf;
+    await delay(5);
+    const mirror = mirrorOf({ resources: ["lots"] });
+    await mirror.run();
+    const { resources } = await mirror.status();
+    expect(resources.lots).toMatchObject({ mirrored: true });
+    expect(resources.items).toMatchObject({ mirrored: false, asOf: before });
+    expect(resources.items?.lagMs).toBeGreaterThan(resources.lots?.lagMs ?? Infinity);
+    expect(resources.warehouseStockLevels).toMatchObject({ mirrored: false });
+    expect(sink.statusRows().map(({ resource, mirrored }) => [resource, mirrored])).toEqual([
+      ["items", false],
+      ["lots", true],
+      ["stockLevels", false],
+      ["warehouseStockLevels", false],
+    ]);
+  });
+
+  it("a warehouse that was taken out of the option is removed with its rows, also the last one", async () => {
+    const service = newService();
+    const sink = new MemorySink();
+    const mirrorOf = (warehouses: number[]) => createMirror({ client: service.client(), sink, warehouses });
+    await mirrorOf([1, 2]).run();
+    const all = sink.all("warehouseStockLevels").size;
+    const one = await mirrorOf([1]).run();
+    const left = sink.all("warehouseStockLevels").size;
+    expect(left).toBeGreaterThan(0);
+    expect(one.resources.warehouseStockLevels).toMatchObject({ removed: all - left });
+    const none = await mirrorOf([]).run();
+    expect(none.resources.warehouseStockLevels).toMatchObject({ removed: left, inCopy: 0 });
+    expect(sink.all("warehouseStockLevels").size).toBe(0);
+    expect((await mirrorOf([]).status()).resources).not.toHaveProperty("warehouseStockLevels");
+  });
 });

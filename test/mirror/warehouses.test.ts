@@ -87,7 +87,6 @@ describe("stock levels per warehouse", () => {
   });
 
   it.each([
-    [{ warehouses: [] }, "warehouses"],
     [{ warehouses: [1, 1] }, "must name each warehouse once"],
     [{ warehouses: [1.5] }, "warehouses[0]"],
     [{ resources: ["warehouseStockLevels"] }, "warehouses: is required"],

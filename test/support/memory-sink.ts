@@ -9,6 +9,7 @@ export class MemorySink implements MirrorSink {
   readonly commits: Pick<MirrorBatch, "resource" | "upsert" | "remove">[] = [];
   readonly #records = mapResources(() => new Map<MirrorKey, string>());
   #state: string | undefined;
+  #status: NonNullable<MirrorBatch["status"]> = [];
 
   get state(): string | undefined {
     return this.#state;
@@ -36,6 +37,7 @@ export class MemorySink implements MirrorSink {
     for (const record of upsert) records.set(keyOf(tableOf(resource), record), JSON.stringify(record));
     for (const key of remove) records.delete(key);
     this.#state = state;
+    this.#status = batch.status ?? [];
     this.commits.push({ resource, upsert, remove });
   }
 
@@ -46,6 +48,11 @@ export class MemorySink implements MirrorSink {
   /** Deletes the state, but not the records. */
   forget(): void {
     this.#state = undefined;
+  }
+
+  /** The rows of `mirror_status`. */
+  statusRows(): NonNullable<MirrorBatch["status"]> {
+    return this.#status;
   }
 
   /** All records of a resource, by key. */

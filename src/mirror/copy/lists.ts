@@ -23,19 +23,27 @@ export const mirrorListsOf = (resources: readonly MirrorResource[], warehouses: 
       : [mirrorListOf(resource)],
   );
 
+/** The list with this id in a saved state; none if another version has saved it. */
+export function mirrorListOfId(id: string): MirrorList[] {
+  const [name, wID] = id.split("/");
+  const resource = RESOURCES.find((known) => known === name);
+  return resource === undefined ? [] : [mirrorListOf(resource, wID === undefined ? undefined : Number(wID))];
+}
+
 /** The lists of warehouses that a saved state has. */
 export const savedWarehouseLists = (savedIds: readonly string[]): MirrorList[] =>
-  savedIds
-    .filter((id) => id.startsWith(`${PER_WAREHOUSE_RESOURCE}/`))
-    .map((id) => mirrorListOf(PER_WAREHOUSE_RESOURCE, Number(id.slice(PER_WAREHOUSE_RESOURCE.length + 1))));
+  savedIds.flatMap(mirrorListOfId).filter(({ resource }) => resource === PER_WAREHOUSE_RESOURCE);
 
 /**
- * The lists of warehouses that a saved state has, but that are not mirrored any more. A mirror of no warehouses leaves them as
- * they are, as it does with other resources that it does not mirror.
+ * The lists of warehouses that a saved state has, but that were taken out of the option. Without the option, a mirror
+ * leaves them as they are, as it does with other resources that it does not read.
  */
-export function findAbandonedLists(savedIds: readonly string[], mirrored: readonly MirrorList[]): MirrorList[] {
-  if (!mirrored.some(({ resource }) => resource === PER_WAREHOUSE_RESOURCE)) return [];
-  return savedWarehouseLists(savedIds).filter(({ id }) => !mirrored.some((list) => list.id === id));
+export function findAbandonedLists(
+  savedIds: readonly string[],
+  warehouses: readonly number[] | undefined,
+): MirrorList[] {
+  if (warehouses === undefined) return [];
+  return savedWarehouseLists(savedIds).filter(({ wID = 0 }) => !warehouses.includes(wID));
 }
 
 /** The key of a record, from the number that identifies it within its list. */

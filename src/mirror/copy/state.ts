@@ -52,6 +52,10 @@ const savedListSchema = () =>
       shortage: z.number().optional(),
       /** How many of these the previous full pass lacked too: the service counts them, but does not list them. */
       unlisted: z.number().optional(),
+      /** The removals that the last full pass refused: the copy knowingly has records that the service does not list. */
+      refused: z.object({ removals: z.number(), records: z.number() }).optional(),
+      /** The largest number of records of each of the last days, as `[days since the epoch, records]`. */
+      sizes: z.array(z.tuple([z.number(), z.number()])).optional(),
       /** The latest `modified` that the list has shown, by the service's clock, in ms. */
       newestModified: z.number().optional(),
       /** How far `modified` is behind the service's `Date` header, in ms. */

@@ -3,7 +3,7 @@ import type { MirrorRunEvent } from "../../core/telemetry/events.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import { findAbandonedLists, type MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
-import { createMirrorReport, type MirrorReport, mergeResourceReports, runKindOf } from "../report.js";
+import { createDropReport, createMirrorReport, type MirrorReport, mergeReports, runKindOf } from "../report.js";
 import { mirrorStatusOf } from "../status.js";
 import type { ListSync } from "../sync/list-sync.js";
 import type { MirrorResource } from "../tables.js";
@@ -22,15 +22,18 @@ export class MirrorRun {
     this.#rateLimit = rateLimit;
   }
 
-  /** @param lists All lists of the mirror; the run reads those of `syncs`. */
+  /**
+   * @param lists All lists of the mirror; the run reads those of `syncs`.
+   * @param warehouses The option of the mirror.
+   */
   async on(
     copy: LocalCopy,
-    lists: readonly MirrorList[],
+    { lists, warehouses }: { lists: readonly MirrorList[]; warehouses: readonly number[] | undefined },
     syncs: readonly ListSync<MirrorResource>[],
   ): Promise<MirrorReport> {
     try {
-      for (const list of findAbandonedLists([...copy.state.lists.keys()], lists)) await copy.drop(list);
-      const reports = await syncAll(syncs);
+      const dropped = await dropLists(copy, findAbandonedLists([...copy.state.lists.keys()], warehouses));
+      const reports = mergeReports(dropped, await syncAll(syncs));
       await this.#end(copy, lists, syncs);
       return createMirrorReport(reports, this.#durationMs, this.#rateLimit);
     } catch (error) {
@@ -75,16 +78,23 @@ export class MirrorRun {
   }
 }
 
+/** Removes the records of lists that are not mirrored any more. */
+async function dropLists(copy: LocalCopy, lists: readonly MirrorList[]): Promise<MirrorReport["resources"]> {
+  let reports: MirrorReport["resources"] = {};
+  for (const list of lists) {
+    const startedAt = performance.now();
+    const removed = await copy.drop(list);
+    const report = createDropReport(removed, performance.now() - startedAt);
+    reports = mergeReports(reports, { [list.resource]: report });
+  }
+  return reports;
+}
+
 async function syncAll(syncs: readonly ListSync<MirrorResource>[]): Promise<MirrorReport["resources"]> {
-  const reports: MirrorReport["resources"] = {};
+  let reports: MirrorReport["resources"] = {};
   // Changes of all lists come first: they also arrive if every run is interrupted in a full pass.
   for (const sync of syncs) await sync.readChanges();
-  for (const sync of syncs) {
-    const { resource } = sync.list;
-    const report = await sync.finish();
-    const before = reports[resource];
-    reports[resource] = before === undefined ? report : mergeResourceReports(before, report);
-  }
+  for (const sync of syncs) reports = mergeReports(reports, { [sync.list.resource]: await sync.finish() });
   // Only now: the other lists are up to date.
   for (const { refusal } of syncs) if (refusal) throw refusal;
   return reports;

@@ -53,6 +53,7 @@ export const STATUS_VIEW = "mirror_status";
 /** The columns of the view `mirror_status`, in their order, by the type of their values. `lagMs` follows `asOf`. */
 export const STATUS_COLUMNS = {
   resource: "text",
+  mirrored: "boolean",
   complete: "boolean",
   records: "integer",
   asOf: "text",

@@ -8,7 +8,7 @@ import type { FullScan } from "./full-scan.js";
 import { incrementStartOf, readIncrement } from "./increment.js";
 import { laterTimeOf } from "./modified-dates.js";
 import { modifiedSinceSupportAfterCheck, probeModifiedSince, shouldVerifyModifiedSince } from "./modified-since.js";
-import { removeUnseenRecords } from "./removals.js";
+import { removeUnseenRecords, sizesAfterRun } from "./removals.js";
 import { type CopyProgress, copyProgressOf, isFullPassDue, mayRepairByFullPass, watermarkOf } from "./schedule.js";
 import type { SyncedList, SyncSettings } from "./synced-list.js";
 import { RESTARTED_SCAN_STATE, readWholeList } from "./whole-list.js";
@@ -110,7 +110,10 @@ export class ListSync<R extends MirrorResource> {
     return this.#synced.settings;
   }
 
-  /** Measures a step. If it refuses to remove records, the next run reads the list again. */
+  /**
+   * Measures a step. If it refuses to remove records, the pass has ended anyway: the next one is due as usual, and
+   * runs in between refuse without reading the list, see {@link #refuseAgain}.
+   */
   async #step(action: () => Promise<void>): Promise<void> {
     const startedAt = performance.now();
     try {
@@ -118,15 +121,30 @@ export class ListSync<R extends MirrorResource> {
     } catch (error) {
       if (!UnexpectedRemovalsError.is(error)) throw error;
       this.refusal = error;
-      await this.#synced.save({ ...RESTARTED_SCAN_STATE, stale: true });
+      const { removals, records } = error;
+      const pass = { lastFullPassAt: Date.now(), lastFullPassMs: performance.now() - startedAt };
+      const isComplete = this.#progress === "complete";
+      await this.#synced.save({ ...RESTARTED_SCAN_STATE, refused: { removals, records }, ...(isComplete && pass) });
     }
     this.#durationMs += performance.now() - startedAt;
+  }
+
+  /** The removals that an earlier run refused are still there, by the counts: that takes a person, not another full pass. */
+  async #refuseAgain(): Promise<void> {
+    const { refused } = this.#state;
+    if (refused === undefined) return;
+    await this.#compareCounts();
+    if (this.#surplus === 0) return this.#synced.save({ refused: undefined });
+    const { resource } = this.list;
+    if ((this.#surplus ?? 0) > 0) this.refusal = new UnexpectedRemovalsError({ resource, ...refused });
   }
 
   async #assess(): Promise<CopyCondition> {
     if (this.#progress === "new") return "current";
     if (this.#progress === "complete" && isFullPassDue(this.#state, this.#settings, Date.now())) return "needsFullPass";
     if (this.#settings.allowRemovals && this.#state.awaitsFullPass) return "needsFullPass";
+    await this.#refuseAgain();
+    if (this.refusal) return "mayDiffer";
     if (watermarkOf(this.#state, this.#settings) === undefined) {
       // An interrupted first scan has ended, and no increment can show what changed before it resumed.
       return (await this.#synced.reader.count()) === this.#state.count ? "mayDiffer" : "needsFullPass";
@@ -162,10 +180,11 @@ export class ListSync<R extends MirrorResource> {
   /** Fills a new copy. */
   async #firstScan(): Promise<void> {
     const passStartedAt = performance.now();
-    const { scan, startedAt, newest } = await readWholeList(this.#synced, "first");
+    const { scan, beganAt, startedAt, newest } = await readWholeList(this.#synced, "first");
     const decisive = await removeUnseenRecords(this.#synced, scan);
     this.#missing = Math.max(0, decisive.total - this.#state.count);
     await this.#endFullPass(decisive, passStartedAt, {
+      asOf: beganAt,
       newestModified: newest,
       watermark: this.#state.watermark ?? startedAt,
       modifiedSince: await this.#probe(),
@@ -180,7 +199,7 @@ export class ListSync<R extends MirrorResource> {
   async #fullPass(): Promise<boolean> {
     const previousWatermark = this.#state.watermark;
     const passStartedAt = performance.now();
-    const { scan, startedAt, newest, expectedInIncrement } = await readWholeList(this.#synced, "full");
+    const { scan, beganAt, startedAt, newest, expectedInIncrement } = await readWholeList(this.#synced, "full");
     const decisive = await removeUnseenRecords(this.#synced, scan);
     this.#missing = Math.max(0, decisive.total - this.#state.count);
     let { modifiedSince } = this.#state;
@@ -189,7 +208,8 @@ export class ListSync<R extends MirrorResource> {
     }
     const watermark = scan.isResumed ? previousWatermark : startedAt;
     const newestModified = laterTimeOf(this.#state.newestModified, newest);
-    await this.#endFullPass(decisive, passStartedAt, { watermark, modifiedSince, newestModified });
+    const asOf = Math.max(this.#state.asOf ?? 0, beganAt);
+    await this.#endFullPass(decisive, passStartedAt, { asOf, watermark, modifiedSince, newestModified });
     await this.#verifyIncrement(previousWatermark, expectedInIncrement);
     await this.#compareCounts();
     // What was read before the interruption may have changed since, and no increment shows it.
@@ -217,13 +237,13 @@ export class ListSync<R extends MirrorResource> {
   }
 
   async #endFullPass(scan: FullScan, passStartedAt: number, statePatch: Partial<ListState>): Promise<void> {
-    const { asOf = 0, scanBeganAt = 0, stale, shortage = 0 } = this.#state;
+    const { stale, shortage = 0 } = this.#state;
     await this.#synced.save({
       ...RESTARTED_SCAN_STATE,
       // What was read before an interruption may have become stale since.
       stale: scan.isResumed ? stale : undefined,
       total: undefined,
-      asOf: Math.max(asOf, scanBeganAt),
+      refused: undefined,
       shortage: scan.shortage,
       // Two passes in a row have shown that the service counts records which it does not list.
       unlisted: Math.min(shortage, scan.shortage),
@@ -236,8 +256,9 @@ export class ListSync<R extends MirrorResource> {
   async #saveResult(awaitsFullPass: boolean): Promise<void> {
     const before = this.#state;
     const missing = this.#missing ?? before.missing;
-    if (before.awaitsFullPass === awaitsFullPass && before.missing === missing) return;
-    await this.#synced.save({ awaitsFullPass, missing });
+    const sizes = sizesAfterRun(before, Date.now(), this.#settings);
+    if (before.awaitsFullPass === awaitsFullPass && before.missing === missing && before.sizes === sizes) return;
+    await this.#synced.save({ awaitsFullPass, missing, sizes });
   }
 }
 

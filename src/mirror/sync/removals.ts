@@ -1,8 +1,9 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
 import { sleep } from "../../time/sleep.js";
+import type { ListState } from "../copy/state.js";
 import type { MirrorResource } from "../tables.js";
 import { FullScan } from "./full-scan.js";
-import type { SyncedList } from "./synced-list.js";
+import type { SyncedList, SyncSettings } from "./synced-list.js";
 
 /** A run may always remove this many records of a resource. */
 const MAX_REMOVALS_WITHOUT_CONFIRMATION = 50;
@@ -10,11 +11,30 @@ const MAX_REMOVALS_WITHOUT_CONFIRMATION = 50;
 /** A second pass that confirms many removals begins this long after the first, in ms: a service may return nothing for a moment. */
 export const REMOVAL_CONFIRMATION_DELAY_MS = 3_000;
 
-/** True if this number of removals requires a confirmation by the caller. */
-const areRemovalsUnexpected = (removals: number, records: number, maxRemovedShare: number) =>
-  removals > MAX_REMOVALS_WITHOUT_CONFIRMATION && isLargeRemovedShare(removals, records, maxRemovedShare);
+/** The guard compares with the largest size of this many days, so that many small removals cannot drain a copy unnoticed. */
+const REMEMBERED_DAYS = 7;
+const DAY_MS = 86_400_000;
 
-/** True if this number of removals is a large part of the copy, even of a small one. */
+const dayOf = (time: number) => Math.floor(time / DAY_MS);
+
+/** The largest size of the list in the last days, or since removals were confirmed. */
+const largestSize = ({ count, sizes = [] }: ListState, now: number) =>
+  Math.max(count, ...sizes.flatMap(([day, size]) => (day > dayOf(now) - REMEMBERED_DAYS ? size : [])));
+
+/** The sizes to remember after a run; the same array if nothing has changed. */
+export function sizesAfterRun(
+  { count, sizes = [] }: ListState,
+  now: number,
+  { allowRemovals }: Pick<SyncSettings, "allowRemovals">,
+): ListState["sizes"] {
+  const today = dayOf(now);
+  if (allowRemovals) return [[today, count]];
+  if (sizes.some(([day, size]) => day === today && size >= count)) return sizes;
+  const others = sizes.filter(([day]) => day > today - REMEMBERED_DAYS && day !== today);
+  return [...others, [today, count]];
+}
+
+/** True if this number of removals is a large part of the records. */
 const isLargeRemovedShare = (removals: number, records: number, maxRemovedShare: number) =>
   removals > records * maxRemovedShare;
 
@@ -41,8 +61,12 @@ export async function removeUnseenRecords<R extends MirrorResource>(
   const isCertain = decisive.isComplete(unlisted) && (decisive.isInOrder || scan.isComplete(unlisted));
   if (isCertain && unseen.length > 0) {
     const { count } = synced.state;
-    if (!allowRemovals && areRemovalsUnexpected(unseen.length, count, maxRemovedShare)) {
-      throw new UnexpectedRemovalsError({ resource: synced.list.resource, removals: unseen.length, records: count });
+    const records = largestSize(synced.state, Date.now());
+    const removals = unseen.length + (records - count);
+    const isUnexpected =
+      removals > MAX_REMOVALS_WITHOUT_CONFIRMATION && isLargeRemovedShare(removals, records, maxRemovedShare);
+    if (!allowRemovals && isUnexpected) {
+      throw new UnexpectedRemovalsError({ resource: synced.list.resource, removals, records });
     }
     synced.counts.removed += await synced.copy.remove(synced.list, unseen);
   }

@@ -14,6 +14,8 @@ export const RESTARTED_SCAN_STATE = {
 /** A scan that has reached the end of the list. */
 export interface FullReading extends WriteOutcome {
   scan: FullScan;
+  /** When it began, before any interruption, by this machine's clock, in ms. */
+  beganAt: number;
   /** The service's clock when it began, or when it was resumed, in ms. */
   startedAt: number | undefined;
 }
@@ -61,5 +63,5 @@ export async function readWholeList<R extends MirrorResource>(
     await synced.save(RESTARTED_SCAN_STATE);
     return readWholeList(synced, reading);
   }
-  return { scan, startedAt: source.startedAt(), ...written };
+  return { scan, beganAt: scanBeganAt, startedAt: source.startedAt(), ...written };
 }
