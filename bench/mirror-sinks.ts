@@ -6,7 +6,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ndjsonSink, postgresSink } from "../src/mirror/index.js";
+import { postgresSink } from "../src/mirror/index.js";
 import type { MirrorSink } from "../src/mirror/sink.js";
 import { sqliteSinkWith } from "../src/mirror/sinks/sqlite/sqlite-sink.js";
 import { loadNodeDriver, loadPackageDriver } from "../src/storage/sqlite/driver.js";
@@ -23,7 +23,6 @@ const postgres = await findPostgres();
 const node = loadNodeDriver();
 const sinks: [string, (place: string) => MirrorSink][] = [
   ["sqlite, @photostructure/sqlite", (place) => sqliteSinkWith({ path: join(folder, place) }, loadPackageDriver)],
-  ["ndjson", (place) => ndjsonSink({ directory: join(folder, place) })],
 ];
 if (node)
   sinks.unshift(["sqlite, node:sqlite", (place) => sqliteSinkWith({ path: join(folder, place) }, async () => node)]);

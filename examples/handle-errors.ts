@@ -5,7 +5,7 @@
  *
  * Always against a sandbox, since a real service does not produce lost responses and broken bodies on demand.
  */
-import { rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import {
   ApiError,
@@ -32,7 +32,7 @@ import {
   UnexpectedRemovalsError,
   ValidationError,
 } from "stocklot";
-import { createMirror, ndjsonSink } from "stocklot/mirror";
+import { createMirror, sqliteSink } from "stocklot/mirror";
 import { createSandbox } from "stocklot/sandbox";
 import { outFile } from "./connect.js";
 import { style } from "./terminal.js";
@@ -231,16 +231,17 @@ await provoke(PaginationError, (client) => client.inventory.listLots().toArray()
 // The copy of a mirror cannot be stored: its folder would be inside a file.
 const file = fileURLToPath(import.meta.url);
 await provoke(StorageError, async (client) => {
-  await createMirror({ client, sink: ndjsonSink({ directory: `${file}/copy` }) }).run();
+  await createMirror({ client, sink: sqliteSink({ path: `${file}/copy.db` }) }).run();
 });
 
 // A mirror whose service suddenly lists no lots: the copy keeps them.
 await provoke(UnexpectedRemovalsError, async () => {
   const directory = outFile("handle-errors");
   await rm(directory, { recursive: true, force: true });
+  await mkdir(directory, { recursive: true });
   const { baseUrl, credentials, fetch, addFault } = createSandbox({ lots: 100 });
   const client = new InventoryClient({ baseUrl, ...credentials, fetch });
-  const mirror = createMirror({ client, sink: ndjsonSink({ directory }), resources: ["lots"] });
+  const mirror = createMirror({ client, sink: sqliteSink({ path: `${directory}/copy.db` }), resources: ["lots"] });
   await mirror.run();
   const body = { value: [], totalCount: 0, page: 1, pageSize: 250, pageCount: 0, hasMore: false };
   addFault({ path: "/Inventory", fault: { type: "wrong-shape", body } });

@@ -52,7 +52,7 @@ export class StorageError extends StocklotError {
     brandErrorClass(StorageError, "StorageError");
   }
 
-  /** `"sqlite"`, `"postgres"`, `"ndjson"`, or the name of a sink or store of your own. */
+  /** `"sqlite"`, `"postgres"`, or the name of a sink or store of your own. */
   readonly storage: string;
   /** Path or address, without user name and password. */
   readonly location: string;

@@ -115,9 +115,9 @@ export class Mirror {
    * Runs at intervals until the signal aborts, then resolves. It keeps the process alive.
    *
    * @example
-   * import { createMirror, ndjsonSink } from "stocklot/mirror";
+   * import { createMirror, sqliteSink } from "stocklot/mirror";
    *
-   * const mirror = createMirror({ client, sink: ndjsonSink({ directory: "stock" }) });
+   * const mirror = createMirror({ client, sink: sqliteSink({ path: "stock.db" }) });
    * const stop = new AbortController();
    * process.once("SIGTERM", () => stop.abort());
    * await mirror.watch({ everyMs: 5 * 60_000, signal: stop.signal, onError: (error) => console.error(error) });

@@ -20,7 +20,7 @@ import { type MirrorResource, RESOURCES } from "./tables.js";
 export interface MirrorOptions {
   /** The client that sends the requests. The mirror does not close it. */
   client: InventoryClient;
-  /** Where the copy is stored: `sqliteSink`, `postgresSink`, `ndjsonSink`, or your own {@link MirrorSink}. */
+  /** Where the copy is stored: `sqliteSink`, `postgresSink`, or your own {@link MirrorSink}. */
   sink: MirrorSink;
   /**
    * The resources to mirror, always in the order items, lots, stock levels. Lots contain the description of their item:

@@ -1,8 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { StorageError, StorageProblem } from "../errors/index.js";
+import type { StorageProblem } from "../errors/index.js";
 import { fieldOf } from "../errors/unknown-value.js";
-import { createStorageError } from "./storage-failure.js";
 
 const PROBLEM_BY_ERRNO_CODE: Readonly<Record<string, StorageProblem>> = {
   ENOSPC: "full",
@@ -18,24 +17,10 @@ const PROBLEM_BY_ERRNO_CODE: Readonly<Record<string, StorageProblem>> = {
 export const isFileMissingError = (error: unknown) => fieldOf(error, "code") === "ENOENT";
 
 /** The problem that a system error code stands for; `undefined` if the error is not a system error. */
-export function problemOfFileError(error: unknown): StorageProblem | undefined {
+function problemOfFileError(error: unknown): StorageProblem | undefined {
   const code = fieldOf(error, "code");
   if (typeof code !== "string" || fieldOf(error, "syscall") === undefined) return undefined;
   return PROBLEM_BY_ERRNO_CODE[code] ?? "other";
-}
-
-/** Runs an action on files. A system error becomes a `StorageError`; any other error is thrown as it is. */
-export async function withFileFailures<T>(storage: string, path: string, action: () => Promise<T>): Promise<T> {
-  try {
-    return await action();
-  } catch (error) {
-    throw fileStorageError(storage, path, error) ?? error;
-  }
-}
-
-function fileStorageError(storage: string, path: string, error: unknown): StorageError | undefined {
-  const problem = problemOfFileError(error);
-  return problem && createStorageError({ storage, location: path, problem, cause: error });
 }
 
 /** Why a file can be neither opened nor created; SQLite itself reports no reason. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify, stripVTControlCharacters } from "node:util";
-import { InventoryClient, type Item, type Lot } from "stocklot";
+import { InventoryClient, type Lot } from "stocklot";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as errors from "../../src/errors/index.js";
@@ -329,48 +329,21 @@ describe.concurrent(
 );
 
 describe.concurrent(
-  "incremental-sync",
+  "mirror-own-sink",
   () => {
-    const itemsIn = async (file: string): Promise<{ waterMark: string; items: Item[] }> =>
-      JSON.parse(await readFile(file, "utf8"));
-
-    it("reads everything once, then only what has changed", async ({ expect }) => {
-      const file = join(folder, "sync", "items.json");
-      const { code, out, err } = await run("incremental-sync.ts", [file]);
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      expect(out).toMatch(/300 items in the copy: read 300, of which 300 new or changed/);
-      expect(out.match(/301 items in the copy: read 3, of which 3 new or changed/g)).toHaveLength(1);
-      expect(out).toMatch(/301 items in the copy: read 3, of which 0 new or changed/);
-      const { items } = await itemsIn(file);
-      expect(items.length).toBe(301);
-      expect(items.filter(({ description }) => description === "A better description")).toHaveLength(1);
-      expect(await readdir(join(folder, "sync"))).toEqual(["items.json"]);
-    });
-
-    it("uses the service's clock, and keeps the watermark when a run fails", async ({ expect }) => {
-      const file = join(folder, "mark.json");
-      // This service's clock is years behind ours.
-      const now = () => Date.UTC(2025, 5, 1, 12);
-      await withService({ items: 300, now }, async (sandbox, environment) => {
-        expect(await run("incremental-sync.ts", [file], environment)).toMatchObject({ code: 0 });
-        expect((await itemsIn(file)).waterMark).toBe("2025-06-01T12:00:00.000Z");
-
-        sandbox.advance(3_600_000);
-        const { clientId, clientSecret } = sandbox.credentials;
-        const { baseUrl, fetch } = sandbox;
-        const other = new InventoryClient({ baseUrl, clientId, clientSecret, fetch });
-        const [item] = await other.items.list().toArray({ limit: 1 });
-        await other.items.update(item?.shortID ?? "", { description: "changed" });
-
-        sandbox.addFault({ path: "/Item/All", fault: 501 });
-        expect(await run("incremental-sync.ts", [file], environment)).toMatchObject({ code: 1 });
-        expect((await itemsIn(file)).waterMark).toBe("2025-06-01T12:00:00.000Z");
-
-        sandbox.clearFaults();
-        const { out } = await run("incremental-sync.ts", [file], environment);
-        expect(out).toContain("300 items in the copy: read 1, of which 1 new or changed");
-        expect((await itemsIn(file)).waterMark).toBe("2025-06-01T13:00:00.000Z");
-        expect(sandbox.requests.at(-1)?.query.modifiedSince).toBe("2025-06-01T11:55:00.000Z");
+    it("keeps its copy in a file, from run to run", async ({ expect }) => {
+      const file = join(folder, "own", "copy.json");
+      expect(await run("mirror-own-sink.ts", [file])).toMatchObject({
+        code: 0,
+        err: "",
+        out: expect.stringMatching(/^[1-9]\d* added, 0 changed, 0 removed\n$/m),
+      });
+      await withService({ items: 20, lots: 50 }, async (_, environment) => {
+        const other = join(folder, "own", "other.json");
+        expect((await run("mirror-own-sink.ts", [other], environment)).out).toMatch(/^[1-9]\d* added, /m);
+        expect((await run("mirror-own-sink.ts", [other], environment)).out).toMatch(/^0 added, 0 changed, 0 removed\n$/m);
+        const { records } = JSON.parse(await readFile(other, "utf8"));
+        expect(Object.keys(records.lots)).toHaveLength(50);
       });
     });
   },

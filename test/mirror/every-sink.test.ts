@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createMirror, type MirrorKey, type MirrorSink, ndjsonSink, postgresSink, sqliteSink } from "stocklot/mirror";
+import { createMirror, type MirrorKey, type MirrorSink, postgresSink, sqliteSink } from "stocklot/mirror";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findPostgres } from "../support/postgres-server.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
@@ -19,7 +19,6 @@ afterAll(async () => {
 
 const SINKS: Record<string, () => MirrorSink> = {
   sqlite: () => sqliteSink({ path: join(folder, "copy.db") }),
-  ndjson: () => ndjsonSink({ directory: join(folder, "copy") }),
   ...(postgres && {
     postgres: () => postgresSink({ connectionString: postgres.url, schema: `every_sink_${process.pid}` }),
   }),
@@ -68,11 +67,4 @@ describe.each(Object.keys(SINKS))("a mirror in %s", (name) => {
     expect(report.resources.lots?.inCopy).toBe(service.records("lots").size);
     await sink.close();
   });
-});
-
-it("writes NDJSON that is read line by line", async () => {
-  const text = await readFile(join(folder, "copy", "lots.ndjson"), "utf8");
-  const lots = text.trimEnd().split("\n");
-  expect(lots.length).toBeGreaterThan(600);
-  for (const line of lots) expect(JSON.parse(line)).toHaveProperty("recNo");
 });

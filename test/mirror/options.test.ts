@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConfigurationError, InputValidationError } from "../../src/index.js";
-import { createMirror, type MirrorOptions, ndjsonSink, postgresSink, sqliteSink } from "../../src/mirror/index.js";
+import { createMirror, type MirrorOptions, postgresSink, sqliteSink } from "../../src/mirror/index.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService } from "./support/changing-service.js";
@@ -45,7 +45,6 @@ describe("the messages for wrong options", () => {
     [createMirror, { client, sink: new MemorySink(), resources: ["lot"] }, "createMirror: resources[0]: must be "],
     [sqliteSink, undefined, "sqliteSink: path: is required"],
     [sqliteSink, null, "sqliteSink: options: must be an object"],
-    [ndjsonSink, undefined, "ndjsonSink: directory: is required"],
     [postgresSink, undefined, "postgresSink: exactly one of pool, client and connectionString is required"],
     [postgresSink, { schema: "" }, "postgresSink: schema: "],
   ])("of %o name the option", (call, options, message) => {

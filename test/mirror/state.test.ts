@@ -2,16 +2,15 @@ import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../src/index.js";
 import { formatMirrorState, parseMirrorState } from "../../src/mirror/copy/state.js";
 
-/** As version 0.1.0 saved it. */
 const SAVED = JSON.stringify({
   version: 1,
   resources: {
-    items: { count: 3, total: 3, lastFullPassAt: 5, lastFullPassMs: 1.5, modifiedSince: "honoured", mark: 1_700 },
-    lots: { count: 250, stale: true, checkpoint: { list: "/Inventory", end: 250, keys: [1, 2] }, mark: 1_800 },
+    items: { count: 3, total: 3, lastFullPassAt: 5, lastFullPassMs: 1.5, modifiedSince: "honoured", watermark: 1_700 },
+    lots: { count: 250, stale: true, checkpoint: { list: "/Inventory", end: 250, keys: [1, 2] }, watermark: 1_800 },
   },
-  untold: {
+  pendingEvents: {
     resource: "lots",
-    notices: [
+    events: [
       { type: "added", key: 1 },
       { type: "changed", key: 2, changes: [{ field: "units", before: 1, after: 2 }, { field: "new" }] },
       { type: "removed", key: 3, record: { recNo: 3 } },
@@ -20,7 +19,7 @@ const SAVED = JSON.stringify({
 });
 
 describe("a saved state", () => {
-  it("of version 0.1 is read in full", () => {
+  it("is read in full", () => {
     const { lists, pendingEvents } = parseMirrorState(SAVED);
     expect(lists.get("items")).toMatchObject({ count: 3, watermark: 1_700, modifiedSince: "honoured" });
     expect(lists.get("lots")).toMatchObject({ count: 250, watermark: 1_800, stale: true });
@@ -33,7 +32,7 @@ describe("a saved state", () => {
     ]);
   });
 
-  it("is written so that version 0.1 can read it", () => {
+  it("is written as it was read", () => {
     expect(JSON.parse(formatMirrorState(parseMirrorState(SAVED)))).toEqual(JSON.parse(SAVED));
     expect(JSON.parse(formatMirrorState(parseMirrorState(undefined)))).toEqual({ version: 1, resources: {} });
   });

@@ -10,7 +10,6 @@ import {
   type MirrorRunEvent,
   type MirrorSink,
   type MirrorStatus,
-  ndjsonSink,
   postgresSink,
   sqliteSink,
 } from "../../src/mirror/index.js";
@@ -36,10 +35,6 @@ const SINKS: Record<string, () => () => MirrorSink> = {
   sqlite: () => {
     const path = join(folder, `${++copies}.db`);
     return () => sqliteSink({ path });
-  },
-  ndjson: () => {
-    const directory = join(folder, `${++copies}`);
-    return () => ndjsonSink({ directory });
   },
   ...(postgres && {
     postgres: () => {

@@ -3,7 +3,6 @@ import type { BottleneckRateLimiterOptions } from "stocklot/bottleneck";
 import type {
   EstimateOptions,
   MirrorOptions,
-  NdjsonSinkOptions,
   PostgresSinkOptions,
   RunOptions,
   SqliteSinkOptions,
@@ -79,14 +78,7 @@ type OfSandbox =
   | FaultRule
   | Fault
   | ListenOptions;
-type OfMirror =
-  | MirrorOptions
-  | RunOptions
-  | EstimateOptions
-  | WatchOptions
-  | SqliteSinkOptions
-  | PostgresSinkOptions
-  | NdjsonSinkOptions;
+type OfMirror = MirrorOptions | RunOptions | EstimateOptions | WatchOptions | SqliteSinkOptions | PostgresSinkOptions;
 type OfOtherEntries = RedisRateLimiterOptions | RedisTokenStoreOptions | BottleneckRateLimiterOptions;
 
 true satisfies [RefusesUndefined<OfClient | OfSandbox | OfMirror | OfOtherEntries>] extends [never] ? true : never;

@@ -12,69 +12,63 @@ const STATE_FORMAT_VERSION = 1;
 
 /** The state of one list, as it is saved. */
 const savedListSchema = () =>
-  z
-    .object({
-      /** Records in the copy. */
-      count: z.number(),
-      /** The watermark, under the name that the format has had from the beginning. */
-      mark: z.number().optional(),
-      /** How many records the service reported last. */
-      total: z.number().optional(),
-      /** When the last full pass ended, by this machine's clock, in ms. Missing until the first scan has ended. */
-      lastFullPassAt: z.number().optional(),
-      /** How long that took, in ms. */
-      lastFullPassMs: z.number().optional(),
-      /** Whether increments of this list can be relied on. Missing while nothing is known. */
-      modifiedSince: z.enum(["honoured", "ignored", "doubted", "incomplete"]).optional(),
-      /** Where an interrupted scan of the whole list resumes. The list checks it when it resumes. */
-      checkpoint: z.custom<Checkpoint>().optional(),
-      /**
-       * The result of that scan up to the checkpoint. Missing if records were not listed in the order of their keys.
-       */
-      scanned: z
-        .object({
-          /** Records listed. */
-          records: z.number(),
-          /** The last record listed. */
-          lastNumber: z.number(),
-          /** Records of the copy up to there that were not listed. */
-          unseen: z.array(z.number()),
-        })
-        .optional(),
-      /** When the interrupted scan began, by this machine's clock, in ms. */
-      scanBeganAt: z.number().optional(),
-      /** True if records have changed in a way that no increment lists, or may have. */
-      stale: z.boolean().optional(),
-      /**
-       * Number of records that the last full pass lacked by the service's count, though records were listed in the
-       * order of their keys.
-       */
-      shortage: z.number().optional(),
-      /** How many of these the previous full pass lacked too: the service counts them, but does not list them. */
-      unlisted: z.number().optional(),
-      /** The removals that the last full pass refused: the copy knowingly has records that the service does not list. */
-      refused: z.object({ removals: z.number(), records: z.number() }).optional(),
-      /** The largest number of records of each of the last days, as `[days since the epoch, records]`. */
-      sizes: z.array(z.tuple([z.number(), z.number()])).optional(),
-      /** The latest `modified` that the list has shown, by the service's clock, in ms. */
-      newestModified: z.number().optional(),
-      /** How far `modified` is behind the service's `Date` header, in ms. */
-      modifiedLagMs: z.number().optional(),
-      /** The copy has all changes until then, by this machine's clock, in ms. */
-      asOf: z.number().optional(),
-      /** Records that the copy lacks by the service's count. */
-      missing: z.number().optional(),
-      /** True if the copy may differ until the next full pass. */
-      awaitsFullPass: z.boolean().optional(),
-    })
-    .transform(({ mark, ...rest }) => ({
-      ...rest,
-      /**
-       * The service's clock, in ms, when the last scan that is in the copy began: earlier changes are in the copy. Missing
-       * before the first scan, and if responses have no `Date` header.
-       */
-      watermark: mark,
-    }));
+  z.object({
+    /** Records in the copy. */
+    count: z.number(),
+    /**
+     * The service's clock, in ms, when the last scan that is in the copy began: earlier changes are in the copy. Missing
+     * before the first scan, and if responses have no `Date` header.
+     */
+    watermark: z.number().optional(),
+    /** How many records the service reported last. */
+    total: z.number().optional(),
+    /** When the last full pass ended, by this machine's clock, in ms. Missing until the first scan has ended. */
+    lastFullPassAt: z.number().optional(),
+    /** How long that took, in ms. */
+    lastFullPassMs: z.number().optional(),
+    /** Whether increments of this list can be relied on. Missing while nothing is known. */
+    modifiedSince: z.enum(["honoured", "ignored", "doubted", "incomplete"]).optional(),
+    /** Where an interrupted scan of the whole list resumes. The list checks it when it resumes. */
+    checkpoint: z.custom<Checkpoint>().optional(),
+    /**
+     * The result of that scan up to the checkpoint. Missing if records were not listed in the order of their keys.
+     */
+    scanned: z
+      .object({
+        /** Records listed. */
+        records: z.number(),
+        /** The last record listed. */
+        lastNumber: z.number(),
+        /** Records of the copy up to there that were not listed. */
+        unseen: z.array(z.number()),
+      })
+      .optional(),
+    /** When the interrupted scan began, by this machine's clock, in ms. */
+    scanBeganAt: z.number().optional(),
+    /** True if records have changed in a way that no increment lists, or may have. */
+    stale: z.boolean().optional(),
+    /**
+     * Number of records that the last full pass lacked by the service's count, though records were listed in the
+     * order of their keys.
+     */
+    shortage: z.number().optional(),
+    /** How many of these the previous full pass lacked too: the service counts them, but does not list them. */
+    unlisted: z.number().optional(),
+    /** The removals that the last full pass refused: the copy knowingly has records that the service does not list. */
+    refused: z.object({ removals: z.number(), records: z.number() }).optional(),
+    /** The largest number of records of each of the last days, as `[days since the epoch, records]`. */
+    sizes: z.array(z.tuple([z.number(), z.number()])).optional(),
+    /** The latest `modified` that the list has shown, by the service's clock, in ms. */
+    newestModified: z.number().optional(),
+    /** How far `modified` is behind the service's `Date` header, in ms. */
+    modifiedLagMs: z.number().optional(),
+    /** The copy has all changes until then, by this machine's clock, in ms. */
+    asOf: z.number().optional(),
+    /** Records that the copy lacks by the service's count. */
+    missing: z.number().optional(),
+    /** True if the copy may differ until the next full pass. */
+    awaitsFullPass: z.boolean().optional(),
+  });
 
 const recordKeySchema = () => z.union([z.number(), z.string()]);
 
@@ -107,12 +101,11 @@ const mirrorStateSchema = lazy(() =>
       /** The client ID of the account that has read them. */
       account: z.string().optional(),
       resources: z.partialRecord(z.enum(RESOURCES), savedListSchema()),
-      // Version 0.1 ignores these two.
       warehouses: z.record(z.string(), savedListSchema()).optional(),
       lastRun: savedRunSchema().optional(),
-      untold: z.object({ resource: z.enum(RESOURCES), notices: z.array(pendingEventSchema()) }).optional(),
+      pendingEvents: z.object({ resource: z.enum(RESOURCES), events: z.array(pendingEventSchema()) }).optional(),
     })
-    .transform(({ service, account, resources, warehouses = {}, untold, lastRun }) => {
+    .transform(({ service, account, resources, warehouses = {}, pendingEvents, lastRun }) => {
       const lists = new Map<string, ListState>(Object.entries(resources));
       for (const [wID, state] of Object.entries(warehouses)) lists.set(warehouseList(wID), state);
       return {
@@ -123,7 +116,7 @@ const mirrorStateSchema = lazy(() =>
         /** The run that ended last. */
         lastRun,
         /** Events of the last commit, which the listener may not have received yet. */
-        pendingEvents: untold && { resource: untold.resource, events: untold.notices },
+        pendingEvents,
       };
     }),
 );
@@ -140,7 +133,7 @@ export type ListState = z.infer<ReturnType<typeof savedListSchema>>;
 export type PendingEvent = z.infer<ReturnType<typeof pendingEventSchema>>;
 
 /** The progress of a list that was never read. */
-export const NEW_LIST_STATE: ListState = { count: 0, watermark: undefined };
+export const NEW_LIST_STATE: ListState = { count: 0 };
 
 /**
  * Reads a saved state; `undefined` is that of a new copy.
@@ -188,10 +181,10 @@ export interface CopyClient extends ServiceIdentity {
 export function formatMirrorState({ service, account, lists, lastRun, pendingEvents }: MirrorState): string {
   const resources: Record<string, object> = {};
   const warehouses: Record<string, object> = {};
-  for (const [id, { watermark: mark, ...rest }] of lists) {
+  for (const [id, state] of lists) {
     const [resource = "", wID] = id.split("/");
-    if (wID === undefined) resources[resource] = { ...rest, mark };
-    else warehouses[wID] = { ...rest, mark };
+    if (wID === undefined) resources[resource] = state;
+    else warehouses[wID] = state;
   }
   return JSON.stringify({
     version: STATE_FORMAT_VERSION,
@@ -200,7 +193,7 @@ export function formatMirrorState({ service, account, lists, lastRun, pendingEve
     resources,
     warehouses: Object.keys(warehouses).length > 0 ? warehouses : undefined,
     lastRun,
-    untold: pendingEvents && { resource: pendingEvents.resource, notices: pendingEvents.events },
+    pendingEvents,
   });
 }
 

@@ -1,5 +1,5 @@
 import { ApiError, type ClientOptions, InventoryClient, type Lot, parseServiceDate } from "stocklot";
-import { createMirror, type MirrorSink, ndjsonSink, postgresSink, sqliteSink } from "stocklot/mirror";
+import { createMirror, type MirrorSink, postgresSink, sqliteSink } from "stocklot/mirror";
 import type { RedisClient } from "stocklot/redis";
 import { createRedisRateLimiter } from "stocklot/redis";
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
@@ -15,7 +15,6 @@ export const statusOf = (error: unknown): number | undefined => (ApiError.is(err
 export const shared = (redis: RedisClient) => new InventoryClient({ rateLimiter: createRedisRateLimiter({ redis }) });
 export const sinks: MirrorSink[] = [
   sqliteSink({ path: "stock.db" }),
-  ndjsonSink({ directory: "stock" }),
   postgresSink({ connectionString: "postgres://localhost" }),
 ];
 export const mirrors = sinks.map((sink) => createMirror({ client, sink, resources: ["lots"] }));

@@ -1,25 +1,18 @@
 import { postgresSink } from "../../../../src/mirror/index.js";
 import type { MirrorSink } from "../../../../src/mirror/sink.js";
-import { ndjsonSinkWith } from "../../../../src/mirror/sinks/ndjson/ndjson-sink.js";
 import { sqliteSinkWith } from "../../../../src/mirror/sinks/sqlite/sqlite-sink.js";
 import { loadNodeDriver, loadPackageDriver } from "../../../../src/storage/sqlite/driver.js";
 
 /** The location of a copy, which another process can open too. */
 export type SinkSpec =
   | { kind: "sqlite"; path: string; driver: "node" | "package" }
-  | { kind: "ndjson"; directory: string }
   | { kind: "postgres"; connectionString: string; schema: string };
-
-/** So short that the files are written anew every few commits. */
-const MIN_JOURNAL_BYTES = 100_000;
 
 /** A sink of its own on that copy. */
 export function sinkAt(spec: SinkSpec): MirrorSink {
   switch (spec.kind) {
     case "sqlite":
       return sqliteSinkWith({ path: spec.path }, spec.driver === "node" ? ownDriver : loadPackageDriver);
-    case "ndjson":
-      return ndjsonSinkWith({ directory: spec.directory }, MIN_JOURNAL_BYTES);
     case "postgres":
       return postgresSink({ connectionString: spec.connectionString, schema: spec.schema });
   }

@@ -51,10 +51,6 @@ export async function useEntryPoints({ folder }) {
       const response = await getResponse(sandboxHandlers(sandbox, baseUrl), new Request(`${baseUrl}/Item`));
       if (response?.status !== 401) throw new Error(`status ${response?.status}`);
     },
-    "stocklot/mirror, NDJSON": async () => {
-      const { ndjsonSink } = await import("stocklot/mirror");
-      await copyInto(ndjsonSink({ directory: `${folder}/ndjson` }));
-    },
     "stocklot/mirror, SQLite": async () => {
       const { sqliteSink } = await import("stocklot/mirror");
       await copyInto(sqliteSink({ path: `${folder}/stock.db` }));
