@@ -34,6 +34,7 @@ export class FaultServer {
   readonly #end = new AbortController();
   #server: Server | undefined;
   #port = 0;
+  #held: Promise<void> | undefined;
   /** Waits this long before it handles a request. */
   latencyMs = 0;
   /** How far the clock of its `Date` headers is off. */
@@ -66,6 +67,16 @@ export class FaultServer {
   plan(fault: Fault, { times = 1, on = isNotToken }: { times?: number; on?: RequestFilter } = {}): this {
     this.#plans.push({ fault, matches: on, timesLeft: times });
     return this;
+  }
+
+  /** Handles no request until the function that it returns is called. */
+  hold(): () => void {
+    let release = () => {};
+    this.#held = new Promise((resolve) => (release = resolve));
+    return () => {
+      this.#held = undefined;
+      release();
+    };
   }
 
   clearPlans(): void {
@@ -119,6 +130,7 @@ export class FaultServer {
     const fault = this.#takeFault(seen);
     if (!fault?.early) {
       for await (const chunk of request.setEncoding("utf8")) seen.body += chunk;
+      await this.#held;
       if (this.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, this.latencyMs));
       if (response.destroyed) return;
     }
