@@ -1,10 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { type ClientOptions, OutcomeUnknownError, StocklotError } from "../../src/index.js";
 import { type FaultServer, isToken } from "../support/fault-server.js";
 import { checkFaultTable, type Row } from "../support/fault-table.js";
 import * as faults from "../support/faults.js";
 import { isCorrect, reportedEffect } from "../support/reported-effect.js";
-import { connect, startServer } from "../support/with-server.js";
+import { connect, startServer, useLoopTime } from "../support/with-server.js";
 import { WRITES, type WriteCall } from "../support/writes.js";
 
 const MAX_BYTES = 2_000;
@@ -330,6 +330,8 @@ const expectedOf = (expected: Pick<Case, "create" | "transaction" | "idempotent"
     : write.name === "create"
       ? expected.create
       : (expected.transaction ?? expected.create);
+
+beforeEach(useLoopTime);
 
 const rows: Row[] = [];
 

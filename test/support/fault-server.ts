@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { type Fault, respondNormally } from "./faults.js";
@@ -98,13 +99,14 @@ export class FaultServer {
 
   /** Refuses connections from now on. */
   async refuseConnections(): Promise<void> {
-    const server = this.#server;
+    // Clients end their side when they have noticed that the server has ended its own.
+    const closed = [...this.#sockets].map((socket) => once(socket, "close"));
+    for (const socket of this.#sockets) socket.end();
+    await Promise.all(closed);
     await new Promise<void>((resolve) => {
-      server?.close(() => resolve());
-      server?.closeAllConnections();
+      this.#server?.close(() => resolve());
+      this.#server?.closeAllConnections();
     });
-    // Clients notice the closed connections a little later.
-    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 
   async close(): Promise<void> {

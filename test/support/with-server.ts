@@ -53,6 +53,24 @@ export function stopTime(): void {
 /** Lets stopped time pass. */
 export const passTime = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms));
 
+let loopTimes = 0;
+
+/**
+ * Lets time pass with the turns of the event loop, 1 ms in each, until the end of the test: as fast as real time at most.
+ * While the machine is too busy for this process, sockets and timers of the test stand still alike.
+ */
+export function useLoopTime(): void {
+  stopTime();
+  loopTimes += 1;
+  const current = loopTimes;
+  const turn = () => {
+    if (current !== loopTimes || !vi.isFakeTimers()) return;
+    vi.advanceTimersByTime(1);
+    startTimer(turn, 1);
+  };
+  turn();
+}
+
 /** Waits for something to become true, in real time. The limit only keeps a test from waiting for ever. */
 export async function waitUntil(isTrue: () => boolean, timeoutMs = 25_000): Promise<void> {
   const deadline = now() + timeoutMs;
