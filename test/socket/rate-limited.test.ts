@@ -1,9 +1,9 @@
 import { inspect } from "node:util";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type ClientOptions, createRateLimiter, RateLimitError, TimeoutError } from "../../src/index.js";
 import { type FaultServer, isNotToken, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
+import { connect, errorOf, sleep, startServer, useLoopTime, waitUntil } from "../support/with-server.js";
 
 const PAUSE_MS = 300;
 const always = Number.POSITIVE_INFINITY;
@@ -16,6 +16,8 @@ const requestTimes = (server: FaultServer, from = 0) => {
   const at = server.requests.filter(isNotToken).map((seen) => seen.at);
   return at.slice(from).map((time) => time - (at[from] ?? 0));
 };
+
+beforeEach(useLoopTime);
 
 describe("after a 429", () => {
   it("all calls wait once, one goes first, and the rest follow when it has ended", async () => {

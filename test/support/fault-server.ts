@@ -137,7 +137,8 @@ export class FaultServer {
       if (response.destroyed) return;
     }
     const serviceResponse = !fault || fault.applies ? this.service.respond(seen) : { status: 200, body: { recNo: 1 } };
-    if (this.clockOffsetMs !== 0) response.setHeader("date", new Date(Date.now() + this.clockOffsetMs).toUTCString());
+    // Set here, as the clock of a test may be virtual.
+    response.setHeader("date", new Date(Date.now() + this.clockOffsetMs).toUTCString());
     const exchange = { request, response, serviceResponse, signal: this.#end.signal };
     if (fault) fault.respond(exchange);
     else respondNormally(exchange);
