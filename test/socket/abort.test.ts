@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ClientOptions, type InventoryClient, OutcomeUnknownError } from "../../src/index.js";
 import { type FaultServer, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, errorOf, sleep, startServer, useLoopTime, waitUntil } from "../support/with-server.js";
+import { useLoopTime } from "../support/loop-time.js";
+import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 import { WRITES } from "../support/writes.js";
 
 /** In turns of the event loop, which a busy machine does not make more. */

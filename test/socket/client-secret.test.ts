@@ -10,7 +10,8 @@ import {
 import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { findLeaks } from "../support/leaks.js";
-import { connect, errorOf, passTime, sleep, startServer, useLoopTime, waitUntil } from "../support/with-server.js";
+import { passTime, useLoopTime } from "../support/loop-time.js";
+import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 
 const quick = { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [5, 6] } as const;
 const wide = { rateLimit: { requests: 100_000, maxConcurrent: 200 } } as const;

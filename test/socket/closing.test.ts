@@ -5,7 +5,8 @@ import { Agent } from "undici";
 import { describe, expect, it, vi } from "vitest";
 import { ConnectionError, createRateLimiter } from "../../src/index.js";
 import * as faults from "../support/faults.js";
-import { connect, errorOf, passTime, sleep, startServer, stopTime, waitUntil } from "../support/with-server.js";
+import { passTime, stopTime } from "../support/loop-time.js";
+import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 
 const script = fileURLToPath(new URL("../support/one-call.ts", import.meta.url));
 

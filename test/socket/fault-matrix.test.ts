@@ -3,8 +3,9 @@ import { type ClientOptions, OutcomeUnknownError, StocklotError } from "../../sr
 import { type FaultServer, isToken } from "../support/fault-server.js";
 import { checkFaultTable, type Row } from "../support/fault-table.js";
 import * as faults from "../support/faults.js";
+import { useLoopTime } from "../support/loop-time.js";
 import { isCorrect, reportedEffect } from "../support/reported-effect.js";
-import { connect, startServer, useLoopTime } from "../support/with-server.js";
+import { connect, startServer } from "../support/with-server.js";
 import { WRITES, type WriteCall } from "../support/writes.js";
 
 const MAX_BYTES = 2_000;

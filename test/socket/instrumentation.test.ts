@@ -4,7 +4,8 @@ import { type ClientOptions, type DiagnosticsMessages, type FetchLike, OutcomeUn
 import { subscribeInTest } from "../support/channels.js";
 import { isNotToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, errorOf, SECRET, startServer, useLoopTime, waitUntil } from "../support/with-server.js";
+import { useLoopTime } from "../support/loop-time.js";
+import { connect, errorOf, SECRET, startServer, waitUntil } from "../support/with-server.js";
 
 beforeEach(useLoopTime);
 

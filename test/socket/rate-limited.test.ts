@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type ClientOptions, createRateLimiter, RateLimitError, TimeoutError } from "../../src/index.js";
 import { type FaultServer, isNotToken, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, errorOf, sleep, startServer, useLoopTime, waitUntil } from "../support/with-server.js";
+import { useLoopTime } from "../support/loop-time.js";
+import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 
 const PAUSE_MS = 300;
 const always = Number.POSITIVE_INFINITY;

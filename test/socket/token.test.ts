@@ -12,7 +12,8 @@ import {
 } from "../../src/index.js";
 import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, errorOf, passTime, sleep, startServer, useLoopTime, waitUntil } from "../support/with-server.js";
+import { passTime, useLoopTime } from "../support/loop-time.js";
+import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 
 const wide = { rateLimit: { requests: 100_000, maxConcurrent: 200 } } as const;
 const quick = { minDelayMs: 1, maxDelayMs: 4, rateLimitDelayMs: [20, 30] } as const;

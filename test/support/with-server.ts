@@ -42,35 +42,6 @@ export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
 
 export const sleep = (delayMs: number) => new Promise<void>((resolve) => setTimeout(resolve, delayMs));
 
-/**
- * Stops timers and clocks until the end of the test, while sockets and promises go on. No time is up before the test has
- * reached what it means, however slow the machine is, and what ends has waited for no time. `passTime` lets it pass.
- */
-export function stopTime(): void {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
-}
-
-/** Lets stopped time pass. */
-export const passTime = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms));
-
-let loopTimes = 0;
-
-/**
- * Lets time pass with the turns of the event loop, 1 ms in each, until the end of the test: as fast as real time at most.
- * While the machine is too busy for this process, sockets and timers of the test stand still alike.
- */
-export function useLoopTime(): void {
-  stopTime();
-  loopTimes += 1;
-  const current = loopTimes;
-  const turn = () => {
-    if (current !== loopTimes || !vi.isFakeTimers()) return;
-    vi.advanceTimersByTime(1);
-    startTimer(turn, 1);
-  };
-  turn();
-}
-
 /** Waits for something to become true, in real time. The limit only keeps a test from waiting for ever. */
 export async function waitUntil(isTrue: () => boolean, timeoutMs = 25_000): Promise<void> {
   const deadline = now() + timeoutMs;
