@@ -5,6 +5,7 @@ import { type ClientOptions, type InventoryClient, OutcomeUnknownError } from ".
 import { type FaultServer, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { useLoopTime } from "../support/loop-time.js";
+import { runs } from "../support/runs.js";
 import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 import { WRITES } from "../support/writes.js";
 
@@ -264,7 +265,7 @@ describe("one signal", () => {
     const warnings: string[] = [];
     const note = (warning: Error) => warnings.push(warning.name);
     process.on("warning", note);
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < runs(20); round += 1) {
       const calls = Array.from({ length: 500 }, () => client.items.get("BOLT", { signal }));
       most = Math.max(most, getEventListeners(signal, "abort").length);
       await Promise.all(calls);

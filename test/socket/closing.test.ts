@@ -1,21 +1,21 @@
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Agent } from "undici";
 import { describe, expect, it, vi } from "vitest";
 import { ConnectionError, createRateLimiter } from "../../src/index.js";
+import { builtProgram } from "../support/built-program.js";
 import * as faults from "../support/faults.js";
 import { passTime, stopTime } from "../support/loop-time.js";
 import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 
-const script = fileURLToPath(new URL("../support/one-call.ts", import.meta.url));
+const program = await builtProgram(new URL("../support/one-call.ts", import.meta.url));
 
 /** Long for a process that ends by itself, and short for one that waits for a timer of its client. */
 const EXIT_LIMIT_MS = 100_000;
 
 /** Runs a process that must end by itself, and returns its output. */
 async function runUntilExit(...args: string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script, ...args], {
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], {
     timeout: EXIT_LIMIT_MS,
   });
   return stdout.trim();

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { StorageError } from "stocklot";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadNodeDriver, loadPackageDriver, type SqliteDatabase } from "../../src/storage/sqlite/driver.js";
 import { SqliteConnection, type SqliteConnectionOptions } from "../../src/storage/sqlite/sqlite-connection.js";
+import { builtProgram } from "../support/built-program.js";
 import { turnsOf } from "../support/loop-time.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-storage-"));
@@ -226,8 +226,8 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
   });
 });
 
-const PROGRAM = fileURLToPath(new URL("./support/open-database.ts", import.meta.url));
+const program = await builtProgram(new URL("./support/open-database.ts", import.meta.url));
 
 /** The error of a process that opens the database without the rights of root, who may write everywhere. */
 const openAsOrdinaryUser = (path: string): unknown =>
-  JSON.parse(execFileSync(process.execPath, ["--import", "tsx", PROGRAM, path], { encoding: "utf8" }));
+  JSON.parse(execFileSync(process.execPath, [program, path], { encoding: "utf8" }));

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
+import { builtProgram } from "../../support/built-program.js";
 import { killAfter } from "../../support/kill-after.js";
 import { findPostgres } from "../../support/postgres-server.js";
 import { runs } from "../../support/runs.js";
@@ -20,8 +20,11 @@ afterAll(async () => {
 
 const KILLS = runs(40);
 
-const start = (program: string, ...args: string[]): ChildProcess =>
-  fork(fileURLToPath(new URL(`./support/${program}.ts`, import.meta.url)), args, { execArgv: ["--import", "tsx"] });
+const [writer, claimer] = await Promise.all(
+  ["writer", "claimer"].map((name) => builtProgram(new URL(`./support/${name}.ts`, import.meta.url))),
+);
+
+const start = (program: string | undefined, ...args: string[]): ChildProcess => fork(program ?? expect.fail(), args);
 
 const SPECS: Record<string, (name: string) => StoreSpec> = {
   sqlite: (name) => ({ path: join(directory, `${name}.db`) }),
@@ -36,7 +39,7 @@ describe.each(Object.keys(SPECS))("processes that share an outbox store in %s", 
     let number = 0;
     for (let kill = 0; kill < KILLS; kill += 1) {
       const reported = { added: number - 1, settled: number - 1 };
-      const child = start("writer", JSON.stringify(spec), String(number));
+      const child = start(writer, JSON.stringify(spec), String(number));
       child.on("message", (message) => {
         Object.assign(reported, message);
       });
@@ -72,7 +75,7 @@ describe.each(Object.keys(SPECS))("processes that share an outbox store in %s", 
     const violations: unknown[] = [];
     let lapsed = 0;
     const startClaimer = () => {
-      const child = start("claimer", JSON.stringify(spec), files);
+      const child = start(claimer, JSON.stringify(spec), files);
       child.on("message", (message) => {
         if (Object.hasOwn(Object(message), "violation")) violations.push(message);
         if (Object.hasOwn(Object(message), "lapsed")) lapsed += 1;

@@ -1,9 +1,9 @@
 import { fork } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { builtProgram } from "../../../support/built-program.js";
 import { killAfter } from "../../../support/kill-after.js";
 import type { SinkSpec } from "./sink-spec.js";
 
-const COMMITTER = fileURLToPath(new URL("./committer.ts", import.meta.url));
+const committer = await builtProgram(new URL("./committer.ts", import.meta.url));
 
 /**
  * Lets a process commit to the copy, kills it, and returns the last commit that it reported. With 0 commits it is killed
@@ -11,7 +11,7 @@ const COMMITTER = fileURLToPath(new URL("./committer.ts", import.meta.url));
  */
 export async function killCommitter(commits: number, spec: SinkSpec): Promise<number> {
   let committed = 0;
-  const child = fork(COMMITTER, [JSON.stringify(spec)], { execArgv: ["--import", "tsx"] });
+  const child = fork(committer, [JSON.stringify(spec)]);
   child.on("message", (message) => {
     if (typeof message === "number") committed = message;
   });
