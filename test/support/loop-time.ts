@@ -1,7 +1,8 @@
 import { afterEach, vi } from "vitest";
 
-// The real one.
+// The real ones.
 const { setTimeout: startTimer } = globalThis;
+const now = performance.now.bind(performance);
 
 afterEach(() => void vi.useRealTimers());
 
@@ -16,19 +17,25 @@ export function stopTime(): void {
 /** Lets stopped time pass. */
 export const passTime = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms));
 
+/** The most that passes in one turn: a timer of 100 ms leaves sockets twenty turns at least. */
+const MAX_TURN_MS = 5;
+
 let loopTimes = 0;
 
 /**
- * Lets time pass with the turns of the event loop, 1 ms in each, until the end of the test: as fast as real time at most.
- * While the machine is too busy for this process, sockets and timers of the test stand still alike.
+ * Lets time pass with the turns of the event loop until the end of the test, as fast as real time at most. While the
+ * machine is too busy for this process, its sockets and timers stand still alike.
  */
 export function useLoopTime(): void {
   stopTime();
   loopTimes += 1;
   const current = loopTimes;
+  let last = now();
   const turn = () => {
     if (current !== loopTimes || !vi.isFakeTimers()) return;
-    vi.advanceTimersByTime(1);
+    const elapsedMs = Math.min(MAX_TURN_MS, Math.floor(now() - last));
+    last = now();
+    vi.advanceTimersByTime(elapsedMs);
     startTimer(turn, 1);
   };
   turn();
