@@ -1,7 +1,8 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { InputValidationError, type InventoryClient } from "../../src/index.js";
 import { cpuMsOf } from "../support/loop-time.js";
+import { waitUntil } from "../support/with-server.js";
 import { CREDENTIALS, envelope, ITEM, json, LOT, service } from "./service.js";
 
 const on = service();
@@ -209,7 +210,7 @@ it("what is wrong with arguments is bounded", async () => {
   const check = (names: object) => void client.items.get("X", names).catch((reason: unknown) => (error = reason));
   // What compares each with each would take a hundred times as long.
   expect(cpuMsOf(() => check(many))).toBeLessThan(40 * cpuMsOf(() => check(some)));
-  await vi.waitFor(() => expect(error).toBeDefined());
+  await waitUntil(() => error !== undefined);
   if (!InputValidationError.is(error)) throw error;
   expect(error.issues).toHaveLength(100);
   expect(error.message.length).toBeLessThan(10_000);

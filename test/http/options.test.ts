@@ -13,6 +13,7 @@ import {
   type TokenStore,
 } from "../../src/index.js";
 import { turnsOf, useLoopTime } from "../support/loop-time.js";
+import { waitUntil } from "../support/with-server.js";
 import { CREDENTIALS, envelope, ITEM, json, LOT, service } from "./service.js";
 
 const on = service();
@@ -78,7 +79,7 @@ describe("retry", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
     const client = on.client((_, count) => (count === 1 ? busy() : HttpResponse.json(ITEM)));
     const item = client.items.get("X");
-    await vi.waitFor(() => expect(client.rateLimit.pausedUntil).not.toBeNull());
+    await waitUntil(() => client.rateLimit.pausedUntil !== null);
     const pauseMs = (client.rateLimit.pausedUntil ?? 0) - Date.now();
     expect(pauseMs).toBeGreaterThanOrEqual(30_000);
     expect(pauseMs).toBeLessThanOrEqual(60_000);
@@ -92,7 +93,7 @@ describe("retry", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const client = on.client((_, count) => (count === 1 ? busy() : HttpResponse.json(ITEM)));
     const item = client.items.get("X");
-    await vi.waitFor(() => expect(client.rateLimit.pausedUntil).not.toBeNull());
+    await waitUntil(() => client.rateLimit.pausedUntil !== null);
     await vi.advanceTimersByTimeAsync(61_000);
     expect(await item).toEqual(ITEM);
   });
@@ -164,7 +165,7 @@ describe("priority", () => {
       client.items.create({ shortID: "X" }).then(note("write")),
       client.items.get("urgent", { priority: "high" }).then(note("urgent")),
     ];
-    await vi.waitFor(() => expect(client.rateLimit.queued).toBe(5));
+    await waitUntil(() => client.rateLimit.queued === 5);
     gate.open();
     await Promise.all(calls);
     expect(order).toEqual(["first", "write", "urgent", "page", "read", "low"]);
@@ -184,7 +185,7 @@ describe("priority", () => {
     );
     const leave = new AbortController();
     const reading = client.inventory.listLots({ pageSize: 1 }, { signal: leave.signal, concurrency: 5 }).toArray();
-    await vi.waitFor(() => expect(client.rateLimit.queued).toBeGreaterThan(0));
+    await waitUntil(() => client.rateLimit.queued > 0);
     // The token, the first page, and six further pages; the other slots are reserved.
     expect(on.requests).toHaveLength(7);
     expect(client.rateLimit.available).toBe(2);
@@ -315,7 +316,7 @@ describe("close", () => {
     );
     const underWay = client.items.get("X");
     const waiting = client.items.get("Y");
-    await vi.waitFor(() => expect(on.requests).toHaveLength(1));
+    await waitUntil(() => on.requests.length === 1);
     const closed = Promise.all([client.close(), client[Symbol.asyncDispose]()]);
     await expect(waiting).rejects.toThrow(ConnectionError);
     await expect(client.items.get("Z")).rejects.toThrow(ConnectionError);

@@ -104,7 +104,7 @@ describe("the gauges of the rate limit", () => {
     await expect.poll(() => client.rateLimit.queued).toBe(4);
     expect(await gauges(collect)).toEqual([[4], [0]]);
     await waiting;
-    await expect.poll(() => client.rateLimit.available, { timeout: 5_000 }).toBe(3);
+    await expect.poll(() => client.rateLimit.available).toBe(3);
     expect(await gauges(collect)).toEqual([[0], [3]]);
     await client.close();
     expect(await gauges(collect)).toEqual([[0], [0]]);
@@ -160,7 +160,7 @@ describe("the gauges of the rate limit", () => {
         await new Promise((resolve) => setTimeout(resolve, 10));
         expect(collected).toHaveBeenCalled();
       },
-      { timeout: 10_000 },
+      { timeout: 30_000 },
     );
     await collect();
   });

@@ -342,7 +342,7 @@ describe("after a 429", () => {
     await client.items.get("BOLT");
     server.plan(faults.rateLimited());
     const items = Promise.all([client.items.get("BOLT"), client.items.get("BOLT")]);
-    await vi.waitFor(() => expect(client.rateLimit.pausedUntil).not.toBeNull(), { timeout: 10_000 });
+    await waitUntil(() => client.rateLimit.pausedUntil !== null);
     const pauseMs = (client.rateLimit.pausedUntil ?? 0) - Date.now();
     expect(pauseMs).toBeGreaterThanOrEqual(29_000);
     expect(pauseMs).toBeLessThanOrEqual(60_000);

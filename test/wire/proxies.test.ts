@@ -62,7 +62,7 @@ const clientBehindProxy = (port: number | string = 80, retry: ClientOptions["ret
 async function runUntilExit(env: Record<string, string>, ...args: string[]) {
   const startedAt = performance.now();
   const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], {
-    timeout: 25_000,
+    timeout: 100_000,
     env: { ...process.env, ...env },
   });
   return { output: stdout.trim(), durationMs: performance.now() - startedAt };

@@ -235,7 +235,7 @@ describe("a process with a sandbox", () => {
       ${body}
     `;
     const args = ["--import", "tsx", "--input-type=module", "-e", script];
-    return (await promisify(execFile)(process.execPath, args, { timeout: 10_000 })).stdout.trim();
+    return (await promisify(execFile)(process.execPath, args, { timeout: 100_000 })).stdout.trim();
   };
 
   it("ends by itself, even while a request hangs, once the server is closed", async () => {
