@@ -17,7 +17,10 @@ export default defineConfig(({ mode }) => ({
     exclude: ["test/package/**"],
     // Read by test/support/runs.ts. `--mode all` sets it on every platform.
     env: mode === "all" ? { STOCKLOT_TEST: "all" } : {},
-    testTimeout: 30_000,
+    // These limits only keep a test from hanging for ever: no outcome depends on how fast the machine is.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
     // One module graph per worker, not per file: loading the sources would be a third of the time.
     isolate: mode === "all",
     setupFiles: mode === "all" ? [] : ["test/support/fresh-modules.ts"],

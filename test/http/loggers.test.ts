@@ -1,10 +1,11 @@
 import { Console } from "node:console";
 import { Writable } from "node:stream";
 import pino from "pino";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import winston from "winston";
 import type { Logger } from "../../src/index.js";
 import { SECRET, sandboxClient } from "../support/channels.js";
+import { waitUntil } from "../support/with-server.js";
 
 type Line = [level: string, message: string];
 
@@ -177,7 +178,7 @@ it.each(
   sandbox.addFault({ path: "/Item", times: 1, fault: 503 });
   sandbox.addFault({ path: "/Item", times: 1, fault: 429 });
   expect(await client.items.list({}, { onResponse: fail }).page()).toMatchObject({ totalCount: 3 });
-  await vi.waitFor(() => expect(errors.length).toBeGreaterThanOrEqual(7));
+  await waitUntil(() => errors.length >= 7);
   await new Promise((resolve) => setTimeout(resolve, 20));
   const callbacks = [
     "the request hook",

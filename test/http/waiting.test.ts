@@ -1,10 +1,9 @@
 import { afterEach, expect, it, vi } from "vitest";
 import type { ClientOptions, WaitingEvent } from "../../src/index.js";
+import { inVirtualTime, useVirtualTime, wait } from "../outbox/support/virtual-time.js";
 import { sandboxClient, subscribeInTest } from "../support/channels.js";
 
 afterEach(() => void vi.useRealTimers());
-
-const sleep = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
 
 /** A client, and the waits that its hook, the channel and the log report. */
 function observed(options: ClientOptions, service: Parameters<typeof sandboxClient>[1] = { rateLimit: false }) {
@@ -24,13 +23,14 @@ function observed(options: ClientOptions, service: Parameters<typeof sandboxClie
 }
 
 it("a call that waits for a slot is reported once, after 1.5 s, with the time that it is expected to take", async () => {
+  useVirtualTime();
   const { client, events, lines, messages } = observed({ rateLimit: { requests: 3, intervalMs: 2_500, reserved: 0 } });
-  await client.items.list().page();
+  await inVirtualTime(client.items.list().page());
   const startedAt = performance.now();
   const calls = Promise.all([1, 2, 3].map(() => client.items.list().page()));
-  await sleep(1_300);
+  await inVirtualTime(wait(1_300));
   expect(events).toEqual([]);
-  await calls;
+  await inVirtualTime(calls);
   expect(performance.now() - startedAt).toBeGreaterThan(2_300);
   expect(events).toHaveLength(2);
   for (const event of events) {
@@ -94,11 +94,12 @@ it("a pause is reported by fake timers also if the clock is real", async () => {
 });
 
 it("a call that waits for a token is reported as such, with an unknown duration", async () => {
+  useVirtualTime();
   const { sandbox, client, events, lines } = observed({});
   sandbox.addFault({ path: "/Token", times: 1, fault: "hang" });
   const left = new AbortController();
   const call = client.items.list({}, { signal: left.signal }).page();
-  await sleep(1_700);
+  await inVirtualTime(wait(1_700));
   left.abort();
   await expect(call).rejects.toBe(left.signal.reason);
   expect(events).toMatchObject([{ path: "/Item", reason: "token", expectedMs: undefined }]);

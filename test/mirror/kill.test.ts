@@ -9,10 +9,10 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { InventoryClient } from "../../src/index.js";
 import { type MirrorKey, sqliteSink } from "../../src/mirror/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
-import { runs } from "../support/runs.js";
+import { RUN_ALL } from "../support/runs.js";
 import { type Random, seededRandom } from "../unit/paging/changing-list.js";
 
-const KILLS = runs(200);
+const KILLS = RUN_ALL ? 200 : 8;
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** In the package, so that what is not bundled is found from there. */
 const PROGRAM = join(ROOT, "node_modules/.cache/stocklot/mirror-process.mjs");
@@ -50,8 +50,8 @@ interface Service {
   clientSecret: string;
 }
 
-/** Runs a mirror in a process, and kills it after `killAfterMs`; `undefined` lets it end. Returns true if it was killed. */
-async function mirrorInto(path: string, service: Service, killAfterMs: number | undefined): Promise<boolean> {
+/** Runs a mirror in a process, and kills it as soon as `isDue`; without it the process ends. Returns true if it was killed. */
+async function mirrorInto(path: string, service: Service, isDue?: () => boolean): Promise<boolean> {
   const { baseUrl, clientId, clientSecret } = service;
   const child = spawn(process.execPath, [PROGRAM, baseUrl, path, clientId, clientSecret], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -59,9 +59,9 @@ async function mirrorInto(path: string, service: Service, killAfterMs: number | 
   children.add(child);
   const ended = once(child, "exit");
   await Promise.race([once(child.stdout, "data"), ended]);
-  const timer = killAfterMs === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), killAfterMs);
+  const timer = isDue && setInterval(() => isDue() && child.kill("SIGKILL"), 1);
   const [code, signal] = await ended;
-  clearTimeout(timer);
+  clearInterval(timer);
   children.delete(child);
   if (signal !== "SIGKILL") expect(code).toBe(0);
   return signal === "SIGKILL";
@@ -97,7 +97,12 @@ async function fillCopies(name: string, kills: number, random: Random): Promise<
     const path = join(folder, `${name}-${copies}.db`);
     const asked = sandbox.requests.length;
     const leftBefore = left;
-    while (await mirrorInto(path, service, left > 0 ? random(300) : undefined)) {
+    // After a number of its requests, and anywhere between two of them.
+    const isDueAfter = (requests: number) => {
+      const due = sandbox.requests.length + requests;
+      return () => sandbox.requests.length >= due;
+    };
+    while (await mirrorInto(path, service, left > 0 ? isDueAfter(random(PAGES)) : undefined)) {
       left -= 1;
       await client.inventory.receive({ itemID: item?.shortID ?? "", units: 1, wid: 1, reasonCode: 1 });
     }
@@ -108,7 +113,7 @@ async function fillCopies(name: string, kills: number, random: Random): Promise<
       );
     // Each process reads one page again, and was killed before it could save some that it had requested.
     expect(pages.length).toBeLessThanOrEqual(PAGES + 8 * (leftBefore - left));
-    await mirrorInto(path, service, undefined);
+    await mirrorInto(path, service);
     await expectCopy(path, client);
   }
   await client.close();

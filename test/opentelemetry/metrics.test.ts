@@ -66,7 +66,9 @@ describe("the metrics of calls", () => {
   it("count 429s and pauses, and measure waits for a slot", async () => {
     const { client, sandbox, collect } = await measured({ rateLimit: { requests: 2, reserved: 0, intervalMs: 300 } });
     sandbox.addFault({ path: "/Item", times: 1, fault: 429 });
+    const startedAt = performance.now();
     await Promise.all([client.items.list().page(), client.items.list().page()]);
+    const lastedS = (performance.now() - startedAt) / 1_000;
     const metrics = await collect();
     expect(countOf(metrics.get("stocklot.rate_limit.rejections")?.points)).toBe(1);
     expect(countOf(metrics.get("stocklot.rate_limit.pause.duration")?.points)).toBe(1);
@@ -75,7 +77,7 @@ describe("the metrics of calls", () => {
     expect(countOf(waits)).toBe(4);
     const waitedS = waits.reduce((sum, { value }) => sum + ((value as { sum?: number }).sum ?? 0), 0);
     expect(waitedS).toBeGreaterThan(0.2);
-    expect(waitedS).toBeLessThan(5);
+    expect(waitedS).toBeLessThan(4 * lastedS);
   });
 
   it("are recorded without a tracer, and no longer once it is stopped", async () => {
@@ -102,7 +104,7 @@ describe("the gauges of the rate limit", () => {
     await expect.poll(() => client.rateLimit.queued).toBe(4);
     expect(await gauges(collect)).toEqual([[4], [0]]);
     await waiting;
-    await expect.poll(() => client.rateLimit.available, { timeout: 5_000 }).toBe(3);
+    await expect.poll(() => client.rateLimit.available).toBe(3);
     expect(await gauges(collect)).toEqual([[0], [3]]);
     await client.close();
     expect(await gauges(collect)).toEqual([[0], [0]]);
@@ -158,7 +160,7 @@ describe("the gauges of the rate limit", () => {
         await new Promise((resolve) => setTimeout(resolve, 10));
         expect(collected).toHaveBeenCalled();
       },
-      { timeout: 10_000 },
+      { timeout: 30_000 },
     );
     await collect();
   });

@@ -1,5 +1,6 @@
 import { createSandbox, type SandboxItem, type SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it } from "vitest";
+import { cpuMsOf } from "../support/loop-time.js";
 import { callerOf } from "./support/caller.js";
 
 async function everything(options: SandboxOptions) {
@@ -17,12 +18,7 @@ async function everything(options: SandboxOptions) {
 
 /** The least time of a few runs, which says more about the work than about the machine. */
 function leastMs(run: () => unknown): number {
-  const times = [1, 2, 3].map(() => {
-    const began = performance.now();
-    run();
-    return performance.now() - began;
-  });
-  return Math.min(...times);
+  return Math.min(...[1, 2, 3].map(() => cpuMsOf(run)));
 }
 
 describe("generated data", () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import {
   AuthenticationError,
   ClientClosedError,
@@ -10,6 +10,7 @@ import {
 import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { findLeaks } from "../support/leaks.js";
+import { passTime, useLoopTime } from "../support/loop-time.js";
 import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 
 const quick = { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [5, 6] } as const;
@@ -35,6 +36,8 @@ async function clientWith(clientSecret: SecretFunction, options: ClientOptions =
 
 const sentSecrets = (requests: readonly { path: string; body: string }[]) =>
   requests.filter(({ path }) => path === "/Token").map(({ body }) => new URLSearchParams(body).get("client_secret"));
+
+beforeEach(useLoopTime);
 
 describe("a function as clientSecret", () => {
   it.each<[string, () => SecretFunction]>([
@@ -182,7 +185,7 @@ describe("a clientSecret function that returns no secret", () => {
     const { server, client } = await clientWith(clientSecret, { logger });
     server.service.token.expiresIn = 2;
     await client.items.get("BOLT");
-    await sleep(1_850);
+    await passTime(1_850);
     clientSecret.mockImplementation(() => {
       throw cause;
     });

@@ -1,8 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { type ClientOptions, OutcomeUnknownError, StocklotError } from "../../src/index.js";
 import { type FaultServer, isToken } from "../support/fault-server.js";
 import { checkFaultTable, type Row } from "../support/fault-table.js";
 import * as faults from "../support/faults.js";
+import { useLoopTime } from "../support/loop-time.js";
 import { isCorrect, reportedEffect } from "../support/reported-effect.js";
 import { connect, startServer } from "../support/with-server.js";
 import { WRITES, type WriteCall } from "../support/writes.js";
@@ -359,6 +360,8 @@ const expectedOf = (expected: Pick<Case, "create" | "transaction" | "idempotent"
     : write.name === "create"
       ? expected.create
       : (expected.transaction ?? expected.create);
+
+beforeEach(useLoopTime);
 
 const rows: Row[] = [];
 

@@ -1,10 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { type ClientOptions, type DiagnosticsMessages, type FetchLike, OutcomeUnknownError } from "../../src/index.js";
 import { subscribeInTest } from "../support/channels.js";
 import { isNotToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
-import { connect, errorOf, SECRET, startServer } from "../support/with-server.js";
+import { useLoopTime } from "../support/loop-time.js";
+import { connect, errorOf, SECRET, startServer, waitUntil } from "../support/with-server.js";
+
+beforeEach(useLoopTime);
 
 const quick = { minDelayMs: 1, maxDelayMs: 2, rateLimitDelayMs: [5, 6] } as const;
 
@@ -110,8 +113,11 @@ it("each failed attempt is reported with its type", async () => {
   await errorOf(client.items.get("BOLT"));
   const controller = new AbortController();
   server.plan(faults.hang({ applies: false }));
-  setTimeout(() => controller.abort(), 50);
-  await errorOf(client.items.get("BOLT", { signal: controller.signal }));
+  const hung = server.requests.length + 1;
+  const cancelled = errorOf(client.items.get("BOLT", { signal: controller.signal }));
+  await waitUntil(() => server.requests.length === hung);
+  controller.abort();
+  await cancelled;
   await server.refuseConnections();
   await errorOf(client.items.get("BOLT", { retry: false }));
   const failures = messages.flatMap((message) => (message.type === "failed" ? [[message.attempt, message.error]] : []));
@@ -160,10 +166,10 @@ it("waits for a slot are reported with the client, whose state can be read at an
   const messages = record("stocklot:slot");
   const client = connect(server, { rateLimit: { requests: 2, reserved: 0, intervalMs: 1_500 } });
   const calls = Promise.all([client.items.get("BOLT"), client.items.get("BOLT"), client.items.get("BOLT")]);
-  await expect.poll(() => messages.some(({ type }) => type === "queued")).toBe(true);
+  await waitUntil(() => messages.some(({ type }) => type === "queued"));
   const state = messages[0]?.client;
   expect(state).toMatchObject({ baseUrl: server.baseUrl, closed: false });
-  await expect.poll(() => state?.rateLimit.queued).toBe(2);
+  await waitUntil(() => state?.rateLimit.queued === 2);
   await calls;
   const waits = messages.flatMap((message) =>
     message.type === "slot" ? [[message.path, message.waitedMs > 100]] : [],

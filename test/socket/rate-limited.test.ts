@@ -1,8 +1,9 @@
 import { inspect } from "node:util";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type ClientOptions, createRateLimiter, RateLimitError, TimeoutError } from "../../src/index.js";
 import { type FaultServer, isNotToken, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
+import { useLoopTime } from "../support/loop-time.js";
 import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 
 const PAUSE_MS = 300;
@@ -16,6 +17,8 @@ const requestTimes = (server: FaultServer, from = 0) => {
   const at = server.requests.filter(isNotToken).map((seen) => seen.at);
   return at.slice(from).map((time) => time - (at[from] ?? 0));
 };
+
+beforeEach(useLoopTime);
 
 describe("after a 429", () => {
   it("all calls wait once, one goes first, and the rest follow when it has ended", async () => {
@@ -339,7 +342,7 @@ describe("after a 429", () => {
     await client.items.get("BOLT");
     server.plan(faults.rateLimited());
     const items = Promise.all([client.items.get("BOLT"), client.items.get("BOLT")]);
-    await vi.waitFor(() => expect(client.rateLimit.pausedUntil).not.toBeNull(), { timeout: 10_000 });
+    await waitUntil(() => client.rateLimit.pausedUntil !== null);
     const pauseMs = (client.rateLimit.pausedUntil ?? 0) - Date.now();
     expect(pauseMs).toBeGreaterThanOrEqual(29_000);
     expect(pauseMs).toBeLessThanOrEqual(60_000);

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   AuthenticationError,
   type ClientOptions,
@@ -12,6 +12,7 @@ import {
 } from "../../src/index.js";
 import { isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
+import { passTime, useLoopTime } from "../support/loop-time.js";
 import { connect, errorOf, sleep, startServer, waitUntil } from "../support/with-server.js";
 
 const wide = { rateLimit: { requests: 100_000, maxConcurrent: 200 } } as const;
@@ -19,6 +20,8 @@ const quick = { minDelayMs: 1, maxDelayMs: 4, rateLimitDelayMs: [20, 30] } as co
 const always = Number.POSITIVE_INFINITY;
 const manyCalls = (client: InventoryClient) =>
   Promise.all(Array.from({ length: 1_000 }, () => client.items.get("BOLT")));
+
+beforeEach(useLoopTime);
 
 describe("a thousand calls at once make one token request", () => {
   it("when there is no token yet", async () => {
@@ -33,7 +36,7 @@ describe("a thousand calls at once make one token request", () => {
     const client = connect(server, wide);
     await client.items.get("BOLT");
     server.service.token.expiresIn = 3600;
-    await sleep(1_000);
+    await passTime(1_000);
     await manyCalls(client);
     expect(server.tokenRequests).toBe(2);
     // No call sent the old one.
@@ -53,10 +56,11 @@ describe("a thousand calls at once make one token request", () => {
     const server = await startServer();
     const client = connect(server, { rateLimit: { requests: 100_000, maxConcurrent: 2_000 } });
     await client.items.get("BOLT");
-    server.latencyMs = 100;
+    const release = server.hold();
     const calls = manyCalls(client);
     await waitUntil(() => server.requests.length > 500);
     server.service.revokeTokens();
+    release();
     await calls;
     expect(server.tokenRequests).toBe(2);
   });
@@ -250,7 +254,7 @@ describe("a token endpoint", () => {
 
   it("still serves the waiting calls when one of them is aborted", async () => {
     const server = await startServer();
-    server.latencyMs = 100;
+    const release = server.hold();
     const client = connect(server);
     const controller = new AbortController();
     const leaving = errorOf(client.items.get("BOLT", { signal: controller.signal }));
@@ -258,6 +262,7 @@ describe("a token endpoint", () => {
     await waitUntil(() => server.tokenRequests === 1);
     controller.abort();
     await leaving;
+    release();
     expect(await staying).toMatchObject({ shortID: "BOLT" });
     expect(server.tokenRequests).toBe(1);
   });
@@ -274,7 +279,7 @@ describe("expires_in", () => {
     await client.items.get("BOLT");
     await client.items.get("BOLT");
     expect(server.tokenRequests).toBe(1);
-    await sleep(1_950);
+    await passTime(1_950);
     await client.items.get("BOLT");
     expect(server.tokenRequests).toBe(requests);
   });
@@ -284,7 +289,7 @@ describe("expires_in", () => {
     server.service.token.expiresIn = 2;
     const client = connect(server);
     await client.items.get("BOLT");
-    await sleep(1_850);
+    await passTime(1_850);
     await client.items.get("BOLT");
     expect(server.tokenRequests).toBe(2);
     expect(server.requests.at(-1)?.authorization).toContain("canary-token-2");
@@ -539,7 +544,7 @@ describe("a token store", () => {
     server.service.revokeTokens();
     delayMs = 0;
     await client.items.get("BOLT");
-    await sleep(350);
+    await passTime(350);
     expect(stored?.accessToken).toContain("canary-token-2");
   });
 

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { type Fault, respondNormally } from "./faults.js";
@@ -34,6 +35,7 @@ export class FaultServer {
   readonly #end = new AbortController();
   #server: Server | undefined;
   #port = 0;
+  #held: Promise<void> | undefined;
   /** Waits this long before it handles a request. */
   latencyMs = 0;
   /** How far the clock of its `Date` headers is off. */
@@ -68,6 +70,16 @@ export class FaultServer {
     return this;
   }
 
+  /** Handles no request until the function that it returns is called. */
+  hold(): () => void {
+    let release = () => {};
+    this.#held = new Promise((resolve) => (release = resolve));
+    return () => {
+      this.#held = undefined;
+      release();
+    };
+  }
+
   clearPlans(): void {
     this.#plans.length = 0;
   }
@@ -87,13 +99,14 @@ export class FaultServer {
 
   /** Refuses connections from now on. */
   async refuseConnections(): Promise<void> {
-    const server = this.#server;
+    // Clients end their side when they have noticed that the server has ended its own.
+    const closed = [...this.#sockets].map((socket) => once(socket, "close"));
+    for (const socket of this.#sockets) socket.end();
+    await Promise.all(closed);
     await new Promise<void>((resolve) => {
-      server?.close(() => resolve());
-      server?.closeAllConnections();
+      this.#server?.close(() => resolve());
+      this.#server?.closeAllConnections();
     });
-    // Clients notice the closed connections a little later.
-    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 
   async close(): Promise<void> {
@@ -119,11 +132,13 @@ export class FaultServer {
     const fault = this.#takeFault(seen);
     if (!fault?.early) {
       for await (const chunk of request.setEncoding("utf8")) seen.body += chunk;
+      await this.#held;
       if (this.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, this.latencyMs));
       if (response.destroyed) return;
     }
     const serviceResponse = !fault || fault.applies ? this.service.respond(seen) : { status: 200, body: { recNo: 1 } };
-    if (this.clockOffsetMs !== 0) response.setHeader("date", new Date(Date.now() + this.clockOffsetMs).toUTCString());
+    // Set here, as the clock of a test may be virtual.
+    response.setHeader("date", new Date(Date.now() + this.clockOffsetMs).toUTCString());
     const exchange = { request, response, serviceResponse, signal: this.#end.signal };
     if (fault) fault.respond(exchange);
     else respondNormally(exchange);

@@ -6,8 +6,9 @@ const client = new InventoryClient({
   ...(baseUrl === undefined ? {} : { baseUrl }),
   clientId: "scanner",
   clientSecret: "canary-secret-0123456789abcdef",
-  retry: { rateLimitDelayMs: [30_000, 60_000] },
-  totalTimeoutMs: 20_000,
+  // Much longer than a test waits for this process to end.
+  retry: { rateLimitDelayMs: [1_800_000, 3_600_000] },
+  totalTimeoutMs: 3_600_000,
   ...(what === "fetch" ? { fetch: globalThis.fetch } : {}),
 });
 

@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { createServer as createTcpServer, type Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { Agent, fetch as undiciFetch } from "undici";
@@ -15,6 +14,7 @@ import {
   ResponseValidationError,
 } from "../../src/index.js";
 import { ITEM } from "../http/service.js";
+import { builtProgram } from "../support/built-program.js";
 import { createCertificates } from "../support/certificates.js";
 import { errorOf, sleep } from "../support/with-server.js";
 import { clientOf, connect } from "./server.js";
@@ -445,8 +445,8 @@ it("NODE_EXTRA_CA_CERTS is the solution that messages name", async () => {
   const server = await listenTls(certificates.good, (socket) =>
     socket.on("data", () => socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)),
   );
-  const script = fileURLToPath(new URL("../support/one-call.ts", import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script, server.baseUrl, "call"], {
+  const program = await builtProgram(new URL("../support/one-call.ts", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [program, server.baseUrl, "call"], {
     env: { ...process.env, NODE_EXTRA_CA_CERTS: certificates.authorityFile },
   });
   expect(stdout.trim()).toBe("BOLT");

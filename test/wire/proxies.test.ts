@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { connect as connectSocket, createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type ClientOptions, ConfigurationError, ConnectionError } from "../../src/index.js";
 import { ITEM } from "../http/service.js";
+import { builtProgram } from "../support/built-program.js";
 import { createCertificates } from "../support/certificates.js";
 import { visibleText } from "../support/leaks.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
@@ -13,7 +13,7 @@ import { errorOf, sleep } from "../support/with-server.js";
 import { clientOf, connect } from "./server.js";
 
 const item = JSON.stringify(ITEM);
-const script = fileURLToPath(new URL("../support/one-call.ts", import.meta.url));
+const program = await builtProgram(new URL("../support/one-call.ts", import.meta.url));
 const quick = { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 };
 
 afterEach(() => vi.unstubAllEnvs());
@@ -61,8 +61,8 @@ const clientBehindProxy = (port: number | string = 80, retry: ClientOptions["ret
 /** Runs a process that makes one call and must end by itself. */
 async function runUntilExit(env: Record<string, string>, ...args: string[]) {
   const startedAt = performance.now();
-  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script, ...args], {
-    timeout: 25_000,
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], {
+    timeout: 100_000,
     env: { ...process.env, ...env },
   });
   return { output: stdout.trim(), durationMs: performance.now() - startedAt };

@@ -13,7 +13,7 @@ import {
 } from "../../../src/mirror/tables.js";
 import { runs } from "../../support/runs.js";
 import { batch, recordsAfter } from "./support/history.js";
-import { killAfter } from "./support/kill.js";
+import { killCommitter } from "./support/kill.js";
 import { anyRecord, asRead, lot } from "./support/records.js";
 import { type SinkSpec, sinkAt } from "./support/sink-spec.js";
 
@@ -265,7 +265,7 @@ export function describeSink(name: string, newCopy: () => SinkSpec): void {
       const spec = newCopy();
       let last = 0;
       for (let kill = 0; kill < KILLS; kill += 1) {
-        const committed = await killAfter(Math.random() * 80, kill % 4 === 0 ? "opening" : "open", spec);
+        const committed = await killCommitter(kill % 4, spec);
         const sink = await openSink(spec);
         const { state, lots } = await settledCopy(sink);
         // Committed batches stay; one more may have been committed before the process could report it.

@@ -2,7 +2,6 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { ConfigurationError } from "stocklot";
 import { sqliteSink } from "stocklot/mirror";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -12,12 +11,13 @@ import {
   type SqliteDatabase,
   type SqliteDriver,
 } from "../../../src/storage/sqlite/driver.js";
+import { builtProgram } from "../../support/built-program.js";
 import { describeSink } from "./conformance.js";
 import { lot } from "./support/records.js";
 import { sinkAt } from "./support/sink-spec.js";
 
 const directory = mkdtempSync(join(tmpdir(), "stocklot-sqlite-"));
-const COUNT_LOTS = fileURLToPath(new URL("./support/count-lots.ts", import.meta.url));
+const lotCounter = await builtProgram(new URL("./support/count-lots.ts", import.meta.url));
 let files = 0;
 const newPath = () => join(directory, `copy-${++files}.db`);
 
@@ -144,7 +144,7 @@ function describeDriver(driver: "node" | "package"): void {
         expect(countLots(`${path}.copy`)).toBe(run);
         rmSync(`${path}.copy`);
       }
-      const other = execFileSync(process.execPath, ["--import", "tsx", COUNT_LOTS, path], { encoding: "utf8" });
+      const other = execFileSync(process.execPath, [lotCounter, path], { encoding: "utf8" });
       expect(Number(other)).toBe(20);
     });
 

@@ -11,6 +11,7 @@ import {
   type SandboxServer,
 } from "stocklot/sandbox";
 import { afterEach, describe, expect, it } from "vitest";
+import { turnsOf } from "../../support/loop-time.js";
 import { Caller } from "../support/caller.js";
 
 const servers: SandboxServer[] = [];
@@ -111,9 +112,7 @@ describe("sandbox.listen", () => {
     const headers = await api.authorization();
     const hanging = wire(`${server.url}/Item`, headers).catch((error: Error) => error);
     while (sandbox.requests.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
-    const began = performance.now();
-    await server.close();
-    expect(performance.now() - began).toBeLessThan(4_000);
+    expect(await turnsOf(server.close())).toBeLessThan(4_000);
     expect(await hanging).toMatchObject({ code: "ECONNRESET" });
     await expect(fetch(server.url)).rejects.toThrow("fetch failed");
   });
@@ -236,7 +235,7 @@ describe("a process with a sandbox", () => {
       ${body}
     `;
     const args = ["--import", "tsx", "--input-type=module", "-e", script];
-    return (await promisify(execFile)(process.execPath, args, { timeout: 10_000 })).stdout.trim();
+    return (await promisify(execFile)(process.execPath, args, { timeout: 100_000 })).stdout.trim();
   };
 
   it("ends by itself, even while a request hangs, once the server is closed", async () => {

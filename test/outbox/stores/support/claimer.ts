@@ -7,7 +7,7 @@ import { storeAt } from "./store-spec.js";
 
 const store = storeAt(JSON.parse(process.argv[2] ?? "{}"));
 const directory = process.argv[3] ?? "";
-const LEASE_MS = 5_000;
+const LEASE_MS = 2_000;
 const owner = randomUUID();
 
 const isAlive = (pid: number) => {
@@ -18,14 +18,16 @@ const isAlive = (pid: number) => {
   }
 };
 
-function enter(file: string): void {
+/** Writes who holds the item, and until when it does at least. */
+function enter(file: string, until: number): void {
   try {
-    writeFileSync(file, String(process.pid), { flag: "wx" });
+    writeFileSync(file, `${process.pid} ${until}`, { flag: "wx" });
   } catch {
-    const holder = Number(readFileSync(file, "utf8"));
-    // A killed process has left its file.
-    if (holder !== process.pid && isAlive(holder)) process.send?.({ violation: `${file} is held by ${holder}` });
-    writeFileSync(file, String(process.pid));
+    const [holder = 0, heldUntil = 0] = readFileSync(file, "utf8").split(" ").map(Number);
+    // A killed process has left its file, and one that was too slow has lost its lease.
+    if (holder !== process.pid && isAlive(holder) && Date.now() < heldUntil)
+      process.send?.({ violation: `${file} is held by ${holder}` });
+    writeFileSync(file, `${process.pid} ${until}`);
   }
 }
 
@@ -34,25 +36,29 @@ process.send?.({ opened: true });
 for (;;) {
   const { pending, sending } = await store.count([]);
   if (pending + sending === 0) break;
+  const until = Date.now() + LEASE_MS;
   const claimed = await store.claim({ owner, leaseMs: LEASE_MS, limit: 2, except: [] });
   if (claimed.length === 0) await sleep(20);
   for (const { item, entry } of claimed) {
     const file = join(directory, encodeURIComponent(item));
-    enter(file);
-    let next: typeof entry | undefined = entry;
+    let isHeld = Date.now() < until;
+    if (isHeld) enter(file, until);
+    let next = isHeld ? entry : undefined;
     while (next) {
       const { key, attempts, state } = next;
       const sending = { state: "sending" as const, attempts: attempts + 1 };
       const begun = await store.update(key, { state: [state], attempts, owner }, sending);
-      if (!begun?.changed) break; // The lease has ended.
-      await store.update(
-        key,
-        { state: ["sending"], attempts: attempts + 1, owner },
-        { state: "applied", settledAt: 1 },
-      );
+      isHeld = begun?.changed === true;
+      if (!isHeld) break;
+      process.send?.({ begun: key });
+      const settled = { state: "applied" as const, settledAt: 1 };
+      const done = await store.update(key, { state: ["sending"], attempts: attempts + 1, owner }, settled);
+      isHeld = done?.changed === true;
+      if (!isHeld) break;
       next = await store.next(item);
     }
-    rmSync(file, { force: true });
+    if (isHeld) rmSync(file, { force: true });
+    else process.send?.({ lapsed: item });
     await store.release({ owner, item });
   }
 }
