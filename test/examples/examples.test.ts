@@ -341,7 +341,9 @@ describe.concurrent(
       await withService({ items: 20, lots: 50 }, async (_, environment) => {
         const other = join(folder, "own", "other.json");
         expect((await run("mirror-own-sink.ts", [other], environment)).out).toMatch(/^[1-9]\d* added, /m);
-        expect((await run("mirror-own-sink.ts", [other], environment)).out).toMatch(/^0 added, 0 changed, 0 removed\n$/m);
+        expect((await run("mirror-own-sink.ts", [other], environment)).out).toMatch(
+          /^0 added, 0 changed, 0 removed\n$/m,
+        );
         const { records } = JSON.parse(await readFile(other, "utf8"));
         expect(Object.keys(records.lots)).toHaveLength(50);
       });
