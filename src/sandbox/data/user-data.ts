@@ -1,8 +1,7 @@
 import { ConfigurationError } from "../../errors/index.js";
 import type { Item } from "../../schemas/item.js";
-import type { Lot } from "../../schemas/lot.js";
 import type { SandboxItem, SandboxLot, SandboxWarehouse } from "../options/options.js";
-import { EMPTY_LOT_GENERATOR } from "../store/lot-store.js";
+import { FIRST_REC_NO, type StoredLot, toStoredLot } from "../store/lot-store.js";
 import { formatIsoTime } from "../time.js";
 import { assertUniqueField } from "../validation.js";
 import { withoutUndefined } from "../without-undefined.js";
@@ -50,18 +49,18 @@ export function completeUserLots(
   items: readonly Item[],
   warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
   now: number,
-): Lot[] {
+): StoredLot[] {
   assertUniqueField("lots", "recNo", given);
   const itemOf = createItemFinder(items);
   const warehouseOf = createWarehouseFinder(warehouses);
   const recNos = new Set(given.map(({ recNo }) => recNo));
-  let next = EMPTY_LOT_GENERATOR.firstRecNo;
+  let next = FIRST_REC_NO;
 
   return given.map((lot, index) => {
     const item = itemOf(lot, index);
     const warehouse = warehouseOf(lot, index);
     while (lot.recNo === undefined && recNos.has(next)) next += 1;
-    return {
+    return toStoredLot({
       ...DEFAULT_LOT_FIELDS,
       description: item.description,
       received: formatIsoTime(now),
@@ -71,7 +70,7 @@ export function completeUserLots(
       shortID: item.shortID,
       warehouse: warehouse.name,
       wID: warehouse.wID,
-    };
+    });
   });
 }
 

@@ -36,7 +36,7 @@ export function handleIssue(context: EndpointContext): SandboxResponse {
 
   for (const { lot, left } of picks) {
     const usedUp = left.eq(0);
-    state.stock.changeLot(lot.recNo, { units: left.toNumber(), ...(usedUp && { shipped: formatIsoTime(now) }) }, now);
+    state.stock.changeLot(lot, { units: left.toNumber(), ...(usedUp && { shipped: formatIsoTime(now) }) }, now);
   }
   const { recNo } = picks[0].lot;
   const { units, wid } = issue;

@@ -68,7 +68,7 @@ function isAtDestination({ wID, spot }: Lot, destination: MoveDestination): bool
 
 /** A whole lot keeps its record; part of one becomes a new lot with the same date of receipt. */
 function moveLot({ state, now }: EndpointContext, { lot, taken, left }: PickedLot, destination: MoveDestination): Lot {
-  if (left.eq(0)) return state.stock.changeLot(lot.recNo, destination, now);
-  state.stock.changeLot(lot.recNo, { units: left.toNumber() }, now);
+  if (left.eq(0)) return state.stock.changeLot(lot, destination, now);
+  state.stock.changeLot(lot, { units: left.toNumber() }, now);
   return state.stock.addLot({ ...lot, ...destination, units: taken.toNumber() }, now);
 }
