@@ -1,14 +1,13 @@
 import * as z from "zod";
 import type { Item } from "../../schemas/item.js";
-import { DEFAULT_ITEM_FIELDS } from "../data/default-fields.js";
-import type { EndpointContext } from "../http/endpoint.js";
-import { integerNumber, parseBodyFields, requiredString } from "../http/fields.js";
+import { DEFAULT_ITEM_FIELDS } from "../data/user-data.js";
+import { integerNumber, parseBodyFields, requiredString } from "../http/body.js";
 import { listPageResponse, type PagedList } from "../http/paging.js";
 import { jsonResponse, type SandboxResponse, serializedJsonResponse } from "../http/response.js";
 import { badRequestError, errorBodyJson, notFoundError } from "../http/service-error.js";
-import type { SandboxSettings } from "../options/settings.js";
+import { type SandboxSettings, withoutUndefined } from "../options/settings.js";
 import type { CatalogEntry } from "../store/item-catalog.js";
-import { withoutUndefined } from "../without-undefined.js";
+import type { EndpointContext } from "./endpoint.js";
 
 /** GET /Item: one item by key, the items of a category, or a page of the active ones. */
 export function handleGetItems(context: EndpointContext): SandboxResponse {

@@ -1,8 +1,8 @@
 import { Big } from "big.js";
 import type { Lot } from "../../schemas/lot.js";
-import type { EndpointContext } from "../http/endpoint.js";
 import { badRequestError, notFoundError, ServiceError } from "../http/service-error.js";
 import { matchesDateFilter } from "../time.js";
+import type { EndpointContext } from "./endpoint.js";
 
 /** The filters of a move or an issue. */
 export interface LotSelection {

@@ -1,5 +1,5 @@
-import type { EndpointContext } from "../http/endpoint.js";
 import { notFoundError, warehouseOutOfScopeError } from "../http/service-error.js";
+import type { EndpointContext } from "./endpoint.js";
 
 /** The existing warehouses that the client is assigned to. */
 export function warehouseScopeOfClient({ client, state }: EndpointContext): number[] {
