@@ -52,7 +52,7 @@ const types: Options = {
 /** The command shares no chunks with the library: commander is CommonJS, whose require() would get into all of them. */
 export const command: Options = {
   ...shared,
-  entry: { stocklot: "src/command/main.ts", "stocklot-sandbox": "src/command/sandbox-alias.ts" },
+  entry: { stocklot: "src/command/main.ts" },
   format: "cjs",
   splitting: false,
   minify: true,

@@ -1,5 +1,5 @@
+import type { Endpoint } from "../src/sandbox/endpoints/endpoint.js";
 import { ENDPOINTS, SECURITY_ID } from "../src/sandbox/endpoints/index.js";
-import type { Endpoint } from "../src/sandbox/http/endpoint.js";
 import { ERROR_EXAMPLES, ERROR_RESPONSES, errorResponse } from "./errors.js";
 import { EXAMPLES } from "./examples.js";
 import { type JsonObject, ref } from "./json.js";

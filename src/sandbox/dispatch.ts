@@ -1,11 +1,12 @@
+import { TrieRouter } from "hono/router/trie-router";
 import type { AccessControl, CallerIdentity } from "./access/access-control.js";
+import type { Endpoint } from "./endpoints/endpoint.js";
 import { ENDPOINTS } from "./endpoints/index.js";
 import { handleTokenRequest } from "./endpoints/token.js";
 import { parseJsonObject } from "./http/body.js";
-import { createRouter } from "./http/endpoint.js";
 import type { SandboxRequest } from "./http/request.js";
 import { type SandboxResponse, serializedJsonResponse } from "./http/response.js";
-import { errorBodyJson, notFoundError, ServiceError } from "./http/service-error.js";
+import { badRequestError, errorBodyJson, notFoundError, ServiceError } from "./http/service-error.js";
 import type { EmitTransaction } from "./listeners.js";
 import type { SandboxSettings } from "./options/settings.js";
 import type { SandboxState } from "./state.js";
@@ -70,4 +71,39 @@ function callEndpoint({
   access.authorize(client, endpoint.permission, endpoint.method !== "GET");
   const body = () => parseJsonObject(contentType, request.body);
   return endpoint.handle({ client, params, query, json: body, state, settings, now, emitTransaction });
+}
+
+/** The endpoint for a request, with its path parameters decoded. */
+interface Route {
+  readonly endpoint: Endpoint;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/**
+ * Finds the endpoint for a path that is still encoded, and decodes the parameters only then: `/Item/A%2FB` names the
+ * SKU `A/B`, not a path of three segments.
+ */
+function createRouter(endpoints: readonly Endpoint[]): (method: string, path: string) => Route | undefined {
+  const router = new TrieRouter<Endpoint>();
+  for (const endpoint of endpoints) router.add(endpoint.method, endpoint.path, endpoint);
+  return (method, path) => {
+    const [match] = router.match(method, path)[0];
+    if (!match) return undefined;
+    const [endpoint, params] = match;
+    return { endpoint, params: decodePathParams(params) };
+  };
+}
+
+function decodePathParams(params: Readonly<Record<string, unknown>>): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const name in params) values[name] = decodePathParam(String(params[name]));
+  return values;
+}
+
+function decodePathParam(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw badRequestError("The path is not percent-encoded properly.");
+  }
 }

@@ -42,7 +42,7 @@ export function sandboxCommand(): Command {
     .option("-p, --port <port>", "port; 0 takes a free one", integerOption(0, 65_535), 4010)
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--items <count>", "items to generate (default: 250)", integerOption(0))
-    .option("--lots <count>", "lots to generate, up to a million and more (default: 2000)", integerOption(0))
+    .option("--lots <count>", "lots to generate (default: 2000)", integerOption(0))
     .option("--seed <number>", "the same seed generates the same data (default: 1)", integerOption(0))
     .option("--latency <ms>", "latency of each response, or a range such as 20-80 (default: 0)", latencyOption)
     .option("--rate-limit <n>", "requests per minute; off for no limit (default: 100)", rateLimitOption)

@@ -1,7 +1,7 @@
 import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
 import type { SandboxWarehouse } from "../options/options.js";
-import type { LotGenerator, LotSummary } from "../store/lot-store.js";
+import { FIRST_REC_NO, type StoredLot } from "../store/lot-store.js";
 import { formatIsoTime } from "../time.js";
 import { GENERATED_HISTORY_END_MS, GENERATED_HISTORY_START_MS } from "./generated-items.js";
 import {
@@ -14,7 +14,6 @@ import {
 } from "./random.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS, SAMPLE_REMARKS } from "./sample-names.js";
 
-const FIRST_GENERATED_REC_NO = 100_001;
 const LOT_SEED_SALT = 0x107;
 const DAY_MS = 86_400_000;
 
@@ -25,59 +24,59 @@ const DECIMAL_PLACES_BY_UNIT: ReadonlyMap<string, number> = new Map([
   ["L", 1],
 ]);
 
-interface GeneratedLot extends LotSummary {
+/** What the random fields of a lot are based on. */
+interface LotHistory {
   readonly item: Item;
   readonly warehouse: SandboxWarehouse;
-  readonly active: boolean;
+  readonly receivedAt: number;
   readonly shippedAt: number | undefined;
+  readonly modifiedAt: number;
+  readonly active: boolean;
+  readonly hold: boolean;
+  readonly units: number;
 }
 
-/** `count` lots of the given items. Each is a pure function of seed and record number, so none is stored. */
-export function createLotGenerator(
+/** `count` lots of the given items, oldest first. */
+export function generateLots(
   seed: number,
   count: number,
   items: readonly [Item, ...Item[]],
   warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
-): LotGenerator {
-  const stepMs = (GENERATED_HISTORY_END_MS - GENERATED_HISTORY_START_MS) / Math.max(count, 1);
-
-  const generate = (recNo: number, random: RandomGenerator): GeneratedLot => {
-    const index = recNo - FIRST_GENERATED_REC_NO;
-    // The first lots are stock of the first item, one in each warehouse: examples can rely on it.
-    const exampleWarehouse = warehouses[index];
-    // Squared, so that a few items have many lots and most have few; likewise for warehouses.
-    const randomItem = items[Math.floor(random() ** 2 * items.length)] ?? items[0];
-    const randomWarehouse = warehouses[Math.floor(random() ** 1.5 * warehouses.length)] ?? warehouses[0];
-    const item = exampleWarehouse ? items[0] : randomItem;
-    const warehouse = exampleWarehouse ?? randomWarehouse;
+): StoredLot[] {
+  const stepMs = (GENERATED_HISTORY_END_MS - GENERATED_HISTORY_START_MS) / count;
+  return Array.from({ length: count }, (_, index) => {
+    const recNo = FIRST_REC_NO + index;
+    const random = createRandomGenerator(deriveSeed(seed ^ LOT_SEED_SALT, recNo));
     const receivedAt = GENERATED_HISTORY_START_MS + Math.floor((index * stepMs) / 1000) * 1000;
-    const shipped = randomBoolean(random, 0.3) && !exampleWarehouse;
-    const shippedAt = shipped ? receivedAt + randomInteger(random, 1, 90 * 86_400) * 1000 : undefined;
-    const active = !randomBoolean(random, 0.01) || exampleWarehouse !== undefined;
-    const open = active && !shipped;
-    return {
-      item,
-      partNo: item.partNo,
-      warehouse,
-      wID: warehouse.wID,
-      receivedAt,
-      shippedAt,
-      modifiedAt: shippedAt ?? receivedAt + randomInteger(random, 0, 7 * DAY_MS),
-      active,
-      open,
-      hold: open && randomBoolean(random, 0.05) && !exampleWarehouse,
-      units: shipped ? 0 : randomQuantity(random, DECIMAL_PLACES_BY_UNIT.get(item.uOM) ?? 0),
-    };
-  };
+    // The first lots are stock of the first item, one in each warehouse: examples can rely on it.
+    const history = generateHistory(random, receivedAt, items, warehouses, warehouses[index]);
+    return { lot: toWireLot(recNo, history, random), receivedAt, modifiedAt: history.modifiedAt };
+  });
+}
 
+function generateHistory(
+  random: RandomGenerator,
+  receivedAt: number,
+  items: readonly [Item, ...Item[]],
+  warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
+  exampleWarehouse: SandboxWarehouse | undefined,
+): LotHistory {
+  // Squared, so that a few items have many lots and most have few; likewise for warehouses.
+  const randomItem = items[Math.floor(random() ** 2 * items.length)] ?? items[0];
+  const randomWarehouse = warehouses[Math.floor(random() ** 1.5 * warehouses.length)] ?? warehouses[0];
+  const item = exampleWarehouse ? items[0] : randomItem;
+  const isShipped = randomBoolean(random, 0.3) && !exampleWarehouse;
+  const shippedAt = isShipped ? receivedAt + randomInteger(random, 1, 90 * 86_400) * 1000 : undefined;
+  const active = !randomBoolean(random, 0.01) || exampleWarehouse !== undefined;
   return {
-    firstRecNo: FIRST_GENERATED_REC_NO,
-    count,
-    summary: (recNo) => generate(recNo, createRandomGenerator(deriveSeed(seed ^ LOT_SEED_SALT, recNo))),
-    lot: (recNo) => {
-      const random = createRandomGenerator(deriveSeed(seed ^ LOT_SEED_SALT, recNo));
-      return toWireLot(recNo, generate(recNo, random), random);
-    },
+    item,
+    warehouse: exampleWarehouse ?? randomWarehouse,
+    receivedAt,
+    shippedAt,
+    modifiedAt: shippedAt ?? receivedAt + randomInteger(random, 0, 7 * DAY_MS),
+    active,
+    hold: active && !isShipped && randomBoolean(random, 0.05) && !exampleWarehouse,
+    units: isShipped ? 0 : randomQuantity(random, DECIMAL_PLACES_BY_UNIT.get(item.uOM) ?? 0),
   };
 }
 
@@ -85,13 +84,14 @@ function randomQuantity(random: RandomGenerator, places: number): number {
   return randomInteger(random, 1, 500 * 10 ** places) / 10 ** places;
 }
 
-function toWireLot(recNo: number, generated: GeneratedLot, random: RandomGenerator): Lot {
+function toWireLot(recNo: number, generated: LotHistory, random: RandomGenerator): Lot {
   const { item, warehouse, shippedAt } = generated;
   const job = randomBoolean(random, 0.08) ? SAMPLE_JOBS[randomInteger(random, 0, SAMPLE_JOBS.length - 1)] : undefined;
   const owner =
     item.dfltOwner === 0 && randomBoolean(random, 0.05)
       ? SAMPLE_OWNERS[randomInteger(random, 1, SAMPLE_OWNERS.length - 1)]
       : undefined;
+  const received = formatIsoTime(generated.receivedAt);
   return {
     recNo,
     partNo: item.partNo,
@@ -102,9 +102,9 @@ function toWireLot(recNo: number, generated: GeneratedLot, random: RandomGenerat
     wID: warehouse.wID,
     spot: randomBinName(random),
     units: generated.units,
-    received: formatIsoTime(generated.receivedAt),
+    received,
     shipped: shippedAt === undefined ? null : formatIsoTime(shippedAt),
-    serial: randomBoolean(random, 0.6) ? `L${formatIsoTime(generated.receivedAt).slice(2, 4)}-${recNo}` : "",
+    serial: randomBoolean(random, 0.6) ? `L${received.slice(2, 4)}-${recNo}` : "",
     serial2: randomBoolean(random, 0.15) ? `B${randomInteger(random, 1000, 9999)}` : null,
     rFIDTag: randomBoolean(random, 0.2) ? `E280${randomHexDigits(random)}${randomHexDigits(random)}` : null,
     remark: generated.hold

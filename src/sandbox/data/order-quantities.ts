@@ -1,17 +1,20 @@
 import { Big } from "big.js";
 import { ConfigurationError } from "../../errors/index.js";
 import type { SandboxStockLevel, SandboxWarehouse } from "../options/options.js";
-import { getOrCreateQuantities } from "../store/stock-index.js";
-import type { AddOrderQuantities } from "../store/stock-totals.js";
+import type { ItemCatalog } from "../store/item-catalog.js";
+import type { StockTotals } from "../store/stock-totals.js";
 import { createRandomGenerator, deriveSeed, type RandomGenerator, randomBoolean, randomInteger } from "./random.js";
 
 const ORDER_QUANTITY_SEED_SALT = 0xde3a;
 
+/** Sets the quantities that do not come from lots: on order, committed, packed, in transit. */
+export type SetOrderQuantities = (totals: StockTotals) => void;
+
 /** Orders and shipments for generated stock. Committed and packed quantities never exceed the stock. */
-export function createOrderQuantityGenerator(seed: number): AddOrderQuantities {
-  return ({ quantities }) => {
-    for (const [wID, items] of quantities) {
-      for (const [partNo, stock] of items) {
+export function generateOrderQuantities(seed: number): SetOrderQuantities {
+  return (totals) => {
+    for (const { partNo, byWarehouse } of totals.all()) {
+      for (const [wID, stock] of byWarehouse) {
         const random = createRandomGenerator(deriveSeed(seed ^ ORDER_QUANTITY_SEED_SALT ^ wID, partNo));
         const free = stock.inStock.minus(stock.onHold).toNumber();
         stock.committed = randomWholeQuantityOrZero(random, 0.35, free * 0.4);
@@ -24,23 +27,22 @@ export function createOrderQuantityGenerator(seed: number): AddOrderQuantities {
 }
 
 /** The caller's quantities. Throws a `ConfigurationError` for an unknown SKU or warehouse. */
-export function createUserOrderQuantityAdder(
+export function checkUserOrderQuantities(
   given: readonly SandboxStockLevel[],
-  partNoOf: (shortID: string) => number | undefined,
-  [first, ...others]: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
-): AddOrderQuantities {
-  const warehouses = new Set([first, ...others].map(({ wID }) => wID));
-  const known = given.map(({ shortID, wid = first.wID, ...quantities }) => {
-    const partNo = partNoOf(shortID);
+  catalog: ItemCatalog,
+  warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
+): SetOrderQuantities {
+  const known = given.map(({ shortID, wid = warehouses[0].wID, ...quantities }) => {
+    const partNo = catalog.findBySku(shortID)?.item.partNo;
     if (partNo === undefined)
       throw new ConfigurationError(`Sandbox option "stockLevels": there is no item ${shortID}.`);
-    if (!warehouses.has(wid))
+    if (!warehouses.some(({ wID }) => wID === wid))
       throw new ConfigurationError(`Sandbox option "stockLevels": there is no warehouse ${wid}.`);
     return { partNo, wid, ...quantities };
   });
-  return (balance) => {
+  return (totals) => {
     for (const { partNo, wid, onOrder = 0, committed = 0, packed = 0, aSN = 0 } of known) {
-      const stock = getOrCreateQuantities(balance, wid, partNo);
+      const stock = totals.quantities(partNo, wid);
       stock.onOrder = new Big(onOrder);
       stock.committed = new Big(committed);
       stock.packed = new Big(packed);

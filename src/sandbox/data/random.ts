@@ -12,7 +12,7 @@ export function createRandomGenerator(seed: number): RandomGenerator {
   };
 }
 
-/** A seed of its own for each record, so that record 999 999 can be generated without those before it. */
+/** A seed of its own for each record, so that a larger count does not change the records before. */
 export function deriveSeed(seed: number, index: number): number {
   let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35);
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x7feb352d);

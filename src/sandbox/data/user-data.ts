@@ -1,13 +1,37 @@
+import type * as z from "zod";
 import { ConfigurationError } from "../../errors/index.js";
-import type { Item } from "../../schemas/item.js";
-import type { Lot } from "../../schemas/lot.js";
+import { type Item, itemSchema } from "../../schemas/item.js";
+import { type Lot, lotSchema } from "../../schemas/lot.js";
 import type { SandboxItem, SandboxLot, SandboxWarehouse } from "../options/options.js";
-import { EMPTY_LOT_GENERATOR } from "../store/lot-store.js";
+import { withoutUndefined } from "../options/settings.js";
+import { FIRST_REC_NO, type StoredLot, toStoredLot } from "../store/lot-store.js";
 import { formatIsoTime } from "../time.js";
 import { assertUniqueField } from "../validation.js";
-import { withoutUndefined } from "../without-undefined.js";
-import { DEFAULT_ITEM_FIELDS, DEFAULT_LOT_FIELDS } from "./default-fields.js";
 import { FIRST_PART_NO } from "./generated-items.js";
+
+/** The default of every field of an item, in the document's order. */
+export const DEFAULT_ITEM_FIELDS: Item = itemSchema().parse({
+  ...blankFieldsOf(itemSchema().shape),
+  uOM: "EA",
+  units: 1,
+});
+
+/** The default of every field of a lot, in the document's order. */
+export const DEFAULT_LOT_FIELDS: Lot = lotSchema().parse({
+  ...blankFieldsOf(lotSchema().shape),
+  units: 1,
+  active: true,
+});
+
+function blankFieldsOf(shape: Readonly<Record<string, z.ZodType>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(shape).map(([name, { type }]) => [name, blankValueOf(type)]));
+}
+
+function blankValueOf(type: z.ZodType["type"]): unknown {
+  if (type === "nullable") return null;
+  if (type === "number") return 0;
+  return type === "boolean" ? false : "";
+}
 
 /** The caller's items, completed with defaults. Throws a `ConfigurationError` when two share a SKU or part number. */
 export function completeUserItems(given: readonly SandboxItem[], now: number): Item[] {
@@ -50,18 +74,18 @@ export function completeUserLots(
   items: readonly Item[],
   warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
   now: number,
-): Lot[] {
+): StoredLot[] {
   assertUniqueField("lots", "recNo", given);
   const itemOf = createItemFinder(items);
   const warehouseOf = createWarehouseFinder(warehouses);
   const recNos = new Set(given.map(({ recNo }) => recNo));
-  let next = EMPTY_LOT_GENERATOR.firstRecNo;
+  let next = FIRST_REC_NO;
 
   return given.map((lot, index) => {
     const item = itemOf(lot, index);
     const warehouse = warehouseOf(lot, index);
     while (lot.recNo === undefined && recNos.has(next)) next += 1;
-    return {
+    return toStoredLot({
       ...DEFAULT_LOT_FIELDS,
       description: item.description,
       received: formatIsoTime(now),
@@ -71,7 +95,7 @@ export function completeUserLots(
       shortID: item.shortID,
       warehouse: warehouse.name,
       wID: warehouse.wID,
-    };
+    });
   });
 }
 

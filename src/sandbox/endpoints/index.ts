@@ -1,11 +1,10 @@
-import type { Endpoint } from "../http/endpoint.js";
+import type { Endpoint } from "./endpoint.js";
 import {
   handleListLots,
   handleListLotsOfWarehouse,
   handleListStockLevels,
   handleListStockLevelsOfWarehouse,
 } from "./inventory-lists.js";
-import { handleIssue } from "./issue.js";
 import {
   handleCreateItem,
   handleDiscontinueItem,
@@ -14,8 +13,7 @@ import {
   handleListAllItems,
   handleUpdateItem,
 } from "./items.js";
-import { handleMove } from "./move.js";
-import { handleReceive } from "./receive.js";
+import { handleIssue, handleMove, handleReceive } from "./transactions.js";
 
 /** Security IDs, as the document numbers them. */
 export const SECURITY_ID = {

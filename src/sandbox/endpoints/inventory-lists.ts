@@ -1,7 +1,10 @@
-import type { EndpointContext } from "../http/endpoint.js";
-import { listPageResponse } from "../http/paging.js";
+import type { Lot } from "../../schemas/lot.js";
+import type { StockLevel } from "../../schemas/stock-level.js";
+import { listPageResponse, type PagedList } from "../http/paging.js";
 import type { SandboxResponse } from "../http/response.js";
-import type { WarehouseScope } from "../store/scopes.js";
+import type { StoredLot } from "../store/lot-store.js";
+import type { ItemStock } from "../store/stock-totals.js";
+import type { EndpointContext } from "./endpoint.js";
 import { scopeOfRequestedWarehouse, warehouseScopeOfClient } from "./warehouse-scope.js";
 
 /** GET /Inventory: the lots of all warehouses in the client's scope. */
@@ -24,23 +27,31 @@ export function handleListStockLevelsOfWarehouse(context: EndpointContext): Sand
   return stockLevelPageResponse(context, scopeOfRequestedWarehouse(context));
 }
 
-function lotPageResponse({ state, query, settings }: EndpointContext, scope: WarehouseScope): SandboxResponse {
-  const list = {
-    index: state.lots.index(scope),
+function lotPageResponse({ state, query, settings }: EndpointContext, warehouses: readonly number[]): SandboxResponse {
+  const list: PagedList<StoredLot, keyof Lot> = {
+    records: state.lots.records,
     // Most recent first.
-    defaultDirection: "DESC" as const,
+    defaultDirection: "DESC",
     supportsModifiedSince: settings.modifiedSinceOn.includes("lots"),
-    toJson: (recNo: number) => state.lots.toJson(recNo),
+    shows: ({ lot }) => warehouses.includes(lot.wID),
+    modifiedAt: ({ modifiedAt }) => modifiedAt,
+    toBody: ({ lot }) => lot,
   };
   return listPageResponse(list, query, settings);
 }
 
-function stockLevelPageResponse({ state, query, settings }: EndpointContext, scope: WarehouseScope): SandboxResponse {
-  const list = {
-    index: state.stock.index(scope),
-    defaultDirection: "ASC" as const,
+function stockLevelPageResponse(
+  { state, query, settings }: EndpointContext,
+  warehouses: readonly number[],
+): SandboxResponse {
+  const levels = state.stock.levels(warehouses);
+  const list: PagedList<ItemStock, keyof StockLevel> = {
+    records: levels.records,
+    defaultDirection: "ASC",
     supportsModifiedSince: settings.modifiedSinceOn.includes("stockLevels"),
-    toJson: (partNo: number) => state.stock.toJson(partNo, scope),
+    shows: (stock) => levels.has(stock),
+    modifiedAt: (stock) => levels.modifiedAt(stock),
+    toBody: (stock) => levels.level(stock),
   };
   return listPageResponse(list, query, settings);
 }

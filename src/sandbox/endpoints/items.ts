@@ -1,14 +1,13 @@
 import * as z from "zod";
 import type { Item } from "../../schemas/item.js";
-import { DEFAULT_ITEM_FIELDS } from "../data/default-fields.js";
-import type { EndpointContext } from "../http/endpoint.js";
-import { integerNumber, parseBodyFields, requiredString } from "../http/fields.js";
-import { listPageResponse } from "../http/paging.js";
+import { DEFAULT_ITEM_FIELDS } from "../data/user-data.js";
+import { integerNumber, parseBodyFields, requiredString } from "../http/body.js";
+import { listPageResponse, type PagedList } from "../http/paging.js";
 import { jsonResponse, type SandboxResponse, serializedJsonResponse } from "../http/response.js";
 import { badRequestError, errorBodyJson, notFoundError } from "../http/service-error.js";
-import type { SandboxSettings } from "../options/settings.js";
+import { type SandboxSettings, withoutUndefined } from "../options/settings.js";
 import type { CatalogEntry } from "../store/item-catalog.js";
-import { withoutUndefined } from "../without-undefined.js";
+import type { EndpointContext } from "./endpoint.js";
 
 /** GET /Item: one item by key, the items of a category, or a page of the active ones. */
 export function handleGetItems(context: EndpointContext): SandboxResponse {
@@ -46,21 +45,23 @@ function handleGetItemByKey({ query, state, settings }: EndpointContext): Sandbo
 function handleListItemsOfCategory({ query, state, settings }: EndpointContext): SandboxResponse {
   const category = query.get("Category") ?? "";
   if (!/^-?\d+$/.test(category)) throw badRequestError("Category must be an integer.");
-  const items: unknown[] = [];
-  for (const partNo of state.catalog.active.ascending()) {
-    const entry = state.catalog.findByPartNo(partNo);
-    if (entry?.item.category === Number(category)) items.push(toItemResponseBody(entry, settings));
-  }
-  return jsonResponse(200, items);
+  const found = state.catalog.entries
+    .ascending()
+    .filter(({ item }) => !item.discontinued && item.category === Number(category));
+  return jsonResponse(
+    200,
+    found.map((entry) => toItemResponseBody(entry, settings)),
+  );
 }
 
 function itemPageResponse({ query, state, settings }: EndpointContext, which: "active" | "all"): SandboxResponse {
-  const { catalog } = state;
-  const list = {
-    index: catalog[which],
-    defaultDirection: "ASC" as const,
+  const list: PagedList<CatalogEntry, keyof Item> = {
+    records: state.catalog.entries,
+    defaultDirection: "ASC",
     supportsModifiedSince: settings.modifiedSinceOn.includes("items"),
-    toJson: (partNo: number) => catalog.toJson(partNo, (entry) => toItemResponseBody(entry, settings)),
+    shows: ({ item }) => which === "all" || !item.discontinued,
+    modifiedAt: ({ modifiedAt }) => modifiedAt,
+    toBody: (entry) => toItemResponseBody(entry, settings),
   };
   return listPageResponse(list, query, settings);
 }
@@ -93,10 +94,9 @@ export function handleCreateItem(context: EndpointContext): SandboxResponse {
   const fields = withoutUndefined({ ...own, uOM: own.uOM ?? unit, category: own.category ?? categoryID });
   if (state.catalog.findBySku(shortID)) return duplicateItemResponse(shortID, settings.duplicateStatus);
 
-  const item = state.catalog.create({ ...DEFAULT_ITEM_FIELDS, ...fields, shortID }, client.clientId, now);
+  const entry = state.catalog.create({ ...DEFAULT_ITEM_FIELDS, ...fields, shortID }, client.clientId, now);
   if (settings.createForm === "reference") return jsonResponse(201, { shortID, status: "created" });
-  const form = toItemResponseBody({ item, createdBy: client.clientId, modifiedAt: now }, settings);
-  return jsonResponse(201, { ...form, active: true });
+  return jsonResponse(201, { ...toItemResponseBody(entry, settings), active: true });
 }
 
 /** PUT /Item. Part number, SKU, creation time and creator are preserved, whatever is sent. */

@@ -1,8 +1,8 @@
 import { Big } from "big.js";
 import type { Lot } from "../../schemas/lot.js";
-import type { EndpointContext } from "../http/endpoint.js";
 import { badRequestError, notFoundError, ServiceError } from "../http/service-error.js";
 import { matchesDateFilter } from "../time.js";
+import type { EndpointContext } from "./endpoint.js";
 
 /** The filters of a move or an issue. */
 export interface LotSelection {
@@ -30,9 +30,8 @@ export function pickLots({ state, settings }: EndpointContext, selection: LotSel
   const wanted = new Big(selection.units);
   const picks: PickedLot[] = [];
   let found = new Big(0);
-  const shelf = state.stock.openLots(selection.partNo, selection.wid);
-  for (const recNo of candidateRecNos(shelf, selection.recno)) {
-    const lot = state.lots.get(recNo);
+  const shelf = state.lots.openLots(selection.partNo, selection.wid);
+  for (const lot of shelf) {
     if (!matchesSelection(lot, selection) || (lot.hold && settings.heldLots === "refuse")) continue;
     const units = new Big(lot.units);
     const taken = smallerOf(units, wanted.minus(found));
@@ -60,13 +59,9 @@ export function findTransactionItem(
   throw settings.unknownItemStatus === 404 ? notFoundError(message) : badRequestError(message);
 }
 
-function candidateRecNos(shelf: readonly number[], recno: number | undefined): readonly number[] {
-  if (recno === undefined) return shelf;
-  return shelf.includes(recno) ? [recno] : [];
-}
-
-function matchesSelection(lot: Lot, { spot, serial, serial2, rfidTag, received }: LotSelection): boolean {
+function matchesSelection(lot: Lot, { recno, spot, serial, serial2, rfidTag, received }: LotSelection): boolean {
   return (
+    (recno === undefined || lot.recNo === recno) &&
     (spot === undefined || lot.spot === spot) &&
     (serial === undefined || lot.serial === serial) &&
     (serial2 === undefined || lot.serial2 === serial2) &&

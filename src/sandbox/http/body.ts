@@ -1,4 +1,7 @@
-import { badRequestError } from "./service-error.js";
+import * as z from "zod";
+import { isDateFilter, parseIsoTime } from "../time.js";
+import { describeZodIssue, REQUIRED_MESSAGE } from "../validation.js";
+import { badRequestError, type FieldErrors, validationError } from "./service-error.js";
 
 /** A JSON object, field by field. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -31,4 +34,50 @@ function parseJson(body: string): unknown {
   } catch {
     throw badRequestError("The request body is not valid JSON.");
   }
+}
+
+/**
+ * The fields of a request body, checked; fields that the schema does not have are ignored, and null counts as left out.
+ * Throws the validation error with a message for each field that is missing or wrong.
+ */
+export function parseBodyFields<S extends z.ZodObject>(schema: S, body: JsonObject): z.infer<S> {
+  const sent = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+  const result = schema.safeParse(sent, { error: describeZodIssue });
+  if (result.success) return result.data;
+  const details: FieldErrors = {};
+  for (const { path, message } of result.error.issues) {
+    const name = String(path[0]);
+    details[name] ??= [
+      message === REQUIRED_MESSAGE ? `The ${name} field is required.` : `The field ${name} ${message}.`,
+    ];
+  }
+  throw validationError(details);
+}
+
+/** zod would require a number first, and an integer only after that. */
+export const integerNumber = () =>
+  z.int({ error: ({ input }) => (input === undefined ? REQUIRED_MESSAGE : "must be an integer") });
+
+export const positiveNumber = () => z.number().positive();
+
+export const requiredString = () => z.preprocess(blankToUndefined, z.string());
+
+/** Selects records; blank selects all of them. */
+export const optionalFilter = () => z.preprocess(blankToUndefined, z.string().optional());
+
+export const bodyDatetime = () =>
+  dateStringMatching((text) => parseIsoTime(text) !== undefined, "must be a datetime (ISO 8601)");
+
+/** A date or the beginning of one; blank counts as left out. */
+export const optionalDateFilter = () =>
+  z.preprocess(
+    blankToUndefined,
+    dateStringMatching(isDateFilter, "must be a date or the beginning of one (ISO 8601)").optional(),
+  );
+
+const dateStringMatching = (isValid: (text: string) => boolean, error: string) =>
+  z.string(error).refine(isValid, error);
+
+function blankToUndefined(value: unknown): unknown {
+  return typeof value === "string" && value.trim() === "" ? undefined : value;
 }

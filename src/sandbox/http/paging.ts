@@ -1,39 +1,43 @@
 import type { SandboxSettings } from "../options/settings.js";
-import type { RecordIndex } from "../store/record-index.js";
+import type { SortedRecords } from "../store/sorted-records.js";
 import { parseIsoTime } from "../time.js";
-import { bodyToBytes, type SandboxResponse, serializedJsonResponse } from "./response.js";
+import { jsonResponse, type SandboxResponse } from "./response.js";
 import { validationError } from "./service-error.js";
 
 const DEFAULT_PAGE_SIZE = 25;
 const MAX_PAGE_SIZE = 250;
 
 /** What a list endpoint lists. */
-export interface PagedList {
-  readonly index: RecordIndex;
+export interface PagedList<T, Column extends string> {
+  readonly records: SortedRecords<T, Column>;
   /** Direction if the request names no column. */
   readonly defaultDirection: "ASC" | "DESC";
   /** Whether the list supports `modifiedSince`. */
   readonly supportsModifiedSince: boolean;
-  toJson(id: number): Uint8Array;
+  /** Whether the list shows this record to this client. */
+  shows(record: T): boolean;
+  /** Milliseconds since the epoch. */
+  modifiedAt(record: T): number;
+  /** The record as the list shows it. */
+  toBody(record: T): unknown;
 }
 
 /** The requested page of a list, in the common envelope and with its headers. */
-export function listPageResponse(list: PagedList, query: URLSearchParams, settings: SandboxSettings): SandboxResponse {
+export function listPageResponse<T, Column extends string>(
+  list: PagedList<T, Column>,
+  query: URLSearchParams,
+  settings: SandboxSettings,
+): SandboxResponse {
   const page = readPositiveInteger(query, "page", 1, settings);
   const pageSize = Math.min(readPositiveInteger(query, "pageSize", DEFAULT_PAGE_SIZE, settings), MAX_PAGE_SIZE);
-  const { ids, descending } = selectOrderedIds(list, query);
-  const totalCount = ids.length;
+  const since = list.supportsModifiedSince ? readModifiedSince(query) : undefined;
+  const { column, isDescending } = readOrder(list, query);
+  const isFound = (record: T) => list.shows(record) && (since === undefined || list.modifiedAt(record) >= since);
+  const { found, totalCount } = selectPage(list.records.ascending(column), isDescending, isFound, page, pageSize);
   const pageCount = Math.ceil(totalCount / pageSize);
-  const start = Math.min((page - 1) * pageSize, totalCount);
-  const end = Math.min(start + pageSize, totalCount);
-
-  const records: Uint8Array[] = [];
-  for (let position = start; position < end; position += 1) {
-    const id = ids[descending ? totalCount - 1 - position : position];
-    if (id !== undefined) records.push(list.toJson(id));
-  }
-  const numbers = `"totalCount":${totalCount},"page":${page},"pageSize":${pageSize},"pageCount":${pageCount}`;
-  return serializedJsonResponse(200, encodePageBody(records, `${numbers},"hasMore":${page < pageCount}`), {
+  const value = found.map((record) => list.toBody(record));
+  const envelope = { value, totalCount, page, pageSize, pageCount, hasMore: page < pageCount };
+  return jsonResponse(200, envelope, {
     "x-total-count": String(totalCount),
     "x-page-size": String(pageSize),
     "x-page": String(page),
@@ -41,28 +45,47 @@ export function listPageResponse(list: PagedList, query: URLSearchParams, settin
   });
 }
 
-/** An unknown column is ignored, and `direction` with it. */
-function selectOrderedIds(list: PagedList, query: URLSearchParams): { ids: readonly number[]; descending: boolean } {
-  const named = query.get("sort");
-  const column = named ? list.index.column(named) : undefined;
-  const direction = query.get("direction")?.toUpperCase();
-  const ids = selectModifiedIds(list, query, column);
-  if (column) return { ids, descending: direction === "DESC" };
-  const asked = named ? undefined : direction;
-  return { ids, descending: (asked === "ASC" || asked === "DESC" ? asked : list.defaultDirection) === "DESC" };
+/** The records of one page, and how many there are on all pages. */
+function selectPage<T>(
+  ascending: readonly T[],
+  isDescending: boolean,
+  isFound: (record: T) => boolean,
+  page: number,
+  pageSize: number,
+): { found: T[]; totalCount: number } {
+  const start = (page - 1) * pageSize;
+  const found: T[] = [];
+  let totalCount = 0;
+  // A loop, since an array of all matching records for each page would cost more than the rest of the request.
+  for (let index = 0; index < ascending.length; index += 1) {
+    const record = ascending[isDescending ? ascending.length - 1 - index : index];
+    if (record === undefined || !isFound(record)) continue;
+    if (totalCount >= start && found.length < pageSize) found.push(record);
+    totalCount += 1;
+  }
+  return { found, totalCount };
 }
 
-function selectModifiedIds(
-  { index, supportsModifiedSince }: PagedList,
+/** An unknown column is ignored, and `direction` with it. */
+function readOrder<T, Column extends string>(
+  { records, defaultDirection }: PagedList<T, Column>,
   query: URLSearchParams,
-  column: string | undefined,
-) {
-  const text = supportsModifiedSince ? query.get("modifiedSince") : null;
-  if (!text) return index.ascending(column);
+): { column: Column | undefined; isDescending: boolean } {
+  const named = query.get("sort");
+  const column = named ? records.column(named) : undefined;
+  const direction = query.get("direction")?.toUpperCase();
+  if (column) return { column, isDescending: direction === "DESC" };
+  const asked = !named && (direction === "ASC" || direction === "DESC") ? direction : defaultDirection;
+  return { column, isDescending: asked === "DESC" };
+}
+
+/** Milliseconds since the epoch; undefined if the request does not name a time. */
+function readModifiedSince(query: URLSearchParams): number | undefined {
+  const text = query.get("modifiedSince");
+  if (!text) return undefined;
   const since = parseIsoTime(text);
-  if (since === undefined)
-    throw validationError({ modifiedSince: ["The field modifiedSince must be a datetime (ISO 8601)."] });
-  return index.modifiedSince(since, column);
+  if (since !== undefined) return since;
+  throw validationError({ modifiedSince: ["The field modifiedSince must be a datetime (ISO 8601)."] });
 }
 
 /** An integer of at least 1. */
@@ -79,25 +102,4 @@ function readPositiveInteger(
   if (invalidPaging === "refuse")
     throw validationError({ [name]: [`The field ${name} must be an integer of at least 1.`] });
   return Number.isNaN(value) ? fallback : 1;
-}
-
-const ENVELOPE_OPENING = bodyToBytes('{"value":[');
-const COMMA_BYTE = 0x2c;
-
-/** The common envelope: the records' JSON, and after them the JSON of the numbers. */
-function encodePageBody(records: readonly Uint8Array[], numbers: string): Uint8Array {
-  const closing = bodyToBytes(`],${numbers}}`);
-  let length = ENVELOPE_OPENING.length + Math.max(0, records.length - 1) + closing.length;
-  for (const record of records) length += record.length;
-
-  const body = new Uint8Array(length);
-  body.set(ENVELOPE_OPENING);
-  let position = ENVELOPE_OPENING.length;
-  for (const record of records) {
-    if (position > ENVELOPE_OPENING.length) body[position++] = COMMA_BYTE;
-    body.set(record, position);
-    position += record.length;
-  }
-  body.set(closing, position);
-  return body;
 }

@@ -1,6 +1,5 @@
 import { ConfigurationError } from "../../errors/index.js";
 import { assertMatchesSchema, assertUniqueField } from "../validation.js";
-import { withoutUndefined } from "../without-undefined.js";
 import type {
   SandboxClient,
   SandboxItem,
@@ -134,4 +133,10 @@ function assertClientWarehousesExist(clients: readonly SandboxClient[], warehous
 
 function toLatencyRange(latency: number | readonly [number, number]): readonly [number, number] {
   return typeof latency === "number" ? [latency, latency] : latency;
+}
+
+/** Without the fields that are undefined, so that they do not override a default. */
+export function withoutUndefined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> };
+export function withoutUndefined(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

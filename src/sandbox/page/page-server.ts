@@ -4,7 +4,7 @@ import { SERVICE_BASE_PATH } from "../http/request.js";
 import type { StockTransaction } from "../listeners.js";
 import type { LoggedRequest } from "../request-log.js";
 import type { SandboxService } from "../service.js";
-import type { WarehouseStockSummary } from "../store/stock-index.js";
+import type { WarehouseStockSummary } from "../store/stock-totals.js";
 import { PageEventFeed } from "./event-feed.js";
 import { renderPageHtml } from "./html.js";
 import { isTrustedHost } from "./trusted-host.js";

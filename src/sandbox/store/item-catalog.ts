@@ -1,7 +1,6 @@
 import { type Item, itemSchema } from "../../schemas/item.js";
 import { formatIsoTime, parseIsoTime } from "../time.js";
-import { JsonCache } from "./json-cache.js";
-import { RecordIndex, type RecordSource } from "./record-index.js";
+import { SortedRecords } from "./sorted-records.js";
 
 /** An item, and what the service stores about it but does not always show. */
 export interface CatalogEntry {
@@ -14,14 +13,11 @@ export interface CatalogEntry {
 
 /** The item master. */
 export class ItemCatalog {
-  /** Items that are not discontinued. */
-  readonly active: RecordIndex<keyof Item>;
-  /** Every item. */
-  readonly all: RecordIndex<keyof Item>;
+  /** Every item, discontinued ones included. */
+  readonly entries: SortedRecords<CatalogEntry, keyof Item>;
 
-  private readonly entriesBySku = new Map<string, CatalogEntry>();
-  private readonly entriesByPartNo = new Map<number, CatalogEntry>();
-  private readonly jsonCache = new JsonCache();
+  private readonly bySku: Map<string, CatalogEntry>;
+  private readonly byPartNo: Map<number, CatalogEntry>;
   private nextPartNo: number;
 
   constructor(
@@ -29,76 +25,52 @@ export class ItemCatalog {
     private readonly aliases: ReadonlyMap<string, string>,
     firstPartNo: number,
   ) {
-    for (const item of items) {
-      this.store({ item: { ...item }, createdBy: "seed", modifiedAt: parseIsoTime(item.modified) ?? 0 });
-    }
+    const entries = items.map(
+      (item): CatalogEntry => ({
+        item: { ...item },
+        createdBy: "seed",
+        modifiedAt: parseIsoTime(item.modified) ?? 0,
+      }),
+    );
+    this.bySku = new Map(entries.map((entry) => [entry.item.shortID, entry]));
+    this.byPartNo = new Map(entries.map((entry) => [entry.item.partNo, entry]));
     this.nextPartNo = items.reduce((next, { partNo }) => Math.max(next, partNo + 1), firstPartNo);
-    this.active = new RecordIndex(this.recordSource((entry) => !entry.item.discontinued));
-    this.all = new RecordIndex(this.recordSource(() => true));
+    this.entries = new SortedRecords(entries, {
+      columns: itemSchema().keyof().options,
+      defaultColumn: "shortID",
+      key: ({ item }, column) => item[column],
+      id: ({ item }) => item.partNo,
+    });
   }
 
   findBySku(shortID: string): CatalogEntry | undefined {
-    return this.entriesBySku.get(shortID);
+    return this.bySku.get(shortID);
   }
 
   findByPartNo(partNo: number): CatalogEntry | undefined {
-    return this.entriesByPartNo.get(partNo);
-  }
-
-  /** The item's JSON as bytes. `form` must return the same for the same entry, since the bytes are cached. */
-  toJson(partNo: number, form: (entry: CatalogEntry) => Item): Uint8Array {
-    return this.jsonCache.get(partNo, () => {
-      const entry = this.entriesByPartNo.get(partNo);
-      return entry ? form(entry) : null;
-    });
+    return this.byPartNo.get(partNo);
   }
 
   findByAlias(alias: string): CatalogEntry | undefined {
     const shortID = this.aliases.get(alias);
-    return shortID === undefined ? undefined : this.entriesBySku.get(shortID);
+    return shortID === undefined ? undefined : this.bySku.get(shortID);
   }
 
   /** Adds an item under the next part number, created now and active, whatever the fields contain. */
-  create(fields: Item, createdBy: string, now: number): Item {
+  create(fields: Item, createdBy: string, now: number): CatalogEntry {
     const at = formatIsoTime(now);
     const item = { ...fields, partNo: this.nextPartNo++, created: at, modified: at, discontinued: false };
-    this.store({ item, createdBy, modifiedAt: now });
-    this.all.add(item.partNo);
-    this.active.add(item.partNo);
-    return item;
+    const entry = { item, createdBy, modifiedAt: now };
+    this.bySku.set(item.shortID, entry);
+    this.byPartNo.set(item.partNo, entry);
+    this.entries.add(entry);
+    return entry;
   }
 
   /** Changes the given fields and the time of the last change. */
   update(entry: CatalogEntry, changes: Partial<Item>, now: number): void {
-    const { partNo } = entry.item;
-    this.all.remove(partNo);
-    if (!entry.item.discontinued) this.active.remove(partNo);
     Object.assign(entry.item, changes, { modified: formatIsoTime(now) });
     entry.modifiedAt = now;
-    this.jsonCache.delete(partNo);
-    this.all.add(partNo);
-    if (!entry.item.discontinued) this.active.add(partNo);
-  }
-
-  private store(entry: CatalogEntry): void {
-    this.entriesBySku.set(entry.item.shortID, entry);
-    this.entriesByPartNo.set(entry.item.partNo, entry);
-  }
-
-  private recordSource(belongs: (entry: CatalogEntry) => boolean): RecordSource<keyof Item> {
-    return {
-      defaultColumn: "shortID",
-      columns: itemSchema().keyof().options,
-      ids: () =>
-        this.entriesInOrder()
-          .filter(belongs)
-          .map(({ item }) => item.partNo),
-      key: (partNo, column) => this.entriesByPartNo.get(partNo)?.item[column],
-      modifiedAt: (partNo) => this.entriesByPartNo.get(partNo)?.modifiedAt ?? 0,
-    };
-  }
-
-  private entriesInOrder(): CatalogEntry[] {
-    return [...this.entriesByPartNo.values()].sort((a, b) => (a.item.shortID < b.item.shortID ? -1 : 1));
+    this.entries.markChanged();
   }
 }

@@ -1,149 +1,187 @@
+import { Big } from "big.js";
 import type { Lot } from "../../schemas/lot.js";
 import { type StockLevel, stockLevelSchema } from "../../schemas/stock-level.js";
-import { JsonCache } from "./json-cache.js";
 import { isOpenLot, type LotStore } from "./lot-store.js";
-import { RecordIndex, SortedRecordIds } from "./record-index.js";
-import { IndexesByWarehouseScope, type WarehouseScope } from "./scopes.js";
-import {
-  buildStockIndex,
-  getOrCreateQuantities,
-  openLotsKey,
-  type StockIndex,
-  summarizeWarehouseStock,
-  type WarehouseStockSummary,
-} from "./stock-index.js";
-import { hasStockLevel, type StockQuantities, sumToStockLevel } from "./stock-quantities.js";
+import { SortedRecords } from "./sorted-records.js";
 
-/** Adds the quantities that do not come from lots: on order, committed, packed, in transit. */
-export type AddOrderQuantities = (stockIndex: StockIndex) => void;
+/** What a stock level shows, except `available`, which follows from the others. */
+type QuantityName = Exclude<keyof StockLevel, "partNo" | "available">;
 
-/** Running totals per item and warehouse. Computed at the first read or change. */
+/** The quantities of one item in one warehouse. */
+export interface StockQuantities extends Record<QuantityName, Big> {
+  /** Lots of the item here, shipped ones included. */
+  lots: number;
+  /** Those of them that are in stock. */
+  openLots: number;
+  /** Milliseconds since the epoch. */
+  modifiedAt: number;
+}
+
+/** One item's quantities by warehouse ID. */
+export interface ItemStock {
+  readonly partNo: number;
+  readonly byWarehouse: Map<number, StockQuantities>;
+}
+
+/** One warehouse at a glance, for the page. Adds up units of different measures. */
+export interface WarehouseStockSummary {
+  /** Items of which something is in stock. */
+  readonly items: number;
+  /** Lots in stock. */
+  readonly lots: number;
+  readonly inStock: number;
+  readonly onHold: number;
+  readonly available: number;
+}
+
+/** Running totals per item and warehouse. Every change of a lot goes through here. */
 export class StockTotals {
-  private cachedIndex: StockIndex | undefined;
-  private readonly jsonCaches = new Map<WarehouseScope, JsonCache>();
-  private readonly indexes = new IndexesByWarehouseScope<keyof StockLevel>((scope) => this.createIndex(scope));
+  private readonly items = new Map<number, ItemStock>();
+  private readonly levelLists = new Map<string, StockLevelList>();
 
+  /** @param setOrderQuantities sets what does not come from lots: quantities on order, committed, packed, in transit */
   constructor(
     private readonly lots: LotStore,
-    private readonly addOrderQuantities: AddOrderQuantities,
-  ) {}
-
-  /** Stock levels of the items that have a lot in one of these warehouses. */
-  index(scope: WarehouseScope): RecordIndex<keyof StockLevel> {
-    return this.indexes.get(scope);
-  }
-
-  level(partNo: number, scope: Iterable<number>): StockLevel {
-    return sumToStockLevel(partNo, this.quantitiesIn(partNo, scope));
-  }
-
-  /** The stock level's JSON as bytes. */
-  toJson(partNo: number, scope: WarehouseScope): Uint8Array {
-    let json = this.jsonCaches.get(scope);
-    if (!json) {
-      json = new JsonCache();
-      this.jsonCaches.set(scope, json);
+    setOrderQuantities?: (totals: StockTotals) => void,
+  ) {
+    for (const { lot, modifiedAt } of lots.records.ascending()) {
+      const quantities = this.countLot(lot, 1);
+      quantities.modifiedAt = Math.max(quantities.modifiedAt, modifiedAt);
     }
-    return json.get(partNo, () => this.level(partNo, scope));
+    setOrderQuantities?.(this);
   }
 
-  /** Lots of the item that are in stock in the warehouse, oldest first. */
-  openLots(partNo: number, wID: number): readonly number[] {
-    return this.stockIndex.openLots.get(openLotsKey(partNo, wID)) ?? [];
+  /** Stock levels of these warehouses. */
+  levels(warehouses: readonly number[]): StockLevelList {
+    const key = warehouses.join();
+    const list = this.levelLists.get(key) ?? new StockLevelList([...this.items.values()], warehouses);
+    this.levelLists.set(key, list);
+    return list;
+  }
+
+  /** The quantities of an item in a warehouse; zero if there are none yet. */
+  quantities(partNo: number, wID: number): StockQuantities {
+    const { byWarehouse } = this.items.get(partNo) ?? this.addItem(partNo);
+    const quantities = byWarehouse.get(wID) ?? createZeroQuantities();
+    byWarehouse.set(wID, quantities);
+    return quantities;
+  }
+
+  /** The stock of every item that has or had any. */
+  all(): Iterable<ItemStock> {
+    return this.items.values();
+  }
+
+  addLot(lot: Lot, now: number): Lot {
+    const added = this.lots.add(lot, now);
+    this.countLot(added, 1).modifiedAt = now;
+    return added;
+  }
+
+  changeLot(lot: Lot, changes: Partial<Lot>, now: number): Lot {
+    const changed = this.lots.change(lot, changes, now);
+    this.countLot(lot, -1).modifiedAt = now;
+    this.countLot(changed, 1).modifiedAt = now;
+    return changed;
   }
 
   /** What is in stock in one warehouse, all items together. */
   summary(wID: number): WarehouseStockSummary {
-    return summarizeWarehouseStock(this.stockIndex, wID);
+    const all = [...this.items.values()].flatMap(({ byWarehouse }) => byWarehouse.get(wID) ?? []);
+    const { inStock, onHold, available } = toStockLevel(0, all);
+    const items = all.filter((quantities) => quantities.inStock.gt(0)).length;
+    return { items, lots: all.reduce((sum, { openLots }) => sum + openLots, 0), inStock, onHold, available };
   }
 
-  addLot(lot: Lot, now: number): Lot {
-    const { stockIndex } = this;
-    return this.updateItem(lot.partNo, [lot.wID], () => {
-      const added = this.lots.add(lot, now);
-      this.applyLot(stockIndex, added, 1, now);
-      return added;
-    });
+  private addItem(partNo: number): ItemStock {
+    const stock: ItemStock = { partNo, byWarehouse: new Map() };
+    this.items.set(partNo, stock);
+    for (const list of this.levelLists.values()) list.records.add(stock);
+    return stock;
   }
 
-  changeLot(recNo: number, changes: Partial<Lot>, now: number): Lot {
-    const { stockIndex } = this;
-    const before = this.lots.get(recNo);
-    return this.updateItem(before.partNo, [before.wID, changes.wID ?? before.wID], () => {
-      this.applyLot(stockIndex, before, -1, now);
-      const after = this.lots.change(recNo, changes, now);
-      this.applyLot(stockIndex, after, 1, now);
-      return after;
-    });
-  }
-
-  private get stockIndex(): StockIndex {
-    if (!this.cachedIndex) {
-      this.cachedIndex = buildStockIndex(this.lots);
-      this.addOrderQuantities(this.cachedIndex);
-    }
-    return this.cachedIndex;
-  }
-
-  /** Removes the item from every index that shows it, applies the change, and adds it again in its new position. */
-  private updateItem(partNo: number, warehouses: readonly number[], change: () => Lot): Lot {
-    const affected = new Map<RecordIndex<keyof StockLevel>, ReadonlySet<number>>();
-    for (const wID of warehouses) this.indexes.forEachShowing(wID, (index, scope) => affected.set(index, scope));
-    for (const [index, scope] of affected) if (this.isListed(partNo, scope)) index.remove(partNo);
-    const lot = change();
-    for (const json of this.jsonCaches.values()) json.delete(partNo);
-    for (const [index, scope] of affected) if (this.isListed(partNo, scope)) index.add(partNo);
-    return lot;
-  }
-
-  private applyLot(stockIndex: StockIndex, lot: Lot, sign: 1 | -1, now: number): void {
-    const quantities = getOrCreateQuantities(stockIndex, lot.wID, lot.partNo);
+  /** Adds a lot to the totals, or removes it from them. */
+  private countLot(lot: Lot, sign: 1 | -1): StockQuantities {
+    const quantities = this.quantities(lot.partNo, lot.wID);
     quantities.lots += sign;
-    quantities.modifiedAt = now;
-    if (!isOpenLot(lot)) return;
-    const change = sign * lot.units;
-    quantities.inStock = quantities.inStock.plus(change);
-    if (lot.hold) quantities.onHold = quantities.onHold.plus(change);
-    const key = openLotsKey(lot.partNo, lot.wID);
-    const openLots = new SortedRecordIds(stockIndex.openLots.get(key) ?? [], (a, b) => this.compareAge(a, b));
-    if (sign === 1) openLots.insert(lot.recNo);
-    else openLots.remove(lot.recNo);
-    stockIndex.openLots.set(key, openLots.ids);
-  }
-
-  private compareAge(a: number, b: number): number {
-    return this.lots.summary(a).receivedAt - this.lots.summary(b).receivedAt || a - b;
-  }
-
-  private isListed(partNo: number, scope: Iterable<number>): boolean {
-    return this.quantitiesIn(partNo, scope).some(hasStockLevel);
-  }
-
-  private quantitiesIn(partNo: number, scope: Iterable<number>): StockQuantities[] {
-    const parts: StockQuantities[] = [];
-    for (const wID of scope) {
-      const quantities = this.stockIndex.quantities.get(wID)?.get(partNo);
-      if (quantities) parts.push(quantities);
+    if (isOpenLot(lot)) {
+      quantities.openLots += sign;
+      quantities.inStock = quantities.inStock.plus(sign * lot.units);
+      if (lot.hold) quantities.onHold = quantities.onHold.plus(sign * lot.units);
     }
-    return parts;
+    for (const list of this.levelLists.values()) list.forget(lot.partNo);
+    return quantities;
   }
+}
 
-  private createIndex(scope: ReadonlySet<number>): RecordIndex<keyof StockLevel> {
-    return new RecordIndex({
-      defaultColumn: "partNo",
+/** The stock levels of some warehouses together. */
+export class StockLevelList {
+  readonly records: SortedRecords<ItemStock, keyof StockLevel>;
+  /** Levels by part number, since sorting compares each many times. */
+  private readonly levels = new Map<number, StockLevel>();
+
+  constructor(
+    items: ItemStock[],
+    private readonly warehouses: readonly number[],
+  ) {
+    this.records = new SortedRecords(items, {
       columns: stockLevelSchema().keyof().options,
-      ids: () => this.partNos(scope),
-      key: (partNo, column) => this.level(partNo, scope)[column],
-      modifiedAt: (partNo) => Math.max(...this.quantitiesIn(partNo, scope).map((quantities) => quantities.modifiedAt)),
+      defaultColumn: "partNo",
+      key: (stock, column) => (column === "partNo" ? stock.partNo : this.level(stock)[column]),
+      id: ({ partNo }) => partNo,
     });
   }
 
-  private partNos(scope: ReadonlySet<number>): number[] {
-    const partNos = new Set<number>();
-    for (const wID of scope) {
-      for (const [partNo, quantities] of this.stockIndex.quantities.get(wID) ?? [])
-        if (hasStockLevel(quantities)) partNos.add(partNo);
-    }
-    return [...partNos].sort((a, b) => a - b);
+  /** Whether the item has a stock level here: lots, even shipped ones, or quantities on order or promised to orders. */
+  has(stock: ItemStock): boolean {
+    return this.warehouses.some((wID) => {
+      const here = stock.byWarehouse.get(wID);
+      return (
+        here && (here.lots > 0 || [here.onOrder, here.committed, here.packed, here.aSN].some((each) => !each.eq(0)))
+      );
+    });
   }
+
+  level(stock: ItemStock): StockLevel {
+    const level = this.levels.get(stock.partNo) ?? toStockLevel(stock.partNo, this.parts(stock));
+    this.levels.set(stock.partNo, level);
+    return level;
+  }
+
+  modifiedAt(stock: ItemStock): number {
+    return Math.max(...this.parts(stock).map(({ modifiedAt }) => modifiedAt));
+  }
+
+  /** Required after a change of the item's quantities. */
+  forget(partNo: number): void {
+    this.levels.delete(partNo);
+    this.records.markChanged();
+  }
+
+  private parts({ byWarehouse }: ItemStock): StockQuantities[] {
+    return this.warehouses.flatMap((wID) => byWarehouse.get(wID) ?? []);
+  }
+}
+
+const ZERO = new Big(0);
+
+function createZeroQuantities(): StockQuantities {
+  const none = { inStock: ZERO, onOrder: ZERO, onHold: ZERO, committed: ZERO, packed: ZERO, aSN: ZERO };
+  return { ...none, lots: 0, openLots: 0, modifiedAt: 0 };
+}
+
+/** The stock level that the quantities of several warehouses add up to. */
+function toStockLevel(partNo: number, parts: readonly StockQuantities[]): StockLevel {
+  const sum = (name: QuantityName) => parts.reduce((total, part) => total.plus(part[name]), ZERO);
+  const [inStock, onHold, committed, packed] = [sum("inStock"), sum("onHold"), sum("committed"), sum("packed")];
+  return {
+    partNo,
+    available: inStock.minus(onHold).minus(committed).minus(packed).toNumber(),
+    inStock: inStock.toNumber(),
+    onOrder: sum("onOrder").toNumber(),
+    onHold: onHold.toNumber(),
+    committed: committed.toNumber(),
+    packed: packed.toNumber(),
+    aSN: sum("aSN").toNumber(),
+  };
 }

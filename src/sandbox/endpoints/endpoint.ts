@@ -1,0 +1,31 @@
+import type { JsonObject } from "../http/body.js";
+import type { SandboxResponse } from "../http/response.js";
+import type { EmitTransaction } from "../listeners.js";
+import type { SandboxClient } from "../options/options.js";
+import type { SandboxSettings } from "../options/settings.js";
+import type { SandboxState } from "../state.js";
+
+/** An authorized request, as an endpoint sees it. */
+export interface EndpointContext {
+  readonly client: SandboxClient;
+  /** Path parameters, decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** The body; throws a `ServiceError` if it is not a JSON object. */
+  json(): JsonObject;
+  readonly state: SandboxState;
+  readonly settings: SandboxSettings;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** Notifies the listeners of a transaction. */
+  readonly emitTransaction: EmitTransaction;
+}
+
+/** One row of the document's table of endpoints. */
+export interface Endpoint {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly path: string;
+  /** Security ID that the client needs. */
+  readonly permission: number;
+  readonly handle: (context: EndpointContext) => SandboxResponse;
+}

@@ -1,0 +1,204 @@
+import * as z from "zod";
+import type { Lot } from "../../schemas/lot.js";
+import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/sample-names.js";
+import { DEFAULT_LOT_FIELDS } from "../data/user-data.js";
+import {
+  bodyDatetime,
+  integerNumber,
+  optionalDateFilter,
+  optionalFilter,
+  parseBodyFields,
+  positiveNumber,
+  requiredString,
+} from "../http/body.js";
+import { emptyResponse, jsonResponse, type SandboxResponse, textResponse } from "../http/response.js";
+import { validationError } from "../http/service-error.js";
+import type { TransactionForm } from "../options/options.js";
+import type { SandboxSettings } from "../options/settings.js";
+import { formatIsoTime } from "../time.js";
+import type { EndpointContext } from "./endpoint.js";
+import { findTransactionItem, type PickedLot, pickLots } from "./picking.js";
+import { assertWarehouseInScope } from "./warehouse-scope.js";
+
+const receiveRequestSchema = z.object({
+  itemID: requiredString(),
+  units: positiveNumber(),
+  wid: integerNumber(),
+  reasonCode: integerNumber(),
+  spot: z.string().optional(),
+  serial: z.string().optional(),
+  serial2: z.string().optional(),
+  rfidTag: z.string().optional(),
+  reference: z.string().optional(),
+  remark: z.string().optional(),
+  netWeight: z.number().optional(),
+  grossWeight: z.number().optional(),
+  price: z.number().optional(),
+  expires: bodyDatetime().optional(),
+  supplier: integerNumber().optional(),
+  line: integerNumber().optional(),
+  jobid: integerNumber().optional(),
+});
+
+/** POST /Inventory/Receive: creates a lot. */
+export function handleReceive(context: EndpointContext): SandboxResponse {
+  const { state, settings, now, client } = context;
+  const receipt = parseBodyFields(receiveRequestSchema, context.json());
+  assertAllowedReasonCode(receipt.reasonCode, settings);
+  assertWarehouseInScope(context, receipt.wid);
+  const { partNo, shortID, description } = findTransactionItem(context, receipt.itemID);
+  const owner = state.catalog.findByPartNo(partNo)?.item.dfltOwner;
+  const job = SAMPLE_JOBS.find(({ id }) => id === receipt.jobid);
+
+  const { recNo } = state.stock.addLot(
+    {
+      ...DEFAULT_LOT_FIELDS,
+      partNo,
+      shortID,
+      description,
+      associate: SAMPLE_OWNERS.find(({ id }) => id === owner)?.name ?? "",
+      warehouse: state.warehouses.get(receipt.wid) ?? "",
+      wID: receipt.wid,
+      spot: receipt.spot ?? "",
+      units: receipt.units,
+      received: formatIsoTime(now),
+      serial: receipt.serial ?? "",
+      serial2: receipt.serial2 ?? null,
+      rFIDTag: receipt.rfidTag ?? null,
+      remark: receipt.remark ?? "",
+      jobID: receipt.jobid ?? 0,
+      jobName: job?.name ?? null,
+    },
+    now,
+  );
+  context.emitTransaction({
+    kind: "receive",
+    at: now,
+    clientId: client.clientId,
+    shortID,
+    units: receipt.units,
+    wid: receipt.wid,
+    recNo,
+  });
+  return transactionResponse(settings.receiveStatus, settings.receiveForm, recNo, "received");
+}
+
+const moveRequestSchema = z.object({
+  itemID: requiredString(),
+  units: positiveNumber(),
+  wid: integerNumber(),
+  fromSpot: optionalFilter(),
+  toSpot: optionalFilter(),
+  shipToWid: integerNumber().optional(),
+  transitSlip: z.string().optional(),
+  serial: optionalFilter(),
+  serial2: optionalFilter(),
+  rfidTag: optionalFilter(),
+  reference: z.string().optional(),
+  recno: integerNumber().optional(),
+  received: optionalDateFilter(),
+});
+
+/** Where stock goes; a missing field stays unchanged. */
+type MoveDestination = Pick<Lot, "wID" | "warehouse"> & Partial<Pick<Lot, "spot">>;
+
+/** POST /Inventory/Move: to another bin, or to another warehouse that is in scope as well. */
+export function handleMove(context: EndpointContext): SandboxResponse {
+  const { state, settings, now, client } = context;
+  const move = parseBodyFields(moveRequestSchema, context.json());
+  assertWarehouseInScope(context, move.wid);
+  if (move.shipToWid !== undefined) assertWarehouseInScope(context, move.shipToWid);
+  const { partNo, shortID } = findTransactionItem(context, move.itemID);
+  const picks = pickLots(context, { ...move, partNo, spot: move.fromSpot });
+
+  const wID = move.shipToWid ?? move.wid;
+  const destination = {
+    wID,
+    warehouse: state.warehouses.get(wID) ?? "",
+    ...(move.toSpot !== undefined && { spot: move.toSpot }),
+  };
+  const moved = picks
+    .filter(({ lot }) => !isAtDestination(lot, destination))
+    .map((picked) => moveLot(context, picked, destination));
+  const recNo = moved[0]?.recNo ?? picks[0].lot.recNo;
+
+  if (moved.length > 0) {
+    const { units, wid, shipToWid } = move;
+    const other = shipToWid === undefined ? {} : { shipToWid };
+    context.emitTransaction({ kind: "move", at: now, clientId: client.clientId, shortID, units, wid, ...other, recNo });
+  }
+  return transactionResponse(200, settings.moveForm, recNo, "moved");
+}
+
+/** Such a lot is neither split nor modified. */
+function isAtDestination({ wID, spot }: Lot, destination: MoveDestination): boolean {
+  return wID === destination.wID && spot === (destination.spot ?? spot);
+}
+
+/** A whole lot keeps its record; part of one becomes a new lot with the same date of receipt. */
+function moveLot({ state, now }: EndpointContext, { lot, taken, left }: PickedLot, destination: MoveDestination): Lot {
+  if (left.eq(0)) return state.stock.changeLot(lot, destination, now);
+  state.stock.changeLot(lot, { units: left.toNumber() }, now);
+  return state.stock.addLot({ ...lot, ...destination, units: taken.toNumber() }, now);
+}
+
+const issueRequestSchema = z.object({
+  itemID: requiredString(),
+  units: positiveNumber(),
+  wid: integerNumber(),
+  reasonCode: integerNumber(),
+  spot: optionalFilter(),
+  serial: optionalFilter(),
+  serial2: optionalFilter(),
+  rfidTag: optionalFilter(),
+  reference: z.string().optional(),
+  remark: z.string().optional(),
+  netWeight: z.number().optional(),
+  shipto: integerNumber().optional(),
+  prodID: z.string().optional(),
+  recno: integerNumber().optional(),
+  line: integerNumber().optional(),
+});
+
+/** POST /Inventory/Issue: takes stock out of the lots that fit; a lot that is used up is shipped. */
+export function handleIssue(context: EndpointContext): SandboxResponse {
+  const { state, settings, now, client } = context;
+  const issue = parseBodyFields(issueRequestSchema, context.json());
+  assertAllowedReasonCode(issue.reasonCode, settings);
+  assertWarehouseInScope(context, issue.wid);
+  const { partNo, shortID } = findTransactionItem(context, issue.itemID);
+  const picks = pickLots(context, { ...issue, partNo });
+
+  for (const { lot, left } of picks) {
+    const usedUp = left.eq(0);
+    state.stock.changeLot(lot, { units: left.toNumber(), ...(usedUp && { shipped: formatIsoTime(now) }) }, now);
+  }
+  const { recNo } = picks[0].lot;
+  const { units, wid } = issue;
+  context.emitTransaction({ kind: "issue", at: now, clientId: client.clientId, shortID, units, wid, recNo });
+  return transactionResponse(200, settings.issueForm, recNo, "issued");
+}
+
+/** The response to a transaction, in the form of the options: the document does not show one. */
+function transactionResponse(status: number, form: TransactionForm, recNo: number, done: string): SandboxResponse {
+  if (typeof form === "function") return jsonResponse(status, form(recNo));
+  switch (form) {
+    case "number":
+      return jsonResponse(status, recNo);
+    case "text":
+      return textResponse(status, String(recNo));
+    case "nested":
+      return jsonResponse(status, { data: { recNo } });
+    case "empty":
+      return emptyResponse(status);
+    case "object":
+      return jsonResponse(status, { recNo, status: done });
+  }
+}
+
+/** Throws the validation error for a reason code that the options do not allow. */
+function assertAllowedReasonCode(code: number, { reasonCodes }: SandboxSettings): void {
+  if (reasonCodes && !reasonCodes.includes(code)) {
+    throw validationError({ reasonCode: [`The field reasonCode must be one of ${reasonCodes.join(", ")}.`] });
+  }
+}
