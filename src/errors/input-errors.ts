@@ -11,7 +11,7 @@ export class InputValidationError extends StocklotError {
   /** The problems, one entry per field. */
   readonly issues: Issue[];
 
-  constructor(method: string, issues: DescribableIssue[]) {
+  constructor(method: string, issues: (Issue & { isAboutName?: boolean })[]) {
     super(`${method}: ${issues.map(describeIssue).join("; ")}`);
     this.issues = redactData(issues.map(({ path, message }) => ({ path, message })));
   }

@@ -10,9 +10,16 @@ export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update"
  * - `canceled`: settled; it was not applied, and will never be sent
  * - `unknown`: it may have been applied; a person must decide, see `outbox.resolve`
  */
-export type OutboxState = (typeof OUTBOX_STATES)[number];
+export type OutboxState = "pending" | "sending" | "applied" | "rejected" | "unknown" | "canceled";
 
-export const OUTBOX_STATES = ["pending", "sending", "applied", "rejected", "unknown", "canceled"] as const;
+export const OUTBOX_STATES = [
+  "pending",
+  "sending",
+  "applied",
+  "rejected",
+  "unknown",
+  "canceled",
+] as const satisfies readonly OutboxState[];
 
 /** A JSON value as it is stored. */
 export type StoredJson = string;
