@@ -91,7 +91,7 @@ function toFetchResponse(
 
 /** The body in pieces, with a delay before each. */
 function createSlowStream(
-  body: SandboxResponse["body"],
+  body: string,
   slow: { delayMs: number; chunkBytes: number },
   signal: AbortSignal,
 ): ReadableStream {
@@ -109,7 +109,7 @@ function createSlowStream(
 }
 
 /** The beginning of the body, then the error of a broken connection. */
-function createTruncatedStream(body: SandboxResponse["body"], length: number | undefined): ReadableStream {
+function createTruncatedStream(body: string, length: number | undefined): ReadableStream {
   const bytes = bodyToBytes(body);
   const part = bytes.subarray(0, truncatedBodyLength(bytes.length, length));
   let sent = false;

@@ -72,8 +72,8 @@ async function serveNodeRequest(
   outgoing: ServerResponse,
 ): Promise<void> {
   const request = new NodeSandboxRequest(incoming, outgoing, await readRequestBody(incoming));
-  const gzip = service.settings.compression && /\bgzip\b/.test(request.header("accept-encoding") ?? "");
-  await sendNodeResponse(await service.handle(request), outgoing, { gzip, request });
+  const acceptsGzip = service.settings.compression && /\bgzip\b/.test(request.header("accept-encoding") ?? "");
+  await sendNodeResponse(await service.handle(request), outgoing, { acceptsGzip, request });
 }
 
 /** A request over HTTP. */
