@@ -9,21 +9,14 @@ export type SandboxFetch = (input: FetchInput, init?: RequestInit) => Promise<Re
 
 export function createFetchAdapter(service: SandboxService): SandboxFetch {
   return async (input, init = {}) => {
-    const signal = abortSignalOf(input, init);
-    if (!signal) return serveFetchCall(service, input, init, new AbortController().signal);
+    const signal = abortSignalOf(input, init) ?? new AbortController().signal;
     signal.throwIfAborted();
-    return rejectOnAbort(signal, serveFetchCall(service, input, init, signal));
+    const respond = async () => {
+      const request = await toSandboxRequest(input, init, signal);
+      return toFetchResponse(await service.handle(request), request, service.hanging);
+    };
+    return rejectOnAbort(signal, respond());
   };
-}
-
-async function serveFetchCall(
-  service: SandboxService,
-  input: FetchInput,
-  init: RequestInit,
-  signal: AbortSignal,
-): Promise<Response> {
-  const request = await toSandboxRequest(input, init, signal);
-  return toFetchResponse(await service.handle(request), request, service.hanging);
 }
 
 /** Rejects with the signal's reason as soon as it is aborted; leaves no listener behind. */

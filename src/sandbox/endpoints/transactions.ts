@@ -3,7 +3,6 @@ import type { Lot } from "../../schemas/lot.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/sample-names.js";
 import { DEFAULT_LOT_FIELDS } from "../data/user-data.js";
 import {
-  bodyDatetime,
   integerNumber,
   optionalDateFilter,
   optionalFilter,
@@ -17,6 +16,7 @@ import type { StockTransaction } from "../listeners.js";
 import type { TransactionForm } from "../options/options.js";
 import type { SandboxSettings } from "../options/settings.js";
 import { formatIsoTime } from "../time.js";
+import { datetimeString } from "../validation.js";
 import type { EndpointContext } from "./endpoint.js";
 import { findTransactionItem, type PickedLot, pickLots } from "./picking.js";
 import { assertWarehouseInScope } from "./warehouse-scope.js";
@@ -44,7 +44,7 @@ const receiveRequestSchema = z.object({
   netWeight: z.number().optional(),
   grossWeight: z.number().optional(),
   price: z.number().optional(),
-  expires: bodyDatetime().optional(),
+  expires: datetimeString().optional(),
   supplier: integerNumber().optional(),
   line: integerNumber().optional(),
   jobid: integerNumber().optional(),
