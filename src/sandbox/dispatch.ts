@@ -1,76 +1,65 @@
 import { TrieRouter } from "hono/router/trie-router";
+import { messageOf } from "../errors/unknown-value.js";
 import type { AccessControl, CallerIdentity } from "./access/access-control.js";
-import type { Endpoint } from "./endpoints/endpoint.js";
+import type { Endpoint, ServiceContext } from "./endpoints/endpoint.js";
 import { ENDPOINTS } from "./endpoints/index.js";
 import { handleTokenRequest } from "./endpoints/token.js";
-import { parseJsonObject } from "./http/body.js";
+import { parseFormFields, parseJsonObject } from "./http/body.js";
 import type { SandboxRequest } from "./http/request.js";
-import { type SandboxResponse, serializedJsonResponse } from "./http/response.js";
-import { badRequestError, errorBodyJson, notFoundError, ServiceError } from "./http/service-error.js";
-import type { EmitTransaction } from "./listeners.js";
-import type { SandboxSettings } from "./options/settings.js";
-import type { SandboxState } from "./state.js";
-
-/** A request that the rate limit has admitted, and everything that is needed to respond. */
-export interface DispatchInput {
-  readonly request: SandboxRequest;
-  /** Relative to the base address, encoded; undefined when the request went elsewhere. */
-  readonly path: string | undefined;
-  readonly query: URLSearchParams;
-  readonly identity: CallerIdentity;
-  readonly access: AccessControl;
-  readonly state: SandboxState;
-  readonly settings: SandboxSettings;
-  readonly now: number;
-  readonly emitTransaction: EmitTransaction;
-}
+import { errorResponse, type SandboxResponse } from "./http/response.js";
+import { badRequestError, notFoundError, ServiceError } from "./http/service-error.js";
 
 const findRoute = createRouter(ENDPOINTS);
 
-/** The response that the document describes; a {@link ServiceError} becomes its error object. */
-export function dispatchRequest(input: DispatchInput): SandboxResponse {
+const WWW_AUTHENTICATE_HEADERS = { "www-authenticate": "Bearer" };
+
+/**
+ * The response that the document describes to a request that the rate limit has admitted. A {@link ServiceError} becomes
+ * its error object.
+ *
+ * @param path relative to the base address, encoded; undefined when the request went elsewhere
+ */
+export function dispatchRequest(
+  request: SandboxRequest,
+  path: string | undefined,
+  identity: CallerIdentity,
+  access: AccessControl,
+  context: ServiceContext,
+): SandboxResponse {
   try {
-    return callEndpoint(input);
+    return callEndpoint(request, path, identity, access, context);
   } catch (error) {
     if (error instanceof ServiceError) {
       const { status, code, message, details } = error;
-      return serializedJsonResponse(
-        status,
-        errorBodyJson(status, code, message, details),
-        status === 401 ? WWW_AUTHENTICATE_HEADERS : undefined,
-      );
+      return errorResponse(status, code, message, {
+        details,
+        ...(status === 401 && { headers: WWW_AUTHENTICATE_HEADERS }),
+      });
     }
-    const message = error instanceof Error ? error.message : String(error);
-    return serializedJsonResponse(500, errorBodyJson(500, "internal_error", `Unexpected server error: ${message}`));
+    return errorResponse(500, "internal_error", `Unexpected server error: ${messageOf(error)}`);
   }
 }
 
-const WWW_AUTHENTICATE_HEADERS = { "www-authenticate": "Bearer" };
-
-function callEndpoint({
-  request,
-  path,
-  query,
-  identity,
-  access,
-  state,
-  settings,
-  now,
-  emitTransaction,
-}: DispatchInput): SandboxResponse {
+function callEndpoint(
+  request: SandboxRequest,
+  path: string | undefined,
+  identity: CallerIdentity,
+  access: AccessControl,
+  context: ServiceContext,
+): SandboxResponse {
+  const { method, body } = request;
   const contentType = request.header("content-type");
   if (path === undefined) throw notFoundError("There is no such resource.");
-  if (path === "/Token" && request.method === "POST") {
-    return handleTokenRequest(access.tokens, settings, { contentType, body: request.body, now });
+  if (path === "/Token" && method === "POST") {
+    return handleTokenRequest(access.tokens, context, parseFormFields(contentType, body));
   }
   const client = access.authenticate(identity);
   // HEAD is a GET whose body the adapters leave out.
-  const route = findRoute(request.method === "HEAD" ? "GET" : request.method, path);
-  if (!route) throw notFoundError(`There is no resource ${request.method} ${path}.`);
+  const route = findRoute(method === "HEAD" ? "GET" : method, path);
+  if (!route) throw notFoundError(`There is no resource ${method} ${path}.`);
   const { endpoint, params } = route;
   access.authorize(client, endpoint.permission, endpoint.method !== "GET");
-  const body = () => parseJsonObject(contentType, request.body);
-  return endpoint.handle({ client, params, query, json: body, state, settings, now, emitTransaction });
+  return endpoint.handle({ ...context, client, params, json: () => parseJsonObject(contentType, body) });
 }
 
 /** The endpoint for a request, with its path parameters decoded. */

@@ -83,7 +83,7 @@ export class SandboxService {
 
     const serviceResponse = () => {
       const emitTransaction = this.listeners.transaction.bind(this.listeners);
-      return dispatchRequest({ request, path, query, identity, access, state, settings, now, emitTransaction });
+      return dispatchRequest(request, path, identity, access, { query, state, settings, now, emitTransaction });
     };
     const fault = this.faults.takeFaultFor(entry);
     if (!fault) return withDateHeader(serviceResponse(), now);

@@ -1,3 +1,5 @@
+import { sleep } from "../time/sleep.js";
+
 /** The sandbox's time: the caller's `now` plus what {@link SandboxClock.advance} has added. */
 export interface SandboxClock {
   /** Milliseconds since the epoch. */
@@ -21,17 +23,8 @@ export function createSandboxClock(source: () => number): SandboxClock {
 }
 
 /** Resolves after this time, or immediately when the signal is aborted. Sets no timer for zero. */
-export function delayUnlessAborted(milliseconds: number, signal: AbortSignal): Promise<void> {
-  if (milliseconds <= 0 || signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, milliseconds);
-    signal.addEventListener("abort", done);
-  });
+export async function delayUnlessAborted(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (milliseconds > 0) await sleep(milliseconds, signal);
 }
 
 /** ISO 8601 UTC, the form of all datetimes of the service. */

@@ -55,7 +55,10 @@ export const nonNegativeQuantity = () => z.number().min(0);
 export const nonBlankString = () => z.string().refine((text) => text.trim() !== "", "must not be empty");
 
 export const datetimeString = () =>
-  z.string().refine((text) => parseIsoTime(text) !== undefined, "must be a datetime (ISO 8601)");
+  dateStringMatching((text) => parseIsoTime(text) !== undefined, "must be a datetime (ISO 8601)");
+
+export const dateStringMatching = (isValid: (text: string) => boolean, error: string) =>
+  z.string(error).refine(isValid, error);
 
 /** A status that a response can have: those below 200 are informational. */
 export const httpStatusCode = () =>

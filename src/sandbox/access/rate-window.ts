@@ -12,7 +12,8 @@ export interface RateLimitUsage {
 
 /** Counts requests per client or address, in a sliding or a fixed window. */
 export class RateLimitWindow {
-  private readonly counters = new Map<string, RequestTimeQueue>();
+  /** When the requests of each key were counted. */
+  private readonly times = new Map<string, number[]>();
 
   constructor(private readonly options: SandboxRateLimitSettings) {}
 
@@ -28,28 +29,22 @@ export class RateLimitWindow {
     const times = this.timesInWindow(key, now);
     const { requests, intervalMs, window } = this.options;
     const remaining = Math.max(0, requests - times.length);
-    const frees = window === "fixed" ? this.windowStart(now) : (times.at(times.length - requests) ?? now);
+    const frees = window === "fixed" ? this.windowStart(now) : (times[times.length - requests] ?? now);
     return { limit: requests, used: times.length, remaining, freeAt: remaining > 0 ? now : frees + intervalMs };
   }
 
   keys(): string[] {
-    return [...this.counters.keys()];
+    return [...this.times.keys()];
   }
 
-  clear(): void {
-    this.counters.clear();
-  }
-
-  /** The times within the window; older ones are dropped. */
-  private timesInWindow(key: string, now: number): RequestTimeQueue {
-    let times = this.counters.get(key);
-    if (!times) {
-      times = new RequestTimeQueue();
-      this.counters.set(key, times);
-    }
-    times.dropBefore(
-      this.options.window === "sliding" ? now - this.options.intervalMs + CLOCK_RESOLUTION_MS : this.windowStart(now),
-    );
+  /** The times within the window, oldest first; older ones are dropped. */
+  private timesInWindow(key: string, now: number): number[] {
+    const times = this.times.get(key) ?? [];
+    const { window, intervalMs } = this.options;
+    const start = window === "sliding" ? now - intervalMs + CLOCK_RESOLUTION_MS : this.windowStart(now);
+    const kept = times.findIndex((time) => time >= start);
+    times.splice(0, kept === -1 ? times.length : kept);
+    this.times.set(key, times);
     return times;
   }
 
@@ -76,30 +71,3 @@ const INTERVAL_NAMES: ReadonlyMap<number, string> = new Map([
   [60_000, "Minute"],
   [3_600_000, "Hour"],
 ]);
-
-/** A queue of times. Adding and dropping do not move the other elements. */
-class RequestTimeQueue {
-  private times: number[] = [];
-  private head = 0;
-
-  get length(): number {
-    return this.times.length - this.head;
-  }
-
-  /** The time at that index, counted from the oldest. */
-  at(index: number): number | undefined {
-    return this.times[this.head + index];
-  }
-
-  push(time: number): void {
-    this.times.push(time);
-  }
-
-  dropBefore(time: number): void {
-    while (this.head < this.times.length && (this.times[this.head] ?? time) < time) this.head += 1;
-    if (this.head > 1000 && this.head * 2 > this.times.length) {
-      this.times = this.times.slice(this.head);
-      this.head = 0;
-    }
-  }
-}

@@ -9,21 +9,14 @@ export type SandboxFetch = (input: FetchInput, init?: RequestInit) => Promise<Re
 
 export function createFetchAdapter(service: SandboxService): SandboxFetch {
   return async (input, init = {}) => {
-    const signal = abortSignalOf(input, init);
-    if (!signal) return serveFetchCall(service, input, init, new AbortController().signal);
+    const signal = abortSignalOf(input, init) ?? new AbortController().signal;
     signal.throwIfAborted();
-    return rejectOnAbort(signal, serveFetchCall(service, input, init, signal));
+    const respond = async () => {
+      const request = await toSandboxRequest(input, init, signal);
+      return toFetchResponse(await service.handle(request), request, service.hanging);
+    };
+    return rejectOnAbort(signal, respond());
   };
-}
-
-async function serveFetchCall(
-  service: SandboxService,
-  input: FetchInput,
-  init: RequestInit,
-  signal: AbortSignal,
-): Promise<Response> {
-  const request = await toSandboxRequest(input, init, signal);
-  return toFetchResponse(await service.handle(request), request, service.hanging);
 }
 
 /** Rejects with the signal's reason as soon as it is aborted; leaves no listener behind. */
@@ -91,7 +84,7 @@ function toFetchResponse(
 
 /** The body in pieces, with a delay before each. */
 function createSlowStream(
-  body: SandboxResponse["body"],
+  body: string,
   slow: { delayMs: number; chunkBytes: number },
   signal: AbortSignal,
 ): ReadableStream {
@@ -109,7 +102,7 @@ function createSlowStream(
 }
 
 /** The beginning of the body, then the error of a broken connection. */
-function createTruncatedStream(body: SandboxResponse["body"], length: number | undefined): ReadableStream {
+function createTruncatedStream(body: string, length: number | undefined): ReadableStream {
   const bytes = bodyToBytes(body);
   const part = bytes.subarray(0, truncatedBodyLength(bytes.length, length));
   let sent = false;

@@ -5,8 +5,7 @@ import { bodyToBytes, type SandboxResponse, truncatedBodyLength } from "../http/
 import { delayUnlessAborted } from "../time.js";
 
 interface SendResponseOptions {
-  /** Whether the client accepts gzip. */
-  readonly gzip: boolean;
+  readonly acceptsGzip: boolean;
   readonly request: Pick<SandboxRequest, "signal">;
 }
 
@@ -14,7 +13,7 @@ interface SendResponseOptions {
 export async function sendNodeResponse(
   response: SandboxResponse,
   outgoing: ServerResponse,
-  { gzip, request }: SendResponseOptions,
+  { acceptsGzip, request }: SendResponseOptions,
 ): Promise<void> {
   const { status, headers, body, delivery } = response;
   switch (delivery.kind) {
@@ -24,8 +23,8 @@ export async function sendNodeResponse(
     case "hang":
       return;
     case "whole":
-      if (gzip && isWorthCompressing(body)) {
-        const packed = await gzipOnThreadPool(body);
+      if (acceptsGzip && body.length >= MIN_LENGTH_TO_COMPRESS) {
+        const packed = await gzip(body);
         const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
         outgoing.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
       } else {
@@ -74,18 +73,8 @@ const FASTEST_GZIP_OPTIONS = { level: 1 };
 /** Below this, compressing costs more than it saves. */
 const MIN_LENGTH_TO_COMPRESS = 2048;
 
-/** From this length on, compressing would block other requests for longer than handing it to another thread takes. */
-const MIN_LENGTH_TO_COMPRESS_ASYNC = 32_768;
-
-type ResponseBody = SandboxResponse["body"];
-
-function isWorthCompressing(body: ResponseBody): boolean {
-  return body.length >= MIN_LENGTH_TO_COMPRESS;
-}
-
-/** The body as gzip: synchronously for an ordinary page, on another thread for a large one. */
-async function gzipOnThreadPool(body: ResponseBody): Promise<Uint8Array> {
+/** The body as gzip, compressed on another thread. */
+function gzip(body: string): Promise<Uint8Array> {
   if (!nodeUtil || !nodeZlib) throw new Error("this runtime has no node:zlib");
-  if (body.length < MIN_LENGTH_TO_COMPRESS_ASYNC) return nodeZlib.gzipSync(body, FASTEST_GZIP_OPTIONS);
-  return nodeUtil.promisify<ResponseBody, { level: number }, Uint8Array>(nodeZlib.gzip)(body, FASTEST_GZIP_OPTIONS);
+  return nodeUtil.promisify<string, { level: number }, Uint8Array>(nodeZlib.gzip)(body, FASTEST_GZIP_OPTIONS);
 }

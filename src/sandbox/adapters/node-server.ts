@@ -71,45 +71,23 @@ async function serveNodeRequest(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
-  const request = new NodeSandboxRequest(incoming, outgoing, await readRequestBody(incoming));
-  const gzip = service.settings.compression && /\bgzip\b/.test(request.header("accept-encoding") ?? "");
-  await sendNodeResponse(await service.handle(request), outgoing, { gzip, request });
+  const request = toSandboxRequest(incoming, outgoing, await readRequestBody(incoming));
+  const acceptsGzip = service.settings.compression && /\bgzip\b/.test(request.header("accept-encoding") ?? "");
+  await sendNodeResponse(await service.handle(request), outgoing, { acceptsGzip, request });
 }
 
-/** A request over HTTP. */
-class NodeSandboxRequest implements SandboxRequest {
-  readonly method: string;
-  readonly target: string;
-  private caller: AbortController | undefined;
-
-  constructor(
-    private readonly request: IncomingMessage,
-    private readonly response: ServerResponse,
-    readonly body: string,
-  ) {
-    this.method = request.method ?? "GET";
-    this.target = toOriginForm(request.url ?? "/");
-  }
-
-  header(name: string): string | null {
-    const value = this.request.headers[name];
-    return Array.isArray(value) ? value.join(", ") : (value ?? null);
-  }
-
-  get address(): string {
-    return this.request.socket.remoteAddress ?? "";
-  }
-
-  /** Created at its first use, since only latency and some faults need it. */
-  get signal(): AbortSignal {
-    if (!this.caller) {
-      const caller = new AbortController();
-      this.caller = caller;
-      if (this.response.destroyed) caller.abort();
-      else this.response.once("close", () => caller.abort());
-    }
-    return this.caller.signal;
-  }
+function toSandboxRequest(incoming: IncomingMessage, outgoing: ServerResponse, body: string): SandboxRequest {
+  const caller = new AbortController();
+  if (outgoing.destroyed) caller.abort();
+  else outgoing.once("close", () => caller.abort());
+  return {
+    method: incoming.method ?? "GET",
+    target: toOriginForm(incoming.url ?? "/"),
+    header: (name) => incoming.headers[name]?.toString() ?? null,
+    body,
+    address: incoming.socket.remoteAddress ?? "",
+    signal: caller.signal,
+  };
 }
 
 /** The path and query of an absolute-form target, as sent to proxies. */
@@ -117,15 +95,9 @@ function toOriginForm(target: string): string {
   return target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?#]*/i, "") || "/";
 }
 
-/** The whole body, decoded as UTF-8. */
-function readRequestBody(request: IncomingMessage): Promise<string> | string {
-  const { "content-length": length, "transfer-encoding": encoding } = request.headers;
-  if (encoding === undefined && (length === undefined || length === "0")) return "";
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.once("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
-    request.once("error", reject);
-    request.once("close", () => reject(new Error("The client has disconnected.")));
-  });
+/** The whole body, decoded as UTF-8. Rejects if the client disconnects before its end. */
+async function readRequestBody(request: IncomingMessage): Promise<string> {
+  let body = "";
+  for await (const chunk of request.setEncoding("utf8")) body += String(chunk);
+  return body;
 }

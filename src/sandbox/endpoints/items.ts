@@ -3,8 +3,8 @@ import type { Item } from "../../schemas/item.js";
 import { DEFAULT_ITEM_FIELDS } from "../data/user-data.js";
 import { integerNumber, parseBodyFields, requiredString } from "../http/body.js";
 import { listPageResponse, type PagedList } from "../http/paging.js";
-import { jsonResponse, type SandboxResponse, serializedJsonResponse } from "../http/response.js";
-import { badRequestError, errorBodyJson, notFoundError } from "../http/service-error.js";
+import { jsonResponse, type SandboxResponse } from "../http/response.js";
+import { badRequestError, conflictError, notFoundError } from "../http/service-error.js";
 import { type SandboxSettings, withoutUndefined } from "../options/settings.js";
 import type { CatalogEntry } from "../store/item-catalog.js";
 import type { EndpointContext } from "./endpoint.js";
@@ -92,7 +92,9 @@ export function handleCreateItem(context: EndpointContext): SandboxResponse {
   const { shortID, discontinued: _ignored, unit, categoryID, ...own } = sent;
   // If both names are sent, that of the item object takes precedence.
   const fields = withoutUndefined({ ...own, uOM: own.uOM ?? unit, category: own.category ?? categoryID });
-  if (state.catalog.findBySku(shortID)) return duplicateItemResponse(shortID, settings.duplicateStatus);
+  // The document states both 400 and 409 for a SKU that exists.
+  if (state.catalog.findBySku(shortID))
+    throw conflictError(settings.duplicateStatus, `An item with ShortID ${shortID} already exists.`);
 
   const entry = state.catalog.create({ ...DEFAULT_ITEM_FIELDS, ...fields, shortID }, client.clientId, now);
   if (settings.createForm === "reference") return jsonResponse(201, { shortID, status: "created" });
@@ -123,12 +125,6 @@ function findExistingItem({ state }: EndpointContext, shortID: string): CatalogE
   const entry = state.catalog.findBySku(shortID);
   if (!entry) throw notFoundError(`Item ${shortID} was not found.`);
   return entry;
-}
-
-/** The document states both 400 and 409 for a SKU that exists. */
-function duplicateItemResponse(shortID: string, status: 400 | 409): SandboxResponse {
-  const code = status === 409 ? "conflict" : "bad_request";
-  return serializedJsonResponse(status, errorBodyJson(status, code, `An item with ShortID ${shortID} already exists.`));
 }
 
 /** The item as the service shows it. The type of `createdBy` is not shown in the document, so it is an option. */

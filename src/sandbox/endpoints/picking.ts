@@ -1,6 +1,7 @@
 import { Big } from "big.js";
+import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
-import { badRequestError, notFoundError, ServiceError } from "../http/service-error.js";
+import { badRequestError, conflictError, notFoundError } from "../http/service-error.js";
 import { matchesDateFilter } from "../time.js";
 import type { EndpointContext } from "./endpoint.js";
 
@@ -43,16 +44,13 @@ export function pickLots({ state, settings }: EndpointContext, selection: LotSel
   if (!first || found.lt(wanted)) {
     // Every matching lot was picked, so a filter or a hold has excluded the other open lots.
     const reason = shelf.length > picks.length ? "match" : "are in stock";
-    throw shortageError(`Only ${found.toNumber()} of ${selection.units} units ${reason}.`, settings.shortageStatus);
+    throw conflictError(settings.shortageStatus, `Only ${found.toNumber()} of ${selection.units} units ${reason}.`);
   }
   return [first, ...others];
 }
 
 /** The item that a transaction names. */
-export function findTransactionItem(
-  { state, settings }: EndpointContext,
-  itemID: string,
-): { partNo: number; shortID: string; description: string } {
+export function findTransactionItem({ state, settings }: EndpointContext, itemID: string): Item {
   const entry = state.catalog.findBySku(itemID);
   if (entry) return entry.item;
   const message = `Item ${itemID} does not exist.`;
@@ -68,10 +66,6 @@ function matchesSelection(lot: Lot, { recno, spot, serial, serial2, rfidTag, rec
     (rfidTag === undefined || lot.rFIDTag === rfidTag) &&
     (received === undefined || matchesDateFilter(lot.received, received))
   );
-}
-
-function shortageError(message: string, status: 400 | 409): ServiceError {
-  return status === 409 ? new ServiceError("conflict", message) : badRequestError(message);
 }
 
 function smallerOf(a: Big, b: Big): Big {

@@ -3,7 +3,6 @@ import type { Lot } from "../../schemas/lot.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/sample-names.js";
 import { DEFAULT_LOT_FIELDS } from "../data/user-data.js";
 import {
-  bodyDatetime,
   integerNumber,
   optionalDateFilter,
   optionalFilter,
@@ -13,17 +12,28 @@ import {
 } from "../http/body.js";
 import { emptyResponse, jsonResponse, type SandboxResponse, textResponse } from "../http/response.js";
 import { validationError } from "../http/service-error.js";
+import type { StockTransaction } from "../listeners.js";
 import type { TransactionForm } from "../options/options.js";
 import type { SandboxSettings } from "../options/settings.js";
 import { formatIsoTime } from "../time.js";
+import { datetimeString } from "../validation.js";
 import type { EndpointContext } from "./endpoint.js";
 import { findTransactionItem, type PickedLot, pickLots } from "./picking.js";
 import { assertWarehouseInScope } from "./warehouse-scope.js";
 
+/** What every stock transaction requires. */
+const transactionFields = { itemID: requiredString(), units: positiveNumber(), wid: integerNumber() };
+
+/** Which lots a move or an issue may take. */
+const selectionFields = {
+  serial: optionalFilter(),
+  serial2: optionalFilter(),
+  rfidTag: optionalFilter(),
+  recno: integerNumber().optional(),
+};
+
 const receiveRequestSchema = z.object({
-  itemID: requiredString(),
-  units: positiveNumber(),
-  wid: integerNumber(),
+  ...transactionFields,
   reasonCode: integerNumber(),
   spot: z.string().optional(),
   serial: z.string().optional(),
@@ -34,7 +44,7 @@ const receiveRequestSchema = z.object({
   netWeight: z.number().optional(),
   grossWeight: z.number().optional(),
   price: z.number().optional(),
-  expires: bodyDatetime().optional(),
+  expires: datetimeString().optional(),
   supplier: integerNumber().optional(),
   line: integerNumber().optional(),
   jobid: integerNumber().optional(),
@@ -42,12 +52,11 @@ const receiveRequestSchema = z.object({
 
 /** POST /Inventory/Receive: creates a lot. */
 export function handleReceive(context: EndpointContext): SandboxResponse {
-  const { state, settings, now, client } = context;
+  const { state, settings, now } = context;
   const receipt = parseBodyFields(receiveRequestSchema, context.json());
   assertAllowedReasonCode(receipt.reasonCode, settings);
   assertWarehouseInScope(context, receipt.wid);
-  const { partNo, shortID, description } = findTransactionItem(context, receipt.itemID);
-  const owner = state.catalog.findByPartNo(partNo)?.item.dfltOwner;
+  const { partNo, shortID, description, dfltOwner } = findTransactionItem(context, receipt.itemID);
   const job = SAMPLE_JOBS.find(({ id }) => id === receipt.jobid);
 
   const { recNo } = state.stock.addLot(
@@ -56,7 +65,7 @@ export function handleReceive(context: EndpointContext): SandboxResponse {
       partNo,
       shortID,
       description,
-      associate: SAMPLE_OWNERS.find(({ id }) => id === owner)?.name ?? "",
+      associate: SAMPLE_OWNERS.find(({ id }) => id === dfltOwner)?.name ?? "",
       warehouse: state.warehouses.get(receipt.wid) ?? "",
       wID: receipt.wid,
       spot: receipt.spot ?? "",
@@ -71,31 +80,18 @@ export function handleReceive(context: EndpointContext): SandboxResponse {
     },
     now,
   );
-  context.emitTransaction({
-    kind: "receive",
-    at: now,
-    clientId: client.clientId,
-    shortID,
-    units: receipt.units,
-    wid: receipt.wid,
-    recNo,
-  });
+  notifyListeners(context, "receive", receipt, recNo);
   return transactionResponse(settings.receiveStatus, settings.receiveForm, recNo, "received");
 }
 
 const moveRequestSchema = z.object({
-  itemID: requiredString(),
-  units: positiveNumber(),
-  wid: integerNumber(),
+  ...transactionFields,
+  ...selectionFields,
   fromSpot: optionalFilter(),
   toSpot: optionalFilter(),
   shipToWid: integerNumber().optional(),
   transitSlip: z.string().optional(),
-  serial: optionalFilter(),
-  serial2: optionalFilter(),
-  rfidTag: optionalFilter(),
   reference: z.string().optional(),
-  recno: integerNumber().optional(),
   received: optionalDateFilter(),
 });
 
@@ -104,11 +100,11 @@ type MoveDestination = Pick<Lot, "wID" | "warehouse"> & Partial<Pick<Lot, "spot"
 
 /** POST /Inventory/Move: to another bin, or to another warehouse that is in scope as well. */
 export function handleMove(context: EndpointContext): SandboxResponse {
-  const { state, settings, now, client } = context;
+  const { state, settings } = context;
   const move = parseBodyFields(moveRequestSchema, context.json());
   assertWarehouseInScope(context, move.wid);
   if (move.shipToWid !== undefined) assertWarehouseInScope(context, move.shipToWid);
-  const { partNo, shortID } = findTransactionItem(context, move.itemID);
+  const { partNo } = findTransactionItem(context, move.itemID);
   const picks = pickLots(context, { ...move, partNo, spot: move.fromSpot });
 
   const wID = move.shipToWid ?? move.wid;
@@ -122,11 +118,7 @@ export function handleMove(context: EndpointContext): SandboxResponse {
     .map((picked) => moveLot(context, picked, destination));
   const recNo = moved[0]?.recNo ?? picks[0].lot.recNo;
 
-  if (moved.length > 0) {
-    const { units, wid, shipToWid } = move;
-    const other = shipToWid === undefined ? {} : { shipToWid };
-    context.emitTransaction({ kind: "move", at: now, clientId: client.clientId, shortID, units, wid, ...other, recNo });
-  }
+  if (moved.length > 0) notifyListeners(context, "move", move, recNo);
   return transactionResponse(200, settings.moveForm, recNo, "moved");
 }
 
@@ -143,30 +135,25 @@ function moveLot({ state, now }: EndpointContext, { lot, taken, left }: PickedLo
 }
 
 const issueRequestSchema = z.object({
-  itemID: requiredString(),
-  units: positiveNumber(),
-  wid: integerNumber(),
+  ...transactionFields,
+  ...selectionFields,
   reasonCode: integerNumber(),
   spot: optionalFilter(),
-  serial: optionalFilter(),
-  serial2: optionalFilter(),
-  rfidTag: optionalFilter(),
   reference: z.string().optional(),
   remark: z.string().optional(),
   netWeight: z.number().optional(),
   shipto: integerNumber().optional(),
   prodID: z.string().optional(),
-  recno: integerNumber().optional(),
   line: integerNumber().optional(),
 });
 
 /** POST /Inventory/Issue: takes stock out of the lots that fit; a lot that is used up is shipped. */
 export function handleIssue(context: EndpointContext): SandboxResponse {
-  const { state, settings, now, client } = context;
+  const { state, settings, now } = context;
   const issue = parseBodyFields(issueRequestSchema, context.json());
   assertAllowedReasonCode(issue.reasonCode, settings);
   assertWarehouseInScope(context, issue.wid);
-  const { partNo, shortID } = findTransactionItem(context, issue.itemID);
+  const { partNo } = findTransactionItem(context, issue.itemID);
   const picks = pickLots(context, { ...issue, partNo });
 
   for (const { lot, left } of picks) {
@@ -174,9 +161,18 @@ export function handleIssue(context: EndpointContext): SandboxResponse {
     state.stock.changeLot(lot, { units: left.toNumber(), ...(usedUp && { shipped: formatIsoTime(now) }) }, now);
   }
   const { recNo } = picks[0].lot;
-  const { units, wid } = issue;
-  context.emitTransaction({ kind: "issue", at: now, clientId: client.clientId, shortID, units, wid, recNo });
+  notifyListeners(context, "issue", issue, recNo);
   return transactionResponse(200, settings.issueForm, recNo, "issued");
+}
+
+function notifyListeners(
+  { client, now, emitTransaction }: EndpointContext,
+  kind: StockTransaction["kind"],
+  { itemID, units, wid, shipToWid }: { itemID: string; units: number; wid: number; shipToWid?: number | undefined },
+  recNo: number,
+): void {
+  const other = shipToWid === undefined ? {} : { shipToWid };
+  emitTransaction({ kind, at: now, clientId: client.clientId, shortID: itemID, units, wid, ...other, recNo });
 }
 
 /** The response to a transaction, in the form of the options: the document does not show one. */

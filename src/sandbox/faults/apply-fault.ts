@@ -1,5 +1,5 @@
-import { htmlResponse, jsonResponse, type SandboxResponse, textResponse } from "../http/response.js";
-import { type ErrorCode, errorBodyJson, STATUS_BY_ERROR_CODE } from "../http/service-error.js";
+import { errorResponse, htmlResponse, jsonResponse, type SandboxResponse, textResponse } from "../http/response.js";
+import { type ErrorCode, STATUS_BY_ERROR_CODE } from "../http/service-error.js";
 import type { Fault } from "../options/fault-rule.js";
 
 const DEFAULT_CHUNK_DELAY_MS = 50;
@@ -52,23 +52,18 @@ export function applyFault(fault: Fault, response: SandboxResponse | undefined):
 function faultStatusResponse(
   status: number,
   body: unknown,
-  headers: Readonly<Record<string, string>> | undefined,
+  given: Readonly<Record<string, string>> = {},
 ): SandboxResponse {
-  if (typeof body === "string")
-    return { ...textResponse(status, body), headers: lowerCaseHeaderNames({ ...PLAIN_TEXT_HEADERS, ...headers }) };
-  if (body !== undefined) return jsonResponse(status, body, lowerCaseHeaderNames(headers));
-  if (status === 429)
-    return jsonResponse(status, { message: "Rate Limit Exceeded. 100 per Minute" }, lowerCaseHeaderNames(headers));
-  const response = jsonResponse(status, undefined, lowerCaseHeaderNames(headers));
-  return status < 400
-    ? response
-    : {
-        ...response,
-        body: errorBodyJson(status, errorCodeOfStatus(status), "This response is the result of a fault rule."),
-      };
+  const headers = Object.fromEntries(Object.entries(given).map(([name, value]) => [name.toLowerCase(), value]));
+  if (typeof body === "string") {
+    const response = textResponse(status, body);
+    return { ...response, headers: { ...response.headers, ...headers } };
+  }
+  if (body !== undefined || status < 400) return jsonResponse(status, body, headers);
+  if (status === 429) return jsonResponse(status, { message: "Rate Limit Exceeded. 100 per Minute" }, headers);
+  const message = "This response is the result of a fault rule.";
+  return errorResponse(status, errorCodeOfStatus(status), message, { headers });
 }
-
-const PLAIN_TEXT_HEADERS = { "content-type": "text/plain; charset=utf-8" };
 
 /** The first code that the document has for the status: for 400 that is `bad_request`. */
 function errorCodeOfStatus(status: number): ErrorCode | undefined {
@@ -89,17 +84,11 @@ function responseOrEmptyObject(response: SandboxResponse | undefined): SandboxRe
   return response ?? jsonResponse(200, {});
 }
 
-function lowerCaseHeaderNames(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-}
-
 function proxyErrorPageHtml(status: number): string {
   return `<!DOCTYPE html>\n<html><head><title>${status}</title></head><body><h1>${status} Bad Gateway</h1><hr>proxy</body></html>\n`;
 }
 
 /** Almost JSON: a parser fails at the end only. */
 function withInvalidJson(response: SandboxResponse): SandboxResponse {
-  const { body } = response;
-  const text = typeof body === "string" ? body : new TextDecoder().decode(body);
-  return { ...response, body: `${text.slice(0, -1)},]` };
+  return { ...response, body: `${response.body.slice(0, -1)},]` };
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { isDateFilter, parseIsoTime } from "../time.js";
-import { describeZodIssue, REQUIRED_MESSAGE } from "../validation.js";
+import { isDateFilter } from "../time.js";
+import { dateStringMatching, describeZodIssue, REQUIRED_MESSAGE } from "../validation.js";
 import { badRequestError, type FieldErrors, validationError } from "./service-error.js";
 
 /** A JSON object, field by field. */
@@ -65,18 +65,12 @@ export const requiredString = () => z.preprocess(blankToUndefined, z.string());
 /** Selects records; blank selects all of them. */
 export const optionalFilter = () => z.preprocess(blankToUndefined, z.string().optional());
 
-export const bodyDatetime = () =>
-  dateStringMatching((text) => parseIsoTime(text) !== undefined, "must be a datetime (ISO 8601)");
-
 /** A date or the beginning of one; blank counts as left out. */
 export const optionalDateFilter = () =>
   z.preprocess(
     blankToUndefined,
     dateStringMatching(isDateFilter, "must be a date or the beginning of one (ISO 8601)").optional(),
   );
-
-const dateStringMatching = (isValid: (text: string) => boolean, error: string) =>
-  z.string(error).refine(isValid, error);
 
 function blankToUndefined(value: unknown): unknown {
   return typeof value === "string" && value.trim() === "" ? undefined : value;

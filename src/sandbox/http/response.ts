@@ -1,3 +1,5 @@
+import type { ErrorCode, FieldErrors } from "./service-error.js";
+
 /** How the body reaches the client; anything but `whole` is due to a fault. */
 export type ResponseDelivery =
   | { readonly kind: "whole" }
@@ -11,8 +13,7 @@ export interface SandboxResponse {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** A string, or its UTF-8 bytes. */
-  readonly body: string | Uint8Array;
+  readonly body: string;
   readonly delivery: ResponseDelivery;
 }
 
@@ -21,26 +22,27 @@ const TEXT_CONTENT_TYPE_HEADERS = { "content-type": "text/plain; charset=utf-8" 
 const HTML_CONTENT_TYPE_HEADERS = { "content-type": "text/html; charset=utf-8" };
 const WHOLE_DELIVERY: ResponseDelivery = { kind: "whole" };
 
-/** A response whose body is JSON already. */
-export function serializedJsonResponse(
-  status: number,
-  body: string | Uint8Array,
-  headers?: Readonly<Record<string, string>>,
-): SandboxResponse {
-  return {
-    status,
-    headers: headers ? { ...JSON_CONTENT_TYPE_HEADERS, ...headers } : JSON_CONTENT_TYPE_HEADERS,
-    body,
-    delivery: WHOLE_DELIVERY,
-  };
-}
-
 export function jsonResponse(
   status: number,
   body: unknown,
   headers?: Readonly<Record<string, string>>,
 ): SandboxResponse {
-  return serializedJsonResponse(status, JSON.stringify(body) ?? "", headers);
+  return {
+    status,
+    headers: { ...JSON_CONTENT_TYPE_HEADERS, ...headers },
+    body: JSON.stringify(body) ?? "",
+    delivery: WHOLE_DELIVERY,
+  };
+}
+
+/** The document's error object; without a code if the document has none for the status. */
+export function errorResponse(
+  status: number,
+  error: ErrorCode | undefined,
+  message: string,
+  { details, headers }: { details?: FieldErrors | undefined; headers?: Readonly<Record<string, string>> } = {},
+): SandboxResponse {
+  return jsonResponse(status, { statusCode: status, error, message, ...(details && { details }) }, headers);
 }
 
 export function textResponse(status: number, body: string): SandboxResponse {
@@ -62,6 +64,4 @@ export function truncatedBodyLength(length: number, wanted = Math.floor(length /
 
 const encoder = new TextEncoder();
 
-export function bodyToBytes(body: string | Uint8Array): Uint8Array {
-  return typeof body === "string" ? encoder.encode(body) : body;
-}
+export const bodyToBytes = (body: string): Uint8Array => encoder.encode(body);

@@ -34,6 +34,9 @@ export class ServiceError extends Error {
 }
 
 export const badRequestError = (message: string) => new ServiceError("bad_request", message);
+/** A conflict with the current state, for which a service may also respond with 400. */
+export const conflictError = (status: 400 | 409, message: string) =>
+  new ServiceError(status === 409 ? "conflict" : "bad_request", message);
 export const notFoundError = (message: string) => new ServiceError("not_found", message);
 export const validationError = (details: FieldErrors) =>
   new ServiceError("validation_error", "Model validation failed.", details);
@@ -45,13 +48,3 @@ export const insufficientPermissionsError = () => new ServiceError("forbidden", 
 export const readOnlyAccountError = () => new ServiceError("forbidden", "Account is read-only.");
 export const warehouseOutOfScopeError = () =>
   new ServiceError("forbidden", "Warehouse is outside the client's authorized scope.");
-
-/** The error object as JSON; without a code if the document has none for the status. */
-export function errorBodyJson(
-  status: number,
-  error: ErrorCode | undefined,
-  message: string,
-  details?: FieldErrors,
-): string {
-  return JSON.stringify({ statusCode: status, error, message, ...(details && { details }) });
-}
