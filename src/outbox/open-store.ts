@@ -7,8 +7,6 @@ export interface OpenedStore {
   store: OutboxStore;
   /** The id of the store. */
   id: string;
-  /** Aborted when the outbox is closed. */
-  closed: AbortSignal;
 }
 
 /**
@@ -30,10 +28,15 @@ export class OutboxStoreAccess {
     this.#service = service;
   }
 
+  /** Aborted by the next `close`. */
+  get closed(): AbortSignal {
+    return this.#closed.signal;
+  }
+
   /** Anybody may read. */
   async read<T>(action: (opened: OpenedStore) => Promise<T>): Promise<T> {
     await this.#closing;
-    const result = this.#open().then((id) => action({ store: this.#store, id, closed: this.#closed.signal }));
+    const result = this.#open().then((id) => action({ store: this.#store, id }));
     this.#active.add(result);
     try {
       return await result;

@@ -133,7 +133,9 @@ export class Outbox {
     const { mark, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const runOptions = copyPlainData(options);
     runOptions.signal?.throwIfAborted();
-    return this.#access.change("outbox.run", ({ store, id: storeId, closed }) =>
+    // Now, since it may be closed while the store is being opened.
+    const { closed } = this.#access;
+    return this.#access.change("outbox.run", ({ store, id: storeId }) =>
       runOutbox({ client, store, storeId, closed, mark, settleMs, leaseMs }, runOptions),
     );
   }
@@ -146,8 +148,7 @@ export class Outbox {
   async watch(options: OutboxWatchOptions): Promise<void> {
     checkWatchOptions(options);
     requireClient("outbox.watch", this.#options.client);
-    const closed = await this.#access.read(async (opened) => opened.closed);
-    await watchOutbox((runOptions) => this.run(runOptions), closed, copyPlainData(options));
+    await watchOutbox((runOptions) => this.run(runOptions), this.#access.closed, copyPlainData(options));
   }
 
   /** The entry with this key; `undefined` if there is none. */

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { memoryStore } from "./support/memory-store.js";
 import { inVirtualTime, useVirtualTime, wait } from "./support/virtual-time.js";
 import { createWorld, isWrite, receipt } from "./support/world.js";
 
@@ -45,6 +46,38 @@ describe("close during a run", () => {
     await inVirtualTime(wait(30_000).then(() => outbox.close()));
     await inVirtualTime(between);
     expect(await outbox.get("a")).toMatchObject({ state: "applied" });
+  });
+
+  it("ends a run that has just begun", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox();
+    await outbox.add(receipt("a"));
+    const run = outbox.run().catch(nameOf);
+    await inVirtualTime(outbox.close());
+    expect(await run).toBe("AbortError");
+    expect(world.sandbox.requests).toEqual([]);
+  });
+
+  it("a watch whose store cannot be opened reports that, and tries again", async () => {
+    const world = createWorld();
+    const store = memoryStore(world.data);
+    let failures = 2;
+    const open = async () => {
+      if (failures-- > 0) throw new Error("out of reach");
+      return store.open();
+    };
+    const outbox = world.createOutbox({ store: { ...store, open } });
+    const errors: unknown[] = [];
+    const reports: unknown[] = [];
+    const watch = outbox.watch({
+      everyMs: 1_000,
+      onError: (error) => errors.push(error),
+      onReport: (report) => reports.push(report),
+    });
+    await inVirtualTime(wait(2_500).then(() => outbox.close()));
+    await inVirtualTime(watch);
+    expect(errors).toHaveLength(2);
+    expect(reports).toHaveLength(1);
   });
 
   it("a call that begins meanwhile waits, and opens the store again", async () => {
