@@ -216,6 +216,16 @@ describe("resolve", () => {
 });
 
 describe("estimate", () => {
+  it("takes the reserved slots from the limiter", async () => {
+    const world = createWorld();
+    const entries = Array.from({ length: 1_000 }, (_, index) => receipt(`k${index}`));
+    const [few, many] = [{ reserved: 10 }, { reserved: 90 }].map((rateLimit) => world.createOutbox({}, { rateLimit }));
+    await few?.addMany(entries);
+    const durations = [await few?.estimate(), await many?.estimate()].map((estimate) => estimate?.durationMs ?? 0);
+    // 90 or 10 requests per minute.
+    expect(durations.map((durationMs) => Math.round(durationMs / 60_000))).toEqual([11, 99]);
+  });
+
   it("reports how long the next run takes at the rate limit", async () => {
     const world = createWorld();
     const outbox = world.createOutbox({}, { rateLimit: {} });
