@@ -71,6 +71,6 @@ export class ItemCatalog {
   update(stored: StoredItem, changes: Partial<Item>, now: number): void {
     Object.assign(stored.item, changes, { modified: formatIsoTime(now) });
     stored.modifiedAt = now;
-    this.records.markChanged();
+    this.records.markChanged((column) => column in changes || column === "modified");
   }
 }
