@@ -20,7 +20,7 @@ export type EmitTransaction = (transaction: StockTransaction) => void;
 
 /** Notified of what happens: the command's log, the page, and the caller's listeners. */
 export interface SandboxListener {
-  request?(entry: LoggedRequest): void;
+  request?(logged: LoggedRequest): void;
   transaction?(transaction: StockTransaction): void;
   /** The sandbox was reset. */
   reset?(): void;
@@ -36,8 +36,8 @@ export class SandboxListeners {
     return () => this.listeners.delete(listener);
   }
 
-  request(entry: LoggedRequest): void {
-    this.notify((listener) => listener.request?.(entry));
+  request(logged: LoggedRequest): void {
+    this.notify((listener) => listener.request?.(logged));
   }
 
   transaction(transaction: StockTransaction): void {

@@ -23,18 +23,18 @@ export interface LoggedRequest {
 /** Keeps the latest requests. */
 export class RequestLog {
   /** Always the same array, so that a test can keep a reference. */
-  readonly entries: LoggedRequest[] = [];
+  readonly records: LoggedRequest[] = [];
 
   constructor(private readonly size: number) {}
 
-  add(entry: LoggedRequest): void {
-    this.entries.push(entry);
-    // Not at every request: moving a hundred thousand entries down by one costs more than the request itself.
-    if (this.entries.length > this.size * 1.25) this.entries.splice(0, this.entries.length - this.size);
+  add(logged: LoggedRequest): void {
+    this.records.push(logged);
+    // Not at every request: moving a hundred thousand records down by one costs more than the request itself.
+    if (this.records.length > this.size * 1.25) this.records.splice(0, this.records.length - this.size);
   }
 
   clear(): void {
-    this.entries.length = 0;
+    this.records.length = 0;
   }
 }
 

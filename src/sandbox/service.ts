@@ -52,17 +52,17 @@ export class SandboxService {
   async handle(request: SandboxRequest): Promise<SandboxResponse> {
     const { path: fullPath, query } = splitRequestTarget(request.target);
     const path = pathRelativeToBase(fullPath);
-    const entry = this.logRequest(request, path ?? fullPath, query);
+    const logged = this.logRequest(request, path ?? fullPath, query);
     const halfLatency = this.randomLatencyMs() / 2;
     if (halfLatency > 0) {
       await delayUnlessAborted(halfLatency, request.signal);
       // The caller disconnected before the request arrived.
       if (request.signal.aborted) return CLIENT_DISCONNECTED_RESPONSE;
     }
-    const response = this.respond(request, path, query, entry);
+    const response = this.respond(request, path, query, logged);
     const { kind } = response.delivery;
-    entry.status = kind === "drop" || kind === "hang" ? null : response.status;
-    this.listeners.request(entry);
+    logged.status = kind === "drop" || kind === "hang" ? null : response.status;
+    this.listeners.request(logged);
     if (halfLatency > 0) await delayUnlessAborted(halfLatency, request.signal);
     return response;
   }
@@ -71,28 +71,28 @@ export class SandboxService {
     request: SandboxRequest,
     path: string | undefined,
     query: URLSearchParams,
-    entry: LoggedRequest,
+    logged: LoggedRequest,
   ): SandboxResponse {
     const { access, state, settings } = this;
     const now = this.clock.now();
     const identity = access.identifyCaller(request, path ?? "", now);
     const limited = access.countRequest(identity, now);
-    entry.clientId = identity.client?.clientId;
-    entry.remaining = access.rateUsage(identity.rateKey, now)?.remaining ?? null;
+    logged.clientId = identity.client?.clientId;
+    logged.remaining = access.rateUsage(identity.rateKey, now)?.remaining ?? null;
     if (limited) return withDateHeader(limited, now);
 
     const serviceResponse = () => {
       const emitTransaction = this.listeners.transaction.bind(this.listeners);
       return dispatchRequest(request, path, identity, access, { query, state, settings, now, emitTransaction });
     };
-    const fault = this.faults.takeFaultFor(entry);
+    const fault = this.faults.takeFaultFor(logged);
     if (!fault) return withDateHeader(serviceResponse(), now);
-    entry.fault = fault.type;
+    logged.fault = fault.type;
     return withDateHeader(applyFault(fault, doesRequestTakeEffect(fault) ? serviceResponse() : undefined), now);
   }
 
   private logRequest(request: SandboxRequest, path: string, query: URLSearchParams): LoggedRequest {
-    const entry: LoggedRequest = {
+    const logged: LoggedRequest = {
       method: request.method,
       path,
       query: redactQuery(query),
@@ -103,8 +103,8 @@ export class SandboxService {
       remaining: null,
       fault: undefined,
     };
-    this.log.add(entry);
-    return entry;
+    this.log.add(logged);
+    return logged;
   }
 
   private randomLatencyMs(): number {

@@ -61,7 +61,7 @@ export const dateStringMatching = (isValid: (text: string) => boolean, error: st
   z.string(error).refine(isValid, error);
 
 /** A status that a response can have: those below 200 are informational. */
-export const httpStatusCode = () =>
+export const httpStatusCodeSchema = () =>
   z.custom<number>(
     (value) => Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599,
     "must be an HTTP status from 200 to 599",

@@ -1,10 +1,5 @@
 import type { Endpoint } from "./endpoint.js";
-import {
-  handleListLots,
-  handleListLotsOfWarehouse,
-  handleListStockLevels,
-  handleListStockLevelsOfWarehouse,
-} from "./inventory-lists.js";
+import { handleListLots, handleListStockLevels } from "./inventory-lists.js";
 import {
   handleCreateItem,
   handleDiscontinueItem,
@@ -43,9 +38,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     path: "/Inventory/StockLevels/:wid",
     permission: SECURITY_ID.itemMasterList,
-    handle: handleListStockLevelsOfWarehouse,
+    handle: handleListStockLevels,
   },
-  { method: "GET", path: "/Inventory/:wid", permission: SECURITY_ID.itemMasterList, handle: handleListLotsOfWarehouse },
+  { method: "GET", path: "/Inventory/:wid", permission: SECURITY_ID.itemMasterList, handle: handleListLots },
   { method: "POST", path: "/Inventory/Receive", permission: SECURITY_ID.positiveAdjustment, handle: handleReceive },
   { method: "POST", path: "/Inventory/Move", permission: SECURITY_ID.locateMoveUnits, handle: handleMove },
   { method: "POST", path: "/Inventory/Issue", permission: SECURITY_ID.negativeAdjustment, handle: handleIssue },

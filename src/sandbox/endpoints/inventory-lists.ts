@@ -5,29 +5,12 @@ import type { SandboxResponse } from "../http/response.js";
 import type { StoredLot } from "../store/lot-store.js";
 import type { ItemStock } from "../store/stock-totals.js";
 import type { EndpointContext } from "./endpoint.js";
-import { scopeOfRequestedWarehouse, warehouseScopeOfClient } from "./warehouse-scope.js";
+import { requestedWarehouses } from "./warehouse-scope.js";
 
-/** GET /Inventory: the lots of all warehouses in the client's scope. */
+/** GET /Inventory: the lots of all warehouses in the client's scope; GET /Inventory/{wid}: of one. */
 export function handleListLots(context: EndpointContext): SandboxResponse {
-  return lotPageResponse(context, warehouseScopeOfClient(context));
-}
-
-/** GET /Inventory/{wid} */
-export function handleListLotsOfWarehouse(context: EndpointContext): SandboxResponse {
-  return lotPageResponse(context, scopeOfRequestedWarehouse(context));
-}
-
-/** GET /Inventory/StockLevels: aggregated over all warehouses in the client's scope. */
-export function handleListStockLevels(context: EndpointContext): SandboxResponse {
-  return stockLevelPageResponse(context, warehouseScopeOfClient(context));
-}
-
-/** GET /Inventory/StockLevels/{wid} */
-export function handleListStockLevelsOfWarehouse(context: EndpointContext): SandboxResponse {
-  return stockLevelPageResponse(context, scopeOfRequestedWarehouse(context));
-}
-
-function lotPageResponse({ state, query, settings }: EndpointContext, warehouses: readonly number[]): SandboxResponse {
+  const { state, query, settings } = context;
+  const warehouses = requestedWarehouses(context);
   const list: PagedList<StoredLot, keyof Lot> = {
     records: state.lots.records,
     // Most recent first.
@@ -40,11 +23,10 @@ function lotPageResponse({ state, query, settings }: EndpointContext, warehouses
   return listPageResponse(list, query, settings);
 }
 
-function stockLevelPageResponse(
-  { state, query, settings }: EndpointContext,
-  warehouses: readonly number[],
-): SandboxResponse {
-  const levels = state.stock.levels(warehouses);
+/** GET /Inventory/StockLevels: all warehouses in the client's scope together; GET /Inventory/StockLevels/{wid}: one. */
+export function handleListStockLevels(context: EndpointContext): SandboxResponse {
+  const { state, query, settings } = context;
+  const levels = state.stock.levels(requestedWarehouses(context));
   const list: PagedList<ItemStock, keyof StockLevel> = {
     records: levels.records,
     defaultDirection: "ASC",

@@ -6,7 +6,7 @@ import { listPageResponse, type PagedList } from "../http/paging.js";
 import { jsonResponse, type SandboxResponse } from "../http/response.js";
 import { badRequestError, conflictError, notFoundError } from "../http/service-error.js";
 import { type SandboxSettings, withoutUndefined } from "../options/settings.js";
-import type { CatalogEntry } from "../store/item-catalog.js";
+import type { StoredItem } from "../store/item-catalog.js";
 import type { EndpointContext } from "./endpoint.js";
 
 /** GET /Item: one item by key, the items of a category, or a page of the active ones. */
@@ -25,9 +25,9 @@ export function handleListAllItems(context: EndpointContext): SandboxResponse {
 /** GET /Item/{partNo} */
 export function handleGetItemByPartNo(context: EndpointContext): SandboxResponse {
   const partNo = context.params.partNo ?? "";
-  const entry = /^\d+$/.test(partNo) ? context.state.catalog.findByPartNo(Number(partNo)) : undefined;
-  if (!entry) throw notFoundError(`There is no item with part number ${partNo}.`);
-  return jsonResponse(200, toItemResponseBody(entry, context.settings));
+  const stored = /^\d+$/.test(partNo) ? context.state.catalog.findByPartNo(Number(partNo)) : undefined;
+  if (!stored) throw notFoundError(`There is no item with part number ${partNo}.`);
+  return jsonResponse(200, toItemResponseBody(stored, context.settings));
 }
 
 function handleGetItemByKey({ query, state, settings }: EndpointContext): SandboxResponse {
@@ -36,32 +36,32 @@ function handleGetItemByKey({ query, state, settings }: EndpointContext): Sandbo
   if (key === null || (type !== "id" && type !== "alias")) {
     throw badRequestError("An item is looked up by key together with type=id or type=alias.");
   }
-  const entry = type === "id" ? state.catalog.findBySku(key) : state.catalog.findByAlias(key);
-  if (!entry) throw notFoundError(type === "id" ? `Item ${key} was not found.` : `Alias ${key} was not found.`);
-  return jsonResponse(200, toItemResponseBody(entry, settings));
+  const stored = type === "id" ? state.catalog.findBySku(key) : state.catalog.findByAlias(key);
+  if (!stored) throw notFoundError(type === "id" ? `Item ${key} was not found.` : `Alias ${key} was not found.`);
+  return jsonResponse(200, toItemResponseBody(stored, settings));
 }
 
 /** A flat array, without an envelope. */
 function handleListItemsOfCategory({ query, state, settings }: EndpointContext): SandboxResponse {
   const category = query.get("Category") ?? "";
   if (!/^-?\d+$/.test(category)) throw badRequestError("Category must be an integer.");
-  const found = state.catalog.entries
+  const found = state.catalog.records
     .ascending()
     .filter(({ item }) => !item.discontinued && item.category === Number(category));
   return jsonResponse(
     200,
-    found.map((entry) => toItemResponseBody(entry, settings)),
+    found.map((stored) => toItemResponseBody(stored, settings)),
   );
 }
 
 function itemPageResponse({ query, state, settings }: EndpointContext, which: "active" | "all"): SandboxResponse {
-  const list: PagedList<CatalogEntry, keyof Item> = {
-    records: state.catalog.entries,
+  const list: PagedList<StoredItem, keyof Item> = {
+    records: state.catalog.records,
     defaultDirection: "ASC",
     supportsModifiedSince: settings.modifiedSinceOn.includes("items"),
     shows: ({ item }) => which === "all" || !item.discontinued,
     modifiedAt: ({ modifiedAt }) => modifiedAt,
-    toBody: (entry) => toItemResponseBody(entry, settings),
+    toBody: (stored) => toItemResponseBody(stored, settings),
   };
   return listPageResponse(list, query, settings);
 }
@@ -96,39 +96,39 @@ export function handleCreateItem(context: EndpointContext): SandboxResponse {
   if (state.catalog.findBySku(shortID))
     throw conflictError(settings.duplicateStatus, `An item with ShortID ${shortID} already exists.`);
 
-  const entry = state.catalog.create({ ...DEFAULT_ITEM_FIELDS, ...fields, shortID }, client.clientId, now);
+  const stored = state.catalog.create({ ...DEFAULT_ITEM_FIELDS, ...fields, shortID }, client.clientId, now);
   if (settings.createForm === "reference") return jsonResponse(201, { shortID, status: "created" });
-  return jsonResponse(201, { ...toItemResponseBody(entry, settings), active: true });
+  return jsonResponse(201, { ...toItemResponseBody(stored, settings), active: true });
 }
 
 /** PUT /Item. Part number, SKU, creation time and creator are preserved, whatever is sent. */
 export function handleUpdateItem(context: EndpointContext): SandboxResponse {
   const { shortID, ...fields } = parseBodyFields(itemRequestSchema, context.json());
-  const entry = findExistingItem(context, shortID);
-  const { description } = entry.item;
+  const stored = findExistingItem(context, shortID);
+  const { description } = stored.item;
   const changes: Partial<Item> = withoutUndefined(fields);
-  context.state.catalog.update(entry, changes, context.now);
-  if (entry.item.description !== description) {
-    context.state.lots.setDescription(entry.item.partNo, entry.item.description);
+  context.state.catalog.update(stored, changes, context.now);
+  if (stored.item.description !== description) {
+    context.state.lots.setDescription(stored.item.partNo, stored.item.description);
   }
   return jsonResponse(200, { shortID, status: "updated" });
 }
 
 /** DELETE /Item/{shortID}: the item and its lots remain. */
 export function handleDiscontinueItem(context: EndpointContext): SandboxResponse {
-  const entry = findExistingItem(context, context.params.shortID ?? "");
-  context.state.catalog.update(entry, { discontinued: true }, context.now);
-  return jsonResponse(200, { shortID: entry.item.shortID, status: "discontinued" });
+  const stored = findExistingItem(context, context.params.shortID ?? "");
+  context.state.catalog.update(stored, { discontinued: true }, context.now);
+  return jsonResponse(200, { shortID: stored.item.shortID, status: "discontinued" });
 }
 
-function findExistingItem({ state }: EndpointContext, shortID: string): CatalogEntry {
-  const entry = state.catalog.findBySku(shortID);
-  if (!entry) throw notFoundError(`Item ${shortID} was not found.`);
-  return entry;
+function findExistingItem({ state }: EndpointContext, shortID: string): StoredItem {
+  const stored = state.catalog.findBySku(shortID);
+  if (!stored) throw notFoundError(`Item ${shortID} was not found.`);
+  return stored;
 }
 
 /** The item as the service shows it. The type of `createdBy` is not shown in the document, so it is an option. */
-function toItemResponseBody({ item, createdBy }: CatalogEntry, settings: SandboxSettings): Item {
+function toItemResponseBody({ item, createdBy }: StoredItem, settings: SandboxSettings): Item {
   if (settings.createdBy === "omit") return item;
   const index = settings.clients.findIndex(({ clientId }) => clientId === createdBy);
   return Object.assign({}, item, { createdBy: settings.createdBy === "text" ? createdBy : index + 1 });

@@ -51,8 +51,8 @@ export function pickLots({ state, settings }: EndpointContext, selection: LotSel
 
 /** The item that a transaction names. */
 export function findTransactionItem({ state, settings }: EndpointContext, itemID: string): Item {
-  const entry = state.catalog.findBySku(itemID);
-  if (entry) return entry.item;
+  const stored = state.catalog.findBySku(itemID);
+  if (stored) return stored.item;
   const message = `Item ${itemID} does not exist.`;
   throw settings.unknownItemStatus === 404 ? notFoundError(message) : badRequestError(message);
 }

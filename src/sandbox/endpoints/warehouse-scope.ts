@@ -2,7 +2,7 @@ import { notFoundError, warehouseOutOfScopeError } from "../http/service-error.j
 import type { EndpointContext } from "./endpoint.js";
 
 /** The existing warehouses that the client is assigned to. */
-export function warehouseScopeOfClient({ client, state }: EndpointContext): number[] {
+function warehouseScopeOfClient({ client, state }: EndpointContext): number[] {
   return [...state.warehouses.keys()].filter((wID) => client.warehouses?.includes(wID) ?? true);
 }
 
@@ -15,11 +15,12 @@ export function assertWarehouseInScope(context: EndpointContext, wID: number): v
   throw warehouseOutOfScopeError();
 }
 
-/** The warehouse in the path. Throws 403 if it is out of scope. */
-export function scopeOfRequestedWarehouse(context: EndpointContext): number[] {
-  const text = context.params.wid ?? "";
+/** The warehouse in the path, or all in the client's scope. Throws 403 if the warehouse is out of scope. */
+export function requestedWarehouses(context: EndpointContext): number[] {
+  const { wid } = context.params;
+  if (wid === undefined) return warehouseScopeOfClient(context);
   // A number too large for a double needs no special case: no warehouse has it, so it is in no scope.
-  if (!/^-?\d+$/.test(text)) throw notFoundError(`There is no warehouse ${text}.`);
-  assertWarehouseInScope(context, Number(text));
-  return [Number(text)];
+  if (!/^-?\d+$/.test(wid)) throw notFoundError(`There is no warehouse ${wid}.`);
+  assertWarehouseInScope(context, Number(wid));
+  return [Number(wid)];
 }

@@ -4,8 +4,8 @@ import { parseIsoTime } from "../time.js";
 import { jsonResponse, type SandboxResponse } from "./response.js";
 import { validationError } from "./service-error.js";
 
-const DEFAULT_PAGE_SIZE = 25;
-const MAX_PAGE_SIZE = 250;
+const SERVICE_DEFAULT_PAGE_SIZE = 25;
+const SERVICE_MAX_PAGE_SIZE = 250;
 
 /** What a list endpoint lists. */
 export interface PagedList<T, Column extends string> {
@@ -29,7 +29,10 @@ export function listPageResponse<T, Column extends string>(
   settings: SandboxSettings,
 ): SandboxResponse {
   const page = readPositiveInteger(query, "page", 1, settings);
-  const pageSize = Math.min(readPositiveInteger(query, "pageSize", DEFAULT_PAGE_SIZE, settings), MAX_PAGE_SIZE);
+  const pageSize = Math.min(
+    readPositiveInteger(query, "pageSize", SERVICE_DEFAULT_PAGE_SIZE, settings),
+    SERVICE_MAX_PAGE_SIZE,
+  );
   const since = list.supportsModifiedSince ? readModifiedSince(query) : undefined;
   const { column, isDescending } = readOrder(list, query);
   const isFound = (record: T) => list.shows(record) && (since === undefined || list.modifiedAt(record) >= since);

@@ -1,6 +1,12 @@
 import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
-import { countOrInfinity, delayMilliseconds, httpStatusCode, integerAtLeast, nonBlankString } from "../validation.js";
+import {
+  countOrInfinity,
+  delayMilliseconds,
+  httpStatusCodeSchema,
+  integerAtLeast,
+  nonBlankString,
+} from "../validation.js";
 
 /**
  * A fault.
@@ -161,7 +167,7 @@ function faultSchema() {
     [
       z.strictObject({
         type: z.literal("status"),
-        status: httpStatusCode(),
+        status: httpStatusCodeSchema(),
         body: z.unknown().optional(),
         headers: z
           .record(z.string(), z.string())
@@ -177,7 +183,7 @@ function faultSchema() {
       }),
       z.strictObject({ type: z.literal("truncated"), bytes: integerAtLeast(0).optional() }),
       z.strictObject({ type: z.enum(["invalid-json", "empty"]) }),
-      z.strictObject({ type: z.literal("html"), status: httpStatusCode().optional(), when }),
+      z.strictObject({ type: z.literal("html"), status: httpStatusCodeSchema().optional(), when }),
       z.strictObject({ type: z.literal("wrong-shape"), body: z.unknown().optional() }),
       z.strictObject({
         type: z.literal("oversized"),

@@ -90,7 +90,7 @@ export class PageServer {
     const { faults } = this.service;
     try {
       if (headers[PAGE_REQUEST_HEADER] === undefined) throw new TypeError("Only the page may send this request.");
-      const body = await readJsonBody(request);
+      const body = await readActionBody(request);
       if (url === "/page/reset") this.service.reset();
       else if (url === "/page/clear-faults") faults.clear();
       else faults.add(body);
@@ -126,7 +126,7 @@ function takePageSnapshot(service: SandboxService, transactions: readonly StockT
   const { state, access, clock, log, settings, faults } = service;
   return {
     warehouses: [...state.warehouses].map(([wID, name]) => ({ wID, name, ...state.stock.summary(wID) })),
-    requests: log.entries.slice(-MAX_SHOWN_REQUESTS).reverse().map(withRequestId),
+    requests: log.records.slice(-MAX_SHOWN_REQUESTS).reverse().map(withRequestId),
     transactions,
     rate: access.rateUsages(clock.now()).map(({ key, usage }) => ({ key, used: usage.used, limit: usage.limit })),
     intervalMs: settings.rateLimit ? settings.rateLimit.intervalMs : 0,
@@ -138,13 +138,13 @@ const requestIds = new WeakMap<LoggedRequest, number>();
 let lastRequestId = 0;
 
 /** The page keeps the body of a request open while further requests arrive, so it has to recognise it. */
-function withRequestId(entry: LoggedRequest): LoggedRequest & { id: number } {
-  const id = requestIds.get(entry) ?? ++lastRequestId;
-  requestIds.set(entry, id);
-  return { ...entry, id };
+function withRequestId(logged: LoggedRequest): LoggedRequest & { id: number } {
+  const id = requestIds.get(logged) ?? ++lastRequestId;
+  requestIds.set(logged, id);
+  return { ...logged, id };
 }
 
-async function readJsonBody(request: IncomingMessage): Promise<unknown> {
+async function readActionBody(request: IncomingMessage): Promise<unknown> {
   let text = "";
   for await (const chunk of request.setEncoding("utf8")) {
     text += chunk;

@@ -3,7 +3,7 @@ import { formatIsoTime, parseIsoTime } from "../time.js";
 import { SortedRecords } from "./sorted-records.js";
 
 /** An item, and what the service stores about it but does not always show. */
-export interface CatalogEntry {
+export interface StoredItem {
   readonly item: Item;
   /** ID of the client that created it. */
   readonly createdBy: string;
@@ -14,10 +14,10 @@ export interface CatalogEntry {
 /** The item master. */
 export class ItemCatalog {
   /** Every item, discontinued ones included. */
-  readonly entries: SortedRecords<CatalogEntry, keyof Item>;
+  readonly records: SortedRecords<StoredItem, keyof Item>;
 
-  private readonly bySku: Map<string, CatalogEntry>;
-  private readonly byPartNo: Map<number, CatalogEntry>;
+  private readonly bySku: Map<string, StoredItem>;
+  private readonly byPartNo: Map<number, StoredItem>;
   private nextPartNo: number;
 
   constructor(
@@ -25,17 +25,17 @@ export class ItemCatalog {
     private readonly aliases: ReadonlyMap<string, string>,
     firstPartNo: number,
   ) {
-    const entries = items.map(
-      (item): CatalogEntry => ({
+    const records = items.map(
+      (item): StoredItem => ({
         item: { ...item },
         createdBy: "seed",
         modifiedAt: parseIsoTime(item.modified) ?? 0,
       }),
     );
-    this.bySku = new Map(entries.map((entry) => [entry.item.shortID, entry]));
-    this.byPartNo = new Map(entries.map((entry) => [entry.item.partNo, entry]));
+    this.bySku = new Map(records.map((stored) => [stored.item.shortID, stored]));
+    this.byPartNo = new Map(records.map((stored) => [stored.item.partNo, stored]));
     this.nextPartNo = items.reduce((next, { partNo }) => Math.max(next, partNo + 1), firstPartNo);
-    this.entries = new SortedRecords(entries, {
+    this.records = new SortedRecords(records, {
       columns: itemSchema().keyof().options,
       defaultColumn: "shortID",
       key: ({ item }, column) => item[column],
@@ -43,34 +43,34 @@ export class ItemCatalog {
     });
   }
 
-  findBySku(shortID: string): CatalogEntry | undefined {
+  findBySku(shortID: string): StoredItem | undefined {
     return this.bySku.get(shortID);
   }
 
-  findByPartNo(partNo: number): CatalogEntry | undefined {
+  findByPartNo(partNo: number): StoredItem | undefined {
     return this.byPartNo.get(partNo);
   }
 
-  findByAlias(alias: string): CatalogEntry | undefined {
+  findByAlias(alias: string): StoredItem | undefined {
     const shortID = this.aliases.get(alias);
     return shortID === undefined ? undefined : this.bySku.get(shortID);
   }
 
   /** Adds an item under the next part number, created now and active, whatever the fields contain. */
-  create(fields: Item, createdBy: string, now: number): CatalogEntry {
+  create(fields: Item, createdBy: string, now: number): StoredItem {
     const at = formatIsoTime(now);
     const item = { ...fields, partNo: this.nextPartNo++, created: at, modified: at, discontinued: false };
-    const entry = { item, createdBy, modifiedAt: now };
-    this.bySku.set(item.shortID, entry);
-    this.byPartNo.set(item.partNo, entry);
-    this.entries.add(entry);
-    return entry;
+    const stored = { item, createdBy, modifiedAt: now };
+    this.bySku.set(item.shortID, stored);
+    this.byPartNo.set(item.partNo, stored);
+    this.records.add(stored);
+    return stored;
   }
 
   /** Changes the given fields and the time of the last change. */
-  update(entry: CatalogEntry, changes: Partial<Item>, now: number): void {
-    Object.assign(entry.item, changes, { modified: formatIsoTime(now) });
-    entry.modifiedAt = now;
-    this.entries.markChanged();
+  update(stored: StoredItem, changes: Partial<Item>, now: number): void {
+    Object.assign(stored.item, changes, { modified: formatIsoTime(now) });
+    stored.modifiedAt = now;
+    this.records.markChanged((column) => column in changes || column === "modified");
   }
 }

@@ -50,7 +50,7 @@ export class LotStore {
     const changed = { ...lot, ...changes };
     const stored = this.byRecNo.get(lot.recNo);
     if (stored) Object.assign(stored, { lot: changed, modifiedAt: now });
-    this.records.markChanged();
+    this.records.markChanged((column) => column in changes);
     return changed;
   }
 
@@ -59,7 +59,7 @@ export class LotStore {
     for (const stored of this.byRecNo.values()) {
       if (stored.lot.partNo === partNo) stored.lot = { ...stored.lot, description };
     }
-    this.records.markChanged();
+    this.records.markChanged((column) => column === "description");
   }
 }
 

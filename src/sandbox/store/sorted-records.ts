@@ -28,26 +28,34 @@ export class SortedRecords<T, Column extends string> {
     return this.sorting.columns.find((column) => column.toLowerCase() === wanted);
   }
 
-  /** All records, ascending by the column. After a change, sorting again takes one pass, since most are in order. */
+  /** All records, ascending by the column. */
   ascending(column: Column = this.sorting.defaultColumn): readonly T[] {
     const order = this.orders.get(column) ?? [...this.records];
     if (this.current.has(column)) return order;
-    const { key, id } = this.sorting;
-    order.sort((a, b) => compareSortKeys(key(a, column), key(b, column)) || id(a) - id(b));
+    order.sort((a, b) => this.compare(a, b, column));
     this.orders.set(column, order);
     this.current.add(column);
     return order;
   }
 
+  /** An order in which the new record is the last one needs no sorting: most lists of a service grow at the end. */
   add(record: T): void {
     this.records.push(record);
-    for (const order of this.orders.values()) order.push(record);
-    this.markChanged();
+    for (const [column, order] of this.orders) {
+      const last = order.at(-1);
+      if (last !== undefined && this.compare(last, record, column) > 0) this.current.delete(column);
+      order.push(record);
+    }
   }
 
-  /** Required after a record has changed. */
-  markChanged(): void {
-    this.current.clear();
+  /** Required after records have changed in the given columns: their orders are sorted again when they are read. */
+  markChanged(isChanged: (column: Column) => boolean): void {
+    for (const column of this.current) if (isChanged(column)) this.current.delete(column);
+  }
+
+  private compare(a: T, b: T, column: Column): number {
+    const { key, id } = this.sorting;
+    return compareSortKeys(key(a, column), key(b, column)) || id(a) - id(b);
   }
 }
 

@@ -155,7 +155,7 @@ export class StockLevelList {
   /** Required after a change of the item's quantities. */
   forget(partNo: number): void {
     this.levels.delete(partNo);
-    this.records.markChanged();
+    this.records.markChanged((column) => column !== "partNo");
   }
 
   private parts({ byWarehouse }: ItemStock): StockQuantities[] {
