@@ -341,8 +341,8 @@ const PLANTS: readonly Plant[] = [
   {
     problem: "a service that does not respond",
     env: async () => (await serve({ faults: [{ path: "/Item*", fault: "hang" }] })).env,
-    args: ["--timeout", "500ms"],
-    findings: [["problem", "connection", /GET \/Item: .*500 ms.* The same: GET \/Item\/All\..*--timeout/s]],
+    args: ["--timeout", "3s"],
+    findings: [["problem", "connection", /GET \/Item: .*3000 ms.* The same: GET \/Item\/All\..*--timeout/s]],
   },
   {
     problem: "one list that does not respond",
@@ -355,9 +355,9 @@ const PLANTS: readonly Plant[] = [
           ],
         })
       ).env,
-    args: ["--timeout", "500ms"],
+    args: ["--timeout", "3s"],
     findings: [
-      ["problem", "connection", /GET \/Inventory: .*500 ms[^\n]*[^.]\.\n.*--timeout/s],
+      ["problem", "connection", /GET \/Inventory: .*3000 ms[^\n]*[^.]\.\n.*--timeout/s],
       ["problem", "stockLevels", /GET \/Inventory\/StockLevels: 403/],
     ],
   },
