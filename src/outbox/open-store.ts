@@ -45,6 +45,12 @@ export class OutboxStoreAccess {
     }
   }
 
+  /** As {@link change}; checks again whose the store is: its service may have moved since. */
+  send<T>(method: string, action: (opened: OpenedStore) => Promise<T>): Promise<T> {
+    this.#isServiceChecked = false;
+    return this.change(method, action);
+  }
+
   /** @throws ConfigurationError if the store belongs to another service than the client. */
   change<T>(method: string, action: (opened: OpenedStore) => Promise<T>): Promise<T> {
     return this.read(async (opened) => {

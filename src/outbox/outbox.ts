@@ -100,7 +100,7 @@ export class Outbox {
 
   /** Records a delivery; returns those that prevent it. @internal */
   beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]> {
-    return this.#access.change("outbox.beginDelivery", ({ store }) => store.beginDelivery(delivery));
+    return this.#access.change("import", ({ store }) => store.beginDelivery(delivery));
   }
 
   /** The delivery with this name. @internal */
@@ -135,7 +135,7 @@ export class Outbox {
     runOptions.signal?.throwIfAborted();
     // Now, since it may be closed while the store is being opened.
     const { closed } = this.#access;
-    return this.#access.change("outbox.run", ({ store, id: storeId }) =>
+    return this.#access.send("outbox.run", ({ store, id: storeId }) =>
       runOutbox({ client, store, storeId, closed, mark, settleMs, leaseMs }, runOptions),
     );
   }

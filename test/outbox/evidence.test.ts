@@ -120,10 +120,24 @@ describe("dates of records that are behind the Date header", () => {
     expect(await run(world, receipt("a"), { client })).toEqual({ state: "unknown", lots: 2 });
   });
 
-  it("a serial identifies the lot", async () => {
+  it("a serial identifies only a lot that was received since: somebody may have booked the same batch just before", async () => {
     const world = createWorld();
     world.intercept = loseFirst(true, behind(30_000));
-    expect(await run(world, receipt("a", { serial: "S-1" }))).toEqual({ state: "applied", lots: 1 });
+    expect(await run(world, receipt("a", { serial: "S-1" }))).toEqual({ state: "unknown", lots: 1 });
+    const exact = createWorld();
+    exact.intercept = loseFirst(true);
+    expect(await run(exact, receipt("a", { serial: "S-1" }))).toEqual({ state: "applied", lots: 1 });
+  });
+
+  it("by more than a minute: the lag of a receipt of another item is taken into account", async () => {
+    const world = createWorld();
+    const client = world.createClient();
+    await client.items.list().page();
+    const outbox = world.createOutbox({ client });
+    await outbox.add(receipt("earlier", { itemID: "NUT" }));
+    await inVirtualTime(outbox.run());
+    world.intercept = loseFirst(true, behind(300_000));
+    expect(await run(world, receipt("a"), { client })).toEqual({ state: "unknown", lots: 2 });
   });
 
   it("a create does not end as rejected", async () => {

@@ -44,6 +44,15 @@ describe("a store belongs to one service", () => {
     expect(await world.createOutbox().run()).toMatchObject({ applied: 2 });
   });
 
+  it("is checked in each run: a client of the old address must not go on after the service has moved", async () => {
+    const world = createWorld();
+    const old = world.createOutbox();
+    await old.run();
+    await world.createOutbox({}, { serviceId: "acme" }).run();
+    await world.createOutbox({}, { baseUrl: OTHER, serviceId: "acme" }).add(receipt("a"));
+    await expect(old.run()).rejects.toBeInstanceOf(ConfigurationError);
+  });
+
   it("takes over the name of its service, which may then move", async () => {
     const world = createWorld();
     await world.createOutbox().add(receipt("a"));

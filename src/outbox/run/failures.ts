@@ -9,6 +9,7 @@ export class FailuresInARow {
   readonly #fail: (error: unknown) => void;
   readonly #items = new Set<string>();
   #status: number | undefined;
+  #hasFailed = false;
 
   /** @param fail ends the run */
   constructor(fail: (error: unknown) => void) {
@@ -22,7 +23,8 @@ export class FailuresInARow {
     this.#status = status;
     if (!(error instanceof ApiError)) return;
     this.#items.add(item);
-    if (this.#items.size < MAX_FAILED_ITEMS) return;
+    if (this.#items.size !== MAX_FAILED_ITEMS || this.#hasFailed) return;
+    this.#hasFailed = true;
     error.message = `${error.message.replace(/\.?$/, ".")} It failed for ${MAX_FAILED_ITEMS} items in a row, last for the entry "${key}".`;
     this.#fail(error);
   }

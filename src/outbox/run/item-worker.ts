@@ -137,7 +137,7 @@ export class ItemWorker {
     const isInterrupted = !this.#mayGoOn;
     if (entry.state === "sending") {
       const base = end.mayHaveBeenAppliedBefore ? {} : { sentAt: null, clockAheadMs: null };
-      const reason = isInterrupted ? {} : { error: errorJson(error) };
+      const reason = isInterrupted && outcome === "stopped" ? {} : { error: errorJson(error) };
       await commits.storeOutcome(entry, { state: "pending", ...base, ...reason });
     }
     if (outcome === "failed") return this.#setAside(entry);

@@ -6,15 +6,24 @@ import type { OutboxStore, StoredEntry } from "../store.js";
 
 const BATCH = 500;
 
-/** What the outbox knows about the other receipts of an entry's item. */
+/** Entries before and after this one by which the dates of lots are compared with the times of requests. */
+const NEIGHBOURS = 500;
+
+/** What the outbox knows about the other receipts of an entry's item, and about the lots of those added at the same time. */
 export async function otherReceipts(
   { store, storeId }: { store: OutboxStore; storeId: string },
-  { key, item }: StoredEntry,
+  { key, item, sequence }: StoredEntry,
   { serial, rfidTag }: SentReceipt["body"],
 ): Promise<OtherReceipts> {
   const recNos = new Map<number, number | undefined>();
   const marks: string[] = [];
   let withSameSerial = false;
+  const neighbours = await store.list({
+    state: "applied",
+    after: Math.max(0, sequence - NEIGHBOURS),
+    limit: 2 * NEIGHBOURS,
+  });
+  for (const other of neighbours) addLot(recNos, other);
   for (let after = 0; ; ) {
     const batch = await store.list({ item, after, limit: BATCH });
     for (const other of batch) {
@@ -23,12 +32,18 @@ export async function otherReceipts(
       const mark = markIn(Object(JSON.parse(other.body ?? "{}")), markOf(storeId, other.key));
       if (mark !== undefined) marks.push(mark);
       if (other.state !== "applied") continue;
-      const recNo = fieldOf(JSON.parse(other.result ?? "null"), "recNo");
-      if (typeof recNo === "number") recNos.set(recNo, sentAtByService(other));
-      else withSameSerial ||= isSameSerial(other, { serial, rfidTag });
+      if (!addLot(recNos, other)) withSameSerial ||= isSameSerial(other, { serial, rfidTag });
     }
     if (batch.length < BATCH) return { recNos, marks, withSameSerial };
   }
+}
+
+/** Returns false if the number of the receipt's lot is not known. */
+function addLot(recNos: Map<number, number | undefined>, entry: StoredEntry): boolean {
+  const recNo = entry.operation === "receive" ? fieldOf(JSON.parse(entry.result ?? "null"), "recNo") : undefined;
+  if (typeof recNo !== "number") return false;
+  recNos.set(recNo, sentAtByService(entry));
+  return true;
 }
 
 const sentAtByService = ({ sentAt, clockAheadMs }: StoredEntry) =>

@@ -1,6 +1,7 @@
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import { uncheckedAs } from "../../core/response/decode.js";
 import {
+  ConflictError,
   NotImplementedError,
   OutcomeUnknownError,
   PermissionError,
@@ -119,7 +120,10 @@ export function reconcileRefusal(run: RunContext, attempt: UncertainAttempt): Pr
     const { outcome, item } = await searchItem(run, attempt, operation, settlesInMs);
     if (outcome === "applied")
       return { ...applied({ shortID: item?.shortID, status: STATUS[operation], item }), ...quiet };
-    if (outcome === "not-applied") return { state: "rejected", settledAt: Date.now(), error: errorJson(attempt.cause) };
+    // A duplicate of an item that does not exist is a contradiction.
+    const isContradiction = operation === "create" && item === undefined && attempt.cause instanceof ConflictError;
+    if (outcome === "not-applied" && !isContradiction)
+      return { state: "rejected", settledAt: Date.now(), error: errorJson(attempt.cause) };
     return unknownOutcome(AMBIGUOUS_ITEM, attempt);
   });
 }

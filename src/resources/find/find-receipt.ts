@@ -101,8 +101,8 @@ const SHARED_FIELDS = [
 /**
  * What a lot is to the receipt.
  * - `marked`: it has the mark of the receipt, and is of its item.
- * - `identified`: it has the serial and RFID tag of the receipt, is of its item and in its warehouse, and has not more
- *   units.
+ * - `identified`: it has the serial and RFID tag of the receipt, is of its item and in its warehouse, has not more units,
+ *   and was received after that was sent.
  * - `equal`: it is the same in all fields of the receipt, and was received after that was sent.
  * - `maybe-equal`: the same, but it may have been received before, or has a serial of its own.
  * - `possible`: it may be that of the receipt. Each field may have changed: lots are moved, issued and corrected.
@@ -163,7 +163,7 @@ class LotEvidence {
     const isOfItem = this.#isOfItem(lot);
     if (mark !== undefined && isOfItem && hasText(lot, mark)) return "marked";
     if (received === "before" || this.#isOfOther(lot)) return undefined;
-    if (this.#hasSerial && !others.withSameSerial && received !== "unclear" && this.#isIdentified(lot))
+    if (this.#hasSerial && !others.withSameSerial && received === "after" && this.#isIdentified(lot))
       return "identified";
     if (
       accepts === "identity" ||
