@@ -98,6 +98,19 @@ describe("a delivery", () => {
     );
   }, 120_000);
 
+  it("is not continued with other keys, which would send every line again", async () => {
+    const { sandbox, env } = await serve({
+      faults: [{ path: "/Inventory/Receive", fault: { type: "html", status: 413 }, times: 1 }],
+    });
+    const day = deliveries();
+    writeFileSync(day.file, "reference,itemID,units,wid,reasonCode\nr1,BOLT-M8,1,1,1\nr2,BOLT-M8,2,1,1\n");
+    expect((await run(day.args("--delivery", "day"), env)).code).toBe(1);
+    const other = await run(day.args("--delivery", "day", "--key", "reference"), env);
+    expect(other).toMatchObject({ code: 2, err: expect.stringContaining("has other keys") });
+    expect((await run(day.args("--delivery", "day"), env)).code).toBe(0);
+    expect(unitsOf(sandbox)).toEqual([1, 2]);
+  });
+
   it("of another service is refused: an outbox that was tried with a sandbox swallows nothing", async () => {
     const [tried, real] = [await serve(), await serve()];
     const day = deliveries();

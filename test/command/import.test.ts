@@ -37,7 +37,7 @@ describe("stocklot import", () => {
     const given = csvFile(`${HEADER}\nBOLT-M8,5,1,1,first\nBOLT-M8,5,1,1,first\n"BOLT-M8",2.5,1,1,"a, b"\n`);
     const { code, out } = await run(receive(given), env);
     expect(code).toBe(0);
-    expect(out).toMatch(/applied.*\nthis import\s+3/);
+    expect(out).toMatch(/applied.*\nthis run\s+3/);
     const again = await run(receive(given), env);
     expect(again).toMatchObject({
       code: 3,
@@ -231,7 +231,7 @@ describe("stocklot import", () => {
     writeFileSync(given.file, `${text}2,BOLT-M8,6,1,1\n`);
     const { code, out, err } = await run(args, env);
     expect(err).toContain("2 lines, of which 1 were sent by an earlier import");
-    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/this import +1 .*\nearlier +1 /) });
+    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/this run +1 .*\nearlier +1 /) });
   });
 
   it("exits with 1 while a line is held back behind one of unknown outcome", async () => {
@@ -244,7 +244,7 @@ describe("stocklot import", () => {
     const second = { ...csvFile(lines.replace("X", "Y")), outbox: first.outbox };
     expect(await run(move(second), env)).toMatchObject({
       code: 1,
-      out: expect.stringMatching(/^this import +0 .* 1\n$/m),
+      out: expect.stringMatching(/^this run +0 .* 1\n$/m),
     });
   });
 

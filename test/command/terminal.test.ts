@@ -98,7 +98,7 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
       () => ["export", "items", "--columns", "shortID"],
       /BOLT-M8\r+\n.*2\d\d items exported\./s,
     ],
-    ["import", () => [...receipts(40), fileNamed("once.db")], /\r\d+ applied.*\[K.*applied.*\r\nthis import +40 /s],
+    ["import", () => [...receipts(40), fileNamed("once.db")], /\r\d+ applied.*\[K.*applied.*\r\nthis run +40 /s],
     ["mirror", () => ["mirror", "--sqlite", fileNamed("once-mirror.db")], /\rlots: \d+ of 2000.*\[K.*lots +2000/s],
   ] as const)("shows colours and progress: %s", async (_, args, expected) => {
     const { env } = await serve({ latencyMs: 40 });

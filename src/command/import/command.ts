@@ -1,5 +1,6 @@
-import { stat } from "node:fs/promises";
-import { basename } from "node:path";
+import { copyFile, mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { InputValidationError } from "../../errors/index.js";
 import type { Outbox, OutboxReport } from "../../outbox/index.js";
@@ -62,12 +63,28 @@ export function importCommand(): Command {
 
 async function importRows(path: string, flags: ImportFlags): Promise<void> {
   const { operation, map = new Map(), key: keyColumn, delimiter = "," } = flags;
-  // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
-  const delivery = flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined);
-  const settings: ImportSettings = { path, operation, map, delivery, keyColumn, mark: flags.mark };
   const signal = interruptSignal();
   await assertFile(path);
-  const { lines: count, invalid, problems, digest } = await validate(settings, delimiter, signal);
+  const folder = await mkdtemp(join(tmpdir(), "stocklot-import-"));
+  try {
+    const copy = join(folder, "copy");
+    await copyFile(path, copy);
+    // A column of keys alone identifies lines in the whole outbox, so that each file may contain earlier ones.
+    const delivery = flags.delivery ?? (keyColumn === undefined ? basename(path) : undefined);
+    const settings: ImportSettings = { path, copy, operation, map, delivery, keyColumn, mark: flags.mark };
+    await importCopy(settings, delimiter, flags, signal);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function importCopy(
+  settings: ImportSettings,
+  delimiter: string,
+  flags: ImportFlags,
+  signal: AbortSignal,
+): Promise<void> {
+  const { lines: count, invalid, problems, digest, firstKey } = await validate(settings, delimiter, signal);
   if (flags.json && (flags.dryRun || invalid > 0)) await print(JSON.stringify({ lines: count, invalid, problems }));
   if (invalid > 0) throw new CommandError(`${invalid} of ${count} lines are invalid; nothing was sent.`, EXIT.usage);
   if (flags.dryRun) {
@@ -83,7 +100,7 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
   });
   try {
     const imported = deliveryOf(settings, digest, count);
-    const complete = imported && (await beginDelivery(outbox, imported));
+    const complete = imported && (await beginDelivery(outbox, imported, firstKey));
     if (complete) return await reportComplete(complete, await openEntries(outbox, settings, delimiter), flags.json);
     const earlier = await store(outbox, settings, validRows(settings, delimiter), { count, signal });
     const { durationMs } = await outbox.estimate();

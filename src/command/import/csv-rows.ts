@@ -24,8 +24,8 @@ const DELIMITERS = [
 /** A first line that only Excel understands. */
 const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
 
-/** Reads a CSV file (RFC 4180, with or without a BOM, any line ends) row by row, in constant memory. */
-export async function* csvRows(path: string, delimiter: string): AsyncGenerator<CsvRow> {
+/** Reads a CSV file (RFC 4180, with or without a BOM, any line ends) row by row, in constant memory. Messages name `path`; `copy` is read. */
+export async function* csvRows(path: string, delimiter: string, copy = path): AsyncGenerator<CsvRow> {
   await assertNotJson(path);
   let columns: string[] | undefined;
   const parser = parse({
@@ -36,7 +36,7 @@ export async function* csvRows(path: string, delimiter: string): AsyncGenerator<
     skip_empty_lines: true,
     trim: true,
   });
-  const file = createReadStream(path);
+  const file = createReadStream(copy);
   let crLfsInCells = 0;
   file.once("error", (error) => parser.destroy(error));
   try {

@@ -19,13 +19,19 @@ export function deliveryOf(settings: ImportSettings, digest: string, lines: numb
  * @returns the delivery if it was complete before: then there is nothing to do.
  * @throws CommandError if its name belongs to another one, or if another one has to be finished first.
  */
-export async function beginDelivery(outbox: Outbox, delivery: NewDelivery): Promise<StoredDelivery | undefined> {
+export async function beginDelivery(
+  outbox: Outbox,
+  delivery: NewDelivery,
+  firstKey: string,
+): Promise<StoredDelivery | undefined> {
   const others = await outbox.beginDelivery(delivery);
   const same = others.find(({ name }) => name === delivery.name);
   const [unfinished] = others;
   if (same) {
     if (same.digest !== delivery.digest) throw otherContents(same, delivery);
     if (isComplete(same)) return same;
+    const isBegun = Object.keys(same.entries).length > 0;
+    if (isBegun && !(await outbox.get(firstKey))) throw otherKeys(same);
     tell(`${same.name}: continues the import of ${dateTime(same.begunAt)}.`);
   } else if (unfinished) throw mustBeFinishedFirst(unfinished, delivery);
   return undefined;
@@ -40,6 +46,14 @@ function otherContents({ name, begunAt, lines }: StoredDelivery, delivery: NewDe
     EXIT.usage,
   );
 }
+
+/** With other keys, every line would be new. */
+const otherKeys = ({ name, begunAt }: StoredDelivery) =>
+  new CommandError(
+    `the import of "${name}", begun ${dateTime(begunAt)}, has other keys. Nothing was stored or sent. ` +
+      "Continue it with the same --key, or without one as then.",
+    EXIT.usage,
+  );
 
 function mustBeFinishedFirst(
   { name, file, begunAt, lines, entries }: StoredDelivery,

@@ -25,6 +25,8 @@ export const OPERATIONS = Object.keys(SCHEMAS);
 export interface ImportSettings {
   /** The CSV file. */
   path: string;
+  /** A copy of it, which is read: the file may change while it is being imported. */
+  copy: string;
   operation: ImportOperation;
   /** Field by column, where they differ. */
   map: ReadonlyMap<string, string>;

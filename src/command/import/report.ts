@@ -50,7 +50,7 @@ export async function report(
     table(
       ["", "applied", "rejected", "unknown", "pending", "held back"],
       [
-        ["this import", applied, rejected, unknown, pending, heldBack],
+        ["this run", applied, rejected, unknown, pending, heldBack],
         ...(earlier.settled > 0 ? [["earlier", earlier.applied, earlier.rejected, earlier.unknown, 0, 0]] : []),
       ],
     ),

@@ -14,19 +14,25 @@ interface Validation {
   problems: { line: number; problems: string[] }[];
   /** SHA-256 of the writes: operation and input of each line, in order. */
   digest: string;
+  /** The key of the first valid line. */
+  firstKey: string;
 }
 
 /** Reads the whole file before anything is stored or sent. */
 export async function validate(settings: ImportSettings, delimiter: string, signal: AbortSignal): Promise<Validation> {
-  const result: Omit<Validation, "digest"> = { lines: 0, invalid: 0, problems: [] };
+  const result: Omit<Validation, "digest" | "firstKey"> = { lines: 0, invalid: 0, problems: [] };
   const digest = createHash("sha256");
+  let firstKey: string | undefined;
   const lineOfKey = new Map<string, number>();
-  for await (const row of csvRows(settings.path, delimiter)) {
+  for await (const row of csvRows(settings.path, delimiter, settings.copy)) {
     if (signal.aborted) throw failureOrInterruption(signal.reason, signal, "nothing was sent");
     if (result.lines === 0) assertColumns(row, settings);
     result.lines += 1;
     const imported = importedRow(row, settings);
-    if ("inputHash" in imported) digest.update(imported.inputHash);
+    if ("inputHash" in imported) {
+      digest.update(imported.inputHash);
+      firstKey ??= imported.entry.key;
+    }
     const problems = problemsOf(imported, settings, lineOfKey);
     if (problems.length === 0) continue;
     result.invalid += 1;
@@ -35,7 +41,7 @@ export async function validate(settings: ImportSettings, delimiter: string, sign
     tell(`line ${row.line}: ${problems.join("; ")}`);
   }
   if (result.lines === 0) throw new CommandError(`${settings.path} has no lines.`, EXIT.usage);
-  return { ...result, digest: digest.digest("hex") };
+  return { ...result, digest: digest.digest("hex"), firstKey: firstKey ?? "" };
 }
 
 function problemsOf(imported: ImportedRow, settings: ImportSettings, lineOfKey: Map<string, number>): string[] {
@@ -60,7 +66,7 @@ export type ValidRow = Extract<ImportedRow, { entry: object }>["entry"];
 
 /** The lines of a validated file as entries. */
 export async function* validRows(settings: ImportSettings, delimiter: string): AsyncGenerator<ValidRow> {
-  for await (const row of csvRows(settings.path, delimiter)) {
+  for await (const row of csvRows(settings.path, delimiter, settings.copy)) {
     const imported = importedRow(row, settings);
     if (!("entry" in imported)) throw new CommandError(`${settings.path} was changed while it was read.`);
     yield imported.entry;
