@@ -149,10 +149,6 @@ async function store(
       }
       progress.update(`${stored} of ${count} lines stored`);
     }
-    if (stored !== count)
-      throw new CommandError(
-        `The file was changed while it was read: ${stored} lines, not ${count}. Nothing was sent.`,
-      );
     return earlier;
   } finally {
     progress.clear();
