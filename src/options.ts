@@ -2,7 +2,6 @@ import type { Dispatcher } from "undici";
 import * as z from "zod";
 import type { ClientSecret } from "./auth/client-secret.js";
 import type { TokenStore } from "./auth/token-store.js";
-import { optionErrorMessage, readableInputIssues } from "./core/request/check-input.js";
 import {
   durationMsSchema,
   functionSchema,
@@ -21,6 +20,7 @@ import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
 import { environmentVariable, mayReadEnvironment } from "./runtime/environment.js";
 import { isDeno, runtimeName } from "./runtime/runtime-name.js";
+import { optionErrorMessage, readableInputIssues } from "./schemas/check-input.js";
 import { boolean, lazy, string, withCheck } from "./schemas/field.js";
 
 /** The options of an {@link InventoryClient}. */

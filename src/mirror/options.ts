@@ -1,6 +1,5 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { checkConfiguration, checkMethodOptions, requiredOption } from "../core/request/check-options.js";
 import {
   abortSignalSchema,
   durationMsSchema,
@@ -9,6 +8,7 @@ import {
 } from "../core/request/options.js";
 import { InputValidationError } from "../errors/index.js";
 import { isObject } from "../errors/unknown-value.js";
+import { checkConfiguration, checkMethodOptions, requiredOption } from "../schemas/check-options.js";
 import { integer, lazy } from "../schemas/field.js";
 import type { MirrorEvent } from "./copy/events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";

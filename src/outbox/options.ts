@@ -1,13 +1,13 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { checkInput } from "../core/request/check-input.js";
-import { checkConfiguration, checkMethodOptions, requiredOption } from "../core/request/check-options.js";
 import {
   abortSignalSchema,
   durationMsSchema,
   functionSchema,
   objectWithMethodsSchema,
 } from "../core/request/options.js";
+import { checkInput } from "../schemas/check-input.js";
+import { checkConfiguration, checkMethodOptions, requiredOption } from "../schemas/check-options.js";
 import { integer, lazy } from "../schemas/field.js";
 import type { OutboxEntry } from "./entry.js";
 import type { MarkField } from "./marks.js";

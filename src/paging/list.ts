@@ -1,12 +1,12 @@
 import * as z from "zod";
 import type { CallRequest, ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
-import { checkInput } from "../core/request/check-input.js";
-import { snapshotArgument } from "../core/request/copy-of.js";
 import { functionSchema, type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { encodeRequest, type Query } from "../core/request/payload.js";
 import { captureContext } from "../core/telemetry/async-context.js";
 import { InputValidationError } from "../errors/index.js";
+import { checkInput } from "../schemas/check-input.js";
+import { snapshotArgument } from "../schemas/copy-of.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import { checkpointSchema } from "./checkpoint.js";
 import { pageAllowanceOf } from "./estimate.js";

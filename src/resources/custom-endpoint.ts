@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
-import { checkInput } from "../core/request/check-input.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { describePathProblem } from "../core/request/path.js";
 import type { Query } from "../core/request/payload.js";
@@ -10,6 +9,7 @@ import { InputValidationError } from "../errors/index.js";
 import { createStandardPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
+import { checkInput } from "../schemas/check-input.js";
 import { boolean, integer, lazy, optionalFields, string, withCheck } from "../schemas/field.js";
 import { isStandardSchema, type StandardSchema } from "../schemas/standard-schema.js";
 

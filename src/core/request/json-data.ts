@@ -1,7 +1,7 @@
 import { InputValidationError, type Issue } from "../../errors/index.js";
 import { fieldOf, isObject, messageOf } from "../../errors/unknown-value.js";
+import { isPlainObject } from "../../schemas/copy-of.js";
 import { MAX_JSON_NESTING } from "../response/parse-json.js";
-import { isPlainObject } from "./copy-of.js";
 
 /**
  * The JSON of a value of the caller's, each field of which is read once. What `JSON.stringify` would change or leave out

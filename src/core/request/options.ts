@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { Priority } from "../../limiter/rate-limiter.js";
+import { checkInput } from "../../schemas/check-input.js";
 import { lazy, optionalFields, string } from "../../schemas/field.js";
 import type { RetryOptions } from "../retry-policy.js";
 import { ATTEMPT_JOURNAL, type AttemptJournal } from "./attempt-journal.js";
-import { checkInput } from "./check-input.js";
 
 /** The raw data of a final response. */
 export interface ResponseInfo {

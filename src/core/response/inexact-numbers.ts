@@ -1,5 +1,5 @@
 import type { Issue } from "../../errors/index.js";
-import { boundedIssueAt, MAX_ISSUES, shortenText } from "../request/check-input.js";
+import { boundedIssueAt, MAX_ISSUES, shortenText } from "../../schemas/check-input.js";
 
 /**
  * Matches whatever contains a number of more than 15 significant digits, wherever its point is: three digits and eleven more

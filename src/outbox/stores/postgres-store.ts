@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { checkConfiguration } from "../../core/request/check-options.js";
 import { ConfigurationError } from "../../errors/index.js";
+import { checkConfiguration } from "../../schemas/check-options.js";
 import { lazy } from "../../schemas/field.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
 import { isPostgresPool } from "../../storage/postgres/pool.js";

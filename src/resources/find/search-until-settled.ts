@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { checkInput } from "../../core/request/check-input.js";
 import { type RequestOptions, requestOptionsShape } from "../../core/request/options.js";
 import { TimeoutError } from "../../errors/index.js";
 import { MonotonicClock } from "../../limiter/monotonic-clock.js";
+import { checkInput } from "../../schemas/check-input.js";
 import { lazy, optionalFields } from "../../schemas/field.js";
 import { onAbort } from "../../time/abort.js";
 import { startTimer } from "../../time/timer.js";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { checkConfiguration } from "../../../core/request/check-options.js";
+import { checkConfiguration } from "../../../schemas/check-options.js";
 import { lazy } from "../../../schemas/field.js";
 import { PostgresConnection } from "../../../storage/postgres/connection.js";
 import { isQueryable, type PostgresQueryable } from "../../../storage/postgres/query.js";

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { ConfigurationError, type Issue } from "../../errors/index.js";
-import { describeIssue } from "../../errors/input-errors.js";
-import { isObject } from "../../errors/unknown-value.js";
-import type { LazySchema } from "../../schemas/field.js";
+import { ConfigurationError, type Issue } from "../errors/index.js";
+import { describeIssue } from "../errors/input-errors.js";
+import { isObject } from "../errors/unknown-value.js";
 import { checkInput, optionErrorMessage, readableInputIssues } from "./check-input.js";
+import type { LazySchema } from "./field.js";
 
 /** An option that cannot be left out. */
 export const requiredOption = <S extends z.ZodType>(schema: S) =>

@@ -1,4 +1,4 @@
-import { isObject } from "../../errors/unknown-value.js";
+import { isObject } from "../errors/unknown-value.js";
 
 /** How deeply arguments are nested: options, `retry`, `rateLimitDelayMs`. Their schemas reject anything deeper. */
 const MAX_COPY_DEPTH = 3;

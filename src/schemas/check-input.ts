@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { InputValidationError, type Issue } from "../../errors/index.js";
-import type { DescribableIssue } from "../../errors/input-errors.js";
-import { redact, redactStart } from "../../errors/redaction/redact.js";
-import { unknownNameMessage } from "../../errors/unknown-name.js";
-import { fieldOf, isObject } from "../../errors/unknown-value.js";
-import type { LazySchema } from "../../schemas/field.js";
-import type { StandardIssue } from "../../schemas/standard-schema.js";
+import { InputValidationError, type Issue } from "../errors/index.js";
+import type { DescribableIssue } from "../errors/input-errors.js";
+import { redact, redactStart } from "../errors/redaction/redact.js";
+import { unknownNameMessage } from "../errors/unknown-name.js";
+import { fieldOf, isObject } from "../errors/unknown-value.js";
 import { readFields } from "./copy-of.js";
+import type { LazySchema } from "./field.js";
+import type { StandardIssue } from "./standard-schema.js";
 
 /** How the issue of an unknown name is worded. */
 interface UnknownNameWording {
