@@ -1,6 +1,6 @@
 import { InputValidationError } from "../errors/index.js";
 import { forecastDurationMs } from "../paging/estimate.js";
-import { checkInput } from "../schemas/check-input.js";
+import { checkInput } from "../schemas/check.js";
 import { copyPlainData } from "../schemas/copy-of.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
 import {

@@ -13,7 +13,7 @@ import { fieldOf } from "../errors/unknown-value.js";
 import { createPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
-import { checkInput } from "../schemas/check-input.js";
+import { checkInput } from "../schemas/check.js";
 import { copyPlainData } from "../schemas/copy-of.js";
 import { type LazySchema, lazy } from "../schemas/field.js";
 import { type InventoryListParams, inventoryListParamsSchema } from "../schemas/list-params.js";

@@ -8,7 +8,7 @@ import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
 import { createPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
-import { checkInput } from "../schemas/check-input.js";
+import { checkInput } from "../schemas/check.js";
 import { copyPlainData } from "../schemas/copy-of.js";
 import { lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";

@@ -15,7 +15,7 @@ import { redactCause } from "../../errors/redaction/redact-cause.js";
 import { messageOf } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import type { WaitEstimate } from "../../limiter/rate-limiter.js";
-import { MAX_ISSUES } from "../../schemas/check-input.js";
+import { MAX_ISSUES } from "../../schemas/input-issues.js";
 import { CancelledError, type CancelReason } from "../../time/cancellation.js";
 import type { Call, ResponseContext } from "../call.js";
 import { ErrorResponse, FailedCall, FalseSuccess } from "../failure.js";

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { ConfigurationError } from "../../errors/index.js";
-import { checkConfiguration } from "../../schemas/check-options.js";
+import { checkConfiguration } from "../../schemas/check.js";
 import { lazy } from "../../schemas/field.js";
+import { valueThat } from "../../schemas/option.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
 import { isPostgresPool } from "../../storage/postgres/pool.js";
 import { isQueryable, type PostgresQueryable, queryWithTextResult } from "../../storage/postgres/query.js";
@@ -44,7 +45,7 @@ export interface PostgresOutboxStoreOptions {
 const postgresStoreOptionsSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
-      pool: z.custom<PostgresQueryable>(isPostgresPool, { error: "must be a Pool of pg" }),
+      pool: valueThat<PostgresQueryable>(isPostgresPool, "must be a Pool of pg"),
       connectionString: z.string().min(1),
       schema: z.string().min(1),
     })

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ConfigurationError } from "../../errors/index.js";
-import { checkConfiguration } from "../../schemas/check-options.js";
+import { checkConfiguration } from "../../schemas/check.js";
 import { lazy } from "../../schemas/field.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import { findSqliteDriver, type SqliteDriver } from "../../storage/sqlite/driver.js";

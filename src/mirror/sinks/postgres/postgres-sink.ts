@@ -1,6 +1,7 @@
 import * as z from "zod";
-import { checkConfiguration } from "../../../schemas/check-options.js";
+import { checkConfiguration } from "../../../schemas/check.js";
 import { lazy } from "../../../schemas/field.js";
+import { valueThat } from "../../../schemas/option.js";
 import { PostgresConnection } from "../../../storage/postgres/connection.js";
 import { isQueryable, type PostgresQueryable } from "../../../storage/postgres/query.js";
 import { currentSchema } from "../../../storage/postgres/schema.js";
@@ -37,7 +38,7 @@ export interface PostgresSinkOptions {
 }
 
 const postgresSinkOptionsSchema = lazy(() => {
-  const queryable = z.custom<PostgresQueryable>(isQueryable, { error: "must be a Pool or a Client of pg" });
+  const queryable = valueThat<PostgresQueryable>(isQueryable, "must be a Pool or a Client of pg");
   return z
     .strictObject({
       pool: queryable,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { checkConfiguration } from "../../../schemas/check-options.js";
+import { checkConfiguration } from "../../../schemas/check.js";
 import { findSqliteDriver, type SqliteDriver } from "../../../storage/sqlite/driver.js";
 import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../../sink.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "../../tables.js";
