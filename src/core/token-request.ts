@@ -2,6 +2,7 @@ import { parseTokenLifetimeMs } from "../auth/token-manager.js";
 import type { StoredToken } from "../auth/token-store.js";
 import type { ClientSecrets } from "../errors/redaction/secrets.js";
 import { tokenResponseSchema } from "../schemas/token.js";
+import { TOKEN_REQUEST } from "../service/operations.js";
 import type { CallRequest } from "./call.js";
 import { assertMatchesSchema, readJsonBody } from "./response/decode.js";
 
@@ -16,8 +17,7 @@ export function createTokenRequest(
   secrets: ClientSecrets,
 ): CallRequest<StoredToken> {
   return {
-    method: "POST",
-    path: "/Token",
+    ...TOKEN_REQUEST,
     body: new URLSearchParams({
       grant_type: "client_credentials",
       client_id: clientId,
