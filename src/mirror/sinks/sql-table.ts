@@ -34,33 +34,19 @@ export function tableDefinition(table: Table, types: SqlTypeNames): string[] {
   ];
 }
 
-/** True for the tables that every copy has had from the beginning: if one is missing, somebody has dropped it. */
-export const isTableRequired = ({ name }: Table) => name !== "warehouse_stock_levels";
-
-/** True if `extra` comes after the columns of the other fields. Others may have added columns behind it. */
-export function isExtraLast({ columns }: Table, found: ReadonlyMap<string, string>): boolean {
-  const names = [...found.keys()].filter((name) => name === EXTRA_COLUMN || Object.hasOwn(columns, name));
-  return names.at(-1) === EXTRA_COLUMN;
-}
-
 /**
- * The columns that must be added to a table that an earlier version created. Columns that others have added stay as they
- * are.
+ * Verifies that a table that exists was created by a mirror. Columns that others have added stay as they are.
  *
  * @param found The columns that the table has, with their types.
- * @throws ConfigurationError when the table does not belong to a mirror: its key or `extra` is missing, or a type differs.
+ * @throws ConfigurationError when a column is missing, or has another type.
  */
-export function missingColumns(table: Table, types: SqlTypeNames, found: ReadonlyMap<string, string>): string[] {
-  const missing: string[] = [];
+export function checkColumns(table: Table, types: SqlTypeNames, found: ReadonlyMap<string, string>): void {
   for (const [name, type] of [[EXTRA_COLUMN, types.extra] as const, ...columnTypes(table, types)]) {
     const foundType = found.get(name);
-    if (foundType === undefined && name !== EXTRA_COLUMN && !table.key.includes(name)) missing.push(name);
-    else if (foundType?.toLowerCase() !== type.toLowerCase()) {
-      const flaw = foundType === undefined ? `has no column "${name}"` : `has "${name}" as ${foundType}, not ${type}`;
-      throw new ConfigurationError(`mirror: the table "${table.name}" was not created by a mirror: it ${flaw}`);
-    }
+    if (foundType?.toLowerCase() === type.toLowerCase()) continue;
+    const flaw = foundType === undefined ? `has no column "${name}"` : `has "${name}" as ${foundType}, not ${type}`;
+    throw new ConfigurationError(`mirror: the table "${table.name}" was not created by a mirror: it ${flaw}`);
   }
-  return missing;
 }
 
 /** Keys that one query returns. */

@@ -1,8 +1,7 @@
 import type { PostgresConnection } from "../../../storage/postgres/connection.js";
-import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
+import { queryRows } from "../../../storage/postgres/query.js";
 import { quoteName } from "../../../storage/quote-name.js";
 import { type MirrorResource, RESOURCES, tableOf } from "../../tables.js";
-import { EXTRA_COLUMN } from "../row-codec.js";
 import {
   createIndexSql,
   indexesOf,
@@ -13,21 +12,12 @@ import {
   STOCK_VIEW,
   selectStockSql,
 } from "../sql-objects.js";
-import { columnDefinition } from "../sql-table.js";
 import { LOCK_SQL, POSTGRES_COLUMN_TYPES, quotedTableName } from "./postgres-schema.js";
 
 /** Tables, views and indexes of a schema that the user may use. */
 const FIND_RELATIONS_SQL = `
 SELECT relname AS name, pg_has_role(relowner, 'USAGE') AS is_owner, has_schema_privilege($1, 'CREATE') AS may_create
 FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)`;
-
-/** Tables whose column `extra` comes before a column of a documented field. */
-const FIND_TABLES_WITH_EXTRA_NOT_LAST_SQL = `
-SELECT DISTINCT relname AS name FROM pg_class
-JOIN pg_attribute AS extra ON extra.attrelid = pg_class.oid AND extra.attname = '${EXTRA_COLUMN}' AND NOT extra.attisdropped
-JOIN pg_attribute AS field ON field.attrelid = pg_class.oid AND field.attnum > extra.attnum AND NOT field.attisdropped
-WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
-AND (relname, field.attname) IN (SELECT * FROM unnest($2::text[], $3::text[]))`;
 
 /** What a copy has beside its tables. */
 export interface CopyObjects {
@@ -59,7 +49,6 @@ export async function ensureViews(connection: PostgresConnection, schema: string
     ),
   ];
   if (commands.length > 0) await connection.runScript([LOCK_SQL, ...commands]);
-  await moveExtraLast(connection, schema);
   const missingIndexes = RESOURCES.map((resource): [MirrorResource, string[]] => {
     const missing = indexesOf(tableOf(resource)).filter((index) => !owned.has(indexName(index)));
     return [resource, missing.map((index) => createIndexSql(index, nameOf))];
@@ -84,30 +73,4 @@ function selectStatusSql(table: string): string {
     ([name, type]) => `${quoteName(name)} ${POSTGRES_COLUMN_TYPES[type]}`,
   );
   return `SELECT ${columns} FROM ${table}, json_to_recordset(status) AS row (${types})`;
-}
-
-/** In earlier versions, `extra` was the first column. It stays where it is if something that others have created depends on it. */
-async function moveExtraLast(connection: PostgresConnection, schema: string): Promise<void> {
-  for (const name of await tablesWithExtraNotLast(connection, schema)) {
-    const table = quotedTableName(schema, name);
-    await connection
-      .runScript([
-        LOCK_SQL,
-        `ALTER TABLE ${table} ADD COLUMN stocklot_extra ${columnDefinition(POSTGRES_COLUMN_TYPES.extra, EXTRA_COLUMN)}`,
-        `UPDATE ${table} SET stocklot_extra = ${EXTRA_COLUMN} WHERE ${EXTRA_COLUMN}::text <> '{}'`,
-        `ALTER TABLE ${table} DROP COLUMN ${EXTRA_COLUMN}`,
-        `ALTER TABLE ${table} RENAME COLUMN stocklot_extra TO ${EXTRA_COLUMN}`,
-      ])
-      .catch(() => {});
-  }
-}
-
-async function tablesWithExtraNotLast(queryable: PostgresQueryable, schema: string): Promise<string[]> {
-  const fields = RESOURCES.map(tableOf).flatMap(({ name, columns }) =>
-    Object.keys(columns).map((column) => [name, column] as const),
-  );
-  const tables = fields.map(([table]) => table);
-  const columns = fields.map(([, column]) => column);
-  const rows = await queryRows(queryable, FIND_TABLES_WITH_EXTRA_NOT_LAST_SQL, [schema, tables, columns]);
-  return rows.map(({ name }) => String(name));
 }

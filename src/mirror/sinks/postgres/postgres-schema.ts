@@ -2,16 +2,9 @@ import type { PostgresConnection } from "../../../storage/postgres/connection.js
 import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
 import { checkEncoding, missingSchema } from "../../../storage/postgres/schema.js";
 import { quoteName } from "../../../storage/quote-name.js";
-import { type MirrorResource, RESOURCES, type Table, tableOf } from "../../tables.js";
+import { RESOURCES, type Table, tableOf } from "../../tables.js";
 import { tableMissingError } from "../sink-errors.js";
-import {
-  columnTypes,
-  isTableRequired,
-  missingColumns,
-  PRIMARY_KEY_SQL,
-  type SqlTypeNames,
-  tableDefinition,
-} from "../sql-table.js";
+import { checkColumns, PRIMARY_KEY_SQL, type SqlTypeNames, tableDefinition } from "../sql-table.js";
 
 /** `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one. */
 export const POSTGRES_COLUMN_TYPES: SqlTypeNames = {
@@ -35,27 +28,20 @@ WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relna
 export const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
 
 /**
- * Creates the tables and columns that are missing; if none are, no right to create tables is needed.
+ * Creates the tables that are missing; if none are, no right to create tables is needed.
  *
- * @returns the resources whose tables got new columns.
  * @throws ConfigurationError when a table was not created by a mirror, or the database cannot store all characters.
  */
-export async function ensureTables(connection: PostgresConnection, schema: string): Promise<MirrorResource[]> {
+export async function ensureTables(connection: PostgresConnection, schema: string): Promise<void> {
   await checkEncoding(connection);
   const found = await readExistingColumns(connection, schema);
   const hasState = found.has(STATE_TABLE) && (await readState(connection, schema)) !== undefined;
   const commands: string[] = [];
-  const extended: MirrorResource[] = [];
-  for (const resource of RESOURCES) {
-    const table = tableOf(resource);
+  for (const table of RESOURCES.map(tableOf)) {
     const columns = found.get(table.name);
-    const missing = columns && missingColumns(table, POSTGRES_COLUMN_TYPES, columns);
-    if (!missing && hasState && isTableRequired(table)) throw tableMissingError(table.name);
-    if (!missing) commands.push(createTableSql(schema, table));
-    else if (missing.length > 0) {
-      commands.push(addColumnsSql(schema, table, missing));
-      extended.push(resource);
-    }
+    if (columns) checkColumns(table, POSTGRES_COLUMN_TYPES, columns);
+    else if (hasState) throw tableMissingError(table.name);
+    else commands.push(createTableSql(schema, table));
   }
   if (!found.has(STATE_TABLE)) commands.push(createStateSql(schema));
   // Somebody may have deleted the row to start a new copy.
@@ -63,7 +49,6 @@ export async function ensureTables(connection: PostgresConnection, schema: strin
   if (commands.length > 0) {
     await connection.runScript([LOCK_SQL, ...(await missingSchema(connection, schema)), ...commands]);
   }
-  return extended;
 }
 
 /** The saved state. Waits for a commit in progress: the server completes it even if its process was killed. */
@@ -102,12 +87,6 @@ async function readExistingColumns(
 
 function createTableSql(schema: string, table: Table): string {
   return `CREATE TABLE IF NOT EXISTS ${quotedTableName(schema, table.name)} (${tableDefinition(table, POSTGRES_COLUMN_TYPES)})`;
-}
-
-function addColumnsSql(schema: string, table: Table, missing: readonly string[]): string {
-  const types = columnTypes(table, POSTGRES_COLUMN_TYPES);
-  const additions = missing.map((name) => `ADD COLUMN IF NOT EXISTS ${quoteName(name)} ${types.get(name)}`);
-  return `ALTER TABLE ${quotedTableName(schema, table.name)} ${additions}`;
 }
 
 /** With its row, so that there is always one to lock. */

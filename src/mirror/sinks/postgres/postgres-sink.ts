@@ -7,7 +7,6 @@ import { currentSchema } from "../../../storage/postgres/schema.js";
 import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../../sink.js";
 import { type MirrorKey, type MirrorRecord, type MirrorResource, mapResources, tableOf } from "../../tables.js";
 import { otherMirrorError, throwSinkNotOpen } from "../sink-errors.js";
-import { KEY_BATCH_SIZE } from "../sql-table.js";
 import { type CopyObjects, ensureViews } from "./postgres-objects.js";
 import { ensureTables, LOCK_SQL, readState, readStateIfAny } from "./postgres-schema.js";
 import { PostgresTable } from "./postgres-table.js";
@@ -100,17 +99,6 @@ class PostgresTables {
     this.#missingIndexes.delete(resource);
     if (commands.length > 0) await this.#connection.runScript([LOCK_SQL, ...commands]);
   }
-
-  /** A field that was in `extra` may be documented now, and then has a column. */
-  async fillColumns(resource: MirrorResource): Promise<void> {
-    const table = this.tables[resource];
-    const keys = await table.keysWithExtra();
-    const state = await this.state();
-    for (let start = 0; start < keys.length; start += KEY_BATCH_SIZE) {
-      const upsert = await table.read(keys.slice(start, start + KEY_BATCH_SIZE));
-      await table.commit({ upsert, remove: [], previousState: state, state });
-    }
-  }
 }
 
 async function openPostgresTables(
@@ -118,10 +106,8 @@ async function openPostgresTables(
   givenSchema: string | undefined,
 ): Promise<PostgresTables> {
   const schema = givenSchema ?? (await currentSchema(connection));
-  const extended = await ensureTables(connection, schema);
-  const copy = new PostgresTables(connection, schema, await ensureViews(connection, schema));
-  for (const resource of extended) await copy.fillColumns(resource);
-  return copy;
+  await ensureTables(connection, schema);
+  return new PostgresTables(connection, schema, await ensureViews(connection, schema));
 }
 
 class PostgresSink implements MirrorSink {

@@ -1,15 +1,8 @@
 import { type PostgresQueryable, queryRows } from "../../../storage/postgres/query.js";
 import { quoteName } from "../../../storage/quote-name.js";
 import type { MirrorBatch } from "../../sink.js";
-import {
-  type ColumnType,
-  fieldsOfKey,
-  keyOfFields,
-  type MirrorKey,
-  type MirrorRecord,
-  type Table,
-} from "../../tables.js";
-import { EXTRA_COLUMN, encodeExtraFields, RowCodec } from "../row-codec.js";
+import { type ColumnType, fieldsOfKey, type MirrorKey, type MirrorRecord, type Table } from "../../tables.js";
+import { encodeExtraFields, RowCodec } from "../row-codec.js";
 import { STATUS_TABLE } from "../sql-objects.js";
 import { KEY_BATCH_SIZE, keysInBatches } from "../sql-table.js";
 import { POSTGRES_COLUMN_TYPES, quotedTableName, STATE_TABLE } from "./postgres-schema.js";
@@ -23,7 +16,6 @@ export class PostgresTable {
   readonly #commit: string;
   readonly #read: string;
   readonly #keysAfter: string;
-  readonly #keysWithExtra: string;
 
   constructor(queryable: PostgresQueryable, schema: string, table: Table, hasStatus: boolean) {
     this.#queryable = queryable;
@@ -60,11 +52,10 @@ WITH updated AS (
 SELECT id FROM updated`;
     this.#read = `SELECT ${columns} FROM ${name} WHERE ${hasKeyIn(keyValues(1))}`;
     this.#keysAfter = `SELECT ${key} FROM ${name} WHERE (${key}) > (${keyValues(1)}) ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`;
-    this.#keysWithExtra = `SELECT ${key} FROM ${name} WHERE ${EXTRA_COLUMN}::text <> '{}'`;
   }
 
   /** False if nothing was written, because the saved state is another. */
-  async commit({ upsert, remove, previousState, state, status }: CommitBatch): Promise<boolean> {
+  async commit({ upsert, remove, previousState, state, status }: MirrorBatch): Promise<boolean> {
     const rows = upsert.map((record) => this.#codec.encode(record));
     const byColumn = this.#codec.columns.map((_, index) => rows.map((row) => row[index]));
     const values = [previousState, state, ...this.#byField(remove), ...byColumn];
@@ -80,13 +71,10 @@ SELECT id FROM updated`;
 
   keys(): AsyncGenerator<readonly MirrorKey[]> {
     return keysInBatches(this.#table, async (last) =>
-      this.#keyFieldsOf(await queryRows(this.#queryable, this.#keysAfter, [...last])),
+      (await queryRows(this.#queryable, this.#keysAfter, [...last])).map((row) =>
+        this.#table.key.map((field) => Number(row[field])),
+      ),
     );
-  }
-
-  /** Keys of the records that have fields in `extra`. */
-  async keysWithExtra(): Promise<MirrorKey[]> {
-    return this.#keyFieldsOf(await queryRows(this.#queryable, this.#keysWithExtra)).map(keyOfFields);
   }
 
   /** The values of each key field, as one array each. */
@@ -94,16 +82,9 @@ SELECT id FROM updated`;
     const fields = keys.map(fieldsOfKey);
     return this.#table.key.map((_, index) => fields.map((values) => values[index] ?? 0));
   }
-
-  #keyFieldsOf(rows: readonly Readonly<Record<string, unknown>>[]): number[][] {
-    return rows.map((row) => this.#table.key.map((field) => Number(row[field])));
-  }
 }
 
 /** The status of a batch that has none stays as it is. */
 const updateStatusSql = (schema: string, value: string) => `, status AS (
   UPDATE ${quotedTableName(schema, STATUS_TABLE)} SET status = coalesce(${value}::json, status) WHERE EXISTS (SELECT FROM updated)
 )`;
-
-type CommitBatch = Pick<MirrorBatch, "upsert" | "remove" | "status"> &
-  Record<"previousState" | "state", string | undefined>;

@@ -28,7 +28,7 @@ export class SqliteCopy {
   /** Resources whose tables have their indexes. */
   readonly #indexed = new Set<MirrorResource>();
 
-  /** Opens the database, and creates or upgrades the tables of the copy. */
+  /** Opens the database, and creates the tables of the copy. */
   static async open(options: Omit<SqliteConnectionOptions, "synchronous">): Promise<SqliteCopy> {
     // A power failure may undo the last commits, each as a whole, together with the state that it saved.
     const connection = await SqliteConnection.open({ ...options, synchronous: "NORMAL" });

@@ -1,7 +1,7 @@
 import { quoteName } from "../../../storage/quote-name.js";
 import type { SqliteDatabase, SqliteStatement } from "../../../storage/sqlite/driver.js";
-import { fieldsOfKey, keyOfFields, type MirrorKey, type MirrorRecord, type Table } from "../../tables.js";
-import { EXTRA_COLUMN, RowCodec } from "../row-codec.js";
+import { fieldsOfKey, type MirrorKey, type MirrorRecord, type Table } from "../../tables.js";
+import { RowCodec } from "../row-codec.js";
 import { KEY_BATCH_SIZE } from "../sql-table.js";
 import { ensureTable } from "./sqlite-schema.js";
 
@@ -14,9 +14,9 @@ export class SqliteTable {
   readonly #read: SqliteStatement;
   readonly #keysAfter: SqliteStatement;
 
-  /** Creates the table, or upgrades one that an earlier version created. The caller opens a transaction. */
+  /** Creates the table if there is none. The caller opens a transaction. */
   constructor(database: SqliteDatabase, table: Table) {
-    const hasNewColumns = ensureTable(database, table);
+    ensureTable(database, table);
     this.#table = table;
     this.#codec = new RowCodec(table);
     const name = quoteName(table.name);
@@ -40,7 +40,6 @@ export class SqliteTable {
     this.#keysAfter = database.prepare(
       `SELECT ${key} FROM ${name} WHERE (${key}) > (${values}) ORDER BY ${key} LIMIT ${KEY_BATCH_SIZE}`,
     );
-    if (hasNewColumns) this.#rewriteExtras(database, name, key);
   }
 
   upsert(record: MirrorRecord): void {
@@ -59,18 +58,6 @@ export class SqliteTable {
 
   /** The next batch of keys, in ascending order, as the values of their fields. */
   keysAfter(last: readonly number[]): number[][] {
-    return this.#keysOf(this.#keysAfter.all(...last));
-  }
-
-  #keysOf(rows: readonly Record<string, unknown>[]): number[][] {
-    return rows.map((row) => this.#table.key.map((field) => Number(row[field])));
-  }
-
-  /** A field that was in `extra` may be documented now, and then has a column. */
-  #rewriteExtras(database: SqliteDatabase, name: string, key: string): void {
-    const rows = database.prepare(`SELECT ${key} FROM ${name} WHERE ${EXTRA_COLUMN} <> '{}'`).all();
-    for (const fields of this.#keysOf(rows)) {
-      for (const record of this.read([keyOfFields(fields)])) this.upsert(record);
-    }
+    return this.#keysAfter.all(...last).map((row) => this.#table.key.map((field) => Number(row[field])));
   }
 }
