@@ -16,7 +16,7 @@ import {
   type MirrorEvent,
 } from "./events.js";
 import { type MirrorList, mirrorListOf, recordNumberInList, resourceKeyOf } from "./lists.js";
-import { checkRecordNesting, recordNumberOf } from "./record-checks.js";
+import { recordNumberOf } from "./record-checks.js";
 import {
   type CopyClient,
   formatMirrorState,
@@ -110,7 +110,6 @@ export class LocalCopy {
     statePatch: Partial<ListState> = {},
   ): Promise<WriteResult> {
     const { resource } = list;
-    for (const record of records) checkRecordNesting(resource, record);
     const numbers = records.map((record) => recordNumberOf(resource, record));
     const known = await this.#read(
       resource,

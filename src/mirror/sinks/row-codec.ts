@@ -77,14 +77,9 @@ function toColumnValue(type: ColumnType, value: unknown): ColumnValue | undefine
   }
 }
 
-/** `@photostructure/sqlite` 1.2 rounds smaller numbers to zero. */
-const MIN_STORABLE_MAGNITUDE = Number.EPSILON;
-
-/** A number that every driver returns unchanged: neither too large nor too small, and no negative zero. */
-function storableNumberOrUndefined(value: unknown): number | undefined {
-  if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
-  return Math.abs(value) >= MIN_STORABLE_MAGNITUDE || Object.is(value, 0) ? value : undefined;
-}
+/** A number that every database returns unchanged: finite, and no negative zero. */
+const storableNumberOrUndefined = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isFinite(value) && !Object.is(value, -0) ? value : undefined;
 
 function fromColumnValue(type: ColumnType, value: unknown): unknown {
   if (value === null || value === undefined || type === "text") return value ?? null;
