@@ -47,13 +47,7 @@ const DEFAULT_MAX_REMOVED_SHARE = 0.2;
  * @throws ConfigurationError when an option is wrong.
  */
 export function createMirror(options: MirrorOptions): Mirror {
-  return createMirrorWith(options, REMOVAL_CONFIRMATION_DELAY_MS);
-}
-
-/** As {@link createMirror}. Tests set how long the confirmation of many removals waits. */
-export function createMirrorWith(options: MirrorOptions, confirmAfterMs: number): Mirror {
-  checkMirrorOptions(options);
-  return new Mirror(options, confirmAfterMs);
+  return new Mirror(options);
 }
 
 /** Created by {@link createMirror}. One run at a time. */
@@ -66,8 +60,12 @@ export class Mirror {
   /** The copy of the run in progress. */
   #copy: LocalCopy | undefined;
 
-  /** @internal */
-  constructor(options: MirrorOptions, confirmAfterMs: number) {
+  /**
+   * @internal
+   * @param confirmAfterMs Tests wait less for the full pass that confirms many removals.
+   */
+  constructor(options: MirrorOptions, confirmAfterMs = REMOVAL_CONFIRMATION_DELAY_MS) {
+    checkMirrorOptions(options);
     const { warehouses = [], resources = DEFAULT_RESOURCES } = options;
     this.#options = { ...options };
     this.#resources = RESOURCES.filter(

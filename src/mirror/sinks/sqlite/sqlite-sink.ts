@@ -27,24 +27,24 @@ export interface SqliteSinkOptions {
  * @throws ConfigurationError when the options are wrong.
  */
 export function sqliteSink(options: SqliteSinkOptions): MirrorSink {
-  return sqliteSinkWith(options, findSqliteDriver);
+  return new SqliteSink(options);
 }
 
-export function sqliteSinkWith(options: SqliteSinkOptions, loadDriver: () => Promise<SqliteDriver>): MirrorSink {
-  checkConfiguration("sqliteSink", z.strictObject({ path: z.string().min(1) }), options);
-  return new SqliteSink(options.path, loadDriver);
-}
-
-class SqliteSink implements MirrorSink {
+/** Created by {@link sqliteSink}. */
+export class SqliteSink implements MirrorSink {
+  readonly #path: string;
+  readonly #loadDriver: () => Promise<SqliteDriver>;
   #copy: SqliteCopy | undefined;
 
-  constructor(
-    readonly path: string,
-    readonly loadDriver: () => Promise<SqliteDriver>,
-  ) {}
+  /** @param loadDriver Tests choose the driver. */
+  constructor(options: SqliteSinkOptions, loadDriver = findSqliteDriver) {
+    checkConfiguration("sqliteSink", z.strictObject({ path: z.string().min(1) }), options);
+    this.#path = options.path;
+    this.#loadDriver = loadDriver;
+  }
 
   async open({ signal }: SinkOpenOptions = {}): Promise<string | undefined> {
-    this.#copy ??= await SqliteCopy.open({ path: this.path, loadDriver: this.loadDriver, signal });
+    this.#copy ??= await SqliteCopy.open({ path: this.#path, loadDriver: this.#loadDriver, signal });
     return await this.#copy.state();
   }
 
@@ -61,7 +61,7 @@ class SqliteSink implements MirrorSink {
   }
 
   readState(): Promise<string | undefined> {
-    return SqliteCopy.readState({ path: this.path, loadDriver: this.loadDriver });
+    return SqliteCopy.readState({ path: this.#path, loadDriver: this.#loadDriver });
   }
 
   async close(): Promise<void> {
