@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { postgresSink } from "../src/mirror/index.js";
 import type { MirrorSink } from "../src/mirror/sink.js";
-import { SqliteSink } from "../src/mirror/sinks/sqlite/sqlite-sink.js";
+import { SqliteSink } from "../src/mirror/sinks/sqlite-sink.js";
 import { loadNodeDriver, loadPackageDriver } from "../src/storage/sqlite/driver.js";
 import { findPostgres } from "../test/support/postgres-server.js";
 import { lot } from "./records.js";

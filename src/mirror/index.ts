@@ -21,8 +21,8 @@ export type {
 export type { WatchInterval } from "./run/cadence.js";
 export type { MirrorEstimate, MirrorResourceEstimate } from "./run/estimate.js";
 export type { MirrorBatch, MirrorSink, SinkOpenOptions } from "./sink.js";
-export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres/postgres-sink.js";
-export { type SqliteSinkOptions, sqliteSink } from "./sinks/sqlite/sqlite-sink.js";
+export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres-sink.js";
+export { type SqliteSinkOptions, sqliteSink } from "./sinks/sqlite-sink.js";
 export type { MirrorResourceStatus, MirrorRunStatus, MirrorStatus, MirrorStatusRow } from "./status.js";
 export type {
   MirrorKey,

@@ -1,7 +1,7 @@
 import { ConfigurationError } from "stocklot";
 import { postgresSink } from "stocklot/mirror";
 import { expect, it, vi } from "vitest";
-import { SqliteSink } from "../../../src/mirror/sinks/sqlite/sqlite-sink.js";
+import { SqliteSink } from "../../../src/mirror/sinks/sqlite-sink.js";
 import { loadPackageDriver } from "../../../src/storage/sqlite/driver.js";
 
 const missing = () => {

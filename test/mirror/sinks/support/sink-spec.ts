@@ -1,6 +1,6 @@
 import { postgresSink } from "../../../../src/mirror/index.js";
 import type { MirrorSink } from "../../../../src/mirror/sink.js";
-import { SqliteSink } from "../../../../src/mirror/sinks/sqlite/sqlite-sink.js";
+import { SqliteSink } from "../../../../src/mirror/sinks/sqlite-sink.js";
 import { loadNodeDriver, loadPackageDriver } from "../../../../src/storage/sqlite/driver.js";
 
 /** The location of a copy, which another process can open too. */

@@ -1,6 +1,6 @@
 import { ConfigurationError } from "stocklot";
 import { describe, expect, it } from "vitest";
-import { checkColumns, columnTypes, type SqlTypeNames } from "../../../src/mirror/sinks/sql-table.js";
+import { checkColumns, columnTypes, type SqlTypeNames } from "../../../src/mirror/sinks/copy-tables.js";
 import { tableOf } from "../../../src/mirror/tables.js";
 
 const TYPES: SqlTypeNames = { integer: "INTEGER", decimal: "REAL", text: "TEXT", boolean: "INTEGER", extra: "TEXT" };
