@@ -6,7 +6,7 @@
 // Everything else is private: the steps of a run, rows, drivers, and the format of the saved state.
 
 export type { MirrorRunEvent } from "../core/telemetry/events.js";
-export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/query.js";
+export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/driver.js";
 export type { FieldChange, MirrorEvent, MirrorEventOf } from "./copy/events.js";
 export { createMirror, type Mirror } from "./mirror.js";
 export type { EstimateOptions, MirrorOptions, RunOptions, WatchOptions } from "./options.js";

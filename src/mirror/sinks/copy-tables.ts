@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../../errors/index.js";
-import { quoteName } from "../../storage/quote-name.js";
+import { quoteName } from "../../storage/tables.js";
 import type { MirrorStatusRow } from "../status.js";
 import { type ColumnType, keyOfFields, type MirrorKey, type MirrorResource, type Table, tableOf } from "../tables.js";
 import { EXTRA_COLUMN } from "./row-codec.js";

@@ -1,7 +1,6 @@
 import type { PostgresConnection } from "../../storage/postgres/connection.js";
-import { type PostgresQueryable, queryRows } from "../../storage/postgres/query.js";
-import { checkEncoding, missingSchema } from "../../storage/postgres/schema.js";
-import { quoteName } from "../../storage/quote-name.js";
+import { checkEncoding, missingSchema, type PostgresQueryable, queryRows } from "../../storage/postgres/driver.js";
+import { quoteName } from "../../storage/tables.js";
 import { type MirrorResource, mapResources, RESOURCES, tableOf } from "../tables.js";
 import {
   checkColumns,

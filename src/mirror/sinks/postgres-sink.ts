@@ -2,9 +2,8 @@ import * as z from "zod";
 import { checkConfiguration } from "../../core/request/check-options.js";
 import { lazy } from "../../schemas/field.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
-import { isQueryable, type PostgresQueryable, queryRows } from "../../storage/postgres/query.js";
-import { currentSchema } from "../../storage/postgres/schema.js";
-import { quoteName } from "../../storage/quote-name.js";
+import { currentSchema, isQueryable, type PostgresQueryable, queryRows } from "../../storage/postgres/driver.js";
+import { quoteName } from "../../storage/tables.js";
 import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../sink.js";
 import {
   fieldsOfKey,

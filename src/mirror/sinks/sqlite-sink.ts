@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import * as z from "zod";
 import { checkConfiguration } from "../../core/request/check-options.js";
-import { quoteName } from "../../storage/quote-name.js";
+import { SqliteConnection } from "../../storage/sqlite/connection.js";
 import { findSqliteDriver, type SqliteDatabase, type SqliteDriver } from "../../storage/sqlite/driver.js";
-import { SqliteConnection } from "../../storage/sqlite/sqlite-connection.js";
+import { quoteName } from "../../storage/tables.js";
 import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../sink.js";
 import {
   fieldsOfKey,

@@ -3,8 +3,8 @@ import { checkConfiguration } from "../../core/request/check-options.js";
 import { ConfigurationError } from "../../errors/index.js";
 import { lazy } from "../../schemas/field.js";
 import type { ServiceIdentity } from "../../storage/service.js";
+import { SqliteConnection } from "../../storage/sqlite/connection.js";
 import { findSqliteDriver, type SqliteDriver } from "../../storage/sqlite/driver.js";
-import { SqliteConnection } from "../../storage/sqlite/sqlite-connection.js";
 import type {
   ClaimedItem,
   EntryChange,

@@ -4,10 +4,12 @@ import {
   type OwnPostgresPool,
   type PooledPostgresClient,
   type PostgresPool,
+  type PostgresQuery,
+  type PostgresQueryable,
   postgresAddressOf,
-} from "./pool.js";
-import { isRolledBackForOthers, postgresStorageError } from "./postgres-failure.js";
-import { type PostgresQuery, type PostgresQueryable, queryWithTextResult } from "./query.js";
+  queryWithTextResult,
+} from "./driver.js";
+import { isRolledBackForOthers, postgresStorageError } from "./failure.js";
 import { PostgresSession, rejectAfter } from "./session.js";
 
 /** How long a script may take, in ms. */

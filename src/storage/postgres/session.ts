@@ -1,7 +1,7 @@
 import { onAbort } from "../../time/abort.js";
 import { startTimer } from "../../time/timer.js";
-import { isRefusedByPostgres, NoReplyError, postgresStorageError, SessionAbortedError } from "./postgres-failure.js";
-import type { PostgresQuery, PostgresQueryable } from "./query.js";
+import type { PostgresQuery, PostgresQueryable } from "./driver.js";
+import { isRefusedByPostgres, NoReplyError, postgresStorageError, SessionAbortedError } from "./failure.js";
 
 export interface PostgresSessionSettings {
   /** Named in errors. */

@@ -2,7 +2,7 @@ import { Client, Pool, types } from "pg";
 import { ConfigurationError } from "stocklot";
 import { type PostgresSinkOptions, postgresSink } from "stocklot/mirror";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { quoteName } from "../../../src/storage/quote-name.js";
+import { quoteName } from "../../../src/storage/tables.js";
 import { findPostgres } from "../../support/postgres-server.js";
 import { describeSink } from "./conformance.js";
 import { lot } from "./support/records.js";

@@ -1,7 +1,7 @@
 import { sleep } from "../../time/sleep.js";
 import { monotonicNowMs } from "../../time/timer.js";
 import { findSqliteDriver, type SqliteDatabase, type SqliteDriver } from "./driver.js";
-import { isBusyError, sqliteStorageError } from "./sqlite-failure.js";
+import { isBusyError, sqliteStorageError } from "./failure.js";
 
 export interface SqliteConnectionOptions {
   /** The database file; created if there is none. */
