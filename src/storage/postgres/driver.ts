@@ -82,8 +82,11 @@ export async function createPostgresPool(
   max: number,
   connectTimeoutMs: number,
 ): Promise<OwnPostgresPool> {
-  const { Pool } = await importPgPackage();
-  const pool = new Pool({
+  const { default: pg } = await import("pg").catch((cause: unknown) => {
+    const what = `${wording().connectionString} requires the package pg. Run npm install pg.`;
+    throw new ConfigurationError(`PostgreSQL: ${what}`, { cause });
+  });
+  const pool = new pg.Pool({
     connectionString,
     max,
     connectionTimeoutMillis: connectTimeoutMs,
@@ -94,20 +97,6 @@ export async function createPostgresPool(
   // An idle connection was lost; the next query opens another.
   pool.on("error", () => {});
   return pool;
-}
-
-async function importPgPackage() {
-  try {
-    const { default: pg } = await import("pg");
-    return pg;
-  } catch (error) {
-    throw new ConfigurationError(
-      `PostgreSQL: ${wording().connectionString} requires the package pg. Run npm install pg.`,
-      {
-        cause: error,
-      },
-    );
-  }
 }
 
 /** Host, port and database of a connection, without user name and password. */
