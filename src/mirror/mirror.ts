@@ -20,9 +20,9 @@ import { estimateMirrorRun, type MirrorEstimate, type MirrorListForecast } from 
 import { MirrorRun } from "./run/mirror-run.js";
 import { type MirrorStatus, mirrorStatusOf } from "./status.js";
 import { ListReader } from "./sync/list-reader.js";
+import { ListRun, type SyncSettings } from "./sync/list-run.js";
 import { ListSync } from "./sync/list-sync.js";
 import { REMOVAL_CONFIRMATION_DELAY_MS } from "./sync/removals.js";
-import { SyncedList, type SyncSettings } from "./sync/synced-list.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 const MINUTE_MS = 60_000;
@@ -225,7 +225,7 @@ export class Mirror {
       .filter(({ resource }) => resources.includes(resource))
       .map((list) => {
         const reader = new ListReader(client, list, { signal, concurrency });
-        return new ListSync(new SyncedList(list, reader, copy, settings));
+        return new ListSync(new ListRun(list, reader, copy, settings));
       });
   }
 

@@ -1,5 +1,5 @@
 import { type MirrorList, mirrorListOfId } from "./copy/lists.js";
-import { type ListState, type MirrorState, NEW_LIST_STATE } from "./copy/state.js";
+import { awaitsFullPass, type ListState, type MirrorState, NEW_LIST_STATE } from "./copy/state.js";
 import type { MirrorRunKind } from "./report.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
@@ -91,7 +91,7 @@ export function createStatusRows(state: MirrorState, lists: readonly MirrorList[
     if (status === undefined) return [];
     const { mirrored, records, asOf, awaitsFullPass, missing } = status;
     const complete = listsOf(resource, state, lists).every(({ id }) =>
-      isListComplete(state.lists.get(id) ?? NEW_LIST_STATE),
+      isListComplete(state.lists[id] ?? NEW_LIST_STATE),
     );
     return [{ resource, mirrored, complete, records, asOf: toIsoOrNull(asOf), awaitsFullPass, missing, ...run }];
   });
@@ -103,7 +103,7 @@ const toIsoOrNull = (time: number | null | undefined) => (time == null ? null : 
 function listsOf(resource: MirrorResource, { lists: states }: MirrorState, lists: readonly MirrorList[]): MirrorList[] {
   const mirrored = lists.filter((list) => list.resource === resource);
   if (mirrored.length > 0) return mirrored;
-  const saved = [...states].flatMap(([id, { count }]) => (count > 0 ? mirrorListOfId(id) : []));
+  const saved = Object.entries(states).flatMap(([id, { count }]) => (count > 0 ? mirrorListOfId(id) : []));
   return saved.filter((list) => list.resource === resource);
 }
 
@@ -115,32 +115,29 @@ export function mirrorStatusOf(state: MirrorState, lists: readonly MirrorList[],
     const ofResource = listsOf(resource, state, lists);
     if (ofResource.length === 0) continue;
     const status = resourceStatusOf(
-      ofResource.map(({ id }) => states.get(id) ?? NEW_LIST_STATE),
+      ofResource.map(({ id }) => states[id] ?? NEW_LIST_STATE),
       now,
     );
     resources[resource] = { mirrored: lists.some((list) => list.resource === resource), ...status };
   }
   return {
-    complete: lists.every(({ id }) => isListComplete(states.get(id) ?? NEW_LIST_STATE)),
+    complete: lists.every(({ id }) => isListComplete(states[id] ?? NEW_LIST_STATE)),
     lastRun: lastRun === undefined ? null : runStatusOf(lastRun),
     resources,
   };
 }
 
 /** True if the list was read to its end once. */
-const isListComplete = ({ lastFullPassAt }: ListState) => lastFullPassAt !== undefined;
+const isListComplete = ({ lastPass }: ListState) => lastPass !== undefined;
 
 function resourceStatusOf(states: readonly ListState[], now: number): Omit<MirrorResourceStatus, "mirrored"> {
   const asOf = states.every(isListComplete) ? Math.min(...states.map((state) => state.asOf ?? Number.NaN)) : Number.NaN;
-  const missing = states.flatMap((state) => state.missing ?? []);
+  const missing = states.flatMap(({ lacking }) => (lacking === undefined ? [] : Math.max(0, lacking)));
   return {
     records: states.reduce((sum, { count }) => sum + count, 0),
     asOf: Number.isNaN(asOf) ? null : asOf,
     lagMs: Number.isNaN(asOf) ? null : Math.max(0, now - asOf),
-    awaitsFullPass: states.some(
-      ({ awaitsFullPass = false, checkpoint, lastFullPassAt }) =>
-        awaitsFullPass || (checkpoint !== undefined && lastFullPassAt !== undefined),
-    ),
+    awaitsFullPass: states.some(awaitsFullPass),
     missing: missing.length === 0 ? null : missing.reduce((sum, count) => sum + count, 0),
   };
 }

@@ -15,11 +15,10 @@ import {
   fieldChangesBetween,
   type MirrorEvent,
 } from "./events.js";
-import { type MirrorList, mirrorListOf, recordNumberInList, resourceKeyOf } from "./lists.js";
-import { recordNumberOf } from "./record-checks.js";
+import { type MirrorList, mirrorListOf, recordNumberInList, recordNumberOf, resourceKeyOf } from "./lists.js";
 import {
   type CopyClient,
-  formatMirrorState,
+  countsAfter,
   type ListState,
   type MirrorState,
   NEW_LIST_STATE,
@@ -88,7 +87,7 @@ export class LocalCopy {
   }
 
   stateOf({ id }: MirrorList): ListState {
-    return this.#state.lists.get(id) ?? NEW_LIST_STATE;
+    return this.#state.lists[id] ?? NEW_LIST_STATE;
   }
 
   /** Saves progress without records. */
@@ -134,9 +133,9 @@ export class LocalCopy {
       events.push(before === undefined ? { type: "added", key } : { type: "changed", key, changes });
     }
     if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
-      const lists = this.#patched(list, { ...statePatch, count: this.stateOf(list).count + added });
+      const lists = this.#patched(list, { ...statePatch, ...countsAfter(this.stateOf(list), added) });
       const lots = mirrorListOf("lots");
-      if (lotsAreStale) lists.set(lots.id, { ...this.stateOf(lots), stale: true });
+      if (lotsAreStale) lists[lots.id] = { ...this.stateOf(lots), stale: true };
       await this.#commit({ resource, upsert, events, lists });
     }
     return { added, changed: upsert.length - added, expectedInIncrement };
@@ -149,7 +148,7 @@ export class LocalCopy {
       const keys = numbers.slice(start, start + REMOVAL_BATCH_SIZE).map((number) => resourceKeyOf(list, number));
       const records = await this.#read(list.resource, keys);
       const events = [...records].map(([key, record]): PendingEvent => ({ type: "removed", key, record }));
-      const lists = this.#patched(list, { count: this.stateOf(list).count - records.size });
+      const lists = this.#patched(list, countsAfter(this.stateOf(list), -records.size));
       await this.#commit({ resource: list.resource, remove: [...records.keys()], events, lists });
       removed += records.size;
     }
@@ -159,8 +158,7 @@ export class LocalCopy {
   /** Removes all records of a list that is not mirrored any more, and forgets its progress. */
   async drop(list: MirrorList): Promise<number> {
     const removed = await this.remove(list, await this.numbers(list));
-    const lists = new Map(this.#state.lists);
-    lists.delete(list.id);
+    const { [list.id]: _, ...lists } = this.#state.lists;
     await this.#commit({ resource: list.resource, lists });
     return removed;
   }
@@ -178,8 +176,8 @@ export class LocalCopy {
     return numbers;
   }
 
-  #patched(list: MirrorList, statePatch: Partial<ListState>): Map<string, ListState> {
-    return new Map(this.#state.lists).set(list.id, { ...this.stateOf(list), ...statePatch });
+  #patched(list: MirrorList, statePatch: Partial<ListState>): Record<string, ListState> {
+    return { ...this.#state.lists, [list.id]: { ...this.stateOf(list), ...statePatch } };
   }
 
   async #read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<Map<MirrorKey, MirrorRecord>> {
@@ -191,7 +189,7 @@ export class LocalCopy {
     const pendingEvents =
       this.#onEvent !== undefined && events.length > 0 ? { resource, events: [...events] } : undefined;
     const next: MirrorState = { ...this.#state, pendingEvents, ...statePatch };
-    const state = formatMirrorState(next);
+    const state = JSON.stringify(next);
     const status = createStatusRows(next, this.#lists);
     await this.#sink.commit({ resource, upsert, remove, previousState: this.#savedState, state, status });
     this.#hasWritten = true;

@@ -32,7 +32,7 @@ export class MirrorRun {
     syncs: readonly ListSync<MirrorResource>[],
   ): Promise<MirrorReport> {
     try {
-      const dropped = await dropLists(copy, findAbandonedLists([...copy.state.lists.keys()], warehouses));
+      const dropped = await dropLists(copy, findAbandonedLists(Object.keys(copy.state.lists), warehouses));
       const reports = mergeReports(dropped, await syncAll(syncs));
       await this.#end(copy, lists, syncs);
       return createMirrorReport(reports, this.#durationMs, this.#rateLimit);

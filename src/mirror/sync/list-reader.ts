@@ -2,13 +2,14 @@ import type { InventoryClient } from "../../client.js";
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListForecast } from "../../paging/estimate.js";
+import type { ListOptions } from "../../paging/list.js";
 import type { Page, PagingProgress } from "../../paging/page.js";
+import type { StockLevel } from "../../schemas/stock-level.js";
 import type { MirrorList } from "../copy/lists.js";
-import type { MirrorRecords, MirrorResource } from "../tables.js";
-import { listSourceOf, type OpenList } from "./source.js";
+import type { MirrorRecords, MirrorResource, WarehouseStockLevel } from "../tables.js";
 
 /** The part of a list that is read; all of it by default. */
-interface ScanRange {
+interface ListRange {
   modifiedSince?: Date;
   from?: Checkpoint | undefined;
 }
@@ -19,18 +20,18 @@ export interface ReadOptions {
 }
 
 /** A list that is being read. */
-export interface ListScan<T> {
+export interface ListPages<T> {
   pages: AsyncIterable<Page<T>>;
   /** Where to resume after the last page that was consumed. */
   checkpoint(): Checkpoint | null;
-  /** The service's clock, in ms, not later than the beginning of the scan; `undefined` if responses have no `Date` header. */
+  /** The service's clock, in ms, not later than the first request; `undefined` if responses have no `Date` header. */
   startedAt(): number | undefined;
   /** The first `Date` header, in ms. */
   firstDate(): number | undefined;
   progress(): PagingProgress | undefined;
 }
 
-/** The cost of reading a resource so far. */
+/** The cost of reading a list so far. */
 export interface ReadStats {
   requests: number;
   pages: number;
@@ -50,7 +51,7 @@ export class ListReader<R extends MirrorResource> {
     this.#options = options;
   }
 
-  scan({ modifiedSince, from }: ScanRange = {}): ListScan<MirrorRecords[R]> {
+  read({ modifiedSince, from }: ListRange = {}): ListPages<MirrorRecords[R]> {
     let startedAt: number | undefined;
     let firstDate: number | undefined;
     let progress: PagingProgress | undefined;
@@ -79,8 +80,8 @@ export class ListReader<R extends MirrorResource> {
     };
   }
 
-  /** Estimated cost of a scan, from one request for one record. */
-  forecast({ modifiedSince, from }: ScanRange): Promise<ListForecast> {
+  /** Estimated cost of reading it, from one request for one record. */
+  forecast({ modifiedSince, from }: ListRange): Promise<ListForecast> {
     const { concurrency } = this.#options;
     return this.#source({ modifiedSince }, { ...this.#requestOptions(), gapless: true, concurrency, from }).forecast();
   }
@@ -119,4 +120,61 @@ function serviceDateOf({ headers }: ResponseInfo): number | undefined {
 function serviceTimeBefore(response: ResponseInfo): number | undefined {
   const date = serviceDateOf(response);
   return date === undefined ? undefined : Math.floor(date - response.durationMs);
+}
+
+interface ListParams {
+  modifiedSince?: Date | undefined;
+  pageSize?: number;
+}
+
+/** The part of a `Paginator` that a mirror uses. */
+interface ListPaginator<T> {
+  pages(): AsyncIterable<Page<T>>;
+  page(): Promise<Page<T>>;
+  checkpoint(): Checkpoint | null;
+  forecast(): Promise<ListForecast>;
+}
+
+/** Starts to read a list of the service. */
+type OpenList<T> = (params: ListParams, options: ListOptions) => ListPaginator<T>;
+
+/** The endpoints that list everything, discontinued items included. */
+const SOURCE_BY_RESOURCE: {
+  readonly [R in MirrorResource]: (client: InventoryClient, wID: number) => OpenList<MirrorRecords[R]>;
+} = {
+  items:
+    ({ items }) =>
+    (params, options) =>
+      items.list({ ...params, includeDiscontinued: true }, options),
+  lots:
+    ({ inventory }) =>
+    (params, options) =>
+      inventory.listLots(params, options),
+  stockLevels:
+    ({ inventory }) =>
+    (params, options) =>
+      inventory.listStockLevels(params, options),
+  warehouseStockLevels:
+    ({ inventory }, wID) =>
+    (params, options) =>
+      withWarehouse(inventory.listStockLevels({ ...params, wid: wID }, options), wID),
+};
+
+const listSourceOf = <R extends MirrorResource>(client: InventoryClient, { resource, wID = 0 }: MirrorList<R>) =>
+  SOURCE_BY_RESOURCE[resource](client, wID);
+
+/** The stock levels of one warehouse do not contain its ID. */
+function withWarehouse(levels: ListPaginator<StockLevel>, wID: number): ListPaginator<WarehouseStockLevel> {
+  const addTo = ({ value, ...page }: Page<StockLevel>) => ({
+    ...page,
+    value: value.map((level) => ({ ...level, wID })),
+  });
+  return {
+    async *pages() {
+      for await (const page of levels.pages()) yield addTo(page);
+    },
+    page: async () => addTo(await levels.page()),
+    checkpoint: () => levels.checkpoint(),
+    forecast: () => levels.forecast(),
+  };
 }
