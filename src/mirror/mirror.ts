@@ -98,7 +98,7 @@ export class Mirror {
       const run = new MirrorRun(this.#options.client.rateLimit);
       try {
         return await this.#withCopy(options, (copy) =>
-          run.on(copy, { lists: this.#lists, warehouses: this.#options.warehouses }, this.#syncsOf(copy, options)),
+          run.update(copy, { lists: this.#lists, warehouses: this.#options.warehouses }, this.#syncsOf(copy, options)),
         );
       } catch (error) {
         run.error = error;
@@ -202,7 +202,7 @@ export class Mirror {
     return state;
   }
 
-  #syncsOf(copy: LocalCopy, options: RunOptions): ListSync<MirrorResource>[] {
+  #syncsOf(copy: LocalCopy, options: RunOptions): ListSync[] {
     const { signal, full = false, allowRemovals = false, resources = this.#resources, onProgress } = options;
     const {
       client,

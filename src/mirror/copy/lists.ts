@@ -2,10 +2,10 @@ import { ResponseValidationError } from "../../errors/index.js";
 import { type MirrorKey, type MirrorRecord, type MirrorResource, RESOURCES, tableOf } from "../tables.js";
 
 /** A list of the service that is mirrored. A resource is one list, except stock levels per warehouse: one per warehouse. */
-export interface MirrorList<R extends MirrorResource = MirrorResource> {
+export interface MirrorList {
   /** The name of the list in the saved state: `"lots"`, or `"warehouseStockLevels/3"`. */
   id: string;
-  resource: R;
+  resource: MirrorResource;
   /** The warehouse, of a list that has only one. */
   wID?: number;
 }
@@ -13,7 +13,7 @@ export interface MirrorList<R extends MirrorResource = MirrorResource> {
 const PER_WAREHOUSE_RESOURCE = "warehouseStockLevels";
 
 /** The list of a resource, or of one warehouse of it. */
-export const mirrorListOf = <R extends MirrorResource>(resource: R, wID?: number): MirrorList<R> =>
+export const mirrorListOf = (resource: MirrorResource, wID?: number): MirrorList =>
   wID === undefined ? { id: resource, resource } : { id: `${resource}/${wID}`, resource, wID };
 
 /** The lists of these resources, in the order in which they are read. */

@@ -1,13 +1,6 @@
 import type { MirrorOptions } from "../options.js";
 import { createStatusRows } from "../status.js";
-import {
-  keyOf,
-  type MirrorKey,
-  type MirrorRecord,
-  type MirrorRecords,
-  type MirrorResource,
-  tableOf,
-} from "../tables.js";
+import { keyOf, type MirrorKey, type MirrorRecord, type MirrorResource, tableOf } from "../tables.js";
 import type { AbortableSink } from "./abortable-sink.js";
 import {
   doesChangeLotsToo,
@@ -103,9 +96,9 @@ export class LocalCopy {
   }
 
   /** Writes the records that are new or differ from the copy, and saves `statePatch` with them. */
-  async write<R extends MirrorResource>(
-    list: MirrorList<R>,
-    records: readonly MirrorRecords[R][],
+  async write(
+    list: MirrorList,
+    records: readonly MirrorRecord[],
     statePatch: Partial<ListState> = {},
   ): Promise<WriteResult> {
     const { resource } = list;

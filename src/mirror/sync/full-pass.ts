@@ -1,6 +1,5 @@
 import { InputValidationError, PaginationError } from "../../errors/index.js";
 import type { ListState } from "../copy/state.js";
-import type { MirrorResource } from "../tables.js";
 import type { AppliedPages, ListRun } from "./list-run.js";
 import { ListedRecords } from "./listed-records.js";
 import { laterTimeOf, probeModifiedSince, sinceOf } from "./modified-since.js";
@@ -19,7 +18,7 @@ export interface FullPassResult {
  *
  * @throws UnexpectedRemovalsError when too many records would be removed. None was.
  */
-export async function makeFullPass<R extends MirrorResource>(run: ListRun<R>): Promise<FullPassResult> {
+export async function makeFullPass(run: ListRun): Promise<FullPassResult> {
   const startedAt = performance.now();
   const { listed, beganAt, since, newest, expectedInIncrement } = await readWholeList(run);
   const decisive = await removeUnseenRecords(run, listed);
@@ -68,7 +67,7 @@ interface ReadList extends AppliedPages {
  * Reads the whole list. Each page is saved with the checkpoint at which the pass resumes, if it could conclude something
  * then: the first pass always, since it fills the copy, and others if records are listed in the order of their numbers.
  */
-async function readWholeList<R extends MirrorResource>(run: ListRun<R>): Promise<ReadList> {
+async function readWholeList(run: ListRun): Promise<ReadList> {
   const { pass: interrupted, lastPass, stale } = run.state;
   const isFirst = lastPass === undefined;
   const source = run.reader.read({ from: interrupted?.checkpoint });

@@ -1,6 +1,5 @@
 import { SeenKeys } from "../../paging/seen-keys.js";
 import { mirrorListOf } from "../copy/lists.js";
-import type { MirrorResource } from "../tables.js";
 import type { ListRun } from "./list-run.js";
 import { incrementStart, lagAfterIncrement, laterTimeOf } from "./modified-since.js";
 
@@ -9,7 +8,7 @@ import { incrementStart, lagAfterIncrement, laterTimeOf } from "./modified-since
  *
  * @returns the numbers of the records that it listed.
  */
-export async function readIncrement<R extends MirrorResource>(run: ListRun<R>, since: number): Promise<SeenKeys> {
+export async function readIncrement(run: ListRun, since: number): Promise<SeenKeys> {
   const beganAt = Date.now();
   const source = run.reader.read({ modifiedSince: incrementStartOf(run, since) });
   const seen = new SeenKeys();
@@ -43,7 +42,7 @@ export async function readIncrement<R extends MirrorResource>(run: ListRun<R>, s
 }
 
 /** The `modifiedSince` of an increment. The dates of items show how far all dates of the service are behind. */
-export function incrementStartOf<R extends MirrorResource>(run: ListRun<R>, since: number): Date {
+export function incrementStartOf(run: ListRun, since: number): Date {
   const { modifiedLagMs = 0 } = run.copy.stateOf(mirrorListOf("items")).increments;
   return incrementStart(since, run.state.increments, { overlapMs: run.settings.overlapMs, modifiedLagMs });
 }

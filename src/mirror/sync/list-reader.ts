@@ -3,10 +3,13 @@ import type { RequestOptions, ResponseInfo } from "../../core/request/options.js
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListForecast } from "../../paging/estimate.js";
 import type { ListOptions } from "../../paging/list.js";
-import type { Page, PagingProgress } from "../../paging/page.js";
+import type { PagingProgress } from "../../paging/page.js";
+import type { Paginator } from "../../paging/paginator.js";
+import type { Item } from "../../schemas/item.js";
+import type { Lot } from "../../schemas/lot.js";
 import type { StockLevel } from "../../schemas/stock-level.js";
 import type { MirrorList } from "../copy/lists.js";
-import type { MirrorRecords, MirrorResource, WarehouseStockLevel } from "../tables.js";
+import type { MirrorRecord } from "../tables.js";
 
 /** The part of a list that is read; all of it by default. */
 interface ListRange {
@@ -14,14 +17,9 @@ interface ListRange {
   from?: Checkpoint | undefined;
 }
 
-export interface ReadOptions {
-  signal: AbortSignal | undefined;
-  concurrency: number;
-}
-
 /** A list that is being read. */
-export interface ListPages<T> {
-  pages: AsyncIterable<Page<T>>;
+export interface ListPages {
+  pages: AsyncIterable<{ value: readonly MirrorRecord[]; totalCount: number }>;
   /** Where to resume after the last page that was consumed. */
   checkpoint(): Checkpoint | null;
   /** The service's clock, in ms, not later than the first request; `undefined` if responses have no `Date` header. */
@@ -31,31 +29,31 @@ export interface ListPages<T> {
   progress(): PagingProgress | undefined;
 }
 
-/** The cost of reading a list so far. */
-export interface ReadStats {
-  requests: number;
-  pages: number;
-  records: number;
-  duplicates: number;
-  gapsRepaired: number;
-}
-
 /** Reads one list: gapless, at the lowest priority, and with statistics. */
-export class ListReader<R extends MirrorResource> {
-  readonly stats: ReadStats = { requests: 0, pages: 0, records: 0, duplicates: 0, gapsRepaired: 0 };
-  readonly #source: OpenList<MirrorRecords[R]>;
-  readonly #options: ReadOptions;
+export class ListReader {
+  /** The cost of reading so far. */
+  readonly stats = { requests: 0, pages: 0, records: 0, duplicates: 0, gapsRepaired: 0 };
+  readonly #open: (params: ListParams, options: ListOptions) => ReturnType<typeof openList>;
+  readonly #list: MirrorList;
+  readonly #signal: AbortSignal | undefined;
+  readonly #concurrency: number;
 
-  constructor(client: InventoryClient, list: MirrorList<R>, options: ReadOptions) {
-    this.#source = listSourceOf(client, list);
-    this.#options = options;
+  constructor(
+    client: InventoryClient,
+    list: MirrorList,
+    { signal, concurrency }: { signal: AbortSignal | undefined; concurrency: number },
+  ) {
+    this.#open = (params, options) => openList(client, list, params, options);
+    this.#list = list;
+    this.#signal = signal;
+    this.#concurrency = concurrency;
   }
 
-  read({ modifiedSince, from }: ListRange = {}): ListPages<MirrorRecords[R]> {
+  read({ modifiedSince, from }: ListRange = {}): ListPages {
     let startedAt: number | undefined;
     let firstDate: number | undefined;
     let progress: PagingProgress | undefined;
-    const paginator = this.#source(
+    const paginator = this.#open(
       { modifiedSince },
       {
         ...this.#requestOptions((response) => {
@@ -63,7 +61,7 @@ export class ListReader<R extends MirrorResource> {
           startedAt ??= serviceTimeBefore(response);
         }),
         gapless: true,
-        concurrency: this.#options.concurrency,
+        concurrency: this.#concurrency,
         from,
         onProgress: (now) => {
           this.#addPage(now, progress);
@@ -72,7 +70,7 @@ export class ListReader<R extends MirrorResource> {
       },
     );
     return {
-      pages: paginator.pages(),
+      pages: this.#pagesOf(paginator),
       checkpoint: () => paginator.checkpoint(),
       startedAt: () => startedAt,
       firstDate: () => firstDate,
@@ -82,18 +80,25 @@ export class ListReader<R extends MirrorResource> {
 
   /** Estimated cost of reading it, from one request for one record. */
   forecast({ modifiedSince, from }: ListRange): Promise<ListForecast> {
-    const { concurrency } = this.#options;
-    return this.#source({ modifiedSince }, { ...this.#requestOptions(), gapless: true, concurrency, from }).forecast();
+    const options = { ...this.#requestOptions(), gapless: true, concurrency: this.#concurrency, from };
+    return this.#open({ modifiedSince }, options).forecast();
   }
 
   /** How many records the service reports, in one request for one record. */
   async count(modifiedSince?: Date): Promise<number> {
-    const { totalCount } = await this.#source({ modifiedSince, pageSize: 1 }, this.#requestOptions()).page();
+    const { totalCount } = await this.#open({ modifiedSince, pageSize: 1 }, this.#requestOptions()).page();
     return totalCount;
   }
 
+  /** The stock levels of one warehouse do not contain its ID. */
+  async *#pagesOf(paginator: ReturnType<typeof openList>): ListPages["pages"] {
+    const { wID } = this.#list;
+    for await (const { value, totalCount } of paginator.pages())
+      yield { value: wID === undefined ? value : value.map((record) => ({ ...record, wID })), totalCount };
+  }
+
   #requestOptions(observe?: (response: ResponseInfo) => void): RequestOptions {
-    const { signal } = this.#options;
+    const signal = this.#signal;
     const onResponse = (response: ResponseInfo) => {
       this.stats.requests += response.attempts;
       observe?.(response);
@@ -127,54 +132,21 @@ interface ListParams {
   pageSize?: number;
 }
 
-/** The part of a `Paginator` that a mirror uses. */
-interface ListPaginator<T> {
-  pages(): AsyncIterable<Page<T>>;
-  page(): Promise<Page<T>>;
-  checkpoint(): Checkpoint | null;
-  forecast(): Promise<ListForecast>;
-}
-
-/** Starts to read a list of the service. */
-type OpenList<T> = (params: ListParams, options: ListOptions) => ListPaginator<T>;
-
 /** The endpoints that list everything, discontinued items included. */
-const SOURCE_BY_RESOURCE: {
-  readonly [R in MirrorResource]: (client: InventoryClient, wID: number) => OpenList<MirrorRecords[R]>;
-} = {
-  items:
-    ({ items }) =>
-    (params, options) =>
-      items.list({ ...params, includeDiscontinued: true }, options),
-  lots:
-    ({ inventory }) =>
-    (params, options) =>
-      inventory.listLots(params, options),
-  stockLevels:
-    ({ inventory }) =>
-    (params, options) =>
-      inventory.listStockLevels(params, options),
-  warehouseStockLevels:
-    ({ inventory }, wID) =>
-    (params, options) =>
-      withWarehouse(inventory.listStockLevels({ ...params, wid: wID }, options), wID),
-};
-
-const listSourceOf = <R extends MirrorResource>(client: InventoryClient, { resource, wID = 0 }: MirrorList<R>) =>
-  SOURCE_BY_RESOURCE[resource](client, wID);
-
-/** The stock levels of one warehouse do not contain its ID. */
-function withWarehouse(levels: ListPaginator<StockLevel>, wID: number): ListPaginator<WarehouseStockLevel> {
-  const addTo = ({ value, ...page }: Page<StockLevel>) => ({
-    ...page,
-    value: value.map((level) => ({ ...level, wID })),
-  });
-  return {
-    async *pages() {
-      for await (const page of levels.pages()) yield addTo(page);
-    },
-    page: async () => addTo(await levels.page()),
-    checkpoint: () => levels.checkpoint(),
-    forecast: () => levels.forecast(),
-  };
+function openList(
+  { items, inventory }: InventoryClient,
+  { resource, wID = 0 }: MirrorList,
+  params: ListParams,
+  options: ListOptions,
+): Paginator<Item> | Paginator<Lot> | Paginator<StockLevel> {
+  switch (resource) {
+    case "items":
+      return items.list({ ...params, includeDiscontinued: true }, options);
+    case "lots":
+      return inventory.listLots(params, options);
+    case "stockLevels":
+      return inventory.listStockLevels(params, options);
+    case "warehouseStockLevels":
+      return inventory.listStockLevels({ ...params, wid: wID }, options);
+  }
 }

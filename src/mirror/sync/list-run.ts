@@ -2,7 +2,6 @@ import { type MirrorList, recordNumberOf } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import type { ListState } from "../copy/state.js";
 import type { MirrorProgress, MirrorReading } from "../report.js";
-import type { MirrorRecords, MirrorResource } from "../tables.js";
 import type { ListPages, ListReader } from "./list-reader.js";
 import { laterTimeOf, newestModified } from "./modified-since.js";
 
@@ -23,13 +22,13 @@ export interface SyncSettings {
 const MAX_EXPECTED_NUMBERS = 10_000;
 
 /** One list in one run: what the reader reads is applied to the copy, page by page. */
-export class ListRun<R extends MirrorResource> {
+export class ListRun {
   readonly counts = { added: 0, changed: 0, removed: 0 };
   readonly readings: MirrorReading[] = [];
 
   constructor(
-    readonly list: MirrorList<R>,
-    readonly reader: ListReader<R>,
+    readonly list: MirrorList,
+    readonly reader: ListReader,
     readonly copy: LocalCopy,
     readonly settings: SyncSettings,
   ) {}
@@ -46,7 +45,7 @@ export class ListRun<R extends MirrorResource> {
   /** Writes pages to the copy, each together with the part of the state that `patchOf` returns. */
   async apply(
     reading: MirrorReading,
-    source: ListPages<MirrorRecords[R]>,
+    source: ListPages,
     patchOf: (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState>,
   ): Promise<AppliedPages> {
     this.readings.push(reading);

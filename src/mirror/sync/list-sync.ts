@@ -1,9 +1,8 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
 import type { MirrorList } from "../copy/lists.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
-import { type MirrorReading, type MirrorResourceReport, runKindOf } from "../report.js";
+import type { ListReport, MirrorReading } from "../report.js";
 import type { MirrorListForecast } from "../run/estimate.js";
-import type { MirrorResource } from "../tables.js";
 import { type FullPassResult, makeFullPass } from "./full-pass.js";
 import { incrementStartOf, readIncrement } from "./increment.js";
 import type { ListRun, SyncSettings } from "./list-run.js";
@@ -71,19 +70,19 @@ export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, n
   now - lastPass.endedAt >= lastPass.durationMs / MAX_REPAIR_TIME_SHARE;
 
 /** Decides what a run does about one list, as described above. */
-export class ListSync<R extends MirrorResource> {
+export class ListSync {
   /** Set if too many records would have been removed. Then none was removed. */
   refusal: UnexpectedRemovalsError | undefined;
-  readonly #run: ListRun<R>;
+  readonly #run: ListRun;
   /** The full pass of step 1. */
   #firstPass: FullPassResult | undefined;
   #durationMs = 0;
 
-  constructor(run: ListRun<R>) {
+  constructor(run: ListRun) {
     this.#run = run;
   }
 
-  get list(): MirrorList<R> {
+  get list(): MirrorList {
     return this.#run.list;
   }
 
@@ -101,7 +100,7 @@ export class ListSync<R extends MirrorResource> {
   }
 
   /** Step 2: makes a full pass if one is needed. */
-  async finish(): Promise<MirrorResourceReport> {
+  async finish(): Promise<ListReport> {
     await this.#step(async () => {
       if (this.refusal || this.#firstPass?.isResumed === false) return;
       if (await this.#needsFullPass()) await this.#fullPass();
@@ -202,11 +201,11 @@ export class ListSync<R extends MirrorResource> {
     return surplusOf(this.#state) ?? 0;
   }
 
-  #report(): MirrorResourceReport {
+  #report(): ListReport {
     const { count, lacking, increments } = this.#state;
     const surplus = surplusOf(this.#state);
     return {
-      kind: runKindOf(this.readings),
+      list: this.list,
       readings: [...this.readings],
       ...this.#run.reader.stats,
       ...this.#run.counts,

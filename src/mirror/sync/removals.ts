@@ -1,7 +1,6 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
 import { sleep } from "../../time/sleep.js";
 import type { ListState } from "../copy/state.js";
-import type { MirrorResource } from "../tables.js";
 
 import type { ListRun, SyncSettings } from "./list-run.js";
 import { ListedRecords } from "./listed-records.js";
@@ -47,10 +46,7 @@ const isLargeRemovedShare = (removals: number, records: number, maxRemovedShare:
  * @returns the full pass that decided.
  * @throws UnexpectedRemovalsError when too many records would be removed. None was.
  */
-export async function removeUnseenRecords<R extends MirrorResource>(
-  run: ListRun<R>,
-  first: ListedRecords,
-): Promise<ListedRecords> {
+export async function removeUnseenRecords(run: ListRun, first: ListedRecords): Promise<ListedRecords> {
   const unlisted = run.state.lastPass?.unlisted ?? 0;
   const { allowRemovals, maxRemovedShare } = run.settings;
   let decisive = first;
@@ -75,11 +71,7 @@ export async function removeUnseenRecords<R extends MirrorResource>(
 }
 
 /** Makes a second full pass, for the records that the first one has not seen. */
-async function readListAgain<R extends MirrorResource>(
-  run: ListRun<R>,
-  first: ListedRecords,
-  unseen: readonly number[],
-): Promise<ListedRecords> {
+async function readListAgain(run: ListRun, first: ListedRecords, unseen: readonly number[]): Promise<ListedRecords> {
   const { signal, maxRemovedShare, confirmAfterMs } = run.settings;
   if (isLargeRemovedShare(unseen.length, run.state.count, maxRemovedShare)) {
     await sleep(first.beganAt + confirmAfterMs - performance.now(), signal);
