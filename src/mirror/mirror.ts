@@ -82,7 +82,7 @@ export class Mirror {
    * The run opens the sink at its beginning and closes it at its end, so nothing stays open between two runs.
    *
    * A run may be interrupted at any point, also by a kill. The copy stays as it is, and the next run continues. An
-   * interrupted scan of a whole list resumes at its last saved page.
+   * interrupted full pass resumes at its last saved page.
    *
    * @throws ConfigurationError when this mirror is running already, when another version of the package wrote the copy,
    * or when the copy belongs to another service, or was read by another account.

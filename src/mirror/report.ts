@@ -6,7 +6,7 @@ import { type MirrorResource, RESOURCES } from "./tables.js";
  * How a list is read:
  * - `first`: all of it, into a new copy. Resumes where an interrupted run stopped.
  * - `full`: all of it, which also finds what the service has removed.
- * - `increment`: what was modified since the last scan began.
+ * - `increment`: what was modified since the last full pass or increment began.
  */
 export type MirrorReading = "first" | "full" | "increment";
 
@@ -37,7 +37,7 @@ export interface MirrorCounts {
 
 /** What a run did for one resource. */
 export interface MirrorResourceReport extends MirrorCounts {
-  /** `full` if the list was read completely, the first scan included. */
+  /** `full` if the list was read completely, the first time included. */
   kind: MirrorRunKind;
   /** How the list was read, in order. An increment that shows that records were removed is followed by a full pass. */
   readings: MirrorReading[];
@@ -45,13 +45,13 @@ export interface MirrorResourceReport extends MirrorCounts {
   inCopy: number;
   /**
    * Number of records that the copy has in excess of the service's count: they were removed from the service, and the
-   * next full pass detects them. `null` if the count was not requested.
+   * next full pass detects them. `null` while that is unknown.
    */
   surplus: number | null;
   /**
-   * Number of records that the copy lacks by the service's count, after a scan that should have listed all of them: the
-   * order of the list changes between two pages, or the count is wrong. Such a scan removes nothing. `null` if the
-   * count was not requested.
+   * Number of records that the copy lacks by the service's count, after a full pass or increment that should have listed
+   * all of them: the order of the list changes between two pages, or the count is wrong. Such a full pass removes nothing.
+   * `null` while that is unknown.
    */
   missing: number | null;
   /**
@@ -67,7 +67,7 @@ export interface MirrorResourceReport extends MirrorCounts {
 /** What a run did. */
 export interface MirrorReport extends MirrorCounts {
   /**
-   * `full` if any list was read completely, the first scan included. `resources` contains the kind of each resource.
+   * `full` if any list was read completely, the first time included. `resources` contains the kind of each resource.
    */
   kind: MirrorRunKind;
   /** The report of each resource. */

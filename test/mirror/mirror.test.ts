@@ -191,7 +191,7 @@ describe("an increment", () => {
     expect(changes).toContainEqual({ field: "uOM", before: "EA", after: "KG" });
   });
 
-  it("finds changes in the same second as its watermark, and changes that show late", async () => {
+  it("finds changes in the same second as its beginning, and changes that show late", async () => {
     const { service, mirror, expectEqual } = setUp({ resolutionMs: 1_000, latenessMs: 20_000 });
     await mirror.run();
     for (let round = 0; round < 20; round += 1) {

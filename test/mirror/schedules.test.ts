@@ -107,7 +107,7 @@ describe("a mirror of a service that others change meanwhile", () => {
         }
         calm = true;
         await mirror().run();
-        // The list changed during the first scan; the next run brings the copy up to date.
+        // The list changed during the first full pass; the next run brings the copy up to date.
         const report = await mirror().run();
         for (const resource of RESOURCES) {
           expect(sink.all(resource), resource).toEqual(service.records(resource));

@@ -26,7 +26,7 @@ export interface PostgresSinkOptions {
    */
   pool?: PostgresQueryable | undefined;
   /**
-   * A connected `Client` of `pg`, outside of a transaction. The mirror never closes it.
+   * A connected `Client` of `pg`, outside of an SQL transaction. The mirror never closes it.
    * @default see `pool`
    */
   client?: PostgresQueryable | undefined;

@@ -52,19 +52,19 @@ export class PostgresSession implements PostgresQueryable {
 export function rejectAfter<T>(promise: Promise<T>, limitMs: number, signal: AbortSignal | undefined): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const stops: (() => void)[] = [];
-    const settle = (action: () => void) => {
+    const end = (action: () => void) => {
       for (const stop of stops.splice(0)) stop();
       action();
     };
     const rejectAfter = (delayMs: number, error: unknown) =>
-      stops.push(startTimer(delayMs, () => settle(() => reject(error))));
+      stops.push(startTimer(delayMs, () => end(() => reject(error))));
     const abort = () => rejectAfter(REPLY_GRACE_AFTER_ABORT_MS, signal?.reason);
     rejectAfter(limitMs, new NoReplyError(limitMs));
     if (signal?.aborted) abort();
     else if (signal) stops.push(onAbort(signal, abort));
     promise.then(
-      (result) => settle(() => resolve(result)),
-      (error: unknown) => settle(() => reject(error)),
+      (result) => end(() => resolve(result)),
+      (error: unknown) => end(() => reject(error)),
     );
   });
 }

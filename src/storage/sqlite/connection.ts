@@ -37,7 +37,7 @@ const MAX_RETRY_DELAY_MS = 40;
 export class SqliteConnection {
   readonly #database: SqliteDatabase;
   readonly #options: SqliteConnectionOptions;
-  /** Settles when the last transaction has ended: those of one process run in the order in which they were requested. */
+  /** The end of the last transaction: those of one process run in the order in which they were requested. */
   #lastTransaction: Promise<unknown> = Promise.resolve();
 
   /**
