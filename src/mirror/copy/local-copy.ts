@@ -2,12 +2,7 @@ import type { MirrorOptions } from "../options.js";
 import { createStatusRows } from "../status.js";
 import { keyOf, type MirrorKey, type MirrorRecord, type MirrorResource, tableOf } from "../tables.js";
 import type { AbortableSink } from "./abortable-sink.js";
-import {
-  doesChangeLotsToo,
-  doesChangeOnlyDenormalizedFields,
-  fieldChangesBetween,
-  type MirrorEvent,
-} from "./events.js";
+import { compareWithCopy, type MirrorEvent } from "./events.js";
 import { type MirrorList, mirrorListOf, recordNumberInList, recordNumberOf, resourceKeyOf } from "./lists.js";
 import {
   type CopyClient,
@@ -102,29 +97,9 @@ export class LocalCopy {
     statePatch: Partial<ListState> = {},
   ): Promise<WriteResult> {
     const { resource } = list;
-    const numbers = records.map((record) => recordNumberOf(resource, record));
-    const known = await this.#read(
-      resource,
-      numbers.map((number) => resourceKeyOf(list, number)),
-    );
-    const upsert: MirrorRecord[] = [];
-    const events: PendingEvent[] = [];
-    const expectedInIncrement: number[] = [];
-    let added = 0;
-    let lotsAreStale = false;
-    for (const [index, record] of records.entries()) {
-      const number = numbers[index] ?? 0;
-      const key = resourceKeyOf(list, number);
-      const before = known.get(key);
-      const changes = before === undefined ? [] : fieldChangesBetween(tableOf(resource), before, record);
-      if (before !== undefined && changes.length === 0) continue;
-      upsert.push(record);
-      if (before === undefined) added += 1;
-      if (before === undefined || !doesChangeOnlyDenormalizedFields(resource, changes))
-        expectedInIncrement.push(number);
-      if (doesChangeLotsToo(resource, changes)) lotsAreStale = true;
-      events.push(before === undefined ? { type: "added", key } : { type: "changed", key, changes });
-    }
+    const keys = records.map((record) => resourceKeyOf(list, recordNumberOf(resource, record)));
+    const known = await this.#read(resource, keys);
+    const { upsert, events, added, lotsAreStale, expectedInIncrement } = compareWithCopy(list, records, known);
     if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
       const lists = this.#patched(list, { ...statePatch, ...countsAfter(this.stateOf(list), added) });
       const lots = mirrorListOf("lots");
