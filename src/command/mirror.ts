@@ -164,7 +164,7 @@ async function printStatus(
   const state = parseMirrorState(await sink.readState?.());
   const lists = [
     ...mirrorListsOf(RESOURCES, warehouses ?? []),
-    ...(warehouses === undefined ? savedWarehouseLists([...state.lists.keys()]) : []),
+    ...(warehouses === undefined ? savedWarehouseLists(Object.keys(state.lists)) : []),
   ];
   const status = mirrorStatusOf(state, lists, Date.now());
   const { lastRun } = status;

@@ -57,7 +57,7 @@ export interface MirrorOptions {
    */
   fullPassEveryMs?: number | undefined;
   /**
-   * Overlap of an increment with the last scan, in ms by the service's clock. It allows for clocks within the service
+   * Overlap of an increment with the read before it, in ms by the service's clock. It allows for clocks within the service
    * that differ, and for changes that become visible later than their date. Records that have not changed are not
    * written again.
    * @default 60_000

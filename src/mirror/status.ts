@@ -1,5 +1,5 @@
 import { type MirrorList, mirrorListOfId } from "./copy/lists.js";
-import { type ListState, type MirrorState, NEW_LIST_STATE } from "./copy/state.js";
+import { awaitsFullPass, type MirrorState, NEW_LIST_STATE } from "./copy/state.js";
 import type { MirrorRunKind } from "./report.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
@@ -77,77 +77,68 @@ export interface MirrorStatusRow {
   lastRunError: string | null;
 }
 
-/** The status of a copy as rows. */
+/** The status of a copy, for a mirror that reads these lists. */
+export function mirrorStatusOf(state: MirrorState, lists: readonly MirrorList[], now: number): MirrorStatus {
+  const statuses = resourceStatusesOf(state, lists, now);
+  return {
+    complete: statuses.every(({ mirrored, complete }) => complete || !mirrored),
+    lastRun: state.lastRun ? withoutUndefinedError(state.lastRun) : null,
+    resources: Object.fromEntries(statuses.map(({ resource, complete: _, ...status }) => [resource, status])),
+  };
+}
+
+/** The same as rows. */
 export function createStatusRows(state: MirrorState, lists: readonly MirrorList[]): MirrorStatusRow[] {
-  const { lastRun, resources } = mirrorStatusOf(state, lists, 0);
+  const { lastRun } = state;
   const run = {
     lastRunStartedAt: toIsoOrNull(lastRun?.startedAt),
     lastRunEndedAt: toIsoOrNull(lastRun?.endedAt),
     lastRunKind: lastRun?.kind ?? null,
     lastRunError: lastRun?.error ? `${lastRun.error.name}: ${lastRun.error.message}` : null,
   };
-  return RESOURCES.flatMap((resource) => {
-    const status = resources[resource];
-    if (status === undefined) return [];
-    const { mirrored, records, asOf, awaitsFullPass, missing } = status;
-    const complete = listsOf(resource, state, lists).every(({ id }) =>
-      isListComplete(state.lists.get(id) ?? NEW_LIST_STATE),
-    );
-    return [{ resource, mirrored, complete, records, asOf: toIsoOrNull(asOf), awaitsFullPass, missing, ...run }];
-  });
+  return resourceStatusesOf(state, lists, 0).map(({ asOf, lagMs: _, ...status }) => ({
+    ...status,
+    asOf: toIsoOrNull(asOf),
+    ...run,
+  }));
 }
 
 const toIsoOrNull = (time: number | null | undefined) => (time == null ? null : new Date(time).toISOString());
 
-/** The lists of a resource: those that the mirror reads, or else those whose records the copy has. */
-function listsOf(resource: MirrorResource, { lists: states }: MirrorState, lists: readonly MirrorList[]): MirrorList[] {
-  const mirrored = lists.filter((list) => list.resource === resource);
-  if (mirrored.length > 0) return mirrored;
-  const saved = [...states].flatMap(([id, { count }]) => (count > 0 ? mirrorListOfId(id) : []));
-  return saved.filter((list) => list.resource === resource);
-}
-
-/** The status of a copy, for a mirror that reads these lists. */
-export function mirrorStatusOf(state: MirrorState, lists: readonly MirrorList[], now: number): MirrorStatus {
-  const { lists: states, lastRun } = state;
-  const resources: MirrorStatus["resources"] = {};
-  for (const resource of RESOURCES) {
-    const ofResource = listsOf(resource, state, lists);
-    if (ofResource.length === 0) continue;
-    const status = resourceStatusOf(
-      ofResource.map(({ id }) => states.get(id) ?? NEW_LIST_STATE),
-      now,
-    );
-    resources[resource] = { mirrored: lists.some((list) => list.resource === resource), ...status };
-  }
-  return {
-    complete: lists.every(({ id }) => isListComplete(states.get(id) ?? NEW_LIST_STATE)),
-    lastRun: lastRun === undefined ? null : runStatusOf(lastRun),
-    resources,
-  };
-}
-
-/** True if the list was read to its end once. */
-const isListComplete = ({ lastFullPassAt }: ListState) => lastFullPassAt !== undefined;
-
-function resourceStatusOf(states: readonly ListState[], now: number): Omit<MirrorResourceStatus, "mirrored"> {
-  const asOf = states.every(isListComplete) ? Math.min(...states.map((state) => state.asOf ?? Number.NaN)) : Number.NaN;
-  const missing = states.flatMap((state) => state.missing ?? []);
-  return {
-    records: states.reduce((sum, { count }) => sum + count, 0),
-    asOf: Number.isNaN(asOf) ? null : asOf,
-    lagMs: Number.isNaN(asOf) ? null : Math.max(0, now - asOf),
-    awaitsFullPass: states.some(
-      ({ awaitsFullPass = false, checkpoint, lastFullPassAt }) =>
-        awaitsFullPass || (checkpoint !== undefined && lastFullPassAt !== undefined),
-    ),
-    missing: missing.length === 0 ? null : missing.reduce((sum, count) => sum + count, 0),
-  };
-}
-
-const runStatusOf = ({ startedAt, endedAt, kind, error }: NonNullable<MirrorState["lastRun"]>): MirrorRunStatus => ({
-  startedAt,
-  endedAt,
-  kind,
+const withoutUndefinedError = ({ error, ...run }: NonNullable<MirrorState["lastRun"]>): MirrorRunStatus => ({
+  ...run,
   ...(error && { error }),
 });
+
+/** A resource that the mirror reads, or whose records the copy has. */
+interface ResourceStatus extends MirrorResourceStatus {
+  resource: MirrorResource;
+  /** True if each list was read to its end once. */
+  complete: boolean;
+}
+
+const resourceStatusesOf = (state: MirrorState, lists: readonly MirrorList[], now: number): ResourceStatus[] =>
+  RESOURCES.flatMap((resource): ResourceStatus[] => {
+    const mirrored = lists.filter((list) => list.resource === resource);
+    const inCopy = Object.entries(state.lists).flatMap(([id, { count }]) => (count > 0 ? mirrorListOfId(id) : []));
+    const read = mirrored.length > 0 ? mirrored : inCopy.filter((list) => list.resource === resource);
+    if (read.length === 0) return [];
+    const states = read.map(({ id }) => state.lists[id] ?? NEW_LIST_STATE);
+    const complete = states.every(({ lastPass }) => lastPass !== undefined);
+    const asOf = complete ? Math.min(...states.map((list) => list.asOf ?? Number.NaN)) : Number.NaN;
+    const missing = states.flatMap(({ lacking }) => (lacking === undefined ? [] : Math.max(0, lacking)));
+    return [
+      {
+        resource,
+        mirrored: mirrored.length > 0,
+        complete,
+        records: sumOf(states.map(({ count }) => count)),
+        asOf: Number.isNaN(asOf) ? null : asOf,
+        lagMs: Number.isNaN(asOf) ? null : Math.max(0, now - asOf),
+        awaitsFullPass: states.some(awaitsFullPass),
+        missing: missing.length === 0 ? null : sumOf(missing),
+      },
+    ];
+  });
+
+const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);

@@ -3,10 +3,9 @@ import type { MirrorRunEvent } from "../../core/telemetry/events.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import { findAbandonedLists, type MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
-import { createDropReport, createMirrorReport, type MirrorReport, mergeReports, runKindOf } from "../report.js";
+import { createDropReport, createMirrorReport, type ListReport, type MirrorReport, runKindOf } from "../report.js";
 import { mirrorStatusOf } from "../status.js";
 import type { ListSync } from "../sync/list-sync.js";
-import type { MirrorResource } from "../tables.js";
 
 /** One run: updates lists, and records how it ended. */
 export class MirrorRun {
@@ -23,17 +22,19 @@ export class MirrorRun {
   }
 
   /**
+   * Updates the copy.
+   *
    * @param lists All lists of the mirror; the run reads those of `syncs`.
    * @param warehouses The option of the mirror.
    */
-  async on(
+  async update(
     copy: LocalCopy,
     { lists, warehouses }: { lists: readonly MirrorList[]; warehouses: readonly number[] | undefined },
-    syncs: readonly ListSync<MirrorResource>[],
+    syncs: readonly ListSync[],
   ): Promise<MirrorReport> {
     try {
-      const dropped = await dropLists(copy, findAbandonedLists([...copy.state.lists.keys()], warehouses));
-      const reports = mergeReports(dropped, await syncAll(syncs));
+      const abandoned = findAbandonedLists(Object.keys(copy.state.lists), warehouses);
+      const reports = [...(await dropLists(copy, abandoned)), ...(await syncLists(syncs))];
       await this.#end(copy, lists, syncs);
       return createMirrorReport(reports, this.#durationMs, this.#rateLimit);
     } catch (error) {
@@ -60,7 +61,7 @@ export class MirrorRun {
   async #end(
     copy: LocalCopy,
     lists: readonly MirrorList[],
-    syncs: readonly ListSync<MirrorResource>[],
+    syncs: readonly ListSync[],
     error?: unknown,
   ): Promise<void> {
     this.#kind = runKindOf(syncs.flatMap(({ readings }) => readings));
@@ -79,22 +80,21 @@ export class MirrorRun {
 }
 
 /** Removes the records of lists that are not mirrored any more. */
-async function dropLists(copy: LocalCopy, lists: readonly MirrorList[]): Promise<MirrorReport["resources"]> {
-  let reports: MirrorReport["resources"] = {};
+async function dropLists(copy: LocalCopy, lists: readonly MirrorList[]): Promise<ListReport[]> {
+  const reports: ListReport[] = [];
   for (const list of lists) {
     const startedAt = performance.now();
     const removed = await copy.drop(list);
-    const report = createDropReport(removed, performance.now() - startedAt);
-    reports = mergeReports(reports, { [list.resource]: report });
+    reports.push(createDropReport(list, removed, performance.now() - startedAt));
   }
   return reports;
 }
 
-async function syncAll(syncs: readonly ListSync<MirrorResource>[]): Promise<MirrorReport["resources"]> {
-  let reports: MirrorReport["resources"] = {};
+async function syncLists(syncs: readonly ListSync[]): Promise<ListReport[]> {
+  const reports: ListReport[] = [];
   // Changes of all lists come first: they also arrive if every run is interrupted in a full pass.
   for (const sync of syncs) await sync.readChanges();
-  for (const sync of syncs) reports = mergeReports(reports, { [sync.list.resource]: await sync.finish() });
+  for (const sync of syncs) reports.push(await sync.finish());
   // Only now: the other lists are up to date.
   for (const { refusal } of syncs) if (refusal) throw refusal;
   return reports;

@@ -1,4 +1,4 @@
-import { type PostgresQueryable, queryRows } from "../../storage/postgres/query.js";
+import { type PostgresQueryable, queryRows } from "../../storage/postgres/driver.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import type {
   ClaimedItem,

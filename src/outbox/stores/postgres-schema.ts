@@ -1,9 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { missingSteps } from "../../storage/migrations.js";
 import type { PostgresConnection } from "../../storage/postgres/connection.js";
-import { type PostgresQueryable, queryRows, queryWithTextResult } from "../../storage/postgres/query.js";
-import { checkEncoding, missingSchema } from "../../storage/postgres/schema.js";
-import { quoteName } from "../../storage/quote-name.js";
+import {
+  checkEncoding,
+  missingSchema,
+  type PostgresQueryable,
+  queryRows,
+  queryWithTextResult,
+} from "../../storage/postgres/driver.js";
+import { missingSteps, quoteName } from "../../storage/tables.js";
 
 /** The quoted names of the tables, with their schema. */
 export interface TableNames {

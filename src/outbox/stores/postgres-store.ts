@@ -4,9 +4,13 @@ import { checkConfiguration } from "../../schemas/check.js";
 import { lazy } from "../../schemas/field.js";
 import { valueThat } from "../../schemas/option.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
-import { isPostgresPool } from "../../storage/postgres/pool.js";
-import { isQueryable, type PostgresQueryable, queryWithTextResult } from "../../storage/postgres/query.js";
-import { currentSchema } from "../../storage/postgres/schema.js";
+import {
+  currentSchema,
+  isPostgresPool,
+  isQueryable,
+  type PostgresQueryable,
+  queryWithTextResult,
+} from "../../storage/postgres/driver.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import type {
   ClaimedItem,

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { missingSteps } from "../../storage/migrations.js";
 import type { SqliteDatabase } from "../../storage/sqlite/driver.js";
+import { missingSteps } from "../../storage/tables.js";
 
 /** Of the whole store: its id, and the version of its tables. */
 const CREATE_STORE_TABLE_SQL = `

@@ -3,8 +3,8 @@ import { ConfigurationError } from "../../errors/index.js";
 import { checkConfiguration } from "../../schemas/check.js";
 import { lazy } from "../../schemas/field.js";
 import type { ServiceIdentity } from "../../storage/service.js";
+import { SqliteConnection } from "../../storage/sqlite/connection.js";
 import { findSqliteDriver, type SqliteDriver } from "../../storage/sqlite/driver.js";
-import { SqliteConnection } from "../../storage/sqlite/sqlite-connection.js";
 import type {
   ClaimedItem,
   EntryChange,
@@ -40,19 +40,15 @@ const sqliteStoreOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ pat
  * @throws ConfigurationError when the options are wrong.
  */
 export function sqliteOutboxStore(options: SqliteOutboxStoreOptions): OutboxStore {
-  return sqliteOutboxStoreWith(options, {});
+  return new SqliteOutboxStore(options);
 }
 
+/** What tests replace. */
 export interface SqliteStoreInternals {
   loadDriver?: () => Promise<SqliteDriver>;
   lockWaitMs?: number;
   /** The clock of leases, in ms; all processes must share it. */
   clock?: () => number;
-}
-
-export function sqliteOutboxStoreWith(options: SqliteOutboxStoreOptions, internals: SqliteStoreInternals): OutboxStore {
-  checkConfiguration("sqliteOutboxStore", sqliteStoreOptionsSchema(), options);
-  return new SqliteOutboxStore(options.path, internals);
 }
 
 const NS_PER_MS = 1_000_000n;
@@ -66,13 +62,15 @@ interface OpenSqliteStore {
   readonly id: string;
 }
 
-class SqliteOutboxStore implements OutboxStore {
+/** Created by {@link sqliteOutboxStore}. */
+export class SqliteOutboxStore implements OutboxStore {
   readonly #path: string;
   readonly #internals: SqliteStoreInternals;
   #opened: Promise<OpenSqliteStore> | undefined;
 
-  constructor(path: string, internals: SqliteStoreInternals) {
-    this.#path = path;
+  constructor(options: SqliteOutboxStoreOptions, internals: SqliteStoreInternals = {}) {
+    checkConfiguration("sqliteOutboxStore", sqliteStoreOptionsSchema(), options);
+    this.#path = options.path;
     this.#internals = internals;
   }
 

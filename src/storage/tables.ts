@@ -11,3 +11,6 @@ export function missingSteps<Step>(steps: readonly Step[], version: number, loca
     `${location}: the tables have version ${version}, and this version of stocklot knows ${steps.length}. Update stocklot.`,
   );
 }
+
+/** A quoted SQL identifier: the database does not fold its letter case. */
+export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;

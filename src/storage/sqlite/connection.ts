@@ -1,7 +1,7 @@
 import { sleep } from "../../time/sleep.js";
 import { monotonicNowMs } from "../../time/timer.js";
 import { findSqliteDriver, type SqliteDatabase, type SqliteDriver } from "./driver.js";
-import { isBusyError, sqliteStorageError } from "./sqlite-failure.js";
+import { isBusyError, sqliteStorageError } from "./failure.js";
 
 export interface SqliteConnectionOptions {
   /** The database file; created if there is none. */
@@ -16,13 +16,15 @@ export interface SqliteConnectionOptions {
    * @default none
    */
   signal?: AbortSignal | undefined;
-  /** @default LOCK_WAIT_MS */
+  /**
+   * How long a lock of another process is waited for, in ms.
+   * @default 30_000
+   */
   lockWaitMs?: number;
-  /** @default findDriver */
+  /** @default findSqliteDriver */
   loadDriver?: () => Promise<SqliteDriver>;
 }
 
-/** How long a lock of another process is waited for, in ms. */
 const DEFAULT_LOCK_WAIT_MS = 30_000;
 
 /** How long SQLite itself waits for a lock, in ms. It blocks the event loop meanwhile. */
@@ -34,10 +36,8 @@ const MAX_RETRY_DELAY_MS = 40;
 /** An open SQLite database. Waits for locks without blocking the event loop. Failures of the driver are `StorageError`s. */
 export class SqliteConnection {
   readonly #database: SqliteDatabase;
-  readonly #path: string;
-  readonly #signal: AbortSignal | undefined;
-  readonly #lockWaitMs: number;
-  /** Settles when the last transaction has ended: those of one process run in the order in which they were requested. */
+  readonly #options: SqliteConnectionOptions;
+  /** The end of the last transaction: those of one process run in the order in which they were requested. */
   #lastTransaction: Promise<unknown> = Promise.resolve();
 
   /**
@@ -47,26 +47,19 @@ export class SqliteConnection {
    * @throws ConfigurationError when there is no driver.
    */
   static async open(options: SqliteConnectionOptions): Promise<SqliteConnection> {
-    const { path, synchronous, signal, lockWaitMs = DEFAULT_LOCK_WAIT_MS, loadDriver = findSqliteDriver } = options;
-    const driver = await loadDriver();
-    const waiting = { path, signal, waitMs: lockWaitMs, deadline: monotonicNowMs() + lockWaitMs };
-    const database = await retryWhileBusy(waiting, () => openSqliteDatabase(driver, path, synchronous));
-    return new SqliteConnection(database, { path, signal, lockWaitMs });
+    const driver = await (options.loadDriver ?? findSqliteDriver)();
+    const database = await retryWhileBusy(options, () => openSqliteDatabase(driver, options));
+    return new SqliteConnection(database, options);
   }
 
-  private constructor(
-    database: SqliteDatabase,
-    { path, signal, lockWaitMs }: { path: string; signal: AbortSignal | undefined; lockWaitMs: number },
-  ) {
+  private constructor(database: SqliteDatabase, options: SqliteConnectionOptions) {
     this.#database = database;
-    this.#path = path;
-    this.#signal = signal;
-    this.#lockWaitMs = lockWaitMs;
+    this.#options = options;
   }
 
   /** Runs statements that write nothing, and that need not see the same version of the data. */
   read<T>(action: (database: SqliteDatabase) => T): Promise<T> {
-    return retryWhileBusy(this.#waiting(), () => action(this.#database));
+    return retryWhileBusy(this.#options, () => action(this.#database));
   }
 
   /**
@@ -75,8 +68,8 @@ export class SqliteConnection {
    * @param action Called again if the lock was lost before the commit.
    */
   transaction<T>(action: (database: SqliteDatabase) => T): Promise<T> {
-    const waiting = this.#waiting();
-    const run = () => retryWhileBusy(waiting, () => this.#runTransaction(action));
+    const requestedAt = monotonicNowMs();
+    const run = () => retryWhileBusy(this.#options, () => this.#runTransaction(action), requestedAt);
     const result = this.#lastTransaction.then(run);
     this.#lastTransaction = result.catch(() => {});
     return result;
@@ -94,11 +87,6 @@ export class SqliteConnection {
     }
   }
 
-  #waiting(): LockWait {
-    const waitMs = this.#lockWaitMs;
-    return { path: this.#path, signal: this.#signal, waitMs, deadline: monotonicNowMs() + waitMs };
-  }
-
   #runTransaction<T>(action: (database: SqliteDatabase) => T): T {
     const database = this.#database;
     database.exec("BEGIN IMMEDIATE");
@@ -111,15 +99,14 @@ export class SqliteConnection {
     } catch (error) {
       rollBackQuietly(database);
       if (isBusyError(error)) throw error;
-      throw sqliteStorageError(error, { path: this.#path, waitedMs: 0, isCommitting });
+      throw sqliteStorageError(error, { path: this.#options.path, waitedMs: 0, isCommitting });
     }
   }
 }
 
 function openSqliteDatabase(
   { DatabaseSync }: SqliteDriver,
-  path: string,
-  synchronous: SqliteConnectionOptions["synchronous"],
+  { path, synchronous }: SqliteConnectionOptions,
 ): SqliteDatabase {
   const readOnly = synchronous === "read-only";
   const database = new DatabaseSync(path, { readOnly });
@@ -144,22 +131,18 @@ function rollBackQuietly(database: SqliteDatabase): void {
   }
 }
 
-interface LockWait {
-  path: string;
-  signal: AbortSignal | undefined;
-  waitMs: number;
-  /** When the wait ends, by the monotonic clock. */
-  deadline: number;
-}
-
 /** Retries while another process has the lock. SQLite's own waiting would block the event loop. */
-async function retryWhileBusy<T>({ path, signal, waitMs, deadline }: LockWait, action: () => T): Promise<T> {
+async function retryWhileBusy<T>(
+  { path, signal, lockWaitMs = DEFAULT_LOCK_WAIT_MS }: SqliteConnectionOptions,
+  action: () => T,
+  requestedAt = monotonicNowMs(),
+): Promise<T> {
   for (;;) {
     try {
       return action();
     } catch (error) {
-      if (!isBusyError(error) || monotonicNowMs() > deadline)
-        throw sqliteStorageError(error, { path, waitedMs: waitMs });
+      if (!isBusyError(error) || monotonicNowMs() - requestedAt > lockWaitMs)
+        throw sqliteStorageError(error, { path, waitedMs: lockWaitMs });
     }
     await sleep(Math.random() * MAX_RETRY_DELAY_MS, signal);
     signal?.throwIfAborted();

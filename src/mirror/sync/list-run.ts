@@ -1,16 +1,18 @@
-import type { MirrorList } from "../copy/lists.js";
+import { type MirrorList, recordNumberOf } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
-import { recordNumberOf } from "../copy/record-checks.js";
 import type { ListState } from "../copy/state.js";
 import type { MirrorProgress, MirrorReading } from "../report.js";
-import type { MirrorRecords, MirrorResource } from "../tables.js";
-import type { ListReader, ListScan } from "./list-reader.js";
-import { laterTimeOf, newestModified } from "./modified-dates.js";
-import type { ScheduleOptions } from "./schedule.js";
+import type { ListPages, ListReader } from "./list-reader.js";
+import { laterTimeOf, newestModified } from "./modified-since.js";
 
-export interface SyncSettings extends ScheduleOptions {
+/** What the caller asks of a run. */
+export interface SyncSettings {
   signal: AbortSignal | undefined;
   onProgress: ((progress: MirrorProgress) => unknown) | undefined;
+  /** Everything is to be read. */
+  full: boolean;
+  fullPassEveryMs: number;
+  overlapMs: number;
   maxRemovedShare: number;
   allowRemovals: boolean;
   confirmAfterMs: number;
@@ -19,14 +21,14 @@ export interface SyncSettings extends ScheduleOptions {
 /** This many changed records are enough to check increments. */
 const MAX_EXPECTED_NUMBERS = 10_000;
 
-/** A list, its copy, and what a run has done with them so far. */
-export class SyncedList<R extends MirrorResource> {
+/** One list in one run: what the reader reads is applied to the copy, page by page. */
+export class ListRun {
   readonly counts = { added: 0, changed: 0, removed: 0 };
   readonly readings: MirrorReading[] = [];
 
   constructor(
-    readonly list: MirrorList<R>,
-    readonly reader: ListReader<R>,
+    readonly list: MirrorList,
+    readonly reader: ListReader,
     readonly copy: LocalCopy,
     readonly settings: SyncSettings,
   ) {}
@@ -35,21 +37,21 @@ export class SyncedList<R extends MirrorResource> {
     return this.copy.stateOf(this.list);
   }
 
-  /** Saves progress without records. */
+  /** Saves what is known of the list, without records. */
   save(statePatch: Partial<ListState>): Promise<void> {
     return this.copy.save(this.list, statePatch);
   }
 
-  /** Writes the pages of a scan to the copy, each together with the part of the state that `patchOf` returns. */
-  async write(
+  /** Writes pages to the copy, each together with the part of the state that `patchOf` returns. */
+  async apply(
     reading: MirrorReading,
-    scan: ListScan<MirrorRecords[R]>,
-    patchOf: StatePatchOfPage,
-  ): Promise<WriteOutcome> {
+    source: ListPages,
+    patchOf: (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState>,
+  ): Promise<AppliedPages> {
     this.readings.push(reading);
     const expectedInIncrement: number[] = [];
     let newest: number | undefined;
-    for await (const page of scan.pages) {
+    for await (const page of source.pages) {
       const numbers = page.value.map((record) => recordNumberOf(this.list.resource, record));
       const written = await this.copy.write(this.list, page.value, patchOf(page, numbers));
       this.counts.added += written.added;
@@ -57,7 +59,7 @@ export class SyncedList<R extends MirrorResource> {
       if (expectedInIncrement.length < MAX_EXPECTED_NUMBERS) expectedInIncrement.push(...written.expectedInIncrement);
       newest = laterTimeOf(newest, newestModified(page.value));
       const { resource, wID } = this.list;
-      const progress = scan.progress();
+      const progress = source.progress();
       if (progress) {
         await this.settings.onProgress?.({ ...progress, resource, reading, ...(wID !== undefined && { wID }) });
       }
@@ -66,11 +68,8 @@ export class SyncedList<R extends MirrorResource> {
   }
 }
 
-/** Returns the part of the state that is saved with a page, from the numbers of its records. */
-type StatePatchOfPage = (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState>;
-
 /** Findings while pages were written. */
-export interface WriteOutcome {
+export interface AppliedPages {
   /** Numbers of records that the service must count as modified since the copy had them last; the first ones. */
   expectedInIncrement: number[];
   /** The latest `modified`, in ms. */

@@ -1,6 +1,7 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { dirname } from "node:path";
 import type { StorageProblem } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
-import { whyNotOpened } from "../file-failure.js";
 import { createStorageError } from "../storage-failure.js";
 
 /** Primary result codes, https://www.sqlite.org/rescode.html. Extended codes have them in their lowest byte. */
@@ -44,4 +45,33 @@ export function sqliteStorageError(
   const problem = PROBLEM_BY_RESULT_CODE[code] ?? "other";
   const happened = problem === "locked" ? `it was locked by another process for ${waitedMs / 1000} s` : undefined;
   return createStorageError({ ...failure, problem, happened });
+}
+
+const PROBLEM_BY_ERRNO_CODE: Readonly<Record<string, StorageProblem>> = {
+  ENOSPC: "full",
+  EDQUOT: "full",
+  EROFS: "read-only",
+  EACCES: "permission",
+  EPERM: "permission",
+  ENOENT: "missing",
+  ENOTDIR: "missing",
+};
+
+/** The problem that a system error code stands for; `undefined` if the error is not a system error. */
+function problemOfFileError(error: unknown): StorageProblem | undefined {
+  const code = fieldOf(error, "code");
+  if (typeof code !== "string" || fieldOf(error, "syscall") === undefined) return undefined;
+  return PROBLEM_BY_ERRNO_CODE[code] ?? "other";
+}
+
+/** Why a file can be neither opened nor created; SQLite itself reports no reason. */
+function whyNotOpened(path: string): { problem: StorageProblem; happened?: string; cause?: unknown } {
+  try {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
+      return { problem: "other", happened: "it is a directory, not a file" };
+    accessSync(dirname(path), constants.W_OK | constants.X_OK);
+    return { problem: "other" };
+  } catch (error) {
+    return { problem: problemOfFileError(error) ?? "other", cause: error };
+  }
 }
