@@ -1,4 +1,4 @@
-import type { ClientSecrets } from "../errors/redaction/secrets.js";
+import { rememberCredentials } from "../errors/redaction/secrets.js";
 import { messageOf } from "../errors/unknown-value.js";
 import { Cancellation } from "../time/cancellation.js";
 
@@ -20,17 +20,15 @@ export class ClientSecretFailure extends Error {
 export interface ClientSecretSource {
   clientId: string;
   clientSecret: ClientSecret;
-  /** Every secret is registered here before it is used. */
-  secrets: ClientSecrets;
   /** How long a function may take, in ms. */
   timeoutMs: number;
 }
 
 /** Returns a function that reads the secret for one token request. It rejects with a `ClientSecretFailure`. */
 export function createClientSecretReader(source: ClientSecretSource): (cancellation: Cancellation) => Promise<string> {
-  const { clientId, clientSecret, secrets, timeoutMs } = source;
+  const { clientId, clientSecret, timeoutMs } = source;
   if (typeof clientSecret === "string") {
-    secrets.addCredentials({ clientId, clientSecret });
+    rememberCredentials({ clientId, clientSecret });
     return async () => clientSecret;
   }
   return async (cancellation) => {
@@ -39,7 +37,7 @@ export function createClientSecretReader(source: ClientSecretSource): (cancellat
     const unsubscribe = cancellation.onCancel(() => limit.cancel({ kind: "closed" }));
     try {
       const secret = await limit.race(callSafely(clientSecret));
-      secrets.addCredentials({ clientId, clientSecret: secret });
+      rememberCredentials({ clientId, clientSecret: secret });
       return secret;
     } catch (error) {
       cancellation.throwIfCancelled();

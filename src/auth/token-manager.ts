@@ -1,5 +1,5 @@
 import { AuthenticationError } from "../errors/index.js";
-import type { ClientSecrets } from "../errors/redaction/secrets.js";
+import { rememberSecret } from "../errors/redaction/secrets.js";
 import { messageOf } from "../errors/unknown-value.js";
 import { isAccessToken } from "../schemas/token.js";
 import { Cancellation } from "../time/cancellation.js";
@@ -24,7 +24,6 @@ const STORE_TIMEOUT_MS = 2_000;
 
 export interface TokenManagerOptions {
   store: TokenStore;
-  secrets: ClientSecrets;
   /** Requests a token from the service. Rejects with a `FailedCall`, from which each waiting call creates its own error. */
   request(cancellation: Cancellation): Promise<StoredToken>;
   /** Called when the store or a renewal fails; the client continues without it. */
@@ -43,7 +42,7 @@ export interface TokenManager {
   invalidate(stale: string): void;
 }
 
-export function createTokenManager({ store, secrets, request, warn }: TokenManagerOptions): TokenManager {
+export function createTokenManager({ store, request, warn }: TokenManagerOptions): TokenManager {
   let token: (StoredToken & { refreshAt: number }) | undefined;
   let refresh: TokenRefresh | undefined;
   /** The token that the service rejected last; a store that could not delete it may still return it. */
@@ -139,7 +138,7 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     const stored = await withTimeout("get", () => store.get(), cancellation);
     // It may have been rejected while the store was read.
     if (!isUsableToken(stored) || [...excluded, rejectedToken].includes(stored.accessToken)) return undefined;
-    secrets.addToken(stored.accessToken);
+    rememberSecret(stored.accessToken);
     return stored;
   }
 

@@ -121,8 +121,7 @@ function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response
 }
 
 /**
- * Creates the error of the 429 that began a pause, since each call that the pause fails gets an object of its own. It is
- * redacted now: other clients may share the limiter, and this client forgets its secrets when it closes.
+ * Creates the error of the 429 that began a pause, since each call that the pause fails gets an object of its own.
  */
 function createPauseErrorFactory(call: Call, failure: ErrorResponse): () => unknown {
   const { status, code, serviceMessage: message, method, path, headers, attempts } = createApiError(call, failure);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createTokenManager } from "../../src/auth/token-manager.js";
 import type { StoredToken, TokenStore } from "../../src/auth/token-store.js";
-import { ClientSecrets } from "../../src/errors/redaction/secrets.js";
 import { Cancellation } from "../../src/time/cancellation.js";
 import { waitUntil } from "../support/with-server.js";
 
@@ -21,7 +20,6 @@ function managerWith(store: Partial<TokenStore>, request = async () => token("fr
       delete: (stale) => noted("delete", async () => store.delete?.(stale)),
       ...(store.lock && { lock: (signal) => noted("lock", async () => store.lock?.(signal) ?? (async () => {})) }),
     },
-    secrets: new ClientSecrets([]),
     request: () => noted("request", request),
     warn: (message) => void log.push(`warning: ${message}`),
   });
