@@ -1,6 +1,7 @@
 import { rememberCredentials } from "../errors/redaction/secrets.js";
 import { messageOf } from "../errors/unknown-value.js";
-import { Cancellation } from "../time/cancellation.js";
+import type { Cancellation } from "../time/cancellation.js";
+import { afterMs } from "../time/wait.js";
 
 /** The client secret, or a function that returns the current one. */
 export type ClientSecret = string | (() => string | Promise<string>);
@@ -33,36 +34,23 @@ export function createClientSecretReader(source: ClientSecretSource): (cancellat
   }
   return async (cancellation) => {
     cancellation.throwIfCancelled();
-    const limit = new Cancellation([], timeoutMs);
-    const unsubscribe = cancellation.onCancel(() => limit.cancel({ kind: "closed" }));
-    try {
-      const secret = await limit.race(callSafely(clientSecret));
-      rememberCredentials({ clientId, clientSecret: secret });
-      return secret;
-    } catch (error) {
-      cancellation.throwIfCancelled();
-      throw limit.reason
-        ? new ClientSecretFailure("timeout", `returned nothing within timeoutMs (${timeoutMs} ms)`)
-        : error;
-    } finally {
-      unsubscribe();
-      limit.dispose();
-    }
+    const problem = `returned nothing within timeoutMs (${timeoutMs} ms)`;
+    const limit = afterMs(timeoutMs, () => new ClientSecretFailure("timeout", problem));
+    const secret = await cancellation.race(callForSecret(clientSecret), limit);
+    rememberCredentials({ clientId, clientSecret: secret });
+    return secret;
   };
 }
 
-async function callSafely(readSecret: () => unknown): Promise<string> {
-  const secret = await call(readSecret);
-  if (typeof secret === "string" && secret !== "") return secret;
-  throw new ClientSecretFailure("invalid", `must return a non-empty string, not ${describe(secret)}`);
-}
-
-async function call(readSecret: () => unknown): Promise<unknown> {
+async function callForSecret(readSecret: () => unknown): Promise<string> {
+  let secret: unknown;
   try {
-    return await readSecret();
+    secret = await readSecret();
   } catch (error) {
     throw new ClientSecretFailure("invalid", `threw: ${messageOf(error)}`, error);
   }
+  if (typeof secret === "string" && secret !== "") return secret;
+  throw new ClientSecretFailure("invalid", `must return a non-empty string, not ${describe(secret)}`);
 }
 
 /** Describes a value without showing it, since it may contain the secret. */

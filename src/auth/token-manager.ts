@@ -2,21 +2,14 @@ import { AuthenticationError } from "../errors/index.js";
 import { rememberSecret } from "../errors/redaction/secrets.js";
 import { messageOf } from "../errors/unknown-value.js";
 import { isAccessToken } from "../schemas/token.js";
-import { Cancellation } from "../time/cancellation.js";
+import { type Cancellation, SharedCancellation } from "../time/cancellation.js";
+import { afterMs, race } from "../time/wait.js";
 import type { StoredToken, TokenStore } from "./token-store.js";
 
 interface TokenRefresh {
   result: Promise<void>;
-  cancellation: TokenRefreshCancellation;
-}
-
-/** Cancelled when no call waits for the token any more. A deadline applies to the waiting calls. */
-class TokenRefreshCancellation extends Cancellation {
-  readonly waiting = new Set<Cancellation>();
-
-  override cancelIfDeadlineBefore(delayMs: number): void {
-    for (const cancellation of this.waiting) cancellation.cancelIfDeadlineBefore(delayMs);
-  }
+  /** Cancelled when no call waits for the token any more. */
+  cancellation: SharedCancellation;
 }
 
 /** A store that takes longer is ignored, like one that fails. */
@@ -62,19 +55,11 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
     },
     async ensureToken(cancellation) {
       if (this.freshToken !== undefined) return;
-      refresh ??= startRefresh();
-      const joined = refresh;
-      joined.cancellation.waiting.add(cancellation);
+      if (!refresh || refresh.cancellation.reason) refresh = startRefresh();
       try {
-        await cancellation.race(joined.result);
+        await refresh.cancellation.join(cancellation, refresh.result);
       } catch (error) {
         if (cancellation.reason || this.freshToken === undefined) throw error;
-      } finally {
-        joined.cancellation.waiting.delete(cancellation);
-        if (joined.cancellation.waiting.size === 0 && refresh === joined) {
-          refresh = undefined;
-          joined.cancellation.cancel({ kind: "closed" });
-        }
       }
     },
     invalidate(stale) {
@@ -85,18 +70,15 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
   };
 
   function startRefresh(): TokenRefresh {
-    const cancellation = new TokenRefreshCancellation();
-    const started: TokenRefresh = {
-      cancellation,
-      result: fetchToken(cancellation).then((newToken) => {
-        // A cancelled refresh must not overwrite the token of a later one.
-        if (refresh !== started) return;
-        token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
-        refresh = rejectedToken = undefined;
-      }),
-    };
-    started.result.catch((error) => {
-      if (refresh !== started) return;
+    const cancellation = new SharedCancellation();
+    const result = fetchToken(cancellation).then((newToken) => {
+      // A cancelled refresh must not overwrite the token of a later one.
+      if (cancellation.reason) return;
+      token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
+      refresh = rejectedToken = undefined;
+    });
+    result.catch((error) => {
+      if (cancellation.reason) return;
       refresh = undefined;
       const now = Date.now();
       const isRejected = error instanceof Error && isRefusedCredentialsError(error.cause);
@@ -105,7 +87,7 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
       token.refreshAt = tokenRefreshTime(token.expiresAt, now);
       warn(`the token could not be renewed, the client continues to use the current one: ${messageOf(error)}`);
     });
-    return started;
+    return { result, cancellation };
   }
 
   async function fetchToken(cancellation: Cancellation): Promise<StoredToken> {
@@ -159,20 +141,17 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
   async function withTimeout<T>(
     action: string,
     run: () => Promise<T> | undefined,
-    cancellation = new Cancellation(),
+    cancellation?: Cancellation,
   ): Promise<T | undefined> {
-    cancellation.throwIfCancelled();
-    const limit = new Cancellation([], STORE_TIMEOUT_MS);
-    const unsubscribe = cancellation.onCancel(() => limit.cancel({ kind: "closed" }));
+    cancellation?.throwIfCancelled();
+    const limit = afterMs(STORE_TIMEOUT_MS, () => new Error(`it took longer than ${STORE_TIMEOUT_MS} ms`));
     try {
-      return await limit.race(Promise.resolve(run()));
+      const result = Promise.resolve(run());
+      return await (cancellation ? cancellation.race(result, limit) : race(result, limit));
     } catch (error) {
-      cancellation.throwIfCancelled();
-      warnStoreFailure(action, limit.reason ? `it took longer than ${STORE_TIMEOUT_MS} ms` : messageOf(error));
+      cancellation?.throwIfCancelled();
+      warnStoreFailure(action, messageOf(error));
       return undefined;
-    } finally {
-      unsubscribe();
-      limit.dispose();
     }
   }
 

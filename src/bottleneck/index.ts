@@ -5,10 +5,10 @@
  */
 import Bottleneck from "bottleneck";
 import { ConfigurationError } from "../errors/index.js";
-import { MonotonicClock } from "../limiter/monotonic-clock.js";
 import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
 import { type RateLimitOptions, resolveRateLimitOptions, UNLIMITED_SETTINGS } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
+import { MonotonicClock } from "../time/clock.js";
 import { BottleneckSlots } from "./bottleneck-slots.js";
 
 export type { RateLimitOptions } from "../limiter/rate-limit-options.js";

@@ -1,5 +1,5 @@
 import { RateLimitError } from "../errors/index.js";
-import { monotonicNowMs } from "../time/timer.js";
+import { monotonicNowMs } from "../time/clock.js";
 import type { AcquireSlotDeps, SlotGrant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
 import { ErrorResponse, FalseSuccess, failureTypeForMetrics } from "./failure.js";

@@ -1,5 +1,5 @@
+import { MonotonicClock } from "../time/clock.js";
 import { createLocalSlots } from "./local-slots.js";
-import { MonotonicClock } from "./monotonic-clock.js";
 import { createQueueingLimiter } from "./queueing-limiter.js";
 import {
   type RateLimitOptions,

@@ -1,8 +1,8 @@
 import { ConfigurationError } from "../errors/index.js";
-import { MonotonicClock } from "../limiter/monotonic-clock.js";
 import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
 import { type RateLimitOptions, resolveRateLimitOptions } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
+import { MonotonicClock } from "../time/clock.js";
 import { createLeaseTimings } from "./ledger/lease-timings.js";
 import { createLedger } from "./ledger/ledger.js";
 import { RedisSlots } from "./ledger/redis-slots.js";

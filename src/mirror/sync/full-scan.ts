@@ -1,3 +1,4 @@
+import { monotonicNowMs } from "../../time/clock.js";
 import type { ListState } from "../copy/state.js";
 
 /** More unseen records than this are not saved with each page: the pass starts again if it is interrupted. */
@@ -26,7 +27,7 @@ const START_FROM_BEGINNING: ScanStart = { isResumed: false, scanned: undefined }
  */
 export class FullScan {
   readonly isResumed: boolean;
-  readonly beganAt = performance.now();
+  readonly beganAt = monotonicNowMs();
   /** False if the earlier part of the scan is unknown, so that records which were not seen may exist. */
   isConclusive: boolean;
   #records: number;

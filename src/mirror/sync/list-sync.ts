@@ -1,4 +1,5 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
+import { monotonicNowMs } from "../../time/clock.js";
 import type { MirrorList } from "../copy/lists.js";
 import type { ListState } from "../copy/state.js";
 import { type MirrorReading, type MirrorResourceReport, runKindOf } from "../report.js";
@@ -115,18 +116,18 @@ export class ListSync<R extends MirrorResource> {
    * runs in between refuse without reading the list, see {@link #refuseAgain}.
    */
   async #step(action: () => Promise<void>): Promise<void> {
-    const startedAt = performance.now();
+    const startedAt = monotonicNowMs();
     try {
       await action();
     } catch (error) {
       if (!UnexpectedRemovalsError.is(error)) throw error;
       this.refusal = error;
       const { removals, records } = error;
-      const pass = { lastFullPassAt: Date.now(), lastFullPassMs: performance.now() - startedAt };
+      const pass = { lastFullPassAt: Date.now(), lastFullPassMs: monotonicNowMs() - startedAt };
       const isComplete = this.#progress === "complete";
       await this.#synced.save({ ...RESTARTED_SCAN_STATE, refused: { removals, records }, ...(isComplete && pass) });
     }
-    this.#durationMs += performance.now() - startedAt;
+    this.#durationMs += monotonicNowMs() - startedAt;
   }
 
   /** The removals that an earlier run refused are still there, by the counts: that takes a person, not another full pass. */
@@ -179,7 +180,7 @@ export class ListSync<R extends MirrorResource> {
 
   /** Fills a new copy. */
   async #firstScan(): Promise<void> {
-    const passStartedAt = performance.now();
+    const passStartedAt = monotonicNowMs();
     const { scan, beganAt, startedAt, newest } = await readWholeList(this.#synced, "first");
     const decisive = await removeUnseenRecords(this.#synced, scan);
     this.#missing = Math.max(0, decisive.total - this.#state.count);
@@ -198,7 +199,7 @@ export class ListSync<R extends MirrorResource> {
    */
   async #fullPass(): Promise<boolean> {
     const previousWatermark = this.#state.watermark;
-    const passStartedAt = performance.now();
+    const passStartedAt = monotonicNowMs();
     const { scan, beganAt, startedAt, newest, expectedInIncrement } = await readWholeList(this.#synced, "full");
     const decisive = await removeUnseenRecords(this.#synced, scan);
     this.#missing = Math.max(0, decisive.total - this.#state.count);
@@ -249,7 +250,7 @@ export class ListSync<R extends MirrorResource> {
       unlisted: Math.min(shortage, scan.shortage),
       ...statePatch,
       lastFullPassAt: Date.now(),
-      lastFullPassMs: performance.now() - passStartedAt,
+      lastFullPassMs: monotonicNowMs() - passStartedAt,
     });
   }
 

@@ -1,5 +1,6 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
-import { sleep } from "../../time/sleep.js";
+import { monotonicNowMs } from "../../time/clock.js";
+import { sleep } from "../../time/wait.js";
 import type { ListState } from "../copy/state.js";
 import type { MirrorResource } from "../tables.js";
 import { FullScan } from "./full-scan.js";
@@ -81,7 +82,7 @@ async function readListAgain<R extends MirrorResource>(
 ): Promise<FullScan> {
   const { signal, maxRemovedShare, confirmAfterMs } = synced.settings;
   if (isLargeRemovedShare(unseen.length, synced.state.count, maxRemovedShare)) {
-    await sleep(first.beganAt + confirmAfterMs - performance.now(), signal);
+    await sleep(first.beganAt + confirmAfterMs - monotonicNowMs(), signal);
     signal?.throwIfAborted();
   }
   const second = new FullScan(unseen);

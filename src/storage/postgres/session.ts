@@ -1,5 +1,5 @@
 import { onAbort } from "../../time/abort.js";
-import { startTimer } from "../../time/timer.js";
+import { startTimer } from "../../time/clock.js";
 import { isRefusedByPostgres, NoReplyError, postgresStorageError, SessionAbortedError } from "./postgres-failure.js";
 import type { PostgresQuery, PostgresQueryable } from "./query.js";
 
