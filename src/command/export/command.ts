@@ -8,6 +8,7 @@ import type { ListOptions } from "../../paging/list.js";
 import type { Paginator } from "../../paging/paginator.js";
 import { dateInputSchema } from "../../schemas/date.js";
 import { type DocumentedList, LISTS } from "../../service/lists.js";
+import { monotonicNowMs } from "../../time/clock.js";
 import { type ConnectionFlags, connectionOptions, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, describeFailure, EXIT, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
 import { modifiedSinceProbe } from "../list-probes.js";
@@ -146,7 +147,7 @@ async function writePages(
 ): Promise<number> {
   const write = file ? (text: string) => file.append(text) : writeOutput;
   const progress = new ProgressLine();
-  const startedAt = performance.now();
+  const startedAt = monotonicNowMs();
   const before = file?.records ?? 0;
   let records = before;
   try {
@@ -156,7 +157,7 @@ async function writePages(
       if (isResumable) await file?.saveCheckpoint(list.checkpoint(), records);
       await write(format.encode(value, records));
       records += value.length;
-      const etaMs = ((performance.now() - startedAt) / (records - before)) * (totalCount - records);
+      const etaMs = ((monotonicNowMs() - startedAt) / (records - before)) * (totalCount - records);
       progress.update(`${records} of ${totalCount}${etaMs > 0 ? `, ${seconds(etaMs)} left` : ""}`);
     }
     await write(format.end(records));

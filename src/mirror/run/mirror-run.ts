@@ -1,6 +1,7 @@
 import { publishMessage } from "../../core/telemetry/channels.js";
 import type { MirrorRunEvent } from "../../core/telemetry/events.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
+import { monotonicNowMs } from "../../time/clock.js";
 import { findAbandonedLists, type MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { createDropReport, createMirrorReport, type ListReport, type MirrorReport, runKindOf } from "../report.js";
@@ -12,7 +13,7 @@ export class MirrorRun {
   error: unknown;
   readonly #rateLimit: RateLimitSnapshot;
   readonly #startedAt = Date.now();
-  readonly #startedAtMs = performance.now();
+  readonly #startedAtMs = monotonicNowMs();
   /** Of the attempt that ended last: a run is tried again if another process has overtaken it. */
   #kind: MirrorReport["kind"] = "increment";
   #resources: MirrorRunEvent["resources"] = {};
@@ -55,7 +56,7 @@ export class MirrorRun {
   }
 
   get #durationMs(): number {
-    return performance.now() - this.#startedAtMs;
+    return monotonicNowMs() - this.#startedAtMs;
   }
 
   async #end(
@@ -83,9 +84,9 @@ export class MirrorRun {
 async function dropLists(copy: LocalCopy, lists: readonly MirrorList[]): Promise<ListReport[]> {
   const reports: ListReport[] = [];
   for (const list of lists) {
-    const startedAt = performance.now();
+    const startedAt = monotonicNowMs();
     const removed = await copy.drop(list);
-    reports.push(createDropReport(list, removed, performance.now() - startedAt));
+    reports.push(createDropReport(list, removed, monotonicNowMs() - startedAt));
   }
   return reports;
 }

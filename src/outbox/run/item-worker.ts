@@ -1,7 +1,7 @@
 import { PermissionError, TimeoutError } from "../../errors/index.js";
 import { onAbort } from "../../time/abort.js";
-import { sleep } from "../../time/sleep.js";
-import { monotonicNowMs } from "../../time/timer.js";
+import { monotonicNowMs } from "../../time/clock.js";
+import { sleep } from "../../time/wait.js";
 import type { ClaimedItem, EntryChange, StoredEntry } from "../store.js";
 import { AttemptRefused } from "./commits.js";
 import type { RunContext } from "./context.js";

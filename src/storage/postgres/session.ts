@@ -2,7 +2,7 @@ import { ConfigurationError, StorageError, type StorageProblem } from "../../err
 import { fieldOf } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import { onAbort } from "../../time/abort.js";
-import { startTimer } from "../../time/timer.js";
+import { startTimer } from "../../time/clock.js";
 import { createStorageError } from "../storage-failure.js";
 import type { PostgresQuery, PostgresQueryable } from "./driver.js";
 
