@@ -1,15 +1,16 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { checkConfiguration, checkMethodOptions, requiredOption } from "../core/request/check-options.js";
+import { InputValidationError } from "../errors/index.js";
+import { isObject } from "../errors/unknown-value.js";
+import { checkConfiguration, checkMethodOptions } from "../schemas/check.js";
+import { integer, lazy } from "../schemas/field.js";
 import {
   abortSignalSchema,
   durationMsSchema,
   functionSchema,
   objectWithMethodsSchema,
-} from "../core/request/options.js";
-import { InputValidationError } from "../errors/index.js";
-import { isObject } from "../errors/unknown-value.js";
-import { integer, lazy } from "../schemas/field.js";
+  requiredOption,
+} from "../schemas/option.js";
 import type { MirrorEvent } from "./copy/events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
 import type { WatchInterval } from "./run/cadence.js";

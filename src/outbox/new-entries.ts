@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { checkInput } from "../core/request/check-input.js";
 import { encodeJson } from "../core/request/json-data.js";
 import { InputValidationError, type Issue } from "../errors/index.js";
 import { fieldOf, isObject } from "../errors/unknown-value.js";
+import { checkInput } from "../schemas/check.js";
 import { type LazySchema, lazy, string, withCheck } from "../schemas/field.js";
 import { createItemInputSchema } from "../schemas/item-input.js";
 import { skuInputSchema } from "../schemas/key.js";

@@ -1,13 +1,14 @@
 import * as z from "zod";
 import type { CallRequest, ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
-import { checkInput } from "../core/request/check-input.js";
-import { snapshotArgument } from "../core/request/copy-of.js";
-import { functionSchema, type RequestOptions, requestOptionsShape } from "../core/request/options.js";
+import { type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { encodeRequest, type Query } from "../core/request/payload.js";
 import { captureContext } from "../core/telemetry/async-context.js";
 import { InputValidationError } from "../errors/index.js";
+import { checkInput } from "../schemas/check.js";
+import { snapshotArgument } from "../schemas/copy-of.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
+import { functionSchema } from "../schemas/option.js";
 import { checkpointSchema } from "./checkpoint.js";
 import { pageAllowanceOf } from "./estimate.js";
 import type { Page, PageRequest, PageSession, PagingOptions } from "./page.js";
@@ -52,11 +53,11 @@ export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<
     prepare: () => {
       const options = checkInput(list.name, listOptionsSchema, readOptions(), [], {
         noun: "option",
-        explain: (name) => describePlace(list.schema, name, "first"),
+        explainName: (name) => describePlace(list.schema, name, "first"),
       });
       const params = checkInput(list.name, list.schema, readParams(), [], {
         noun: "parameter",
-        explain: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
+        explainName: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
       });
       const { path, query } = list.request(params, options);
       return createPageSession(sender, list, path, query, options);

@@ -1,8 +1,6 @@
 import * as z from "zod";
 import type { ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
-import { checkInput } from "../core/request/check-input.js";
-import { copyPlainData } from "../core/request/copy-of.js";
 import type { RequestOptions, ResponseInfo } from "../core/request/options.js";
 import { encodedPath } from "../core/request/path.js";
 import { readText } from "../core/response/body-text.js";
@@ -15,6 +13,8 @@ import { fieldOf } from "../errors/unknown-value.js";
 import { createPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
+import { checkInput } from "../schemas/check.js";
+import { copyPlainData } from "../schemas/copy-of.js";
 import { type LazySchema, lazy } from "../schemas/field.js";
 import { type InventoryListParams, inventoryListParamsSchema } from "../schemas/list-params.js";
 import { type Lot, lotSchema } from "../schemas/lot.js";

@@ -1,7 +1,5 @@
 import * as z from "zod";
 import type { Sender } from "../core/pipeline.js";
-import { checkInput } from "../core/request/check-input.js";
-import { copyPlainData } from "../core/request/copy-of.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { encodedPath } from "../core/request/path.js";
 import { createJsonReader } from "../core/response/decode.js";
@@ -10,6 +8,8 @@ import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
 import { createPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
+import { checkInput } from "../schemas/check.js";
+import { copyPlainData } from "../schemas/copy-of.js";
 import { lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";
 import {

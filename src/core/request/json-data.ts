@@ -1,7 +1,7 @@
 import { InputValidationError, type Issue } from "../../errors/index.js";
 import { fieldOf, isObject, messageOf } from "../../errors/unknown-value.js";
+import { isPlainObject, isRecord } from "../../schemas/copy-of.js";
 import { MAX_JSON_NESTING } from "../response/parse-json.js";
-import { isPlainObject } from "./copy-of.js";
 
 /**
  * The JSON of a value of the caller's, each field of which is read once. What `JSON.stringify` would change or leave out
@@ -48,9 +48,6 @@ export function encodeJson(method: string, given: unknown, at: Issue["path"]): s
 }
 
 class NotJson extends TypeError {}
-
-/** Anything but a Map, a FormData, a typed array and other classes with data of their own kind. */
-const isRecord = (value: object) => isPlainObject(value) || Object.prototype.toString.call(value) === "[object Object]";
 
 const describe = (value: unknown) =>
   isObject(value)

@@ -1,6 +1,7 @@
 import * as z from "zod";
-import { checkConfiguration } from "../../core/request/check-options.js";
+import { checkConfiguration } from "../../schemas/check.js";
 import { lazy } from "../../schemas/field.js";
+import { valueThat } from "../../schemas/option.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
 import { currentSchema, isQueryable, type PostgresQueryable, queryRows } from "../../storage/postgres/driver.js";
 import { quoteName } from "../../storage/tables.js";
@@ -43,7 +44,7 @@ export interface PostgresSinkOptions {
 }
 
 const postgresSinkOptionsSchema = lazy(() => {
-  const queryable = z.custom<PostgresQueryable>(isQueryable, { error: "must be a Pool or a Client of pg" });
+  const queryable = valueThat<PostgresQueryable>(isQueryable, "must be a Pool or a Client of pg");
   return z
     .strictObject({
       pool: queryable,

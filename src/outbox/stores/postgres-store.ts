@@ -1,7 +1,8 @@
 import * as z from "zod";
-import { checkConfiguration } from "../../core/request/check-options.js";
 import { ConfigurationError } from "../../errors/index.js";
+import { checkConfiguration } from "../../schemas/check.js";
 import { lazy } from "../../schemas/field.js";
+import { valueThat } from "../../schemas/option.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
 import {
   currentSchema,
@@ -48,7 +49,7 @@ export interface PostgresOutboxStoreOptions {
 const postgresStoreOptionsSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
-      pool: z.custom<PostgresQueryable>(isPostgresPool, { error: "must be a Pool of pg" }),
+      pool: valueThat<PostgresQueryable>(isPostgresPool, "must be a Pool of pg"),
       connectionString: z.string().min(1),
       schema: z.string().min(1),
     })

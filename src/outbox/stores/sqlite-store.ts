@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { checkConfiguration } from "../../core/request/check-options.js";
 import { ConfigurationError } from "../../errors/index.js";
+import { checkConfiguration } from "../../schemas/check.js";
 import { lazy } from "../../schemas/field.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import { SqliteConnection } from "../../storage/sqlite/connection.js";

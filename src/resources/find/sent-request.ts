@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { checkInput } from "../../core/request/check-input.js";
 import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../errors/index.js";
 import { isObject } from "../../errors/unknown-value.js";
+import { checkInput } from "../../schemas/check.js";
 import { decimal, integer, type LazySchema, lazy, optionalFields, string } from "../../schemas/field.js";
 
 /** The fields that a receipt shares with its lot. */

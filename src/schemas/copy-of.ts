@@ -1,4 +1,4 @@
-import { isObject } from "../../errors/unknown-value.js";
+import { isObject } from "../errors/unknown-value.js";
 
 /** How deeply arguments are nested: options, `retry`, `rateLimitDelayMs`. Their schemas reject anything deeper. */
 const MAX_COPY_DEPTH = 3;
@@ -40,6 +40,10 @@ export function snapshotArgument<T>(value: T): () => T {
     };
   }
 }
+
+/** Anything but a Map, an AbortSignal, a typed array and other classes with data of their own kind. */
+export const isRecord = (value: object) =>
+  isPlainObject(value) || Object.prototype.toString.call(value) === "[object Object]";
 
 export function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
