@@ -1,5 +1,5 @@
 import type { PostgresConnection } from "../../storage/postgres/connection.js";
-import { checkEncoding, missingSchema, type PostgresQueryable, queryRows } from "../../storage/postgres/driver.js";
+import { missingSchema, type PostgresQueryable, queryRows } from "../../storage/postgres/driver.js";
 import { quoteName } from "../../storage/tables.js";
 import { type MirrorResource, mapResources, RESOURCES, tableOf } from "../tables.js";
 import {
@@ -83,13 +83,12 @@ const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
  * missing, no right to create is needed; views and indexes are created only if the user may change the tables.
  *
  * @returns the commands that create the indexes which are missing, by resource.
- * @throws ConfigurationError when a table was not created by a mirror, or the database cannot store all characters.
+ * @throws ConfigurationError when a table was not created by a mirror.
  */
 export async function ensureCopy(
   connection: PostgresConnection,
   schema: string,
 ): Promise<Readonly<Record<MirrorResource, string[]>>> {
-  await checkEncoding(connection);
   const nameOf = namesIn(schema);
   const relations = await queryRows(connection, FIND_RELATIONS_SQL, [schema]);
   const found = new Map(relations.map(({ name, mayChange }) => [String(name), mayChange === "t"]));
