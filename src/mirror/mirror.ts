@@ -96,17 +96,11 @@ export class Mirror {
     checkRunOptions(options, this.#resources);
     return await this.#exclusively(async () => {
       options.signal?.throwIfAborted();
-      const run = new MirrorRun(this.#options.client.rateLimit);
-      try {
-        return await this.#withCopy(options, (copy) =>
-          run.update(copy, { lists: this.#lists, warehouses: this.#options.warehouses }, this.#syncsOf(copy, options)),
-        );
-      } catch (error) {
-        run.error = error;
-        throw error;
-      } finally {
-        run.publish();
-      }
+      const { client, warehouses } = this.#options;
+      const run = new MirrorRun(this.#lists, warehouses, client.rateLimit);
+      return await run.published(() =>
+        this.#withCopy(options, (copy) => run.update(copy, this.#syncsOf(copy, options))),
+      );
     });
   }
 

@@ -57,7 +57,7 @@ export interface MirrorResourceReport extends MirrorCounts {
   /**
    * True if the copy may differ from the service until the next full pass. Either an additional full pass would cost
    * too much now (additional passes that take more than a minute use at most a tenth of the time), or the last one did
-   * not list all records, see `missing`. The next scheduled full pass, or `run({ full: true })`, corrects the copy.
+   * not list all records, see `missing`, or the counts differ since. The next scheduled full pass, or `run({ full: true })`, corrects the copy.
    */
   awaitsFullPass: boolean;
   /** Whether the list honours `modifiedSince`, so that increments can be read; `null` while that is unknown. */

@@ -10,7 +10,8 @@ import type { ListSync } from "../sync/list-sync.js";
 
 /** One run: updates lists, and records how it ended. */
 export class MirrorRun {
-  error: unknown;
+  readonly #lists: readonly MirrorList[];
+  readonly #warehouses: readonly number[] | undefined;
   readonly #rateLimit: RateLimitSnapshot;
   readonly #startedAt = Date.now();
   readonly #startedAtMs = monotonicNowMs();
@@ -18,55 +19,55 @@ export class MirrorRun {
   #kind: MirrorReport["kind"] = "increment";
   #resources: MirrorRunEvent["resources"] = {};
 
-  constructor(rateLimit: RateLimitSnapshot) {
+  /**
+   * @param lists All lists of the mirror.
+   * @param warehouses The option of the mirror.
+   */
+  constructor(lists: readonly MirrorList[], warehouses: readonly number[] | undefined, rateLimit: RateLimitSnapshot) {
+    this.#lists = lists;
+    this.#warehouses = warehouses;
     this.#rateLimit = rateLimit;
   }
 
-  /**
-   * Updates the copy.
-   *
-   * @param lists All lists of the mirror; the run reads those of `syncs`.
-   * @param warehouses The option of the mirror.
-   */
-  async update(
-    copy: LocalCopy,
-    { lists, warehouses }: { lists: readonly MirrorList[]; warehouses: readonly number[] | undefined },
-    syncs: readonly ListSync[],
-  ): Promise<MirrorReport> {
+  /** Does the work of the run, and reports its end to the diagnostics channel. */
+  async published<T>(work: () => Promise<T>): Promise<T> {
+    let failure: { error: string } | undefined;
     try {
-      const abandoned = findAbandonedLists(Object.keys(copy.state.lists), warehouses);
-      const reports = [...(await dropLists(copy, abandoned)), ...(await syncLists(syncs))];
-      await this.#end(copy, lists, syncs);
-      return createMirrorReport(reports, this.#durationMs, this.#rateLimit);
+      return await work();
     } catch (error) {
-      // That it cannot be saved matters less than why the run failed.
-      await this.#end(copy, lists, syncs, error).catch(() => {});
+      failure = { error: errorSummaryOf(error).name };
       throw error;
+    } finally {
+      publishMessage("stocklot:mirror:run", () => ({
+        kind: this.#kind,
+        durationMs: this.#durationMs,
+        ...failure,
+        resources: this.#resources,
+      }));
     }
   }
 
-  /** Reports the run to the diagnostics channel. */
-  publish(): void {
-    publishMessage("stocklot:mirror:run", () => ({
-      kind: this.#kind,
-      durationMs: this.#durationMs,
-      ...(this.error !== undefined && { error: errorSummaryOf(this.error).name }),
-      resources: this.#resources,
-    }));
+  /** Updates the lists of `syncs`, and removes those that were taken out of the option. */
+  async update(copy: LocalCopy, syncs: readonly ListSync[]): Promise<MirrorReport> {
+    try {
+      const abandoned = findAbandonedLists(Object.keys(copy.state.lists), this.#warehouses);
+      const reports = [...(await dropLists(copy, abandoned)), ...(await syncLists(syncs))];
+      await this.#end(copy, syncs);
+      return createMirrorReport(reports, this.#durationMs, this.#rateLimit);
+    } catch (error) {
+      // That it cannot be saved matters less than why the run failed.
+      await this.#end(copy, syncs, error).catch(() => {});
+      throw error;
+    }
   }
 
   get #durationMs(): number {
     return monotonicNowMs() - this.#startedAtMs;
   }
 
-  async #end(
-    copy: LocalCopy,
-    lists: readonly MirrorList[],
-    syncs: readonly ListSync[],
-    error?: unknown,
-  ): Promise<void> {
+  async #end(copy: LocalCopy, syncs: readonly ListSync[], error?: unknown): Promise<void> {
     this.#kind = runKindOf(syncs.flatMap(({ readings }) => readings));
-    const { resources } = mirrorStatusOf(copy.state, lists, Date.now());
+    const { resources } = mirrorStatusOf(copy.state, this.#lists, Date.now());
     for (const { list } of syncs) {
       const { records = 0, lagMs = null } = resources[list.resource] ?? {};
       this.#resources = { ...this.#resources, [list.resource]: { records, lagMs } };

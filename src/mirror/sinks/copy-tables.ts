@@ -1,6 +1,5 @@
 import { ConfigurationError } from "../../errors/index.js";
 import { quoteName } from "../../storage/tables.js";
-import type { MirrorStatusRow } from "../status.js";
 import { type ColumnType, keyOfFields, type MirrorKey, type MirrorResource, type Table, tableOf } from "../tables.js";
 import { EXTRA_COLUMN } from "./row-codec.js";
 
@@ -79,25 +78,6 @@ export function selectStockSql(nameOf: (name: string) => string): string {
 SELECT levels."partNo", items."shortID", items."description", ${quantities.map((name) => `levels.${quoteName(name)}`)}
 FROM ${nameOf("stock_levels")} AS levels LEFT JOIN ${nameOf("items")} AS items ON items."partNo" = levels."partNo"`;
 }
-
-/** The columns of the view `mirror_status`, in their order, by the type of their values. `lagMs` follows `asOf`. */
-export const STATUS_COLUMNS = {
-  resource: "text",
-  mirrored: "boolean",
-  complete: "boolean",
-  records: "integer",
-  asOf: "text",
-  awaitsFullPass: "boolean",
-  missing: "integer",
-  lastRunStartedAt: "text",
-  lastRunEndedAt: "text",
-  lastRunKind: "text",
-  lastRunError: "text",
-} as const satisfies Record<keyof MirrorStatusRow, ColumnType>;
-
-/** The columns of the view in SQL: `columnSql` returns one of them. */
-export const statusColumnsSql = (columnSql: (name: string) => string, lagMsSql: string): string[] =>
-  Object.keys(STATUS_COLUMNS).flatMap((name) => (name === "asOf" ? [columnSql(name), lagMsSql] : columnSql(name)));
 
 /** Keys that one query returns. */
 export const KEY_BATCH_SIZE = 10_000;

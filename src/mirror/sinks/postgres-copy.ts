@@ -1,5 +1,5 @@
 import type { PostgresConnection } from "../../storage/postgres/connection.js";
-import { checkEncoding, missingSchema, type PostgresQueryable, queryRows } from "../../storage/postgres/driver.js";
+import { missingSchema, type PostgresQueryable, queryRows } from "../../storage/postgres/driver.js";
 import { quoteName } from "../../storage/tables.js";
 import { type MirrorResource, mapResources, RESOURCES, tableOf } from "../tables.js";
 import {
@@ -8,9 +8,7 @@ import {
   createTableSql,
   PRIMARY_KEY_SQL,
   type SqlTypeNames,
-  STATUS_COLUMNS,
   selectStockSql,
-  statusColumnsSql,
   tableMissingError,
 } from "./copy-tables.js";
 
@@ -33,35 +31,38 @@ export const namesIn =
     `${quoteName(schema)}.${quoteName(name)}`;
 
 /** The tables, by name. The state and the status are one row each. */
-const createTablesSql = (nameOf: NameOf): [name: string, sql: string][] => [
-  ...RESOURCES.map(tableOf).map((table): [string, string] => [
-    table.name,
-    createTableSql(table, POSTGRES_COLUMN_TYPES, nameOf),
-  ]),
-  [
-    "stocklot_state",
-    `CREATE TABLE IF NOT EXISTS ${nameOf("stocklot_state")} (id smallint PRIMARY KEY CHECK (id = 1), state text)`,
-  ],
-  [
-    "stocklot_status",
-    `CREATE TABLE IF NOT EXISTS ${nameOf("stocklot_status")} (id smallint PRIMARY KEY CHECK (id = 1), status json);
+const createTablesSql = (nameOf: NameOf): ReadonlyMap<string, string> =>
+  new Map([
+    ...RESOURCES.map(tableOf).map((table): [string, string] => [
+      table.name,
+      createTableSql(table, POSTGRES_COLUMN_TYPES, nameOf),
+    ]),
+    [
+      "stocklot_state",
+      `CREATE TABLE IF NOT EXISTS ${nameOf("stocklot_state")} (id smallint PRIMARY KEY CHECK (id = 1), state text)`,
+    ],
+    [
+      "stocklot_status",
+      `CREATE TABLE IF NOT EXISTS ${nameOf("stocklot_status")} (id smallint PRIMARY KEY CHECK (id = 1), status json);
 INSERT INTO ${nameOf("stocklot_status")} VALUES (1, '[]') ON CONFLICT DO NOTHING`,
-  ],
-];
+    ],
+  ]);
 
 /** The views, by name. */
-function createViewsSql(nameOf: NameOf): [name: string, sql: string][] {
-  const lagMs = `(extract(epoch FROM now() - "asOf"::timestamptz) * 1000)::bigint AS "lagMs"`;
-  const types = Object.entries(STATUS_COLUMNS).map(([name, type]) => `"${name}" ${POSTGRES_COLUMN_TYPES[type]}`);
-  return [
+const createViewsSql = (nameOf: NameOf): ReadonlyMap<string, string> =>
+  new Map([
     ["stock", `CREATE OR REPLACE VIEW ${nameOf("stock")} AS ${selectStockSql(nameOf)}`],
     [
       "mirror_status",
-      `CREATE OR REPLACE VIEW ${nameOf("mirror_status")} AS SELECT ${statusColumnsSql(quoteName, lagMs)}
-FROM ${nameOf("stocklot_status")}, json_to_recordset(status) AS row (${types})`,
+      `CREATE OR REPLACE VIEW ${nameOf("mirror_status")} AS
+SELECT "resource", "mirrored", "complete", "records", "asOf",
+  (extract(epoch FROM now() - "asOf"::timestamptz) * 1000)::bigint AS "lagMs",
+  "awaitsFullPass", "missing", "lastRunStartedAt", "lastRunEndedAt", "lastRunKind", "lastRunError"
+FROM ${nameOf("stocklot_status")}, json_to_recordset(status) AS row (
+  "resource" text, "mirrored" boolean, "complete" boolean, "records" bigint, "asOf" text, "awaitsFullPass" boolean,
+  "missing" bigint, "lastRunStartedAt" text, "lastRunEndedAt" text, "lastRunKind" text, "lastRunError" text)`,
     ],
-  ];
-}
+  ]);
 
 /** The tables, views and indexes of a schema. */
 const FIND_RELATIONS_SQL = `
@@ -83,22 +84,22 @@ const LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('stocklot mirror'))";
  * missing, no right to create is needed; views and indexes are created only if the user may change the tables.
  *
  * @returns the commands that create the indexes which are missing, by resource.
- * @throws ConfigurationError when a table was not created by a mirror, or the database cannot store all characters.
+ * @throws ConfigurationError when a table was not created by a mirror.
  */
 export async function ensureCopy(
   connection: PostgresConnection,
   schema: string,
 ): Promise<Readonly<Record<MirrorResource, string[]>>> {
-  await checkEncoding(connection);
   const nameOf = namesIn(schema);
   const relations = await queryRows(connection, FIND_RELATIONS_SQL, [schema]);
   const found = new Map(relations.map(({ name, mayChange }) => [String(name), mayChange === "t"]));
-  const isMissing = ([name]: [string, string]) => !found.has(name);
-  const tables = createTablesSql(nameOf).filter(isMissing);
+  const missing = (created: ReadonlyMap<string, string>) =>
+    [...created].flatMap(([name, sql]) => (found.has(name) ? [] : sql));
+  const tables = missing(createTablesSql(nameOf));
   const isNew = (await readState(connection, schema, "FOR SHARE")) === undefined;
   await checkTables(connection, schema, isNew);
   const mayChange = tables.length > 0 || RESOURCES.every((resource) => found.get(tableOf(resource).name));
-  const commands = [...tables, ...(mayChange ? createViewsSql(nameOf).filter(isMissing) : [])].map(([, sql]) => sql);
+  const commands = [...tables, ...(mayChange ? missing(createViewsSql(nameOf)) : [])];
   // Also if somebody has deleted the row to start a new copy: a commit locks it.
   if (isNew) commands.push(`INSERT INTO ${nameOf("stocklot_state")} VALUES (1, NULL) ON CONFLICT DO NOTHING`);
   if (commands.length > 0) await runLocked(connection, [...(await missingSchema(connection, schema)), ...commands]);

@@ -3,7 +3,7 @@ import { checkConfiguration } from "../../schemas/check.js";
 import { lazy } from "../../schemas/field.js";
 import { valueThat } from "../../schemas/option.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
-import { currentSchema, isQueryable, type PostgresQueryable, queryRows } from "../../storage/postgres/driver.js";
+import { isQueryable, type PostgresQueryable, queryRows, usableSchema } from "../../storage/postgres/driver.js";
 import { quoteName } from "../../storage/tables.js";
 import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../sink.js";
 import {
@@ -167,7 +167,7 @@ class PostgresSink implements MirrorSink {
   async readState(): Promise<string | undefined> {
     const connection = this.#opened?.connection ?? new PostgresConnection(this.#options);
     try {
-      return await readState(connection, await this.#schemaOn(connection));
+      return await readState(connection, await usableSchema(connection, this.#options.schema));
     } finally {
       if (connection !== this.#opened?.connection) await connection.close();
     }
@@ -182,7 +182,7 @@ class PostgresSink implements MirrorSink {
   async #open(signal: AbortSignal | undefined): Promise<PostgresCopy> {
     const connection = new PostgresConnection({ ...this.#options, signal });
     try {
-      const schema = await this.#schemaOn(connection);
+      const schema = await usableSchema(connection, this.#options.schema);
       const missingIndexes = await ensureCopy(connection, schema);
       const tables = mapResources((resource) => tableSql(tableOf(resource), schema));
       return { connection, schema, tables, missingIndexes };
@@ -190,10 +190,6 @@ class PostgresSink implements MirrorSink {
       await connection.close();
       throw error;
     }
-  }
-
-  async #schemaOn(connection: PostgresConnection): Promise<string> {
-    return this.#options.schema ?? (await currentSchema(connection));
   }
 
   get #copy(): PostgresCopy {

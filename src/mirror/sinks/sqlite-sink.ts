@@ -25,7 +25,6 @@ import {
   PRIMARY_KEY_SQL,
   type SqlTypeNames,
   selectStockSql,
-  statusColumnsSql,
   tableMissingError,
   throwSinkNotOpen,
 } from "./copy-tables.js";
@@ -71,12 +70,21 @@ CREATE TABLE IF NOT EXISTS stocklot_status (id INTEGER PRIMARY KEY CHECK (id = 1
 /** A view or table of the same name that others have created stays as it is. */
 const createViewsSql = () => `
 CREATE VIEW IF NOT EXISTS stock AS ${selectStockSql(quoteName)};
-CREATE VIEW IF NOT EXISTS mirror_status AS SELECT ${statusColumnsSql(
-  (name) => `row.value ->> '${name}' AS ${quoteName(name)}`,
-  `CAST(ROUND((julianday('now') - julianday(row.value ->> 'asOf')) * 86400000) AS INTEGER) AS "lagMs"`,
-)} FROM stocklot_status, json_each(stocklot_status.status) AS row`;
-
-const READ_STATE_SQL = "SELECT state FROM stocklot_state";
+CREATE VIEW IF NOT EXISTS mirror_status AS
+SELECT
+  row.value ->> 'resource' AS "resource",
+  row.value ->> 'mirrored' AS "mirrored",
+  row.value ->> 'complete' AS "complete",
+  row.value ->> 'records' AS "records",
+  row.value ->> 'asOf' AS "asOf",
+  CAST(ROUND((julianday('now') - julianday(row.value ->> 'asOf')) * 86400000) AS INTEGER) AS "lagMs",
+  row.value ->> 'awaitsFullPass' AS "awaitsFullPass",
+  row.value ->> 'missing' AS "missing",
+  row.value ->> 'lastRunStartedAt' AS "lastRunStartedAt",
+  row.value ->> 'lastRunEndedAt' AS "lastRunEndedAt",
+  row.value ->> 'lastRunKind' AS "lastRunKind",
+  row.value ->> 'lastRunError' AS "lastRunError"
+FROM stocklot_status, json_each(stocklot_status.status) AS row`;
 
 /** Created by {@link sqliteSink}. */
 export class SqliteSink implements MirrorSink {
@@ -167,7 +175,7 @@ export class SqliteSink implements MirrorSink {
 }
 
 function readState(database: SqliteDatabase): string | undefined {
-  const [row] = database.prepare(READ_STATE_SQL).all();
+  const [row] = database.prepare("SELECT state FROM stocklot_state").all();
   return row && String(row.state);
 }
 

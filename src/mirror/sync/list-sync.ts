@@ -13,38 +13,42 @@ import { sizesAfterRun } from "./removals.js";
 /*
  * How the copy of one list is kept equal to the list of the service.
  *
- * A list is read in two ways. A full pass reads all of it, and can tell which records were removed. An increment reads what was
- * modified since the last read began; it costs little, and cannot show removals.
+ * A list is read in two ways. A full pass reads all of it, and shows which records were removed. An increment reads what was
+ * modified since the last read began. It costs little, and shows no removals.
  *
- * What is known of a list (`ListState`; it is saved in the SQL transaction that writes the records it speaks of):
+ * What is known of a list (`ListState`) is saved in the SQL transaction that writes its records. A list is
  *
- *   new         no full pass has ended, and none can be resumed
- *   filling     the first full pass was interrupted: `pass` says where it resumes
- *   complete    a full pass has ended: `lastPass`. Here, too, `pass` is one that was interrupted
+ *   new         no full pass has ended, and none can be resumed;
+ *   filling     the first full pass was interrupted: `pass` says where it resumes;
+ *   complete    a full pass has ended: `lastPass`. It, too, may have a `pass` that was interrupted.
  *
- *   increments  may they be relied on (`support`), and since when to ask (`since`)
- *   lacking     by the service's count, how many records the copy lacks; negative if it has too many
- *   stale       records may differ in a way that neither an increment nor a count shows
- *   refused     a full pass would have removed too much; `sizes`: of the last days, for that guard (removals.ts)
+ * Further members:
  *
- * The copy differs if it is `stale`, or if `lacking` is another number than the records which the service counts, but does not
- * list. Only a full pass corrects that: the status shows it as `awaitsFullPass`.
+ *   increments  whether they can be relied on (`support`), and the moment from which the next one reads (`since`)
+ *   lacking     how many records the copy lacks by the service's count; negative if it has too many
+ *   stale       records may differ in a way that neither an increment nor the counts show: an item's description in its lots,
+ *               changes while the clock was set back, or what a resumed pass of a list without increments read first
+ *   refused     the removals that the last full pass did not carry out; `sizes` are for the same guard (removals.ts)
  *
- * What one run does. All lists take step 1 before any takes step 2, so that an interrupted run has all changes.
+ * The copy differs if it is stale, or if it lacks another number of records than those that the service counts, but does not
+ * list (`unlisted`: two full passes in a row lacked them). Only a full pass corrects that. The status shows it as
+ * `awaitsFullPass`.
  *
- *   1. new, filling   a full pass, which resumes if it can. The list is complete
- *      complete       an increment, if there are any; also after a full pass that was resumed, since records that were read
- *                     before the interruption may have changed
- *   2. a full pass was begun and ended in step 1      nothing more
- *      a full pass is due: it is time, one was interrupted, or there are no increments      a full pass
- *      a removal was refused, and by the count the records are still gone      refused again, without a full pass
- *      the copy differs after the increment, by the count or because it is stale      a full pass, if the last one was not long
- *                     and recent. Otherwise a later run makes it
+ * One run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
  *
- * After a full pass, an increment must list what the pass found changed. If it does so twice not, the list has none.
+ *   1. `readChanges`
+ *      new, filling: a full pass, resumed if possible. The list is complete then.
+ *      complete, or completed by a resumed pass: an increment, if the list has increments.
+ *   2. `finish`
+ *      Step 1 has read everything:          nothing more.
+ *      A full pass is due, because it is time, one was interrupted, or there are no increments:          a full pass.
+ *      Removals were refused, and by the count the records are still gone:          refused again.
+ *      The copy differs:          a full pass, unless the last one was long and recent. Then a later run makes it.
  *
- * When absence means removed: full-pass.ts and removals.ts. In short: at the end of a full pass that listed as many records as
- * the service counts, if they came in the order of their numbers; otherwise if a second full pass agrees.
+ * After a full pass, an increment must list what the pass found changed (modified-since.ts).
+ *
+ * Absence means removed at the end of a full pass that listed as many records as the service counts: at once, if records came
+ * in the order of their numbers, otherwise if a second full pass agrees (listed-records.ts, removals.ts).
  */
 
 /** A full pass that takes less time may run again immediately. */

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { PostgresConnection } from "../../storage/postgres/connection.js";
 import {
-  checkEncoding,
   missingSchema,
   type PostgresQueryable,
   queryRows,
@@ -102,7 +101,6 @@ async function readUpToDate(
 }
 
 async function upgradeSchema(session: PostgresQueryable, names: TableNames, schema: string): Promise<string> {
-  await checkEncoding(session);
   await session.query(queryWithTextResult(LOCK_SQL));
   await session.query(
     queryWithTextResult([...(await missingSchema(session, schema)), createStoreTableSql(names)].join(";\n")),

@@ -5,11 +5,11 @@ import { lazy } from "../../schemas/field.js";
 import { valueThat } from "../../schemas/option.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
 import {
-  currentSchema,
   isPostgresPool,
   isQueryable,
   type PostgresQueryable,
   queryWithTextResult,
+  usableSchema,
 } from "../../storage/postgres/driver.js";
 import type { ServiceIdentity } from "../../storage/service.js";
 import type {
@@ -192,7 +192,7 @@ class PostgresOutboxStore implements OutboxStore {
   }
 
   async #open(): Promise<{ id: string; names: TableNames }> {
-    const schema = this.#givenSchema ?? (await currentSchema(this.#connection));
+    const schema = await usableSchema(this.#connection, this.#givenSchema);
     return { id: await prepareTables(this.#connection, schema), names: tableNames(schema) };
   }
 

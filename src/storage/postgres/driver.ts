@@ -123,10 +123,18 @@ function postgresAddressOfUrl(text: string): string {
   }
 }
 
-/** The schema for the tables if the caller names none. */
-export async function currentSchema(queryable: PostgresQueryable): Promise<string> {
-  const [row] = await queryRows(queryable, "SELECT current_schema() AS schema");
-  if (typeof row?.schema === "string") return row.schema;
+/**
+ * The schema for the tables: the given one, or the first of the search_path.
+ *
+ * @throws ConfigurationError when there is none, or the database cannot store all characters.
+ */
+export async function usableSchema(queryable: PostgresQueryable, given: string | undefined): Promise<string> {
+  const sql = "SELECT current_schema() AS schema, current_setting('server_encoding') AS encoding";
+  const [{ schema, encoding } = {}] = await queryRows(queryable, sql);
+  if (encoding !== "UTF8")
+    throw new ConfigurationError(`PostgreSQL: the encoding of the database must be UTF8, not ${encoding}`);
+  if (given !== undefined) return given;
+  if (typeof schema === "string") return schema;
   throw new ConfigurationError(`PostgreSQL: no schema of the search_path exists. ${wording().chooseSchema}`);
 }
 
@@ -137,11 +145,4 @@ export async function currentSchema(queryable: PostgresQueryable): Promise<strin
 export async function missingSchema(queryable: PostgresQueryable, schema: string): Promise<string[]> {
   const found = await queryRows(queryable, "SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
   return found.length > 0 ? [] : [`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`];
-}
-
-/** Throws a `ConfigurationError` if the database cannot store all characters. */
-export async function checkEncoding(queryable: PostgresQueryable): Promise<void> {
-  const [row] = await queryRows(queryable, "SELECT current_setting('server_encoding') AS encoding");
-  if (row?.encoding === "UTF8") return;
-  throw new ConfigurationError(`PostgreSQL: the encoding of the database must be UTF8, not ${row?.encoding}`);
 }

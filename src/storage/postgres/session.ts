@@ -1,8 +1,7 @@
 import { ConfigurationError, StorageError, type StorageProblem } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
-import { onAbort } from "../../time/abort.js";
-import { startTimer } from "../../time/clock.js";
+import { sleep } from "../../time/wait.js";
 import { createStorageError } from "../storage-failure.js";
 import type { PostgresQuery, PostgresQueryable } from "./driver.js";
 
@@ -49,24 +48,24 @@ export class PostgresSession implements PostgresQueryable {
 }
 
 /** The result of a promise; rejects after a time, and some time after the signal aborted. */
-export function rejectAfter<T>(promise: Promise<T>, limitMs: number, signal: AbortSignal | undefined): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const stops: (() => void)[] = [];
-    const end = (action: () => void) => {
-      for (const stop of stops.splice(0)) stop();
-      action();
-    };
-    const rejectAfter = (delayMs: number, error: unknown) =>
-      stops.push(startTimer(delayMs, () => end(() => reject(error))));
-    const abort = () => rejectAfter(REPLY_GRACE_AFTER_ABORT_MS, signal?.reason);
-    rejectAfter(limitMs, new NoReplyError(limitMs));
-    if (signal?.aborted) abort();
-    else if (signal) stops.push(onAbort(signal, abort));
-    promise.then(
-      (result) => end(() => resolve(result)),
-      (error: unknown) => end(() => reject(error)),
-    );
-  });
+export async function rejectAfter<T>(
+  promise: Promise<T>,
+  limitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const ended = new AbortController();
+  const limit = (async () => {
+    await sleep(limitMs, signal, ended.signal);
+    if (!signal?.aborted) throw new NoReplyError(limitMs);
+    await sleep(REPLY_GRACE_AFTER_ABORT_MS, ended.signal);
+    throw signal.reason;
+  })();
+  try {
+    return await Promise.race([promise, limit]);
+  } finally {
+    limit.catch(() => {});
+    ended.abort();
+  }
 }
 
 /** The server did not respond to a command in time. */
