@@ -1,4 +1,4 @@
-import { type Operation, READS, WRITES } from "../src/service/operations.js";
+import { type Operation, READS, WRITES } from "../../src/service/operations.js";
 import { errorResponse } from "./errors.js";
 import type { EXAMPLES } from "./examples.js";
 import { type JsonObject, jsonContent, ref } from "./json.js";

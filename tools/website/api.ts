@@ -20,10 +20,14 @@ const KINDS: readonly [folder: string, title: string][] = [
 
 /** Writes the pages. A warning is an error: a name without a comment, a link that leads nowhere. */
 export function writeApiPages(): void {
-  execFileSync(process.execPath, [join(ROOT, "node_modules/typedoc/bin/typedoc"), "--logLevel", "Warn"], {
-    cwd: ROOT,
-    stdio: "inherit",
-  });
+  execFileSync(
+    process.execPath,
+    [join(ROOT, "node_modules/typedoc/bin/typedoc"), "--options", "tools/website/typedoc.json", "--logLevel", "Warn"],
+    {
+      cwd: ROOT,
+      stdio: "inherit",
+    },
+  );
   writeFileSync(join(API, "index.md"), index());
 }
 

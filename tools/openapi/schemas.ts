@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { pageEnvelopeSchema } from "../src/paging/decode-page.js";
-import { itemSchema } from "../src/schemas/item.js";
-import { createItemInputSchema, itemChangesSchema } from "../src/schemas/item-input.js";
-import { lotSchema } from "../src/schemas/lot.js";
-import { stockLevelSchema } from "../src/schemas/stock-level.js";
-import { tokenResponseSchema } from "../src/schemas/token.js";
-import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../src/schemas/transaction.js";
+import { pageEnvelopeSchema } from "../../src/paging/decode-page.js";
+import { itemSchema } from "../../src/schemas/item.js";
+import { createItemInputSchema, itemChangesSchema } from "../../src/schemas/item-input.js";
+import { lotSchema } from "../../src/schemas/lot.js";
+import { stockLevelSchema } from "../../src/schemas/stock-level.js";
+import { tokenResponseSchema } from "../../src/schemas/token.js";
+import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../../src/schemas/transaction.js";
 import { commentsOf } from "./doc-comments.js";
 import { ERROR_SCHEMAS } from "./errors.js";
 import type { JsonObject } from "./json.js";

@@ -1,5 +1,5 @@
 import { type DefaultTheme, defineConfig } from "vitepress";
-import packageJson from "../../package.json" with { type: "json" };
+import packageJson from "../../../package.json" with { type: "json" };
 import { apiSidebar } from "../api.js";
 import { drawDiagrams } from "../diagrams.js";
 import { anchorOf, titleOf } from "../markdown.js";
@@ -26,8 +26,8 @@ export default defineConfig({
   description: packageJson.description,
   lang: "en",
   srcDir: "pages",
-  outDir: "../site",
-  cacheDir: "../node_modules/.vitepress",
+  outDir: "../../site",
+  cacheDir: "../../node_modules/.vitepress",
   head: [["link", { rel: "icon", href: `${base}favicon.svg` }]],
   // The build copies these files.
   ignoreDeadLinks: [/\/openapi$/, /\/LICENSE$/],

@@ -14,7 +14,7 @@ export interface Comments {
  * @param file relative to `src`; it must also contain the interfaces that this one extends
  */
 export function commentsOf(file: string, name: string): Comments {
-  const text = readFileSync(new URL(`../src/${file}`, import.meta.url), "utf8");
+  const text = readFileSync(new URL(`../../src/${file}`, import.meta.url), "utf8");
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
   const declaration = source.statements.find(
     (statement) => ts.isInterfaceDeclaration(statement) && statement.name.text === name,

@@ -1,7 +1,7 @@
 /** Run by `npm version` after it has changed package.json, and before it commits and tags. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import packageJson from "../package.json" with { type: "json" };
+import packageJson from "../../package.json" with { type: "json" };
 import { released } from "./changelog.js";
 import { versionFile } from "./version-file.js";
 

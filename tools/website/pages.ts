@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { replaceTargets } from "./markdown.js";
 import { GUIDES, PROJECT_GROUPS } from "./navigation.js";
 
-export const ROOT = fileURLToPath(new URL("..", import.meta.url));
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Created by the build; git ignores it. */
 export const PAGES = fileURLToPath(new URL("pages", import.meta.url));

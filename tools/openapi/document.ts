@@ -1,4 +1,4 @@
-import { PERMISSIONS, TOKEN_REQUEST } from "../src/service/operations.js";
+import { PERMISSIONS, TOKEN_REQUEST } from "../../src/service/operations.js";
 import { ERROR_EXAMPLES, ERROR_RESPONSES, errorResponse } from "./errors.js";
 import { EXAMPLES } from "./examples.js";
 import { type JsonObject, ref } from "./json.js";

@@ -1,5 +1,5 @@
 /** SKILL.md and llms.txt: short instructions for coding agents, generated from the guides. */
-import packageJson from "../package.json" with { type: "json" };
+import packageJson from "../../package.json" with { type: "json" };
 import { replaceTargets, summaryOf, titleOf } from "./markdown.js";
 import { FRONT_PAGE, GUIDES } from "./navigation.js";
 import { readDocument } from "./pages.js";
