@@ -37,7 +37,8 @@ import { sizesAfterRun } from "./removals.js";
  *
  *   1. `readChanges`
  *      new, filling: a full pass, resumed if possible. The list is complete then.
- *      complete, or completed by a resumed pass: an increment, if the list has increments.
+ *      complete: an increment, if the list has any, and unless all of it was read just now, or is to be (`full`). What was
+ *      read before an interruption may have changed, so a pass that is resumed does not count as reading all of it.
  *   2. `finish`
  *      Step 1 has read everything:          nothing more.
  *      A full pass is due, because it is time, one was interrupted, or there are no increments:          a full pass.
@@ -98,8 +99,8 @@ export class ListSync {
   async readChanges(): Promise<void> {
     await this.#step(async () => {
       if (!this.#state.lastPass) this.#firstPass = await this.#fullPass();
-      const since = this.#run.settings.full ? undefined : sinceOf(this.#state);
-      if (since !== undefined && this.#firstPass?.isResumed !== false) await readIncrement(this.#run, since);
+      const since = sinceOf(this.#state);
+      if (since !== undefined && !this.#readsEverything) await readIncrement(this.#run, since);
     });
   }
 
@@ -129,6 +130,11 @@ export class ListSync {
 
   get #state(): ListState {
     return this.#run.state;
+  }
+
+  /** True if this run has made a full pass from its beginning, or will: an increment would add nothing. */
+  get #readsEverything(): boolean {
+    return this.#firstPass ? !this.#firstPass.isResumed : this.#run.settings.full && this.#state.pass === undefined;
   }
 
   /**
@@ -193,8 +199,8 @@ export class ListSync {
   }
 
   /**
-   * Saves how many records the copy lacks. Changes in the meantime cannot hide a
-   * removal: what existed before an increment is in the copy, and what is added later does not make the copy larger.
+   * Saves how many records the copy lacks. Changes in the meantime cannot hide a removal: what existed before an increment
+   * is in the copy, and what is added later does not make the copy larger.
    */
   async #compareCounts(): Promise<void> {
     const total = await this.#run.reader.count();
