@@ -4,6 +4,7 @@ import { AbortableSink } from "./copy/abortable-sink.js";
 import { type MirrorList, mirrorListsOf } from "./copy/lists.js";
 import { LocalCopy } from "./copy/local-copy.js";
 import { parseMirrorState } from "./copy/state.js";
+import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";
 import {
   checkEstimateOptions,
   checkMirrorOptions,
@@ -16,12 +17,11 @@ import {
 } from "./options.js";
 import type { MirrorReport } from "./report.js";
 import { WatchSchedule } from "./run/cadence.js";
-import { estimateMirrorRun, type MirrorEstimate, type MirrorListForecast } from "./run/estimate.js";
+import { estimateMirrorRun, type MirrorEstimate } from "./run/estimate.js";
 import { MirrorRun } from "./run/mirror-run.js";
-import { type MirrorStatus, mirrorStatusOf } from "./status.js";
 import { ListReader } from "./sync/list-reader.js";
 import { ListRun, type SyncSettings } from "./sync/list-run.js";
-import { ListSync } from "./sync/list-sync.js";
+import { ListSync, type MirrorListForecast } from "./sync/list-sync.js";
 import { REMOVAL_CONFIRMATION_DELAY_MS } from "./sync/removals.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 

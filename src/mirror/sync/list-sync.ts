@@ -1,8 +1,9 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
+import type { ListForecast } from "../../paging/estimate.js";
 import type { MirrorList } from "../copy/lists.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
 import type { ListReport, MirrorReading } from "../report.js";
-import type { MirrorListForecast } from "../run/estimate.js";
+import type { MirrorResource } from "../tables.js";
 import { type FullPassResult, makeFullPass } from "./full-pass.js";
 import { incrementStartOf, readIncrement } from "./increment.js";
 import type { ListRun, SyncSettings } from "./list-run.js";
@@ -73,6 +74,12 @@ export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, n
   lastPass === undefined ||
   lastPass.durationMs < MAX_SHORT_FULL_PASS_MS ||
   now - lastPass.endedAt >= lastPass.durationMs / MAX_REPAIR_TIME_SHARE;
+
+/** The forecast of one list. */
+export interface MirrorListForecast extends ListForecast {
+  resource: MirrorResource;
+  reading: MirrorReading;
+}
 
 /** Decides what a run does about one list, as described above. */
 export class ListSync {
