@@ -19,8 +19,8 @@ export type {
   MirrorResourceReport,
   MirrorRunKind,
 } from "./report.js";
-export type { WatchInterval } from "./run/cadence.js";
 export type { MirrorEstimate, MirrorResourceEstimate } from "./run/estimate.js";
+export type { WatchInterval } from "./run/watch-schedule.js";
 export type { MirrorBatch, MirrorSink, SinkOpenOptions } from "./sink.js";
 export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres-sink.js";
 export { type SqliteSinkOptions, sqliteSink } from "./sinks/sqlite-sink.js";

@@ -16,9 +16,9 @@ import {
   type WatchOptions,
 } from "./options.js";
 import type { MirrorReport } from "./report.js";
-import { WatchSchedule } from "./run/cadence.js";
 import { estimateMirrorRun, type MirrorEstimate } from "./run/estimate.js";
 import { MirrorRun } from "./run/mirror-run.js";
+import { WatchSchedule } from "./run/watch-schedule.js";
 import { ListReader } from "./sync/list-reader.js";
 import { ListRun, type SyncSettings } from "./sync/list-run.js";
 import { ListSync, type MirrorListForecast } from "./sync/list-sync.js";
@@ -118,17 +118,17 @@ export class Mirror {
   async watch(options: WatchOptions): Promise<void> {
     checkWatchOptions(options, this.#resources);
     const { everyMs, signal, onProgress, onReport, onError } = options;
-    const cadence = new WatchSchedule(everyMs, this.#resources);
+    const schedule = new WatchSchedule(everyMs, this.#resources);
     while (!signal?.aborted) {
       try {
-        const report = await this.run({ resources: cadence.takeDue(performance.now()), signal, onProgress });
+        const report = await this.run({ resources: schedule.takeDue(performance.now()), signal, onProgress });
         await onReport?.(report);
       } catch (error) {
         if (signal?.aborted) return;
         if (!onError) throw error;
         await onError(error);
       }
-      await sleep(cadence.nextAt - performance.now(), signal);
+      await sleep(schedule.nextAt - performance.now(), signal);
     }
   }
 
