@@ -1,19 +1,18 @@
-import type { Endpoint } from "../src/sandbox/endpoints/endpoint.js";
-import { ENDPOINTS, SECURITY_ID } from "../src/sandbox/endpoints/index.js";
+import { PERMISSIONS, TOKEN_REQUEST } from "../src/service/operations.js";
 import { ERROR_EXAMPLES, ERROR_RESPONSES, errorResponse } from "./errors.js";
 import { EXAMPLES } from "./examples.js";
 import { type JsonObject, ref } from "./json.js";
-import { OPERATIONS, type Operation, TOKEN_OPERATION, TOKEN_RESPONSES } from "./operations.js";
+import { DESCRIPTIONS, type Description, TOKEN_OPERATION, TOKEN_RESPONSES } from "./operations.js";
 import { PAGE_HEADERS, PARAMETERS } from "./parameters.js";
 import { schemas } from "./schemas.js";
 
 /** The names of the permissions in the service's document. */
 const PERMISSION_NAMES: ReadonlyMap<number, string> = new Map([
-  [SECURITY_ID.itemMasterList, "Item Master List"],
-  [SECURITY_ID.createModifyItem, "Create/Modify Item Master Record"],
-  [SECURITY_ID.positiveAdjustment, "Positive Adjustment"],
-  [SECURITY_ID.locateMoveUnits, "Locate/Move Units"],
-  [SECURITY_ID.negativeAdjustment, "Negative Adjustment"],
+  [PERMISSIONS.itemMasterList, "Item Master List"],
+  [PERMISSIONS.createModifyItem, "Create/Modify Item Master Record"],
+  [PERMISSIONS.positiveAdjustment, "Positive Adjustment"],
+  [PERMISSIONS.locateMoveUnits, "Locate/Move Units"],
+  [PERMISSIONS.negativeAdjustment, "Negative Adjustment"],
 ]);
 
 const COMMON_ERRORS: JsonObject = {
@@ -35,7 +34,7 @@ const ABOUT = `An HTTP/JSON inventory management interface: a catalog of items, 
 
 Where this document says "not shown", the service's document leaves it open.`;
 
-/** The OpenAPI document: the sandbox's table of endpoints, the client's schemas, and the descriptions of both. */
+/** The OpenAPI document: the table of the service, the client's schemas, and the descriptions of both. */
 export function openApiDocument(): JsonObject {
   return {
     openapi: "3.1.1",
@@ -79,30 +78,25 @@ export function openApiDocument(): JsonObject {
 
 function paths(): JsonObject {
   const paths: Record<string, Record<string, JsonObject>> = {
-    "/Token": { post: { ...TOKEN_OPERATION, responses: { ...TOKEN_RESPONSES, ...COMMON_ERRORS } } },
+    [TOKEN_REQUEST.path]: { post: { ...TOKEN_OPERATION, responses: { ...TOKEN_RESPONSES, ...COMMON_ERRORS } } },
   };
-  const left = new Map(Object.entries(OPERATIONS));
-  for (const endpoint of ENDPOINTS) {
-    const key = `${endpoint.method} ${endpoint.path}`;
-    const operation = left.get(key);
-    if (!operation) throw new Error(`There is no description of ${key}.`);
-    left.delete(key);
-    const path = operation.path ?? endpoint.path.replace(/:(\w+)/g, "{$1}");
-    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operationOf(endpoint, operation) };
+  for (const description of DESCRIPTIONS) {
+    const { path, method } = description.operation;
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describedOperation(description) };
   }
-  if (left.size > 0) throw new Error(`There is no endpoint ${[...left.keys()].join(", ")}.`);
   return paths;
 }
 
-function operationOf({ method, permission }: Endpoint, operation: Operation): JsonObject {
-  const { operationId, tag, summary, parameters, body, responses, scoped } = operation;
+function describedOperation(described: Description): JsonObject {
+  const { method, permission } = described.operation;
+  const { operationId, tag, summary, parameters, body, responses, scoped } = described;
   const needs = `Needs the permission ${PERMISSION_NAMES.get(permission)} (SecurityID ${permission}).`;
   const writes = method !== "GET";
   return {
     operationId,
     tags: [tag],
     summary,
-    description: operation.description ? `${operation.description}\n\n${needs}` : needs,
+    description: described.description ? `${described.description}\n\n${needs}` : needs,
     ...(parameters && { parameters }),
     ...(body && { requestBody: body }),
     responses: {

@@ -1,17 +1,17 @@
+import { type Operation, READS, WRITES } from "../src/service/operations.js";
 import { errorResponse } from "./errors.js";
 import type { EXAMPLES } from "./examples.js";
 import { type JsonObject, jsonContent, ref } from "./json.js";
 import { inPath, itemForms, pageHeaders, paging } from "./parameters.js";
 
-/** What the sandbox's table of endpoints does not contain about an endpoint. */
-export interface Operation {
+/** What the table of the service does not contain about an operation. */
+export interface Description {
+  readonly operation: Operation;
   /** Its name in tools. */
   readonly operationId: string;
   readonly tag: "Items" | "Inventory";
   readonly summary: string;
   readonly description?: string;
-  /** Set if it differs from the endpoint's: OpenAPI does not distinguish paths by the names of their parameters. */
-  readonly path?: string;
   readonly parameters?: readonly JsonObject[];
   readonly body?: JsonObject;
   /** Successes, and the errors that not every operation has. */
@@ -43,11 +43,10 @@ const open = (description: string): JsonObject => ({
 const itemInPath = (description: string, type: "integer" | "string") => [inPath("item", description, type)];
 const warehouse = inPath("wid", "Warehouse ID. It must be in the client's scope.", "integer");
 const NOT_FOUND = ref("responses/NotFound");
-const SHARED_PATH = "/Item/{item}";
 
-/** By method and path of the sandbox's table. */
-export const OPERATIONS: Readonly<Record<string, Operation>> = {
-  "GET /Item": {
+export const DESCRIPTIONS: readonly Description[] = [
+  {
+    operation: READS.readItems,
     operationId: "readItems",
     tag: "Items",
     summary: "Active items, the items of a category, or one item",
@@ -70,22 +69,24 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       404: NOT_FOUND,
     },
   },
-  "GET /Item/All": {
+  {
+    operation: READS.listAllItems,
     operationId: "listAllItems",
     tag: "Items",
     summary: "All items, discontinued ones included",
     parameters: paging,
     responses: { 200: paged("A page of items, sorted by ShortID by default.", "ItemPage", "itemPage") },
   },
-  "GET /Item/:partNo": {
+  {
+    operation: READS.getItemByPartNo,
     operationId: "getItemByPartNo",
     tag: "Items",
     summary: "One item by its part number",
-    path: SHARED_PATH,
     parameters: itemInPath("Part number that the service assigned (`{partNo}` in its document).", "integer"),
     responses: { 200: ok("The item, without an envelope.", "Item", "item"), 404: NOT_FOUND },
   },
-  "POST /Item": {
+  {
+    operation: WRITES.create,
     operationId: "createItem",
     tag: "Items",
     summary: "Create an item",
@@ -110,7 +111,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       409: errorResponse("An item with that ShortID exists.", "duplicateAsConflict"),
     },
   },
-  "PUT /Item": {
+  {
+    operation: WRITES.update,
     operationId: "updateItem",
     tag: "Items",
     summary: "Update an item",
@@ -118,20 +120,21 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     body: body("UpdateItem", "changes"),
     responses: { 200: ok("Updated.", "UpdatedReference", "updatedReference"), 404: NOT_FOUND },
   },
-  "DELETE /Item/:shortID": {
+  {
+    operation: WRITES.discontinue,
     operationId: "discontinueItem",
     tag: "Items",
     summary: "Discontinue an item",
     description:
       "A soft delete: the item and its inventory records remain. It is left out of `GET /Item` and still listed by `GET /Item/All`.",
-    path: SHARED_PATH,
     parameters: itemInPath("ShortID (SKU) of the item (`{shortID}` in the service's document).", "string"),
     responses: {
       200: ok("Discontinued.", "DiscontinuedReference", "discontinuedReference"),
       404: NOT_FOUND,
     },
   },
-  "GET /Inventory": {
+  {
+    operation: READS.listLots,
     operationId: "listLots",
     tag: "Inventory",
     summary: "All lots",
@@ -139,7 +142,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     parameters: paging,
     responses: { 200: paged("A page of lots.", "LotPage", "lotPage") },
   },
-  "GET /Inventory/:wid": {
+  {
+    operation: READS.listLotsOfWarehouse,
     operationId: "listLotsOfWarehouse",
     tag: "Inventory",
     summary: "The lots of one warehouse",
@@ -148,7 +152,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     responses: { 200: paged("A page of lots.", "LotPage", "lotPage") },
     scoped: true,
   },
-  "GET /Inventory/StockLevels": {
+  {
+    operation: READS.listStockLevels,
     operationId: "listStockLevels",
     tag: "Inventory",
     summary: "Aggregate stock levels, all warehouses",
@@ -156,7 +161,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     parameters: paging,
     responses: { 200: paged("A page of stock levels.", "StockLevelPage", "stockLevelPage") },
   },
-  "GET /Inventory/StockLevels/:wid": {
+  {
+    operation: READS.listStockLevelsOfWarehouse,
     operationId: "listStockLevelsOfWarehouse",
     tag: "Inventory",
     summary: "Aggregate stock levels, one warehouse",
@@ -165,7 +171,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     responses: { 200: paged("A page of stock levels.", "StockLevelPage", "stockLevelPage") },
     scoped: true,
   },
-  "POST /Inventory/Receive": {
+  {
+    operation: WRITES.receive,
     operationId: "receiveStock",
     tag: "Inventory",
     summary: "Receive stock (positive adjustment)",
@@ -174,7 +181,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     responses: { "2XX": open("Received. The response contains the new record number.") },
     scoped: true,
   },
-  "POST /Inventory/Move": {
+  {
+    operation: WRITES.move,
     operationId: "moveStock",
     tag: "Inventory",
     summary: "Move stock",
@@ -184,7 +192,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     responses: { "2XX": open("Moved. The response is the result of the move.") },
     scoped: true,
   },
-  "POST /Inventory/Issue": {
+  {
+    operation: WRITES.issue,
     operationId: "issueStock",
     tag: "Inventory",
     summary: "Issue stock (negative adjustment)",
@@ -193,7 +202,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     responses: { "2XX": open("Issued. The response is the result of the issue.") },
     scoped: true,
   },
-};
+];
 
 /** `POST /Token`, the one operation that needs no token. */
 export const TOKEN_OPERATION: JsonObject = {

@@ -12,7 +12,7 @@ import { performExchange, type WireSender } from "./core/transport/exchange.js";
 import { createFetchSender } from "./core/transport/fetch.js";
 import type { Transport } from "./core/transport/transport.js";
 import { createUndiciSender } from "./core/transport/undici.js";
-import { ClientSecrets } from "./errors/redaction/secrets.js";
+import { rememberHeaders, rememberSecret } from "./errors/redaction/secrets.js";
 import { createRateLimiter, createUnlimitedRateLimiter } from "./limiter/create-rate-limiter.js";
 import type { RateLimiter, RateLimitSnapshot } from "./limiter/rate-limiter.js";
 import { type ClientOptions, checkClientOptions, checkRuntime, resolveServiceConnection } from "./options.js";
@@ -54,7 +54,6 @@ export class InventoryClient {
   readonly service: { readonly id: string; readonly address: string; readonly clientId: string };
   readonly #limiter: RateLimiter;
   readonly #pipeline: Pipeline;
-  readonly #secrets = new ClientSecrets();
   readonly #report: () => string;
 
   /**
@@ -63,17 +62,16 @@ export class InventoryClient {
    */
   constructor(options: ClientOptions = {}) {
     // First, since a message about the options must not show it.
-    if (typeof options?.clientSecret === "string") this.#secrets.add(options.clientSecret);
+    if (typeof options?.clientSecret === "string") rememberSecret(options.clientSecret);
     checkClientOptions(options);
     checkRuntime();
     const { baseUrl, clientId, clientSecret } = resolveServiceConnection(options);
     const address = baseUrl.href.replace(/\/+$/, "");
     this.service = { id: options.serviceId ?? address, address, clientId };
     const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    const secrets = this.#secrets;
-    const readSecret = createClientSecretReader({ clientId, clientSecret, secrets, timeoutMs });
+    const readSecret = createClientSecretReader({ clientId, clientSecret, timeoutMs });
     const headers = lowerCaseHeaderNames(options.headers ?? {});
-    secrets.addHeaders(headers);
+    rememberHeaders(headers);
     const telemetry = new Telemetry(options.logger, options.hooks);
     const { warn } = telemetry;
     const { rateLimit, responseValidation: mode = "error", tokenStore: store = createMemoryTokenStore() } = options;
@@ -95,11 +93,10 @@ export class InventoryClient {
       createTokenManager: (sendOwn) =>
         createTokenManager({
           store,
-          secrets,
           warn,
           async request(cancellation) {
             const credentials = { clientId, clientSecret: await readSecret(cancellation) };
-            const token = await sendOwn(createTokenRequest(credentials, secrets), cancellation);
+            const token = await sendOwn(createTokenRequest(credentials), cancellation);
             telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
             return token;
           },
@@ -165,9 +162,8 @@ export class InventoryClient {
    * client's own connections are closed. A dispatcher or limiter that you passed in stays open. Calling it is optional:
    * an idle client does not keep the process alive.
    */
-  async close(): Promise<void> {
-    await this.#pipeline.close();
-    this.#secrets.retire();
+  close(): Promise<void> {
+    return this.#pipeline.close();
   }
 
   /** The same as {@link close}, for `await using`. */

@@ -1,6 +1,7 @@
-import type { ClientSecrets } from "../errors/redaction/secrets.js";
+import { rememberCredentials } from "../errors/redaction/secrets.js";
 import { messageOf } from "../errors/unknown-value.js";
-import { Cancellation } from "../time/cancellation.js";
+import type { Cancellation } from "../time/cancellation.js";
+import { afterMs } from "../time/wait.js";
 
 /** The client secret, or a function that returns the current one. */
 export type ClientSecret = string | (() => string | Promise<string>);
@@ -20,51 +21,36 @@ export class ClientSecretFailure extends Error {
 export interface ClientSecretSource {
   clientId: string;
   clientSecret: ClientSecret;
-  /** Every secret is registered here before it is used. */
-  secrets: ClientSecrets;
   /** How long a function may take, in ms. */
   timeoutMs: number;
 }
 
 /** Returns a function that reads the secret for one token request. It rejects with a `ClientSecretFailure`. */
 export function createClientSecretReader(source: ClientSecretSource): (cancellation: Cancellation) => Promise<string> {
-  const { clientId, clientSecret, secrets, timeoutMs } = source;
+  const { clientId, clientSecret, timeoutMs } = source;
   if (typeof clientSecret === "string") {
-    secrets.addCredentials({ clientId, clientSecret });
+    rememberCredentials({ clientId, clientSecret });
     return async () => clientSecret;
   }
   return async (cancellation) => {
     cancellation.throwIfCancelled();
-    const limit = new Cancellation([], timeoutMs);
-    const unsubscribe = cancellation.onCancel(() => limit.cancel({ kind: "closed" }));
-    try {
-      const secret = await limit.race(callSafely(clientSecret));
-      secrets.addCredentials({ clientId, clientSecret: secret });
-      return secret;
-    } catch (error) {
-      cancellation.throwIfCancelled();
-      throw limit.reason
-        ? new ClientSecretFailure("timeout", `returned nothing within timeoutMs (${timeoutMs} ms)`)
-        : error;
-    } finally {
-      unsubscribe();
-      limit.dispose();
-    }
+    const problem = `returned nothing within timeoutMs (${timeoutMs} ms)`;
+    const limit = afterMs(timeoutMs, () => new ClientSecretFailure("timeout", problem));
+    const secret = await cancellation.race(callForSecret(clientSecret), limit);
+    rememberCredentials({ clientId, clientSecret: secret });
+    return secret;
   };
 }
 
-async function callSafely(readSecret: () => unknown): Promise<string> {
-  const secret = await call(readSecret);
-  if (typeof secret === "string" && secret !== "") return secret;
-  throw new ClientSecretFailure("invalid", `must return a non-empty string, not ${describe(secret)}`);
-}
-
-async function call(readSecret: () => unknown): Promise<unknown> {
+async function callForSecret(readSecret: () => unknown): Promise<string> {
+  let secret: unknown;
   try {
-    return await readSecret();
+    secret = await readSecret();
   } catch (error) {
     throw new ClientSecretFailure("invalid", `threw: ${messageOf(error)}`, error);
   }
+  if (typeof secret === "string" && secret !== "") return secret;
+  throw new ClientSecretFailure("invalid", `must return a non-empty string, not ${describe(secret)}`);
 }
 
 /** Describes a value without showing it, since it may contain the secret. */

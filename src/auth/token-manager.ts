@@ -1,22 +1,15 @@
 import { AuthenticationError } from "../errors/index.js";
-import type { ClientSecrets } from "../errors/redaction/secrets.js";
+import { rememberSecret } from "../errors/redaction/secrets.js";
 import { messageOf } from "../errors/unknown-value.js";
 import { isAccessToken } from "../schemas/token.js";
-import { Cancellation } from "../time/cancellation.js";
+import { type Cancellation, SharedCancellation } from "../time/cancellation.js";
+import { afterMs, race } from "../time/wait.js";
 import type { StoredToken, TokenStore } from "./token-store.js";
 
 interface TokenRefresh {
   result: Promise<void>;
-  cancellation: TokenRefreshCancellation;
-}
-
-/** Cancelled when no call waits for the token any more. A deadline applies to the waiting calls. */
-class TokenRefreshCancellation extends Cancellation {
-  readonly waiting = new Set<Cancellation>();
-
-  override cancelIfDeadlineBefore(delayMs: number): void {
-    for (const cancellation of this.waiting) cancellation.cancelIfDeadlineBefore(delayMs);
-  }
+  /** Cancelled when no call waits for the token any more. */
+  cancellation: SharedCancellation;
 }
 
 /** A store that takes longer is ignored, like one that fails. */
@@ -24,7 +17,6 @@ const STORE_TIMEOUT_MS = 2_000;
 
 export interface TokenManagerOptions {
   store: TokenStore;
-  secrets: ClientSecrets;
   /** Requests a token from the service. Rejects with a `FailedCall`, from which each waiting call creates its own error. */
   request(cancellation: Cancellation): Promise<StoredToken>;
   /** Called when the store or a renewal fails; the client continues without it. */
@@ -43,7 +35,7 @@ export interface TokenManager {
   invalidate(stale: string): void;
 }
 
-export function createTokenManager({ store, secrets, request, warn }: TokenManagerOptions): TokenManager {
+export function createTokenManager({ store, request, warn }: TokenManagerOptions): TokenManager {
   let token: (StoredToken & { refreshAt: number }) | undefined;
   let refresh: TokenRefresh | undefined;
   /** The token that the service rejected last; a store that could not delete it may still return it. */
@@ -63,19 +55,11 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     },
     async ensureToken(cancellation) {
       if (this.freshToken !== undefined) return;
-      refresh ??= startRefresh();
-      const joined = refresh;
-      joined.cancellation.waiting.add(cancellation);
+      if (!refresh || refresh.cancellation.reason) refresh = startRefresh();
       try {
-        await cancellation.race(joined.result);
+        await refresh.cancellation.join(cancellation, refresh.result);
       } catch (error) {
         if (cancellation.reason || this.freshToken === undefined) throw error;
-      } finally {
-        joined.cancellation.waiting.delete(cancellation);
-        if (joined.cancellation.waiting.size === 0 && refresh === joined) {
-          refresh = undefined;
-          joined.cancellation.cancel({ kind: "closed" });
-        }
       }
     },
     invalidate(stale) {
@@ -86,18 +70,15 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   };
 
   function startRefresh(): TokenRefresh {
-    const cancellation = new TokenRefreshCancellation();
-    const started: TokenRefresh = {
-      cancellation,
-      result: fetchToken(cancellation).then((newToken) => {
-        // A cancelled refresh must not overwrite the token of a later one.
-        if (refresh !== started) return;
-        token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
-        refresh = rejectedToken = undefined;
-      }),
-    };
-    started.result.catch((error) => {
-      if (refresh !== started) return;
+    const cancellation = new SharedCancellation();
+    const result = fetchToken(cancellation).then((newToken) => {
+      // A cancelled refresh must not overwrite the token of a later one.
+      if (cancellation.reason) return;
+      token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
+      refresh = rejectedToken = undefined;
+    });
+    result.catch((error) => {
+      if (cancellation.reason) return;
       refresh = undefined;
       const now = Date.now();
       const isRejected = error instanceof Error && isRefusedCredentialsError(error.cause);
@@ -106,7 +87,7 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
       token.refreshAt = tokenRefreshTime(token.expiresAt, now);
       warn(`the token could not be renewed, the client continues to use the current one: ${messageOf(error)}`);
     });
-    return started;
+    return { result, cancellation };
   }
 
   async function fetchToken(cancellation: Cancellation): Promise<StoredToken> {
@@ -139,7 +120,7 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
     const stored = await withTimeout("get", () => store.get(), cancellation);
     // It may have been rejected while the store was read.
     if (!isUsableToken(stored) || [...excluded, rejectedToken].includes(stored.accessToken)) return undefined;
-    secrets.addToken(stored.accessToken);
+    rememberSecret(stored.accessToken);
     return stored;
   }
 
@@ -160,20 +141,17 @@ export function createTokenManager({ store, secrets, request, warn }: TokenManag
   async function withTimeout<T>(
     action: string,
     run: () => Promise<T> | undefined,
-    cancellation = new Cancellation(),
+    cancellation?: Cancellation,
   ): Promise<T | undefined> {
-    cancellation.throwIfCancelled();
-    const limit = new Cancellation([], STORE_TIMEOUT_MS);
-    const unsubscribe = cancellation.onCancel(() => limit.cancel({ kind: "closed" }));
+    cancellation?.throwIfCancelled();
+    const limit = afterMs(STORE_TIMEOUT_MS, () => new Error(`it took longer than ${STORE_TIMEOUT_MS} ms`));
     try {
-      return await limit.race(Promise.resolve(run()));
+      const result = Promise.resolve(run());
+      return await (cancellation ? cancellation.race(result, limit) : race(result, limit));
     } catch (error) {
-      cancellation.throwIfCancelled();
-      warnStoreFailure(action, limit.reason ? `it took longer than ${STORE_TIMEOUT_MS} ms` : messageOf(error));
+      cancellation?.throwIfCancelled();
+      warnStoreFailure(action, messageOf(error));
       return undefined;
-    } finally {
-      unsubscribe();
-      limit.dispose();
     }
   }
 

@@ -1,7 +1,6 @@
 import type Bottleneck from "bottleneck";
 import { ConnectionError } from "../errors/index.js";
 import { messageOf } from "../errors/unknown-value.js";
-import type { MonotonicClock } from "../limiter/monotonic-clock.js";
 import { safetyMarginMs } from "../limiter/quota.js";
 import {
   type GrantedSlot,
@@ -11,6 +10,7 @@ import {
   type SlotSource,
   totalCountOf,
 } from "../limiter/slot-source.js";
+import type { MonotonicClock } from "../time/clock.js";
 
 /**
  * Bottleneck's priorities range from 0 to 9. Pages have the least urgent one, so that jobs of other code take

@@ -3,9 +3,9 @@
  *
  * @module stocklot/bottleneck
  */
+
 import Bottleneck from "bottleneck";
 import { ConfigurationError } from "../errors/index.js";
-import { MonotonicClock } from "../limiter/monotonic-clock.js";
 import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
 import {
   type RateLimitOptions,
@@ -15,6 +15,7 @@ import {
 } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { checkConfiguration } from "../schemas/check.js";
+import { MonotonicClock } from "../time/clock.js";
 import { BottleneckSlots } from "./bottleneck-slots.js";
 
 export type { RateLimitOptions } from "../limiter/rate-limit-options.js";

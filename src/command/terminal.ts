@@ -1,4 +1,5 @@
 import type { Writable } from "node:stream";
+import { monotonicNowMs } from "../time/clock.js";
 
 const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35 };
 export type Style = keyof typeof STYLES;
@@ -51,7 +52,7 @@ export class ProgressLine {
   #isDrawn = false;
 
   update(text: string): void {
-    const now = performance.now();
+    const now = monotonicNowMs();
     if (now - this.#shownAt < (this.#stream.isTTY ? REDRAW_MS : PLAIN_EVERY_MS)) return;
     this.#shownAt = now;
     if (this.#stream.isTTY) {

@@ -1,6 +1,6 @@
 import type { TokenManager } from "../auth/token-manager.js";
 import type { RateLimiter, Slot, SlotRequest } from "../limiter/rate-limiter.js";
-import { monotonicNowMs } from "../time/timer.js";
+import { monotonicNowMs } from "../time/clock.js";
 import type { Call } from "./call.js";
 import type { ClientState } from "./telemetry/client-state.js";
 import type { LongWaitReporter } from "./telemetry/long-waits.js";

@@ -1,5 +1,5 @@
 import { RateLimitError } from "../errors/index.js";
-import { monotonicNowMs } from "../time/timer.js";
+import { monotonicNowMs } from "../time/clock.js";
 import type { AcquireSlotDeps, SlotGrant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
 import { ErrorResponse, FalseSuccess, failureTypeForMetrics } from "./failure.js";
@@ -121,8 +121,7 @@ function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response
 }
 
 /**
- * Creates the error of the 429 that began a pause, since each call that the pause fails gets an object of its own. It is
- * redacted now: other clients may share the limiter, and this client forgets its secrets when it closes.
+ * Creates the error of the 429 that began a pause, since each call that the pause fails gets an object of its own.
  */
 function createPauseErrorFactory(call: Call, failure: ErrorResponse): () => unknown {
   const { status, code, serviceMessage: message, method, path, headers, attempts } = createApiError(call, failure);

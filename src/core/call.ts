@@ -1,7 +1,7 @@
 import type { TimeSpent } from "../errors/index.js";
 import type { SlotRequest, WaitEstimate } from "../limiter/rate-limiter.js";
 import type { Cancellation } from "../time/cancellation.js";
-import { monotonicNowMs } from "../time/timer.js";
+import { monotonicNowMs } from "../time/clock.js";
 import type { AttemptJournal } from "./request/attempt-journal.js";
 import type { RequestOptions } from "./request/options.js";
 import type { EncodedRequest, Query } from "./request/payload.js";

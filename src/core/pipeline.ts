@@ -2,8 +2,8 @@ import type { TokenManager } from "../auth/token-manager.js";
 import { redactData } from "../errors/redaction/redact.js";
 import { fieldOf } from "../errors/unknown-value.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
-import { Cancellation } from "../time/cancellation.js";
-import { monotonicNowMs, startTimer } from "../time/timer.js";
+import { CallCancellation, type Cancellation } from "../time/cancellation.js";
+import { monotonicNowMs, startTimer } from "../time/clock.js";
 import type { AttemptDeps } from "./attempt.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import { FailedCall } from "./failure.js";
@@ -117,7 +117,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   ): Call {
     const payload = encodeRequest(request);
     const { signal, totalTimeoutMs = config.totalTimeoutMs, priority } = options;
-    const cancellation = new Cancellation([signal, iterationSignal], totalTimeoutMs);
+    const cancellation = new CallCancellation([signal, iterationSignal], totalTimeoutMs);
     const isBulk = options[ATTEMPT_JOURNAL] !== undefined;
     const withPriority = priority === undefined ? request : { ...request, priority };
     const prioritized = isBulk ? { ...withPriority, isBulk: true } : withPriority;

@@ -1,4 +1,4 @@
-import { monotonicNowMs } from "../time/timer.js";
+import { monotonicNowMs } from "../time/clock.js";
 import type { AttemptTrace } from "./transport/transport.js";
 
 /** How far the clock of the service is ahead of the clock of this machine, in ms. */

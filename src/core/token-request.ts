@@ -1,7 +1,8 @@
 import { parseTokenLifetimeMs } from "../auth/token-manager.js";
 import type { StoredToken } from "../auth/token-store.js";
-import type { ClientSecrets } from "../errors/redaction/secrets.js";
+import { rememberSecret } from "../errors/redaction/secrets.js";
 import { tokenResponseSchema } from "../schemas/token.js";
+import { TOKEN_REQUEST } from "../service/operations.js";
 import type { CallRequest } from "./call.js";
 import { assertMatchesSchema, readJsonBody } from "./response/decode.js";
 
@@ -11,13 +12,9 @@ export interface ClientCredentials {
 }
 
 /** `POST /Token`, the client-credentials grant. Source: service interface, "POST /Token". */
-export function createTokenRequest(
-  { clientId, clientSecret }: ClientCredentials,
-  secrets: ClientSecrets,
-): CallRequest<StoredToken> {
+export function createTokenRequest({ clientId, clientSecret }: ClientCredentials): CallRequest<StoredToken> {
   return {
-    method: "POST",
-    path: "/Token",
+    ...TOKEN_REQUEST,
     body: new URLSearchParams({
       grant_type: "client_credentials",
       client_id: clientId,
@@ -29,7 +26,7 @@ export function createTokenRequest(
       const data = readJsonBody({ response, call, validation: { mode: "off", warn } });
       // Without a token nothing works, so this response is validated whatever the client's setting is.
       assertMatchesSchema(tokenResponseSchema, data, { response, call, validation: { mode: "error", warn } });
-      secrets.addToken(data.access_token);
+      rememberSecret(data.access_token);
       // From the time of sending: the service may have counted from any moment after it.
       return { accessToken: data.access_token, expiresAt: call.sentAt + parseTokenLifetimeMs(data.expires_in) };
     },

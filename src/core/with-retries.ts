@@ -1,5 +1,5 @@
 import pRetry from "p-retry";
-import { monotonicNowMs } from "../time/timer.js";
+import { monotonicNowMs } from "../time/clock.js";
 import { acquireSlot } from "./acquire-slot.js";
 import { type AttemptDeps, sendAttempt } from "./attempt.js";
 import type { Call } from "./call.js";

@@ -1,5 +1,5 @@
 import { brandErrorClass } from "./brand.js";
-import { redactCredentials, redactCredentialsInPath, redactData } from "./redaction/redact.js";
+import { redactCredentials, redactData, redactPath } from "./redaction/redact.js";
 import { StocklotError } from "./stocklot-error.js";
 
 /** A write as it was sent. */
@@ -36,7 +36,7 @@ export class OutcomeUnknownError extends StocklotError {
     this.cause ??= undefined;
     // Not by the values of client headers: an ordinary word among them would change the data to look for.
     const { path } = init.request;
-    this.request = { ...redactData(init.request, redactCredentials), path: redactCredentialsInPath(path) };
+    this.request = { ...redactData(init.request, redactCredentials), path: redactPath(path, redactCredentials) };
     // Not shown: what it means depends on how the clock of this machine is set at that time.
     Object.defineProperty(this.request, "clockAheadMs", { value: init.clockAheadMs });
   }

@@ -1,6 +1,6 @@
 import { checkConfiguration } from "../schemas/check.js";
+import { MonotonicClock } from "../time/clock.js";
 import { createLocalSlots } from "./local-slots.js";
-import { MonotonicClock } from "./monotonic-clock.js";
 import { createQueueingLimiter } from "./queueing-limiter.js";
 import {
   type RateLimitOptions,

@@ -1,4 +1,4 @@
-import type { MonotonicClock } from "./monotonic-clock.js";
+import type { MonotonicClock } from "../time/clock.js";
 import { createSlotQuota, safetyMarginMs } from "./quota.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
 import { type SlotCounts, type SlotListener, type SlotSource, totalCountOf } from "./slot-source.js";

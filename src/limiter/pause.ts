@@ -1,4 +1,4 @@
-import type { MonotonicClock } from "./monotonic-clock.js";
+import type { MonotonicClock } from "../time/clock.js";
 
 /** Ends the probe. If it was not sent, the next request is the probe. */
 export type EndProbe = (sent: boolean) => void;

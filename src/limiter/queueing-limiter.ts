@@ -1,4 +1,4 @@
-import type { MonotonicClock } from "./monotonic-clock.js";
+import type { MonotonicClock } from "../time/clock.js";
 import { createPause } from "./pause.js";
 import { PriorityQueue } from "./priority-queue.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";

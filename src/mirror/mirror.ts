@@ -1,5 +1,6 @@
 import { ConfigurationError } from "../errors/index.js";
-import { sleep } from "../time/sleep.js";
+import { monotonicNowMs } from "../time/clock.js";
+import { sleep } from "../time/wait.js";
 import { AbortableSink } from "./copy/abortable-sink.js";
 import { type MirrorList, mirrorListsOf } from "./copy/lists.js";
 import { LocalCopy } from "./copy/local-copy.js";
@@ -121,14 +122,14 @@ export class Mirror {
     const schedule = new WatchSchedule(everyMs, this.#resources);
     while (!signal?.aborted) {
       try {
-        const report = await this.run({ resources: schedule.takeDue(performance.now()), signal, onProgress });
+        const report = await this.run({ resources: schedule.takeDue(monotonicNowMs()), signal, onProgress });
         await onReport?.(report);
       } catch (error) {
         if (signal?.aborted) return;
         if (!onError) throw error;
         await onError(error);
       }
-      await sleep(schedule.nextAt - performance.now(), signal);
+      await sleep(schedule.nextAt - monotonicNowMs(), signal);
     }
   }
 

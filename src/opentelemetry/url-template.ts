@@ -1,19 +1,6 @@
-/** The paths of the service's document, those without a parameter first, as in `openapi.json`. */
-const URL_TEMPLATES = [
-  "/Token",
-  "/Item",
-  "/Item/All",
-  "/Inventory",
-  "/Inventory/StockLevels",
-  "/Inventory/Receive",
-  "/Inventory/Move",
-  "/Inventory/Issue",
-  "/Item/{item}",
-  "/Inventory/{wid}",
-  "/Inventory/StockLevels/{wid}",
-];
+import { PATHS } from "../service/operations.js";
 
-const URL_TEMPLATE_PATTERNS = URL_TEMPLATES.map((template) => ({
+const URL_TEMPLATE_PATTERNS = PATHS.map((template) => ({
   template,
   pattern: new RegExp(`^${template.replace(/\{\w+\}/, "[^/]+")}$`),
 }));

@@ -1,5 +1,5 @@
-import { sleep } from "../time/sleep.js";
-import { monotonicNowMs } from "../time/timer.js";
+import { monotonicNowMs } from "../time/clock.js";
+import { sleep } from "../time/wait.js";
 import type { OutboxRunOptions, OutboxWatchOptions } from "./options.js";
 import type { OutboxReport } from "./report.js";
 

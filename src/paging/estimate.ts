@@ -1,5 +1,5 @@
 import type { RateLimiter } from "../limiter/rate-limiter.js";
-import { monotonicNowMs } from "../time/timer.js";
+import { monotonicNowMs } from "../time/clock.js";
 import type { Estimate, PageAllowance, PageSession } from "./page.js";
 
 /** What reading one or more lists is likely to take, and the figures that the duration is based on. */

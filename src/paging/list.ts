@@ -9,6 +9,7 @@ import { checkInput } from "../schemas/check.js";
 import { snapshotArgument } from "../schemas/copy-of.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import { functionSchema } from "../schemas/option.js";
+import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
 import { checkpointSchema } from "./checkpoint.js";
 import { pageAllowanceOf } from "./estimate.js";
 import type { Page, PageRequest, PageSession, PagingOptions } from "./page.js";
@@ -44,6 +45,13 @@ export interface ListDefinition<T, Params> {
   /** A column with unique values that never change. With `gapless` the list is sorted by it if the caller does not sort. */
   stableSort?: string | undefined;
 }
+
+/** How a documented list is read. */
+export const pagingOf = ({ key, stableSort }: DocumentedList) => ({
+  maxPageSize: MAX_PAGE_SIZE,
+  keyOf: createFieldKeyReader(key),
+  stableSort,
+});
 
 /** The records of a list. Parameters and options are copied now: changing them afterwards has no effect. */
 export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<T, Params>): Paginator<T> {

@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { MonotonicClock } from "../limiter/monotonic-clock.js";
 import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
 import { type RateLimitOptions, rateLimitSchema, rateLimitSettings } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { checkConfiguration } from "../schemas/check.js";
 import { lazy, optionalFields } from "../schemas/field.js";
 import { functionSchema } from "../schemas/option.js";
+import { MonotonicClock } from "../time/clock.js";
 import { createLeaseTimings } from "./ledger/lease-timings.js";
 import { createLedger } from "./ledger/ledger.js";
 import { RedisSlots } from "./ledger/redis-slots.js";

@@ -1,4 +1,5 @@
 import { messageOf } from "../errors/unknown-value.js";
+import { callSafely } from "../time/callback.js";
 import type { LoggedRequest } from "./request-log.js";
 
 /** A receipt, move or issue that has taken effect. */
@@ -51,11 +52,14 @@ export class SandboxListeners {
   /** A listener that throws or rejects changes no response. Its first failure is printed as a warning. */
   private notify(call: (listener: SandboxListener) => unknown): void {
     for (const listener of this.listeners) {
-      new Promise((resolve) => resolve(call(listener))).catch((error: unknown) => {
-        if (this.failed.has(listener)) return;
-        this.failed.add(listener);
-        emitWarning(`A listener of the sandbox failed: ${messageOf(error)}`);
-      });
+      callSafely(
+        () => call(listener),
+        (error) => {
+          if (this.failed.has(listener)) return;
+          this.failed.add(listener);
+          emitWarning(`A listener of the sandbox failed: ${messageOf(error)}`);
+        },
+      );
     }
   }
 }

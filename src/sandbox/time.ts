@@ -1,4 +1,4 @@
-import { sleep } from "../time/sleep.js";
+import { sleep } from "../time/wait.js";
 
 /** The sandbox's time: the caller's `now` plus what {@link SandboxClock.advance} has added. */
 export interface SandboxClock {

@@ -1,8 +1,13 @@
 import { onAbort } from "./abort.js";
-import { monotonicNowMs, startTimer } from "./timer.js";
+import { monotonicNowMs, startTimer } from "./clock.js";
+import { race, type WaitEnd } from "./wait.js";
 
 /** Why a call was cancelled. */
-export type CancelReason = { kind: "aborted"; reason: unknown } | { kind: "out-of-time" } | { kind: "closed" };
+export type CancelReason =
+  | { kind: "aborted"; reason: unknown }
+  /** `isEarly`: the time has not passed, but would pass before the end of a wait. */
+  | { kind: "out-of-time"; totalTimeoutMs: number; isEarly: boolean }
+  | { kind: "closed" };
 
 /** Thrown inside the package if a call was cancelled. Never reaches the caller. */
 export class CancelledError extends Error {
@@ -11,47 +16,22 @@ export class CancelledError extends Error {
   }
 }
 
-/** Cancels a call when its signal aborts, its total time has passed, or its client closes. */
-export class Cancellation {
+/** Ends the waits of one call, or of what several calls wait for. Its class shows who may cancel it. */
+export abstract class Cancellation {
   reason: CancelReason | undefined;
-  readonly #deadline: number;
-  readonly #disposers: (() => void)[] = [];
   readonly #callbacks = new Set<() => void>();
 
-  constructor(
-    signals: readonly (AbortSignal | null | undefined)[] = [],
-    readonly totalTimeoutMs = Infinity,
-  ) {
-    this.#deadline = monotonicNowMs() + totalTimeoutMs;
-    for (const signal of signals) {
-      if (!signal || this.reason) continue;
-      const abort = () => this.cancel({ kind: "aborted", reason: signal.reason });
-      if (signal.aborted) abort();
-      else this.#disposers.push(onAbort(signal, abort));
-    }
-    if (totalTimeoutMs !== Infinity && !this.reason)
-      this.#disposers.push(startTimer(totalTimeoutMs, () => this.cancel({ kind: "out-of-time" })));
-  }
-
-  /** What is left of the total time, in ms. */
-  get remainingMs(): number {
-    return this.#deadline - monotonicNowMs();
-  }
+  /** Cancels now if the total time would pass before the end of a wait. */
+  abstract cancelIfDeadlineBefore(delayMs: number): void;
 
   cancel(reason: CancelReason): void {
     if (this.reason) return;
     this.reason = reason;
-    this.dispose();
     // A callback may remove another one, which is then not called.
     for (const callback of this.#callbacks) {
       this.#callbacks.delete(callback);
       callback();
     }
-  }
-
-  /** Cancels now if the total time would pass before the end of a wait. */
-  cancelIfDeadlineBefore(delayMs: number): void {
-    if (delayMs > this.remainingMs) this.cancel({ kind: "out-of-time" });
   }
 
   /** Calls back once when the call is cancelled. Returns a function that removes the callback. */
@@ -60,13 +40,16 @@ export class Cancellation {
     return () => this.#callbacks.delete(callback);
   }
 
+  /** Releases what it listens to. Must be called when the call has ended. */
+  dispose(): void {}
+
   throwIfCancelled(): void {
     if (this.reason) throw this.toError();
   }
 
   /**
    * The error of a wait that was cancelled. Created here, since the other copy of the package (ES module, CommonJS) has a
-   * class `Cancelled` of its own.
+   * class `CancelledError` of its own.
    */
   toError(): CancelledError {
     return new CancelledError(this.reason ?? { kind: "closed" });
@@ -90,18 +73,76 @@ export class Cancellation {
     }
   }
 
-  /** The promise's result, or a rejection as soon as the call is cancelled. */
-  race<T>(promise: Promise<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const rejectCancelled = () => reject(this.toError());
-      const unsubscribe = this.onCancel(rejectCancelled);
-      if (this.reason) rejectCancelled();
-      promise.then(resolve, reject).finally(unsubscribe);
-    });
+  /** The promise's result, or a rejection as soon as the call is cancelled, or another end calls back. */
+  race<T>(promise: Promise<T>, ...ends: readonly WaitEnd[]): Promise<T> {
+    return race(promise, (reject) => this.#callBackWithError(reject), ...ends);
   }
 
-  /** Releases the signals and the timer. Must be called when the call has ended. */
-  dispose(): void {
+  #callBackWithError(reject: (error: unknown) => void): () => void {
+    const rejectCancelled = () => reject(this.toError());
+    if (!this.reason) return this.onCancel(rejectCancelled);
+    rejectCancelled();
+    return () => {};
+  }
+}
+
+/** Belongs to one call: cancelled when its signal aborts, its total time has passed, or its client closes. */
+export class CallCancellation extends Cancellation {
+  readonly #deadlineMs: number;
+  readonly #totalTimeoutMs: number;
+  readonly #disposers: (() => void)[] = [];
+
+  constructor(signals: readonly (AbortSignal | null | undefined)[] = [], totalTimeoutMs = Infinity) {
+    super();
+    this.#totalTimeoutMs = totalTimeoutMs;
+    this.#deadlineMs = monotonicNowMs() + totalTimeoutMs;
+    for (const signal of signals) {
+      if (!signal || this.reason) continue;
+      const abort = () => this.cancel({ kind: "aborted", reason: signal.reason });
+      if (signal.aborted) abort();
+      else this.#disposers.push(onAbort(signal, abort));
+    }
+    if (totalTimeoutMs !== Infinity && !this.reason)
+      this.#disposers.push(startTimer(totalTimeoutMs, () => this.#cancelOutOfTime(false)));
+  }
+
+  override cancel(reason: CancelReason): void {
+    this.dispose();
+    super.cancel(reason);
+  }
+
+  cancelIfDeadlineBefore(delayMs: number): void {
+    if (delayMs > this.#deadlineMs - monotonicNowMs()) this.#cancelOutOfTime(true);
+  }
+
+  override dispose(): void {
     for (const dispose of this.#disposers.splice(0)) dispose();
+  }
+
+  #cancelOutOfTime(isEarly: boolean): void {
+    this.cancel({ kind: "out-of-time", totalTimeoutMs: this.#totalTimeoutMs, isEarly });
+  }
+}
+
+/**
+ * Belongs to all calls that wait for one result, such as a token: cancelled when the last of them has left. Each call keeps
+ * its own deadline.
+ */
+export class SharedCancellation extends Cancellation {
+  readonly #waiting = new Set<Cancellation>();
+
+  /** Waits for the result as one of the calls. */
+  async join<T>(cancellation: Cancellation, result: Promise<T>): Promise<T> {
+    this.#waiting.add(cancellation);
+    try {
+      return await cancellation.race(result);
+    } finally {
+      this.#waiting.delete(cancellation);
+      if (this.#waiting.size === 0) this.cancel({ kind: "closed" });
+    }
+  }
+
+  cancelIfDeadlineBefore(delayMs: number): void {
+    for (const cancellation of this.#waiting) cancellation.cancelIfDeadlineBefore(delayMs);
   }
 }

@@ -1,7 +1,7 @@
 import { type ClientOptions, ConfigurationError, type RateLimiter } from "stocklot";
 import { createRedisRateLimiter } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
-import { Cancellation, CancelledError } from "../../src/time/cancellation.js";
+import { CallCancellation, CancelledError } from "../../src/time/cancellation.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, isSettled, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findRedis } from "./support/redis-server.js";
@@ -52,7 +52,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     const counted: { time: number; isBulk: boolean }[] = [];
     const call = async (limiter: (typeof limiters)[0]) => {
       await sleep(Math.random() * 2_000);
-      const cancellation = new Cancellation([], Math.random() < 0.2 ? Math.random() * 1_000 : 60_000);
+      const cancellation = new CallCancellation([], Math.random() < 0.2 ? Math.random() * 1_000 : 60_000);
       const isBulk = Math.random() < 0.4;
       const slot = await ask(limiter, {
         isBulk,
@@ -101,10 +101,10 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
   test("divide it evenly when all of them want more", async () => {
     const limiters = limitersOf(3, { requests: 12, intervalMs: 400, maxConcurrent: 100 });
     const served = [0, 0, 0];
-    const lifetimes: Cancellation[] = [];
+    const lifetimes: CallCancellation[] = [];
     let isOver = false;
     const caller = async (index: number) => {
-      const cancellation = new Cancellation();
+      const cancellation = new CallCancellation();
       lifetimes.push(cancellation);
       while (!isOver) {
         const slot = await ask(limiters[index] as (typeof limiters)[0], { cancellation });
@@ -129,7 +129,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     first.pause(1_500);
     await sleep(100);
     const startedAt = performance.now();
-    const short = ask(second, { cancellation: new Cancellation([], 1_000) });
+    const short = ask(second, { cancellation: new CallCancellation([], 1_000) });
     const long = ask(second);
     expect(await endingOf(short)).toBe("out-of-time");
     expect(performance.now() - startedAt).toBeLessThan(600);
@@ -163,7 +163,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
   test("get back at once what was not used, and nothing is kept by a call that was given up", async () => {
     const [first, second] = limitersOf(2, { requests: 1, intervalMs: 5_000 });
     const slot = await ask(first);
-    const cancellation = new Cancellation();
+    const cancellation = new CallCancellation();
     const givenUp = ask(second, { cancellation });
     await sleep(100);
     cancellation.cancel({ kind: "aborted", reason: "enough" });
@@ -205,10 +205,10 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     const [first, second] = limitersOf(2, { requests: 2, intervalMs: 5_000 });
     for (const slot of await Promise.all([ask(first), ask(first)])) slot.endSent();
     await sleep(100);
-    const short = ask(second, { cancellation: new Cancellation([], 3_000) });
+    const short = ask(second, { cancellation: new CallCancellation([], 3_000) });
     expect(await duration(short)).toBeLessThan(1_500);
     expect(await endingOf(short)).toBe("out-of-time");
-    expect(await isSettled(ask(second, { cancellation: new Cancellation([], 8_000) }))).toBe(false);
+    expect(await isSettled(ask(second, { cancellation: new CallCancellation([], 8_000) }))).toBe(false);
   });
 
   test("show in their snapshots what all of them used at the last exchange", async () => {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createTokenManager } from "../../src/auth/token-manager.js";
 import type { StoredToken, TokenStore } from "../../src/auth/token-store.js";
-import { ClientSecrets } from "../../src/errors/redaction/secrets.js";
-import { Cancellation } from "../../src/time/cancellation.js";
+import { CallCancellation } from "../../src/time/cancellation.js";
 import { waitUntil } from "../support/with-server.js";
 
 const token = (accessToken: string): StoredToken => ({ accessToken, expiresAt: Date.now() + 3_600_000 });
@@ -21,7 +20,6 @@ function managerWith(store: Partial<TokenStore>, request = async () => token("fr
       delete: (stale) => noted("delete", async () => store.delete?.(stale)),
       ...(store.lock && { lock: (signal) => noted("lock", async () => store.lock?.(signal) ?? (async () => {})) }),
     },
-    secrets: new ClientSecrets([]),
     request: () => noted("request", request),
     warn: (message) => void log.push(`warning: ${message}`),
   });
@@ -35,7 +33,7 @@ describe("a token that several processes share", () => {
       lock: async () => async () => void order.push("unlocked"),
       set: async () => void order.push("set"),
     });
-    await manager.ensureToken(new Cancellation());
+    await manager.ensureToken(new CallCancellation());
     expect(log).toEqual(["get", "lock", "get", "request", "set"]);
     await waitUntil(() => order.length >= 2);
     expect(order).toEqual(["set", "unlocked"]);
@@ -50,7 +48,7 @@ describe("a token that several processes share", () => {
         unlocked = true;
       },
     });
-    await manager.ensureToken(new Cancellation());
+    await manager.ensureToken(new CallCancellation());
     expect(log).toEqual(["get", "lock", "get"]);
     expect(manager.freshToken).toBe("of-another");
     expect(unlocked).toBe(true);
@@ -58,13 +56,13 @@ describe("a token that several processes share", () => {
 
   test("is asked for without a lock where the store has none", async () => {
     const { manager, log } = managerWith({});
-    await manager.ensureToken(new Cancellation());
+    await manager.ensureToken(new CallCancellation());
     expect(log).toEqual(["get", "request", "set"]);
   });
 
   test("is asked for without the lock, with a warning, where the lock fails", async () => {
     const { manager, log } = managerWith({ lock: () => Promise.reject(new Error("Redis is away")) });
-    await manager.ensureToken(new Cancellation());
+    await manager.ensureToken(new CallCancellation());
     expect(log).toEqual([
       "get",
       "lock",
@@ -81,7 +79,7 @@ describe("a token that several processes share", () => {
       get: async () => tokens.shift(),
       lock: () => Promise.reject(new Error("it is stuck")),
     });
-    await manager.ensureToken(new Cancellation());
+    await manager.ensureToken(new CallCancellation());
     expect(log).toEqual(["get", "lock", "warning: the token store failed to lock: it is stuck", "get"]);
     expect(manager.freshToken).toBe("of-another");
   });
@@ -92,7 +90,7 @@ describe("a token that several processes share", () => {
       unlocked = true;
     };
     const { manager } = managerWith({ lock }, () => Promise.reject(new Error("refused")));
-    await expect(manager.ensureToken(new Cancellation())).rejects.toThrow("refused");
+    await expect(manager.ensureToken(new CallCancellation())).rejects.toThrow("refused");
     expect(unlocked).toBe(true);
   });
 
@@ -104,7 +102,7 @@ describe("a token that several processes share", () => {
         return new Promise((_, reject) => given.addEventListener("abort", () => reject(given.reason)));
       },
     });
-    const cancellation = new Cancellation();
+    const cancellation = new CallCancellation();
     const waiting = manager.ensureToken(cancellation).catch(() => "ended");
     await new Promise((resolve) => setTimeout(resolve, 10));
     cancellation.cancel({ kind: "aborted", reason: "enough" });
@@ -118,7 +116,7 @@ describe("a token that several processes share", () => {
     let unlocked = false;
     let give = (_unlock: () => Promise<void>) => {};
     const { manager, log } = managerWith({ lock: () => new Promise((resolve) => (give = resolve)) });
-    const cancellation = new Cancellation();
+    const cancellation = new CallCancellation();
     const waiting = manager.ensureToken(cancellation).catch(() => "ended");
     await new Promise((resolve) => setTimeout(resolve, 10));
     cancellation.cancel({ kind: "aborted", reason: "enough" });

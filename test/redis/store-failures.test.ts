@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { ConnectionError } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
-import { Cancellation } from "../../src/time/cancellation.js";
+import { CallCancellation } from "../../src/time/cancellation.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findOwnRedis } from "./support/redis-server.js";
@@ -21,7 +21,7 @@ const NOBODY_LISTENS = "redis://127.0.0.1:1";
 async function call(
   limiter: ReturnType<typeof limiterAt>,
   times: number[],
-  cancellation = new Cancellation([], 20_000),
+  cancellation = new CallCancellation([], 20_000),
 ) {
   const slot = await ask(limiter, { cancellation });
   times.push(performance.now());
@@ -261,7 +261,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     await call(first, times);
     await Promise.all(Array.from({ length: 7 }, () => call(second, times)));
     setDown(true);
-    const cancellations = Array.from({ length: 8 }, () => new Cancellation([], 1_500));
+    const cancellations = Array.from({ length: 8 }, () => new CallCancellation([], 1_500));
     await Promise.allSettled(cancellations.map((cancellation) => call(first, times, cancellation)));
     expect(times.length).toBeLessThanOrEqual(8 + 2);
   });
@@ -288,10 +288,10 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const program = `
       import { Redis } from "ioredis";
       import { createRedisRateLimiter } from "stocklot/redis";
-      import { Cancellation } from "./src/time/cancellation.ts";
+      import { CallCancellation } from "./src/time/cancellation.ts";
       const redis = new Redis(${JSON.stringify(lasting?.url)});
       const limiter = createRedisRateLimiter({ redis, key: "${newKey()}" });
-      const slot = await limiter.acquire({ priority: "normal", isBulk: false, cancellation: new Cancellation() });
+      const slot = await limiter.acquire({ priority: "normal", isBulk: false, cancellation: new CallCancellation() });
       redis.disconnect();
       slot.endSent();
       setTimeout(() => console.log("done"), 1_500);
@@ -327,7 +327,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
       Array.from({ length: 4 }, async (_, index) => {
         const isBulk = index % 2 === 0;
         while (!isOver) {
-          const cancellation = new Cancellation([], Math.random() < 0.2 ? 200 : 10_000);
+          const cancellation = new CallCancellation([], Math.random() < 0.2 ? 200 : 10_000);
           const slot = await ask(limiter, {
             isBulk,
             priority: isBulk ? "low" : "normal",

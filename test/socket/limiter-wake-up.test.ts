@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createRateLimiter } from "../../src/index.js";
-import { Cancellation } from "../../src/time/cancellation.js";
+import { CallCancellation } from "../../src/time/cancellation.js";
 import { sleep } from "../support/with-server.js";
 
 /** Keeps the process busy, so that no timer fires when it is due. */
@@ -9,7 +9,8 @@ function block(ms: number): void {
   while (performance.now() < end);
 }
 
-const request = (cancellation = new Cancellation()) => ({ priority: "normal", isBulk: false, cancellation }) as const;
+const request = (cancellation = new CallCancellation()) =>
+  ({ priority: "normal", isBulk: false, cancellation }) as const;
 
 /** Whether a promise is fulfilled within a time that is long for anything that happens at once. */
 const comesSoon = (promise: Promise<unknown>) =>
@@ -29,7 +30,7 @@ describe("a call that waits for the limiter is also admitted in a busy process",
   it("when reading the state notices a returned slot, and another call then leaves", async () => {
     const limiter = createRateLimiter({ requests: 1, reserved: 0, intervalMs: 30 });
     (await limiter.acquire(request())).endSent();
-    const leaving = new Cancellation();
+    const leaving = new CallCancellation();
     const left = limiter.acquire(request(leaving)).catch(() => {});
     const waiting = limiter.acquire(request());
     await sleep(1);

@@ -170,7 +170,7 @@ describe("a server that returns the secrets in another encoding", () => {
   it.each([
     ["percent escapes", form(secret)],
     ["percent escapes in lower case", form(secret).replace(/%../g, (code) => code.toLowerCase())],
-    ["JSON within JSON", JSON.stringify(JSON.stringify(secret))],
+    ["JSON", JSON.stringify(secret).slice(1, -1).replace("ü", "\\u00fc")],
     ["HTML entities", html(secret)],
     ["\\u002B escapes", unicode(secret)],
     ["base64", base64(secret)],
@@ -180,7 +180,7 @@ describe("a server that returns the secrets in another encoding", () => {
     const text = `you sent ${spelled}, go away`;
     for (const fault of [
       faults.status(400, { message: text }),
-      faults.status(504, { message: text, headers: { "x-echo": encodeURI(text) } }),
+      faults.status(504, { message: text, headers: { "x-echo": text } }),
       faults.body(`<p>${text}</p>`, { applies: false }),
     ]) {
       server.clearPlans();

@@ -1,29 +1,18 @@
 import { inspect, types } from "node:util";
-import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ApiError, ConnectionError, OutcomeUnknownError } from "../../src/errors/index.js";
 import { redact, redactData } from "../../src/errors/redaction/redact.js";
 import { redactCause } from "../../src/errors/redaction/redact-cause.js";
-import { ClientSecrets } from "../../src/errors/redaction/secrets.js";
+import { rememberCredentials, rememberSecret } from "../../src/errors/redaction/secrets.js";
 import { RUN_ALL } from "../support/runs.js";
 
 const SECRET = 'p@ss (\\"word"~)/+&=ü';
 /** Less in `npm test`. */
 const MEGABYTE = RUN_ALL ? 1_000_000 : 200_000;
 
-const registered: ClientSecrets[] = [];
 const register = (...secrets: string[]) => {
-  const added = new ClientSecrets(secrets);
-  registered.push(added);
-  return added;
+  for (const secret of secrets) rememberSecret(secret);
 };
-/** As many that the secrets of clients closed before are forgotten. */
-const closeOthers = () => {
-  for (let client = 0; client < 100; client += 1) new ClientSecrets().retire();
-};
-afterEach(() => {
-  for (const secrets of registered.splice(0)) secrets.retire();
-  closeOthers();
-});
 
 const formEncoded = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
 const lowerCaseEscapes = (text: string) => text.replace(/%[\dA-F]{2}|\\u[\dA-F]{4}/g, (code) => code.toLowerCase());
@@ -38,13 +27,12 @@ describe("redaction", () => {
     ["a form-encoded secret", `refused: ${new URLSearchParams({ client_secret: SECRET })}`],
     ["a secret in a path", `GET /Item/${encodeURIComponent(SECRET)}`],
     ["a secret within JSON", JSON.stringify({ sent: SECRET })],
-    ["a secret within JSON within JSON", JSON.stringify({ body: JSON.stringify({ sent: SECRET }) })],
     ["a secret as Node shows it", inspect({ sent: SECRET })],
     ["a token", "Bearer token-0123456789 is unknown"],
     ["a token within a word", "xtoken-0123456789x"],
     ["a short secret on its own", "refused: s3cret"],
   ])("hides %s", (_, text) => {
-    register(SECRET, "s3cret", "a").addToken("token-0123456789");
+    register(SECRET, "s3cret", "a", "token-0123456789");
     const shown = redact(text);
     expect(shown).toContain("[redacted]");
     expect(shown).not.toMatch(/p(@|%40)ss/);
@@ -68,8 +56,6 @@ describe("redaction", () => {
     ["URI-encoded", (secret) => encodeURIComponent(secret.toWellFormed())],
     ["URI-encoded in lower case", (secret) => lowerCaseEscapes(encodeURIComponent(secret.toWellFormed()))],
     ["in JSON", (secret) => JSON.stringify(secret).slice(1, -1)],
-    ["in JSON within JSON", (secret) => JSON.stringify(JSON.stringify(secret)).slice(3, -3)],
-    ["in JSON within a form", (secret) => formEncoded(JSON.stringify(secret).slice(1, -1))],
     ["by util.inspect", (secret) => inspect(secret).slice(1, -1)],
     ["with HTML entities", (secret) => secret.replace(/[&"'<>]/g, (char) => HTML[char] ?? char)],
     ["with decimal entities", (secret) => secret.replace(/[^\w\s]/gu, (char) => `&#${char.codePointAt(0)};`)],
@@ -89,7 +75,7 @@ describe("redaction", () => {
 
   it.each(SPELLINGS)("hides a secret %s, and nothing else", (_, spell) => {
     for (const secret of SECRETS) {
-      register().addCredentials({ clientId: "my scanner", clientSecret: secret });
+      rememberCredentials({ clientId: "my scanner", clientSecret: secret });
       const spelled = spell(secret).replace(/^Basic /, "");
       // The padding of base64 shows nothing.
       const shown = redact(`before ‹${spelled}› after`).replace(/(=|%3D)+›/, "›");
@@ -151,30 +137,16 @@ describe("redaction", () => {
   });
 });
 
-describe("the secrets of a client", () => {
-  it("forget old tokens, but not the last eight, however they are spelled", () => {
-    const secrets = register("client-secret");
-    const tokenOf = (count: number) => `tok/en+${count}==`;
-    for (let count = 10; count < 30; count += 1) secrets.addToken(tokenOf(count));
-    for (let again = 0; again < 20; again += 1) secrets.addToken(tokenOf(29));
-    for (let count = 22; count < 30; count += 1) {
-      expect(redact(`<${tokenOf(count)}> <${formEncoded(tokenOf(count))}>`)).toBe("<[redacted]> <[redacted]>");
+describe("the secrets of a process", () => {
+  it("are the last 10 000 that were used, however they are spelled", () => {
+    const secretOf = (count: number) => `sec/ret+${count}==`;
+    register("client-secret");
+    for (let count = 10_000; count < 25_000; count += 1) register("client-secret", secretOf(count));
+    for (const count of [15_001, 20_000, 24_999]) {
+      expect(redact(`<${secretOf(count)}> <${formEncoded(secretOf(count))}>`)).toBe("<[redacted]> <[redacted]>");
     }
-    expect(redact(tokenOf(21))).toBe(tokenOf(21));
+    expect(redact(secretOf(15_000))).toBe(secretOf(15_000));
     expect(redact("client-secret")).toBe("[redacted]");
-  });
-
-  it("are forgotten when the last client that has them is closed, and a hundred others", () => {
-    const [one, two] = [register("shared-secret"), register("shared-secret")];
-    one.addToken("shared-secret");
-    one.retire();
-    closeOthers();
-    expect(redact("shared-secret")).toBe("[redacted]");
-    two.retire();
-    two.retire();
-    expect(redact("shared-secret")).toBe("[redacted]");
-    closeOthers();
-    expect(redact("shared-secret")).toBe("shared-secret");
   });
 });
 
@@ -191,7 +163,7 @@ describe("a hostile text or token", () => {
     ["a token that repeats itself", "a".repeat(40_000)],
     ["a token that hardly repeats itself", `${"a".repeat(39_999)}b`],
   ])("%s is hidden, and breaks no error", (_, token) => {
-    register().addToken(token);
+    register(token);
     expect(redact(`<${token}>`)).toMatch(/^<?\[redacted\]>?$/);
     expect(redact(`<${base64(token)}>`)).not.toContain(base64(token).slice(0, 100));
     for (const text of ["a".repeat(MEGABYTE), token.slice(0, -1).repeat(2)]) {
@@ -225,9 +197,8 @@ describe("a hostile text or token", () => {
     measure();
     const one = measure();
     for (let client = 0; client < 3_000; client += 1) {
-      const secrets = register();
-      secrets.addCredentials({ clientId: "scanner", clientSecret: `${client}-secret-key-${client}` });
-      secrets.addToken(`eyJhbGciOi.${client}`);
+      rememberCredentials({ clientId: "scanner", clientSecret: `${client}-secret-key-${client}` });
+      register(`eyJhbGciOi.${client}`);
     }
     expect(measure()).toBeLessThan(20 * one + 1);
   });
@@ -254,27 +225,31 @@ describe("a cause", () => {
 
   it.each<[string, unknown]>([
     ["an error", new Error("connection reset")],
-    ["an error of a class of the caller's", new (class Mine extends Error {})("mine")],
-    [
-      "an error with fields",
-      Object.assign(new Error("lost"), { code: "E", socket: { port: 1, bytes: Buffer.from("x") } }),
-    ],
+    ["an error with fields", Object.assign(new Error("lost"), { code: "E", socket: { port: 1, hosts: ["x"] } })],
     ["an error with a cause", new TypeError("fetch failed", { cause: new Error("refused") })],
     ["errors", new AggregateError([new Error("a"), new Error("b")])],
     ["the reason of an aborted signal", AbortSignal.abort().reason],
-    ["an object", { reason: "the user left", since: new Date(0), steps: new Map([["a", new Set([1])]]) }],
-    [
-      "an object of a class of the caller's",
-      new (class Cancelled {
-        by = "user";
-      })(),
-    ],
+    ["an object", { reason: "the user left", since: new Date(0), steps: [{ a: 1 }] }],
     ["a number", 7],
     ["nothing", null],
     ["an error of the package", new ApiError(initOf("x".repeat(MEGABYTE)))],
   ])("that is %s and shows no secret is kept", (_, cause) => {
     register(SECRET);
     expect(redactCause(cause)).toBe(cause);
+  });
+
+  it("of a class of the caller's becomes its name, message, code and stack, and so does what caused it", () => {
+    class Left extends Error {
+      override name = "Left";
+      readonly code = "LEFT";
+      readonly socket = { port: 1 };
+    }
+    const left = new Left("the user left", { cause: new Left("and did not return") });
+    const copy = redactCause(left);
+    expect(copy).toMatchObject({ name: "Left", message: "the user left", code: "LEFT", stack: left.stack });
+    expect(copy).toMatchObject({ cause: { name: "Left", message: "and did not return", code: "LEFT" } });
+    expect(copy).not.toHaveProperty("socket");
+    expect(redactCause(new (class Reason {})())).toMatchObject({ message: "[redacted]" });
   });
 
   it("that refers to itself is kept", () => {
@@ -284,7 +259,7 @@ describe("a cause", () => {
   });
 
   it("that shows a secret anywhere is replaced by its name, message and code", () => {
-    register(SECRET).addToken("token-0123456789");
+    register(SECRET, "token-0123456789");
     const telling = Object.assign(new RangeError("bad"), { code: "E_BAD", request: { headers: { a: { b: SECRET } } } });
     const copy = redactCause(telling);
     expect(copy).toMatchObject({ name: "RangeError", message: "bad", code: "E_BAD" });
@@ -398,19 +373,15 @@ describe.each([
       vi.resetModules();
     });
     const { redactCause: redactCauseThere } = await import("../../src/errors/redaction/redact-cause.js");
-    const { ClientSecrets: ClientSecretsThere } = await import("../../src/errors/redaction/secrets.js");
-    const secrets = new ClientSecretsThere([SECRET, "canary-0123456789"]);
-    onTestFinished(() => secrets.retire());
+    const { rememberSecret: rememberSecretThere } = await import("../../src/errors/redaction/secrets.js");
+    for (const secret of [SECRET, "canary-0123456789"]) rememberSecretThere(secret);
     return redactCauseThere;
   }
 
   it.each<[string, unknown]>([
     ["an error", new Error("the user left")],
     ["an error of a class", new RangeError("the user left", { cause: new Error("inner") })],
-    [
-      "an error with fields",
-      Object.assign(new Error("left"), { code: "LEFT", details: { at: [1, new Map([["a", 1]])] } }),
-    ],
+    ["an error with fields", Object.assign(new Error("left"), { code: "LEFT", details: { at: [1, { a: 1 }] } })],
     ["a DOMException", AbortSignal.abort().reason],
     ["an object", { why: "left" }],
   ])("that shows no secret stays %s", async (_name, cause) => {

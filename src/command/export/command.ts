@@ -7,9 +7,8 @@ import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListOptions } from "../../paging/list.js";
 import type { Paginator } from "../../paging/paginator.js";
 import { dateInputSchema } from "../../schemas/date.js";
-import { itemSchema } from "../../schemas/item.js";
-import { lotSchema } from "../../schemas/lot.js";
-import { stockLevelSchema } from "../../schemas/stock-level.js";
+import { type DocumentedList, LISTS } from "../../service/lists.js";
+import { monotonicNowMs } from "../../time/clock.js";
 import { type ConnectionFlags, connectionOptions, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, describeFailure, EXIT, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
 import { modifiedSinceProbe } from "../list-probes.js";
@@ -36,19 +35,21 @@ interface ListParams {
 /** A list of any records. */
 type Pages = Pick<Paginator<object>, "page" | "pages" | "checkpoint">;
 
+const columnsOf = ({ record }: DocumentedList) => Object.keys(record().shape);
+
 const RESOURCES = {
   items: {
-    columns: () => Object.keys(itemSchema().shape),
+    columns: () => columnsOf(LISTS.items),
     list: (client: InventoryClient, { wid: _, ...params }: ListParams, options: ListOptions): Pages =>
       client.items.list({ ...params, includeDiscontinued: true }, options),
   },
   lots: {
-    columns: () => Object.keys(lotSchema().shape),
+    columns: () => columnsOf(LISTS.lots),
     list: (client: InventoryClient, params: ListParams, options: ListOptions): Pages =>
       client.inventory.listLots(params, options),
   },
   "stock-levels": {
-    columns: () => Object.keys(stockLevelSchema().shape),
+    columns: () => columnsOf(LISTS.stockLevels),
     list: (client: InventoryClient, params: ListParams, options: ListOptions): Pages =>
       client.inventory.listStockLevels(params, options),
   },
@@ -146,7 +147,7 @@ async function writePages(
 ): Promise<number> {
   const write = file ? (text: string) => file.append(text) : writeOutput;
   const progress = new ProgressLine();
-  const startedAt = performance.now();
+  const startedAt = monotonicNowMs();
   const before = file?.records ?? 0;
   let records = before;
   try {
@@ -156,7 +157,7 @@ async function writePages(
       if (isResumable) await file?.saveCheckpoint(list.checkpoint(), records);
       await write(format.encode(value, records));
       records += value.length;
-      const etaMs = ((performance.now() - startedAt) / (records - before)) * (totalCount - records);
+      const etaMs = ((monotonicNowMs() - startedAt) / (records - before)) * (totalCount - records);
       progress.update(`${records} of ${totalCount}${etaMs > 0 ? `, ${seconds(etaMs)} left` : ""}`);
     }
     await write(format.end(records));

@@ -93,11 +93,11 @@ function connectionMessage(call: Call, { cause, network }: TransportFailure): st
 function cancelledError(call: Call, reason: CancelReason = { kind: "closed" }): unknown {
   if (reason.kind === "aborted") return reason.reason;
   if (reason.kind === "closed") return new ClientClosedError(`${call.label}: the client is closed`);
-  const { waitingFor, unmetWait, cancellation } = call;
-  const limit = `totalTimeoutMs (${cancellation.totalTimeoutMs} ms)`;
+  const { waitingFor, unmetWait } = call;
+  const limit = `totalTimeoutMs (${reason.totalTimeoutMs} ms)`;
   if (unmetWait)
     return timeoutError(call, "totalTimeoutMs", `no ${waitingFor} within ${limit}`, retryAdvice(unmetWait));
-  const isEarly = call.attempts > 0 && cancellation.remainingMs > 0;
+  const isEarly = call.attempts > 0 && reason.isEarly;
   const problem = isEarly ? `the next attempt would start after ${limit}` : `not finished within ${limit}`;
   return timeoutError(call, "totalTimeoutMs", problem);
 }

@@ -1,4 +1,4 @@
-import { MonotonicClock } from "../../limiter/monotonic-clock.js";
+import { MonotonicClock } from "../../time/clock.js";
 import type { Call } from "../call.js";
 
 /** A shorter wait is not reported. */

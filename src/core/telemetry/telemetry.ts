@@ -1,5 +1,6 @@
 import { redact, redactFields } from "../../errors/redaction/redact.js";
 import { messageOf } from "../../errors/unknown-value.js";
+import { callSafely } from "../../time/callback.js";
 import { CHANNELS, type ChannelName } from "./channels.js";
 import type { EndEvent, Events, Hooks, Logger, WaitingEvent } from "./events.js";
 
@@ -71,11 +72,7 @@ export class Telemetry {
   log(level: LogLevel, message: string): void {
     const logger = this.#logger;
     // A failure of the logger itself cannot be reported anywhere.
-    if (logger)
-      callSafely(
-        () => logger[level](redact(`stocklot: ${message}`)),
-        () => {},
-      );
+    if (logger) callSafely(() => logger[level](redact(`stocklot: ${message}`)));
   }
 
   /** Calls the hook of an event, publishes it and logs it. The event is only created if someone listens. */
@@ -100,15 +97,5 @@ export class Telemetry {
   /** Runs a callback of the caller's and logs its error or rejection. */
   guard(what: string, run: () => unknown): void {
     callSafely(run, (error) => this.log("error", `${what} threw: ${messageOf(error)}`));
-  }
-}
-
-function callSafely(run: () => unknown, onError: (error: unknown) => void): void {
-  try {
-    const result = run();
-    // Any object may be a thenable.
-    if (Object(result) === result) Promise.resolve(result).catch(onError);
-  } catch (error) {
-    onError(error);
   }
 }

@@ -1,4 +1,4 @@
-import { monotonicNowMs, startTimer } from "../../time/timer.js";
+import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import { type BodyLimit, BodyTooLarge, concatChunks, decompressBody } from "./decompress.js";
 import { describeNetworkFailure } from "./network-failure.js";
 import { isSuccessStatus, TransportFailure, type WireRequest, type WireResponse } from "./transport.js";

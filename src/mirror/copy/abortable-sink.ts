@@ -1,5 +1,5 @@
 import { onAbort } from "../../time/abort.js";
-import { sleep } from "../../time/sleep.js";
+import { afterMs, race, whenAborted } from "../../time/wait.js";
 import type { MirrorBatch, MirrorSink } from "../sink.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "../tables.js";
 
@@ -51,9 +51,8 @@ export class AbortableSink {
     const closing = this.#sink.close();
     if (!this.#signal?.aborted) return await closing;
     // Closing continues. A failure of it concerns only a run that was aborted anyway.
-    const closed = new AbortController();
-    const ended = closing.catch(() => {}).finally(() => closed.abort());
-    await Promise.race([ended, sleep(this.#isHanging ? 0 : CLOSE_TIMEOUT_MS, closed.signal)]);
+    const limit = afterMs(this.#isHanging ? 0 : CLOSE_TIMEOUT_MS, () => new Error("mirror: the sink does not close"));
+    await race(closing, limit).catch(() => {});
   }
 
   async #call<T>(call: () => Promise<T>): Promise<T> {
@@ -65,12 +64,9 @@ export class AbortableSink {
   }
 
   #untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const stopListening = onAbort(signal, () => {
-        this.#isHanging = true;
-        reject(signal.reason);
-      });
-      result.then(resolve, reject).finally(stopListening);
+    const stopListening = onAbort(signal, () => {
+      this.#isHanging = true;
     });
+    return race(result, whenAborted(signal)).finally(stopListening);
   }
 }

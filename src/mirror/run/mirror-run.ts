@@ -1,6 +1,7 @@
 import { publishMessage } from "../../core/telemetry/channels.js";
 import type { MirrorRunEvent } from "../../core/telemetry/events.js";
 import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
+import { monotonicNowMs } from "../../time/clock.js";
 import { findAbandonedLists, type MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { mirrorStatusOf } from "../copy/status.js";
@@ -13,7 +14,7 @@ export class MirrorRun {
   readonly #warehouses: readonly number[] | undefined;
   readonly #rateLimit: RateLimitSnapshot;
   readonly #startedAt = Date.now();
-  readonly #startedAtMs = performance.now();
+  readonly #startedAtMs = monotonicNowMs();
   /** Of the attempt that ended last: a run is tried again if another process has overtaken it. */
   #kind: MirrorReport["kind"] = "increment";
   #resources: MirrorRunEvent["resources"] = {};
@@ -61,7 +62,7 @@ export class MirrorRun {
   }
 
   get #durationMs(): number {
-    return performance.now() - this.#startedAtMs;
+    return monotonicNowMs() - this.#startedAtMs;
   }
 
   async #end(copy: LocalCopy, syncs: readonly ListSync[], error?: unknown): Promise<void> {
@@ -84,9 +85,9 @@ export class MirrorRun {
 async function dropLists(copy: LocalCopy, lists: readonly MirrorList[]): Promise<ListReport[]> {
   const reports: ListReport[] = [];
   for (const list of lists) {
-    const startedAt = performance.now();
+    const startedAt = monotonicNowMs();
     const removed = await copy.drop(list);
-    reports.push(createDropReport(list, removed, performance.now() - startedAt));
+    reports.push(createDropReport(list, removed, monotonicNowMs() - startedAt));
   }
   return reports;
 }

@@ -1,4 +1,5 @@
 import { InputValidationError, PaginationError } from "../../errors/index.js";
+import { monotonicNowMs } from "../../time/clock.js";
 import type { ListState } from "../copy/state.js";
 import type { AppliedPages, ListRun } from "./list-run.js";
 import { ListedRecords } from "./listed-records.js";
@@ -19,7 +20,7 @@ export interface FullPassResult {
  * @throws UnexpectedRemovalsError when too many records would be removed. None was.
  */
 export async function makeFullPass(run: ListRun): Promise<FullPassResult> {
-  const startedAt = performance.now();
+  const startedAt = monotonicNowMs();
   const { listed, beganAt, since, newest, expectedInIncrement } = await readWholeList(run);
   const decisive = await removeUnseenRecords(run, listed);
   const { state, settings } = run;
@@ -46,7 +47,7 @@ export async function makeFullPass(run: ListRun): Promise<FullPassResult> {
     increments: next,
     lastPass: {
       endedAt: Date.now(),
-      durationMs: performance.now() - startedAt,
+      durationMs: monotonicNowMs() - startedAt,
       shortage: decisive.shortage,
       unlisted: Math.min(lastPass?.shortage ?? 0, decisive.shortage),
     },

@@ -1,5 +1,6 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
 import type { ListForecast } from "../../paging/estimate.js";
+import { monotonicNowMs } from "../../time/clock.js";
 import type { MirrorList } from "../copy/lists.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
 import type { ListReport, MirrorReading } from "../report.js";
@@ -149,7 +150,7 @@ export class ListSync {
    * runs in between refuse by the counts.
    */
   async #step(action: () => Promise<void>): Promise<void> {
-    const startedAt = performance.now();
+    const startedAt = monotonicNowMs();
     try {
       await action();
     } catch (error) {
@@ -157,14 +158,14 @@ export class ListSync {
       this.refusal = error;
       const { removals, records } = error;
       const { lastPass } = this.#state;
-      const ended = { endedAt: Date.now(), durationMs: performance.now() - startedAt };
+      const ended = { endedAt: Date.now(), durationMs: monotonicNowMs() - startedAt };
       await this.#run.save({
         pass: undefined,
         refused: { removals, records },
         ...(lastPass && { lastPass: { ...lastPass, ...ended } }),
       });
     }
-    this.#durationMs += performance.now() - startedAt;
+    this.#durationMs += monotonicNowMs() - startedAt;
   }
 
   async #needsFullPass(): Promise<boolean> {

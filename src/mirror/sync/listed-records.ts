@@ -1,4 +1,5 @@
 import { SeenKeys } from "../../paging/seen-keys.js";
+import { monotonicNowMs } from "../../time/clock.js";
 import type { ListState } from "../copy/state.js";
 
 /** More unseen records than this are not saved with each page: the full pass starts again if it is interrupted. */
@@ -15,7 +16,7 @@ type InterruptedPass = NonNullable<ListState["pass"]>;
  * may have changed its position while the list was read.
  */
 export class ListedRecords {
-  readonly beganAt = performance.now();
+  readonly beganAt = monotonicNowMs();
   readonly isResumed: boolean;
   /** False if the part before an interruption is unknown, so that records which were not seen may have been listed there. */
   isConclusive: boolean;

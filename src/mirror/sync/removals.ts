@@ -1,5 +1,6 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
-import { sleep } from "../../time/sleep.js";
+import { monotonicNowMs } from "../../time/clock.js";
+import { sleep } from "../../time/wait.js";
 import type { ListState } from "../copy/state.js";
 import type { ListRun, SyncSettings } from "./list-run.js";
 import { ListedRecords } from "./listed-records.js";
@@ -73,7 +74,7 @@ export async function removeUnseenRecords(run: ListRun, first: ListedRecords): P
 async function readListAgain(run: ListRun, first: ListedRecords, unseen: readonly number[]): Promise<ListedRecords> {
   const { signal, maxRemovedShare, confirmAfterMs } = run.settings;
   if (isLargeRemovedShare(unseen.length, run.state.count, maxRemovedShare)) {
-    await sleep(first.beganAt + confirmAfterMs - performance.now(), signal);
+    await sleep(first.beganAt + confirmAfterMs - monotonicNowMs(), signal);
     signal?.throwIfAborted();
   }
   const second = new ListedRecords(unseen);

@@ -1,5 +1,5 @@
-import { sleep } from "../../time/sleep.js";
-import { monotonicNowMs } from "../../time/timer.js";
+import { monotonicNowMs } from "../../time/clock.js";
+import { sleep } from "../../time/wait.js";
 import type { EntryChange, OutboxState, OutboxStore, StoredEntry } from "../store.js";
 import { lateOutcome } from "./outcome.js";
 import { errorJson } from "./stored-json.js";

@@ -1,4 +1,4 @@
-import { monotonicNowMs, startTimer } from "../../time/timer.js";
+import { monotonicNowMs, startTimer } from "../../time/clock.js";
 import type { ClaimedItem, OutboxStore } from "../store.js";
 
 /** Thrown if a process may no longer work on an item. Never reaches the caller. */

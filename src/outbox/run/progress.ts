@@ -1,5 +1,6 @@
 import { publishMessage } from "../../core/telemetry/channels.js";
-import { monotonicNowMs } from "../../time/timer.js";
+import { callSafely } from "../../time/callback.js";
+import { monotonicNowMs } from "../../time/clock.js";
 import { entryOf, type OutboxEntry } from "../entry.js";
 import type { OutboxProgress } from "../report.js";
 import type { OutboxCounts, StoredEntry } from "../store.js";
@@ -37,6 +38,7 @@ export class RunProgress {
     this.results[state] += 1;
     this.#pending = Math.max(0, this.#pending - 1);
     const { onResult, onProgress } = this.#callbacks;
+    // Their errors change nothing: the entry is stored already.
     if (onResult) callSafely(() => onResult(entryOf(entry)));
     const { results } = this;
     const progress = { ...results, pending: this.#pending };
@@ -45,13 +47,5 @@ export class RunProgress {
     const done = results.applied + results.rejected + results.unknown;
     const etaMs = this.#etaMs(this.#pending, (monotonicNowMs() - this.#startedAt) / done);
     callSafely(() => onProgress({ ...progress, etaMs }));
-  }
-}
-
-function callSafely(run: () => unknown): void {
-  try {
-    Promise.resolve(run()).catch(() => {});
-  } catch {
-    // The entry is stored already.
   }
 }

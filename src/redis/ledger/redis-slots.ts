@@ -1,4 +1,3 @@
-import type { MonotonicClock } from "../../limiter/monotonic-clock.js";
 import {
   type GrantedSlot,
   type SlotCounts,
@@ -7,7 +6,8 @@ import {
   type SlotSource,
   totalCountOf,
 } from "../../limiter/slot-source.js";
-import { startReplyTimeout } from "../reply-timeout.js";
+import type { MonotonicClock } from "../../time/clock.js";
+import { afterReplyTimeout } from "../reply-timeout.js";
 import { type Ledger, type LedgerReply, type LedgerRequest, NO_LEDGER_EPOCH } from "./ledger.js";
 import {
   type LastExchange,
@@ -193,7 +193,7 @@ export class RedisSlots implements SlotSource {
     const request = this.#nextRequest(sentAt);
     this.#exchangeAt = sentAt + timings.heartbeatMs;
     this.#hasChanged = false;
-    const stopTimeout = startReplyTimeout((error) => {
+    const stopTimeout = afterReplyTimeout((error) => {
       exchange.isOverdue = true;
       this.#handleFailure(request, error);
     });

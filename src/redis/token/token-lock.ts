@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
-import { monotonicNowMs, startTimer } from "../../time/timer.js";
+import { monotonicNowMs } from "../../time/clock.js";
+import { sleep } from "../../time/wait.js";
 import type { RedisClient } from "../redis-client.js";
 import { withReplyTimeout } from "../reply-timeout.js";
 import { RedisScript } from "../script.js";
@@ -52,7 +53,7 @@ export async function takeTokenLock(
       const problem = `the key ${name} does not expire soon, so it is not one of stocklot`;
       throw new Error(`${problem}. Delete it, so that processes share token requests again.`);
     }
-    await sleepUntilAborted(delayMs * (0.5 + Math.random()), signal);
+    await sleep(delayMs * (0.5 + Math.random()), signal);
   }
   const timer = setInterval(() => {
     // If Redis fails now, the lock expires; then another process may request a token too, which does no harm.
@@ -63,18 +64,4 @@ export async function takeTokenLock(
     clearInterval(timer);
     await withReplyTimeout(RELEASE_LOCK_SCRIPT.run(redis, [name], [holder]));
   };
-}
-
-function sleepUntilAborted(delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      stop();
-      reject(signal.reason);
-    };
-    const stop = startTimer(delayMs, () => {
-      signal.removeEventListener("abort", abort);
-      resolve();
-    });
-    signal.addEventListener("abort", abort, { once: true });
-  });
 }

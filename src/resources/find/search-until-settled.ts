@@ -1,12 +1,11 @@
 import * as z from "zod";
 import { type RequestOptions, requestOptionsShape } from "../../core/request/options.js";
 import { TimeoutError } from "../../errors/index.js";
-import { MonotonicClock } from "../../limiter/monotonic-clock.js";
 import { checkInput } from "../../schemas/check.js";
 import { lazy, optionalFields } from "../../schemas/field.js";
 import { nonNegativeMsSchema } from "../../schemas/option.js";
 import { onAbort } from "../../time/abort.js";
-import { startTimer } from "../../time/timer.js";
+import { MonotonicClock, startTimer } from "../../time/clock.js";
 
 /** Options of a search for a write with unknown outcome. They apply to each of its requests unless stated otherwise. */
 export interface FindOptions extends RequestOptions {

@@ -1,3 +1,4 @@
+import { race, whenAborted } from "../../time/wait.js";
 import type { HangingRequests } from "../hanging-requests.js";
 import type { SandboxRequest } from "../http/request.js";
 import { bodyToBytes, type SandboxResponse, truncatedBodyLength } from "../http/response.js";
@@ -15,17 +16,8 @@ export function createFetchAdapter(service: SandboxService): SandboxFetch {
       const request = await toSandboxRequest(input, init, signal);
       return toFetchResponse(await service.handle(request), request, service.hanging);
     };
-    return rejectOnAbort(signal, respond());
+    return race(respond(), whenAborted(signal));
   };
-}
-
-/** Rejects with the signal's reason as soon as it is aborted; leaves no listener behind. */
-function rejectOnAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }
 
 /** What `fetch` can be called with. */

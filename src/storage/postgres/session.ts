@@ -1,7 +1,7 @@
 import { ConfigurationError, StorageError, type StorageProblem } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
-import { sleep } from "../../time/sleep.js";
+import { sleep } from "../../time/wait.js";
 import { createStorageError } from "../storage-failure.js";
 import type { PostgresQuery, PostgresQueryable } from "./driver.js";
 

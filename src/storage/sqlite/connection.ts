@@ -1,5 +1,5 @@
-import { sleep } from "../../time/sleep.js";
-import { monotonicNowMs } from "../../time/timer.js";
+import { monotonicNowMs } from "../../time/clock.js";
+import { sleep } from "../../time/wait.js";
 import { findSqliteDriver, type SqliteDatabase, type SqliteDriver } from "./driver.js";
 import { isBusyError, sqliteStorageError } from "./failure.js";
 

@@ -4,7 +4,7 @@ import type { RateLimiter } from "stocklot";
 import { createRedisRateLimiter, type RedisRateLimiterOptions } from "stocklot/redis";
 import { afterAll } from "vitest";
 import type { Slot, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { Cancellation } from "../../../src/time/cancellation.js";
+import { CallCancellation } from "../../../src/time/cancellation.js";
 
 const clients: Redis[] = [];
 
@@ -28,11 +28,11 @@ export function limiterAt(url: string, options: Omit<RedisRateLimiterOptions, "r
   return createRedisRateLimiter({ redis: connect(url), reserved: 0, onWarning: () => {}, ...options });
 }
 
-export type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: Cancellation };
+export type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: CallCancellation };
 
 export const ask = (
   limiter: RateLimiter,
-  { cancellation = new Cancellation(), ...request }: Asked = {},
+  { cancellation = new CallCancellation(), ...request }: Asked = {},
 ): Promise<Slot> => limiter.acquire({ priority: "normal", isBulk: false, ...request, cancellation });
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));

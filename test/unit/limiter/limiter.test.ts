@@ -3,12 +3,12 @@ import { ConfigurationError } from "../../../src/errors/index.js";
 import { createRateLimiter, createUnlimitedRateLimiter } from "../../../src/limiter/create-rate-limiter.js";
 import type { RateLimitOptions } from "../../../src/limiter/rate-limit-options.js";
 import type { RateLimiter, Slot, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { Cancellation, CancelledError } from "../../../src/time/cancellation.js";
+import { CallCancellation, CancelledError } from "../../../src/time/cancellation.js";
 import { VirtualTime } from "./virtual-time.js";
 
-type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: Cancellation };
+type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: CallCancellation };
 
-const ask = (limiter: RateLimiter, { cancellation = new Cancellation(), ...request }: Asked = {}) =>
+const ask = (limiter: RateLimiter, { cancellation = new CallCancellation(), ...request }: Asked = {}) =>
   limiter.acquire({ priority: "normal", isBulk: false, ...request, cancellation });
 
 /** Whether the promise has a result once everything that needs no time is done. */
@@ -76,7 +76,7 @@ describe("a slot", () => {
   test("is kept by no call that was aborted while it waited", async () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
-    const cancellation = new Cancellation();
+    const cancellation = new CallCancellation();
     const aborted = ask(limiter, { cancellation });
     const next = ask(limiter);
     cancellation.cancel({ kind: "aborted", reason: "enough" });
@@ -88,7 +88,7 @@ describe("a slot", () => {
 
   test("is not given to a call that had ended before it asked", async () => {
     const limiter = limiterOf({ requests: 1 });
-    const cancellation = new Cancellation();
+    const cancellation = new CallCancellation();
     cancellation.cancel({ kind: "closed" });
     expect(await endingOf(ask(limiter, { cancellation }))).toBe("closed");
     expect(limiter.snapshot()).toMatchObject({ available: 1, inFlight: 0 });
@@ -163,7 +163,7 @@ describe("a slot", () => {
   test("never comes back where the interval is Infinity", async () => {
     const limiter = limiterOf({ requests: 1, intervalMs: Number.POSITIVE_INFINITY });
     (await ask(limiter)).endSent();
-    expect(await endingOf(ask(limiter, { cancellation: new Cancellation([], 1e9) }))).toBe("out-of-time");
+    expect(await endingOf(ask(limiter, { cancellation: new CallCancellation([], 1e9) }))).toBe("out-of-time");
   });
 });
 
@@ -171,16 +171,16 @@ describe("a call whose time is too short for the queue", () => {
   test("fails at once when the slot that comes next comes too late", async () => {
     const limiter = limiterOf({ requests: 1 });
     (await ask(limiter)).endSent();
-    expect(await isSettled(ask(limiter, { cancellation: new Cancellation([], 1_050) }))).toBe(false);
-    expect(await endingOf(ask(limiter, { cancellation: new Cancellation([], 950) }))).toBe("out-of-time");
+    expect(await isSettled(ask(limiter, { cancellation: new CallCancellation([], 1_050) }))).toBe(false);
+    expect(await endingOf(ask(limiter, { cancellation: new CallCancellation([], 950) }))).toBe("out-of-time");
   });
 
   test("fails at once when others are ahead of it for longer, unless it is more urgent than they are", async () => {
     const limiter = limiterOf({ requests: 2 });
     for (const slot of await Promise.all([ask(limiter), ask(limiter)])) slot.endSent();
     const ahead = Array.from({ length: 4 }, () => ask(limiter));
-    expect(await endingOf(ask(limiter, { cancellation: new Cancellation([], 2_500) }))).toBe("out-of-time");
-    const urgent = ask(limiter, { priority: "high", cancellation: new Cancellation([], 2_500) });
+    expect(await endingOf(ask(limiter, { cancellation: new CallCancellation([], 2_500) }))).toBe("out-of-time");
+    const urgent = ask(limiter, { priority: "high", cancellation: new CallCancellation([], 2_500) });
     expect(await isSettled(urgent)).toBe(false);
     expect(limiter.snapshot().queued).toBe(5);
     await vi.advanceTimersByTimeAsync(1_010);
@@ -191,8 +191,8 @@ describe("a call whose time is too short for the queue", () => {
   test("fails at once when a pause begins that lasts longer; the others wait on", async () => {
     const limiter = limiterOf({ requests: 1 });
     const slot = await ask(limiter);
-    const short = ask(limiter, { cancellation: new Cancellation([], 20_000) });
-    const long = ask(limiter, { cancellation: new Cancellation([], 40_000) });
+    const short = ask(limiter, { cancellation: new CallCancellation([], 20_000) });
+    const long = ask(limiter, { cancellation: new CallCancellation([], 40_000) });
     limiter.pause(30_000);
     expect(await endingOf(short)).toBe("out-of-time");
     slot.endSent();
@@ -204,7 +204,7 @@ describe("a call whose time is too short for the queue", () => {
   test("fails at once when it comes during such a pause", async () => {
     const limiter = limiterOf({ requests: 5 });
     limiter.pause(30_000);
-    expect(await endingOf(ask(limiter, { cancellation: new Cancellation([], 29_000) }))).toBe("out-of-time");
+    expect(await endingOf(ask(limiter, { cancellation: new CallCancellation([], 29_000) }))).toBe("out-of-time");
   });
 });
 
@@ -323,7 +323,7 @@ describe("the snapshot", () => {
 });
 
 describe("the estimate of a wait", () => {
-  const request = { priority: "normal", isBulk: false, cancellation: new Cancellation() } as const;
+  const request = { priority: "normal", isBulk: false, cancellation: new CallCancellation() } as const;
   const estimate = (limiter: RateLimiter, more: Partial<SlotRequest> = {}) =>
     limiter.estimateWait({ ...request, ...more });
 
@@ -366,7 +366,7 @@ describe("the estimate of a wait", () => {
 
 test("a slot can be taken without waiting, unless there is none or others wait", async () => {
   const limiter = limiterOf({ requests: 2 });
-  const request = () => ({ priority: "high", isBulk: false, cancellation: new Cancellation() }) as const;
+  const request = () => ({ priority: "high", isBulk: false, cancellation: new CallCancellation() }) as const;
   const slot = limiter.tryAcquire(request());
   expect(limiter.snapshot()).toMatchObject({ available: 1, inFlight: 1 });
   const pages = [1, 2].map(() => ask(limiter, { isBulk: true }));
@@ -383,7 +383,7 @@ describe("timers", () => {
     slot.endSent();
     limiter.pause(5_000);
     expect(vi.getTimerCount()).toBe(0);
-    const cancellation = new Cancellation();
+    const cancellation = new CallCancellation();
     const waiting = ask(limiter, { cancellation });
     expect(vi.getTimerCount()).toBe(1);
     cancellation.cancel({ kind: "aborted", reason: "enough" });

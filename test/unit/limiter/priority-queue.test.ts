@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LinkedQueue, PriorityQueue, type QueueEntry } from "../../../src/limiter/priority-queue.js";
 import type { SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { Cancellation } from "../../../src/time/cancellation.js";
+import { CallCancellation } from "../../../src/time/cancellation.js";
 
-const cancellation = new Cancellation();
+const cancellation = new CallCancellation();
 const asks = (priority: SlotRequest["priority"], isBulk = false, order?: number): SlotRequest => ({
   priority,
   isBulk,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { type RateLimitOptions, rateLimitSettings } from "../../../src/limiter/rate-limit-options.js";
 import type { RateLimiter, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { Cancellation, CancelledError } from "../../../src/time/cancellation.js";
+import { CallCancellation, CancelledError } from "../../../src/time/cancellation.js";
 import type { VirtualTime } from "./virtual-time.js";
 
 /** One call as it comes, and what becomes of its request. */
@@ -45,7 +45,7 @@ export class Simulation {
   readonly results: SimulatedResult[] = [];
   /** Promises that were broken. */
   readonly broken: string[] = [];
-  readonly #waiting = new Map<number, { call: SimulatedCall; cancellation: Cancellation; order: number }>();
+  readonly #waiting = new Map<number, { call: SimulatedCall; cancellation: CallCancellation; order: number }>();
   #inFlight = 0;
   #pausedUntil = Number.NEGATIVE_INFINITY;
   /** The request that goes before the rest after a pause. */
@@ -83,7 +83,7 @@ export class Simulation {
     const { waitMs } = this.limiter.estimateWait({
       priority: "normal",
       isBulk: false,
-      cancellation: new Cancellation(),
+      cancellation: new CallCancellation(),
     });
     if (!(waitMs >= 0)) this.broken.push(`a wait of ${waitMs} ms is expected`);
   }
@@ -94,7 +94,7 @@ export class Simulation {
 
   async #run(call: SimulatedCall): Promise<void> {
     const result: SimulatedResult = { call, arrivedAt: this.time.now(), sentAt: [], endedAt: 0, end: "completed" };
-    const cancellation = new Cancellation([], call.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
+    const cancellation = new CallCancellation([], call.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
     if (call.abortedAfterMs !== undefined) {
       this.time.at(this.time.now() + call.abortedAfterMs, () =>
         cancellation.cancel({ kind: "aborted", reason: "test" }),
@@ -114,7 +114,12 @@ export class Simulation {
   }
 
   /** One attempt; returns the call's arrival if it has to queue again. */
-  async #attempt(call: SimulatedCall, cancellation: Cancellation, order: number | undefined, result: SimulatedResult) {
+  async #attempt(
+    call: SimulatedCall,
+    cancellation: CallCancellation,
+    order: number | undefined,
+    result: SimulatedResult,
+  ) {
     const slot = await this.#slot(call, cancellation, order);
     this.#noteStart(call);
     const startedAt = this.time.now();
@@ -148,7 +153,7 @@ export class Simulation {
     return comesBack ? slot.arrival : undefined;
   }
 
-  async #slot(call: SimulatedCall, cancellation: Cancellation, order: number | undefined) {
+  async #slot(call: SimulatedCall, cancellation: CallCancellation, order: number | undefined) {
     const id = ++this.#ids;
     const place = order ?? ++this.#arrivals;
     this.#waiting.set(id, { call, cancellation, order: place });
