@@ -5,6 +5,7 @@ import { AbortableSink } from "./copy/abortable-sink.js";
 import { type MirrorList, mirrorListsOf } from "./copy/lists.js";
 import { LocalCopy } from "./copy/local-copy.js";
 import { parseMirrorState } from "./copy/state.js";
+import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";
 import {
   checkEstimateOptions,
   checkMirrorOptions,
@@ -16,13 +17,12 @@ import {
   type WatchOptions,
 } from "./options.js";
 import type { MirrorReport } from "./report.js";
-import { WatchSchedule } from "./run/cadence.js";
-import { estimateMirrorRun, type MirrorEstimate, type MirrorListForecast } from "./run/estimate.js";
+import { estimateMirrorRun, type MirrorEstimate } from "./run/estimate.js";
 import { MirrorRun } from "./run/mirror-run.js";
-import { type MirrorStatus, mirrorStatusOf } from "./status.js";
+import { WatchSchedule } from "./run/watch-schedule.js";
 import { ListReader } from "./sync/list-reader.js";
 import { ListRun, type SyncSettings } from "./sync/list-run.js";
-import { ListSync } from "./sync/list-sync.js";
+import { ListSync, type MirrorListForecast } from "./sync/list-sync.js";
 import { REMOVAL_CONFIRMATION_DELAY_MS } from "./sync/removals.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
@@ -119,17 +119,17 @@ export class Mirror {
   async watch(options: WatchOptions): Promise<void> {
     checkWatchOptions(options, this.#resources);
     const { everyMs, signal, onProgress, onReport, onError } = options;
-    const cadence = new WatchSchedule(everyMs, this.#resources);
+    const schedule = new WatchSchedule(everyMs, this.#resources);
     while (!signal?.aborted) {
       try {
-        const report = await this.run({ resources: cadence.takeDue(monotonicNowMs()), signal, onProgress });
+        const report = await this.run({ resources: schedule.takeDue(monotonicNowMs()), signal, onProgress });
         await onReport?.(report);
       } catch (error) {
         if (signal?.aborted) return;
         if (!onError) throw error;
         await onError(error);
       }
-      await sleep(cadence.nextAt - monotonicNowMs(), signal);
+      await sleep(schedule.nextAt - monotonicNowMs(), signal);
     }
   }
 

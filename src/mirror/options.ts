@@ -13,7 +13,7 @@ import {
 } from "../schemas/option.js";
 import type { MirrorEvent } from "./copy/events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
-import type { WatchInterval } from "./run/cadence.js";
+import type { WatchInterval } from "./run/watch-schedule.js";
 import type { MirrorSink } from "./sink.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 

@@ -1,4 +1,4 @@
-import type { MirrorStatusRow } from "./status.js";
+import type { MirrorStatusRow } from "./copy/status.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "./tables.js";
 
 /** What one commit writes: all of it, or nothing. */

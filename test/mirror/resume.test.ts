@@ -89,6 +89,19 @@ describe("a full pass that never has enough time", () => {
     expect(sink.all("lots")).toEqual(service.records("lots"));
   });
 
+  it("has what changed before it was resumed, also if everything is to be read", async () => {
+    const { service, sink, mirror, interruptAfter } = await setUp();
+    interruptAfter(5);
+    await expect(mirror.run({ full: true })).rejects.toThrow();
+    service.beforePage = () => {};
+    for (let left = 50; left > 0; left -= 1) service.changeLot();
+    expect((await mirror.run({ full: true })).resources.lots).toMatchObject({
+      readings: ["increment", "full"],
+      awaitsFullPass: false,
+    });
+    expect(sink.all("lots")).toEqual(service.records("lots"));
+  });
+
   it("starts again if the list is not in the order of its keys, and removes nothing until it has ended", async () => {
     const { service, sink, mirror, interruptAfter, events } = await setUp({ ...IGNORED, sorts: false });
     service.removeLot();

@@ -1,5 +1,3 @@
-import type { MirrorOptions } from "../options.js";
-import { createStatusRows } from "../status.js";
 import { keyOf, type MirrorKey, type MirrorRecord, type MirrorResource, tableOf } from "../tables.js";
 import type { AbortableSink } from "./abortable-sink.js";
 import { compareWithCopy, type MirrorEvent } from "./events.js";
@@ -14,8 +12,9 @@ import {
   parseMirrorState,
   stateForClient,
 } from "./state.js";
+import { createStatusRows } from "./status.js";
 
-type OnMirrorEvent = NonNullable<MirrorOptions["onEvent"]>;
+type OnMirrorEvent = (event: MirrorEvent) => unknown;
 
 /** The changes of the copy by a batch of records. */
 export interface WriteResult {

@@ -4,8 +4,8 @@ import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { findAbandonedLists, type MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
+import { mirrorStatusOf } from "../copy/status.js";
 import { createDropReport, createMirrorReport, type ListReport, type MirrorReport, runKindOf } from "../report.js";
-import { mirrorStatusOf } from "../status.js";
 import type { ListSync } from "../sync/list-sync.js";
 
 /** One run: updates lists, and records how it ended. */

@@ -2,7 +2,12 @@ import { existsSync } from "node:fs";
 import * as z from "zod";
 import { checkConfiguration } from "../../schemas/check.js";
 import { SqliteConnection } from "../../storage/sqlite/connection.js";
-import { findSqliteDriver, type SqliteDatabase, type SqliteDriver } from "../../storage/sqlite/driver.js";
+import {
+  findSqliteDriver,
+  type SqliteDatabase,
+  type SqliteDriver,
+  type SqliteStatement,
+} from "../../storage/sqlite/driver.js";
 import { quoteName } from "../../storage/tables.js";
 import type { MirrorBatch, MirrorSink, SinkOpenOptions } from "../sink.js";
 import {
@@ -91,8 +96,6 @@ export class SqliteSink implements MirrorSink {
   readonly #path: string;
   readonly #loadDriver: () => Promise<SqliteDriver>;
   #opened: SqliteCopy | undefined;
-  /** Resources whose tables have their indexes. */
-  readonly #indexed = new Set<MirrorResource>();
 
   /** @param loadDriver Tests choose the driver. */
   constructor(options: SqliteSinkOptions, loadDriver = findSqliteDriver) {
@@ -103,7 +106,8 @@ export class SqliteSink implements MirrorSink {
 
   async open({ signal }: SinkOpenOptions = {}): Promise<string | undefined> {
     this.#opened ??= await this.#open(signal);
-    return await this.#opened.connection.read(readState);
+    const { connection, loadState } = this.#opened;
+    return await connection.read(() => stateOf(loadState));
   }
 
   keys(resource: MirrorResource): AsyncIterable<readonly MirrorKey[]> {
@@ -121,20 +125,20 @@ export class SqliteSink implements MirrorSink {
   }
 
   async commit({ resource, upsert, remove, previousState, state, status }: MirrorBatch): Promise<void> {
-    const { connection, tables, saveState, saveStatus } = this.#copy;
+    const { connection, tables, loadState, saveState, saveStatus, indexed } = this.#copy;
     const table = tables[resource];
     const isComplete = status?.some((row) => row.resource === resource && row.complete) ?? false;
     await connection.transaction((database) => {
-      if (readState(database) !== previousState) throw otherMirrorError(this.#path);
+      if (stateOf(loadState) !== previousState) throw otherMirrorError(this.#path);
       for (const record of upsert) table.upsert.run(...table.codec.encode(record));
       for (const key of remove) table.remove.run(...fieldsOfKey(key));
       saveState.run(state);
       if (status) saveStatus.run(encodeExtraFields(status));
-      if (isComplete && !this.#indexed.has(resource)) {
+      if (isComplete && !indexed.has(resource)) {
         for (const sql of createIndexesSql(resource, quoteName)) database.exec(sql);
       }
     });
-    if (isComplete) this.#indexed.add(resource);
+    if (isComplete) indexed.add(resource);
   }
 
   async readState(): Promise<string | undefined> {
@@ -144,7 +148,7 @@ export class SqliteSink implements MirrorSink {
     try {
       return await connection.read((database) => {
         const found = database.prepare("SELECT name FROM sqlite_schema WHERE name = 'stocklot_state'").all();
-        return found.length > 0 ? readState(database) : undefined;
+        return found.length > 0 ? stateOf(database.prepare(LOAD_STATE_SQL)) : undefined;
       });
     } finally {
       await connection.close();
@@ -174,8 +178,10 @@ export class SqliteSink implements MirrorSink {
   }
 }
 
-function readState(database: SqliteDatabase): string | undefined {
-  const [row] = database.prepare("SELECT state FROM stocklot_state").all();
+const LOAD_STATE_SQL = "SELECT state FROM stocklot_state";
+
+function stateOf(loadState: SqliteStatement): string | undefined {
+  const [row] = loadState.all();
   return row && String(row.state);
 }
 
@@ -185,7 +191,8 @@ type SqliteCopy = { readonly connection: SqliteConnection } & ReturnType<typeof 
 /** Creates the tables and views that are missing, verifies the others, and prepares the statements of a copy. */
 function prepareCopy(database: SqliteDatabase) {
   database.exec(CREATE_STATE_SQL);
-  const isNew = readState(database) === undefined;
+  const loadState = database.prepare(LOAD_STATE_SQL);
+  const isNew = stateOf(loadState) === undefined;
   for (const table of RESOURCES.map(tableOf)) {
     const found = existingColumns(database, table);
     if (found.size > 0) checkColumns(table, SQLITE_COLUMN_TYPES, found);
@@ -194,7 +201,10 @@ function prepareCopy(database: SqliteDatabase) {
   }
   database.exec(createViewsSql());
   return {
+    /** Resources whose tables have their indexes. */
+    indexed: new Set<MirrorResource>(),
     tables: mapResources((resource) => tableStatements(database, tableOf(resource))),
+    loadState,
     saveState: database.prepare(
       "INSERT INTO stocklot_state VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state",
     ),

@@ -1,9 +1,10 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
+import type { ListForecast } from "../../paging/estimate.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { MirrorList } from "../copy/lists.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
 import type { ListReport, MirrorReading } from "../report.js";
-import type { MirrorListForecast } from "../run/estimate.js";
+import type { MirrorResource } from "../tables.js";
 import { type FullPassResult, makeFullPass } from "./full-pass.js";
 import { incrementStartOf, readIncrement } from "./increment.js";
 import type { ListRun, SyncSettings } from "./list-run.js";
@@ -38,7 +39,8 @@ import { sizesAfterRun } from "./removals.js";
  *
  *   1. `readChanges`
  *      new, filling: a full pass, resumed if possible. The list is complete then.
- *      complete, or completed by a resumed pass: an increment, if the list has increments.
+ *      complete: an increment, if the list has any, and unless all of it was read just now, or is to be (`full`). What was
+ *      read before an interruption may have changed, so a pass that is resumed does not count as reading all of it.
  *   2. `finish`
  *      Step 1 has read everything:          nothing more.
  *      A full pass is due, because it is time, one was interrupted, or there are no increments:          a full pass.
@@ -74,6 +76,12 @@ export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, n
   lastPass.durationMs < MAX_SHORT_FULL_PASS_MS ||
   now - lastPass.endedAt >= lastPass.durationMs / MAX_REPAIR_TIME_SHARE;
 
+/** The forecast of one list. */
+export interface MirrorListForecast extends ListForecast {
+  resource: MirrorResource;
+  reading: MirrorReading;
+}
+
 /** Decides what a run does about one list, as described above. */
 export class ListSync {
   /** Set if too many records would have been removed. Then none was removed. */
@@ -99,8 +107,8 @@ export class ListSync {
   async readChanges(): Promise<void> {
     await this.#step(async () => {
       if (!this.#state.lastPass) this.#firstPass = await this.#fullPass();
-      const since = this.#run.settings.full ? undefined : sinceOf(this.#state);
-      if (since !== undefined && this.#firstPass?.isResumed !== false) await readIncrement(this.#run, since);
+      const since = sinceOf(this.#state);
+      if (since !== undefined && !this.#readsEverything) await readIncrement(this.#run, since);
     });
   }
 
@@ -130,6 +138,11 @@ export class ListSync {
 
   get #state(): ListState {
     return this.#run.state;
+  }
+
+  /** True if this run has made a full pass from its beginning, or will: an increment would add nothing. */
+  get #readsEverything(): boolean {
+    return this.#firstPass ? !this.#firstPass.isResumed : this.#run.settings.full && this.#state.pass === undefined;
   }
 
   /**
@@ -194,8 +207,8 @@ export class ListSync {
   }
 
   /**
-   * Saves how many records the copy lacks. Changes in the meantime cannot hide a
-   * removal: what existed before an increment is in the copy, and what is added later does not make the copy larger.
+   * Saves how many records the copy lacks. Changes in the meantime cannot hide a removal: what existed before an increment
+   * is in the copy, and what is added later does not make the copy larger.
    */
   async #compareCounts(): Promise<void> {
     const total = await this.#run.reader.count();

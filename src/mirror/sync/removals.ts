@@ -2,7 +2,6 @@ import { UnexpectedRemovalsError } from "../../errors/index.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
 import type { ListState } from "../copy/state.js";
-
 import type { ListRun, SyncSettings } from "./list-run.js";
 import { ListedRecords } from "./listed-records.js";
 
@@ -40,9 +39,9 @@ const isLargeRemovedShare = (removals: number, records: number, maxRemovedShare:
   removals > records * maxRemovedShare;
 
 /**
- * Removes the records that a full pass has not listed. If records are not listed in the order of their
- * numbers, a record may have changed its position while the list was read. Then a second full pass decides, and also if no
- * record was listed at all. Nothing is removed if fewer records were listed than the service reports.
+ * Removes the records that a full pass has not listed. If records are not listed in the order of their numbers, a record
+ * may have changed its position while the list was read. Then a second full pass decides, and also if no record was listed
+ * at all. Nothing is removed if fewer records were listed than the service reports.
  *
  * @returns the full pass that decided.
  * @throws UnexpectedRemovalsError when too many records would be removed. None was.

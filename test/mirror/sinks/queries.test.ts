@@ -42,6 +42,19 @@ describe("a copy has indexes, views and a last column extra", () => {
     database.close();
   });
 
+  it("in SQLite, also if the file was deleted between two runs", async () => {
+    const path = join(directory, "deleted.db");
+    const sink = sqliteSink({ path });
+    await fill(sink);
+    rmSync(path);
+    await fill(sink);
+    const { DatabaseSync } = await findSqliteDriver();
+    const database = new DatabaseSync(path);
+    const indexes = database.prepare("SELECT name FROM sqlite_schema WHERE name = 'stocklot_lots_serial'").all();
+    expect(indexes).toHaveLength(1);
+    database.close();
+  });
+
   it("in SQLite, except a table or view of the same name that others have created", async () => {
     const path = join(directory, "mine.db");
     const { DatabaseSync } = await findSqliteDriver();

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { WatchSchedule } from "../../src/mirror/run/cadence.js";
+import { WatchSchedule } from "../../src/mirror/run/watch-schedule.js";
 
 it("a cadence for all resources makes them due together", () => {
   const cadence = new WatchSchedule(1_000, ["items", "lots"]);

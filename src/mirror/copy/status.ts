@@ -1,7 +1,7 @@
-import { type MirrorList, mirrorListOfId } from "./copy/lists.js";
-import { awaitsFullPass, type MirrorState, NEW_LIST_STATE } from "./copy/state.js";
-import type { MirrorRunKind } from "./report.js";
-import { type MirrorResource, RESOURCES } from "./tables.js";
+import type { MirrorRunKind } from "../report.js";
+import { type MirrorResource, RESOURCES } from "../tables.js";
+import { type MirrorList, mirrorListOfId } from "./lists.js";
+import { awaitsFullPass, type MirrorState, NEW_LIST_STATE } from "./state.js";
 
 /** How complete and how recent the copy of one resource is. */
 export interface MirrorResourceStatus {
