@@ -1,5 +1,5 @@
 import type { BatchObservableCallback, Meter } from "@opentelemetry/api";
-import type { ClientState } from "../core/telemetry/client-state.js";
+import type { ClientState } from "../core/telemetry/events.js";
 import { serverAttributes } from "./attributes.js";
 
 /** Queue and slots of all clients that have requested a slot, by server. They are read when metrics are collected. */

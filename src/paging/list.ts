@@ -5,7 +5,7 @@ import { checkInput } from "../core/request/check-input.js";
 import { snapshotArgument } from "../core/request/copy-of.js";
 import { functionSchema, type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { encodeRequest, type Query } from "../core/request/payload.js";
-import { captureContext } from "../core/telemetry/async-context.js";
+import { captureContext } from "../core/telemetry/channels.js";
 import { InputValidationError } from "../errors/index.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
 import { checkpointSchema } from "./checkpoint.js";

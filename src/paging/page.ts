@@ -116,7 +116,7 @@ export interface PageSource<T> {
 export interface PageSession<T> extends PagingSettings<T> {
   /**
    * Fetches one page. `isBulk` is false for the first page of an iteration, which has the priority of any other call.
-   * `createErrorForWaitingCaller` turns the reason of a rejection into the caller's error.
+   * `createCallerError` turns the reason of a rejection into the caller's error.
    */
   fetch(request: PageRequest, context: { isBulk: boolean; signal?: AbortSignal | undefined }): Promise<Page<T>>;
   /** Time per request, in ms, without waiting for a slot, averaged over the last ones; and what the limiter allows. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { checkInput } from "../core/request/check-input.js";
-import { createErrorForWaitingCaller } from "../core/response/caller-error.js";
+import { createCallerError } from "../core/response/caller-error.js";
 import { integer, lazy } from "../schemas/field.js";
 import type { Checkpoint } from "./checkpoint.js";
 import { countPagesAndRequests, estimateFromForecast, type ListForecast } from "./estimate.js";
@@ -136,6 +136,6 @@ async function fetchSinglePage<T>(session: PageSession<T>, request: PageRequest)
   try {
     return await session.fetch(request, { isBulk: false });
   } catch (error) {
-    throw createErrorForWaitingCaller(error);
+    throw createCallerError(error);
   }
 }

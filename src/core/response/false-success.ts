@@ -19,7 +19,8 @@ export function describeFalseSuccess(response: WireResponse, documented?: string
   if (Number(fieldOf(body, "statusCode")) >= 400)
     return `the body is an error of the service (${readErrorBody(response).message})`;
   const status = fieldOf(body, "status") ?? documented;
-  return documented === undefined || String(status).toLowerCase() === documented
+  const isDocumented = typeof status === "string" && status.toLowerCase() === documented;
+  return documented === undefined || isDocumented
     ? undefined
     : `its status is ${JSON.stringify(status)} instead of "${documented}"`;
 }
