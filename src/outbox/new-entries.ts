@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import { checkInput } from "../core/request/check-input.js";
-import { encodeJson } from "../core/request/json-data.js";
+import { encodeJson } from "../core/request/payload.js";
 import { InputValidationError, type Issue } from "../errors/index.js";
 import { fieldOf, isObject } from "../errors/unknown-value.js";
 import { type LazySchema, lazy, string, withCheck } from "../schemas/field.js";

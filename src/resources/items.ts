@@ -5,7 +5,7 @@ import { copyPlainData } from "../core/request/copy-of.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { encodedPath } from "../core/request/path.js";
 import { createJsonReader } from "../core/response/decode.js";
-import { describeFalseSuccess } from "../core/response/false-success.js";
+import { describeFalseSuccess } from "../core/response/error-response.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
 import { createPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";

@@ -23,7 +23,7 @@ import { JSON_CONTENT_TYPE } from "../request/payload.js";
 import { mayHaveBeenApplied } from "../retry-policy.js";
 import { toOneLine } from "../transport/network-failure.js";
 import { isSuccessStatus, TransportFailure } from "../transport/transport.js";
-import { createApiError } from "./api-error.js";
+import { createApiError } from "./error-response.js";
 
 /** The failure of a call, as all who wait for it receive it. */
 export function toCallFailure(call: Call, thrown: unknown): CallFailure {
