@@ -3,8 +3,7 @@ import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
 import { type RateLimitOptions, resolveRateLimitOptions } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { MonotonicClock } from "../time/clock.js";
-import { createLeaseTimings } from "./ledger/lease-timings.js";
-import { createLedger } from "./ledger/ledger.js";
+import { createHoldTimings, createLedger } from "./ledger/ledger.js";
 import { RedisSlots } from "./ledger/redis-slots.js";
 import { checkRedisOptions, type RedisClient } from "./redis-client.js";
 
@@ -80,7 +79,7 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
     throw new ConfigurationError(`${RATE_LIMITER_TITLE}: requests and intervalMs must be finite`);
   }
   const clock = new MonotonicClock();
-  const timings = createLeaseTimings(settings);
+  const timings = createHoldTimings(settings);
   const ledger = createLedger(redis, key, settings, timings);
   // A callback that throws or rejects has no effect.
   const warn = (message: string) =>

@@ -4,8 +4,7 @@ import { ConfigurationError } from "../errors/index.js";
 import { unknownNameMessage } from "../errors/unknown-name.js";
 import { lazy } from "../schemas/field.js";
 import { checkRedisOptions, type RedisClient, redisKeyName } from "./redis-client.js";
-import { withReplyTimeout } from "./reply-timeout.js";
-import { RedisScript } from "./script.js";
+import { RedisScript, withReplyTimeout } from "./script.js";
 import { createTokenCipher } from "./token/token-cipher.js";
 import { takeTokenLock } from "./token/token-lock.js";
 
