@@ -1,13 +1,13 @@
 import {
   type GrantedSlot,
   type SlotCounts,
-  type SlotKind,
   type SlotListener,
   type SlotSource,
   totalCountOf,
 } from "../../limiter/slot-source.js";
 import type { MonotonicClock } from "../../time/clock.js";
 import { afterReplyTimeout } from "../script.js";
+import { HeldSlots } from "./held-slots.js";
 import { type Ledger, type LedgerReply, type LedgerRequest, NO_LEDGER_EPOCH } from "./ledger.js";
 import {
   type LastExchange,
@@ -32,12 +32,6 @@ export interface RedisSlotsOptions extends OutageOptions {
   listener: SlotListener;
 }
 
-interface HeldSlot {
-  readonly kind: SlotKind;
-  /** When it is free again; `NEVER` while its request is in flight. */
-  freeAt: number;
-}
-
 /**
  * The slots of a limit that several processes share, through a ledger in Redis. A slot takes four steps, each of which leads
  * only to the next one:
@@ -59,7 +53,7 @@ interface HeldSlot {
 export class RedisSlots implements SlotSource {
   readonly #options: RedisSlotsOptions;
   readonly #clock: MonotonicClock;
-  #held: HeldSlot[] = [];
+  readonly #held = new HeldSlots();
   /** Granted by the last exchange, and not taken yet. */
   #granted: SlotCounts = ZERO_SLOT_COUNTS;
   /** The calls that wait. */
@@ -87,7 +81,7 @@ export class RedisSlots implements SlotSource {
   get available(): number {
     const { settings, timings } = this.#options;
     const now = this.#clock.now();
-    const held = this.#heldAt(now).length;
+    const held = this.#held.count(now);
     const quota = this.#outage?.quota(now);
     if (quota) return Math.max(0, quota.slots - held);
     // What the others held at the last exchange is free again by now.
@@ -96,9 +90,11 @@ export class RedisSlots implements SlotSource {
   }
 
   take(isBulk: boolean): GrantedSlot | undefined {
-    if (!this.#takeGranted(isBulk) && !this.#hasFallbackSlot(isBulk)) return undefined;
-    const slot: HeldSlot = { kind: isBulk ? "bulk" : "single", freeAt: NEVER };
-    this.#held.push(slot);
+    const now = this.#clock.now();
+    const fallback = this.#outage?.quota(now);
+    const isFree = this.#takeGranted(isBulk) || (fallback && this.#held.isBelow(fallback, isBulk, now));
+    if (!isFree) return undefined;
+    const slot = this.#held.add(isBulk ? "bulk" : "single");
     const end = (afterMs: number) => {
       slot.freeAt = this.#clock.now() + afterMs;
       this.#reportSoon();
@@ -113,10 +109,7 @@ export class RedisSlots implements SlotSource {
     const { requests, intervalMs } = this.#options.settings;
     const now = this.#clock.now();
     const quota = this.#outage?.quota(now);
-    if (quota) {
-      const held = this.#heldAt(now);
-      return held.length < quota.slots ? now : Math.min(now + quota.returnMs, ...held.map(({ freeAt }) => freeAt));
-    }
+    if (quota) return this.#held.earliestStart(quota, now);
     const first = Math.max(now, this.#nextFreeAt);
     const rounds = Math.floor(totalCountOf(ahead) / requests);
     return rounds === 0 ? first : first + rounds * intervalMs;
@@ -142,12 +135,6 @@ export class RedisSlots implements SlotSource {
     this.#reportSoon();
   }
 
-  /** The slots that are not free again yet. */
-  #heldAt(now: number): readonly HeldSlot[] {
-    this.#held = this.#held.filter(({ freeAt }) => freeAt > now);
-    return this.#held;
-  }
-
   /** No slot is free before, as far as the ledger knew; a time in the past if one was free. */
   get #nextFreeAt(): number {
     return !this.#outage && this.#last?.reply.free === 0 ? this.#last.sentAt + this.#last.reply.nextMs + 1 : -NEVER;
@@ -161,14 +148,6 @@ export class RedisSlots implements SlotSource {
     return true;
   }
 
-  #hasFallbackSlot(isBulk: boolean): boolean {
-    const now = this.#clock.now();
-    const quota = this.#outage?.quota(now);
-    const held = this.#heldAt(now);
-    if (!quota || held.length >= quota.slots) return false;
-    return !isBulk || held.filter(({ kind }) => kind === "bulk").length < quota.bulk;
-  }
-
   #reportSoon(): void {
     this.#hasChanged = true;
     this.#exchangeAt = Math.min(this.#exchangeAt, this.#clock.now() + EXCHANGE_BATCH_MS);
@@ -180,7 +159,7 @@ export class RedisSlots implements SlotSource {
     clearTimeout(this.#timer);
     const now = this.#clock.now();
     const isWaiting = totalCountOf(this.#wanted) > 0;
-    const canExchange = !this.#exchange && (isWaiting || this.#hasChanged || this.#heldAt(now).length > 0);
+    const canExchange = !this.#exchange && (isWaiting || this.#hasChanged || this.#held.count(now) > 0);
     if (canExchange && this.#exchangeAt <= now) return void this.#startExchange();
     // Without Redis, waiting calls look for a slot of the fallback.
     const isPolling = isWaiting && this.#outage?.quota(now) !== undefined;
@@ -219,14 +198,11 @@ export class RedisSlots implements SlotSource {
 
   #nextRequest(now: number): LedgerRequest {
     const { holdMs } = this.#options.timings;
-    const held = this.#heldAt(now);
-    const delays = (kind: SlotKind) =>
-      held.filter((slot) => slot.kind === kind).map(({ freeAt }) => Math.min(holdMs, Math.ceil(freeAt - now)));
     // A process that was idle knows nothing that a new ledger lacks: its next call need not wait until slots are returned.
     const isRecent = this.#last && now - this.#last.sentAt < holdMs;
     return {
       knownEpoch: this.#usedFallback ? NO_LEDGER_EPOCH : isRecent ? this.#last?.reply.epoch : undefined,
-      held: { single: delays("single"), bulk: delays("bulk") },
+      held: this.#held.report(now, holdMs),
       wanted: this.#outage?.quota(now) ? ZERO_SLOT_COUNTS : this.#wanted,
       pauseMs: Math.max(0, Math.ceil((this.#pauseUntil ?? now) - now)),
     };
@@ -267,7 +243,7 @@ export class RedisSlots implements SlotSource {
       lastKnownStateOf(this.#last, countHeldSlots(request), now, timings),
     );
     // Not if its owner closed the connection when all calls had ended.
-    const hasCalls = totalCountOf(this.#wanted) > 0 || this.#held.some(({ freeAt }) => freeAt === NEVER);
+    const hasCalls = totalCountOf(this.#wanted) > 0 || this.#held.hasRequests;
     if (hasCalls) this.#outage.warnOnce(error);
     if (onStoreError === "local") {
       this.#usedFallback = true;
