@@ -85,11 +85,13 @@ export class InventoryClient {
       limiter: this.#limiter,
       telemetry,
       validation: { mode, warn },
-      maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
-      timeoutMs,
       totalTimeoutMs: options.totalTimeoutMs ?? Infinity,
-      retry: mergeRetryOptions(DEFAULT_RETRY_SETTINGS, options.retry),
-      headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
+      settings: {
+        timeoutMs,
+        maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
+        retry: mergeRetryOptions(DEFAULT_RETRY_SETTINGS, options.retry),
+        headers: { accept: "application/json", "user-agent": `stocklot/${VERSION}`, ...headers },
+      },
       createTokenManager: (sendOwn) =>
         createTokenManager({
           store,

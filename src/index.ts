@@ -9,9 +9,9 @@ export { InventoryClient } from "./client.js";
 export type { RequestOptions, ResponseInfo } from "./core/request/options.js";
 export type { Query } from "./core/request/payload.js";
 export type { RetryOptions } from "./core/retry-policy.js";
-export type { ClientState } from "./core/telemetry/client-state.js";
 export type {
   CallIdentity,
+  ClientState,
   DiagnosticsMessages,
   EndEvent,
   FailedEvent,

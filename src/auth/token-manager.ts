@@ -17,7 +17,7 @@ const STORE_TIMEOUT_MS = 2_000;
 
 export interface TokenManagerOptions {
   store: TokenStore;
-  /** Requests a token from the service. Rejects with a `FailedCall`, from which each waiting call creates its own error. */
+  /** Requests a token from the service. Rejects with a `CallFailure`, from which each waiting call creates its own error. */
   request(cancellation: Cancellation): Promise<StoredToken>;
   /** Called when the store or a renewal fails; the client continues without it. */
   warn(message: string): void;

@@ -16,7 +16,7 @@ import type { MonotonicClock } from "../time/clock.js";
  * Bottleneck's priorities range from 0 to 9. Pages have the least urgent one, so that jobs of other code take
  * precedence.
  */
-const JOB_PRIORITY: Record<SlotKind, number> = { singles: 5, pages: 9 };
+const JOB_PRIORITY: Record<SlotKind, number> = { single: 5, bulk: 9 };
 
 /** A job of a Bottleneck that has started: the right to send one request, until it ends. */
 interface StartedJob {
@@ -43,13 +43,13 @@ export class BottleneckSlots implements SlotSource {
   readonly #clock: MonotonicClock;
   readonly #listener: SlotListener;
   /** Jobs that wait in the Bottleneck. */
-  readonly #queued = { singles: 0, pages: 0 };
+  readonly #queued = { single: 0, bulk: 0 };
   /** Jobs that have started, and that no call has taken yet. */
   #started: StartedJob[] = [];
   #inFlight = 0;
   /** Jobs of ended requests, in the order in which they end. */
   #held: { endsAt: number; job: StartedJob }[] = [];
-  #waiting: SlotCounts = { singles: 0, pages: 0 };
+  #waiting: SlotCounts = { single: 0, bulk: 0 };
   #wakeUpTimer: { time: number; stop: () => void } | undefined;
 
   constructor({ bottlenecks, window, clock, listener }: BottleneckSlotsOptions) {
@@ -69,7 +69,7 @@ export class BottleneckSlots implements SlotSource {
     const indexOf = (kind: SlotKind) => this.#started.findIndex((job) => job.kind === kind);
     // A single call may use the job of a page, so a page never takes precedence over it. A page may not use the job of
     // a single call.
-    const index = isBulk || indexOf("singles") < 0 ? indexOf("pages") : indexOf("singles");
+    const index = isBulk || indexOf("single") < 0 ? indexOf("bulk") : indexOf("single");
     const [job] = index < 0 ? [] : this.#started.splice(index, 1);
     if (!job) return undefined;
     this.#inFlight += 1;
@@ -99,7 +99,7 @@ export class BottleneckSlots implements SlotSource {
   setDemand(waiting: SlotCounts): void {
     this.#waiting = waiting;
     this.#endHeldJobs();
-    for (const kind of ["singles", "pages"] as const) {
+    for (const kind of ["single", "bulk"] as const) {
       while (this.#missingJobs(kind) > 0) this.#scheduleJob(kind);
     }
     this.#setWakeUpTimer();
@@ -132,7 +132,7 @@ export class BottleneckSlots implements SlotSource {
         leaveQueue();
         if (this.#missingJobs(kind) <= 0) return;
         const message = `the Bottleneck refused a slot, nothing was sent: ${messageOf(error)}`;
-        this.#listener.slotRefused(kind === "pages", new ConnectionError(message, { cause: error }));
+        this.#listener.slotRefused(kind === "bulk", new ConnectionError(message, { cause: error }));
       });
   }
 

@@ -53,7 +53,7 @@ export interface BottleneckRateLimiterOptions extends RateLimitOptions {
 export function createBottleneckRateLimiter(bottleneck: Bottleneck | BottleneckRateLimiterOptions): RateLimiter {
   if (isBottleneck(bottleneck)) {
     const clock = new MonotonicClock();
-    const bottlenecks = { singles: bottleneck, pages: bottleneck };
+    const bottlenecks = { single: bottleneck, bulk: bottleneck };
     return createQueueingLimiter(
       UNLIMITED_SETTINGS,
       clock,
@@ -74,14 +74,14 @@ function createWithOwnBottleneck(options: BottleneckRateLimiterOptions): RateLim
   const { requests, intervalMs, reserved } = settings;
   // No `expiration`: Bottleneck's timer would keep the process alive, and free the slot of a request that is still in
   // progress.
-  const singles = new Bottleneck({ maxConcurrent: requests });
-  const pages = new Bottleneck({ maxConcurrent: requests - reserved }).chain(singles);
+  const single = new Bottleneck({ maxConcurrent: requests });
+  const bulk = new Bottleneck({ maxConcurrent: requests - reserved }).chain(single);
   const clock = new MonotonicClock();
   const window = { requests, intervalMs };
   return createQueueingLimiter(
     settings,
     clock,
-    (listener) => new BottleneckSlots({ bottlenecks: { singles, pages }, window, clock, listener }),
+    (listener) => new BottleneckSlots({ bottlenecks: { single, bulk }, window, clock, listener }),
   );
 }
 

@@ -1,93 +1,71 @@
 import { RateLimitError } from "../errors/index.js";
 import { monotonicNowMs } from "../time/clock.js";
-import type { AcquireSlotDeps, SlotGrant } from "./acquire-slot.js";
+import type { SlotGrant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
+import type { ClientParts } from "./client-parts.js";
 import { ErrorResponse, FalseSuccess, failureTypeForMetrics } from "./failure.js";
-import { createApiError } from "./response/api-error.js";
+import type { AttemptEnd } from "./request/attempt-journal.js";
+import { mayFailedAttemptBeApplied } from "./response/caller-error.js";
+import { createApiError } from "./response/error-response.js";
 import { choosePauseMs, isPauseShortened, MAX_PAUSE_MS, parseRetryAfterMs } from "./retry-policy.js";
-import type { ServiceClock } from "./service-clock.js";
-import { sendWithInstrumentation } from "./telemetry/sending.js";
-import {
-  type AttemptTrace,
-  isSuccessStatus,
-  type Transport,
-  TransportFailure,
-  type WireResponse,
-} from "./transport/transport.js";
+import { sendWithInstrumentation } from "./telemetry/telemetry.js";
+import { type AttemptTrace, isSuccessStatus, TransportFailure, type WireResponse } from "./transport/transport.js";
 
-/** What an attempt needs. */
-export interface AttemptDeps extends AcquireSlotDeps {
-  readonly transport: Transport;
-  readonly serviceClock: ServiceClock;
-  readonly maxResponseBytes: number;
-}
-
-/** Sends the request of a call once, with a slot that was granted. Rejects unless the status is a success. */
-export async function sendAttempt(deps: AttemptDeps, call: Call, { slot, token }: SlotGrant): Promise<WireResponse> {
-  const trace = call.beginAttempt(deps.serviceClock.offset);
-  call.inFlight = true;
+/** Sends the request of a call once, with a slot that was granted. Rejects unless the response is a success. */
+export async function sendAttempt(client: ClientParts, call: Call, { slot, token }: SlotGrant): Promise<WireResponse> {
+  const { journal } = call.settings;
+  let trace: AttemptTrace | undefined;
   try {
-    let response: WireResponse;
-    try {
-      response = await sendRequest(deps, call, token, trace);
-      const { status } = response;
-      deps.telemetry.emit("response", () => ({
-        ...attemptEventFields(call),
-        status,
-        durationMs: monotonicNowMs() - trace.startedAt,
-      }));
-    } catch (failure) {
-      deps.telemetry.emit("failed", () => ({
-        ...attemptEventFields(call),
-        status: trace.head?.status,
-        error: failureTypeForMetrics(failure),
-        durationMs: monotonicNowMs() - trace.startedAt,
-      }));
-      response = errorHeadWithoutBody(trace, failure);
-    } finally {
-      call.endAttempt(trace);
-      deps.serviceClock.observe(trace);
-    }
-    if (isSuccessStatus(response.status)) {
-      const problem = call.request.describeFalseSuccess?.(response);
-      if (problem === undefined) return response;
-      throw new FalseSuccess(problem);
-    }
-    if (response.status === 401 && token !== undefined) deps.tokens.invalidate(token);
-    throw response.status === 429 ? pauseAfter429(deps, call, response) : new ErrorResponse(response);
+    if (journal) await call.cancellation.race(journal.beforeSend(client.serviceClock.offset));
+    trace = call.beginAttempt(client.serviceClock.offset);
+    const response = await exchange(client, call, token, trace);
+    assertSuccess(client, call, response, token);
+    journal?.attemptEnded({ response, mayHaveBeenApplied: true });
+    return response;
   } catch (failure) {
     call.inFlight = false;
+    if (trace) journal?.attemptEnded(endOf(call, failure));
     throw failure;
   } finally {
-    if (trace.sent) slot.endSent();
+    // After the pause for a 429 has begun, or the slot would be granted to a call that waits.
+    if (trace?.sent) slot.endSent();
     else slot.endUnsent();
   }
 }
 
-function sendRequest(
-  { telemetry, transport, maxResponseBytes }: AttemptDeps,
+/** Sends the request and reads the response, whatever its status. Of an error response, the status alone is enough. */
+async function exchange(
+  { telemetry, transport, serviceClock }: ClientParts,
   call: Call,
   token: string | undefined,
   trace: AttemptTrace,
 ): Promise<WireResponse> {
-  const { method } = call.request;
+  const event = () => ({ ...call.identity, attempt: call.attempts });
+  const durationMs = () => monotonicNowMs() - trace.startedAt;
   const { target, contentType, body } = call.payload;
-  const { timeoutMs } = call.settings;
-  telemetry.emit("request", () => attemptEventFields(call));
-  const headers = { ...call.settings.headers };
+  const { journal, timeoutMs, maxResponseBytes, headers: settings } = call.settings;
+  const headers = { ...settings };
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
-  const { cancellation } = call;
-  const { journal } = call.settings;
-  const request = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace };
-  return sendWithInstrumentation(
-    () => attemptEventFields(call),
-    headers,
-    () => transport.send(journal ? { ...request, assertMaySend: () => journal.assertMaySend() } : request),
-  );
+  const { cancellation, request } = call;
+  const { method } = request;
+  const assertMaySend = journal && (() => journal.assertMaySend());
+  const wire = { method, target, headers, body, timeoutMs, maxResponseBytes, cancellation, trace, assertMaySend };
+  call.inFlight = true;
+  telemetry.emit("request", event);
+  try {
+    const response = await sendWithInstrumentation(event, headers, () => transport.send(wire));
+    telemetry.emit("response", () => ({ ...event(), status: response.status, durationMs: durationMs() }));
+    return response;
+  } catch (failure) {
+    const error = failureTypeForMetrics(failure);
+    telemetry.emit("failed", () => ({ ...event(), status: trace.head?.status, error, durationMs: durationMs() }));
+    return errorHeadWithoutBody(trace, failure);
+  } finally {
+    call.endAttempt(trace);
+    serviceClock.observe(trace);
+  }
 }
-
-const attemptEventFields = (call: Call) => ({ ...call.identity, attempt: call.attempts });
 
 /**
  * The head of an error response whose body was cut off, too slow or unreadable: the retry policy needs only the status.
@@ -99,8 +77,19 @@ function errorHeadWithoutBody({ head }: AttemptTrace, failure: unknown): WireRes
   throw failure;
 }
 
+function assertSuccess(client: ClientParts, call: Call, response: WireResponse, token: string | undefined): void {
+  const { status } = response;
+  if (isSuccessStatus(status)) {
+    const problem = call.request.describeFalseSuccess?.(response);
+    if (problem === undefined) return;
+    throw new FalseSuccess(problem);
+  }
+  if (status === 401 && token !== undefined) client.tokens.invalidate(token);
+  throw status === 429 ? pauseAfter429(client, call, response) : new ErrorResponse(response);
+}
+
 /** Pauses the limiter after a 429, unless it is paused already. Returns the failure of this attempt. */
-function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response: WireResponse): ErrorResponse {
+function pauseAfter429({ limiter, telemetry }: ClientParts, call: Call, response: WireResponse): ErrorResponse {
   const requestedMs = parseRetryAfterMs(response.headers, Date.now());
   const { retry } = call.settings;
   const delayMs = choosePauseMs(requestedMs, retry);
@@ -120,11 +109,21 @@ function pauseAfter429({ limiter, telemetry }: AttemptDeps, call: Call, response
   return failure;
 }
 
-/**
- * Creates the error of the 429 that began a pause, since each call that the pause fails gets an object of its own.
- */
+/** Creates the error of the 429 that began a pause, since each call that the pause fails gets an object of its own. */
 function createPauseErrorFactory(call: Call, failure: ErrorResponse): () => unknown {
   const { status, code, serviceMessage: message, method, path, headers, attempts } = createApiError(call, failure);
   const init = { status, code, message, method, path, headers, attempts, retryAfterMs: failure.waitMs };
   return () => new RateLimitError(init);
+}
+
+/** How a failed attempt ended, for the journal. */
+function endOf(call: Call, failure: unknown): AttemptEnd {
+  // The status of a false success proves nothing.
+  const head = failure instanceof FalseSuccess ? undefined : call.attemptTrace?.head;
+  const { status, body } =
+    failure instanceof ErrorResponse ? failure.response : { status: head?.status, body: undefined };
+  return {
+    response: status === undefined ? undefined : { status, body },
+    mayHaveBeenApplied: mayFailedAttemptBeApplied(call, failure),
+  };
 }

@@ -21,7 +21,7 @@ export interface CallRequest<T> {
   read: ResponseReader<T>;
   /** By default `high` for writes, `normal` for reads. */
   priority?: SlotRequest["priority"] | undefined;
-  /** A further page of an iteration, or a write of an outbox. */
+  /** A further page of an iteration. */
   isBulk?: boolean | undefined;
   /** A success status alone proves that the write was applied, even if the connection breaks within the body. */
   appliedByStatus?: boolean | undefined;
@@ -52,8 +52,10 @@ export interface ValidationMode {
 /** The settings of one call. Those of the request take precedence over those of the client. */
 export interface CallSettings {
   timeoutMs: number;
+  maxResponseBytes: number;
   retry: RetrySettings;
   headers: Record<string, string>;
+  priority?: RequestOptions["priority"];
   /** Called with the final response. */
   onResponse?: RequestOptions["onResponse"];
   /** Records the attempts. */
@@ -95,10 +97,6 @@ export class Call implements RetryState {
   arrival: number | undefined;
   /** What the call waits for, or waited for last. */
   waitingFor: "token" | "slot" = "slot";
-  /** When that wait started, by the clock of `LongWaitReporter`. */
-  waitingSince = 0;
-  /** The earliest end of that wait, as far as is known. */
-  expectedAt = 0;
   /** If the total time passed before the request was sent: the remaining wait. */
   unmetWait: WaitEstimate | undefined;
 
@@ -125,7 +123,12 @@ export class Call implements RetryState {
   }
 
   get priority(): SlotRequest["priority"] {
-    return this.request.priority ?? (this.isWrite ? "high" : "normal");
+    return this.settings.priority ?? this.request.priority ?? (this.isWrite ? "high" : "normal");
+  }
+
+  /** A further page of an iteration, or a write of an outbox: it may not use the reserved slots. */
+  get isBulk(): boolean {
+    return this.request.isBulk === true || this.settings.journal !== undefined;
   }
 
   /** Whether the request changes something. */

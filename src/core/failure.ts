@@ -19,13 +19,15 @@ export class ErrorResponse extends Error {
 export class FalseSuccess extends Error {}
 
 /**
- * The failure of a call that several callers may wait for: a token request, or a page that was read ahead. Each waiting
- * caller receives an error of its own, created where that caller waits, so that the stack trace contains that line.
+ * How every call fails, from here to the callers who wait for it: several wait for a token, or for a page that was read
+ * ahead. Each receives an error of its own (`createCallerError`), created where that caller waits, so that the stack trace
+ * contains that line. A call that waited for a token fails with the failure of the token request.
  */
-export class FailedCall extends Error {
+export class CallFailure extends Error {
   constructor(
     readonly call: Call,
-    readonly failure: unknown,
+    /** What an attempt, the policy or the reader has thrown. */
+    readonly thrown: unknown,
     error: unknown,
   ) {
     super(messageOf(error), { cause: error });

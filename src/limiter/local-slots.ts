@@ -10,13 +10,13 @@ export function createLocalSlots(
   listener: SlotListener,
 ): SlotSource {
   const allQuota = createSlotQuota(requests);
-  const pageQuota = createSlotQuota(requests - reserved);
+  const bulkQuota = createSlotQuota(requests - reserved);
   let wakeUpTimer: { time: number; stop: () => void } | undefined;
 
   const reclaim = () => {
     const now = clock.now();
     allQuota.reclaim(now);
-    pageQuota.reclaim(now);
+    bulkQuota.reclaim(now);
     return now;
   };
 
@@ -24,7 +24,7 @@ export function createLocalSlots(
     if (totalCountOf(waiting) === 0) return undefined;
     if (allQuota.free === 0) return allQuota.nextFreeAt;
     // A snapshot reclaims slots without granting them, so free slots may be waiting here.
-    return waiting.singles > 0 || pageQuota.free > 0 ? clock.now() : pageQuota.nextFreeAt;
+    return waiting.single > 0 || bulkQuota.free > 0 ? clock.now() : bulkQuota.nextFreeAt;
   };
 
   return {
@@ -34,7 +34,7 @@ export function createLocalSlots(
     },
     take(isBulk) {
       reclaim();
-      const quotas = isBulk ? [allQuota, pageQuota] : [allQuota];
+      const quotas = isBulk ? [allQuota, bulkQuota] : [allQuota];
       if (quotas.some(({ free }) => free === 0)) return undefined;
       for (const quota of quotas) quota.take();
       return {
@@ -50,7 +50,7 @@ export function createLocalSlots(
     earliestStart(isBulk, ahead) {
       const now = reclaim();
       const anySlot = allQuota.earliestStart(totalCountOf(ahead), now, intervalMs);
-      return isBulk ? Math.max(anySlot, pageQuota.earliestStart(ahead.pages, now, intervalMs)) : anySlot;
+      return isBulk ? Math.max(anySlot, bulkQuota.earliestStart(ahead.bulk, now, intervalMs)) : anySlot;
     },
     setDemand(waiting) {
       const time = nextGrantTime(waiting);

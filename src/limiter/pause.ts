@@ -13,12 +13,12 @@ export interface Pause {
   readonly allowance: number;
   /** The total time of all pauses up to now, in ms. */
   readonly totalMs: number;
-  /** Begins a pause and returns true, unless there is one already: the first 429 decides. */
+  /** Begins a pause, with a timer for its end, and returns true, unless there is one already: the first 429 decides. */
   begin(delayMs: number, error?: () => unknown): boolean;
   /** A request starts; the first after a pause is the probe. */
   start(): EndProbe | undefined;
-  /** While calls wait, a timer reports the end of the pause. */
-  setWatched(isWatched: boolean): void;
+  /** Without calls that wait there is no timer, since it would keep the process alive. */
+  setAwaited(isAwaited: boolean): void;
 }
 
 type Phase =
@@ -39,7 +39,7 @@ type Phase =
 /** How many requests may start in each phase. */
 const ALLOWANCE: Record<Phase["name"], number> = { open: Infinity, paused: 0, probeDue: 1, probing: 0 };
 
-/** `onEnd` is called when a pause ends while it is watched. */
+/** `onEnd` is called when a pause ends for which calls wait. */
 export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
   let phase: Phase = { name: "open" };
   let endedPausesMs = 0;
@@ -73,7 +73,8 @@ export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
     begin(delayMs, error) {
       if (updatePhase().name === "paused") return false;
       const from = clock.now();
-      phase = { name: "paused", from, until: from + delayMs, error };
+      const until = from + delayMs;
+      phase = { name: "paused", from, until, error, stopTimer: clock.startTimerAt(until, onEnd) };
       return true;
     },
     start() {
@@ -85,9 +86,9 @@ export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
         if (phase === probing) phase = { name: sent ? "open" : "probeDue" };
       };
     },
-    setWatched(isWatched) {
+    setAwaited(isAwaited) {
       if (phase.name !== "paused") return;
-      if (isWatched) phase.stopTimer ??= clock.startTimerAt(phase.until, onEnd);
+      if (isAwaited) phase.stopTimer ??= clock.startTimerAt(phase.until, onEnd);
       else {
         phase.stopTimer?.();
         phase.stopTimer = undefined;

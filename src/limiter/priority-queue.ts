@@ -5,11 +5,11 @@ import type { SlotCounts } from "./slot-source.js";
 const PRIORITIES = ["token", "high", "normal", "low"] as const;
 
 /**
- * The queue of a limiter, ordered by priority, then by arrival. The pages of each priority have a queue of their own, behind
- * its single calls, because pages may have to wait while single calls need not.
+ * The queue of a limiter, ordered by priority, then by arrival. The bulk calls of each priority have a queue of their own, behind
+ * its single calls, because bulk calls may have to wait while single calls need not.
  */
 export class PriorityQueue<T> {
-  /** Two for each priority: single calls, then pages. */
+  /** Two for each priority: single calls, then bulk calls. */
   readonly #queues = PRIORITIES.flatMap(() => [new LinkedQueue<T>(), new LinkedQueue<T>()]);
 
   /** How many calls wait, in all queues. */
@@ -21,19 +21,19 @@ export class PriorityQueue<T> {
   add(value: T, request: SlotRequest, arrival: number): () => void {
     const queue = this.#queues[queueIndexOf(request)];
     if (!queue) throw new RangeError(`no queue for priority ${request.priority}`);
-    const entry = queue.add(value, arrival);
-    return () => queue.remove(entry);
+    const link = queue.add(value, arrival);
+    return () => queue.remove(link);
   }
 
   /**
-   * The first entry of each queue, by priority. While the caller removes the first entry, the next one of the same queue
+   * The first waiter of each queue, by priority. While the caller removes the first one, the next one of the same queue
    * follows.
    */
   *heads(): Generator<T> {
     for (const queue of this.#queues) {
-      for (let last: unknown, entry = queue.first; entry && entry !== last; entry = queue.first) {
-        last = entry;
-        yield entry.value;
+      for (let last: unknown, link = queue.first; link && link !== last; link = queue.first) {
+        last = link;
+        yield link.value;
       }
     }
   }
@@ -41,9 +41,9 @@ export class PriorityQueue<T> {
   /** How many calls are certainly ahead of a request that joins the queue now. */
   countsAhead(request: SlotRequest): SlotCounts {
     // A retry keeps its arrival, so it may be ahead of its whole queue.
-    const { singles, pages } = this.#countsOf(queueIndexOf(request) + (request.arrival === undefined ? 1 : 0));
-    // Pages may wait for their own quota, so a single call may start before them.
-    return { singles, pages: request.isBulk ? pages : 0 };
+    const { single, bulk } = this.#countsOf(queueIndexOf(request) + (request.arrival === undefined ? 1 : 0));
+    // Bulk calls may wait for their own quota, so a single call may start before them.
+    return { single, bulk: request.isBulk ? bulk : 0 };
   }
 
   *[Symbol.iterator](): Generator<T> {
@@ -52,10 +52,10 @@ export class PriorityQueue<T> {
 
   /** How many calls wait in the first `length` queues. */
   #countsOf(length: number): SlotCounts {
-    const counts = { singles: 0, pages: 0 };
+    const counts = { single: 0, bulk: 0 };
     for (let index = 0; index < length; index += 1) {
       const { size } = this.#queues[index] ?? { size: 0 };
-      counts[index % 2 === 0 ? "singles" : "pages"] += size;
+      counts[index % 2 === 0 ? "single" : "bulk"] += size;
     }
     return counts;
   }
@@ -63,32 +63,32 @@ export class PriorityQueue<T> {
 
 const queueIndexOf = ({ priority, isBulk }: SlotRequest) => PRIORITIES.indexOf(priority) * 2 + (isBulk ? 1 : 0);
 
-/** An entry of a {@link LinkedQueue}. */
-export interface QueueEntry<T> {
+/** A waiter in a {@link LinkedQueue}. */
+export interface QueueLink<T> {
   readonly value: T;
   readonly arrival: number;
-  previous: QueueEntry<T> | undefined;
-  next: QueueEntry<T> | undefined;
+  previous: QueueLink<T> | undefined;
+  next: QueueLink<T> | undefined;
 }
 
 /**
- * A doubly linked list, from which any entry can be removed in constant time. The front of a large `Set` is slow to
+ * A doubly linked list, from which any waiter can be removed in constant time. The front of a large `Set` is slow to
  * find.
  */
 export class LinkedQueue<T> {
-  first: QueueEntry<T> | undefined;
-  #last: QueueEntry<T> | undefined;
+  first: QueueLink<T> | undefined;
+  #last: QueueLink<T> | undefined;
   size = 0;
 
   /** Adds a value by its arrival; a call that returns after a 429 keeps the arrival that it had. */
-  add(value: T, arrival: number): QueueEntry<T> {
+  add(value: T, arrival: number): QueueLink<T> {
     let previous = this.#last;
     if (previous && previous.arrival > arrival) {
       previous = undefined;
-      for (let entry = this.first; entry && entry.arrival < arrival; entry = entry.next) previous = entry;
+      for (let link = this.first; link && link.arrival < arrival; link = link.next) previous = link;
     }
     const next = previous ? previous.next : this.first;
-    const added: QueueEntry<T> = { value, arrival, previous, next };
+    const added: QueueLink<T> = { value, arrival, previous, next };
     if (previous) previous.next = added;
     else this.first = added;
     if (next) next.previous = added;
@@ -97,7 +97,7 @@ export class LinkedQueue<T> {
     return added;
   }
 
-  remove({ previous, next }: QueueEntry<T>): void {
+  remove({ previous, next }: QueueLink<T>): void {
     if (previous) previous.next = next;
     else this.first = next;
     if (next) next.previous = previous;
@@ -106,6 +106,6 @@ export class LinkedQueue<T> {
   }
 
   *[Symbol.iterator](): Generator<T> {
-    for (let entry = this.first; entry; entry = entry.next) yield entry.value;
+    for (let link = this.first; link; link = link.next) yield link.value;
   }
 }

@@ -5,11 +5,12 @@ import type { RateLimitSettings } from "./rate-limit-options.js";
 import { RATE_LIMITER_BRAND, type RateLimiter, type Slot, type SlotRequest } from "./rate-limiter.js";
 import { type SlotListener, type SlotSource, totalCountOf } from "./slot-source.js";
 
-interface WaitingCall {
+/** A call that waits in the queue. It leaves the queue with a slot or with an error. */
+interface Waiter {
   readonly request: SlotRequest;
   readonly arrival: number;
-  /** Leaves the queue, with a slot or with an error. */
-  settle(slot: Slot | undefined, error?: unknown): void;
+  grant(slot: Slot): void;
+  fail(error: unknown): void;
 }
 
 /** The queue, the pause and the concurrency limit of a limiter; `sourceFor` creates the source of its slots. */
@@ -18,7 +19,7 @@ export function createQueueingLimiter(
   clock: MonotonicClock,
   sourceFor: (listener: SlotListener) => SlotSource,
 ): RateLimiter {
-  const queue = new PriorityQueue<WaitingCall>();
+  const queue = new PriorityQueue<Waiter>();
   const pause = createPause(clock, grantSlots);
   let arrivals = 0;
   let inFlight = 0;
@@ -29,13 +30,13 @@ export function createQueueingLimiter(
       if (pause.begin(delayMs)) cancelPastDeadline(delayMs);
     },
     slotRefused(isBulk, error) {
-      let last: WaitingCall | undefined;
-      for (const waiting of queue) if (waiting.request.isBulk === isBulk) last = waiting;
-      last?.settle(undefined, error);
+      let last: Waiter | undefined;
+      for (const waiter of queue) if (waiter.request.isBulk === isBulk) last = waiter;
+      last?.fail(error);
       publishDemand();
     },
     slotsFailed(error) {
-      for (const waiting of queue) waiting.settle(undefined, error);
+      for (const waiter of queue) waiter.fail(error);
       publishDemand();
     },
   });
@@ -92,15 +93,25 @@ export function createQueueingLimiter(
 
   function enqueue(request: SlotRequest, arrival: number): Promise<Slot> {
     return new Promise((resolve, reject) => {
-      const settle: WaitingCall["settle"] = (slot, error) => {
+      const leave = () => {
         unsubscribe();
         removeFromQueue();
-        if (slot) resolve(slot);
-        else reject(error);
       };
-      const removeFromQueue = queue.add({ request, arrival, settle }, request, arrival);
+      const waiter: Waiter = {
+        request,
+        arrival,
+        grant(slot) {
+          leave();
+          resolve(slot);
+        },
+        fail(error) {
+          leave();
+          reject(error);
+        },
+      };
+      const removeFromQueue = queue.add(waiter, request, arrival);
       const unsubscribe = request.cancellation.onCancel(() => {
-        settle(undefined, request.cancellation.toError());
+        waiter.fail(request.cancellation.toError());
         publishDemand();
       });
       grantSlots();
@@ -109,9 +120,9 @@ export function createQueueingLimiter(
 
   /** Grants slots to waiting calls, by priority. */
   function grantSlots(): void {
-    for (const { request, arrival, settle } of queue.heads()) {
-      const slot = takeSlot(request, arrival);
-      if (slot) settle(slot);
+    for (const waiter of queue.heads()) {
+      const slot = takeSlot(waiter.request, waiter.arrival);
+      if (slot) waiter.grant(slot);
     }
     publishDemand();
   }
@@ -160,8 +171,8 @@ export function createQueueingLimiter(
   function publishDemand(): void {
     const waiting = queue.counts;
     const starts = allowedStarts();
-    const singles = Math.min(waiting.singles, starts);
-    pause.setWatched(totalCountOf(waiting) > 0);
-    source.setDemand({ singles, pages: Math.min(waiting.pages, starts - singles) });
+    const single = Math.min(waiting.single, starts);
+    pause.setAwaited(totalCountOf(waiting) > 0);
+    source.setDemand({ single, bulk: Math.min(waiting.bulk, starts - single) });
   }
 }

@@ -1,14 +1,14 @@
 /** Numbers of slots, or of the calls that wait for them: for single calls, and for bulk calls, most of which are further pages. */
 export interface SlotCounts {
-  singles: number;
-  pages: number;
+  single: number;
+  bulk: number;
 }
 
 /** What a slot is for. */
 export type SlotKind = keyof SlotCounts;
 
 /** The slots, or calls, of both kinds. */
-export const totalCountOf = ({ singles, pages }: SlotCounts): number => singles + pages;
+export const totalCountOf = ({ single, bulk }: SlotCounts): number => single + bulk;
 
 /** A slot that its source has granted. */
 export interface GrantedSlot {

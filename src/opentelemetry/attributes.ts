@@ -1,6 +1,6 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { StartEvent } from "../core/telemetry/events.js";
-import { findUrlTemplate } from "./url-template.js";
+import { PATHS } from "../service/operations.js";
 
 // Copied from the semantic conventions, so that their package need not be installed. `url.template` is in development.
 export const ERROR_TYPE_ATTRIBUTE = "error.type";
@@ -40,3 +40,16 @@ export const statusAttributes = (status: number | undefined): Attributes => ({
 
 export const errorAttributes = (error: string | undefined): Attributes =>
   error === undefined ? {} : { [ERROR_TYPE_ATTRIBUTE]: error };
+
+const URL_TEMPLATE_PATTERNS = PATHS.map((template) => ({
+  template,
+  pattern: new RegExp(`^${template.replace(/\{\w+\}/, "[^/]+")}$`),
+}));
+
+/**
+ * The path of an endpoint without the values in it, so that all calls of it have one name: `/Inventory/{wid}` for
+ * `/Inventory/3`. `undefined` for undocumented endpoints; add those that you call.
+ */
+export function findUrlTemplate(path: string): string | undefined {
+  return URL_TEMPLATE_PATTERNS.find(({ pattern }) => pattern.test(path))?.template;
+}

@@ -2,10 +2,9 @@ import { createNoopMeter, diag, type MeterProvider, metrics, type TracerProvider
 import { type ChannelName, hasDiagnosticsChannels, subscribeToChannel } from "../core/telemetry/channels.js";
 import type { DiagnosticsMessages } from "../core/telemetry/events.js";
 import { VERSION } from "../version.js";
-import { CallObserver } from "./call-observer.js";
+import { ProgressGauges, RateLimitGauges } from "./gauges.js";
 import { createCallInstruments } from "./instruments.js";
-import { ProgressGauges } from "./progress-gauges.js";
-import { RateLimitGauges } from "./rate-limit-gauges.js";
+import { ObservedCalls } from "./observed-calls.js";
 
 /** The providers for spans and metrics. */
 export interface InstrumentOptions {
@@ -87,7 +86,7 @@ function startInstrumentation(options: InstrumentOptions): () => void {
   const tracer = (options.tracerProvider ?? trace).getTracer(INSTRUMENTATION_SCOPE, VERSION);
   const meter = (options.meterProvider ?? metrics).getMeter(INSTRUMENTATION_SCOPE, VERSION);
   const isNoopMeter = meter.constructor === createNoopMeter().constructor;
-  const calls = new CallObserver(tracer, isNoopMeter ? undefined : createCallInstruments(meter));
+  const calls = new ObservedCalls(tracer, isNoopMeter ? undefined : createCallInstruments(meter));
   const rateLimits = new RateLimitGauges(meter);
   const progress = new ProgressGauges(meter);
   const subscriptions = [

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { encodeJson } from "../core/request/json-data.js";
+import { encodeJson } from "../core/request/payload.js";
 import { InputValidationError, type Issue } from "../errors/index.js";
 import { fieldOf, isObject } from "../errors/unknown-value.js";
 import { checkInput } from "../schemas/check.js";

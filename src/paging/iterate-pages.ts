@@ -1,4 +1,4 @@
-import { createErrorForWaitingCaller } from "../core/response/caller-error.js";
+import { createCallerError } from "../core/response/caller-error.js";
 import type { Checkpoint } from "./checkpoint.js";
 import type { EmittedPage } from "./emitter.js";
 import { EtaEstimator } from "./estimate.js";
@@ -61,7 +61,7 @@ export function iteratePages<T>(
         // No caller is interested in a failure after the end of the iteration.
         if (closed) return ITERATION_DONE;
         close();
-        throw createErrorForWaitingCaller(error);
+        throw createCallerError(error);
       }
     },
     async return() {

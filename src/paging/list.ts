@@ -3,7 +3,7 @@ import type { CallRequest, ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import { type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { encodeRequest, type Query } from "../core/request/payload.js";
-import { captureContext } from "../core/telemetry/async-context.js";
+import { captureContext } from "../core/telemetry/channels.js";
 import { InputValidationError } from "../errors/index.js";
 import { checkInput } from "../schemas/check.js";
 import { snapshotArgument } from "../schemas/copy-of.js";

@@ -116,7 +116,7 @@ export interface PageSource<T> {
 export interface PageSession<T> extends PagingSettings<T> {
   /**
    * Fetches one page. `isBulk` is false for the first page of an iteration, which has the priority of any other call.
-   * `createErrorForWaitingCaller` turns the reason of a rejection into the caller's error.
+   * `createCallerError` turns the reason of a rejection into the caller's error.
    */
   fetch(request: PageRequest, context: { isBulk: boolean; signal?: AbortSignal | undefined }): Promise<Page<T>>;
   /** Time per request, in ms, without waiting for a slot, averaged over the last ones; and what the limiter allows. */
@@ -154,14 +154,15 @@ export interface PagingSettings<T> {
   keyOf: ((record: T) => RecordKey | undefined) | undefined;
 }
 
-/** A page together with its request. Responses of an iteration are counted, so that two pages can be ordered in time. */
+/**
+ * A page together with its request. Its times are those of the iteration's clock, which counts the responses received: two
+ * pages can be ordered in time, and a page that was requested at or after another was received is the newer one.
+ */
 export interface ReceivedPage<T> {
   request: PageRequest;
   page: Page<T>;
-  /** How many responses had been received when this page was requested. */
-  responsesAtSend: number;
-  /** Number of this response, from 1. */
-  responseNumber: number;
+  requestedAt: number;
+  receivedAt: number;
 }
 
 /** Position of the first record of the iteration, from 0. */

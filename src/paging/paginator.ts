@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { createErrorForWaitingCaller } from "../core/response/caller-error.js";
+import { createCallerError } from "../core/response/caller-error.js";
 import { checkInput } from "../schemas/check.js";
 import { integer, lazy } from "../schemas/field.js";
 import type { Checkpoint } from "./checkpoint.js";
@@ -136,6 +136,6 @@ async function fetchSinglePage<T>(session: PageSession<T>, request: PageRequest)
   try {
     return await session.fetch(request, { isBulk: false });
   } catch (error) {
-    throw createErrorForWaitingCaller(error);
+    throw createCallerError(error);
   }
 }

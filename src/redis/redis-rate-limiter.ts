@@ -6,8 +6,7 @@ import { checkConfiguration } from "../schemas/check.js";
 import { lazy, optionalFields } from "../schemas/field.js";
 import { functionSchema } from "../schemas/option.js";
 import { MonotonicClock } from "../time/clock.js";
-import { createLeaseTimings } from "./ledger/lease-timings.js";
-import { createLedger } from "./ledger/ledger.js";
+import { createHoldTimings, createLedger } from "./ledger/ledger.js";
 import { RedisSlots } from "./ledger/redis-slots.js";
 import { type RedisClient, redisOptionsShape } from "./redis-client.js";
 
@@ -73,7 +72,7 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
   const { redis, key, onStoreError = "local", onWarning = emitProcessWarning } = options;
   const settings = rateLimitSettings(options);
   const clock = new MonotonicClock();
-  const timings = createLeaseTimings(settings);
+  const timings = createHoldTimings(settings);
   const ledger = createLedger(redis, key, settings, timings);
   // A callback that throws or rejects has no effect.
   const warn = (message: string) =>

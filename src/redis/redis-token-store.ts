@@ -3,8 +3,7 @@ import type { TokenStore } from "../auth/token-store.js";
 import { checkConfiguration } from "../schemas/check.js";
 import { lazy, string } from "../schemas/field.js";
 import { type RedisClient, redisKeyName, redisOptionsShape } from "./redis-client.js";
-import { withReplyTimeout } from "./reply-timeout.js";
-import { RedisScript } from "./script.js";
+import { RedisScript, withReplyTimeout } from "./script.js";
 import { createTokenCipher } from "./token/token-cipher.js";
 import { takeTokenLock } from "./token/token-lock.js";
 

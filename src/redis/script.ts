@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { messageOf } from "../errors/unknown-value.js";
+import { afterMs, race } from "../time/wait.js";
 import type { RedisClient } from "./redis-client.js";
 
 /** Clients whose server, proxy or user has no EVALSHA. */
@@ -61,3 +62,15 @@ function quotesAnyOf(message: string, sent: readonly string[]): boolean {
   }
   return false;
 }
+
+/** If Redis does not reply for this long, it is unreachable: a client that has lost its connection queues commands. */
+const REPLY_TIMEOUT_MS = 1_000;
+
+/** Ends a wait for Redis. */
+export const afterReplyTimeout = afterMs(
+  REPLY_TIMEOUT_MS,
+  () => new Error(`Redis has not replied for ${REPLY_TIMEOUT_MS} ms`),
+);
+
+/** The reply of Redis, or an error if it takes too long. */
+export const withReplyTimeout = <T>(reply: Promise<T>): Promise<T> => race(reply, afterReplyTimeout);

@@ -3,7 +3,7 @@ import type { Sender } from "../core/pipeline.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { requestOf } from "../core/request/path.js";
 import { createJsonReader } from "../core/response/decode.js";
-import { describeFalseSuccess } from "../core/response/false-success.js";
+import { describeFalseSuccess } from "../core/response/error-response.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
 import { createPageReader } from "../paging/decode-page.js";
 import { createPaginator, type ListDefinition, type ListOptions, pagingOf } from "../paging/list.js";

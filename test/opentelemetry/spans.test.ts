@@ -5,7 +5,7 @@ import * as conventions from "@opentelemetry/semantic-conventions/incubating";
 import type { StoredToken } from "stocklot";
 import { describe, expect, it } from "vitest";
 import * as attributes from "../../src/opentelemetry/attributes.js";
-import { findUrlTemplate } from "../../src/opentelemetry/url-template.js";
+import { findUrlTemplate } from "../../src/opentelemetry/attributes.js";
 import {
   attempts,
   calls,

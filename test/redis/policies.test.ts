@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createLeaseTimings } from "../../src/redis/ledger/lease-timings.js";
+import { createHoldTimings } from "../../src/redis/ledger/ledger.js";
 import { computeFallbackQuota, type LastKnownState } from "../../src/redis/ledger/outage.js";
 import { redisKeyName } from "../../src/redis/redis-client.js";
 import { errorWithoutArguments } from "../../src/redis/script.js";
 
 describe("the part of the limit that a process uses while it is cut off from Redis", () => {
   const settings = { requests: 100, reserved: 0 };
-  const timings = createLeaseTimings({ intervalMs: 60_000 });
+  const timings = createHoldTimings({ intervalMs: 60_000 });
   const cutOff = { wasConnected: true };
   const cases: [name: string, state: LastKnownState, sinceMs: number, slots: number][] = [
     ["alone, it has the whole limit", { ...cutOff, members: 1, held: 0 }, 0, 100],
@@ -55,10 +55,10 @@ describe("the part of the limit that a process uses while it is cut off from Red
     expect(computeFallbackQuota(state, 0, settings, timings).returnMs).toBe(timings.returnMs * 3);
   });
 
-  test("leaves pages at least one slot, and no reserved one", () => {
+  test("leaves bulk at least one slot, and no reserved one", () => {
     const state = { wasConnected: true, members: 4, held: 25 };
-    expect(computeFallbackQuota(state, 0, { requests: 100, reserved: 20 }, timings).pages).toBe(20);
-    expect(computeFallbackQuota({ ...state, held: 0 }, 0, { requests: 100, reserved: 20 }, timings).pages).toBe(1);
+    expect(computeFallbackQuota(state, 0, { requests: 100, reserved: 20 }, timings).bulk).toBe(20);
+    expect(computeFallbackQuota({ ...state, held: 0 }, 0, { requests: 100, reserved: 20 }, timings).bulk).toBe(1);
   });
 });
 
@@ -68,10 +68,10 @@ describe("the timings of a shared limit", () => {
     [4_000, 4_004, 2_000],
     [100, 104, 1_000],
   ])("for an interval of %i ms: slots free after %i, silent processes dead after %i", (intervalMs, returnMs, graceMs) => {
-    expect(createLeaseTimings({ intervalMs })).toEqual({
+    expect(createHoldTimings({ intervalMs })).toEqual({
       returnMs,
       graceMs,
-      leaseMs: returnMs + graceMs,
+      holdMs: returnMs + graceMs,
       heartbeatMs: graceMs / 4,
     });
   });

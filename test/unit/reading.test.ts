@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseTokenLifetimeMs, tokenRefreshTime } from "../../src/auth/token-manager.js";
 import { encodeQueryString, stringifyQueryParameters } from "../../src/core/request/payload.js";
-import { readErrorBody } from "../../src/core/response/error-body.js";
+import { readErrorBody } from "../../src/core/response/error-response.js";
 import { parseRetryAfterMs } from "../../src/core/retry-policy.js";
 import { InputValidationError, parseServiceDate } from "../../src/index.js";
 import { findRecordNumber } from "../../src/resources/record-number.js";

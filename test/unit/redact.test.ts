@@ -225,11 +225,18 @@ describe("a cause", () => {
 
   it.each<[string, unknown]>([
     ["an error", new Error("connection reset")],
+    ["an error of a class of the caller's", new (class Mine extends Error {})("mine")],
     ["an error with fields", Object.assign(new Error("lost"), { code: "E", socket: { port: 1, hosts: ["x"] } })],
     ["an error with a cause", new TypeError("fetch failed", { cause: new Error("refused") })],
     ["errors", new AggregateError([new Error("a"), new Error("b")])],
     ["the reason of an aborted signal", AbortSignal.abort().reason],
     ["an object", { reason: "the user left", since: new Date(0), steps: [{ a: 1 }] }],
+    [
+      "an object of a class of the caller's",
+      new (class Cancelled {
+        by = "user";
+      })(),
+    ],
     ["a number", 7],
     ["nothing", null],
     ["an error of the package", new ApiError(initOf("x".repeat(MEGABYTE)))],
@@ -238,18 +245,21 @@ describe("a cause", () => {
     expect(redactCause(cause)).toBe(cause);
   });
 
-  it("of a class of the caller's becomes its name, message, code and stack, and so does what caused it", () => {
+  it("of a class with methods becomes its name, message, code and stack, and so does what caused it", () => {
     class Left extends Error {
       override name = "Left";
       readonly code = "LEFT";
       readonly socket = { port: 1 };
+      describe() {
+        return "left";
+      }
     }
     const left = new Left("the user left", { cause: new Left("and did not return") });
     const copy = redactCause(left);
     expect(copy).toMatchObject({ name: "Left", message: "the user left", code: "LEFT", stack: left.stack });
     expect(copy).toMatchObject({ cause: { name: "Left", message: "and did not return", code: "LEFT" } });
     expect(copy).not.toHaveProperty("socket");
-    expect(redactCause(new (class Reason {})())).toMatchObject({ message: "[redacted]" });
+    expect(redactCause(new Map([["a", 1]]))).toMatchObject({ message: "[redacted]" });
   });
 
   it("that refers to itself is kept", () => {

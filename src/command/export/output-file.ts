@@ -3,7 +3,7 @@ import type { Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import * as z from "zod";
-import { parseJsonOrUndefined } from "../../core/response/parse-json.js";
+import { parseJsonOrUndefined } from "../../core/response/body.js";
 import { CommandError, describeFailure, EXIT } from "../exit.js";
 import { FileLock } from "./file-lock.js";
 

@@ -18,27 +18,31 @@ import type { WaitEstimate } from "../../limiter/rate-limiter.js";
 import { MAX_ISSUES } from "../../schemas/input-issues.js";
 import { CancelledError, type CancelReason } from "../../time/cancellation.js";
 import type { Call, ResponseContext } from "../call.js";
-import { ErrorResponse, FailedCall, FalseSuccess } from "../failure.js";
+import { CallFailure, ErrorResponse, FalseSuccess } from "../failure.js";
 import { JSON_CONTENT_TYPE } from "../request/payload.js";
 import { mayHaveBeenApplied } from "../retry-policy.js";
 import { toOneLine } from "../transport/network-failure.js";
 import { isSuccessStatus, TransportFailure } from "../transport/transport.js";
-import { createApiError } from "./api-error.js";
+import { createApiError } from "./error-response.js";
 
-/** The error that the caller receives: the failure itself, or an `OutcomeUnknownError` with the failure as its cause. */
-export function createCallerError(call: Call, failure: unknown): unknown {
-  // A loop, because each frame of a recursion would displace the caller's own in the stack trace.
-  while (failure instanceof FailedCall) ({ call, failure } = failure);
-  const cause = errorOfFailedAttempt(call, failure);
-  const error = isWriteOutcomeUnknown(call, failure) ? outcomeUnknownError(call, cause) : cause;
+/** The failure of a call, as all who wait for it receive it. */
+export function toCallFailure(call: Call, thrown: unknown): CallFailure {
+  return thrown instanceof CallFailure ? thrown : new CallFailure(call, thrown, createError(call, thrown));
+}
+
+/** The error for a caller who waits for a call that failed, a new object each time. What did not fail in a call stays as it is. */
+export function createCallerError(failure: unknown): unknown {
+  if (!(failure instanceof CallFailure)) return failure;
+  const error = createError(failure.call, failure.thrown);
   // V8 keeps ten frames: without those of this package's own functions, the caller's line is among them.
   if (error instanceof StocklotError) Error.captureStackTrace?.(error, createCallerError);
   return error;
 }
 
-/** The error for a caller who waits for a shared call; a new object each time. */
-export function createErrorForWaitingCaller(failure: unknown): unknown {
-  return failure instanceof FailedCall ? createCallerError(failure.call, failure.failure) : failure;
+/** The error of the last attempt, or an `OutcomeUnknownError` with that as its cause. */
+function createError(call: Call, thrown: unknown): unknown {
+  const cause = errorOfFailedAttempt(call, thrown);
+  return isWriteOutcomeUnknown(call, thrown) ? outcomeUnknownError(call, cause) : cause;
 }
 
 /** The error for the failure of an attempt. */

@@ -7,10 +7,9 @@ import { type LazySchema, lazy } from "../../schemas/field.js";
 import { boundedIssues } from "../../schemas/input-issues.js";
 import type { StandardSchema } from "../../schemas/standard-schema.js";
 import type { Call, ResponseContext, ResponseReader } from "../call.js";
-import { readValidText } from "./body-text.js";
+import { isTextNestedTooDeeply, MAX_JSON_NESTING, parseJsonOrUndefined, readValidText } from "./body.js";
 import { invalidResponseError, unreadableResponseError } from "./caller-error.js";
 import { findInexactNumbers } from "./inexact-numbers.js";
-import { isTextNestedTooDeeply, MAX_JSON_NESTING, parseJsonOrUndefined } from "./parse-json.js";
 
 /** Reads a JSON body and validates it. Returns it as received, with the fields that the schema does not know. */
 /* @__NO_SIDE_EFFECTS__ */

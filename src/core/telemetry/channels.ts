@@ -1,5 +1,5 @@
 import { redactData } from "../../errors/redaction/redact.js";
-import { diagnosticsChannel } from "../../runtime/node-modules.js";
+import { asyncHooks, diagnosticsChannel } from "../../runtime/node-modules.js";
 import type { DiagnosticsMessages } from "./events.js";
 
 export type ChannelName = keyof DiagnosticsMessages;
@@ -49,4 +49,18 @@ export function subscribeToChannel<Name extends ChannelName>(
   const receive = (message: unknown) => listener(message as DiagnosticsMessages[Name]);
   diagnosticsChannel?.subscribe(name, receive);
   return () => void diagnosticsChannel?.unsubscribe(name, receive);
+}
+
+const AsyncLocalStorage = asyncHooks?.AsyncLocalStorage;
+
+/** Runs a function in another async context, and returns its result. */
+export type RunInContext = <T>(run: () => T) => T;
+
+/**
+ * Captures the async context of the caller, by which tracing finds the caller's span. Without a subscriber nothing is
+ * captured.
+ */
+export function captureContext(): RunInContext {
+  const isObserved = CHANNELS["stocklot:request"].hasSubscribers;
+  return isObserved && AsyncLocalStorage ? AsyncLocalStorage.snapshot() : (run) => run();
 }

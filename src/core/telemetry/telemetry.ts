@@ -1,8 +1,9 @@
 import { redact, redactFields } from "../../errors/redaction/redact.js";
 import { messageOf } from "../../errors/unknown-value.js";
 import { callSafely } from "../../time/callback.js";
+import { describeHeaderProblem } from "../request/options.js";
 import { CHANNELS, type ChannelName } from "./channels.js";
-import type { EndEvent, Events, Hooks, Logger, WaitingEvent } from "./events.js";
+import type { DiagnosticsMessages, EndEvent, Events, Hooks, Logger, RequestEvent, WaitingEvent } from "./events.js";
 
 type LogLevel = keyof Logger;
 
@@ -98,4 +99,37 @@ export class Telemetry {
   guard(what: string, run: () => unknown): void {
     callSafely(run, (error) => this.log("error", `${what} threw: ${messageOf(error)}`));
   }
+}
+
+/** Sends an attempt as the subscribers of `stocklot:attempt` specify: with their headers, and in their async context. */
+export function sendWithInstrumentation<T>(
+  event: () => RequestEvent,
+  headers: Record<string, string>,
+  send: () => Promise<T>,
+): Promise<T> {
+  const attempts = CHANNELS["stocklot:attempt"];
+  if (!attempts.hasSubscribers) return send();
+  let result: Promise<T> | undefined;
+  let sendOnce = () => {
+    result ??= send();
+  };
+  const message: DiagnosticsMessages["stocklot:attempt"] = {
+    type: "sending",
+    ...redactFields(event()),
+    setHeader(name, value) {
+      const key = name.toLowerCase();
+      if (!Object.hasOwn(headers, key) && describeHeaderProblem(key, value) === undefined) headers[key] = value;
+    },
+    sendWithin(run) {
+      const inner = sendOnce;
+      sendOnce = () => run(inner);
+    },
+  };
+  attempts.publish(message);
+  try {
+    sendOnce();
+  } catch {
+    // An instrumentation must not fail a call: it is sent outside its context.
+  }
+  return result ?? send();
 }

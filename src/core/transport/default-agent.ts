@@ -1,9 +1,8 @@
+import type { Socket } from "node:net";
 import type { buildConnector, Dispatcher } from "undici";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { describeNetworkFailure, ProxyFailure } from "./network-failure.js";
 import type { EnvironmentProxy } from "./proxy.js";
-import { failWhenCertificateIsRefused } from "./refused-certificate.js";
-import { skipInterimResponses } from "./skip-interim.js";
 
 /** Shorter than the timeout of usual servers, so that a write is seldom sent on a connection that is closing. */
 const KEEP_ALIVE_TIMEOUT_MS = 4_000;
@@ -12,7 +11,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const SOCKS_PROTOCOL_PATTERN = /^socks5?:$/;
 
 /** A connection was established. */
-type ConnectListener = (socket: Parameters<typeof skipInterimResponses>[0]) => void;
+type ConnectListener = (socket: Socket) => void;
 
 /** An agent of undici that connects through a proxy, if there is one. */
 export function createAgent(
@@ -69,3 +68,71 @@ export function createAgent(
 }
 
 const isConnector = (value: unknown): value is buildConnector.connector => typeof value === "function";
+
+/** The alerts of a server that refuses the client's certificate, or requires one. */
+const REFUSED_CERTIFICATE_CODE_PATTERN = /^ERR_SSL_\S*ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED)$/;
+
+/**
+ * Makes a connection fail with the alert about the client's certificate. With TLS 1.3 it is received after the handshake has
+ * ended on this side, and undici reports only that the other side closed the connection.
+ */
+function failWhenCertificateIsRefused(socket: Socket): Socket {
+  return socket.on("error", (error) => {
+    if (REFUSED_CERTIFICATE_CODE_PATTERN.test(String(fieldOf(error, "code")))) socket.destroy(error);
+  });
+}
+
+/** All informational statuses but 101, which ends HTTP. */
+const INTERIM_STATUS_LINE_PATTERN = /^HTTP\/1\.1 1(?!01)\d\d/;
+const MIN_STATUS_LINE = "HTTP/1.1 100";
+const END_OF_HEAD = "\r\n\r\n";
+const MAX_HEAD_BYTES = 16_384;
+
+/**
+ * Makes a connection skip unsolicited interim responses, as RFC 9110, section 15.2, requires: undici closes the connection at
+ * a `100 Continue`. undici sends one request at a time on a connection, so a response begins with the first byte that is
+ * read after something was written.
+ */
+function skipInterimResponses(socket: Socket): Socket {
+  const read = socket.read.bind(socket);
+  const write: (...args: never[]) => boolean = socket.write;
+  let isAtStart = false;
+  let buffered: Buffer = Buffer.alloc(0);
+  return Object.assign(socket, {
+    write(...args: never[]) {
+      isAtStart = true;
+      return write.apply(socket, args);
+    },
+    read(size?: number): unknown {
+      for (;;) {
+        const chunk: unknown = read(size);
+        if (!isAtStart || !Buffer.isBuffer(chunk)) return chunk;
+        buffered = withoutInterimResponses(buffered.length > 0 ? Buffer.concat([buffered, chunk]) : chunk);
+        if (mayBeInterimResponse(buffered) && buffered.length < MAX_HEAD_BYTES) continue;
+        isAtStart = false;
+        const rest = buffered;
+        buffered = Buffer.alloc(0);
+        return rest;
+      }
+    },
+  });
+}
+
+/** The bytes after the complete interim responses at the beginning. */
+function withoutInterimResponses(bytes: Buffer): Buffer {
+  let rest = bytes;
+  while (INTERIM_STATUS_LINE_PATTERN.test(startOfText(rest))) {
+    const end = rest.indexOf(END_OF_HEAD);
+    if (end < 0) break;
+    rest = rest.subarray(end + END_OF_HEAD.length);
+  }
+  return rest;
+}
+
+/** Whether the bytes, as far as they go, may be the beginning of an interim response. */
+function mayBeInterimResponse(bytes: Buffer): boolean {
+  const start = startOfText(bytes);
+  return INTERIM_STATUS_LINE_PATTERN.test(start + MIN_STATUS_LINE.slice(start.length));
+}
+
+const startOfText = (bytes: Buffer) => bytes.toString("latin1", 0, MIN_STATUS_LINE.length);

@@ -1,5 +1,6 @@
+import type { Transform } from "node:stream";
+import { nodeZlib } from "../../runtime/node-modules.js";
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
-import { type BodyLimit, BodyTooLarge, concatChunks, decompressBody } from "./decompress.js";
 import { describeNetworkFailure } from "./network-failure.js";
 import { isSuccessStatus, TransportFailure, type WireRequest, type WireResponse } from "./transport.js";
 
@@ -100,3 +101,73 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
 /** Also for bytes of another realm: Jest runs each test file in one of its own. */
 const isBytes = (chunk: unknown) =>
   ArrayBuffer.isView(chunk) && Object.prototype.toString.call(chunk) === "[object Uint8Array]";
+
+/** The content codings to accept, best first. */
+export const ACCEPTED_ENCODINGS = "gzip, br";
+
+/** How much of a body is read. */
+interface BodyLimit {
+  maxBytes: number;
+  /** A larger body is cut off instead of being refused. */
+  isCut: boolean;
+}
+
+/** Decoding stopped because the body would have been too large. */
+class BodyTooLarge extends Error {}
+
+/** Decodes the body. Rejects if it is not valid in its coding, or larger than the limit, unless it is to be cut off. */
+async function decompressBody(body: Uint8Array, encoding: string, limit: BodyLimit): Promise<Uint8Array> {
+  let decoded = body;
+  for (const coding of encoding.toLowerCase().split(",").reverse()) {
+    const name = coding.trim();
+    if (decoded.length === 0 || name === "identity" || name === "") continue;
+    const decoder = createDecoder(name);
+    if (!decoder) throw new Error(`unknown content coding ${name}`);
+    decoded = await decode(decoder, decoded, limit);
+  }
+  return decoded;
+}
+
+function createDecoder(coding: string): Transform | undefined {
+  switch (coding) {
+    case "gzip":
+    case "x-gzip":
+      return nodeZlib?.createGunzip();
+    case "br":
+      return nodeZlib?.createBrotliDecompress();
+    case "deflate":
+      return nodeZlib?.createInflate();
+    default:
+      return undefined;
+  }
+}
+
+async function decode(decoder: Transform, encoded: Uint8Array, { maxBytes, isCut }: BodyLimit): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  decoder.end(encoded);
+  try {
+    // Leaving the loop early stops the decoder.
+    for await (const chunk of decoder) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw new BodyTooLarge();
+    }
+  } catch (error) {
+    // What was decoded is enough, also if the encoded body was cut off.
+    if (!isCut) throw error;
+  }
+  return concatChunks(chunks, bytes);
+}
+
+function concatChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const [only] = chunks;
+  if (only && chunks.length === 1) return only;
+  const whole = new Uint8Array(length);
+  let position = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, position);
+    position += chunk.length;
+  }
+  return whole;
+}

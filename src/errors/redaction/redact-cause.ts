@@ -7,7 +7,7 @@ import { REDACTED, redact } from "./redact.js";
 const MAX_CAUSE_DEPTH = 8;
 const MAX_CAUSE_CHARACTERS = 200_000;
 
-/** The classes of JavaScript whose objects are searched. What another class shows cannot be known without running its code. */
+/** The classes of JavaScript whose objects are searched. What a class with methods shows cannot be known without running them. */
 const SEARCHED_PROTOTYPES: ReadonlySet<unknown> = new Set([
   null,
   ...[Object, Array, Date, DOMException, AggregateError].map(({ prototype }) => prototype),
@@ -21,7 +21,7 @@ const STACK_GETTER = Object.getOwnPropertyDescriptor(new Error(), "stack")?.get;
 const isProxy = (value: unknown) => nodeUtil?.types.isProxy(value) === true;
 
 /**
- * The cause of an error of this package. An error of this package, one of the runtime's and plain data stay as they are if
+ * The cause of an error of this package. An error of this package, one of a plain class, and plain data stay as they are if
  * they show no secret. Everything else (a parser's error holds the raw response, a caller's fetch may hold the request)
  * becomes an error with its name, message, code and stack, and with its own cause, redacted in the same way. Never throws.
  */
@@ -67,11 +67,10 @@ function isFreeOfSecrets(cause: unknown): boolean {
     if (seen.has(value)) return true;
     seen.add(value);
     if (depth > MAX_CAUSE_DEPTH || isProxy(value)) return false;
+    if (isSearchable(value)) return Reflect.ownKeys(value).every((key) => isHarmlessPart(value, key, depth));
     const prototype: unknown = Object.getPrototypeOf(value);
     // An error of this package was redacted when it was created.
-    return SEARCHED_PROTOTYPES.has(prototype)
-      ? Reflect.ownKeys(value).every((key) => isHarmlessPart(value, key, depth))
-      : isObject(prototype) && !isProxy(prototype) && isBrandedPrototype(prototype);
+    return isObject(prototype) && !isProxy(prototype) && isBrandedPrototype(prototype);
   };
 
   const isHarmlessPart = (owner: object, key: string | symbol, depth: number): boolean => {
@@ -85,4 +84,12 @@ function isFreeOfSecrets(cause: unknown): boolean {
   };
 
   return isHarmless(cause, 0);
+}
+
+/** Whether the fields of an object are all that it shows: its class is one of JavaScript, or adds only a constructor to it. */
+function isSearchable(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (SEARCHED_PROTOTYPES.has(prototype)) return true;
+  if (!isObject(prototype) || isProxy(prototype)) return false;
+  return Reflect.ownKeys(prototype).every((key) => key === "constructor") && isSearchable(prototype);
 }

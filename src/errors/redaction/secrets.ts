@@ -127,14 +127,10 @@ function endOfForm(text: string, start: number, form: string): number | undefine
   let length = 0;
   while (length < form.length && text.charCodeAt(start + length) === form.charCodeAt(length)) length += 1;
   const end = start + length;
-  const isRecognised =
-    length >= Math.min(form.length, MAX_NEEDED_LENGTH) &&
-    (length >= MIN_UNAMBIGUOUS_LENGTH || isWholeWord(text, start, end));
-  return isRecognised ? end : undefined;
+  if (length < Math.min(form.length, MAX_NEEDED_LENGTH)) return undefined;
+  const isWholeWord = !/\w/.test(text.charAt(start - 1)) && !/\w/.test(text.charAt(end));
+  return length >= MIN_UNAMBIGUOUS_LENGTH || isWholeWord ? end : undefined;
 }
-
-const isWholeWord = (text: string, start: number, end: number) =>
-  !/\w/.test(text.charAt(start - 1)) && !/\w/.test(text.charAt(end));
 
 /** One escape, which encodes one character, and how it is decoded. Nothing unbounded: that could overflow the stack. */
 const ENCODINGS: readonly (readonly [pattern: RegExp, decode: (escaped: string) => string])[] = [
@@ -156,6 +152,7 @@ const ENCODINGS: readonly (readonly [pattern: RegExp, decode: (escaped: string) 
 ];
 
 const HTML_ENTITIES: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'" };
+
 const fromCode = (code: string) => String.fromCodePoint(Math.min(Number(code), 0x10ffff));
 
 /** The text without escapes, and where each of its characters begins in the text with them. */

@@ -1,5 +1,4 @@
-import { readText } from "../../core/response/body-text.js";
-import { parseJsonOrUndefined } from "../../core/response/parse-json.js";
+import { parseJsonOrUndefined, readText } from "../../core/response/body.js";
 import {
   ApiError,
   AuthenticationError,

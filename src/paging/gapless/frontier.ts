@@ -1,7 +1,6 @@
 import { PaginationError } from "../../errors/index.js";
 import type { Checkpoint } from "../checkpoint.js";
-import { endOfPage, type ReceivedPage, startOfPage } from "../page.js";
-import type { PageOverlap } from "./overlap.js";
+import { endOfPage, type Page, type ReceivedPage, startOfPage } from "../page.js";
 
 /** Consecutive pages at position 0 that may contain no record seen before. */
 const MAX_UNKNOWN_STARTS = 3;
@@ -11,7 +10,7 @@ const MAX_STALLS_EXPLAINED_BY_GROWTH = 3;
 
 /** The last page without a new record, if none with one has followed. */
 interface StalledPage {
-  /** How many responses had been received when it was noticed. */
+  /** By the clock of the iteration. */
   noticedAt: number;
   totalCount: number;
   /** How many consecutive pages without a new record were explained by growth of the list. */
@@ -25,7 +24,7 @@ export class GaplessFrontier {
   #end: number;
   #provenEnd: number;
   #totalCount: number;
-  #responseNumber = 0;
+  #receivedAt = 0;
   #unknownStarts = 0;
   #stall: StalledPage | undefined;
 
@@ -58,9 +57,9 @@ export class GaplessFrontier {
     return this.#totalCount;
   }
 
-  /** Number of the response that contained the last page; 0 before the first one. */
-  get responseNumber(): number {
-    return this.#responseNumber;
+  /** When the last page was received; 0 before the first one. */
+  get receivedAt(): number {
+    return this.#receivedAt;
   }
 
   /** Sets the position, after a search has found where the records read so far end now. */
@@ -70,38 +69,38 @@ export class GaplessFrontier {
   }
 
   /** By how many positions per response the list has moved left, if the page shows it. */
-  shiftShownBy({ page, responseNumber }: ReceivedPage<unknown>, { continuity, last }: PageOverlap): number | undefined {
-    const elapsed = responseNumber - this.#responseNumber;
+  shiftShownBy({ page, receivedAt }: ReceivedPage<unknown>, { continuity, last }: PageOverlap): number | undefined {
+    const elapsed = receivedAt - this.#receivedAt;
     if (continuity !== "overlapping" || last < 0 || elapsed <= 0) return undefined;
     return (this.#end - (startOfPage(page) + last + 1)) / elapsed;
   }
 
   /** Advances to the end of a page that is not disjoint. Returns the index of its first record that may be emitted. */
   advance(read: ReceivedPage<unknown>, overlap: PageOverlap): number {
-    const { page, responseNumber } = read;
+    const { page, receivedAt } = read;
     if (overlap.first >= 0) this.#unknownStarts = 0;
     else if (this.#base !== undefined) this.#countUnknownStart();
     this.#base ??= startOfPage(page);
-    const isNewer = responseNumber > this.#responseNumber;
+    const isNewer = receivedAt > this.#receivedAt;
     const firstToEmit = indexToEmitFrom(this.#base, overlap, isNewer);
     this.#provenEnd = endOfPage(page);
     this.#end = overlap.continuity === "contained" ? Math.max(this.#provenEnd, this.#grownEnd(read)) : this.#provenEnd;
     this.#totalCount = page.totalCount;
-    this.#responseNumber = responseNumber;
+    this.#receivedAt = receivedAt;
     return firstToEmit;
   }
 
   /**
-   * Notes how many new records a page contained, after `responses` responses. Returns true if a page without a new record is
-   * no reason to stop.
+   * Notes at the time `now` how many new records a page contained. Returns true if a page without a new record is no reason
+   * to stop.
    */
-  noteNewRecords(count: number, read: ReceivedPage<unknown>, responses: number): boolean {
+  noteNewRecords(count: number, read: ReceivedPage<unknown>, now: number): boolean {
     const last = this.#stall;
     const isExplained = last !== undefined && canStallBeExplained(read, last);
     if (count > 0) this.#stall = undefined;
-    else if (last === undefined || read.responsesAtSend >= last.noticedAt) {
+    else if (last === undefined || read.requestedAt >= last.noticedAt) {
       const growths = (last?.growths ?? 0) + (isExplained ? 1 : 0);
-      this.#stall = { noticedAt: responses, totalCount: read.page.totalCount, growths };
+      this.#stall = { noticedAt: now, totalCount: read.page.totalCount, growths };
     }
     return isExplained;
   }
@@ -140,8 +139,33 @@ function indexToEmitFrom(base: number, { first, last }: PageOverlap, isNewer: bo
 
 /** True if the page was requested before the last stall was noticed, or if the list has grown since. */
 function canStallBeExplained(
-  { page, responsesAtSend }: ReceivedPage<unknown>,
+  { page, requestedAt }: ReceivedPage<unknown>,
   { noticedAt, totalCount, growths }: StalledPage,
 ): boolean {
-  return responsesAtSend < noticedAt || (page.totalCount > totalCount && growths < MAX_STALLS_EXPLAINED_BY_GROWTH);
+  return requestedAt < noticedAt || (page.totalCount > totalCount && growths < MAX_STALLS_EXPLAINED_BY_GROWTH);
+}
+
+/** How a page relates to the records that were read before. */
+export interface PageOverlap {
+  continuity: PageContinuity;
+  /** Index of the first record seen before, -1 if there is none. */
+  first: number;
+  /** Index of the last record seen before, -1 if there is none. */
+  last: number;
+}
+
+/**
+ * - `overlapping`: no record before the page was missed. A page is one contiguous run of the list, so a record seen before
+ *   proves that the page begins at or before the end of what was read. Nothing precedes position 0.
+ * - `contained`: overlapping, and the page ends within what was read before.
+ * - `disjoint`: records may be missing before the page.
+ */
+export type PageContinuity = "overlapping" | "contained" | "disjoint";
+
+export function pageOverlapOf<T>(page: Page<T>, isSeen: (record: T) => boolean): PageOverlap {
+  const { value } = page;
+  const first = value.findIndex(isSeen);
+  const last = first < 0 ? -1 : value.findLastIndex(isSeen);
+  if (value.length === 0 || (first < 0 && startOfPage(page) !== 0)) return { continuity: "disjoint", first, last };
+  return { continuity: last === value.length - 1 ? "contained" : "overlapping", first, last };
 }

@@ -12,29 +12,37 @@ import {
 } from "../page.js";
 import { PageStream } from "../page-stream.js";
 import type { RecordKey } from "../seen-keys.js";
-import { GaplessFrontier } from "./frontier.js";
-import { type GapSearch, gapSearchAfterHit, gapSearchAfterMiss, nextSearchPage } from "./gap-search.js";
-import { type PageOverlap, pageOverlapOf } from "./overlap.js";
+import { GaplessFrontier, type PageOverlap, pageOverlapOf } from "./frontier.js";
 import { GaplessPlan, leftmostPageReaching } from "./plan.js";
-import { ResumeSearch } from "./resume-search.js";
+import { type GapSearch, gapSearchAfterHit, gapSearchAfterMiss, nextSearchPage, ResumeSearch } from "./search.js";
 
 /** Consecutive searches in a gap that may find no new record. Enough to go back through a list of any length. */
 const MAX_FRUITLESS_SEARCHES = 24;
 /** Sizes below this one all divide some positions (such as 12): no page there can begin before and end after the position. */
 const MIN_PAGE_SIZE_THAT_OVERLAPS = 5;
 
-/**
- * - `closed`: the page that was disjoint now overlaps what was read.
- * - `target-obsolete`: that page is no longer useful. Continue from the end of what was read.
- * - `list-ended`: the end of the list was reached.
- */
+/** How a gap ends. */
 type GapFillResult = "closed" | "target-obsolete" | "list-ended";
 
 /**
  * Reads a list without missing a record that exists the whole time, whatever is added and removed meanwhile.
  *
- * Each page is requested so that it overlaps what was read before, and is emitted only if it does. If it is disjoint, pages
- * are read in between until it overlaps.
+ * **Why nothing is missed.** Pages are cut by position, and positions move. Sort values prove nothing, since the service
+ * ignores an unknown sort column. Records seen before do: a page is one contiguous run of the list at one moment, and records
+ * keep their order. If a page contains a record that was seen, no record behind the records read so far stands before the
+ * page, so it can be emitted, whenever it was read. Nothing precedes position 0, so a page that begins there needs no proof.
+ *
+ * **States of an iteration.**
+ * - *Beginning*: the first page needs no proof. After a checkpoint, a page is searched that contains one of the records
+ *   emitted last (`ResumeSearch`); if there is none, the list is read from position 0.
+ * - *Overlapping*: the next page contains a record seen before. It is emitted, and the frontier moves to its end. Each
+ *   further page is requested with a number and size that make it overlap (`GaplessPlan`).
+ * - *Gap*: the next page is disjoint. It becomes the target, and pages are read from the frontier towards it (`GapSearch`)
+ *   until the state is Overlapping again: the target overlaps (`closed`), or is of no more use (`target-obsolete`).
+ * - *Ended*: a page has no `hasMore`, or the list is empty. A gap that {@link MAX_FRUITLESS_SEARCHES} pages do not make
+ *   smaller is a `PaginationError`.
+ *
+ * The measurements are in docs/decisions/005-gapless-reading.md.
  */
 export class GaplessReader<T> {
   readonly #session: PageSession<T>;
@@ -172,11 +180,11 @@ export class GaplessReader<T> {
 
   /** The request to continue with if the planned pages contain nothing new, or leave a gap even if nothing changes. */
   #nextRequestOverride(): PageRequest | undefined {
-    const { end, responseNumber } = this.#frontier;
+    const { end, receivedAt } = this.#frontier;
     // The first planned page is the one that is about to be taken.
     const [, ...planned] = this.#stream.planned;
     const [next] = planned;
-    if (next === undefined) return this.#plan.requestAfter(end, 1 + this.#stream.responses - responseNumber);
+    if (next === undefined) return this.#plan.requestAfter(end, 1 + this.#stream.clock - receivedAt);
     const continuesWithoutGap =
       this.#plan.expectedStartOf(next) < end && planned.some((request) => this.#plan.expectedEndOf(request) > end);
     return continuesWithoutGap ? undefined : this.#plan.requestAfter(end);
@@ -191,7 +199,7 @@ export class GaplessReader<T> {
   }
 
   #emit(read: ReceivedPage<T>, newRecords: T[]): EmittedPage<T> {
-    const mayBeStalled = this.#frontier.noteNewRecords(newRecords.length, read, this.#stream.responses);
+    const mayBeStalled = this.#frontier.noteNewRecords(newRecords.length, read, this.#stream.clock);
     const { end, totalCount } = this.#frontier;
     return this.#emitter.emit(
       read.page,

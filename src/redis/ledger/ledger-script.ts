@@ -4,12 +4,12 @@ import { RedisScript } from "../script.js";
  * One exchange of a process with the ledger, in one step and by Redis' clock alone.
  *
  * `KEYS[1]` is a hash. The field `ledger` holds what all share: its `epoch`, the ledger's `now`, and until when it is
- * paused and settling. There is one field for each process, with what it reported last: when it was `seen`, how many more
- * slots it `wanted`, and when each slot that it holds is free again: those of `singles`, and those of `pages`.
+ * paused, and until when slots are returned to their holders. There is one field for each process, with what it reported last: when it was `seen`, how many more
+ * slots it `wanted`, and when each slot that it holds is free again: those of `single`, and those of `bulk`.
  */
 export const LEDGER_SCRIPT = new RedisScript(`
 local request = cjson.decode(ARGV[1])
-local limit, owner = request.limit, request.owner
+local limit, holder = request.limit, request.holder
 
 local ledger, processes = nil, {}
 local fields = redis.call('HGETALL', KEYS[1])
@@ -17,7 +17,7 @@ for i = 1, #fields, 2 do
   local value = cjson.decode(fields[i + 1])
   if fields[i] == 'ledger' then ledger = value else processes[fields[i]] = value end
 end
-ledger = ledger or { epoch = request.newEpoch, now = 0, aheadMs = 0, pausedUntil = 0, settlingUntil = 0 }
+ledger = ledger or { epoch = request.newEpoch, now = 0, aheadMs = 0, pausedUntil = 0, returningUntil = 0 }
 
 -- The ledger's time never goes back, or every slot and pause would last longer by the difference: if Redis' clock was set
 -- back, the ledger stays ahead of it from then on.
@@ -32,19 +32,19 @@ if request.pauseMs > 0 and ledger.pausedUntil <= now then ledger.pausedUntil = n
 local isPaused = ledger.pausedUntil > now
 
 -- This process knew a ledger that was lost, or used slots without one; so may others have. Until all have had time to
--- report what they hold, each gets no more than that.
-if request.knownEpoch and request.knownEpoch ~= ledger.epoch then ledger.settlingUntil = now + limit.graceMs end
-local isSettling = ledger.settlingUntil > now
+-- report what they hold, slots are only returned: each gets no more than it held.
+if request.knownEpoch and request.knownEpoch ~= ledger.epoch then ledger.returningUntil = now + limit.graceMs end
+local isReturning = ledger.returningUntil > now
 
 -- The report replaces what the ledger knew of this process.
-local before = processes[owner] or {}
-local own = { seen = now, singles = {}, pages = {} }
-processes[owner] = own
+local before = processes[holder] or {}
+local own = { seen = now, single = {}, bulk = {} }
+processes[holder] = own
 for kind, delays in pairs(request.held) do
   for i, delay in ipairs(delays) do own[kind][i] = now + delay end
 end
 
-local nextAt = isSettling and ledger.settlingUntil or now + limit.returnMs
+local nextAt = isReturning and ledger.returningUntil or now + limit.returnMs
 local function countHeld(times)
   local count = 0
   for _, time in ipairs(times) do
@@ -56,18 +56,18 @@ local function countHeld(times)
   return count
 end
 
-local members, held, heldPages, heldBy = 0, 0, 0, {}
+local members, held, heldBulk, heldBy = 0, 0, 0, {}
 local waiting, heldByWaiting = {}, 0
-own.wanted = request.wanted.singles + request.wanted.pages
+own.wanted = request.wanted.single + request.wanted.bulk
 for name, process in pairs(processes) do
   local silentMs = now - process.seen
-  if silentMs >= limit.leaseMs then
+  if silentMs >= limit.holdMs then
     -- It is dead, and all its slots are free again.
     redis.call('HDEL', KEYS[1], name)
   else
-    local pages = countHeld(process.pages)
-    heldBy[name] = countHeld(process.singles) + pages
-    members, held, heldPages = members + 1, held + heldBy[name], heldPages + pages
+    local bulk = countHeld(process.bulk)
+    heldBy[name] = countHeld(process.single) + bulk
+    members, held, heldBulk = members + 1, held + heldBy[name], heldBulk + bulk
     if process.wanted > 0 and silentMs <= limit.graceMs then
       table.insert(waiting, name)
       heldByWaiting = heldByWaiting + heldBy[name]
@@ -77,40 +77,40 @@ end
 
 local free = math.max(0, limit.requests - held)
 local grantable = 0
-if isSettling then
+if isReturning then
   -- Each slot that it held may be granted to it again, so a busy process goes on.
-  own.share = before.share or heldBy[owner]
-  grantable = own.share - heldBy[owner]
+  own.share = before.share or heldBy[holder]
+  grantable = own.share - heldBy[holder]
 elseif own.wanted > 0 then
   -- Processes that wait get the same number, as far as they want it; what they do not want is for the others.
   local evenPart = (free + heldByWaiting) / #waiting
   local dueToOthers = 0
   for _, name in ipairs(waiting) do
-    local due = name ~= owner and math.min(processes[name].wanted, evenPart - heldBy[name]) or 0
+    local due = name ~= holder and math.min(processes[name].wanted, evenPart - heldBy[name]) or 0
     dueToOthers = dueToOthers + math.max(0, due)
   end
-  grantable = math.max(math.floor(evenPart - heldBy[owner]), free - math.floor(dueToOthers))
+  grantable = math.max(math.floor(evenPart - heldBy[holder]), free - math.floor(dueToOthers))
 end
 grantable = isPaused and 0 or math.max(0, math.min(grantable, free))
 
 -- Single calls first. Pages that would need a reserved slot do not count as wanted, or it would be kept for them.
-local wantedPages = math.min(request.wanted.pages, math.max(0, limit.pages - heldPages))
-local singles = math.min(grantable, request.wanted.singles)
-local pages = math.min(grantable - singles, wantedPages)
--- Free a lease from now unless this process reports again: so come back the slots of one that is killed.
-for _ = 1, singles do table.insert(own.singles, now + limit.leaseMs) end
-for _ = 1, pages do table.insert(own.pages, now + limit.leaseMs) end
-own.wanted = request.wanted.singles - singles + wantedPages - pages
+local wantedBulk = math.min(request.wanted.bulk, math.max(0, limit.bulk - heldBulk))
+local single = math.min(grantable, request.wanted.single)
+local bulk = math.min(grantable - single, wantedBulk)
+-- Free one hold from now unless this process reports again: so come back the slots of one that is killed.
+for _ = 1, single do table.insert(own.single, now + limit.holdMs) end
+for _ = 1, bulk do table.insert(own.bulk, now + limit.holdMs) end
+own.wanted = request.wanted.single - single + wantedBulk - bulk
 
 redis.call('HSET', KEYS[1], 'ledger', cjson.encode(ledger))
-redis.call('HSET', KEYS[1], owner, cjson.encode(own))
+redis.call('HSET', KEYS[1], holder, cjson.encode(own))
 local pauseMs = math.max(0, ledger.pausedUntil - now)
-redis.call('PEXPIRE', KEYS[1], string.format('%d', 2 * limit.leaseMs + pauseMs + 10000))
+redis.call('PEXPIRE', KEYS[1], string.format('%d', 2 * limit.holdMs + pauseMs + 10000))
 return cjson.encode({
   epoch = ledger.epoch,
   pauseMs = pauseMs,
-  granted = { singles = singles, pages = pages },
-  free = free - singles - pages,
+  granted = { single = single, bulk = bulk },
+  free = free - single - bulk,
   nextMs = nextAt - now,
   members = members,
 })

@@ -1,11 +1,39 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
+import { safetyMarginMs } from "../../limiter/quota.js";
 import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
 import type { SlotCounts } from "../../limiter/slot-source.js";
 import { lazy } from "../../schemas/field.js";
 import { type RedisClient, redisKeyName } from "../redis-client.js";
-import type { LeaseTimings } from "./lease-timings.js";
 import { LEDGER_SCRIPT } from "./ledger-script.js";
+
+const MIN_GRACE_MS = 1_000;
+const MAX_GRACE_MS = 5_000;
+const HEARTBEATS_PER_GRACE = 4;
+
+/** The times of one shared limit, in ms. */
+export interface HoldTimings {
+  /** A slot is free again this long after its request has ended. */
+  returnMs: number;
+  /** How long a process may be silent before the others take it for dead. */
+  graceMs: number;
+  /** The slots of requests in flight are free again this long after the last message of their process. */
+  holdMs: number;
+  /** How often a process reports while it holds slots or waits for some. */
+  heartbeatMs: number;
+}
+
+export function createHoldTimings({ intervalMs }: Pick<RateLimitSettings, "intervalMs">): HoldTimings {
+  const returnMs = Math.ceil(intervalMs + safetyMarginMs(intervalMs));
+  const graceMs = Math.ceil(Math.min(MAX_GRACE_MS, Math.max(MIN_GRACE_MS, intervalMs / 2)));
+  return {
+    returnMs,
+    graceMs,
+    // A dead process may have sent its last request up to a grace after its last message.
+    holdMs: returnMs + graceMs,
+    heartbeatMs: graceMs / HEARTBEATS_PER_GRACE,
+  };
+}
 
 /** The epoch of slots that were used while Redis was unreachable. */
 export const NO_LEDGER_EPOCH = "none";
@@ -21,7 +49,7 @@ export interface LedgerRequest {
    */
   knownEpoch: string | undefined;
   /** In how many ms each slot is free again; for a request in flight, if this process is silent from now on. */
-  held: { singles: number[]; pages: number[] };
+  held: { single: number[]; bulk: number[] };
   wanted: SlotCounts;
   /** A pause to begin, in ms; 0 for none. */
   pauseMs: number;
@@ -46,7 +74,7 @@ const ledgerReplySchema = lazy(() =>
   z.object({
     epoch: z.string(),
     pauseMs: countSchema(),
-    granted: z.object({ singles: countSchema(), pages: countSchema() }),
+    granted: z.object({ single: countSchema(), bulk: countSchema() }),
     free: countSchema(),
     nextMs: countSchema(),
     members: countSchema(),
@@ -63,15 +91,15 @@ export function createLedger(
   redis: RedisClient,
   key: string | undefined,
   { requests, reserved }: RateLimitSettings,
-  { returnMs, leaseMs, graceMs }: LeaseTimings,
+  { returnMs, holdMs, graceMs }: HoldTimings,
 ): Ledger {
   const name = redisKeyName(key, "ledger");
   /** Distinguishes this process from the others. */
-  const owner = createRandomId();
-  const limit = { requests, pages: requests - reserved, returnMs, leaseMs, graceMs };
+  const holder = createRandomId();
+  const limit = { requests, bulk: requests - reserved, returnMs, holdMs, graceMs };
   return {
     async exchange(request) {
-      const message = JSON.stringify({ ...request, owner, limit, newEpoch: createRandomId() });
+      const message = JSON.stringify({ ...request, holder, limit, newEpoch: createRandomId() });
       const reply = await LEDGER_SCRIPT.run(redis, [name], [message]);
       try {
         return ledgerReplySchema().parse(JSON.parse(String(reply)));

@@ -1,8 +1,7 @@
 import { ConnectionError } from "../../errors/index.js";
 import { messageOf } from "../../errors/unknown-value.js";
 import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
-import type { LeaseTimings } from "./lease-timings.js";
-import type { LedgerReply } from "./ledger.js";
+import type { HoldTimings, LedgerReply } from "./ledger.js";
 
 /** If a process was never connected, assume that this many share the limit. */
 const ASSUMED_PROCESS_COUNT = 10;
@@ -31,12 +30,12 @@ export function lastKnownStateOf(
   last: LastExchange | undefined,
   held: number,
   now: number,
-  { leaseMs, returnMs }: LeaseTimings,
+  { holdMs, returnMs }: HoldTimings,
 ): LastKnownState {
   if (!last) return { members: undefined, wasConnected: false, held };
   const { members } = last.reply;
   // A process that has just been started may be the first of many.
-  const knowsOthers = now - last.sentAt < leaseMs && (members > 1 || now - last.connectedAt > returnMs);
+  const knowsOthers = now - last.sentAt < holdMs && (members > 1 || now - last.connectedAt > returnMs);
   return { members: knowsOthers ? members : undefined, wasConnected: true, held };
 }
 
@@ -44,7 +43,7 @@ export function lastKnownStateOf(
 export interface FallbackQuota {
   slots: number;
   /** Slots that further pages of iterations may use; at least one, or iterations could not continue. */
-  pages: number;
+  bulk: number;
   /** A slot is free again this long after its request has ended, in ms. */
   returnMs: number;
 }
@@ -59,7 +58,7 @@ export function computeFallbackQuota(
   { members, wasConnected, held }: LastKnownState,
   sinceMs: number,
   { requests, reserved }: Pick<RateLimitSettings, "requests" | "reserved">,
-  { returnMs }: LeaseTimings,
+  { returnMs }: HoldTimings,
 ): FallbackQuota {
   const processes = members ?? (wasConnected ? requests : ASSUMED_PROCESS_COUNT);
   const evenPart = Math.max(1, Math.floor(requests / processes));
@@ -67,7 +66,7 @@ export function computeFallbackQuota(
   const slots = isFirstInterval ? Math.max(1, Math.min(held, evenPart)) : evenPart;
   return {
     slots,
-    pages: Math.max(1, slots - Math.ceil((slots * reserved) / requests)),
+    bulk: Math.max(1, slots - Math.ceil((slots * reserved) / requests)),
     // More processes than slots: each uses one, less often.
     returnMs: members === undefined ? returnMs : returnMs * Math.max(1, members / requests),
   };
@@ -75,7 +74,7 @@ export function computeFallbackQuota(
 
 export interface OutageOptions {
   settings: RateLimitSettings;
-  timings: LeaseTimings;
+  timings: HoldTimings;
   onStoreError: "fail" | "local";
   warn(message: string): void;
 }

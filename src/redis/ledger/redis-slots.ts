@@ -1,13 +1,13 @@
 import {
   type GrantedSlot,
   type SlotCounts,
-  type SlotKind,
   type SlotListener,
   type SlotSource,
   totalCountOf,
 } from "../../limiter/slot-source.js";
 import type { MonotonicClock } from "../../time/clock.js";
-import { afterReplyTimeout } from "../reply-timeout.js";
+import { afterReplyTimeout } from "../script.js";
+import { HeldSlots } from "./held-slots.js";
 import { type Ledger, type LedgerReply, type LedgerRequest, NO_LEDGER_EPOCH } from "./ledger.js";
 import {
   type LastExchange,
@@ -18,7 +18,7 @@ import {
 } from "./outage.js";
 
 const NEVER = Number.POSITIVE_INFINITY;
-const ZERO_SLOT_COUNTS: SlotCounts = { singles: 0, pages: 0 };
+const ZERO_SLOT_COUNTS: SlotCounts = { single: 0, bulk: 0 };
 /** A change waits this long for a call that asks for a slot: both share an exchange, and half of all exchanges are saved. */
 const EXCHANGE_BATCH_MS = 5;
 /** Time until the next attempt to reach Redis again, unless a call or the end of a request causes one before. */
@@ -32,27 +32,28 @@ export interface RedisSlotsOptions extends OutageOptions {
   listener: SlotListener;
 }
 
-interface HeldSlot {
-  readonly kind: SlotKind;
-  /** When it is free again; `NEVER` while its request is in flight. */
-  freeAt: number;
-}
-
 /**
- * The slots of a limit that several processes share, through a ledger in Redis.
+ * The slots of a limit that several processes share, through a ledger in Redis. A slot takes four steps, each of which leads
+ * only to the next one:
  *
- * An exchange with the ledger reports all that this process holds and asks for slots for the calls that wait. It takes place
- * when a call asks for a slot, soon after a request has ended, when the next slot may be free, and as a heartbeat, which
- * renews the lease of the requests in flight. While Redis is unreachable, calls use a part of the limit, or fail.
+ * 1. Ask. `setDemand` notes how many calls wait, and when an exchange with the ledger is due.
+ * 2. Wait. One timer starts the next exchange. It is due when a call asks, soon after a request has ended, when the next
+ *    slot may be free, and as a heartbeat, which extends the hold of the requests in flight.
+ * 3. Be granted. The reply grants slots, and the limiter takes them for its calls (`take`). Slots that no call takes are
+ *    given back with the next exchange.
+ * 4. Report. When a request has ended, its slot has a time at which it is free again. Each exchange reports all slots that
+ *    this process holds.
  *
- * The limit is exact because a slot is held until `returnMs` after the end of its request, a lease is a grace longer than
+ * While Redis is unreachable, calls use a part of the limit, or fail (`RedisOutage`).
+ *
+ * The limit is exact because a slot is held until `returnMs` after the end of its request, a hold lasts a grace longer than
  * that, a grant is used within a grace, and exchanges take place one at a time, so that an old message never replaces a
  * newer one. When exchanges take place decides only about cost and delay, as long as a heartbeat is shorter than a grace.
  */
 export class RedisSlots implements SlotSource {
   readonly #options: RedisSlotsOptions;
   readonly #clock: MonotonicClock;
-  #held: HeldSlot[] = [];
+  readonly #held = new HeldSlots();
   /** Granted by the last exchange, and not taken yet. */
   #granted: SlotCounts = ZERO_SLOT_COUNTS;
   /** The calls that wait. */
@@ -80,18 +81,20 @@ export class RedisSlots implements SlotSource {
   get available(): number {
     const { settings, timings } = this.#options;
     const now = this.#clock.now();
-    const held = this.#heldAt(now).length;
+    const held = this.#held.count(now);
     const quota = this.#outage?.quota(now);
     if (quota) return Math.max(0, quota.slots - held);
     // What the others held at the last exchange is free again by now.
-    if (!this.#last || now - this.#last.sentAt > timings.leaseMs) return settings.requests - held;
+    if (!this.#last || now - this.#last.sentAt > timings.holdMs) return settings.requests - held;
     return Math.min(settings.requests, this.#last.reply.free + Math.max(0, this.#last.held - held));
   }
 
   take(isBulk: boolean): GrantedSlot | undefined {
-    if (!this.#takeGranted(isBulk) && !this.#hasFallbackSlot(isBulk)) return undefined;
-    const slot: HeldSlot = { kind: isBulk ? "pages" : "singles", freeAt: NEVER };
-    this.#held.push(slot);
+    const now = this.#clock.now();
+    const fallback = this.#outage?.quota(now);
+    const isFree = this.#takeGranted(isBulk) || (fallback && this.#held.isBelow(fallback, isBulk, now));
+    if (!isFree) return undefined;
+    const slot = this.#held.add(isBulk ? "bulk" : "single");
     const end = (afterMs: number) => {
       slot.freeAt = this.#clock.now() + afterMs;
       this.#reportSoon();
@@ -106,10 +109,7 @@ export class RedisSlots implements SlotSource {
     const { requests, intervalMs } = this.#options.settings;
     const now = this.#clock.now();
     const quota = this.#outage?.quota(now);
-    if (quota) {
-      const held = this.#heldAt(now);
-      return held.length < quota.slots ? now : Math.min(now + quota.returnMs, ...held.map(({ freeAt }) => freeAt));
-    }
+    if (quota) return this.#held.earliestStart(quota, now);
     const first = Math.max(now, this.#nextFreeAt);
     const rounds = Math.floor(totalCountOf(ahead) / requests);
     return rounds === 0 ? first : first + rounds * intervalMs;
@@ -123,7 +123,7 @@ export class RedisSlots implements SlotSource {
         this.#options.listener.slotsFailed(redisUnreachableError(new Error("Redis does not reply"))),
       );
     }
-    if (waiting.singles > before.singles || waiting.pages > before.pages) {
+    if (waiting.single > before.single || waiting.bulk > before.bulk) {
       this.#exchangeAt = Math.min(this.#exchangeAt, Math.max(this.#clock.now(), this.#nextFreeAt));
     }
     this.#schedule();
@@ -135,12 +135,6 @@ export class RedisSlots implements SlotSource {
     this.#reportSoon();
   }
 
-  /** The slots that are not free again yet. */
-  #heldAt(now: number): readonly HeldSlot[] {
-    this.#held = this.#held.filter(({ freeAt }) => freeAt > now);
-    return this.#held;
-  }
-
   /** No slot is free before, as far as the ledger knew; a time in the past if one was free. */
   get #nextFreeAt(): number {
     return !this.#outage && this.#last?.reply.free === 0 ? this.#last.sentAt + this.#last.reply.nextMs + 1 : -NEVER;
@@ -148,18 +142,10 @@ export class RedisSlots implements SlotSource {
 
   /** A slot for a page was granted as one; a single call may use either. */
   #takeGranted(isBulk: boolean): boolean {
-    const kind = isBulk || this.#granted.singles === 0 ? "pages" : "singles";
+    const kind = isBulk || this.#granted.single === 0 ? "bulk" : "single";
     if (this.#granted[kind] === 0) return false;
     this.#granted = { ...this.#granted, [kind]: this.#granted[kind] - 1 };
     return true;
-  }
-
-  #hasFallbackSlot(isBulk: boolean): boolean {
-    const now = this.#clock.now();
-    const quota = this.#outage?.quota(now);
-    const held = this.#heldAt(now);
-    if (!quota || held.length >= quota.slots) return false;
-    return !isBulk || held.filter(({ kind }) => kind === "pages").length < quota.pages;
   }
 
   #reportSoon(): void {
@@ -168,17 +154,19 @@ export class RedisSlots implements SlotSource {
     this.#schedule();
   }
 
-  /** Starts the next exchange if it is due. Otherwise a timer makes the queue state its demand again. */
+  /** Starts the next exchange if it is due, or sets the timer that does. */
   #schedule(): void {
     clearTimeout(this.#timer);
     const now = this.#clock.now();
     const isWaiting = totalCountOf(this.#wanted) > 0;
-    const canExchange = !this.#exchange && (isWaiting || this.#hasChanged || this.#heldAt(now).length > 0);
+    const canExchange = !this.#exchange && (isWaiting || this.#hasChanged || this.#held.count(now) > 0);
     if (canExchange && this.#exchangeAt <= now) return void this.#startExchange();
-    const pollAt = isWaiting && this.#outage?.quota(now) ? now + FALLBACK_POLL_INTERVAL_MS : NEVER;
-    const time = Math.min(canExchange ? this.#exchangeAt : NEVER, pollAt);
+    // Without Redis, waiting calls look for a slot of the fallback.
+    const isPolling = isWaiting && this.#outage?.quota(now) !== undefined;
+    const time = Math.min(canExchange ? this.#exchangeAt : NEVER, isPolling ? now + FALLBACK_POLL_INTERVAL_MS : NEVER);
     if (time === NEVER) return;
-    this.#timer = setTimeout(() => this.#options.listener.slotsChanged(), Math.ceil(time - now));
+    const next = isPolling ? () => this.#options.listener.slotsChanged() : () => this.#schedule();
+    this.#timer = setTimeout(next, Math.ceil(time - now));
     // A heartbeat does not keep the process alive.
     if (!isWaiting && !this.#hasChanged) this.#timer.unref?.();
   }
@@ -209,15 +197,12 @@ export class RedisSlots implements SlotSource {
   }
 
   #nextRequest(now: number): LedgerRequest {
-    const { leaseMs } = this.#options.timings;
-    const held = this.#heldAt(now);
-    const delays = (kind: SlotKind) =>
-      held.filter((slot) => slot.kind === kind).map(({ freeAt }) => Math.min(leaseMs, Math.ceil(freeAt - now)));
-    // A process that was idle knows nothing that a new ledger lacks: its next call need not wait for that to settle.
-    const isRecent = this.#last && now - this.#last.sentAt < leaseMs;
+    const { holdMs } = this.#options.timings;
+    // A process that was idle knows nothing that a new ledger lacks: its next call need not wait until slots are returned.
+    const isRecent = this.#last && now - this.#last.sentAt < holdMs;
     return {
       knownEpoch: this.#usedFallback ? NO_LEDGER_EPOCH : isRecent ? this.#last?.reply.epoch : undefined,
-      held: { singles: delays("singles"), pages: delays("pages") },
+      held: this.#held.report(now, holdMs),
       wanted: this.#outage?.quota(now) ? ZERO_SLOT_COUNTS : this.#wanted,
       pauseMs: Math.max(0, Math.ceil((this.#pauseUntil ?? now) - now)),
     };
@@ -226,16 +211,16 @@ export class RedisSlots implements SlotSource {
   #applyReply(request: LedgerRequest, reply: LedgerReply, sentAt: number): void {
     const { timings, listener } = this.#options;
     const now = this.#clock.now();
-    const { singles, pages } = reply.granted;
+    const { single, bulk } = reply.granted;
     // A process that stood still may have been taken for dead, and its slots granted to others; and in an outage others
     // may have used slots of their own. Without this, both exceed the limit.
     const isUsable = !this.#outage?.quota(now) && now - sentAt < timings.graceMs;
-    const held = countHeldSlots(request) + singles + pages;
+    const held = countHeldSlots(request) + single + bulk;
     this.#last = { connectedAt: this.#last?.connectedAt ?? sentAt, sentAt, held, reply };
     this.#outage = undefined;
     if (request.knownEpoch === NO_LEDGER_EPOCH) this.#usedFallback = false;
     if (request.pauseMs > 0) this.#pauseUntil = undefined;
-    const isRefused = isUsable && (singles < request.wanted.singles || pages < request.wanted.pages);
+    const isRefused = isUsable && (single < request.wanted.single || bulk < request.wanted.bulk);
     if (isRefused) this.#exchangeAt = Math.min(this.#exchangeAt, now + Math.max(reply.nextMs + 1, EXCHANGE_BATCH_MS));
     if (reply.pauseMs > 0) listener.pausedElsewhere(reply.pauseMs);
     this.#granted = isUsable ? reply.granted : ZERO_SLOT_COUNTS;
@@ -258,7 +243,7 @@ export class RedisSlots implements SlotSource {
       lastKnownStateOf(this.#last, countHeldSlots(request), now, timings),
     );
     // Not if its owner closed the connection when all calls had ended.
-    const hasCalls = totalCountOf(this.#wanted) > 0 || this.#held.some(({ freeAt }) => freeAt === NEVER);
+    const hasCalls = totalCountOf(this.#wanted) > 0 || this.#held.hasRequests;
     if (hasCalls) this.#outage.warnOnce(error);
     if (onStoreError === "local") {
       this.#usedFallback = true;
@@ -269,4 +254,4 @@ export class RedisSlots implements SlotSource {
   }
 }
 
-const countHeldSlots = ({ held }: LedgerRequest) => held.singles.length + held.pages.length;
+const countHeldSlots = ({ held }: LedgerRequest) => held.single.length + held.bulk.length;

@@ -4,11 +4,10 @@ import { lazy } from "../../schemas/field.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
 import type { RedisClient } from "../redis-client.js";
-import { withReplyTimeout } from "../reply-timeout.js";
-import { RedisScript } from "../script.js";
+import { RedisScript, withReplyTimeout } from "../script.js";
 
 /** A lock that its holder has not renewed for this long is free: the holder is dead. */
-const LOCK_LEASE_MS = 5_000;
+const LOCK_EXPIRY_MS = 5_000;
 const LOCK_RENEWAL_INTERVAL_MS = 1_500;
 /** Bounds of the time between two attempts to take it. */
 const MIN_LOCK_RETRY_MS = 50;
@@ -44,12 +43,12 @@ export async function takeTokenLock(
   for (let delayMs = MIN_LOCK_RETRY_MS; ; delayMs = Math.min(MAX_LOCK_RETRY_MS, delayMs * 1.5)) {
     signal.throwIfAborted();
     const [isTaken, expiresInMs] = takeLockReplySchema().parse(
-      await withReplyTimeout(TAKE_LOCK_SCRIPT.run(redis, [name], [holder, LOCK_LEASE_MS])),
+      await withReplyTimeout(TAKE_LOCK_SCRIPT.run(redis, [name], [holder, LOCK_EXPIRY_MS])),
     );
     if (isTaken === 1) break;
     // Ours always expire, and soon; -2 is a key that has just gone.
-    const isForeign = expiresInMs === -1 || expiresInMs > LOCK_LEASE_MS;
-    if (isForeign && monotonicNowMs() - startedAt > LOCK_LEASE_MS) {
+    const isForeign = expiresInMs === -1 || expiresInMs > LOCK_EXPIRY_MS;
+    if (isForeign && monotonicNowMs() - startedAt > LOCK_EXPIRY_MS) {
       const problem = `the key ${name} does not expire soon, so it is not one of stocklot`;
       throw new Error(`${problem}. Delete it, so that processes share token requests again.`);
     }
@@ -57,7 +56,7 @@ export async function takeTokenLock(
   }
   const timer = setInterval(() => {
     // If Redis fails now, the lock expires; then another process may request a token too, which does no harm.
-    RENEW_LOCK_SCRIPT.run(redis, [name], [holder, LOCK_LEASE_MS]).catch(() => {});
+    RENEW_LOCK_SCRIPT.run(redis, [name], [holder, LOCK_EXPIRY_MS]).catch(() => {});
   }, LOCK_RENEWAL_INTERVAL_MS);
   timer.unref?.();
   return async () => {

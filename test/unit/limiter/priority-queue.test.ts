@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LinkedQueue, PriorityQueue, type QueueEntry } from "../../../src/limiter/priority-queue.js";
+import { LinkedQueue, PriorityQueue, type QueueLink } from "../../../src/limiter/priority-queue.js";
 import type { SlotRequest } from "../../../src/limiter/rate-limiter.js";
 import { CallCancellation } from "../../../src/time/cancellation.js";
 
@@ -29,7 +29,7 @@ describe("a lane", () => {
     fc.assert(
       fc.property(steps, (all) => {
         const lane = new LinkedQueue<number>();
-        const model: QueueEntry<number>[] = [];
+        const model: QueueLink<number>[] = [];
         for (const { order, leaves, which } of all) {
           const leaving = leaves ? model.splice(which % Math.max(1, model.length), 1)[0] : undefined;
           if (leaving) lane.remove(leaving);
@@ -47,7 +47,7 @@ describe("a lane", () => {
 });
 
 describe("the lanes of a limiter", () => {
-  test("let the most urgent go first, and pages behind the other calls of their urgency", () => {
+  test("let the most urgent go first, and bulk behind the other calls of their urgency", () => {
     const lanes = new PriorityQueue<string>();
     const add = (name: string, request: SlotRequest, order: number) => lanes.add(name, request, order);
     add("low page", asks("low", true), 1);
@@ -60,7 +60,7 @@ describe("the lanes of a limiter", () => {
     const inOrder = ["token", "high", "high page", "normal", "normal page", "low", "low page"];
     expect([...lanes]).toEqual(inOrder);
     expect([...lanes.heads()]).toEqual(inOrder);
-    expect(lanes.counts).toEqual({ singles: 4, pages: 3 });
+    expect(lanes.counts).toEqual({ single: 4, bulk: 3 });
   });
 
   test("offer the next of a lane when its first has left, and pass over a lane whose first stays", () => {
@@ -78,18 +78,18 @@ describe("the lanes of a limiter", () => {
       takeOut.get(name)?.();
     }
     expect(offered).toEqual(["write 1", "write 2", "page 1", "read"]);
-    expect(lanes.counts).toEqual({ singles: 0, pages: 2 });
+    expect(lanes.counts).toEqual({ single: 0, bulk: 2 });
   });
 
-  const ahead: [name: string, request: SlotRequest, singles: number, pages: number][] = [
+  const ahead: [name: string, request: SlotRequest, single: number, bulk: number][] = [
     ["a token request has only others ahead", asks("token"), 1, 0],
     ["a write has tokens and writes ahead", asks("high"), 2, 0],
-    ["a read has those and reads ahead, but pages not for sure", asks("normal"), 3, 0],
+    ["a read has those and reads ahead, but bulk not for sure", asks("normal"), 3, 0],
     ["a page has all ahead", asks("low", true), 4, 2],
     ["an urgent page has only more urgent calls ahead", asks("high", true), 2, 1],
     ["one that comes back may be the first of its lane", asks("normal", false, 1), 2, 0],
   ];
-  test.each(ahead)("count who goes first for sure: %s", (_, request, singles, pages) => {
+  test.each(ahead)("count who goes first for sure: %s", (_, request, single, bulk) => {
     const lanes = new PriorityQueue<string>();
     lanes.add("token", asks("token"), 1);
     lanes.add("write", asks("high"), 2);
@@ -97,6 +97,6 @@ describe("the lanes of a limiter", () => {
     lanes.add("read", asks("normal"), 4);
     lanes.add("low", asks("low"), 5);
     lanes.add("page", asks("low", true), 6);
-    expect(lanes.countsAhead(request)).toEqual({ singles, pages });
+    expect(lanes.countsAhead(request)).toEqual({ single, bulk });
   });
 });

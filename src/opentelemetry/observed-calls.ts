@@ -12,6 +12,7 @@ import {
 } from "@opentelemetry/api";
 import { openChannel } from "../core/telemetry/channels.js";
 import type {
+  DiagnosticsMessages,
   EndEvent,
   FailedEvent,
   RateLimitedEvent,
@@ -33,6 +34,52 @@ import {
 } from "./attributes.js";
 import type { CallInstruments } from "./instruments.js";
 
+type CallMessage = DiagnosticsMessages[
+  | "stocklot:request"
+  | "stocklot:attempt"
+  | "stocklot:retry"
+  | "stocklot:rate-limit"
+  | "stocklot:slot"];
+
+/** The calls in flight. Passes each message to the call that it is about. */
+export class ObservedCalls {
+  /** By number. A call that began before the subscription is not among them. */
+  readonly #calls = new Map<number, ObservedCall>();
+  readonly #tracer: Tracer;
+  readonly #instruments: CallInstruments | undefined;
+
+  /** @param instruments undefined if metrics are not recorded */
+  constructor(tracer: Tracer, instruments: CallInstruments | undefined) {
+    this.#tracer = tracer;
+    this.#instruments = instruments;
+  }
+
+  observe(message: CallMessage): void {
+    if (message.type === "start") {
+      const started = new ObservedCall(this.#tracer, this.#instruments, message);
+      if (started.isObserved) this.#calls.set(message.call, started);
+      return;
+    }
+    const call = this.#calls.get(message.call);
+    if (!call) return;
+    if (message.type === "slot") call.slotGranted(message);
+    else if (message.type === "sending") call.attemptStarted(message);
+    else if (message.type === "response" || message.type === "failed") call.attemptEnded(message);
+    else if (message.type === "rateLimited") call.paused(message);
+    else if (message.type === "retry") call.retried(message);
+    else if (message.type === "end") {
+      this.#calls.delete(message.call);
+      call.ended(message);
+    }
+  }
+
+  /** Ends the spans of calls in flight. */
+  stop(): void {
+    for (const call of this.#calls.values()) call.abandon();
+    this.#calls.clear();
+  }
+}
+
 /**
  * Instrumentations of undici, and so of the fetch of Node.js, subscribe to this channel and add `traceparent` to each
  * request. A second one would make both invalid.
@@ -42,7 +89,7 @@ const undiciRequestChannel = openChannel("undici:request:create");
 const msToSeconds = (ms: number) => ms / 1_000;
 
 /** The spans and metrics of one call: a span for the call, and a child for each attempt. */
-export class ObservedCall {
+class ObservedCall {
   readonly #tracer: Tracer;
   /** Undefined if metrics are not recorded. */
   readonly #instruments: CallInstruments | undefined;

@@ -1,0 +1,18 @@
+import type { TokenManager } from "../auth/token-manager.js";
+import type { RateLimiter } from "../limiter/rate-limiter.js";
+import type { ServiceClock } from "./service-clock.js";
+import type { ClientState } from "./telemetry/events.js";
+import type { LongWaitReporter } from "./telemetry/long-waits.js";
+import type { Telemetry } from "./telemetry/telemetry.js";
+import type { Transport } from "./transport/transport.js";
+
+/** The parts of a client that the steps of a call use. */
+export interface ClientParts {
+  readonly limiter: RateLimiter;
+  readonly tokens: TokenManager;
+  readonly transport: Transport;
+  readonly serviceClock: ServiceClock;
+  readonly telemetry: Telemetry;
+  readonly waits: LongWaitReporter;
+  readonly state: ClientState;
+}
