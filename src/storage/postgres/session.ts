@@ -1,7 +1,8 @@
 import { ConfigurationError, StorageError, type StorageProblem } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
-import { sleep } from "../../time/wait.js";
+import { startTimer } from "../../time/clock.js";
+import { afterMs, race, type WaitEnd, whenAborted } from "../../time/wait.js";
 import { createStorageError } from "../storage-failure.js";
 import type { PostgresQuery, PostgresQueryable } from "./driver.js";
 
@@ -48,25 +49,25 @@ export class PostgresSession implements PostgresQueryable {
 }
 
 /** The result of a promise; rejects after a time, and some time after the signal aborted. */
-export async function rejectAfter<T>(
-  promise: Promise<T>,
-  limitMs: number,
-  signal: AbortSignal | undefined,
-): Promise<T> {
-  const ended = new AbortController();
-  const limit = (async () => {
-    await sleep(limitMs, signal, ended.signal);
-    if (!signal?.aborted) throw new NoReplyError(limitMs);
-    await sleep(REPLY_GRACE_AFTER_ABORT_MS, ended.signal);
-    throw signal.reason;
-  })();
-  try {
-    return await Promise.race([promise, limit]);
-  } finally {
-    limit.catch(() => {});
-    ended.abort();
-  }
-}
+export const rejectAfter = <T>(promise: Promise<T>, limitMs: number, signal: AbortSignal | undefined): Promise<T> =>
+  race(
+    promise,
+    afterMs(limitMs, () => new NoReplyError(limitMs)),
+    ...(signal ? [afterAbort(signal)] : []),
+  );
+
+const afterAbort =
+  (signal: AbortSignal): WaitEnd =>
+  (reject) => {
+    let stopTimer = () => {};
+    const stopListening = whenAborted(signal)((reason) => {
+      stopTimer = startTimer(REPLY_GRACE_AFTER_ABORT_MS, () => reject(reason));
+    });
+    return () => {
+      stopListening();
+      stopTimer();
+    };
+  };
 
 /** The server did not respond to a command in time. */
 class NoReplyError extends Error {
