@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { postgresSink } from "../src/mirror/index.js";
 import type { MirrorSink } from "../src/mirror/sink.js";
-import { sqliteSinkWith } from "../src/mirror/sinks/sqlite/sqlite-sink.js";
+import { SqliteSink } from "../src/mirror/sinks/sqlite-sink.js";
 import { loadNodeDriver, loadPackageDriver } from "../src/storage/sqlite/driver.js";
 import { findPostgres } from "../test/support/postgres-server.js";
 import { lot } from "./records.js";
@@ -22,10 +22,10 @@ const folder = await mkdtemp(join(tmpdir(), "stocklot-sinks-"));
 const postgres = await findPostgres();
 const node = loadNodeDriver();
 const sinks: [string, (place: string) => MirrorSink][] = [
-  ["sqlite, @photostructure/sqlite", (place) => sqliteSinkWith({ path: join(folder, place) }, loadPackageDriver)],
+  ["sqlite, @photostructure/sqlite", (place) => new SqliteSink({ path: join(folder, place) }, loadPackageDriver)],
 ];
 if (node)
-  sinks.unshift(["sqlite, node:sqlite", (place) => sqliteSinkWith({ path: join(folder, place) }, async () => node)]);
+  sinks.unshift(["sqlite, node:sqlite", (place) => new SqliteSink({ path: join(folder, place) }, async () => node)]);
 if (postgres) sinks.push(["postgres", (place) => postgresSink({ connectionString: postgres.url, schema: place })]);
 
 const rows = [];

@@ -9,7 +9,7 @@ const LABELS = {
   warehouseStockLevels: "warehouses  ",
 };
 
-/** A bar for each scan of a resource, one below the other. */
+/** A bar for each full pass or increment of a resource, one below the other. */
 export function mirrorBar(): { update(progress: MirrorProgress): void; end(): void } {
   let bar: ProgressBar | undefined;
   let now = "";

@@ -2,26 +2,20 @@ import type { Dispatcher } from "undici";
 import * as z from "zod";
 import type { ClientSecret } from "./auth/client-secret.js";
 import type { TokenStore } from "./auth/token-store.js";
-import { optionErrorMessage, readableInputIssues } from "./core/request/check-input.js";
-import {
-  durationMsSchema,
-  functionSchema,
-  headersSchema,
-  objectWithMethodsSchema,
-  retryOptionsSchema,
-} from "./core/request/options.js";
+import { headersSchema, retryOptionsSchema } from "./core/request/options.js";
 import type { RetryOptions } from "./core/retry-policy.js";
 import type { Hooks, Logger } from "./core/telemetry/events.js";
 import type { FetchLike } from "./core/transport/fetch.js";
 import { isLoopbackHost } from "./core/transport/proxy.js";
 import { ConfigurationError } from "./errors/index.js";
-import { describeIssue } from "./errors/input-errors.js";
 import { wording } from "./errors/wording.js";
-import type { RateLimitOptions } from "./limiter/rate-limit-options.js";
+import { type RateLimitOptions, rateLimitSchema } from "./limiter/rate-limit-options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
 import { environmentVariable, mayReadEnvironment } from "./runtime/environment.js";
 import { isDeno, runtimeName } from "./runtime/runtime-name.js";
+import { checkConfiguration } from "./schemas/check.js";
 import { boolean, lazy, string, withCheck } from "./schemas/field.js";
+import { durationMsSchema, functionSchema, objectWithMethodsSchema, valueThat } from "./schemas/option.js";
 
 /** The options of an {@link InventoryClient}. */
 export interface ClientOptions {
@@ -144,7 +138,7 @@ const clientOptionsSchema = /* @__PURE__ */ lazy(() =>
       headers: headersSchema(),
       timeoutMs: durationMsSchema(),
       totalTimeoutMs: durationMsSchema(),
-      rateLimit: z.union([z.literal(false), z.looseObject({})], { error: "must be an object or false" }),
+      rateLimit: z.union([z.literal(false), rateLimitSchema()], { error: "must be an object or false" }),
       rateLimiter: objectWithMethodsSchema(["acquire", "pause", "snapshot"], "must be created by createRateLimiter"),
       retry: retryOptionsSchema(),
       responseValidation: z.enum(["error", "warn", "off"]),
@@ -154,7 +148,7 @@ const clientOptionsSchema = /* @__PURE__ */ lazy(() =>
         describeOldDispatcher,
       ),
       fetch: functionSchema(),
-      maxResponseBytes: z.custom((bytes) => typeof bytes === "number" && bytes > 0, "must be a number greater than 0"),
+      maxResponseBytes: valueThat((bytes) => typeof bytes === "number" && bytes > 0, "must be a number greater than 0"),
       logger: objectWithMethodsSchema(
         ["debug", "info", "warn", "error"],
         "must have the methods debug, info, warn and error",
@@ -170,7 +164,12 @@ const clientOptionsSchema = /* @__PURE__ */ lazy(() =>
         })
         .partial(),
     })
-    .partial(),
+    .partial()
+    .superRefine((options, { addIssue }) => {
+      for (const names of MUTUALLY_EXCLUSIVE_OPTIONS) {
+        if (names.every((name) => options[name] !== undefined)) addIssue(`${names.join(" and ")} cannot be combined`);
+      }
+    }),
 );
 
 /** Dispatchers of undici 5 and 6 have this property, and expect another kind of handler. */
@@ -184,17 +183,12 @@ const MUTUALLY_EXCLUSIVE_OPTIONS = [
 
 /** Throws a `ConfigurationError` that names each option that is wrong. */
 export function checkClientOptions(options: ClientOptions): void {
-  const { error } = clientOptionsSchema().safeParse(options, { error: optionErrorMessage, reportInput: true });
-  const problems = [
-    ...readableInputIssues(error?.issues ?? []).map(describeIssue),
-    ...MUTUALLY_EXCLUSIVE_OPTIONS.filter((names) => names.every((name) => options?.[name] !== undefined)).map(
-      (names) => `${names.join(" and ")} cannot be combined`,
-    ),
-  ];
-  if (problems.length > 0) throw invalidOptionsError(problems.join("; "));
+  checkConfiguration(OPTIONS_NAME, clientOptionsSchema(), options);
 }
 
-const invalidOptionsError = (problem: string) => new ConfigurationError(`client options: ${problem}`);
+const OPTIONS_NAME = "client options";
+
+const invalidOptionsError = (problem: string) => new ConfigurationError(`${OPTIONS_NAME}: ${problem}`);
 
 const MIN_NODE_VERSION = [20, 19] as const;
 

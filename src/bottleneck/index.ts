@@ -3,11 +3,18 @@
  *
  * @module stocklot/bottleneck
  */
+
 import Bottleneck from "bottleneck";
 import { ConfigurationError } from "../errors/index.js";
 import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
-import { type RateLimitOptions, resolveRateLimitOptions, UNLIMITED_SETTINGS } from "../limiter/rate-limit-options.js";
+import {
+  type RateLimitOptions,
+  rateLimitSchema,
+  rateLimitSettings,
+  UNLIMITED_SETTINGS,
+} from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
+import { checkConfiguration } from "../schemas/check.js";
 import { MonotonicClock } from "../time/clock.js";
 import { BottleneckSlots } from "./bottleneck-slots.js";
 
@@ -58,13 +65,13 @@ export function createBottleneckRateLimiter(bottleneck: Bottleneck | BottleneckR
 
 function createWithOwnBottleneck(options: BottleneckRateLimiterOptions): RateLimiter {
   if (options?.requests === undefined || options.intervalMs === undefined) {
-    throw new ConfigurationError("rate limit: must be a Bottleneck or an object with requests and intervalMs");
+    throw new ConfigurationError(
+      "createBottleneckRateLimiter: must be a Bottleneck or an object with requests and intervalMs",
+    );
   }
-  const settings = resolveRateLimitOptions(options);
+  checkConfiguration("createBottleneckRateLimiter", rateLimitSchema({ mustLimit: true }), options);
+  const settings = rateLimitSettings(options);
   const { requests, intervalMs, reserved } = settings;
-  if (!Number.isFinite(requests) || !Number.isFinite(intervalMs)) {
-    throw new ConfigurationError("rate limit: requests and intervalMs must be finite for a Bottleneck");
-  }
   // No `expiration`: Bottleneck's timer would keep the process alive, and free the slot of a request that is still in
   // progress.
   const single = new Bottleneck({ maxConcurrent: requests });

@@ -1,33 +1,9 @@
 /** Probes of the lists of a service, one page each. The doctor, `export --since` and the conformance suite use them. */
 
 import { afterEveryChange } from "../mirror/sync/modified-since.js";
+import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
 
-/** The largest page that the service's document names, except for orders and reports. */
-export const MAX_PAGE_SIZE = 250;
-
-/** The headers of a page that the document names. */
-export const PAGE_HEADERS = ["x-total-count", "x-page", "x-page-size", "x-api-version"];
-
-/** A list that the document describes. */
-export interface DocumentedList {
-  name: "items" | "lots" | "stockLevels";
-  path: string;
-  /** The field that identifies a record. */
-  key: string;
-  /** Not the order in which the list comes by default: items by SKU, lots with the most recent first. */
-  unusualDirection: "ASC" | "DESC";
-}
-
-const ITEMS: DocumentedList = { name: "items", path: "/Item", key: "shortID", unusualDirection: "DESC" };
-const LOTS: DocumentedList = { name: "lots", path: "/Inventory", key: "recNo", unusualDirection: "ASC" };
-const STOCK_LEVELS: DocumentedList = {
-  name: "stockLevels",
-  path: "/Inventory/StockLevels",
-  key: "partNo",
-  unusualDirection: "DESC",
-};
-
-export const LISTS = [ITEMS, LOTS, STOCK_LEVELS] as const;
+const unusualDirection = ({ defaultDirection }: DocumentedList) => (defaultDirection === "ASC" ? "DESC" : "ASC");
 
 /** What a probe reads of a page. */
 interface PageOfRecords {
@@ -38,14 +14,11 @@ interface PageOfRecords {
 
 /** Are `sort`, `direction` and `pageSize` honoured? */
 export const sortProbe = {
-  params: ({ key, unusualDirection }: DocumentedList) => ({
-    sort: key,
-    direction: unusualDirection,
-    pageSize: MAX_PAGE_SIZE,
-  }),
+  params: (list: DocumentedList) =>
+    ({ sort: list.stableSort, direction: unusualDirection(list), pageSize: MAX_PAGE_SIZE }) as const,
   /** Undefined if the page is too short to tell. */
-  isHonoured: ({ value }: PageOfRecords, { key, unusualDirection }: DocumentedList) =>
-    isSorted(value, key, unusualDirection),
+  isHonoured: ({ value }: PageOfRecords, list: DocumentedList) =>
+    isSorted(value, list.stableSort, unusualDirection(list)),
 };
 
 /** Is `modifiedSince` honoured? */

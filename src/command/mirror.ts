@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { Command, Option } from "commander";
 import { mirrorListsOf, savedWarehouseLists } from "../mirror/copy/lists.js";
 import { parseMirrorState } from "../mirror/copy/state.js";
+import { mirrorStatusOf } from "../mirror/copy/status.js";
 import {
   createMirror,
   type Mirror,
@@ -10,7 +11,6 @@ import {
   postgresSink,
   sqliteSink,
 } from "../mirror/index.js";
-import { mirrorStatusOf } from "../mirror/status.js";
 import { RESOURCES } from "../mirror/tables.js";
 import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "./connection.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, integersOption, interruptSignal } from "./exit.js";
@@ -164,7 +164,7 @@ async function printStatus(
   const state = parseMirrorState(await sink.readState?.());
   const lists = [
     ...mirrorListsOf(RESOURCES, warehouses ?? []),
-    ...(warehouses === undefined ? savedWarehouseLists([...state.lists.keys()]) : []),
+    ...(warehouses === undefined ? savedWarehouseLists(Object.keys(state.lists)) : []),
   ];
   const status = mirrorStatusOf(state, lists, Date.now());
   const { lastRun } = status;

@@ -1,4 +1,4 @@
-import { copyPlainData } from "./request/copy-of.js";
+import { copyPlainData } from "../schemas/copy-of.js";
 
 /** When a call is retried. */
 export interface RetryOptions {

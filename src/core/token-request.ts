@@ -2,6 +2,7 @@ import { parseTokenLifetimeMs } from "../auth/token-manager.js";
 import type { StoredToken } from "../auth/token-store.js";
 import { rememberSecret } from "../errors/redaction/secrets.js";
 import { tokenResponseSchema } from "../schemas/token.js";
+import { TOKEN_REQUEST } from "../service/operations.js";
 import type { CallRequest } from "./call.js";
 import { assertMatchesSchema, readJsonBody } from "./response/decode.js";
 
@@ -13,8 +14,7 @@ export interface ClientCredentials {
 /** `POST /Token`, the client-credentials grant. Source: service interface, "POST /Token". */
 export function createTokenRequest({ clientId, clientSecret }: ClientCredentials): CallRequest<StoredToken> {
   return {
-    method: "POST",
-    path: "/Token",
+    ...TOKEN_REQUEST,
     body: new URLSearchParams({
       grant_type: "client_credentials",
       client_id: clientId,

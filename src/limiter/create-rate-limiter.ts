@@ -1,10 +1,12 @@
+import { checkConfiguration } from "../schemas/check.js";
 import { MonotonicClock } from "../time/clock.js";
 import { createLocalSlots } from "./local-slots.js";
 import { createQueueingLimiter } from "./queueing-limiter.js";
 import {
   type RateLimitOptions,
   type RateLimitSettings,
-  resolveRateLimitOptions,
+  rateLimitSchema,
+  rateLimitSettings,
   UNLIMITED_SETTINGS,
 } from "./rate-limit-options.js";
 import type { RateLimiter } from "./rate-limiter.js";
@@ -21,7 +23,8 @@ import type { RateLimiter } from "./rate-limiter.js";
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRateLimiter(options: RateLimitOptions = {}): RateLimiter {
-  return createLocalRateLimiter(resolveRateLimitOptions(options));
+  checkConfiguration("createRateLimiter", rateLimitSchema(), options);
+  return createLocalRateLimiter(rateLimitSettings(options));
 }
 
 /** Has no limit, but pauses after a 429. */

@@ -1,5 +1,6 @@
-import { ConfigurationError } from "../errors/index.js";
-import { unknownNameMessage } from "../errors/unknown-name.js";
+import * as z from "zod";
+import { optionalFields } from "../schemas/field.js";
+import { valueThat } from "../schemas/option.js";
 
 /** How many requests may be sent, and when. */
 export interface RateLimitOptions {
@@ -28,6 +29,7 @@ export interface RateLimitOptions {
 
 export type RateLimitSettings = { [Name in keyof RateLimitOptions]-?: number };
 
+const DEFAULT_REQUESTS = 100;
 const DEFAULT_INTERVAL_MS = 60_000;
 
 export const UNLIMITED_SETTINGS: RateLimitSettings = {
@@ -37,37 +39,46 @@ export const UNLIMITED_SETTINGS: RateLimitSettings = {
   maxConcurrent: Infinity,
 };
 
-/**
- * The options with their defaults; throws a `ConfigurationError` naming each that is wrong. `otherNames` are options beside
- * these, to be suggested for a misspelled one.
- */
-export function resolveRateLimitOptions(
-  options: RateLimitOptions,
-  otherNames: readonly string[] = [],
-): RateLimitSettings {
-  if (typeof options !== "object" || options === null) {
-    throw new ConfigurationError("rate limit: the options must be an object");
-  }
-  const { requests = 100, intervalMs = DEFAULT_INTERVAL_MS, maxConcurrent = 16, ...others } = options;
-  const { reserved = requests === Infinity ? 0 : Math.floor(requests / 10), ...unknown } = others;
-  const known = [...Object.keys(UNLIMITED_SETTINGS), ...otherNames];
-  const wrong = [
-    ...Object.keys(unknown).map((name) => unknownNameMessage("option", name, known)),
-    !isPositiveIntegerOrInfinity(requests) &&
-      `requests must be an integer greater than 0, or Infinity, not ${describe(requests)}`,
-    !(typeof intervalMs === "number" && intervalMs > 0) &&
-      `intervalMs must be a number of ms greater than 0, or Infinity, not ${describe(intervalMs)}`,
-    !isPositiveIntegerOrInfinity(maxConcurrent) &&
-      `maxConcurrent must be an integer greater than 0, or Infinity, not ${describe(maxConcurrent)}`,
-    isPositiveIntegerOrInfinity(requests) &&
-      !(Number.isSafeInteger(reserved) && reserved >= 0 && reserved < requests) &&
-      `reserved must be an integer from 0 to less than requests (${requests}), not ${describe(reserved)}`,
-  ].filter((problem) => problem !== false);
-  if (wrong.length > 0) throw new ConfigurationError(`rate limit: ${wrong.join("; ")}`);
-  return { requests, intervalMs, reserved, maxConcurrent };
+/** The allowed options, those of a limiter that must limit, or with `others` beside them. */
+export function rateLimitSchema({
+  mustLimit = false,
+  others = {},
+}: {
+  mustLimit?: boolean;
+  others?: z.ZodRawShape;
+} = {}) {
+  const orInfinity = mustLimit ? "" : ", or Infinity";
+  const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) > 0;
+  const limits = optionalFields({
+    requests: valueThat(
+      (value) => isCount(value) || (value === Infinity && !mustLimit),
+      `must be an integer greater than 0${orInfinity}`,
+    ),
+    intervalMs: valueThat(
+      (value) => Number(value) > 0 && (Number.isFinite(value) || (value === Infinity && !mustLimit)),
+      `must be a number of ms greater than 0${orInfinity}`,
+    ),
+    reserved: valueThat((value) => value === 0 || isCount(value), "must be an integer of at least 0"),
+    maxConcurrent: valueThat(
+      (value) => isCount(value) || value === Infinity,
+      "must be an integer greater than 0, or Infinity",
+    ),
+  });
+  return z
+    .strictObject({ ...limits, ...others })
+    .superRefine(({ requests = DEFAULT_REQUESTS, reserved }, { addIssue }) => {
+      if (Number(reserved) < Number(requests) || reserved === undefined) return;
+      const message = `must be less than requests (${requests}), not ${reserved}`;
+      addIssue({ code: "custom", path: ["reserved"], message });
+    });
 }
 
-/** Only a number is shown: a string may be a secret that was passed in the wrong option. */
-const describe = (value: unknown) => (typeof value === "number" ? value : `a value of type ${typeof value}`);
-
-const isPositiveIntegerOrInfinity = (value: number) => (Number.isSafeInteger(value) && value > 0) || value === Infinity;
+/** The options with their defaults. */
+export function rateLimitSettings({
+  requests = DEFAULT_REQUESTS,
+  intervalMs = DEFAULT_INTERVAL_MS,
+  reserved = requests === Infinity ? 0 : Math.floor(requests / 10),
+  maxConcurrent = 16,
+}: RateLimitOptions): RateLimitSettings {
+  return { requests, intervalMs, reserved, maxConcurrent };
+}

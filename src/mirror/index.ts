@@ -6,8 +6,9 @@
 // Everything else is private: the steps of a run, rows, drivers, and the format of the saved state.
 
 export type { MirrorRunEvent } from "../core/telemetry/events.js";
-export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/query.js";
+export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/driver.js";
 export type { FieldChange, MirrorEvent, MirrorEventOf } from "./copy/events.js";
+export type { MirrorResourceStatus, MirrorRunStatus, MirrorStatus, MirrorStatusRow } from "./copy/status.js";
 export { createMirror, type Mirror } from "./mirror.js";
 export type { EstimateOptions, MirrorOptions, RunOptions, WatchOptions } from "./options.js";
 export type {
@@ -18,12 +19,11 @@ export type {
   MirrorResourceReport,
   MirrorRunKind,
 } from "./report.js";
-export type { WatchInterval } from "./run/cadence.js";
 export type { MirrorEstimate, MirrorResourceEstimate } from "./run/estimate.js";
+export type { WatchInterval } from "./run/watch-schedule.js";
 export type { MirrorBatch, MirrorSink, SinkOpenOptions } from "./sink.js";
-export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres/postgres-sink.js";
-export { type SqliteSinkOptions, sqliteSink } from "./sinks/sqlite/sqlite-sink.js";
-export type { MirrorResourceStatus, MirrorRunStatus, MirrorStatus, MirrorStatusRow } from "./status.js";
+export { type PostgresSinkOptions, postgresSink } from "./sinks/postgres-sink.js";
+export { type SqliteSinkOptions, sqliteSink } from "./sinks/sqlite-sink.js";
 export type {
   MirrorKey,
   MirrorKeyOf,

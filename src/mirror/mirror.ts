@@ -5,6 +5,7 @@ import { AbortableSink } from "./copy/abortable-sink.js";
 import { type MirrorList, mirrorListsOf } from "./copy/lists.js";
 import { LocalCopy } from "./copy/local-copy.js";
 import { parseMirrorState } from "./copy/state.js";
+import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";
 import {
   checkEstimateOptions,
   checkMirrorOptions,
@@ -16,14 +17,13 @@ import {
   type WatchOptions,
 } from "./options.js";
 import type { MirrorReport } from "./report.js";
-import { WatchSchedule } from "./run/cadence.js";
-import { estimateMirrorRun, type MirrorEstimate, type MirrorListForecast } from "./run/estimate.js";
+import { estimateMirrorRun, type MirrorEstimate } from "./run/estimate.js";
 import { MirrorRun } from "./run/mirror-run.js";
-import { type MirrorStatus, mirrorStatusOf } from "./status.js";
+import { WatchSchedule } from "./run/watch-schedule.js";
 import { ListReader } from "./sync/list-reader.js";
-import { ListSync } from "./sync/list-sync.js";
+import { ListRun, type SyncSettings } from "./sync/list-run.js";
+import { ListSync, type MirrorListForecast } from "./sync/list-sync.js";
 import { REMOVAL_CONFIRMATION_DELAY_MS } from "./sync/removals.js";
-import { SyncedList, type SyncSettings } from "./sync/synced-list.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 const MINUTE_MS = 60_000;
@@ -48,13 +48,7 @@ const DEFAULT_MAX_REMOVED_SHARE = 0.2;
  * @throws ConfigurationError when an option is wrong.
  */
 export function createMirror(options: MirrorOptions): Mirror {
-  return createMirrorWith(options, REMOVAL_CONFIRMATION_DELAY_MS);
-}
-
-/** As {@link createMirror}. Tests set how long the confirmation of many removals waits. */
-export function createMirrorWith(options: MirrorOptions, confirmAfterMs: number): Mirror {
-  checkMirrorOptions(options);
-  return new Mirror(options, confirmAfterMs);
+  return new Mirror(options);
 }
 
 /** Created by {@link createMirror}. One run at a time. */
@@ -67,8 +61,12 @@ export class Mirror {
   /** The copy of the run in progress. */
   #copy: LocalCopy | undefined;
 
-  /** @internal */
-  constructor(options: MirrorOptions, confirmAfterMs: number) {
+  /**
+   * @internal
+   * @param confirmAfterMs Tests wait less for the full pass that confirms many removals.
+   */
+  constructor(options: MirrorOptions, confirmAfterMs = REMOVAL_CONFIRMATION_DELAY_MS) {
+    checkMirrorOptions(options);
     const { warehouses = [], resources = DEFAULT_RESOURCES } = options;
     this.#options = { ...options };
     this.#resources = RESOURCES.filter(
@@ -85,7 +83,7 @@ export class Mirror {
    * The run opens the sink at its beginning and closes it at its end, so nothing stays open between two runs.
    *
    * A run may be interrupted at any point, also by a kill. The copy stays as it is, and the next run continues. An
-   * interrupted scan of a whole list resumes at its last saved page.
+   * interrupted full pass resumes at its last saved page.
    *
    * @throws ConfigurationError when this mirror is running already, when another version of the package wrote the copy,
    * or when the copy belongs to another service, or was read by another account.
@@ -98,17 +96,11 @@ export class Mirror {
     checkRunOptions(options, this.#resources);
     return await this.#exclusively(async () => {
       options.signal?.throwIfAborted();
-      const run = new MirrorRun(this.#options.client.rateLimit);
-      try {
-        return await this.#withCopy(options, (copy) =>
-          run.on(copy, { lists: this.#lists, warehouses: this.#options.warehouses }, this.#syncsOf(copy, options)),
-        );
-      } catch (error) {
-        run.error = error;
-        throw error;
-      } finally {
-        run.publish();
-      }
+      const { client, warehouses } = this.#options;
+      const run = new MirrorRun(this.#lists, warehouses, client.rateLimit);
+      return await run.published(() =>
+        this.#withCopy(options, (copy) => run.update(copy, this.#syncsOf(copy, options))),
+      );
     });
   }
 
@@ -127,17 +119,17 @@ export class Mirror {
   async watch(options: WatchOptions): Promise<void> {
     checkWatchOptions(options, this.#resources);
     const { everyMs, signal, onProgress, onReport, onError } = options;
-    const cadence = new WatchSchedule(everyMs, this.#resources);
+    const schedule = new WatchSchedule(everyMs, this.#resources);
     while (!signal?.aborted) {
       try {
-        const report = await this.run({ resources: cadence.takeDue(monotonicNowMs()), signal, onProgress });
+        const report = await this.run({ resources: schedule.takeDue(monotonicNowMs()), signal, onProgress });
         await onReport?.(report);
       } catch (error) {
         if (signal?.aborted) return;
         if (!onError) throw error;
         await onError(error);
       }
-      await sleep(cadence.nextAt - monotonicNowMs(), signal);
+      await sleep(schedule.nextAt - monotonicNowMs(), signal);
     }
   }
 
@@ -205,7 +197,7 @@ export class Mirror {
     return state;
   }
 
-  #syncsOf(copy: LocalCopy, options: RunOptions): ListSync<MirrorResource>[] {
+  #syncsOf(copy: LocalCopy, options: RunOptions): ListSync[] {
     const { signal, full = false, allowRemovals = false, resources = this.#resources, onProgress } = options;
     const {
       client,
@@ -228,7 +220,7 @@ export class Mirror {
       .filter(({ resource }) => resources.includes(resource))
       .map((list) => {
         const reader = new ListReader(client, list, { signal, concurrency });
-        return new ListSync(new SyncedList(list, reader, copy, settings));
+        return new ListSync(new ListRun(list, reader, copy, settings));
       });
   }
 

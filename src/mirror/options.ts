@@ -1,18 +1,19 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { checkConfiguration, checkMethodOptions, requiredOption } from "../core/request/check-options.js";
+import { InputValidationError } from "../errors/index.js";
+import { isObject } from "../errors/unknown-value.js";
+import { checkConfiguration, checkMethodOptions } from "../schemas/check.js";
+import { integer, lazy } from "../schemas/field.js";
 import {
   abortSignalSchema,
   durationMsSchema,
   functionSchema,
   objectWithMethodsSchema,
-} from "../core/request/options.js";
-import { InputValidationError } from "../errors/index.js";
-import { isObject } from "../errors/unknown-value.js";
-import { integer, lazy } from "../schemas/field.js";
+  requiredOption,
+} from "../schemas/option.js";
 import type { MirrorEvent } from "./copy/events.js";
 import type { MirrorProgress, MirrorReport } from "./report.js";
-import type { WatchInterval } from "./run/cadence.js";
+import type { WatchInterval } from "./run/watch-schedule.js";
 import type { MirrorSink } from "./sink.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
@@ -56,7 +57,7 @@ export interface MirrorOptions {
    */
   fullPassEveryMs?: number | undefined;
   /**
-   * Overlap of an increment with the last scan, in ms by the service's clock. It allows for clocks within the service
+   * Overlap of an increment with the read before it, in ms by the service's clock. It allows for clocks within the service
    * that differ, and for changes that become visible later than their date. Records that have not changed are not
    * written again.
    * @default 60_000

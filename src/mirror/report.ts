@@ -1,11 +1,12 @@
 import type { PagingProgress } from "../paging/page.js";
+import type { MirrorList } from "./copy/lists.js";
 import { type MirrorResource, RESOURCES } from "./tables.js";
 
 /**
  * How a list is read:
  * - `first`: all of it, into a new copy. Resumes where an interrupted run stopped.
  * - `full`: all of it, which also finds what the service has removed.
- * - `increment`: what was modified since the last scan began.
+ * - `increment`: what was modified since the last full pass or increment began.
  */
 export type MirrorReading = "first" | "full" | "increment";
 
@@ -36,7 +37,7 @@ export interface MirrorCounts {
 
 /** What a run did for one resource. */
 export interface MirrorResourceReport extends MirrorCounts {
-  /** `full` if the list was read completely, the first scan included. */
+  /** `full` if the list was read completely, the first time included. */
   kind: MirrorRunKind;
   /** How the list was read, in order. An increment that shows that records were removed is followed by a full pass. */
   readings: MirrorReading[];
@@ -44,19 +45,19 @@ export interface MirrorResourceReport extends MirrorCounts {
   inCopy: number;
   /**
    * Number of records that the copy has in excess of the service's count: they were removed from the service, and the
-   * next full pass detects them. `null` if the count was not requested.
+   * next full pass detects them. `null` while that is unknown.
    */
   surplus: number | null;
   /**
-   * Number of records that the copy lacks by the service's count, after a scan that should have listed all of them: the
-   * order of the list changes between two pages, or the count is wrong. Such a scan removes nothing. `null` if the
-   * count was not requested.
+   * Number of records that the copy lacks by the service's count, after a full pass or increment that should have listed
+   * all of them: the order of the list changes between two pages, or the count is wrong. Such a full pass removes nothing.
+   * `null` while that is unknown.
    */
   missing: number | null;
   /**
    * True if the copy may differ from the service until the next full pass. Either an additional full pass would cost
    * too much now (additional passes that take more than a minute use at most a tenth of the time), or the last one did
-   * not list all records, see `missing`. The next scheduled full pass, or `run({ full: true })`, corrects the copy.
+   * not list all records, see `missing`, or the counts differ since. The next scheduled full pass, or `run({ full: true })`, corrects the copy.
    */
   awaitsFullPass: boolean;
   /** Whether the list honours `modifiedSince`, so that increments can be read; `null` while that is unknown. */
@@ -66,7 +67,7 @@ export interface MirrorResourceReport extends MirrorCounts {
 /** What a run did. */
 export interface MirrorReport extends MirrorCounts {
   /**
-   * `full` if any list was read completely, the first scan included. `resources` contains the kind of each resource.
+   * `full` if any list was read completely, the first time included. `resources` contains the kind of each resource.
    */
   kind: MirrorRunKind;
   /** The report of each resource. */
@@ -91,9 +92,14 @@ export interface MirrorProgress extends PagingProgress {
 export const runKindOf = (readings: readonly MirrorReading[]): MirrorRunKind =>
   readings.every((reading) => reading === "increment") ? "increment" : "full";
 
-/** The report of a resource of which only records were removed, since it is not mirrored any more. */
-export const createDropReport = (removed: number, durationMs: number): MirrorResourceReport => ({
-  kind: "increment",
+/** What a run did for one list. */
+export interface ListReport extends Omit<MirrorResourceReport, "kind"> {
+  list: MirrorList;
+}
+
+/** The report of a list that only lost its records, since it is not mirrored any more. */
+export const createDropReport = (list: MirrorList, removed: number, durationMs: number): ListReport => ({
+  list,
   readings: [],
   ...sumMirrorCounts([]),
   removed,
@@ -105,39 +111,49 @@ export const createDropReport = (removed: number, durationMs: number): MirrorRes
   durationMs,
 });
 
-/** The reports of resources that consist of several lists. */
-export function mergeReports(
-  one: MirrorReport["resources"],
-  other: MirrorReport["resources"],
-): MirrorReport["resources"] {
-  const merged = { ...one, ...other };
+/** The report of a run, from those of its lists. */
+export function createMirrorReport(
+  lists: readonly ListReport[],
+  durationMs: number,
+  { limit, intervalMs }: { limit: number; intervalMs: number },
+): MirrorReport {
+  const resources: MirrorReport["resources"] = {};
   for (const resource of RESOURCES) {
-    const [first, second] = [one[resource], other[resource]];
-    if (first && second) merged[resource] = mergeResourceReports(first, second);
+    const ofResource = lists.filter(({ list }) => list.resource === resource);
+    if (ofResource.length > 0) resources[resource] = createResourceReport(ofResource);
   }
-  return merged;
-}
-
-function mergeResourceReports(one: MirrorResourceReport, other: MirrorResourceReport): MirrorResourceReport {
-  const readings = [...one.readings, ...other.readings];
+  const counts = sumMirrorCounts(lists);
   return {
-    kind: runKindOf(readings),
-    readings,
-    ...sumMirrorCounts([one, other]),
-    inCopy: one.inCopy + other.inCopy,
-    surplus: sumUnlessNull(one.surplus, other.surplus),
-    missing: sumUnlessNull(one.missing, other.missing),
-    awaitsFullPass: one.awaitsFullPass || other.awaitsFullPass,
-    honoursModifiedSince: one.honoursModifiedSince === other.honoursModifiedSince ? one.honoursModifiedSince : null,
-    durationMs: one.durationMs + other.durationMs,
+    kind: runKindOf(lists.flatMap(({ readings }) => readings)),
+    ...counts,
+    durationMs,
+    // A run that is shorter than an interval uses at least one.
+    quotaUsed: Math.min(1, counts.requests / (limit * Math.max(1, durationMs / intervalMs))),
+    resources,
   };
 }
 
-const sumUnlessNull = (one: number | null, other: number | null) =>
-  one === null && other === null ? null : (one ?? 0) + (other ?? 0);
+function createResourceReport(lists: readonly ListReport[]): MirrorResourceReport {
+  const readings = lists.flatMap((list) => list.readings);
+  const sumOfKnown = (name: "surplus" | "missing") =>
+    lists.reduce((sum: number | null, { [name]: count }) => (count === null ? sum : (sum ?? 0) + count), null);
+  const [support, ...others] = new Set(lists.map(({ honoursModifiedSince }) => honoursModifiedSince));
+  return {
+    kind: runKindOf(readings),
+    readings,
+    ...sumMirrorCounts(lists),
+    inCopy: lists.reduce((sum, { inCopy }) => sum + inCopy, 0),
+    surplus: sumOfKnown("surplus"),
+    missing: sumOfKnown("missing"),
+    awaitsFullPass: lists.some((list) => list.awaitsFullPass),
+    honoursModifiedSince: others.length === 0 ? (support ?? null) : null,
+    durationMs: lists.reduce((sum, list) => sum + list.durationMs, 0),
+  };
+}
 
-function sumMirrorCounts(reports: readonly MirrorCounts[]) {
-  const sum = (name: keyof MirrorCounts) => reports.reduce((total, report) => total + report[name], 0);
+function sumMirrorCounts(reports: readonly Omit<MirrorCounts, "durationMs">[]) {
+  const sum = (name: keyof Omit<MirrorCounts, "durationMs">) =>
+    reports.reduce((total, report) => total + report[name], 0);
   return {
     records: sum("records"),
     added: sum("added"),
@@ -147,23 +163,5 @@ function sumMirrorCounts(reports: readonly MirrorCounts[]) {
     requests: sum("requests"),
     duplicates: sum("duplicates"),
     gapsRepaired: sum("gapsRepaired"),
-  };
-}
-
-/** The report of a run, from those of its resources. */
-export function createMirrorReport(
-  resources: MirrorReport["resources"],
-  durationMs: number,
-  { limit, intervalMs }: { limit: number; intervalMs: number },
-): MirrorReport {
-  const reports = Object.values(resources);
-  const counts = sumMirrorCounts(reports);
-  return {
-    kind: reports.every(({ kind }) => kind === "increment") ? "increment" : "full",
-    ...counts,
-    durationMs,
-    // A run that is shorter than an interval uses at least one.
-    quotaUsed: Math.min(1, counts.requests / (limit * Math.max(1, durationMs / intervalMs))),
-    resources,
   };
 }

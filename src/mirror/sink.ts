@@ -1,4 +1,4 @@
-import type { MirrorStatusRow } from "./status.js";
+import type { MirrorStatusRow } from "./copy/status.js";
 import type { MirrorKey, MirrorRecord, MirrorResource } from "./tables.js";
 
 /** What one commit writes: all of it, or nothing. */
@@ -14,7 +14,7 @@ export interface MirrorBatch {
    * writes to the copy.
    */
   previousState: string | undefined;
-  /** The progress of the mirror, saved in the same transaction. */
+  /** The progress of the mirror, saved in the same SQL transaction. */
   state: string;
   /** The status of the copy for its readers: one row per resource. A sink may ignore it. */
   status?: readonly MirrorStatusRow[];
@@ -48,7 +48,7 @@ export interface MirrorSink {
    */
   read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<MirrorRecord[]>;
   /**
-   * Writes a batch in one transaction.
+   * Writes a batch in one SQL transaction.
    *
    * @throws when the saved state is not `previousState`: two mirrors write to one copy. Then nothing is written.
    */

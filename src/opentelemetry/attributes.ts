@@ -1,5 +1,6 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { StartEvent } from "../core/telemetry/events.js";
+import { PATHS } from "../service/operations.js";
 
 // Copied from the semantic conventions, so that their package need not be installed. `url.template` is in development.
 export const ERROR_TYPE_ATTRIBUTE = "error.type";
@@ -40,22 +41,7 @@ export const statusAttributes = (status: number | undefined): Attributes => ({
 export const errorAttributes = (error: string | undefined): Attributes =>
   error === undefined ? {} : { [ERROR_TYPE_ATTRIBUTE]: error };
 
-/** The paths of the service's document, those without a parameter first, as in `openapi.json`. */
-const URL_TEMPLATES = [
-  "/Token",
-  "/Item",
-  "/Item/All",
-  "/Inventory",
-  "/Inventory/StockLevels",
-  "/Inventory/Receive",
-  "/Inventory/Move",
-  "/Inventory/Issue",
-  "/Item/{item}",
-  "/Inventory/{wid}",
-  "/Inventory/StockLevels/{wid}",
-];
-
-const URL_TEMPLATE_PATTERNS = URL_TEMPLATES.map((template) => ({
+const URL_TEMPLATE_PATTERNS = PATHS.map((template) => ({
   template,
   pattern: new RegExp(`^${template.replace(/\{\w+\}/, "[^/]+")}$`),
 }));

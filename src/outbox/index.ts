@@ -4,7 +4,7 @@
  * @module stocklot/outbox
  */
 // Everything else is private: leases, look-ups, and the policies of a run.
-export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/query.js";
+export type { PostgresQuery, PostgresQueryable } from "../storage/postgres/driver.js";
 export type { ServiceIdentity } from "../storage/service.js";
 export type { ItemReference, NewOutboxEntry, OutboxEntry, OutboxInputs } from "./entry.js";
 export { type MarkField, withoutMark } from "./marks.js";

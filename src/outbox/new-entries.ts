@@ -1,27 +1,13 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { checkInput } from "../core/request/check-input.js";
 import { encodeJson } from "../core/request/payload.js";
 import { InputValidationError, type Issue } from "../errors/index.js";
 import { fieldOf, isObject } from "../errors/unknown-value.js";
-import { type LazySchema, lazy, string, withCheck } from "../schemas/field.js";
-import { createItemInputSchema } from "../schemas/item-input.js";
-import { skuInputSchema } from "../schemas/key.js";
-import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../schemas/transaction.js";
+import { checkInput } from "../schemas/check.js";
+import { lazy, string, withCheck } from "../schemas/field.js";
+import { WRITES } from "../service/operations.js";
 import type { MarkField } from "./marks.js";
-import type { NewEntry, OutboxOperation, StoredEntry } from "./store.js";
-
-const discontinueSchema = /* @__PURE__ */ lazy(() => z.strictObject({ shortID: skuInputSchema() }));
-
-const INPUT_SCHEMAS: Record<OutboxOperation, LazySchema<z.ZodType>> = {
-  receive: receiveInputSchema,
-  move: moveInputSchema,
-  issue: issueInputSchema,
-  create: createItemInputSchema,
-  // The same fields: the SKU and what to change.
-  update: createItemInputSchema,
-  discontinue: discontinueSchema,
-};
+import type { NewEntry, StoredEntry } from "./store.js";
 
 const OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
 
@@ -44,7 +30,7 @@ export function newEntry(method: string, entry: unknown, mark: MarkField | undef
   const { key, operation, input: given } = entrySchema().parse(checkInput(method, entrySchema, entry, at));
   const inputAt = [...at, "input"];
   // What is sent: dates become strings, fields that are undefined are left out.
-  const checked = checkInput(method, INPUT_SCHEMAS[operation], given, inputAt);
+  const checked = checkInput(method, WRITES[operation].input, given, inputAt);
   const input: unknown = JSON.parse(encodeJson(method, checked, inputAt));
   if (mark === "serial" && operation === "receive" && String(fieldOf(input, "serial") ?? "").trim() !== "") {
     const message = 'must be left out: with mark: "serial" the outbox sets it';

@@ -1,14 +1,15 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client.js";
-import { checkInput } from "../core/request/check-input.js";
-import { checkConfiguration, checkMethodOptions, requiredOption } from "../core/request/check-options.js";
+import { checkConfiguration, checkInput, checkMethodOptions } from "../schemas/check.js";
+import { integer, lazy } from "../schemas/field.js";
 import {
   abortSignalSchema,
   durationMsSchema,
   functionSchema,
+  nonNegativeMsSchema,
   objectWithMethodsSchema,
-} from "../core/request/options.js";
-import { integer, lazy } from "../schemas/field.js";
+  requiredOption,
+} from "../schemas/option.js";
 import type { OutboxEntry } from "./entry.js";
 import type { MarkField } from "./marks.js";
 import type { OutboxProgress, OutboxReport } from "./report.js";
@@ -136,9 +137,7 @@ const optionsSchema = lazy(() =>
     store: requiredOption(
       objectWithMethodsSchema([...STORE_METHODS], `must have the methods ${STORE_METHODS.join(", ")}`),
     ),
-    settleMs: z
-      .custom<number>((value) => typeof value === "number" && value >= 0, "must be a number of ms, at least 0")
-      .optional(),
+    settleMs: nonNegativeMsSchema().optional(),
     leaseMs: z.number().positive().optional(),
     mark: z.enum(["remark", "serial"]).optional(),
   }),

@@ -1,7 +1,7 @@
-import { checkInput } from "../core/request/check-input.js";
-import { copyPlainData } from "../core/request/copy-of.js";
 import { InputValidationError } from "../errors/index.js";
 import { forecastDurationMs } from "../paging/estimate.js";
+import { checkInput } from "../schemas/check.js";
+import { copyPlainData } from "../schemas/copy-of.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
 import {
   keyProblem,

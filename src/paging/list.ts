@@ -1,13 +1,15 @@
 import * as z from "zod";
 import type { CallRequest, ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
-import { checkInput } from "../core/request/check-input.js";
-import { snapshotArgument } from "../core/request/copy-of.js";
-import { functionSchema, type RequestOptions, requestOptionsShape } from "../core/request/options.js";
+import { type RequestOptions, requestOptionsShape } from "../core/request/options.js";
 import { encodeRequest, type Query } from "../core/request/payload.js";
 import { captureContext } from "../core/telemetry/channels.js";
 import { InputValidationError } from "../errors/index.js";
+import { checkInput } from "../schemas/check.js";
+import { snapshotArgument } from "../schemas/copy-of.js";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
+import { functionSchema } from "../schemas/option.js";
+import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
 import { checkpointSchema } from "./checkpoint.js";
 import { pageAllowanceOf } from "./estimate.js";
 import type { Page, PageRequest, PageSession, PagingOptions } from "./page.js";
@@ -44,6 +46,13 @@ export interface ListDefinition<T, Params> {
   stableSort?: string | undefined;
 }
 
+/** How a documented list is read. */
+export const pagingOf = ({ key, stableSort }: DocumentedList) => ({
+  maxPageSize: MAX_PAGE_SIZE,
+  keyOf: createFieldKeyReader(key),
+  stableSort,
+});
+
 /** The records of a list. Parameters and options are copied now: changing them afterwards has no effect. */
 export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<T, Params>): Paginator<T> {
   const readParams = snapshotArgument(list.params);
@@ -52,11 +61,11 @@ export function createPaginator<T, Params>(sender: Sender, list: ListDefinition<
     prepare: () => {
       const options = checkInput(list.name, listOptionsSchema, readOptions(), [], {
         noun: "option",
-        explain: (name) => describePlace(list.schema, name, "first"),
+        explainName: (name) => describePlace(list.schema, name, "first"),
       });
       const params = checkInput(list.name, list.schema, readParams(), [], {
         noun: "parameter",
-        explain: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
+        explainName: (name) => list.explainParameter?.(name) ?? describePlace(listOptionsSchema, name, "second"),
       });
       const { path, query } = list.request(params, options);
       return createPageSession(sender, list, path, query, options);

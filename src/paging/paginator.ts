@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { checkInput } from "../core/request/check-input.js";
 import { createCallerError } from "../core/response/caller-error.js";
+import { checkInput } from "../schemas/check.js";
 import { integer, lazy } from "../schemas/field.js";
 import type { Checkpoint } from "./checkpoint.js";
 import { countPagesAndRequests, estimateFromForecast, type ListForecast } from "./estimate.js";

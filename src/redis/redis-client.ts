@@ -1,4 +1,5 @@
-import { ConfigurationError } from "../errors/index.js";
+import { string } from "../schemas/field.js";
+import { objectWithMethodsSchema, requiredOption } from "../schemas/option.js";
 
 /**
  * What is used of the caller's ioredis client, a `Redis` or a `Cluster`. It stays the caller's: it is never closed,
@@ -11,17 +12,11 @@ export interface RedisClient {
   evalsha(hash: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
-/** Throws a `ConfigurationError` unless these are an ioredis client and a name for keys. */
-export function checkRedisOptions(title: string, { redis, key }: { redis?: unknown; key?: unknown }): void {
-  const isClient =
-    typeof redis === "object" &&
-    redis !== null &&
-    ["eval", "evalsha"].every((name) => typeof Reflect.get(redis, name) === "function");
-  if (!isClient) throw new ConfigurationError(`${title}: redis must be an ioredis client`);
-  if (key !== undefined && (typeof key !== "string" || key === "")) {
-    throw new ConfigurationError(`${title}: key must be a non-empty string`);
-  }
-}
+/** The options that say where something is shared. */
+export const redisOptionsShape = () => ({
+  redis: requiredOption(objectWithMethodsSchema<RedisClient>(["eval", "evalsha"], "must be an ioredis client")),
+  key: string().min(1).optional(),
+});
 
 const DEFAULT_KEY_NAME = "default";
 

@@ -1,11 +1,14 @@
-import { ConfigurationError } from "../errors/index.js";
+import * as z from "zod";
 import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
-import { type RateLimitOptions, resolveRateLimitOptions } from "../limiter/rate-limit-options.js";
+import { type RateLimitOptions, rateLimitSchema, rateLimitSettings } from "../limiter/rate-limit-options.js";
 import type { RateLimiter } from "../limiter/rate-limiter.js";
+import { checkConfiguration } from "../schemas/check.js";
+import { lazy, optionalFields } from "../schemas/field.js";
+import { functionSchema } from "../schemas/option.js";
 import { MonotonicClock } from "../time/clock.js";
 import { createHoldTimings, createLedger } from "./ledger/ledger.js";
 import { RedisSlots } from "./ledger/redis-slots.js";
-import { checkRedisOptions, type RedisClient } from "./redis-client.js";
+import { type RedisClient, redisOptionsShape } from "./redis-client.js";
 
 /** A limit that all processes with the same `key` share. */
 export interface RedisRateLimiterOptions extends RateLimitOptions {
@@ -65,19 +68,9 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
-  if (typeof options !== "object" || options === null)
-    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: the options are required`);
-  const { redis, key, onStoreError = "local", onWarning = emitProcessWarning, ...limits } = options;
-  checkRedisOptions(RATE_LIMITER_TITLE, { redis, key });
-  if (onStoreError !== "local" && onStoreError !== "fail") {
-    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: onStoreError must be "fail" or "local"`);
-  }
-  if (typeof onWarning !== "function")
-    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: onWarning must be a function`);
-  const settings = resolveRateLimitOptions(limits, ["redis", "key", "onStoreError", "onWarning"]);
-  if (!Number.isFinite(settings.requests) || !Number.isFinite(settings.intervalMs)) {
-    throw new ConfigurationError(`${RATE_LIMITER_TITLE}: requests and intervalMs must be finite`);
-  }
+  checkConfiguration("createRedisRateLimiter", rateLimiterOptionsSchema(), options);
+  const { redis, key, onStoreError = "local", onWarning = emitProcessWarning } = options;
+  const settings = rateLimitSettings(options);
   const clock = new MonotonicClock();
   const timings = createHoldTimings(settings);
   const ledger = createLedger(redis, key, settings, timings);
@@ -90,6 +83,14 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
   return createQueueingLimiter(settings, clock, (listener) => new RedisSlots({ ...shared, listener }));
 }
 
-const RATE_LIMITER_TITLE = "Redis rate limiter";
+const rateLimiterOptionsSchema = lazy(() =>
+  rateLimitSchema({
+    mustLimit: true,
+    others: {
+      ...redisOptionsShape(),
+      ...optionalFields({ onStoreError: z.enum(["local", "fail"]), onWarning: functionSchema() }),
+    },
+  }),
+);
 
 const emitProcessWarning = (message: string) => process.emitWarning(message, { type: "StocklotWarning" });

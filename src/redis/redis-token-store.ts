@@ -1,9 +1,8 @@
 import * as z from "zod";
 import type { TokenStore } from "../auth/token-store.js";
-import { ConfigurationError } from "../errors/index.js";
-import { unknownNameMessage } from "../errors/unknown-name.js";
-import { lazy } from "../schemas/field.js";
-import { checkRedisOptions, type RedisClient, redisKeyName } from "./redis-client.js";
+import { checkConfiguration } from "../schemas/check.js";
+import { lazy, string } from "../schemas/field.js";
+import { type RedisClient, redisKeyName, redisOptionsShape } from "./redis-client.js";
 import { RedisScript, withReplyTimeout } from "./script.js";
 import { createTokenCipher } from "./token/token-cipher.js";
 import { takeTokenLock } from "./token/token-lock.js";
@@ -50,18 +49,8 @@ const storedTokenSchema = lazy(() => z.tuple([z.string().nullable(), z.coerce.nu
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenStore {
-  if (typeof options !== "object" || options === null)
-    throw new ConfigurationError(`${TOKEN_STORE_TITLE}: the options are required`);
-  const { redis, key, secret, ...unknown } = options;
-  checkRedisOptions(TOKEN_STORE_TITLE, { redis, key });
-  for (const name of Object.keys(unknown)) {
-    throw new ConfigurationError(
-      `${TOKEN_STORE_TITLE}: ${unknownNameMessage("option", name, ["redis", "key", "secret"])}`,
-    );
-  }
-  if (secret !== undefined && (typeof secret !== "string" || secret === "")) {
-    throw new ConfigurationError(`${TOKEN_STORE_TITLE}: secret must be a non-empty string`);
-  }
+  checkConfiguration("createRedisTokenStore", tokenStoreOptionsSchema(), options);
+  const { redis, key, secret } = options;
   const name = redisKeyName(key, "token");
   const cipher = createTokenCipher(secret, name);
   return {
@@ -87,4 +76,6 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
   };
 }
 
-const TOKEN_STORE_TITLE = "Redis token store";
+const tokenStoreOptionsSchema = lazy(() =>
+  z.strictObject({ ...redisOptionsShape(), secret: string().min(1).optional() }),
+);

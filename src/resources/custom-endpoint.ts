@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
-import { checkInput } from "../core/request/check-input.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { describePathProblem } from "../core/request/path.js";
 import type { Query } from "../core/request/payload.js";
@@ -10,7 +9,9 @@ import { InputValidationError } from "../errors/index.js";
 import { createStandardPageReader } from "../paging/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListOptions } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
+import { checkInput } from "../schemas/check.js";
 import { boolean, integer, lazy, optionalFields, string, withCheck } from "../schemas/field.js";
+import { valueThat } from "../schemas/option.js";
 import { isStandardSchema, type StandardSchema } from "../schemas/standard-schema.js";
 
 /** A request to an endpoint that has no method of its own. */
@@ -67,7 +68,7 @@ const customEndpointShape = () => ({
         error: "must be a string, number, boolean or Date",
       }),
     ),
-    schema: z.custom(isStandardSchema, "must be a Standard Schema"),
+    schema: valueThat(isStandardSchema, "must be a Standard Schema"),
   }),
 });
 
@@ -86,7 +87,7 @@ const customListSchema = /* @__PURE__ */ lazy(() =>
     ...customEndpointShape(),
     ...optionalFields({
       maxPageSize: integer().min(1),
-      key: z.custom(isValidKeyOption, "must be a field name or a function"),
+      key: valueThat(isValidKeyOption, "must be a field name or a function"),
     }),
   }),
 );

@@ -1,10 +1,8 @@
 import * as z from "zod";
 import type { ResponseReader } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
-import { checkInput } from "../core/request/check-input.js";
-import { copyPlainData } from "../core/request/copy-of.js";
 import type { RequestOptions, ResponseInfo } from "../core/request/options.js";
-import { encodedPath } from "../core/request/path.js";
+import { pathOf, requestOf } from "../core/request/path.js";
 import { parseJsonOrUndefined, readText } from "../core/response/body.js";
 import { throwOrLogIssues } from "../core/response/decode.js";
 import { describeFalseSuccess } from "../core/response/error-response.js";
@@ -12,20 +10,17 @@ import { findInexactNumbers } from "../core/response/inexact-numbers.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
 import { fieldOf } from "../errors/unknown-value.js";
 import { createPageReader } from "../paging/decode-page.js";
-import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
+import { createPaginator, type ListDefinition, type ListOptions, pagingOf } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
-import { type LazySchema, lazy } from "../schemas/field.js";
+import { checkInput } from "../schemas/check.js";
+import { copyPlainData } from "../schemas/copy-of.js";
+import { lazy } from "../schemas/field.js";
 import { type InventoryListParams, inventoryListParamsSchema } from "../schemas/list-params.js";
 import { type Lot, lotSchema } from "../schemas/lot.js";
 import { type StockLevel, stockLevelSchema } from "../schemas/stock-level.js";
-import {
-  type IssueInput,
-  issueInputSchema,
-  type MoveInput,
-  moveInputSchema,
-  type ReceiveInput,
-  receiveInputSchema,
-} from "../schemas/transaction.js";
+import type { IssueInput, MoveInput, ReceiveInput } from "../schemas/transaction.js";
+import { LISTS } from "../service/lists.js";
+import { type Operation, READS, WRITES } from "../service/operations.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundReceipt, findReceipt, type ReceiptSearch, type ReceiptSearchResult } from "./find/find-receipt.js";
 import { type FindOptions, readFindOptions, settlingMs } from "./find/search-until-settled.js";
@@ -40,17 +35,15 @@ export interface TransactionResult {
   body: unknown;
 }
 
-const MAX_PAGE_SIZE = 250;
-
 const MAX_KNOWN_RECEIPTS = 1_000;
 
 const COMPARE_LOTS_HINT =
   "It may still be in progress: before you resend it, wait one minute and compare the lots of the item with their earlier state.";
 /** What to do after an unknown outcome. */
-const TRANSACTION_RECOVERY_HINTS = {
-  Receive: 'Resend it only if client.inventory.findReceipt(error) reports "not-applied", which takes up to a minute.',
-  Move: COMPARE_LOTS_HINT,
-  Issue: COMPARE_LOTS_HINT,
+const RECOVERY_HINTS = {
+  receive: 'Resend it only if client.inventory.findReceipt(error) reports "not-applied", which takes up to a minute.',
+  move: COMPARE_LOTS_HINT,
+  issue: COMPARE_LOTS_HINT,
 };
 
 const lotPageReader = /* @__PURE__ */ createPageReader(lotSchema);
@@ -120,12 +113,10 @@ export class Inventory {
       params,
       schema: inventoryListParamsSchema,
       explainParameter: explainItemFilter,
-      request: (params) => createWarehouseListRequest("/Inventory/StockLevels", params),
+      request: (params) => warehouseListRequest(READS.listStockLevels, READS.listStockLevelsOfWarehouse, params),
       options,
       pageReader: stockLevelPageReader,
-      maxPageSize: MAX_PAGE_SIZE,
-      keyOf: createFieldKeyReader("partNo"),
-      stableSort: "partNo",
+      ...pagingOf(LISTS.stockLevels),
     } satisfies ListDefinition<StockLevel, InventoryListParams>);
   }
 
@@ -146,7 +137,7 @@ export class Inventory {
       begunAt = Number.isNaN(served) ? undefined : served - response.durationMs;
       return options?.onResponse?.(response);
     };
-    const result = await this.#transact("Receive", receiveInputSchema, input, { ...options, onResponse });
+    const result = await this.#transact("receive", input, { ...options, onResponse });
     if (result.recNo !== undefined) this.#sentReceipts.set(result.recNo, begunAt);
     const [oldest] = this.#sentReceipts.keys();
     if (this.#sentReceipts.size > MAX_KNOWN_RECEIPTS && oldest !== undefined) this.#sentReceipts.delete(oldest);
@@ -213,7 +204,7 @@ export class Inventory {
    * @throws OutcomeUnknownError if it was sent and no usable response arrived.
    */
   move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
-    return this.#transact("Move", moveInputSchema, input, options);
+    return this.#transact("move", input, options);
   }
 
   /**
@@ -226,25 +217,23 @@ export class Inventory {
    * @throws OutcomeUnknownError if it was sent and no usable response arrived.
    */
   issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
-    return this.#transact("Issue", issueInputSchema, input, options);
+    return this.#transact("issue", input, options);
   }
 
   #transact(
-    kind: keyof typeof TRANSACTION_RECOVERY_HINTS,
-    schema: LazySchema<z.ZodType>,
+    transaction: keyof typeof RECOVERY_HINTS,
     input: ReceiveInput | MoveInput | IssueInput,
     options: RequestOptions | undefined,
   ): Promise<TransactionResult> {
     return this.#sender.send(() => {
-      const body = checkInput(`inventory.${kind.toLowerCase()}`, schema, input);
-      const path = `/Inventory/${kind}`;
+      const operation = WRITES[transaction];
+      const body = checkInput(`inventory.${transaction}`, operation.input, input);
       return {
-        method: "POST",
-        path,
+        ...requestOf(operation),
         body,
         read: readTransactionResult,
         describeFalseSuccess,
-        recoveryHint: TRANSACTION_RECOVERY_HINTS[kind],
+        recoveryHint: RECOVERY_HINTS[transaction],
       };
     }, options);
   }
@@ -260,12 +249,10 @@ function lotListOf(
     params,
     schema: inventoryListParamsSchema,
     explainParameter: explainItemFilter,
-    request: (params) => createWarehouseListRequest("/Inventory", params),
+    request: (params) => warehouseListRequest(READS.listLots, READS.listLotsOfWarehouse, params),
     options,
     pageReader,
-    maxPageSize: MAX_PAGE_SIZE,
-    keyOf: createFieldKeyReader("recNo"),
-    stableSort: "recNo",
+    ...pagingOf(LISTS.lots),
   };
 }
 
@@ -277,9 +264,10 @@ const explainItemFilter = (name: string) =>
     ? "the service cannot filter this list by item. Read the list and compare, or keep a mirror (stocklot/mirror) and query that"
     : undefined;
 
-function createWarehouseListRequest(base: string, { wid, ...query }: InventoryListParams) {
-  return { path: wid === undefined ? base : base + encodedPath`/${wid}`, query };
-}
+const warehouseListRequest = (whole: Operation, ofWarehouse: Operation, { wid, ...query }: InventoryListParams) => ({
+  path: wid === undefined ? whole.path : pathOf(ofWarehouse, wid),
+  query,
+});
 
 /** Any body that is not a false success counts as a success, so problems of the body are only logged. */
 const readTransactionResult: ResponseReader<TransactionResult> = (context) => {

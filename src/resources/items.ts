@@ -1,15 +1,15 @@
 import * as z from "zod";
 import type { Sender } from "../core/pipeline.js";
-import { checkInput } from "../core/request/check-input.js";
-import { copyPlainData } from "../core/request/copy-of.js";
 import type { RequestOptions } from "../core/request/options.js";
-import { encodedPath } from "../core/request/path.js";
+import { requestOf } from "../core/request/path.js";
 import { createJsonReader } from "../core/response/decode.js";
 import { describeFalseSuccess } from "../core/response/error-response.js";
 import type { OutcomeUnknownError, SentRequest } from "../errors/index.js";
 import { createPageReader } from "../paging/decode-page.js";
-import { createFieldKeyReader, createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
+import { createPaginator, type ListDefinition, type ListOptions, pagingOf } from "../paging/list.js";
 import type { Paginator } from "../paging/paginator.js";
+import { checkInput } from "../schemas/check.js";
+import { copyPlainData } from "../schemas/copy-of.js";
 import { lazy } from "../schemas/field.js";
 import { type Item, itemSchema } from "../schemas/item.js";
 import {
@@ -20,6 +20,8 @@ import {
 } from "../schemas/item-input.js";
 import { lazyIntegerSchema, skuSchema } from "../schemas/key.js";
 import { type ItemListParams, itemListParamsSchema } from "../schemas/list-params.js";
+import { LISTS } from "../service/lists.js";
+import { READS, WRITES } from "../service/operations.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundItem, findCreated, findDiscontinued, findUpdated, type ItemSearch } from "./find/find-item.js";
 import { type FindOptions, readFindOptions, settlingMs } from "./find/search-until-settled.js";
@@ -33,8 +35,6 @@ import {
 } from "./item-status.js";
 
 const RESEND_HINT = "Resending it has the same result.";
-
-const MAX_PAGE_SIZE = 250;
 
 const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
 const itemReader = /* @__PURE__ */ createJsonReader(itemSchema);
@@ -80,12 +80,13 @@ export class Items {
       name: "items.list",
       params,
       schema: itemListParamsSchema,
-      request: ({ includeDiscontinued, ...query }) => ({ path: includeDiscontinued ? "/Item/All" : "/Item", query }),
+      request: ({ includeDiscontinued, ...query }) => ({
+        path: (includeDiscontinued ? READS.listAllItems : READS.readItems).path,
+        query,
+      }),
       options,
       pageReader: itemPageReader,
-      maxPageSize: MAX_PAGE_SIZE,
-      keyOf: createFieldKeyReader("partNo"),
-      stableSort: "shortID",
+      ...pagingOf(LISTS.items),
     } satisfies ListDefinition<Item, ItemListParams>);
   }
 
@@ -97,7 +98,7 @@ export class Items {
   listByCategory(categoryID: number, options?: RequestOptions): Promise<Item[]> {
     return this.#sender.send(() => {
       checkInput("items.listByCategory", lazyIntegerSchema, categoryID, ["categoryID"]);
-      return { method: "GET", path: "/Item", query: { Category: categoryID }, read: itemArrayReader };
+      return { method: "GET", path: READS.readItems.path, query: { Category: categoryID }, read: itemArrayReader };
     }, options);
   }
 
@@ -133,7 +134,7 @@ export class Items {
   getByPartNo(partNo: number, options?: RequestOptions): Promise<Item> {
     return this.#sender.send(() => {
       checkInput("items.getByPartNo", lazyIntegerSchema, partNo, ["partNo"]);
-      return { method: "GET", path: encodedPath`/Item/${partNo}`, read: itemReader };
+      return { ...requestOf(READS.getItemByPartNo, partNo), read: itemReader };
     }, options);
   }
 
@@ -152,8 +153,7 @@ export class Items {
     return this.#sender.send(() => {
       const body = checkInput("items.create", createItemInputSchema, input);
       return {
-        method: "POST",
-        path: "/Item",
+        ...requestOf(WRITES.create),
         body,
         read: createCreatedItemReader(body.shortID),
         recoveryHint:
@@ -221,8 +221,7 @@ export class Items {
       checkInput("items.update", skuSchema, shortID, ["shortID"]);
       const checked = checkInput("items.update", itemChangesSchema, changes, ["changes"]);
       return {
-        method: "PUT",
-        path: "/Item",
+        ...requestOf(WRITES.update),
         body: { ...checked, shortID },
         read: createItemStatusReader("updated"),
         describeFalseSuccess: (response) => describeFalseSuccess(response, "updated"),
@@ -241,8 +240,7 @@ export class Items {
     return this.#sender.send(() => {
       checkInput("items.discontinue", skuSchema, shortID, ["shortID"]);
       return {
-        method: "DELETE",
-        path: encodedPath`/Item/${shortID}`,
+        ...requestOf(WRITES.discontinue, shortID),
         read: createItemStatusReader("discontinued"),
         describeFalseSuccess: (response) => describeFalseSuccess(response, "discontinued"),
         recoveryHint: RESEND_HINT,
@@ -263,7 +261,7 @@ export class Items {
   ): Promise<Item> {
     return this.#sender.send(() => {
       checkInput(`items.${method}`, skuSchema, key, [argument]);
-      return { method: "GET", path: "/Item", query: { key, type }, read: itemReader };
+      return { method: "GET", path: READS.readItems.path, query: { key, type }, read: itemReader };
     }, options);
   }
 }

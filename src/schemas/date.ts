@@ -1,5 +1,5 @@
-import * as z from "zod";
 import { InputValidationError } from "../errors/index.js";
+import { valueThat } from "./option.js";
 
 const ISO_8601_PATTERN = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 const TIME_WITHOUT_OFFSET_PATTERN = /T[^Z+-]*$/i;
@@ -31,7 +31,7 @@ export function parseServiceDate(datetime: string): Date {
 }
 
 const dateOrIsoStringSchema = () =>
-  z.custom<Date | string>(
+  valueThat<Date | string>(
     (value) => (value instanceof Date ? !Number.isNaN(value.getTime()) : typeof value === "string" && isIsoDate(value)),
     "must be a valid Date or an ISO 8601 string",
   );

@@ -40,3 +40,6 @@ function describeReason(cause: unknown): string {
   const message = messageOf(cause) || String(fieldOf(cause, "code") ?? "");
   return message.replace(/\.$/, "");
 }
+
+/** True if a file or folder does not exist. */
+export const isFileMissingError = (error: unknown) => fieldOf(error, "code") === "ENOENT";

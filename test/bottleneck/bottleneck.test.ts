@@ -184,8 +184,8 @@ describe("a limiter on a Bottleneck of its own", () => {
 
   it.each([
     [{ requests: 5 }, /requests and intervalMs/],
-    [{ requests: Infinity, intervalMs: 1_000 }, /must be finite/],
-    [{ requests: 5, intervalMs: 1_000, reserved: 5 }, /reserved must be/],
+    [{ requests: Infinity, intervalMs: 1_000 }, /must be .* greater than 0, not/],
+    [{ requests: 5, intervalMs: 1_000, reserved: 5 }, /reserved: (must|is required)/],
     [{ requests: 5, intervalMs: 1_000, reservoir: 5 }, /unknown option "reservoir"/],
     [undefined, /must be a Bottleneck/],
     ["100", /must be a Bottleneck/],

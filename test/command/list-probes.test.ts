@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { LISTS, sortProbe } from "../../src/command/list-probes.js";
+import { sortProbe } from "../../src/command/list-probes.js";
+import { LISTS } from "../../src/service/lists.js";
 
-const [ITEMS] = LISTS;
+const { items: ITEMS } = LISTS;
 
 const isHonoured = (skus: readonly unknown[]) => {
   const value = skus.map((shortID) => ({ shortID }));

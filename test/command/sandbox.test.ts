@@ -108,7 +108,7 @@ describe("stocklot sandbox", () => {
     expect(help.out).toMatch(/--port[\s\S]*--items[\s\S]*--read-only[\s\S]*--fault/);
     expect(version.out).toMatch(/^\d+\.\d+\.\d+/);
     expect(unknown.err).toContain("--prot");
-    expect(invalid.err).toContain('"faults[0].times" must be');
+    expect(invalid.err).toContain("faults[0].times: must be");
     expect(misspelt.err).toContain('The path "/inventory/receive" matches no endpoint.');
     for (const { err } of [unknown, invalid, misspelt]) expect(err).not.toContain("    at ");
   });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { PAGE_HEADERS } from "../../src/command/list-probes.js";
+import { PAGE_HEADERS } from "../../src/service/lists.js";
 import type { ServiceResponse } from "./target.js";
 
 type Kind = "integer" | "decimal" | "string" | "boolean" | "datetime" | "nullable string" | "nullable datetime";

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import openApi from "../../openapi.json" with { type: "json" };
 import packageJson from "../../package.json" with { type: "json" };
-import { withTables } from "../../website/field-tables.js";
-import { generatedFiles } from "../../website/generated.js";
+import { withTables } from "../../tools/website/field-tables.js";
+import { generatedFiles } from "../../tools/website/generated.js";
 import { anchorsOf, linksOf } from "./support/links.js";
 import { ROOT } from "./support/markdown.js";
 

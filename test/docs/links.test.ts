@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, it } from "vitest";
-import { documents } from "../../website/pages.js";
+import { documents } from "../../tools/website/pages.js";
 import { anchorsOf, type Link, linksOf } from "./support/links.js";
 import { allPages, ROOT } from "./support/markdown.js";
 

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ENTRY_POINTS, GUIDES } from "../../website/navigation.js";
-import { documents, pageOf, programs } from "../../website/pages.js";
+import { ENTRY_POINTS, GUIDES } from "../../tools/website/navigation.js";
+import { documents, pageOf, programs } from "../../tools/website/pages.js";
 import {
   type Browser,
   type BrowserPage,
@@ -47,7 +47,7 @@ const CHECKED = [
 
 // A warning of TypeDoc is an error, and so is a link between pages that leads nowhere.
 beforeAll(async () => {
-  await promisify(execFile)(process.execPath, ["--import", "tsx", "website/build.ts", site], { cwd: ROOT });
+  await promisify(execFile)(process.execPath, ["--import", "tsx", "tools/website/build.ts", site], { cwd: ROOT });
 }, 180_000);
 afterAll(() => rmSync(site, { recursive: true, force: true }));
 

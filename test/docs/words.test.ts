@@ -55,7 +55,7 @@ function problemsOf(path: string, prose: string): string[] {
     });
 }
 
-const sources = ["src", "examples", "openapi"].flatMap((folder) =>
+const sources = ["src", "examples", "tools/openapi"].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
     .map((name) => join(folder, name)),

@@ -217,6 +217,11 @@ describe("a message names the argument, the requirement and the value", () => {
       "GET /Item: headers.x-key: must be a string, not an array",
     ],
     [(c) => c.items.get("X", { headers: "mine" }), "GET /Item: headers: must be an object, not a string"],
+    [
+      (c) => c.items.get("X", new AbortController().signal),
+      "GET /Item: must be a plain object, not an instance of AbortSignal",
+    ],
+    [(c) => c.items.list(new Map([["page", 2]])).page(), "items.list: must be a plain object, not an instance of Map"],
     [(c) => c.items.get(CREDENTIALS), "items.get: shortID: must be a string, not an object"],
     [(c) => c.items.get(""), "items.get: shortID: must not be empty"],
     [(c) => c.items.get(".."), 'items.get: shortID: must not be "..", which a URL would drop'],

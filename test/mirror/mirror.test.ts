@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { ConfigurationError, InputValidationError } from "../../src/index.js";
 import type { MirrorEvent, MirrorOptions, MirrorProgress } from "../../src/mirror/index.js";
-import { createMirrorWith } from "../../src/mirror/mirror.js";
+import { Mirror } from "../../src/mirror/mirror.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
@@ -10,7 +10,7 @@ import { ChangingService, type ServiceBehaviour } from "./support/changing-servi
 const HOUR_MS = 3_600_000;
 
 /** A mirror that does not wait long for the confirmation of many removals. */
-const createMirror = (options: MirrorOptions) => createMirrorWith(options, 20);
+const createMirror = (options: MirrorOptions) => new Mirror(options, 20);
 
 interface Setting extends Partial<ServiceBehaviour> {
   items?: number;
@@ -191,7 +191,7 @@ describe("an increment", () => {
     expect(changes).toContainEqual({ field: "uOM", before: "EA", after: "KG" });
   });
 
-  it("finds changes in the same second as its watermark, and changes that show late", async () => {
+  it("finds changes in the same second as its beginning, and changes that show late", async () => {
     const { service, mirror, expectEqual } = setUp({ resolutionMs: 1_000, latenessMs: 20_000 });
     await mirror.run();
     for (let round = 0; round < 20; round += 1) {

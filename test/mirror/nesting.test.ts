@@ -1,8 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { ResponseValidationError } from "../../src/index.js";
-import { AbortableSink } from "../../src/mirror/copy/abortable-sink.js";
-import { mirrorListOf } from "../../src/mirror/copy/lists.js";
-import { LocalCopy } from "../../src/mirror/copy/local-copy.js";
 import { createMirror } from "../../src/mirror/index.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
@@ -61,29 +58,4 @@ describe.each([
     await mirror.run();
     expect(sink.all("items")).toEqual(service.records("items"));
   });
-});
-
-const CLIENT = { id: "service", address: "service", clientId: "client", acceptAccount: false };
-
-it.each([
-  ["array", nestedArray],
-  ["object", nestedObject],
-] as const)("a nested %s is written up to 500 levels, and refused from there on", async (_, nested) => {
-  const sink = new MemorySink();
-  const copy = await LocalCopy.open(new AbortableSink(sink, undefined), {
-    lists: [],
-    onEvent: () => {},
-    client: CLIENT,
-  });
-  const level = { partNo: 7, available: 1, inStock: 2, onOrder: 3, onHold: 0, committed: 1, packed: 0, aSN: 9 };
-  const record = (levels: number) => Object.assign({ ...level }, { extra: nested(levels) });
-  await copy.write(mirrorListOf("stockLevels"), [record(500)]);
-  await copy.write(mirrorListOf("stockLevels"), [record(499)]);
-  const written = sink.all("stockLevels");
-  for (const levels of [501, 1_000_000]) {
-    const refused = copy.write(mirrorListOf("stockLevels"), [record(levels)]);
-    await expect(refused).rejects.toBeInstanceOf(ResponseValidationError);
-    await expect(refused).rejects.toThrow("the record of stockLevels with partNo 7 is nested deeper than 500 levels");
-  }
-  expect(sink.all("stockLevels")).toEqual(written);
 });

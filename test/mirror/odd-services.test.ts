@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { MirrorOptions } from "../../src/mirror/index.js";
-import { createMirrorWith } from "../../src/mirror/mirror.js";
+import { Mirror } from "../../src/mirror/mirror.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
@@ -13,7 +13,7 @@ function setUp(behaviour: Partial<ServiceBehaviour> = {}, options: Partial<Mirro
   for (let left = 400; left > 0; left -= 1) service.addLot();
   service.advance(HOUR_MS);
   const sink = new MemorySink();
-  const mirror = createMirrorWith({ client: service.client(), sink, ...options }, 0);
+  const mirror = new Mirror({ client: service.client(), sink, ...options }, 0);
   const expectEqual = () => {
     for (const resource of ["items", "lots", "stockLevels"] as const) {
       expect(sink.all(resource), resource).toEqual(service.records(resource));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { UnexpectedRemovalsError } from "../../src/index.js";
 import type { MirrorEvent, MirrorOptions } from "../../src/mirror/index.js";
-import { createMirrorWith } from "../../src/mirror/mirror.js";
+import { Mirror } from "../../src/mirror/mirror.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { runs } from "../support/runs.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
@@ -17,7 +17,7 @@ function setUp(lots: number, behaviour: Partial<ServiceBehaviour> = {}, options:
   const sink = new MemorySink();
   const events: MirrorEvent[] = [];
   const mirrorOptions = { client: service.client(), sink, onEvent: (event: MirrorEvent) => void events.push(event) };
-  const mirror = createMirrorWith({ ...mirrorOptions, ...options }, CONFIRM_AFTER_MS);
+  const mirror = new Mirror({ ...mirrorOptions, ...options }, CONFIRM_AFTER_MS);
   const removals = () => events.filter(({ type }) => type === "removed").length;
   return { service, sink, mirror, events, removals };
 }

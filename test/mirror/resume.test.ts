@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { MirrorEvent, MirrorOptions } from "../../src/mirror/index.js";
-import { createMirrorWith } from "../../src/mirror/mirror.js";
+import { Mirror } from "../../src/mirror/mirror.js";
 import { MemorySink } from "../support/memory-sink.js";
 import { seededRandom } from "../unit/paging/changing-list.js";
 import { ChangingService, type ServiceBehaviour } from "./support/changing-service.js";
@@ -16,7 +16,7 @@ async function setUp(behaviour: Partial<ServiceBehaviour> = {}, options: Partial
   const sink = new MemorySink();
   const events: MirrorEvent[] = [];
   const onEvent = (event: MirrorEvent) => void events.push(event);
-  const mirror = createMirrorWith({ client: service.client(), sink, onEvent, concurrency: 1, ...options }, 0);
+  const mirror = new Mirror({ client: service.client(), sink, onEvent, concurrency: 1, ...options }, 0);
   await mirror.run();
   /** Lets the run fail after some pages of lots. */
   const interruptAfter = (pages: number) => {
@@ -86,6 +86,19 @@ describe("a full pass that never has enough time", () => {
     for (let left = 50; left > 0; left -= 1) service.changeLot();
     expect((await mirror.run()).resources.lots?.awaitsFullPass).toBe(true);
     expect((await mirror.run()).resources.lots?.awaitsFullPass).toBe(false);
+    expect(sink.all("lots")).toEqual(service.records("lots"));
+  });
+
+  it("has what changed before it was resumed, also if everything is to be read", async () => {
+    const { service, sink, mirror, interruptAfter } = await setUp();
+    interruptAfter(5);
+    await expect(mirror.run({ full: true })).rejects.toThrow();
+    service.beforePage = () => {};
+    for (let left = 50; left > 0; left -= 1) service.changeLot();
+    expect((await mirror.run({ full: true })).resources.lots).toMatchObject({
+      readings: ["increment", "full"],
+      awaitsFullPass: false,
+    });
     expect(sink.all("lots")).toEqual(service.records("lots"));
   });
 

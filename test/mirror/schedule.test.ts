@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
 import type { Checkpoint } from "../../src/index.js";
 import type { ListState } from "../../src/mirror/copy/state.js";
-import { incrementStart } from "../../src/mirror/sync/modified-dates.js";
-import { modifiedSinceSupportAfterCheck, shouldVerifyModifiedSince } from "../../src/mirror/sync/modified-since.js";
+import { isFullPassDue, mayRepairByFullPass } from "../../src/mirror/sync/list-sync.js";
 import {
-  type CopyProgress,
-  copyProgressOf,
-  isFullPassDue,
-  mayRepairByFullPass,
-  watermarkOf,
-} from "../../src/mirror/sync/schedule.js";
+  incrementStart,
+  modifiedSinceSupportAfterCheck,
+  shouldVerifyModifiedSince,
+  sinceOf,
+} from "../../src/mirror/sync/modified-since.js";
 
 const MINUTE_MS = 60_000;
-const complete = { count: 9, watermark: 5_000, modifiedSince: "honoured", lastFullPassAt: 1_000 } as const;
+const lastPass = { endedAt: 1_000, durationMs: 0, shortage: 0, unlisted: 0 };
+const increments = { support: "honoured", since: 5_000 } as const;
+const complete: ListState = { count: 9, increments, lastPass };
 const checkpoint: Checkpoint = {
   version: 1,
   list: "/Inventory",
@@ -25,41 +25,42 @@ const checkpoint: Checkpoint = {
 const options = { full: false, fullPassEveryMs: 10_000, overlapMs: 400 };
 
 describe("the schedule of a resource", () => {
-  it.each<[CopyProgress, ListState]>([
-    ["new", { count: 0, watermark: undefined }],
-    ["interrupted", { count: 250, watermark: 5, checkpoint }],
-    ["complete", complete],
-  ])("knows a copy that is %s", (progress, state) => {
-    expect(copyProgressOf(state)).toBe(progress);
+  it.each<[string, boolean, ListState]>([
+    ["new", true, { count: 0, increments: {} }],
+    ["being filled", true, { count: 250, increments: {}, pass: { beganAt: 5, checkpoint } }],
+    ["complete", false, complete],
+    ["complete, with a full pass that was interrupted", true, { ...complete, pass: { beganAt: 5, checkpoint } }],
+  ])("of a copy that is %s has a full pass that is due: %s", (_, isDue, state) => {
+    expect(isFullPassDue(state, options, 1_001)).toBe(isDue);
   });
 
   it.each([
     ["honoured", {}, {}, 5_000],
-    ["ignored", { modifiedSince: "ignored" }, {}, undefined],
-    ["doubted", { modifiedSince: "doubted" }, {}, undefined],
-    ["not known", { modifiedSince: undefined }, {}, undefined],
-    ["honoured, without a Date header", { watermark: undefined }, {}, undefined],
+    ["ignored", { support: "ignored" }, {}, undefined],
+    ["doubted", { support: "doubted" }, {}, undefined],
+    ["not known", { support: undefined }, {}, undefined],
+    ["honoured, without a Date header", { since: undefined }, {}, undefined],
     ["honoured, but everything is to be read", {}, { full: true }, undefined],
-  ] as const)("has the watermark for an increment if modifiedSince is %s", (_, state, wanted, watermark) => {
-    const scheduled = { ...complete, ...state };
-    expect(watermarkOf(scheduled, { ...options, ...wanted })).toBe(watermark);
-    expect(isFullPassDue(scheduled, { ...options, ...wanted }, 1_001)).toBe(watermark === undefined);
+  ] as const)("has increments if modifiedSince is %s", (_, known, wanted, since) => {
+    const scheduled = { ...complete, increments: { ...increments, ...known } };
+    if (!("full" in wanted)) expect(sinceOf(scheduled)).toBe(since);
+    expect(isFullPassDue(scheduled, { ...options, ...wanted }, 1_001)).toBe(since === undefined);
   });
 
   it("reads everything when the interval has passed, and increments from a little earlier", () => {
     expect(isFullPassDue(complete, options, 10_999)).toBe(false);
     expect(isFullPassDue(complete, options, 11_000)).toBe(true);
     expect(isFullPassDue(complete, { ...options, fullPassEveryMs: Infinity }, 1e15)).toBe(false);
-    expect(incrementStart(5_000, complete, { overlapMs: 400, modifiedLagMs: 0 })).toEqual(new Date(4_600));
+    expect(incrementStart(5_000, increments, { overlapMs: 400, modifiedLagMs: 0 })).toEqual(new Date(4_600));
   });
 
   it.each([
     [59_999, 1, true],
     [MINUTE_MS, 9 * MINUTE_MS, false],
     [MINUTE_MS, 10 * MINUTE_MS, true],
-    [undefined, 0, true],
-  ])("allows a full pass out of turn after one of %s ms that ended %d ms ago: %s", (lastFullPassMs, ago, allowed) => {
-    expect(mayRepairByFullPass({ ...complete, lastFullPassMs }, complete.lastFullPassAt + ago)).toBe(allowed);
+    [0, 0, true],
+  ])("allows a full pass out of turn after one of %s ms that ended %d ms ago: %s", (durationMs, ago, allowed) => {
+    expect(mayRepairByFullPass({ lastPass: { ...lastPass, durationMs } }, lastPass.endedAt + ago)).toBe(allowed);
   });
 
   it.each([

@@ -1,12 +1,22 @@
 import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../src/index.js";
-import { formatMirrorState, parseMirrorState } from "../../src/mirror/copy/state.js";
+import { parseMirrorState } from "../../src/mirror/copy/state.js";
 
 const SAVED = JSON.stringify({
   version: 1,
-  resources: {
-    items: { count: 3, total: 3, lastFullPassAt: 5, lastFullPassMs: 1.5, modifiedSince: "honoured", watermark: 1_700 },
-    lots: { count: 250, stale: true, checkpoint: { list: "/Inventory", end: 250, keys: [1, 2] }, watermark: 1_800 },
+  lists: {
+    items: {
+      count: 3,
+      lacking: 0,
+      lastPass: { endedAt: 5, durationMs: 1.5, shortage: 0, unlisted: 0 },
+      increments: { support: "honoured", since: 1_700 },
+    },
+    lots: {
+      count: 250,
+      pass: { beganAt: 4, since: 1_800, checkpoint: { list: "/Inventory", end: 250, keys: [1, 2] } },
+      stale: true,
+      increments: {},
+    },
   },
   pendingEvents: {
     resource: "lots",
@@ -21,9 +31,9 @@ const SAVED = JSON.stringify({
 describe("a saved state", () => {
   it("is read in full", () => {
     const { lists, pendingEvents } = parseMirrorState(SAVED);
-    expect(lists.get("items")).toMatchObject({ count: 3, watermark: 1_700, modifiedSince: "honoured" });
-    expect(lists.get("lots")).toMatchObject({ count: 250, watermark: 1_800, stale: true });
-    expect(lists.get("lots")?.checkpoint).toEqual({ list: "/Inventory", end: 250, keys: [1, 2] });
+    expect(lists.items).toMatchObject({ count: 3, increments: { since: 1_700, support: "honoured" } });
+    expect(lists.lots).toMatchObject({ count: 250, pass: { since: 1_800 }, stale: true });
+    expect(lists.lots?.pass?.checkpoint).toEqual({ list: "/Inventory", end: 250, keys: [1, 2] });
     expect(pendingEvents?.resource).toBe("lots");
     expect(pendingEvents?.events.map(({ type, key }) => `${type} ${key}`)).toEqual([
       "added 1",
@@ -33,8 +43,8 @@ describe("a saved state", () => {
   });
 
   it("is written as it was read", () => {
-    expect(JSON.parse(formatMirrorState(parseMirrorState(SAVED)))).toEqual(JSON.parse(SAVED));
-    expect(JSON.parse(formatMirrorState(parseMirrorState(undefined)))).toEqual({ version: 1, resources: {} });
+    expect(parseMirrorState(SAVED)).toEqual(JSON.parse(SAVED));
+    expect(parseMirrorState(undefined)).toEqual({ version: 1, lists: {} });
   });
 
   it.each([
@@ -42,8 +52,8 @@ describe("a saved state", () => {
     "{",
     "[]",
     '{"version":0}',
-    '{"version":2,"resources":{}}',
-    '{"version":1,"resources":{"lots":{}}}',
+    '{"version":2,"lists":{}}',
+    '{"version":1,"lists":{"lots":{}}}',
   ])("%j is refused", (saved) => {
     expect(() => parseMirrorState(saved)).toThrow(ConfigurationError);
     expect(() => parseMirrorState(saved)).toThrow("another version");

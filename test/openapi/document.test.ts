@@ -3,9 +3,9 @@ import { createRequire } from "node:module";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { OPENAPI_FILE, openApiText } from "../../openapi/text.js";
 import document from "../../openapi.json" with { type: "json" };
 import packageJson from "../../package.json" with { type: "json" };
+import { OPENAPI_FILE, openApiText } from "../../tools/openapi/text.js";
 
 const lint = async (source: string) => {
   const config = await createConfig({ extends: ["recommended-strict"] });

@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import packageLock from "../../package-lock.json" with { type: "json" };
-import { released } from "../../release/changelog.js";
-import { withAbsoluteLinks } from "../../release/readme-links.js";
-import { versionFile } from "../../release/version-file.js";
 import { VERSION } from "../../src/version.js";
+import { released } from "../../tools/release/changelog.js";
+import { withAbsoluteLinks } from "../../tools/release/readme-links.js";
+import { versionFile } from "../../tools/release/version-file.js";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 
@@ -25,7 +25,7 @@ describe("the version", () => {
 describe("npm version", () => {
   it("writes the version file in its current form", () => {
     expect(versionFile(packageJson.version)).toBe(read("src/version.ts"));
-    expect(packageJson.scripts.version).toBe("tsx release/on-version.ts");
+    expect(packageJson.scripts.version).toBe("tsx tools/release/on-version.ts");
   });
 
   it("moves the unreleased changes under the version", () => {

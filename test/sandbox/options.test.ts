@@ -8,30 +8,31 @@ const client = { clientId: "c", clientSecret: "s" };
 
 describe("invalid options", () => {
   it.each([
-    [{ ratelimit: false }, /Unknown sandbox option "ratelimit", did you mean "rateLimit"\?$/],
-    [{ item: 3 }, /Unknown sandbox option "item", did you mean "items"\?$/],
-    [{ database: 3 }, /Unknown sandbox option "database"\.$/],
-    [null, /The sandbox options must be an object/],
-    [{ items: -1 }, /"items" must be at least 0, not -1/],
-    [{ items: "5" }, /"items" must be an integer or an array/],
-    [{ lots: 1.5 }, /"lots"/],
-    [{ seed: "x" }, /"seed"/],
-    [{ clients: [] }, /"clients" must not be empty/],
-    [{ warehouses: [] }, /"warehouses" must not be empty/],
-    [{ tokenTtlSeconds: 0 }, /"tokenTtlSeconds" must be greater than 0/],
-    [{ latencyMs: [5, 1] }, /"latencyMs"/],
-    [{ latencyMs: -1 }, /"latencyMs"/],
-    [{ now: 5 }, /"now" must be a function/],
-    [{ rateLimit: true }, /"rateLimit" must be an object or false/],
-    [{ rateLimit: { requests: 0 } }, /"rateLimit.requests" must be at least 1/],
-    [{ rateLimit: { request: 5 } }, /Unknown sandbox option "rateLimit.request", did you mean "requests"\?$/],
-    [{ rateLimit: { window: "rolling" } }, /"rateLimit.window" must be 'sliding' or 'fixed', not 'rolling'/],
-    [{ createForm: "full" }, /"createForm"/],
-    [{ duplicateStatus: 418 }, /"duplicateStatus" must be 400 or 409, not 418/],
-    [{ receiveForm: "xml" }, /"receiveForm"/],
-    [{ modifiedSinceOn: ["orders"] }, /"modifiedSinceOn\[0\]"/],
-    [{ requestLogSize: -1 }, /"requestLogSize"/],
-    [{ compression: "yes" }, /"compression"/],
+    [{ ratelimit: false }, /unknown option "ratelimit", did you mean "rateLimit"\?$/],
+    [{ item: 3 }, /unknown option "item", did you mean "items"\?$/],
+    [{ database: 3 }, /createSandbox: unknown option "database"$/],
+    [null, /options: must be an object, not null/],
+    [new Map([["items", 3]]), /options: must be a plain object, not an instance of Map/],
+    [{ items: -1 }, /items: must be at least 0, not -1/],
+    [{ items: "5" }, /items: must be an integer or an array/],
+    [{ lots: 1.5 }, /lots: /],
+    [{ seed: "x" }, /seed: /],
+    [{ clients: [] }, /clients: must not be empty/],
+    [{ warehouses: [] }, /warehouses: must not be empty/],
+    [{ tokenTtlSeconds: 0 }, /tokenTtlSeconds: must be greater than 0/],
+    [{ latencyMs: [5, 1] }, /latencyMs: /],
+    [{ latencyMs: -1 }, /latencyMs: /],
+    [{ now: 5 }, /now: must be a function/],
+    [{ rateLimit: true }, /rateLimit: must be an object or false/],
+    [{ rateLimit: { requests: 0 } }, /rateLimit.requests: must be at least 1/],
+    [{ rateLimit: { request: 5 } }, /rateLimit: unknown option "request", did you mean "requests"\?$/],
+    [{ rateLimit: { window: "rolling" } }, /rateLimit.window: must be "sliding" or "fixed", not "rolling"/],
+    [{ createForm: "full" }, /createForm: /],
+    [{ duplicateStatus: 418 }, /duplicateStatus: must be 400 or 409, not 418/],
+    [{ receiveForm: "xml" }, /receiveForm: /],
+    [{ modifiedSinceOn: ["orders"] }, /modifiedSinceOn\[0\]: /],
+    [{ requestLogSize: -1 }, /requestLogSize: /],
+    [{ compression: "yes" }, /compression: /],
   ])("%j is a ConfigurationError that names it", expectConfigurationError);
 
   it("are not those that are undefined", async () => {
@@ -42,20 +43,20 @@ describe("invalid options", () => {
 
 describe("invalid clients", () => {
   it.each([
-    [[client, client], /"clients" has clientId c twice/],
-    [[{ clientId: "c" }], /"clients\[0\].clientSecret"/],
-    [[{ ...client, readonly: true }], /Unknown sandbox option "clients\[0\].readonly", did you mean "readOnly"\?$/],
-    [[{ ...client, permissions: "11" }], /"clients\[0\].permissions" must be an array/],
+    [[client, client], /clients: clientId c occurs twice/],
+    [[{ clientId: "c" }], /clients\[0\].clientSecret: /],
+    [[{ ...client, readonly: true }], /clients\[0\]: unknown option "readonly", did you mean "readOnly"\?$/],
+    [[{ ...client, permissions: "11" }], /clients\[0\].permissions: must be an array/],
   ])("%j is a ConfigurationError that names it", (clients, message) => expectConfigurationError({ clients }, message));
 });
 
 describe("invalid data", () => {
   it.each([
-    [{ items: [A, A] }, /"items" has shortID A twice/],
-    [{ items: [{}] }, /"items\[0\].shortID" is required/],
-    [{ items: [A, { shortID: "B", uom: "KG" }] }, /"items\[1\].uom" must be spelled "uOM"/],
-    [{ items: [{ ...A, category: "10" }] }, /"items\[0\].category" must be a number, not '10'/],
-    [{ items: [{ ...A, created: "yesterday" }] }, /"items\[0\].created" must be a datetime/],
+    [{ items: [A, A] }, /items: shortID A occurs twice/],
+    [{ items: [{}] }, /items\[0\].shortID: is required/],
+    [{ items: [A, { shortID: "B", uom: "KG" }] }, /items\[1\].uom: must be spelled "uOM"/],
+    [{ items: [{ ...A, category: "10" }] }, /items\[0\].category: must be an integer, not "10"/],
+    [{ items: [{ ...A, created: "yesterday" }] }, /items\[0\].created: must be a datetime/],
     [
       {
         items: [
@@ -63,7 +64,7 @@ describe("invalid data", () => {
           { shortID: "B", partNo: 5 },
         ],
       },
-      /"items" has partNo 5 twice/,
+      /items: partNo 5 occurs twice/,
     ],
     [
       {
@@ -72,20 +73,20 @@ describe("invalid data", () => {
           { ...A, recNo: 7, units: 5 },
         ],
       },
-      /"lots" has recNo 7 twice/,
+      /lots: recNo 7 occurs twice/,
     ],
-    [{ lots: [{ ...A, units: "5" }] }, /"lots\[0\].units" must be a number, not '5'/],
-    [{ lots: [A, { ...A, units: -1 }] }, /"lots\[1\].units" must be at least 0, not -1/],
-    [{ lots: [{ ...A, received: "yesterday" }] }, /"lots\[0\].received" must be a datetime/],
-    [{ lots: [{ ...A, wid: 2 }] }, /"lots\[0\].wid" must be spelled "wID"/],
-    [{ lots: [{ units: 1 }] }, /"lots\[0\].shortID" is missing/],
-    [{ items: [A], lots: [{ partNo: 5 }] }, /"lots\[0\].partNo" must be that of an item, not 5/],
-    [{ items: [A], lots: [{ ...A, partNo: 5 }] }, /"lots\[0\].partNo" must be 1001/],
-    [{ warehouses: [{ wID: 9, name: "Nine" }], lots: [{ ...A, wID: 1 }] }, /"lots\[0\].wID"/],
-    [{ lots: [{ ...A, warehouse: "Nowhere" }] }, /"lots\[0\].warehouse"/],
+    [{ lots: [{ ...A, units: "5" }] }, /lots\[0\].units: must be a number, not "5"/],
+    [{ lots: [A, { ...A, units: -1 }] }, /lots\[1\].units: must be at least 0, not -1/],
+    [{ lots: [{ ...A, received: "yesterday" }] }, /lots\[0\].received: must be a datetime/],
+    [{ lots: [{ ...A, wid: 2 }] }, /lots\[0\].wid: must be spelled "wID"/],
+    [{ lots: [{ units: 1 }] }, /lots\[0\].shortID: is required/],
+    [{ items: [A], lots: [{ partNo: 5 }] }, /lots\[0\].partNo: must be that of an item, not 5/],
+    [{ items: [A], lots: [{ ...A, partNo: 5 }] }, /lots\[0\].partNo: must be 1001/],
+    [{ warehouses: [{ wID: 9, name: "Nine" }], lots: [{ ...A, wID: 1 }] }, /lots\[0\].wID: /],
+    [{ lots: [{ ...A, warehouse: "Nowhere" }] }, /lots\[0\].warehouse: /],
     [
       { lots: [A, { ...A, wID: 1, warehouse: "One" }, { ...A, wID: 1, warehouse: "Uno" }] },
-      /"lots\[1\].warehouse" must be "Uno", not "One"/,
+      /lots\[1\].warehouse: must be "Uno", not "One"/,
     ],
     [
       {
@@ -94,43 +95,43 @@ describe("invalid data", () => {
           { wID: 1, name: "Two" },
         ],
       },
-      /"warehouses" has wID 1 twice/,
+      /warehouses: wID 1 occurs twice/,
     ],
-    [{ warehouses: [{ wid: 1, name: "One" }] }, /"warehouses\[0\].wID"/],
-    [{ items: [A], aliases: { old: "B" } }, /"aliases": "old" points to B, which is not an item/],
+    [{ warehouses: [{ wid: 1, name: "One" }] }, /warehouses\[0\].wID: /],
+    [{ items: [A], aliases: { old: "B" } }, /aliases: "old" points to B, which is not an item/],
     [{ stockLevels: [{ shortID: "none" }] }, /no item none/],
     [{ warehouses: [{ wID: 9, name: "Nine" }], clients: [{ ...client, warehouses: [1] }] }, /no warehouse 1,/],
     [{ items: [A], warehouses: [{ wID: 9, name: "Nine" }], stockLevels: [{ ...A, wid: 99 }] }, /no warehouse 99/],
-    [{ items: [A], stockLevels: [{ ...A, asn: 1 }] }, /Unknown sandbox option "stockLevels\[0\].asn"/],
+    [{ items: [A], stockLevels: [{ ...A, asn: 1 }] }, /stockLevels\[0\]: unknown option "asn", did you mean "aSN"/],
   ])("%j is a ConfigurationError that names record and field", expectConfigurationError);
 });
 
 describe("invalid fault rules", () => {
   const rules = [
-    [{ fault: "dorp" }, /"fault.type" must be a status or one of drop, drop-after/],
-    [{}, /"fault.type"/],
-    [{ fault: undefined }, /"fault.type"/],
-    [{ fault: null }, /"fault"/],
-    [{ fault: 42 }, /"fault.status" must be an HTTP status from 200 to 599/],
-    [{ fault: 600 }, /"fault.status"/],
-    [{ fault: { type: "status" } }, /"fault.status"/],
-    [{ fault: { type: "status", status: 503, header: {} } }, /Unknown .* "fault.header"/],
-    [{ fault: { type: "status", status: 503, headers: { "a b": "c" } } }, /"fault.headers"/],
-    [{ fault: { type: "html", status: 0 } }, /"fault.status"/],
-    [{ fault: { type: "slow", chunkBytes: 0 } }, /"fault.chunkBytes" must be at least 1, not 0/],
-    [{ fault: { type: "slow", delayMs: -1 } }, /"fault.delayMs" must be at least 0, not -1/],
-    [{ fault: { type: "truncated", bytes: 1.5 } }, /"fault.bytes" must be an integer/],
-    [{ fault: { type: "drop", when: "later" } }, /"fault.when" must be 'before' or 'after'/],
-    [{ fault: "drop", tmies: 1 }, /Unknown .* "tmies"/],
-    [{ fault: "drop", on: "/Item" }, /"on"\. Write one of method, path, clientId, skip, times, probability, fault$/],
-    [{ fault: "drop", times: -1 }, /"times" must be an integer of at least 0, or Infinity/],
-    [{ fault: "drop", skip: 1.5 }, /"skip" must be an integer, not 1.5/],
-    [{ fault: "drop", probability: 2 }, /"probability" must be at most 1, not 2/],
-    [{ fault: "drop", path: "Item" }, /"path" must begin with/],
-    [{ fault: "drop", path: "/Item?page=1" }, /"path"/],
-    [{ fault: "drop", path: 5 }, /"path" must be a string or a regular expression/],
-    [{ fault: "drop", method: "" }, /"method"/],
-    [{ fault: "drop", clientId: 7 }, /"clientId" must be a string/],
+    [{ fault: "dorp" }, /fault.type: must be a status or one of drop, drop-after/],
+    [{}, /fault.type: /],
+    [{ fault: undefined }, /fault.type: /],
+    [{ fault: null }, /fault: /],
+    [{ fault: 42 }, /fault.status: must be an HTTP status from 200 to 599/],
+    [{ fault: 600 }, /fault.status: /],
+    [{ fault: { type: "status" } }, /fault.status: /],
+    [{ fault: { type: "status", status: 503, header: {} } }, /fault: unknown option "header", did you mean "headers"/],
+    [{ fault: { type: "status", status: 503, headers: { "a b": "c" } } }, /fault.headers: /],
+    [{ fault: { type: "html", status: 0 } }, /fault.status: /],
+    [{ fault: { type: "slow", chunkBytes: 0 } }, /fault.chunkBytes: must be at least 1, not 0/],
+    [{ fault: { type: "slow", delayMs: -1 } }, /fault.delayMs: must be at least 0, not -1/],
+    [{ fault: { type: "truncated", bytes: 1.5 } }, /fault.bytes: must be an integer/],
+    [{ fault: { type: "drop", when: "later" } }, /fault.when: must be "before" or "after"/],
+    [{ fault: "drop", tmies: 1 }, /unknown option "tmies"/],
+    [{ fault: "drop", on: "/Item" }, /addFault: unknown option "on"/],
+    [{ fault: "drop", times: -1 }, /times: must be an integer of at least 0, or Infinity/],
+    [{ fault: "drop", skip: 1.5 }, /skip: must be an integer, not 1.5/],
+    [{ fault: "drop", probability: 2 }, /probability: must be at most 1, not 2/],
+    [{ fault: "drop", path: "Item" }, /path: must begin with/],
+    [{ fault: "drop", path: "/Item?page=1" }, /path: /],
+    [{ fault: "drop", path: 5 }, /path: must be a string or a regular expression/],
+    [{ fault: "drop", method: "" }, /method: /],
+    [{ fault: "drop", clientId: 7 }, /clientId: must be a string/],
     [undefined, /must be an object/],
   ] as const;
 
@@ -142,7 +143,7 @@ describe("invalid fault rules", () => {
   });
 
   it.each(rules)("%j is a ConfigurationError among the options", (rule) => {
-    expectConfigurationError({ faults: [{ fault: "drop" }, rule] }, /"faults\[1\]/);
+    expectConfigurationError({ faults: [{ fault: "drop" }, rule] }, /faults\[1\]/);
   });
 
   it.each([

@@ -3,7 +3,7 @@ import { Client, Pool } from "pg";
 import { ConfigurationError, StorageError } from "stocklot";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { PostgresConnection, type PostgresConnectionOptions } from "../../src/storage/postgres/connection.js";
-import { type PostgresQueryable, queryRows } from "../../src/storage/postgres/query.js";
+import { type PostgresQueryable, queryRows } from "../../src/storage/postgres/driver.js";
 import { findLeaks } from "../support/leaks.js";
 import { findPostgres } from "../support/postgres-server.js";
 import { brokenNetwork } from "./support/broken-network.js";

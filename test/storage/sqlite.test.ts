@@ -6,8 +6,8 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StorageError } from "stocklot";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SqliteConnection, type SqliteConnectionOptions } from "../../src/storage/sqlite/connection.js";
 import { loadNodeDriver, loadPackageDriver, type SqliteDatabase } from "../../src/storage/sqlite/driver.js";
-import { SqliteConnection, type SqliteConnectionOptions } from "../../src/storage/sqlite/sqlite-connection.js";
 import { builtProgram } from "../support/built-program.js";
 import { turnsOf } from "../support/loop-time.js";
 

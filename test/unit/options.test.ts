@@ -91,18 +91,18 @@ describe("the message about a wrong option", () => {
   });
 
   it.each<[rateLimit: object, message: string]>([
-    [{ requests: 0 }, "requests must be an integer greater than 0, or Infinity, not 0"],
-    [{ requests: "canary" }, "requests must be an integer greater than 0, or Infinity, not a value of type string"],
-    [{ intervalMs: -1 }, "intervalMs must be a number of ms greater than 0, or Infinity, not -1"],
-    [{ maxConcurrent: 1.5 }, "maxConcurrent must be an integer greater than 0, or Infinity, not 1.5"],
-    [{ requests: 10, reserved: 12 }, "reserved must be an integer from 0 to less than requests (10), not 12"],
+    [{ requests: 0 }, "requests: must be an integer greater than 0, or Infinity, not 0"],
+    [{ requests: "canary" }, "requests: must be an integer greater than 0, or Infinity, not a string"],
+    [{ intervalMs: -1 }, "intervalMs: must be a number of ms greater than 0, or Infinity, not -1"],
+    [{ maxConcurrent: 1.5 }, "maxConcurrent: must be an integer greater than 0, or Infinity, not 1.5"],
+    [{ requests: 10, reserved: 12 }, "reserved: must be less than requests (10), not 12"],
   ])("names the value in the rate limit %o", (rateLimit, message) => {
-    expect(refusal({ ...given, rateLimit })).toBe(`ConfigurationError: rate limit: ${message}`);
+    expect(refusal({ ...given, rateLimit })).toBe(`ConfigurationError: client options: rateLimit.${message}`);
   });
 
   it("names the option of the rate limit", () => {
     expect(refusal({ ...given, rateLimit: { reqests: 5 } })).toContain(
-      'rate limit: unknown option "reqests", did you mean "requests"?',
+      'client options: rateLimit: unknown option "reqests", did you mean "requests"?',
     );
   });
 });

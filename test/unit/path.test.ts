@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { describePathProblem, encodedPath } from "../../src/core/request/path.js";
+import { describePathProblem, pathOf } from "../../src/core/request/path.js";
 import { InputValidationError } from "../../src/index.js";
+import { READS } from "../../src/service/operations.js";
 
 describe("a path parameter", () => {
   it.each([
@@ -13,11 +14,11 @@ describe("a path parameter", () => {
     ["...", "/Item/..."],
     ["😀", "/Item/%F0%9F%98%80"],
   ])("%s stays one segment", (key, expected) => {
-    expect(encodedPath`/Item/${key}`).toBe(expected);
+    expect(pathOf(READS.getItemByPartNo, key)).toBe(expected);
   });
 
   it.each(["", ".", "..", "\ud800"])("%j is refused", (key) => {
-    expect(() => encodedPath`/Item/${key}`).toThrow(InputValidationError);
+    expect(() => pathOf(READS.getItemByPartNo, key)).toThrow(InputValidationError);
   });
 });
 

@@ -10,7 +10,8 @@ import {
 import { createRateLimiter } from "../../limiter/create-rate-limiter.js";
 import type { ClientOptions } from "../../options.js";
 import type { SandboxOptions } from "../../sandbox/options/options.js";
-import { LISTS } from "../list-probes.js";
+import { LISTS } from "../../service/lists.js";
+import { READS } from "../../service/operations.js";
 import { describeAddress, tlsFindings } from "./connection.js";
 import { type Finding, ok, problem, TRY_LATER_HINT } from "./finding.js";
 import { contradictionFindings, type ListFacts, listFindings, probeList } from "./lists.js";
@@ -85,7 +86,6 @@ export async function examine(
   }
 }
 
-const ALL_ITEMS_PATH = "/Item/All";
 /** Sorted as the list of active items, to compare their first pages. */
 const ALL_ITEMS = { includeDiscontinued: true, pageSize: 25, sort: "shortID", direction: "DESC" } as const;
 
@@ -97,8 +97,10 @@ interface ServiceFacts {
 
 async function readLists(probe: ServiceProbe): Promise<ServiceFacts> {
   const lists: ListFacts[] = [];
-  for (const list of LISTS) lists.push(await probeList(probe, list));
-  const allItems = await probe.page(ALL_ITEMS_PATH, (client, options) => client.items.list(ALL_ITEMS, options));
+  for (const list of Object.values(LISTS)) lists.push(await probeList(probe, list));
+  const allItems = await probe.page(READS.listAllItems.path, (client, options) =>
+    client.items.list(ALL_ITEMS, options),
+  );
   return { lists, allItems };
 }
 
@@ -111,7 +113,7 @@ async function listFindingsOf(
   const warehouses = await warehouseFindings(probe, lists);
   const found = [
     ...lists.flatMap(listFindings),
-    ...(allItems?.page ? contradictionFindings("items", ALL_ITEMS_PATH, allItems) : []),
+    ...(allItems?.page ? contradictionFindings("items", READS.listAllItems.path, allItems) : []),
   ];
   return [
     ...noResponseFindings(probe),
@@ -173,6 +175,6 @@ function unreadableLists(lists: readonly ListFacts[], allItems: ProbedPage | und
   const hint = isMissing ? "Ask the operators of the service for this endpoint." : responseHint(error, baseUrl);
   return [
     ...unreadable,
-    { name: "items", path: ALL_ITEMS_PATH, error, hint: `export items and mirror need it. ${hint}` },
+    { name: "items", path: READS.listAllItems.path, error, hint: `export items and mirror need it. ${hint}` },
   ];
 }

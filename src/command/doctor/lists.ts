@@ -1,12 +1,7 @@
 import type { InventoryClient } from "../../client.js";
 import type { RequestOptions } from "../../core/request/options.js";
-import {
-  type DocumentedList,
-  MAX_PAGE_SIZE,
-  modifiedSinceProbe,
-  sortProbe,
-  undocumentedPageCap,
-} from "../list-probes.js";
+import { type DocumentedList, MAX_PAGE_SIZE } from "../../service/lists.js";
+import { modifiedSinceProbe, sortProbe, undocumentedPageCap } from "../list-probes.js";
 import { plural } from "../terminal.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 import { duplicateFindings } from "./records.js";
@@ -59,13 +54,13 @@ export async function probeList(probe: ServiceProbe, list: DocumentedList): Prom
 }
 
 export function listFindings({ list, first, honoursSort, changes, honoursModifiedSince }: ListFacts): Finding[] {
-  const { path, name, key, unusualDirection } = list;
+  const { path, name, stableSort } = list;
   const page = first?.page;
   if (!page) return [];
   const findings = [
     ok(name, `GET ${path}: ${page.totalCount} records`),
     ...contradictionFindings(name, path, first),
-    ...duplicateFindings(name, path, key, page.value),
+    ...duplicateFindings(name, path, stableSort, page.value),
   ];
   const cap = undocumentedPageCap(page);
   if (cap !== undefined) {
@@ -75,7 +70,9 @@ export function listFindings({ list, first, honoursSort, changes, honoursModifie
   }
   if (honoursSort === false) {
     const hint = "gapless reads still return every record: they recognise records by their keys.";
-    findings.push(note(name, `GET ${path}: sort=${key}&direction=${unusualDirection} is ignored`, hint));
+    findings.push(
+      note(name, `GET ${path}: sort=${stableSort}&direction=${sortProbe.params(list).direction} is ignored`, hint),
+    );
   }
   if (honoursModifiedSince === false) {
     findings.push(note(name, `GET ${path}: modifiedSince is ignored`, NO_CHANGES_HINT));

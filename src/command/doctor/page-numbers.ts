@@ -1,11 +1,10 @@
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { Page } from "../../paging/page.js";
-import { LISTS, sortProbe } from "../list-probes.js";
+import { sortProbe } from "../list-probes.js";
 import { type Finding, problem } from "./finding.js";
 import type { ListFacts } from "./lists.js";
 import type { ProbedPage, ServiceProbe } from "./service-probe.js";
 
-const [ITEMS] = LISTS;
 const HINT =
   "The client begins with page 1, as documented, so the first page is missing in every read. Ask the operators of the service.";
 
@@ -24,8 +23,8 @@ export async function pageNumberFindings(
   const { list } = suspect;
   const reported = page.page === 1 ? "" : `, and page 1 is reported as page ${page.page}`;
   const zero = await readPageZero(probe, suspect);
-  const first = fieldOf(zero[0], list.key);
-  if (first !== undefined && first !== fieldOf(page.value[0], list.key))
+  const first = fieldOf(zero[0], list.stableSort);
+  if (first !== undefined && first !== fieldOf(page.value[0], list.stableSort))
     return [problem("pages", `GET ${list.path}: pages are counted from 0${reported}`, HINT)];
   if (reported === "") return [];
   const hint = "Reads rely on the numbers of pages. Ask the operators to correct it.";
@@ -42,7 +41,7 @@ function isSuspicious(
   if (list.name !== "items") return false;
   // Both are sorted alike, but have pages of different sizes: only pages that are counted from 1 begin with the same item.
   const firstActive = allItems?.page?.value.find((item) => fieldOf(item, "discontinued") === false);
-  return firstActive !== undefined && fieldOf(firstActive, ITEMS.key) !== fieldOf(value[0], ITEMS.key);
+  return firstActive !== undefined && fieldOf(firstActive, list.stableSort) !== fieldOf(value[0], list.stableSort);
 }
 
 /** Its records; none if the service refuses it. */

@@ -1,6 +1,6 @@
 import { fieldOf } from "../../errors/unknown-value.js";
 import { dateInputSchema } from "../../schemas/date.js";
-import type { DocumentedList } from "../list-probes.js";
+import type { DocumentedList } from "../../service/lists.js";
 import { plural } from "../terminal.js";
 import { type Finding, note, problem } from "./finding.js";
 import type { ProbedPage } from "./service-probe.js";

@@ -1,4 +1,4 @@
-import { PAGE_HEADERS } from "../list-probes.js";
+import { PAGE_HEADERS } from "../../service/lists.js";
 import { type Finding, note, ok, problem } from "./finding.js";
 import type { ProbedPage, ServiceProbe } from "./service-probe.js";
 

@@ -7,9 +7,7 @@ import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListOptions } from "../../paging/list.js";
 import type { Paginator } from "../../paging/paginator.js";
 import { dateInputSchema } from "../../schemas/date.js";
-import { itemSchema } from "../../schemas/item.js";
-import { lotSchema } from "../../schemas/lot.js";
-import { stockLevelSchema } from "../../schemas/stock-level.js";
+import { type DocumentedList, LISTS } from "../../service/lists.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { type ConnectionFlags, connectionOptions, withConnection, withResponseValidation } from "../connection.js";
 import { CommandError, describeFailure, EXIT, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
@@ -37,19 +35,21 @@ interface ListParams {
 /** A list of any records. */
 type Pages = Pick<Paginator<object>, "page" | "pages" | "checkpoint">;
 
+const columnsOf = ({ record }: DocumentedList) => Object.keys(record().shape);
+
 const RESOURCES = {
   items: {
-    columns: () => Object.keys(itemSchema().shape),
+    columns: () => columnsOf(LISTS.items),
     list: (client: InventoryClient, { wid: _, ...params }: ListParams, options: ListOptions): Pages =>
       client.items.list({ ...params, includeDiscontinued: true }, options),
   },
   lots: {
-    columns: () => Object.keys(lotSchema().shape),
+    columns: () => columnsOf(LISTS.lots),
     list: (client: InventoryClient, params: ListParams, options: ListOptions): Pages =>
       client.inventory.listLots(params, options),
   },
   "stock-levels": {
-    columns: () => Object.keys(stockLevelSchema().shape),
+    columns: () => columnsOf(LISTS.stockLevels),
     list: (client: InventoryClient, params: ListParams, options: ListOptions): Pages =>
       client.inventory.listStockLevels(params, options),
   },

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { fieldOf } from "../../errors/unknown-value.js";
-import { isFileMissingError } from "../../storage/file-failure.js";
+import { isFileMissingError } from "../../storage/storage-failure.js";
 import { CommandError } from "../exit.js";
 
 interface Owner {

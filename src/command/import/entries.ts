@@ -7,20 +7,16 @@ import { fieldOf } from "../../errors/unknown-value.js";
 import type { NewOutboxEntry } from "../../outbox/entry.js";
 import type { MarkField } from "../../outbox/index.js";
 import { newEntry } from "../../outbox/new-entries.js";
-import { createItemInputSchema } from "../../schemas/item-input.js";
-import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../../schemas/transaction.js";
+import { WRITES } from "../../service/operations.js";
 import type { CsvRow } from "./csv-rows.js";
 
-/** The operations that a CSV file can contain, and their fields. */
-const SCHEMAS = {
-  receive: () => receiveInputSchema().shape,
-  move: () => moveInputSchema().shape,
-  issue: () => issueInputSchema().shape,
-  create: () => createItemInputSchema().shape,
-  update: () => createItemInputSchema().shape,
-};
-export type ImportOperation = keyof typeof SCHEMAS;
-export const OPERATIONS = Object.keys(SCHEMAS);
+/** The operations that a CSV file can contain. */
+const { discontinue: _, ...IMPORTABLE } = WRITES;
+export type ImportOperation = keyof typeof IMPORTABLE;
+export const OPERATIONS = Object.keys(IMPORTABLE);
+
+const fieldsOf = (operation: ImportOperation): Readonly<Record<string, z.ZodType>> =>
+  IMPORTABLE[operation].input().shape;
 
 export interface ImportSettings {
   /** The CSV file. */
@@ -41,7 +37,7 @@ export interface ImportSettings {
 /** What is wrong with the columns: values would be lost, or every line would lack a required field. */
 export function columnProblem({ cells }: CsvRow, settings: ImportSettings): string | undefined {
   const { operation, map, keyColumn } = settings;
-  const shape: Readonly<Record<string, z.ZodType>> = SCHEMAS[operation]();
+  const shape = fieldsOf(operation);
   const fields = Object.keys(shape);
   const columns = Object.keys(cells);
   const hasNo = (name: string) => !columns.includes(name);
@@ -73,7 +69,7 @@ export function columnProblem({ cells }: CsvRow, settings: ImportSettings): stri
 /** The field that a column contains; undefined for a column that contains nothing but the key. */
 function fieldOfColumn(column: string, { operation, map, keyColumn }: ImportSettings): string | undefined {
   const field = map.get(column) ?? column;
-  return column === keyColumn && !Object.hasOwn(SCHEMAS[operation](), field) ? undefined : field;
+  return column === keyColumn && !Object.hasOwn(fieldsOf(operation), field) ? undefined : field;
 }
 
 /** A row as an entry of the outbox, or what is wrong with it. */
@@ -84,7 +80,7 @@ export type ImportedRow =
 export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSettings): ImportedRow {
   if (problem !== undefined) return { line, problems: [problem] };
   const { operation } = settings;
-  const shape: Readonly<Record<string, z.ZodType>> = SCHEMAS[operation]();
+  const shape = fieldsOf(operation);
   const key = keyOf(line, cells, settings);
   const input = Object.fromEntries(
     Object.entries(cells).flatMap(([column, cell]) => {

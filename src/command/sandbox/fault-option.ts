@@ -1,11 +1,11 @@
 import { InvalidArgumentError } from "commander";
-import { ENDPOINTS } from "../../sandbox/endpoints/index.js";
 import {
   expandFaultShorthand,
   FAULT_SHORTHANDS,
   type Fault,
   type FaultRule,
 } from "../../sandbox/options/fault-rule.js";
+import { READS, TOKEN_REQUEST, WRITES } from "../../service/operations.js";
 
 /**
  * Parses a rule such as `POST /Inventory/Receive drop-after times=1`: an optional method, an optional path, a fault or a
@@ -29,13 +29,12 @@ export function faultOption(text: string, earlier: readonly FaultRule[] = []): F
   return [...earlier, rule];
 }
 
-const PATHS = [{ method: "POST", path: "/Token" }, ...ENDPOINTS];
-
 /** A path that fits no endpoint is most likely misspelt: such a rule would never apply. */
 function assertCanMatch(method: string | undefined, path: string): void {
-  const known = PATHS.filter((endpoint) => method === undefined || endpoint.method === method).map(({ path }) => path);
+  const operations = [TOKEN_REQUEST, ...Object.values(READS), ...Object.values(WRITES)];
+  const known = operations.filter((each) => method === undefined || each.method === method).map(({ path }) => path);
   // Warehouses are numbers; items can be any string.
-  const patterns = known.map((pattern) => pattern.replace(":wid", "#").replace(/:\w+/, "*"));
+  const patterns = known.map((pattern) => pattern.replace("{wid}", "#").replace("{item}", "*"));
   if (patterns.some((pattern) => canMatchBoth(path, pattern))) return;
   throw new InvalidArgumentError(
     `The path "${path}" matches no endpoint. Paths are relative to the base URL and case-sensitive: ${known.join(", ")}`,

@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import type { Priority } from "../../limiter/rate-limiter.js";
+import { checkInput } from "../../schemas/check.js";
 import { lazy, optionalFields, string } from "../../schemas/field.js";
+import { abortSignalSchema, countOrInfinitySchema, durationMsSchema, functionSchema } from "../../schemas/option.js";
 import type { RetryOptions } from "../retry-policy.js";
 import { ATTEMPT_JOURNAL, type AttemptJournal } from "./attempt-journal.js";
-import { checkInput } from "./check-input.js";
 
 /** The raw data of a final response. */
 export interface ResponseInfo {
@@ -69,16 +69,6 @@ export interface RequestOptions {
 const RESERVED_HEADER_PATTERN =
   /^(authorization|connection|content-length|expect|host|keep-alive|proxy-(authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
 
-/** A time in ms. */
-export const durationMsSchema = () =>
-  z.custom<number>((value) => typeof value === "number" && value > 0, "must be a number of ms greater than 0");
-
-const countOrInfinitySchema = () =>
-  z.custom<number>(
-    (value) => (Number.isSafeInteger(value) && Number(value) >= 0) || value === Infinity,
-    "must be an integer of at least 0, or Infinity",
-  );
-
 export const retryOptionsSchema = /* @__PURE__ */ lazy(() => {
   const options = {
     maxRetries: countOrInfinitySchema(),
@@ -93,19 +83,6 @@ export const retryOptionsSchema = /* @__PURE__ */ lazy(() => {
     error: `must be false or an object of ${Object.keys(options).join(", ")}`,
   });
 });
-
-/** A value that has these methods. */
-export const objectWithMethodsSchema = <T>(methods: string[], message: string) =>
-  z.custom<T>((value) => methods.every((name) => typeof fieldOf(value, name) === "function"), message);
-
-export const functionSchema = () => z.custom<() => void>((value) => typeof value === "function", "must be a function");
-
-/** Any `AbortSignal`, whichever realm or polyfill it is from; null is none. */
-export const abortSignalSchema = () =>
-  z.custom<AbortSignal | null>(
-    (value) => value === null || (isObject(value) && "aborted" in value && "addEventListener" in value),
-    "must be an AbortSignal",
-  );
 
 /** Header fields that a caller may set, by name. */
 export const headersSchema = () =>

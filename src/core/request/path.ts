@@ -1,20 +1,20 @@
 import { InputValidationError } from "../../errors/index.js";
 import { describeKeyProblem } from "../../schemas/key.js";
+import type { Operation } from "../../service/operations.js";
 
-/**
- * Builds a path from a template and its parameters. Each parameter is encoded as one segment, and rejected if a URL parser
- * would drop it.
- */
-export function encodedPath(segments: TemplateStringsArray, ...parameters: (string | number)[]): string {
-  return String.raw(
-    { raw: segments },
-    ...parameters.map((parameter) => {
-      const message = describeKeyProblem(String(parameter));
-      if (message) throw new InputValidationError("path", [{ path: [], message }]);
-      return encodeURIComponent(parameter);
-    }),
-  );
+/** The path of an operation. A parameter is encoded as one segment, and rejected if a URL parser would drop it. */
+export function pathOf({ path }: Operation, parameter: string | number = ""): string {
+  return path.replace(/\{\w+\}/, () => {
+    const message = describeKeyProblem(String(parameter));
+    if (message) throw new InputValidationError("path", [{ path: [], message }]);
+    return encodeURIComponent(parameter);
+  });
 }
+
+export const requestOf = (operation: Operation, parameter?: string | number) => ({
+  method: operation.method,
+  path: pathOf(operation, parameter),
+});
 
 /** The problem of a path that the caller has encoded, or `undefined`. */
 export function describePathProblem(given: unknown): string | undefined {

@@ -1,7 +1,7 @@
 import { InputValidationError, type Issue } from "../../errors/index.js";
 import { fieldOf, isObject, messageOf } from "../../errors/unknown-value.js";
+import { isPlainObject, isRecord } from "../../schemas/copy-of.js";
 import { MAX_JSON_NESTING } from "../response/body.js";
-import { isPlainObject } from "./copy-of.js";
 
 export const JSON_CONTENT_TYPE = "application/json";
 const FORM_CONTENT_TYPE = "application/x-www-form-urlencoded";
@@ -106,9 +106,6 @@ export function encodeJson(method: string, given: unknown, at: Issue["path"]): s
 }
 
 class NotJson extends TypeError {}
-
-/** Anything but a Map, a FormData, a typed array and other classes with data of their own kind. */
-const isRecord = (value: object) => isPlainObject(value) || Object.prototype.toString.call(value) === "[object Object]";
 
 const describe = (value: unknown) =>
   isObject(value)

@@ -1,5 +1,5 @@
 import type { Issue } from "../../errors/index.js";
-import { boundedIssueAt, MAX_ISSUES, shortenText } from "../request/check-input.js";
+import { boundedIssue, MAX_ISSUES, shortenText } from "../../schemas/input-issues.js";
 
 /**
  * Matches whatever contains a number of more than 15 significant digits, wherever its point is: three digits and eleven more
@@ -41,7 +41,9 @@ export function findInexactNumbers(text: string): Issue[] {
       JSON_TOKEN_PATTERN.lastIndex = endOfJsonString(text, match.index) + 1;
       string = text.slice(match.index, JSON_TOKEN_PATTERN.lastIndex);
     } else if (!isExactlyRepresentable(token)) {
-      issues.push(boundedIssueAt(path, `${shortenText(token, 40)} cannot be represented exactly by a number`));
+      issues.push(
+        boundedIssue({ path, message: `${shortenText(token, 40)} cannot be represented exactly by a number` }),
+      );
     }
   }
   return issues;

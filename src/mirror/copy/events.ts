@@ -1,5 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
-import type { MirrorKeyOf, MirrorRecord, MirrorRecords, MirrorResource, Table } from "../tables.js";
+import {
+  type MirrorKey,
+  type MirrorKeyOf,
+  type MirrorRecord,
+  type MirrorRecords,
+  type MirrorResource,
+  type Table,
+  tableOf,
+} from "../tables.js";
+import { type MirrorList, recordNumberOf, resourceKeyOf } from "./lists.js";
+import type { PendingEvent } from "./state.js";
 
 /** A change of one record. The copy contains the change already. */
 export type MirrorEvent<R extends MirrorResource = MirrorResource> = {
@@ -51,8 +61,36 @@ export interface FieldChange {
   after: unknown;
 }
 
+/** What a batch of records changes in a copy that has the `known` ones. */
+export function compareWithCopy(
+  list: MirrorList,
+  records: readonly MirrorRecord[],
+  known: ReadonlyMap<MirrorKey, MirrorRecord>,
+) {
+  const { resource } = list;
+  const table = tableOf(resource);
+  const upsert: MirrorRecord[] = [];
+  const events: PendingEvent[] = [];
+  const expectedInIncrement: number[] = [];
+  let added = 0;
+  let lotsAreStale = false;
+  for (const record of records) {
+    const number = recordNumberOf(resource, record);
+    const key = resourceKeyOf(list, number);
+    const before = known.get(key);
+    const changes = before && fieldChangesBetween(table, before, record);
+    if (changes?.length === 0) continue;
+    upsert.push(record);
+    events.push(changes ? { type: "changed", key, changes } : { type: "added", key });
+    if (!changes) added += 1;
+    if (!changes || !doesChangeOnlyDenormalizedFields(resource, changes)) expectedInIncrement.push(number);
+    lotsAreStale ||= changes !== undefined && doesChangeLotsToo(resource, changes);
+  }
+  return { upsert, events, added, lotsAreStale, expectedInIncrement };
+}
+
 /** The fields in which two versions of a record differ. A documented field that is missing counts as `null`. */
-export function fieldChangesBetween(table: Table, before: MirrorRecord, after: MirrorRecord): FieldChange[] {
+function fieldChangesBetween(table: Table, before: MirrorRecord, after: MirrorRecord): FieldChange[] {
   const changes: FieldChange[] = [];
   for (const field of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const was = columnValueOf(table, before, field);
@@ -80,11 +118,11 @@ const DENORMALIZED_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** True if the service need not count the record as modified for these changes. */
-export function doesChangeOnlyDenormalizedFields(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
+function doesChangeOnlyDenormalizedFields(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
   return resource === "lots" && changes.every(({ field }) => DENORMALIZED_FIELDS.has(field));
 }
 
 /** True if lots show what changed in their item. */
-export function doesChangeLotsToo(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
+function doesChangeLotsToo(resource: MirrorResource, changes: readonly FieldChange[]): boolean {
   return resource === "items" && changes.some(({ field }) => DENORMALIZED_FIELDS.has(field));
 }

@@ -1,10 +1,11 @@
-import { type MirrorKey, type MirrorResource, RESOURCES } from "../tables.js";
+import { ResponseValidationError } from "../../errors/index.js";
+import { type MirrorKey, type MirrorRecord, type MirrorResource, RESOURCES, tableOf } from "../tables.js";
 
 /** A list of the service that is mirrored. A resource is one list, except stock levels per warehouse: one per warehouse. */
-export interface MirrorList<R extends MirrorResource = MirrorResource> {
+export interface MirrorList {
   /** The name of the list in the saved state: `"lots"`, or `"warehouseStockLevels/3"`. */
   id: string;
-  resource: R;
+  resource: MirrorResource;
   /** The warehouse, of a list that has only one. */
   wID?: number;
 }
@@ -12,7 +13,7 @@ export interface MirrorList<R extends MirrorResource = MirrorResource> {
 const PER_WAREHOUSE_RESOURCE = "warehouseStockLevels";
 
 /** The list of a resource, or of one warehouse of it. */
-export const mirrorListOf = <R extends MirrorResource>(resource: R, wID?: number): MirrorList<R> =>
+export const mirrorListOf = (resource: MirrorResource, wID?: number): MirrorList =>
   wID === undefined ? { id: resource, resource } : { id: `${resource}/${wID}`, resource, wID };
 
 /** The lists of these resources, in the order in which they are read. */
@@ -55,4 +56,15 @@ export function recordNumberInList({ wID }: MirrorList, key: MirrorKey): number 
   if (typeof key === "number") return key;
   const prefix = `${wID}/`;
   return key.startsWith(prefix) ? Number(key.slice(prefix.length)) : undefined;
+}
+
+/** The number that identifies a record within its list. A record without one cannot be stored. */
+export function recordNumberOf(resource: MirrorResource, record: MirrorRecord): number {
+  const field = tableOf(resource).key.at(-1) ?? "";
+  const value: unknown = Reflect.get(record, field);
+  if (typeof value === "number" && Number.isSafeInteger(value)) return value;
+  throw new ResponseValidationError(`mirror: a record of ${resource} has no ${field}`, {
+    status: 200,
+    issues: [{ path: [field], message: "must be an integer" }],
+  });
 }

@@ -1,25 +1,10 @@
-import type { MirrorOptions } from "../options.js";
-import { createStatusRows } from "../status.js";
-import {
-  keyOf,
-  type MirrorKey,
-  type MirrorRecord,
-  type MirrorRecords,
-  type MirrorResource,
-  tableOf,
-} from "../tables.js";
+import { keyOf, type MirrorKey, type MirrorRecord, type MirrorResource, tableOf } from "../tables.js";
 import type { AbortableSink } from "./abortable-sink.js";
-import {
-  doesChangeLotsToo,
-  doesChangeOnlyDenormalizedFields,
-  fieldChangesBetween,
-  type MirrorEvent,
-} from "./events.js";
-import { type MirrorList, mirrorListOf, recordNumberInList, resourceKeyOf } from "./lists.js";
-import { checkRecordNesting, recordNumberOf } from "./record-checks.js";
+import { compareWithCopy, type MirrorEvent } from "./events.js";
+import { type MirrorList, mirrorListOf, recordNumberInList, recordNumberOf, resourceKeyOf } from "./lists.js";
 import {
   type CopyClient,
-  formatMirrorState,
+  countsAfter,
   type ListState,
   type MirrorState,
   NEW_LIST_STATE,
@@ -27,8 +12,9 @@ import {
   parseMirrorState,
   stateForClient,
 } from "./state.js";
+import { createStatusRows } from "./status.js";
 
-type OnMirrorEvent = NonNullable<MirrorOptions["onEvent"]>;
+type OnMirrorEvent = (event: MirrorEvent) => unknown;
 
 /** The changes of the copy by a batch of records. */
 export interface WriteResult {
@@ -88,7 +74,7 @@ export class LocalCopy {
   }
 
   stateOf({ id }: MirrorList): ListState {
-    return this.#state.lists.get(id) ?? NEW_LIST_STATE;
+    return this.#state.lists[id] ?? NEW_LIST_STATE;
   }
 
   /** Saves progress without records. */
@@ -104,40 +90,19 @@ export class LocalCopy {
   }
 
   /** Writes the records that are new or differ from the copy, and saves `statePatch` with them. */
-  async write<R extends MirrorResource>(
-    list: MirrorList<R>,
-    records: readonly MirrorRecords[R][],
+  async write(
+    list: MirrorList,
+    records: readonly MirrorRecord[],
     statePatch: Partial<ListState> = {},
   ): Promise<WriteResult> {
     const { resource } = list;
-    for (const record of records) checkRecordNesting(resource, record);
-    const numbers = records.map((record) => recordNumberOf(resource, record));
-    const known = await this.#read(
-      resource,
-      numbers.map((number) => resourceKeyOf(list, number)),
-    );
-    const upsert: MirrorRecord[] = [];
-    const events: PendingEvent[] = [];
-    const expectedInIncrement: number[] = [];
-    let added = 0;
-    let lotsAreStale = false;
-    for (const [index, record] of records.entries()) {
-      const number = numbers[index] ?? 0;
-      const key = resourceKeyOf(list, number);
-      const before = known.get(key);
-      const changes = before === undefined ? [] : fieldChangesBetween(tableOf(resource), before, record);
-      if (before !== undefined && changes.length === 0) continue;
-      upsert.push(record);
-      if (before === undefined) added += 1;
-      if (before === undefined || !doesChangeOnlyDenormalizedFields(resource, changes))
-        expectedInIncrement.push(number);
-      if (doesChangeLotsToo(resource, changes)) lotsAreStale = true;
-      events.push(before === undefined ? { type: "added", key } : { type: "changed", key, changes });
-    }
+    const keys = records.map((record) => resourceKeyOf(list, recordNumberOf(resource, record)));
+    const known = await this.#read(resource, keys);
+    const { upsert, events, added, lotsAreStale, expectedInIncrement } = compareWithCopy(list, records, known);
     if (upsert.length > 0 || Object.keys(statePatch).length > 0) {
-      const lists = this.#patched(list, { ...statePatch, count: this.stateOf(list).count + added });
+      const lists = this.#patched(list, { ...statePatch, ...countsAfter(this.stateOf(list), added) });
       const lots = mirrorListOf("lots");
-      if (lotsAreStale) lists.set(lots.id, { ...this.stateOf(lots), stale: true });
+      if (lotsAreStale) lists[lots.id] = { ...this.stateOf(lots), stale: true };
       await this.#commit({ resource, upsert, events, lists });
     }
     return { added, changed: upsert.length - added, expectedInIncrement };
@@ -150,7 +115,7 @@ export class LocalCopy {
       const keys = numbers.slice(start, start + REMOVAL_BATCH_SIZE).map((number) => resourceKeyOf(list, number));
       const records = await this.#read(list.resource, keys);
       const events = [...records].map(([key, record]): PendingEvent => ({ type: "removed", key, record }));
-      const lists = this.#patched(list, { count: this.stateOf(list).count - records.size });
+      const lists = this.#patched(list, countsAfter(this.stateOf(list), -records.size));
       await this.#commit({ resource: list.resource, remove: [...records.keys()], events, lists });
       removed += records.size;
     }
@@ -160,8 +125,7 @@ export class LocalCopy {
   /** Removes all records of a list that is not mirrored any more, and forgets its progress. */
   async drop(list: MirrorList): Promise<number> {
     const removed = await this.remove(list, await this.numbers(list));
-    const lists = new Map(this.#state.lists);
-    lists.delete(list.id);
+    const { [list.id]: _, ...lists } = this.#state.lists;
     await this.#commit({ resource: list.resource, lists });
     return removed;
   }
@@ -179,8 +143,8 @@ export class LocalCopy {
     return numbers;
   }
 
-  #patched(list: MirrorList, statePatch: Partial<ListState>): Map<string, ListState> {
-    return new Map(this.#state.lists).set(list.id, { ...this.stateOf(list), ...statePatch });
+  #patched(list: MirrorList, statePatch: Partial<ListState>): Record<string, ListState> {
+    return { ...this.#state.lists, [list.id]: { ...this.stateOf(list), ...statePatch } };
   }
 
   async #read(resource: MirrorResource, keys: readonly MirrorKey[]): Promise<Map<MirrorKey, MirrorRecord>> {
@@ -192,7 +156,7 @@ export class LocalCopy {
     const pendingEvents =
       this.#onEvent !== undefined && events.length > 0 ? { resource, events: [...events] } : undefined;
     const next: MirrorState = { ...this.#state, pendingEvents, ...statePatch };
-    const state = formatMirrorState(next);
+    const state = JSON.stringify(next);
     const status = createStatusRows(next, this.#lists);
     await this.#sink.commit({ resource, upsert, remove, previousState: this.#savedState, state, status });
     this.#hasWritten = true;

@@ -5,69 +5,68 @@ import type { Checkpoint } from "../../paging/checkpoint.js";
 import { lazy } from "../../schemas/field.js";
 import { assertSameService, mayTakeOver, type ServiceIdentity } from "../../storage/service.js";
 import { type MirrorRecord, RESOURCES } from "../tables.js";
-import { mirrorListOf } from "./lists.js";
 
 /** Version of the saved format. Increased when a saved state can no longer be read. */
 const STATE_FORMAT_VERSION = 1;
 
-/** The state of one list, as it is saved. */
-const savedListSchema = () =>
+/** What is known of one list, as it is saved. `sync/list-sync.ts` describes what a run does about it. */
+const listStateSchema = () =>
   z.object({
     /** Records in the copy. */
     count: z.number(),
-    /**
-     * The service's clock, in ms, when the last scan that is in the copy began: earlier changes are in the copy. Missing
-     * before the first scan, and if responses have no `Date` header.
-     */
-    watermark: z.number().optional(),
-    /** How many records the service reported last. */
-    total: z.number().optional(),
-    /** When the last full pass ended, by this machine's clock, in ms. Missing until the first scan has ended. */
-    lastFullPassAt: z.number().optional(),
-    /** How long that took, in ms. */
-    lastFullPassMs: z.number().optional(),
-    /** Whether increments of this list can be relied on. Missing while nothing is known. */
-    modifiedSince: z.enum(["honoured", "ignored", "doubted", "incomplete"]).optional(),
-    /** Where an interrupted scan of the whole list resumes. The list checks it when it resumes. */
-    checkpoint: z.custom<Checkpoint>().optional(),
-    /**
-     * The result of that scan up to the checkpoint. Missing if records were not listed in the order of their keys.
-     */
-    scanned: z
+    /** Records that the copy lacked by the service's count when they were last compared; negative if it had too many. */
+    lacking: z.number().optional(),
+    /** The copy has all changes until then, by this machine's clock, in ms. */
+    asOf: z.number().optional(),
+    /** The full pass that ended last. Missing until the first one has ended. */
+    lastPass: z
       .object({
-        /** Records listed. */
-        records: z.number(),
-        /** The last record listed. */
-        lastNumber: z.number(),
-        /** Records of the copy up to there that were not listed. */
-        unseen: z.array(z.number()),
+        /** When it ended, by this machine's clock, in ms. */
+        endedAt: z.number(),
+        durationMs: z.number(),
+        /** Records that it lacked by the service's count, though records were listed in the order of their keys. */
+        shortage: z.number(),
+        /** How many of these the pass before lacked too: the service counts them, but does not list them. */
+        unlisted: z.number(),
       })
       .optional(),
-    /** When the interrupted scan began, by this machine's clock, in ms. */
-    scanBeganAt: z.number().optional(),
-    /** True if records have changed in a way that no increment lists, or may have. */
+    /** The full pass that has begun, but not ended. */
+    pass: z
+      .object({
+        /** When it began, by this machine's clock, in ms. */
+        beganAt: z.number(),
+        /** The same by the service's clock. Missing if responses have no `Date` header. */
+        since: z.number().optional(),
+        /** Where it resumes. The list checks it when it resumes. */
+        checkpoint: z.custom<Checkpoint>(),
+        /** Its result up to there. Missing if records were not listed in the order of their keys. */
+        listed: z
+          .object({
+            records: z.number(),
+            /** The last record listed. */
+            lastNumber: z.number(),
+            /** Records of the copy up to there that were not listed. */
+            unseen: z.array(z.number()),
+          })
+          .optional(),
+      })
+      .optional(),
+    /** True if records may differ in a way that neither an increment nor the counts show. */
     stale: z.boolean().optional(),
-    /**
-     * Number of records that the last full pass lacked by the service's count, though records were listed in the
-     * order of their keys.
-     */
-    shortage: z.number().optional(),
-    /** How many of these the previous full pass lacked too: the service counts them, but does not list them. */
-    unlisted: z.number().optional(),
+    increments: z.object({
+      /** Whether they can be relied on. Missing while nothing is known. */
+      support: z.enum(["honoured", "ignored", "doubted", "incomplete"]).optional(),
+      /** The service's clock, in ms, when the last read that is in the copy began. Missing without a `Date` header. */
+      since: z.number().optional(),
+      /** The latest `modified` that the list has shown, by the service's clock, in ms. */
+      newestModified: z.number().optional(),
+      /** How far `modified` is behind the service's `Date` header, in ms. */
+      modifiedLagMs: z.number().optional(),
+    }),
     /** The removals that the last full pass refused: the copy knowingly has records that the service does not list. */
     refused: z.object({ removals: z.number(), records: z.number() }).optional(),
     /** The largest number of records of each of the last days, as `[days since the epoch, records]`. */
     sizes: z.array(z.tuple([z.number(), z.number()])).optional(),
-    /** The latest `modified` that the list has shown, by the service's clock, in ms. */
-    newestModified: z.number().optional(),
-    /** How far `modified` is behind the service's `Date` header, in ms. */
-    modifiedLagMs: z.number().optional(),
-    /** The copy has all changes until then, by this machine's clock, in ms. */
-    asOf: z.number().optional(),
-    /** Records that the copy lacks by the service's count. */
-    missing: z.number().optional(),
-    /** True if the copy may differ until the next full pass. */
-    awaitsFullPass: z.boolean().optional(),
   });
 
 const recordKeySchema = () => z.union([z.number(), z.string()]);
@@ -93,47 +92,53 @@ const savedRunSchema = () =>
   });
 
 const mirrorStateSchema = lazy(() =>
-  z
-    .object({
-      version: z.literal(STATE_FORMAT_VERSION),
-      /** The service whose records these are, see `ServiceIdentity`. */
-      service: z.string().optional(),
-      /** The client ID of the account that has read them. */
-      account: z.string().optional(),
-      resources: z.partialRecord(z.enum(RESOURCES), savedListSchema()),
-      warehouses: z.record(z.string(), savedListSchema()).optional(),
-      lastRun: savedRunSchema().optional(),
-      pendingEvents: z.object({ resource: z.enum(RESOURCES), events: z.array(pendingEventSchema()) }).optional(),
-    })
-    .transform(({ service, account, resources, warehouses = {}, pendingEvents, lastRun }) => {
-      const lists = new Map<string, ListState>(Object.entries(resources));
-      for (const [wID, state] of Object.entries(warehouses)) lists.set(warehouseList(wID), state);
-      return {
-        service,
-        account,
-        /** By the `id` of the list. */
-        lists: lists as ReadonlyMap<string, ListState>,
-        /** The run that ended last. */
-        lastRun,
-        /** Events of the last commit, which the listener may not have received yet. */
-        pendingEvents,
-      };
-    }),
+  z.object({
+    version: z.literal(STATE_FORMAT_VERSION),
+    /** The service whose records these are, see `ServiceIdentity`. */
+    service: z.string().optional(),
+    /** The client ID of the account that has read them. */
+    account: z.string().optional(),
+    /** By the `id` of the list. */
+    lists: z.record(z.string(), listStateSchema()),
+    /** The run that ended last. */
+    lastRun: savedRunSchema().optional(),
+    /** Events of the last commit, which the listener may not have received yet. */
+    pendingEvents: z.object({ resource: z.enum(RESOURCES), events: z.array(pendingEventSchema()) }).optional(),
+  }),
 );
 
-const warehouseList = (wID: string) => mirrorListOf("warehouseStockLevels", Number(wID)).id;
-
-/** The progress of a mirror. It is saved with the records, in the same transaction. */
+/** The progress of a mirror. It is saved with the records, in the same SQL transaction. */
 export type MirrorState = z.infer<ReturnType<typeof mirrorStateSchema>>;
 
 /** The progress of one list. */
-export type ListState = z.infer<ReturnType<typeof savedListSchema>>;
+export type ListState = z.infer<ReturnType<typeof listStateSchema>>;
 
 /** What happened to one record, as it is saved: without the record if the copy has it. */
 export type PendingEvent = z.infer<ReturnType<typeof pendingEventSchema>>;
 
 /** The progress of a list that was never read. */
-export const NEW_LIST_STATE: ListState = { count: 0 };
+export const NEW_LIST_STATE: ListState = { count: 0, increments: {} };
+
+/**
+ * Records that the copy has in excess of those that the service lists; negative if it lacks some of these. `undefined` if
+ * they were not compared yet.
+ */
+export const surplusOf = ({ count, lacking, lastPass }: ListState): number | undefined =>
+  lacking === undefined ? undefined : Math.min(count, (lastPass?.unlisted ?? 0) - lacking);
+
+/** The numbers of a list to which records were added. Those that it lacked are assumed to be among them. */
+export function countsAfter(state: ListState, added: number): Pick<ListState, "count" | "lacking"> {
+  const { count, lacking } = state;
+  const lacked = Math.max(0, -(surplusOf(state) ?? 0));
+  return { count: count + added, lacking: lacking && lacking - Math.min(lacked, Math.max(0, added)) };
+}
+
+/** True if the copy may differ from the list until the next full pass. */
+export const awaitsFullPass = (state: ListState): boolean =>
+  state.stale === true ||
+  state.refused !== undefined ||
+  (surplusOf(state) ?? 0) !== 0 ||
+  (state.pass !== undefined && state.lastPass !== undefined);
 
 /**
  * Reads a saved state; `undefined` is that of a new copy.
@@ -141,8 +146,7 @@ export const NEW_LIST_STATE: ListState = { count: 0 };
  * @throws ConfigurationError when another version of the package wrote it.
  */
 export function parseMirrorState(saved: string | undefined): MirrorState {
-  if (saved === undefined)
-    return { service: undefined, account: undefined, lists: new Map(), lastRun: undefined, pendingEvents: undefined };
+  if (saved === undefined) return { version: STATE_FORMAT_VERSION, lists: {} };
   const result = mirrorStateSchema().safeParse(parseJson(saved));
   if (result.success) return result.data;
   throw new ConfigurationError(
@@ -166,8 +170,13 @@ export function stateForClient(state: MirrorState, client: CopyClient): MirrorSt
         `To read everything again with it, ${wording().acceptAccount}. Otherwise use a copy of its own.`,
     );
   }
-  const begunAgain = [...lists].map(([listId, { count }]) => [listId, { ...NEW_LIST_STATE, count }] as const);
-  return { ...state, service: id, account: clientId, lists: account === clientId ? lists : new Map(begunAgain) };
+  const begunAgain = Object.entries(lists).map(([listId, { count }]) => [listId, { ...NEW_LIST_STATE, count }]);
+  return {
+    ...state,
+    service: id,
+    account: clientId,
+    lists: account === clientId ? lists : Object.fromEntries(begunAgain),
+  };
 }
 
 /** The client of a run. */
@@ -175,26 +184,6 @@ export interface CopyClient extends ServiceIdentity {
   clientId: string;
   /** Whether the copy may pass to this account. */
   acceptAccount: boolean;
-}
-
-/** The state as it is saved. */
-export function formatMirrorState({ service, account, lists, lastRun, pendingEvents }: MirrorState): string {
-  const resources: Record<string, object> = {};
-  const warehouses: Record<string, object> = {};
-  for (const [id, state] of lists) {
-    const [resource = "", wID] = id.split("/");
-    if (wID === undefined) resources[resource] = state;
-    else warehouses[wID] = state;
-  }
-  return JSON.stringify({
-    version: STATE_FORMAT_VERSION,
-    service,
-    account,
-    resources,
-    warehouses: Object.keys(warehouses).length > 0 ? warehouses : undefined,
-    lastRun,
-    pendingEvents,
-  });
 }
 
 function parseJson(text: string): unknown {

@@ -1,6 +1,7 @@
 import { estimateFromForecast, type ListForecast } from "../../paging/estimate.js";
 import type { Estimate } from "../../paging/page.js";
 import type { MirrorReading } from "../report.js";
+import type { MirrorListForecast } from "../sync/list-sync.js";
 import type { MirrorResource } from "../tables.js";
 
 /** Estimated cost of the next run for one resource. */
@@ -13,12 +14,6 @@ export interface MirrorResourceEstimate extends Estimate {
 export interface MirrorEstimate extends Estimate {
   /** The estimate of each resource, and how it will be read. */
   resources: Partial<Record<MirrorResource, MirrorResourceEstimate>>;
-}
-
-/** The forecast of one list of a resource. */
-export interface MirrorListForecast extends ListForecast {
-  resource: MirrorResource;
-  reading: MirrorReading;
 }
 
 /** The estimate of a run. Its lists are read one after the other, and share one limit. */

@@ -4,14 +4,14 @@ import type { RateLimitSnapshot } from "../../limiter/rate-limiter.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { findAbandonedLists, type MirrorList } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
-import { createDropReport, createMirrorReport, type MirrorReport, mergeReports, runKindOf } from "../report.js";
-import { mirrorStatusOf } from "../status.js";
+import { mirrorStatusOf } from "../copy/status.js";
+import { createDropReport, createMirrorReport, type ListReport, type MirrorReport, runKindOf } from "../report.js";
 import type { ListSync } from "../sync/list-sync.js";
-import type { MirrorResource } from "../tables.js";
 
 /** One run: updates lists, and records how it ended. */
 export class MirrorRun {
-  error: unknown;
+  readonly #lists: readonly MirrorList[];
+  readonly #warehouses: readonly number[] | undefined;
   readonly #rateLimit: RateLimitSnapshot;
   readonly #startedAt = Date.now();
   readonly #startedAtMs = monotonicNowMs();
@@ -19,53 +19,55 @@ export class MirrorRun {
   #kind: MirrorReport["kind"] = "increment";
   #resources: MirrorRunEvent["resources"] = {};
 
-  constructor(rateLimit: RateLimitSnapshot) {
+  /**
+   * @param lists All lists of the mirror.
+   * @param warehouses The option of the mirror.
+   */
+  constructor(lists: readonly MirrorList[], warehouses: readonly number[] | undefined, rateLimit: RateLimitSnapshot) {
+    this.#lists = lists;
+    this.#warehouses = warehouses;
     this.#rateLimit = rateLimit;
   }
 
-  /**
-   * @param lists All lists of the mirror; the run reads those of `syncs`.
-   * @param warehouses The option of the mirror.
-   */
-  async on(
-    copy: LocalCopy,
-    { lists, warehouses }: { lists: readonly MirrorList[]; warehouses: readonly number[] | undefined },
-    syncs: readonly ListSync<MirrorResource>[],
-  ): Promise<MirrorReport> {
+  /** Does the work of the run, and reports its end to the diagnostics channel. */
+  async published<T>(work: () => Promise<T>): Promise<T> {
+    let failure: { error: string } | undefined;
     try {
-      const dropped = await dropLists(copy, findAbandonedLists([...copy.state.lists.keys()], warehouses));
-      const reports = mergeReports(dropped, await syncAll(syncs));
-      await this.#end(copy, lists, syncs);
-      return createMirrorReport(reports, this.#durationMs, this.#rateLimit);
+      return await work();
     } catch (error) {
-      // That it cannot be saved matters less than why the run failed.
-      await this.#end(copy, lists, syncs, error).catch(() => {});
+      failure = { error: errorSummaryOf(error).name };
       throw error;
+    } finally {
+      publishMessage("stocklot:mirror:run", () => ({
+        kind: this.#kind,
+        durationMs: this.#durationMs,
+        ...failure,
+        resources: this.#resources,
+      }));
     }
   }
 
-  /** Reports the run to the diagnostics channel. */
-  publish(): void {
-    publishMessage("stocklot:mirror:run", () => ({
-      kind: this.#kind,
-      durationMs: this.#durationMs,
-      ...(this.error !== undefined && { error: errorSummaryOf(this.error).name }),
-      resources: this.#resources,
-    }));
+  /** Updates the lists of `syncs`, and removes those that were taken out of the option. */
+  async update(copy: LocalCopy, syncs: readonly ListSync[]): Promise<MirrorReport> {
+    try {
+      const abandoned = findAbandonedLists(Object.keys(copy.state.lists), this.#warehouses);
+      const reports = [...(await dropLists(copy, abandoned)), ...(await syncLists(syncs))];
+      await this.#end(copy, syncs);
+      return createMirrorReport(reports, this.#durationMs, this.#rateLimit);
+    } catch (error) {
+      // That it cannot be saved matters less than why the run failed.
+      await this.#end(copy, syncs, error).catch(() => {});
+      throw error;
+    }
   }
 
   get #durationMs(): number {
     return monotonicNowMs() - this.#startedAtMs;
   }
 
-  async #end(
-    copy: LocalCopy,
-    lists: readonly MirrorList[],
-    syncs: readonly ListSync<MirrorResource>[],
-    error?: unknown,
-  ): Promise<void> {
+  async #end(copy: LocalCopy, syncs: readonly ListSync[], error?: unknown): Promise<void> {
     this.#kind = runKindOf(syncs.flatMap(({ readings }) => readings));
-    const { resources } = mirrorStatusOf(copy.state, lists, Date.now());
+    const { resources } = mirrorStatusOf(copy.state, this.#lists, Date.now());
     for (const { list } of syncs) {
       const { records = 0, lagMs = null } = resources[list.resource] ?? {};
       this.#resources = { ...this.#resources, [list.resource]: { records, lagMs } };
@@ -80,22 +82,21 @@ export class MirrorRun {
 }
 
 /** Removes the records of lists that are not mirrored any more. */
-async function dropLists(copy: LocalCopy, lists: readonly MirrorList[]): Promise<MirrorReport["resources"]> {
-  let reports: MirrorReport["resources"] = {};
+async function dropLists(copy: LocalCopy, lists: readonly MirrorList[]): Promise<ListReport[]> {
+  const reports: ListReport[] = [];
   for (const list of lists) {
     const startedAt = monotonicNowMs();
     const removed = await copy.drop(list);
-    const report = createDropReport(removed, monotonicNowMs() - startedAt);
-    reports = mergeReports(reports, { [list.resource]: report });
+    reports.push(createDropReport(list, removed, monotonicNowMs() - startedAt));
   }
   return reports;
 }
 
-async function syncAll(syncs: readonly ListSync<MirrorResource>[]): Promise<MirrorReport["resources"]> {
-  let reports: MirrorReport["resources"] = {};
+async function syncLists(syncs: readonly ListSync[]): Promise<ListReport[]> {
+  const reports: ListReport[] = [];
   // Changes of all lists come first: they also arrive if every run is interrupted in a full pass.
   for (const sync of syncs) await sync.readChanges();
-  for (const sync of syncs) reports = mergeReports(reports, { [sync.list.resource]: await sync.finish() });
+  for (const sync of syncs) reports.push(await sync.finish());
   // Only now: the other lists are up to date.
   for (const { refusal } of syncs) if (refusal) throw refusal;
   return reports;

@@ -1,5 +1,4 @@
 import type { ColumnType, MirrorRecord, Table } from "../tables.js";
-import { stringifyExactly } from "./exact-json.js";
 
 /** The column for fields that have no column of their own. */
 export const EXTRA_COLUMN = "extra";
@@ -77,14 +76,9 @@ function toColumnValue(type: ColumnType, value: unknown): ColumnValue | undefine
   }
 }
 
-/** `@photostructure/sqlite` 1.2 rounds smaller numbers to zero. */
-const MIN_STORABLE_MAGNITUDE = Number.EPSILON;
-
-/** A number that every driver returns unchanged: neither too large nor too small, and no negative zero. */
-function storableNumberOrUndefined(value: unknown): number | undefined {
-  if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
-  return Math.abs(value) >= MIN_STORABLE_MAGNITUDE || Object.is(value, 0) ? value : undefined;
-}
+/** A number that every database returns unchanged: finite, and no negative zero. */
+const storableNumberOrUndefined = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isFinite(value) && !Object.is(value, -0) ? value : undefined;
 
 function fromColumnValue(type: ColumnType, value: unknown): unknown {
   if (value === null || value === undefined || type === "text") return value ?? null;
@@ -118,4 +112,30 @@ function unescapedWithin(_: string, value: unknown): unknown {
   if (typeof value === "string") return unescapeNotStorable(value);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [unescapeNotStorable(name), member]));
+}
+
+/**
+ * JSON that keeps what `JSON.stringify` loses: negative zero, and the infinity that `JSON.parse` reads from a number too
+ * large for a double. `JSON.parse` reads both back. NUL and unpaired surrogates are escaped.
+ *
+ * @param encode Applied to each string and each name before it becomes JSON.
+ */
+function stringifyExactly(value: unknown, encode: (text: string) => string = unchanged): string {
+  if (typeof value === "string") return JSON.stringify(encode(value));
+  if (typeof value === "number") return stringifyNumberExactly(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if (Array.isArray(value)) return `[${value.map((member) => stringifyExactly(member, encode))}]`;
+  const members: string[] = [];
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) members.push(`${JSON.stringify(encode(name))}:${stringifyExactly(member, encode)}`);
+  }
+  return `{${members}}`;
+}
+
+const unchanged = (text: string) => text;
+
+function stringifyNumberExactly(value: number): string {
+  if (Object.is(value, -0)) return "-0";
+  if (Math.abs(value) === Number.POSITIVE_INFINITY) return value > 0 ? "1e999" : "-1e999";
+  return JSON.stringify(value);
 }

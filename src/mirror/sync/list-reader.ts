@@ -2,59 +2,58 @@ import type { InventoryClient } from "../../client.js";
 import type { RequestOptions, ResponseInfo } from "../../core/request/options.js";
 import type { Checkpoint } from "../../paging/checkpoint.js";
 import type { ListForecast } from "../../paging/estimate.js";
-import type { Page, PagingProgress } from "../../paging/page.js";
+import type { ListOptions } from "../../paging/list.js";
+import type { PagingProgress } from "../../paging/page.js";
+import type { Paginator } from "../../paging/paginator.js";
+import type { Item } from "../../schemas/item.js";
+import type { Lot } from "../../schemas/lot.js";
+import type { StockLevel } from "../../schemas/stock-level.js";
 import type { MirrorList } from "../copy/lists.js";
-import type { MirrorRecords, MirrorResource } from "../tables.js";
-import { listSourceOf, type OpenList } from "./source.js";
+import type { MirrorRecord } from "../tables.js";
 
 /** The part of a list that is read; all of it by default. */
-interface ScanRange {
+interface ListRange {
   modifiedSince?: Date;
   from?: Checkpoint | undefined;
 }
 
-export interface ReadOptions {
-  signal: AbortSignal | undefined;
-  concurrency: number;
-}
-
 /** A list that is being read. */
-export interface ListScan<T> {
-  pages: AsyncIterable<Page<T>>;
+export interface ListPages {
+  pages: AsyncIterable<{ value: readonly MirrorRecord[]; totalCount: number }>;
   /** Where to resume after the last page that was consumed. */
   checkpoint(): Checkpoint | null;
-  /** The service's clock, in ms, not later than the beginning of the scan; `undefined` if responses have no `Date` header. */
+  /** The service's clock, in ms, not later than the first request; `undefined` if responses have no `Date` header. */
   startedAt(): number | undefined;
   /** The first `Date` header, in ms. */
   firstDate(): number | undefined;
   progress(): PagingProgress | undefined;
 }
 
-/** The cost of reading a resource so far. */
-export interface ReadStats {
-  requests: number;
-  pages: number;
-  records: number;
-  duplicates: number;
-  gapsRepaired: number;
-}
-
 /** Reads one list: gapless, at the lowest priority, and with statistics. */
-export class ListReader<R extends MirrorResource> {
-  readonly stats: ReadStats = { requests: 0, pages: 0, records: 0, duplicates: 0, gapsRepaired: 0 };
-  readonly #source: OpenList<MirrorRecords[R]>;
-  readonly #options: ReadOptions;
+export class ListReader {
+  /** The cost of reading so far. */
+  readonly stats = { requests: 0, pages: 0, records: 0, duplicates: 0, gapsRepaired: 0 };
+  readonly #open: (params: ListParams, options: ListOptions) => ReturnType<typeof openList>;
+  readonly #list: MirrorList;
+  readonly #signal: AbortSignal | undefined;
+  readonly #concurrency: number;
 
-  constructor(client: InventoryClient, list: MirrorList<R>, options: ReadOptions) {
-    this.#source = listSourceOf(client, list);
-    this.#options = options;
+  constructor(
+    client: InventoryClient,
+    list: MirrorList,
+    { signal, concurrency }: { signal: AbortSignal | undefined; concurrency: number },
+  ) {
+    this.#open = (params, options) => openList(client, list, params, options);
+    this.#list = list;
+    this.#signal = signal;
+    this.#concurrency = concurrency;
   }
 
-  scan({ modifiedSince, from }: ScanRange = {}): ListScan<MirrorRecords[R]> {
+  read({ modifiedSince, from }: ListRange = {}): ListPages {
     let startedAt: number | undefined;
     let firstDate: number | undefined;
     let progress: PagingProgress | undefined;
-    const paginator = this.#source(
+    const paginator = this.#open(
       { modifiedSince },
       {
         ...this.#requestOptions((response) => {
@@ -62,7 +61,7 @@ export class ListReader<R extends MirrorResource> {
           startedAt ??= serviceTimeBefore(response);
         }),
         gapless: true,
-        concurrency: this.#options.concurrency,
+        concurrency: this.#concurrency,
         from,
         onProgress: (now) => {
           this.#addPage(now, progress);
@@ -71,7 +70,7 @@ export class ListReader<R extends MirrorResource> {
       },
     );
     return {
-      pages: paginator.pages(),
+      pages: this.#pagesOf(paginator),
       checkpoint: () => paginator.checkpoint(),
       startedAt: () => startedAt,
       firstDate: () => firstDate,
@@ -79,20 +78,27 @@ export class ListReader<R extends MirrorResource> {
     };
   }
 
-  /** Estimated cost of a scan, from one request for one record. */
-  forecast({ modifiedSince, from }: ScanRange): Promise<ListForecast> {
-    const { concurrency } = this.#options;
-    return this.#source({ modifiedSince }, { ...this.#requestOptions(), gapless: true, concurrency, from }).forecast();
+  /** Estimated cost of reading it, from one request for one record. */
+  forecast({ modifiedSince, from }: ListRange): Promise<ListForecast> {
+    const options = { ...this.#requestOptions(), gapless: true, concurrency: this.#concurrency, from };
+    return this.#open({ modifiedSince }, options).forecast();
   }
 
   /** How many records the service reports, in one request for one record. */
   async count(modifiedSince?: Date): Promise<number> {
-    const { totalCount } = await this.#source({ modifiedSince, pageSize: 1 }, this.#requestOptions()).page();
+    const { totalCount } = await this.#open({ modifiedSince, pageSize: 1 }, this.#requestOptions()).page();
     return totalCount;
   }
 
+  /** The stock levels of one warehouse do not contain its ID. */
+  async *#pagesOf(paginator: ReturnType<typeof openList>): ListPages["pages"] {
+    const { wID } = this.#list;
+    for await (const { value, totalCount } of paginator.pages())
+      yield { value: wID === undefined ? value : value.map((record) => ({ ...record, wID })), totalCount };
+  }
+
   #requestOptions(observe?: (response: ResponseInfo) => void): RequestOptions {
-    const { signal } = this.#options;
+    const signal = this.#signal;
     const onResponse = (response: ResponseInfo) => {
       this.stats.requests += response.attempts;
       observe?.(response);
@@ -119,4 +125,28 @@ function serviceDateOf({ headers }: ResponseInfo): number | undefined {
 function serviceTimeBefore(response: ResponseInfo): number | undefined {
   const date = serviceDateOf(response);
   return date === undefined ? undefined : Math.floor(date - response.durationMs);
+}
+
+interface ListParams {
+  modifiedSince?: Date | undefined;
+  pageSize?: number;
+}
+
+/** The endpoints that list everything, discontinued items included. */
+function openList(
+  { items, inventory }: InventoryClient,
+  { resource, wID = 0 }: MirrorList,
+  params: ListParams,
+  options: ListOptions,
+): Paginator<Item> | Paginator<Lot> | Paginator<StockLevel> {
+  switch (resource) {
+    case "items":
+      return items.list({ ...params, includeDiscontinued: true }, options);
+    case "lots":
+      return inventory.listLots(params, options);
+    case "stockLevels":
+      return inventory.listStockLevels(params, options);
+    case "warehouseStockLevels":
+      return inventory.listStockLevels({ ...params, wid: wID }, options);
+  }
 }

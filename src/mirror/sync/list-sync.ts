@@ -1,119 +1,153 @@
 import { UnexpectedRemovalsError } from "../../errors/index.js";
+import type { ListForecast } from "../../paging/estimate.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import type { MirrorList } from "../copy/lists.js";
-import type { ListState } from "../copy/state.js";
-import { type MirrorReading, type MirrorResourceReport, runKindOf } from "../report.js";
-import type { MirrorListForecast } from "../run/estimate.js";
+import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
+import type { ListReport, MirrorReading } from "../report.js";
 import type { MirrorResource } from "../tables.js";
-import type { FullScan } from "./full-scan.js";
+import { type FullPassResult, makeFullPass } from "./full-pass.js";
 import { incrementStartOf, readIncrement } from "./increment.js";
-import { laterTimeOf } from "./modified-dates.js";
-import { modifiedSinceSupportAfterCheck, probeModifiedSince, shouldVerifyModifiedSince } from "./modified-since.js";
-import { removeUnseenRecords, sizesAfterRun } from "./removals.js";
-import { type CopyProgress, copyProgressOf, isFullPassDue, mayRepairByFullPass, watermarkOf } from "./schedule.js";
-import type { SyncedList, SyncSettings } from "./synced-list.js";
-import { RESTARTED_SCAN_STATE, readWholeList } from "./whole-list.js";
+import type { ListRun, SyncSettings } from "./list-run.js";
+import { modifiedSinceSupportAfterCheck, shouldVerifyModifiedSince, sinceOf } from "./modified-since.js";
+import { sizesAfterRun } from "./removals.js";
 
-/**
- * What is known of the copy after the changes were read:
- * - `current`: it has everything that the service showed
- * - `needsFullPass`: a full pass is due, or the copy differs from the service
- * - `mayDiffer`: it may differ, and a full pass has to wait for the next run
+/*
+ * How the copy of one list is kept equal to the list of the service.
+ *
+ * A list is read in two ways. A full pass reads all of it, and shows which records were removed. An increment reads what was
+ * modified since the last read began. It costs little, and shows no removals.
+ *
+ * What is known of a list (`ListState`) is saved in the SQL transaction that writes its records. A list is
+ *
+ *   new         no full pass has ended, and none can be resumed;
+ *   filling     the first full pass was interrupted: `pass` says where it resumes;
+ *   complete    a full pass has ended: `lastPass`. It, too, may have a `pass` that was interrupted.
+ *
+ * Further members:
+ *
+ *   increments  whether they can be relied on (`support`), and the moment from which the next one reads (`since`)
+ *   lacking     how many records the copy lacks by the service's count; negative if it has too many
+ *   stale       records may differ in a way that neither an increment nor the counts show: an item's description in its lots,
+ *               changes while the clock was set back, or what a resumed pass of a list without increments read first
+ *   refused     the removals that the last full pass did not carry out; `sizes` are for the same guard (removals.ts)
+ *
+ * The copy differs if it is stale, or if it lacks another number of records than those that the service counts, but does not
+ * list (`unlisted`: two full passes in a row lacked them). Only a full pass corrects that. The status shows it as
+ * `awaitsFullPass`.
+ *
+ * One run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
+ *
+ *   1. `readChanges`
+ *      new, filling: a full pass, resumed if possible. The list is complete then.
+ *      complete: an increment, if the list has any, and unless all of it was read just now, or is to be (`full`). What was
+ *      read before an interruption may have changed, so a pass that is resumed does not count as reading all of it.
+ *   2. `finish`
+ *      Step 1 has read everything:          nothing more.
+ *      A full pass is due, because it is time, one was interrupted, or there are no increments:          a full pass.
+ *      Removals were refused, and by the count the records are still gone:          refused again.
+ *      The copy differs:          a full pass, unless the last one was long and recent. Then a later run makes it.
+ *
+ * After a full pass, an increment must list what the pass found changed (modified-since.ts).
+ *
+ * Absence means removed at the end of a full pass that listed as many records as the service counts: at once, if records came
+ * in the order of their numbers, otherwise if a second full pass agrees (listed-records.ts, removals.ts).
  */
-type CopyCondition = "current" | "needsFullPass" | "mayDiffer";
 
-/**
- * Updates the copy of one list in two steps: `readChanges` reads the changes, `finish` does a full pass if one is
- * needed. A run takes the first step for all lists before it takes the second step for any list.
- */
-export class ListSync<R extends MirrorResource> {
+/** A full pass that takes less time may run again immediately. */
+const MAX_SHORT_FULL_PASS_MS = 60_000;
+
+/** The largest share of the time that additional full passes may take. */
+const MAX_REPAIR_TIME_SHARE = 0.1;
+
+/** True if everything is to be read: it is time, a full pass was interrupted, or there are no increments. */
+export const isFullPassDue = (
+  state: ListState,
+  { full, fullPassEveryMs }: Pick<SyncSettings, "full" | "fullPassEveryMs">,
+  now: number,
+): boolean =>
+  full ||
+  state.pass !== undefined ||
+  sinceOf(state) === undefined ||
+  now - (state.lastPass?.endedAt ?? 0) >= fullPassEveryMs;
+
+/** True if an additional full pass may run now. A long one does not run again and again for a few records. */
+export const mayRepairByFullPass = ({ lastPass }: Pick<ListState, "lastPass">, now: number): boolean =>
+  lastPass === undefined ||
+  lastPass.durationMs < MAX_SHORT_FULL_PASS_MS ||
+  now - lastPass.endedAt >= lastPass.durationMs / MAX_REPAIR_TIME_SHARE;
+
+/** The forecast of one list. */
+export interface MirrorListForecast extends ListForecast {
+  resource: MirrorResource;
+  reading: MirrorReading;
+}
+
+/** Decides what a run does about one list, as described above. */
+export class ListSync {
   /** Set if too many records would have been removed. Then none was removed. */
   refusal: UnexpectedRemovalsError | undefined;
-  readonly #synced: SyncedList<R>;
-  /** How far the copy had come when the run began. */
-  readonly #progress: CopyProgress;
-  #surplus: number | null = null;
-  #missing: number | null = null;
+  readonly #run: ListRun;
+  /** The full pass of step 1. */
+  #firstPass: FullPassResult | undefined;
   #durationMs = 0;
 
-  constructor(synced: SyncedList<R>) {
-    this.#synced = synced;
-    this.#progress = copyProgressOf(this.#state);
+  constructor(run: ListRun) {
+    this.#run = run;
   }
 
-  /** Fills a new copy, or reads the records that were modified since the last run. */
+  get list(): MirrorList {
+    return this.#run.list;
+  }
+
+  get readings(): readonly MirrorReading[] {
+    return this.#run.readings;
+  }
+
+  /** Step 1: fills a new copy, or reads the records that were modified since the last run. */
   async readChanges(): Promise<void> {
     await this.#step(async () => {
-      if (this.#progress !== "complete") await this.#firstScan();
-      // Nothing to add to a scan that read everything just now. Before an interruption, records may have been read long ago.
-      if (this.#progress === "new") return;
-      const watermark = watermarkOf(this.#state, this.#settings);
-      if (watermark !== undefined) await readIncrement(this.#synced, watermark);
+      if (!this.#state.lastPass) this.#firstPass = await this.#fullPass();
+      const since = sinceOf(this.#state);
+      if (since !== undefined && !this.#readsEverything) await readIncrement(this.#run, since);
     });
   }
 
-  /** Does a full pass if one is needed. */
-  async finish(): Promise<MirrorResourceReport> {
-    let isCurrent = false;
+  /** Step 2: makes a full pass if one is needed. */
+  async finish(): Promise<ListReport> {
     await this.#step(async () => {
-      if (this.refusal) return;
-      const condition = await this.#assess();
-      isCurrent = condition === "needsFullPass" ? await this.#fullPass() : condition === "current";
+      if (this.refusal || this.#firstPass?.isResumed === false) return;
+      if (await this.#needsFullPass()) await this.#fullPass();
     });
-    const { modifiedSince, count, unlisted = 0 } = this.#state;
-    const awaitsFullPass = !isCurrent || (this.#missing ?? 0) > unlisted;
-    await this.#saveResult(awaitsFullPass);
-    return {
-      kind: runKindOf(this.readings),
-      readings: [...this.readings],
-      ...this.#synced.reader.stats,
-      ...this.#synced.counts,
-      inCopy: count,
-      surplus: this.#surplus,
-      missing: this.#missing,
-      awaitsFullPass,
-      honoursModifiedSince: modifiedSince === undefined ? null : modifiedSince === "honoured",
-      durationMs: this.#durationMs,
-    };
+    const { sizes: before } = this.#state;
+    const sizes = sizesAfterRun(this.#state, Date.now(), this.#run.settings);
+    if (sizes !== before) await this.#run.save({ sizes });
+    return this.#report();
   }
 
   /** Estimated cost of the next run. */
   async forecast(): Promise<MirrorListForecast> {
     const state = this.#state;
-    const watermark = isFullPassDue(state, this.#settings, Date.now()) ? undefined : watermarkOf(state, this.#settings);
-    const reading = this.#progress !== "complete" ? "first" : watermark === undefined ? "full" : "increment";
-    const forecast = await this.#synced.reader.forecast(
-      watermark === undefined
-        ? { from: state.checkpoint }
-        : { modifiedSince: incrementStartOf(this.#synced, watermark) },
+    const since = isFullPassDue(state, this.#run.settings, Date.now()) ? undefined : sinceOf(state);
+    const reading = !state.lastPass ? "first" : since === undefined ? "full" : "increment";
+    const forecast = await this.#run.reader.forecast(
+      since === undefined ? { from: state.pass?.checkpoint } : { modifiedSince: incrementStartOf(this.#run, since) },
     );
-    return {
-      ...forecast,
-      requests: forecast.requests + EXTRA_REQUESTS_BY_READING[reading],
-      reading,
-      resource: this.list.resource,
-    };
-  }
-
-  get list(): MirrorList<R> {
-    return this.#synced.list;
-  }
-
-  get readings(): readonly MirrorReading[] {
-    return this.#synced.readings;
+    const requests = forecast.requests + EXTRA_REQUESTS_BY_READING[reading];
+    return { ...forecast, requests, reading, resource: this.list.resource };
   }
 
   get #state(): ListState {
-    return this.#synced.state;
+    return this.#run.state;
   }
 
-  get #settings(): SyncSettings {
-    return this.#synced.settings;
+  /** True if this run has made a full pass from its beginning, or will: an increment would add nothing. */
+  get #readsEverything(): boolean {
+    return this.#firstPass ? !this.#firstPass.isResumed : this.#run.settings.full && this.#state.pass === undefined;
   }
 
   /**
-   * Measures a step. If it refuses to remove records, the pass has ended anyway: the next one is due as usual, and
-   * runs in between refuse without reading the list, see {@link #refuseAgain}.
+   * Measures a step. If it refuses to remove records, the full pass has ended anyway: the next one is due as usual, and
+   * runs in between refuse by the counts.
    */
   async #step(action: () => Promise<void>): Promise<void> {
     const startedAt = monotonicNowMs();
@@ -123,143 +157,83 @@ export class ListSync<R extends MirrorResource> {
       if (!UnexpectedRemovalsError.is(error)) throw error;
       this.refusal = error;
       const { removals, records } = error;
-      const pass = { lastFullPassAt: Date.now(), lastFullPassMs: monotonicNowMs() - startedAt };
-      const isComplete = this.#progress === "complete";
-      await this.#synced.save({ ...RESTARTED_SCAN_STATE, refused: { removals, records }, ...(isComplete && pass) });
+      const { lastPass } = this.#state;
+      const ended = { endedAt: Date.now(), durationMs: monotonicNowMs() - startedAt };
+      await this.#run.save({
+        pass: undefined,
+        refused: { removals, records },
+        ...(lastPass && { lastPass: { ...lastPass, ...ended } }),
+      });
     }
     this.#durationMs += monotonicNowMs() - startedAt;
   }
 
-  /** The removals that an earlier run refused are still there, by the counts: that takes a person, not another full pass. */
-  async #refuseAgain(): Promise<void> {
+  async #needsFullPass(): Promise<boolean> {
+    const { settings, list } = this.#run;
+    if (!this.#firstPass && isFullPassDue(this.#state, settings, Date.now())) return true;
+    if (settings.allowRemovals && awaitsFullPass(this.#state)) return true;
+    // The last run lacked records, and the increment has not shown them.
+    const hasLacked = this.#surplus < 0;
+    await this.#compareCounts();
     const { refused } = this.#state;
-    if (refused === undefined) return;
-    await this.#compareCounts();
-    if (this.#surplus === 0) return this.#synced.save({ refused: undefined });
-    const { resource } = this.list;
-    if ((this.#surplus ?? 0) > 0) this.refusal = new UnexpectedRemovalsError({ resource, ...refused });
-  }
-
-  async #assess(): Promise<CopyCondition> {
-    if (this.#progress === "new") return "current";
-    if (this.#progress === "complete" && isFullPassDue(this.#state, this.#settings, Date.now())) return "needsFullPass";
-    if (this.#settings.allowRemovals && this.#state.awaitsFullPass) return "needsFullPass";
-    await this.#refuseAgain();
-    if (this.refusal) return "mayDiffer";
-    if (watermarkOf(this.#state, this.#settings) === undefined) {
-      // An interrupted first scan has ended, and no increment can show what changed before it resumed.
-      return (await this.#synced.reader.count()) === this.#state.count ? "mayDiffer" : "needsFullPass";
+    if (refused && this.#surplus > 0) {
+      this.refusal = new UnexpectedRemovalsError({ resource: list.resource, ...refused });
+      return false;
     }
-    if (!(await this.#differsFromService())) return "current";
-    return mayRepairByFullPass(this.#state, Date.now()) ? "needsFullPass" : "mayDiffer";
-  }
-
-  /**
-   * True if the copy is known to differ though the increment was read. Changes in the meantime cannot mislead the comparison:
-   * what existed before an increment is in the copy after it, and what is added later does not make the copy larger.
-   */
-  async #differsFromService(): Promise<boolean> {
-    const lacksRecords = () => this.#state.count + (this.#state.unlisted ?? 0) < (this.#state.total ?? 0);
-    if (lacksRecords()) return true;
-    await this.#compareCounts();
-    const { watermark } = this.#state;
+    if (refused) await this.#run.save({ refused: undefined });
+    const since = sinceOf(this.#state);
     // Records may have been added since the increment, or before it without a date.
-    if (lacksRecords() && watermark !== undefined) await readIncrement(this.#synced, watermark);
-    return this.#state.stale === true || lacksRecords() || (this.#surplus ?? 0) > 0;
+    if (this.#surplus < 0 && !hasLacked && since !== undefined) await readIncrement(this.#run, since);
+    // Without increments, the next run makes a full pass anyway.
+    const isStale = this.#state.stale === true && since !== undefined;
+    return (this.#surplus !== 0 || isStale) && mayRepairByFullPass(this.#state, Date.now());
   }
 
-  /** Compares how many records the service and the copy have. Only if the list has increments: otherwise the difference may be changes that were not read yet. */
-  async #compareCounts(): Promise<void> {
-    const { modifiedSince, count, unlisted = 0 } = this.#state;
-    if (modifiedSince !== "honoured") return;
-    const total = await this.#synced.reader.count();
-    this.#surplus = Math.max(0, count + Math.min(unlisted, total) - total);
-    this.#missing = Math.max(0, total - count);
-    await this.#synced.save({ total });
-  }
-
-  /** Fills a new copy. */
-  async #firstScan(): Promise<void> {
-    const passStartedAt = monotonicNowMs();
-    const { scan, beganAt, startedAt, newest } = await readWholeList(this.#synced, "first");
-    const decisive = await removeUnseenRecords(this.#synced, scan);
-    this.#missing = Math.max(0, decisive.total - this.#state.count);
-    await this.#endFullPass(decisive, passStartedAt, {
-      asOf: beganAt,
-      newestModified: newest,
-      watermark: this.#state.watermark ?? startedAt,
-      modifiedSince: await this.#probe(),
-    });
-    await this.#compareCounts();
+  /** A full pass, after which increments are checked against it. */
+  async #fullPass(): Promise<FullPassResult> {
+    const { since } = this.#state.increments;
+    const pass = await makeFullPass(this.#run);
+    const { support } = this.#state.increments;
+    const mustVerify = shouldVerifyModifiedSince(support, this.#run.settings.full);
+    if (since !== undefined && pass.expectedInIncrement.length > 0 && mustVerify) {
+      const seen = await readIncrement(this.#run, since);
+      const listsAllChanges = pass.expectedInIncrement.every((number) => seen.has(number));
+      const checked = modifiedSinceSupportAfterCheck(support, listsAllChanges);
+      await this.#run.save({ increments: { ...this.#state.increments, support: checked } });
+    }
+    // Without increments, the difference may be changes that were not read yet.
+    if (this.#state.increments.support === "honoured") await this.#compareCounts();
+    return pass;
   }
 
   /**
-   * Reads everything, and removes the records that the service no longer has. Returns false if the copy may differ
-   * nevertheless.
+   * Saves how many records the copy lacks. Changes in the meantime cannot hide a removal: what existed before an increment
+   * is in the copy, and what is added later does not make the copy larger.
    */
-  async #fullPass(): Promise<boolean> {
-    const previousWatermark = this.#state.watermark;
-    const passStartedAt = monotonicNowMs();
-    const { scan, beganAt, startedAt, newest, expectedInIncrement } = await readWholeList(this.#synced, "full");
-    const decisive = await removeUnseenRecords(this.#synced, scan);
-    this.#missing = Math.max(0, decisive.total - this.#state.count);
-    let { modifiedSince } = this.#state;
-    if (modifiedSince === undefined || (modifiedSince === "ignored" && this.#settings.full)) {
-      modifiedSince = await this.#probe();
-    }
-    const watermark = scan.isResumed ? previousWatermark : startedAt;
-    const newestModified = laterTimeOf(this.#state.newestModified, newest);
-    const asOf = Math.max(this.#state.asOf ?? 0, beganAt);
-    await this.#endFullPass(decisive, passStartedAt, { asOf, watermark, modifiedSince, newestModified });
-    await this.#verifyIncrement(previousWatermark, expectedInIncrement);
-    await this.#compareCounts();
-    // What was read before the interruption may have changed since, and no increment shows it.
-    return !decisive.isResumed || watermarkOf(this.#state, this.#settings) !== undefined;
+  async #compareCounts(): Promise<void> {
+    const total = await this.#run.reader.count();
+    await this.#run.save({ lacking: total - this.#state.count });
   }
 
-  /** Checks that an increment lists all records that a full pass found changed since the watermark. */
-  async #verifyIncrement(watermark: number | undefined, expected: readonly number[]): Promise<void> {
-    const { modifiedSince } = this.#state;
-    if (
-      watermark === undefined ||
-      expected.length === 0 ||
-      !shouldVerifyModifiedSince(modifiedSince, this.#settings.full)
-    )
-      return;
-    const seen = await readIncrement(this.#synced, watermark);
-    const listsAllChanges = expected.every((number) => seen.has(number));
-    await this.#synced.save({ modifiedSince: modifiedSinceSupportAfterCheck(modifiedSince, listsAllChanges) });
+  get #surplus(): number {
+    return surplusOf(this.#state) ?? 0;
   }
 
-  /** Determines whether the list honours `modifiedSince`. The result is saved with the end of the pass. */
-  #probe() {
-    const { count, watermark = Date.now() } = this.#state;
-    return probeModifiedSince(this.#synced.reader, count, watermark);
-  }
-
-  async #endFullPass(scan: FullScan, passStartedAt: number, statePatch: Partial<ListState>): Promise<void> {
-    const { stale, shortage = 0 } = this.#state;
-    await this.#synced.save({
-      ...RESTARTED_SCAN_STATE,
-      // What was read before an interruption may have become stale since.
-      stale: scan.isResumed ? stale : undefined,
-      total: undefined,
-      refused: undefined,
-      shortage: scan.shortage,
-      // Two passes in a row have shown that the service counts records which it does not list.
-      unlisted: Math.min(shortage, scan.shortage),
-      ...statePatch,
-      lastFullPassAt: Date.now(),
-      lastFullPassMs: monotonicNowMs() - passStartedAt,
-    });
-  }
-
-  async #saveResult(awaitsFullPass: boolean): Promise<void> {
-    const before = this.#state;
-    const missing = this.#missing ?? before.missing;
-    const sizes = sizesAfterRun(before, Date.now(), this.#settings);
-    if (before.awaitsFullPass === awaitsFullPass && before.missing === missing && before.sizes === sizes) return;
-    await this.#synced.save({ awaitsFullPass, missing, sizes });
+  #report(): ListReport {
+    const { count, lacking, increments } = this.#state;
+    const surplus = surplusOf(this.#state);
+    return {
+      list: this.list,
+      readings: [...this.readings],
+      ...this.#run.reader.stats,
+      ...this.#run.counts,
+      inCopy: count,
+      surplus: surplus === undefined ? null : Math.max(0, surplus),
+      missing: lacking === undefined ? null : Math.max(0, lacking),
+      awaitsFullPass: awaitsFullPass(this.#state),
+      honoursModifiedSince: increments.support === undefined ? null : increments.support === "honoured",
+      durationMs: this.#durationMs,
+    };
   }
 }
 

@@ -2,14 +2,13 @@ import { UnexpectedRemovalsError } from "../../errors/index.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
 import type { ListState } from "../copy/state.js";
-import type { MirrorResource } from "../tables.js";
-import { FullScan } from "./full-scan.js";
-import type { SyncedList, SyncSettings } from "./synced-list.js";
+import type { ListRun, SyncSettings } from "./list-run.js";
+import { ListedRecords } from "./listed-records.js";
 
 /** A run may always remove this many records of a resource. */
 const MAX_REMOVALS_WITHOUT_CONFIRMATION = 50;
 
-/** A second pass that confirms many removals begins this long after the first, in ms: a service may return nothing for a moment. */
+/** A second full pass that confirms many removals begins this long after the first, in ms: a service may return nothing for a moment. */
 export const REMOVAL_CONFIRMATION_DELAY_MS = 3_000;
 
 /** The guard compares with the largest size of this many days, so that many small removals cannot drain a copy unnoticed. */
@@ -40,53 +39,46 @@ const isLargeRemovedShare = (removals: number, records: number, maxRemovedShare:
   removals > records * maxRemovedShare;
 
 /**
- * Removes the records that a scan of the whole list has not seen. If records are not listed in the order of their
- * numbers, a record may have changed its position while the list was read. Then a second scan decides, and also if no
- * record was listed at all. Nothing is removed if fewer records were listed than the service reports.
+ * Removes the records that a full pass has not listed. If records are not listed in the order of their numbers, a record
+ * may have changed its position while the list was read. Then a second full pass decides, and also if no record was listed
+ * at all. Nothing is removed if fewer records were listed than the service reports.
  *
- * @returns the scan that decided.
+ * @returns the full pass that decided.
  * @throws UnexpectedRemovalsError when too many records would be removed. None was.
  */
-export async function removeUnseenRecords<R extends MirrorResource>(
-  synced: SyncedList<R>,
-  scan: FullScan,
-): Promise<FullScan> {
-  const { unlisted = 0 } = synced.state;
-  const { allowRemovals, maxRemovedShare } = synced.settings;
-  let decisive = scan;
-  let unseen = scan.unseen();
-  if (unseen.length > 0 && !(scan.isInOrder && scan.isComplete(unlisted))) {
-    decisive = await readListAgain(synced, scan, unseen);
+export async function removeUnseenRecords(run: ListRun, first: ListedRecords): Promise<ListedRecords> {
+  const unlisted = run.state.lastPass?.unlisted ?? 0;
+  const { allowRemovals, maxRemovedShare } = run.settings;
+  let decisive = first;
+  let unseen = first.unseen();
+  if (unseen.length > 0 && !(first.isInOrder && first.isComplete(unlisted))) {
+    decisive = await readListAgain(run, first, unseen);
     unseen = decisive.unseen();
   }
-  const isCertain = decisive.isComplete(unlisted) && (decisive.isInOrder || scan.isComplete(unlisted));
+  const isCertain = decisive.isComplete(unlisted) && (decisive.isInOrder || first.isComplete(unlisted));
   if (isCertain && unseen.length > 0) {
-    const { count } = synced.state;
-    const records = largestSize(synced.state, Date.now());
+    const { count } = run.state;
+    const records = largestSize(run.state, Date.now());
     const removals = unseen.length + (records - count);
     const isUnexpected =
       removals > MAX_REMOVALS_WITHOUT_CONFIRMATION && isLargeRemovedShare(removals, records, maxRemovedShare);
     if (!allowRemovals && isUnexpected) {
-      throw new UnexpectedRemovalsError({ resource: synced.list.resource, removals, records });
+      throw new UnexpectedRemovalsError({ resource: run.list.resource, removals, records });
     }
-    synced.counts.removed += await synced.copy.remove(synced.list, unseen);
+    run.counts.removed += await run.copy.remove(run.list, unseen);
   }
   return decisive;
 }
 
-/** Does a second scan, for the records that the first one has not seen. */
-async function readListAgain<R extends MirrorResource>(
-  synced: SyncedList<R>,
-  first: FullScan,
-  unseen: readonly number[],
-): Promise<FullScan> {
-  const { signal, maxRemovedShare, confirmAfterMs } = synced.settings;
-  if (isLargeRemovedShare(unseen.length, synced.state.count, maxRemovedShare)) {
+/** Makes a second full pass, for the records that the first one has not seen. */
+async function readListAgain(run: ListRun, first: ListedRecords, unseen: readonly number[]): Promise<ListedRecords> {
+  const { signal, maxRemovedShare, confirmAfterMs } = run.settings;
+  if (isLargeRemovedShare(unseen.length, run.state.count, maxRemovedShare)) {
     await sleep(first.beganAt + confirmAfterMs - monotonicNowMs(), signal);
     signal?.throwIfAborted();
   }
-  const second = new FullScan(unseen);
-  await synced.write("full", synced.reader.scan(), (page, numbers) => {
+  const second = new ListedRecords(unseen);
+  await run.apply("full", run.reader.read(), (page, numbers) => {
     second.add(numbers, page.totalCount);
     return {};
   });

@@ -1,10 +1,11 @@
-/** Limits the number of items that are processed at the same time. Items that only wait do not count. */
+/** Limits the number of lanes that are worked on at the same time. Those that only wait do not count. */
 export class Capacity {
   #free: number;
-  readonly #waiting: (() => void)[] = [];
+  /** Lanes whose wait has ended, and that need a place again. */
+  readonly #claims: (() => void)[] = [];
   readonly #onFree: () => void;
-  /** Items that have released their place while they wait. */
-  settling = 0;
+  /** Lanes that have released their place while they wait. */
+  waiting = 0;
 
   /** @param onFree called when a place is free */
   constructor(places: number, onFree: () => void) {
@@ -21,7 +22,7 @@ export class Capacity {
   }
 
   giveBack(): void {
-    const next = this.#waiting.shift();
+    const next = this.#claims.shift();
     if (next) {
       next();
     } else {
@@ -30,16 +31,16 @@ export class Capacity {
     }
   }
 
-  /** Releases the place of an item while it waits, then takes one again. */
-  async whileSettling<T>(wait: () => Promise<T>): Promise<T> {
-    this.settling += 1;
+  /** Releases the place of a lane while it waits, then takes one again. */
+  async whileWaiting<T>(wait: () => Promise<T>): Promise<T> {
+    this.waiting += 1;
     this.giveBack();
     try {
       return await wait();
     } finally {
-      this.settling -= 1;
+      this.waiting -= 1;
       if (this.#free > 0) this.take();
-      else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      else await new Promise<void>((resolve) => this.#claims.push(resolve));
     }
   }
 }

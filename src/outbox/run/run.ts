@@ -12,7 +12,7 @@ import { Capacity } from "./capacity.js";
 import { EntryCommits } from "./commits.js";
 import type { RunContext } from "./context.js";
 import { FailuresInARow } from "./failures.js";
-import { ItemWorker } from "./item-worker.js";
+import { workOnLane } from "./lane-worker.js";
 import { type Lease, Leases } from "./lease.js";
 import { openEntries, RunProgress } from "./progress.js";
 
@@ -33,7 +33,7 @@ const DEFAULT_CONCURRENCY = 4;
  * While this many items wait for the outcome of uncertain attempts, the run starts no further items: the service has a
  * problem.
  */
-const MAX_SETTLING = 100;
+const MAX_WAITING = 100;
 
 /** Bounds of the interval at which a run looks for items that other processes have released. */
 const MIN_POLL_MS = 20;
@@ -137,7 +137,7 @@ class OutboxRun implements RunContext {
 
   /** Starts as many items as there are places for. Returns how many. */
   async #beginItems(): Promise<number> {
-    const places = Math.min(this.capacity.free, MAX_SETTLING - this.capacity.settling);
+    const places = Math.min(this.capacity.free, MAX_WAITING - this.capacity.waiting);
     if (places <= 0) return 0;
     const items = await this.#leases.claim(places, [...this.#setAside]);
     for (const { claimed, lease } of items) {
@@ -155,7 +155,7 @@ class OutboxRun implements RunContext {
   /** Never rejects. */
   async #work(claimed: ClaimedItem, lease: Lease): Promise<void> {
     try {
-      await new ItemWorker(this, lease, claimed).work(claimed.entry);
+      await workOnLane(this, lease, claimed);
     } catch (error) {
       this.fail(error);
     }

@@ -1,12 +1,21 @@
+import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import { checkConfiguration } from "../../core/request/check-options.js";
 import { ConfigurationError } from "../../errors/index.js";
+import { checkConfiguration } from "../../schemas/check.js";
 import { lazy } from "../../schemas/field.js";
+import { valueThat } from "../../schemas/option.js";
 import { PostgresConnection } from "../../storage/postgres/connection.js";
-import { isPostgresPool } from "../../storage/postgres/pool.js";
-import { isQueryable, type PostgresQueryable, queryWithTextResult } from "../../storage/postgres/query.js";
-import { currentSchema } from "../../storage/postgres/schema.js";
+import {
+  isPostgresPool,
+  isQueryable,
+  missingSchema,
+  type PostgresQueryable,
+  queryRows,
+  queryWithTextResult,
+  usableSchema,
+} from "../../storage/postgres/driver.js";
 import type { ServiceIdentity } from "../../storage/service.js";
+import { missingSteps } from "../../storage/tables.js";
 import type {
   ClaimedItem,
   EntryChange,
@@ -17,10 +26,24 @@ import type {
   OutboxStore,
   StoredDelivery,
   StoredEntry,
+  UpdateResult,
 } from "../store.js";
-import { itemToColumn } from "./entry-row.js";
-import { PostgresEntries } from "./postgres-entries.js";
-import { prepareTables, type TableNames, tableNames } from "./postgres-schema.js";
+import {
+  changedColumns,
+  conflictingDeliveries,
+  countsOfRow,
+  deliveryOfRow,
+  entryOfRow,
+  itemToColumn,
+} from "./entry-row.js";
+import {
+  commandsFor,
+  createStoreTableSql,
+  LOCK_SQL,
+  SCHEMA_STEPS,
+  type TableNames,
+  tableNames,
+} from "./postgres-sql.js";
 
 /** Options of {@link postgresOutboxStore}: exactly one of `pool` and `connectionString`. */
 export interface PostgresOutboxStoreOptions {
@@ -44,7 +67,7 @@ export interface PostgresOutboxStoreOptions {
 const postgresStoreOptionsSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
-      pool: z.custom<PostgresQueryable>(isPostgresPool, { error: "must be a Pool of pg" }),
+      pool: valueThat<PostgresQueryable>(isPostgresPool, "must be a Pool of pg"),
       connectionString: z.string().min(1),
       schema: z.string().min(1),
     })
@@ -82,10 +105,24 @@ const MAX_CONNECTIONS = 4;
 /** How often a claim looks for other items, if other processes claim those that it has found at the same moment. */
 const MAX_CLAIM_ATTEMPTS = 5;
 
+/** Longer than any wait; an interval cannot be infinite. */
+const MAX_QUIET_MS = 1e12;
+
+type Commands = ReturnType<typeof commandsFor>;
+
+interface OpenPostgresStore {
+  readonly id: string;
+  readonly commands: Commands;
+}
+
+/** Runs one command of the transaction. */
+type RunCommand = (text: string, values: readonly unknown[]) => Promise<Row[]>;
+type Row = Record<string, unknown>;
+
 class PostgresOutboxStore implements OutboxStore {
   readonly #connection: PostgresConnection;
   readonly #givenSchema: string | undefined;
-  #opened: Promise<{ id: string; names: TableNames }> | undefined;
+  #opened: Promise<OpenPostgresStore> | undefined;
 
   constructor(connection: PostgresConnection, givenSchema: string | undefined) {
     this.#connection = connection;
@@ -107,119 +144,219 @@ class PostgresOutboxStore implements OutboxStore {
     await this.#connection.close();
   }
 
-  claimService(service: ServiceIdentity): Promise<string> {
-    return this.#transaction((entries) => entries.claimService(service));
+  claimService({ id, address }: ServiceIdentity): Promise<string> {
+    return this.#transaction(async (run, commands) => {
+      await run(commands.claimService, [id, address]);
+      const [row] = await run(commands.store, []);
+      return String(row?.service);
+    });
   }
 
   async add(added: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]> {
-    if (transaction === undefined)
-      return await this.#transaction((entries, session) => addEntries(entries, session, added));
+    if (transaction === undefined) return this.#transaction((run, commands) => addEntries(run, commands, added));
     if (!isQueryable(transaction) || isPostgresPool(transaction)) {
       throw new ConfigurationError("outbox.add: client must be a Client of pg on which a transaction is open");
     }
-    const session = this.#connection.joined(transaction);
-    return await addEntries(new PostgresEntries(session, await this.#names), session, added);
+    const { commands } = await this.#current;
+    return await addEntries(commandRunner(this.#connection.joined(transaction)), commands, added);
   }
 
   beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]> {
-    return this.#transaction((entries) => entries.beginDelivery(delivery));
+    const { name, file, digest, lines, begunAt } = delivery;
+    return this.#transaction(async (run, commands) => {
+      await run(commands.lockDeliveries, []);
+      const others = await run(commands.deliveries, [name, file, digest]);
+      const conflicts = conflictingDeliveries(delivery, others.map(deliveryOfRow));
+      if (conflicts.length === 0) await run(commands.addDelivery, [name, file, digest, lines, begunAt]);
+      return conflicts;
+    });
   }
 
-  delivery(name: string): Promise<StoredDelivery | undefined> {
-    return this.#transaction((entries) => entries.delivery(name));
+  async delivery(name: string): Promise<StoredDelivery | undefined> {
+    const [row] = await this.#rows(({ deliveries }) => deliveries, [name, null, null]);
+    return row && deliveryOfRow(row);
   }
 
-  get(key: string): Promise<StoredEntry | undefined> {
-    return this.#transaction((entries) => entries.get(key));
+  async get(key: string): Promise<StoredEntry | undefined> {
+    const [row] = await this.#rows(({ get }) => get, [[key]]);
+    return row && entryOfRow(row);
   }
 
-  list(filter: Parameters<OutboxStore["list"]>[0]): Promise<StoredEntry[]> {
-    return this.#transaction((entries) => entries.list(filter));
+  async list({ state, item, after, limit }: Parameters<OutboxStore["list"]>[0]): Promise<StoredEntry[]> {
+    const values = [after, state ?? null, item === undefined ? null : itemToColumn(item), limit];
+    return (await this.#rows(({ list }) => list, values)).map(entryOfRow);
   }
 
-  count(except: readonly string[]): Promise<OutboxCounts> {
-    return this.#transaction((entries) => entries.count(except));
+  async count(except: readonly string[]): Promise<OutboxCounts> {
+    const [row] = await this.#rows(({ count }) => count, [except.map(itemToColumn)]);
+    return countsOfRow(row);
   }
 
   claim({ owner, leaseMs, limit, except }: Parameters<OutboxStore["claim"]>[0]): Promise<ClaimedItem[]> {
-    return this.#transaction(async (entries) => {
+    return this.#transaction(async (run, commands) => {
       const claimed: ClaimedItem[] = [];
-      const tried = except.map(itemToColumn);
+      const tried: unknown[] = except.map(itemToColumn);
       for (let attempt = 1; attempt <= MAX_CLAIM_ATTEMPTS && claimed.length < limit; attempt += 1) {
-        const candidates = await entries.claimable(limit - claimed.length, tried);
-        if (candidates.length === 0) break;
-        claimed.push(...(await entries.lease(candidates, owner, leaseMs)));
+        const rows = await run(commands.claimable, [tried, limit - claimed.length]);
+        if (rows.length === 0) break;
+        const candidates = rows.map(({ item }) => item);
+        claimed.push(...(await leaseFreeItems(run, commands, candidates, owner, leaseMs)));
         tried.push(...candidates);
       }
       return claimed;
     });
   }
 
-  renew({ owner, leaseMs, items }: Parameters<OutboxStore["renew"]>[0]): Promise<string[]> {
-    return this.#transaction((entries) => entries.renew(items, owner, leaseMs));
+  async renew({ owner, leaseMs, items }: Parameters<OutboxStore["renew"]>[0]): Promise<string[]> {
+    const rows = await this.#rows(({ renew }) => renew, [items.map(itemToColumn), owner, leaseMs]);
+    const renewed = new Set(rows.map(({ item }) => item));
+    return items.filter((item) => renewed.has(itemToColumn(item)));
   }
 
-  release({ owner, item }: Parameters<OutboxStore["release"]>[0]): Promise<void> {
-    return this.#transaction((entries) => entries.release(item, owner));
+  async release({ owner, item }: Parameters<OutboxStore["release"]>[0]): Promise<void> {
+    await this.#rows(({ release }) => release, [itemToColumn(item), owner]);
   }
 
-  next(item: string): Promise<StoredEntry | undefined> {
-    return this.#transaction((entries) => entries.next(item));
+  async next(item: string): Promise<StoredEntry | undefined> {
+    const [row] = await this.#rows(({ next }) => next, [itemToColumn(item)]);
+    const entry = row && entryOfRow(row);
+    return entry?.state === "unknown" ? undefined : entry;
   }
 
   update(
     key: string,
-    condition: EntryCondition,
+    { state, attempts, owner }: EntryCondition,
     change: EntryChange,
-  ): Promise<{ changed: boolean; entry: StoredEntry } | undefined> {
-    const { owner } = condition;
-    return this.#transaction(async (entries) => {
-      const isAllowed = owner === undefined || (await entries.lockLease(key, owner));
-      const changed = isAllowed ? await entries.change(key, condition, change) : undefined;
-      if (changed && change.quietMs !== undefined) await entries.keepQuiet(changed.item, change.quietMs);
-      const entry = changed ?? (await entries.get(key));
-      return entry && { changed: changed !== undefined, entry };
+  ): Promise<UpdateResult | undefined> {
+    return this.#transaction(async (run, commands) => {
+      // The lease stays locked until the change is committed.
+      const isAllowed = owner === undefined || (await run(commands.lockLease, [key, owner])).length > 0;
+      const columns = changedColumns(change);
+      const assignments = columns.map(({ column }, index) => `${column} = $${index + 4}`);
+      const values = [key, attempts, state, ...columns.map(({ value }) => value)];
+      const [changed] = isAllowed ? await run(commands.change(assignments), values) : [];
+      if (changed === undefined) {
+        const [row] = await run(commands.get, [[key]]);
+        return row && { changed: false, entry: entryOfRow(row) };
+      }
+      const entry = entryOfRow(changed);
+      if (change.quietMs !== undefined)
+        await run(commands.keepQuiet, [itemToColumn(entry.item), Math.min(change.quietMs, MAX_QUIET_MS)]);
+      return { changed: true, entry };
     });
   }
 
-  prune({ settledBefore }: { settledBefore: number }): Promise<number> {
-    return this.#transaction((entries) => entries.prune(settledBefore));
+  async prune({ settledBefore }: { settledBefore: number }): Promise<number> {
+    return (await this.#rows(({ prune }) => prune, [settledBefore])).length;
   }
 
-  async #open(): Promise<{ id: string; names: TableNames }> {
-    const schema = this.#givenSchema ?? (await currentSchema(this.#connection));
-    return { id: await prepareTables(this.#connection, schema), names: tableNames(schema) };
+  async #open(): Promise<OpenPostgresStore> {
+    const schema = await usableSchema(this.#connection, this.#givenSchema);
+    const names = tableNames(schema);
+    const commands = commandsFor(names);
+    const id =
+      (await idOfCurrentTables(this.#connection, names, schema)) ??
+      (await this.#connection.transaction((session) => upgradeTables(session, names, schema)));
+    return { id, commands };
   }
 
-  async #transaction<T>(work: (entries: PostgresEntries, session: PostgresQueryable) => Promise<T>): Promise<T> {
-    const names = await this.#names;
-    return await this.#connection.transaction((session) => work(new PostgresEntries(session, names), session));
+  #rows(command: (commands: Commands) => string, values: readonly unknown[]): Promise<Row[]> {
+    return this.#transaction((run, commands) => run(command(commands), values));
   }
 
-  get #names(): Promise<TableNames> {
-    if (this.#opened) return this.#opened.then(({ names }) => names);
+  async #transaction<T>(work: (run: RunCommand, commands: Commands) => Promise<T>): Promise<T> {
+    const { commands } = await this.#current;
+    return await this.#connection.transaction((session) => work(commandRunner(session), commands));
+  }
+
+  get #current(): Promise<OpenPostgresStore> {
+    if (this.#opened) return this.#opened;
     throw new ConfigurationError("postgresOutboxStore: the store is not open. Call open() first.");
   }
 }
 
-const SAVEPOINT_NAME = "stocklot_outbox_add";
+const commandRunner =
+  (session: PostgresQueryable): RunCommand =>
+  (text, values) =>
+    queryRows(session, text, [...values]);
+
+/** Leases those items that are still free, and returns them with their next entries. */
+async function leaseFreeItems(
+  run: RunCommand,
+  commands: Commands,
+  candidates: readonly unknown[],
+  owner: string,
+  leaseMs: number,
+): Promise<ClaimedItem[]> {
+  await run(commands.addItems, [candidates]);
+  const free = await run(commands.lockFreeItems, [candidates]);
+  const times = new Map(free.map((row) => [row.item, row]));
+  // Read again: these entries may have changed before their items were locked.
+  const first = (await run(commands.firstEntries, [[...times.keys()]])).map(entryOfRow);
+  const claimed = first
+    .filter(({ state }) => state !== "unknown")
+    .map((entry): ClaimedItem => {
+      const { unleased = null, quiet = null } = times.get(itemToColumn(entry.item)) ?? {};
+      const unleasedMs = unleased === null ? undefined : Number(unleased);
+      return { item: entry.item, entry, unleasedMs, quietMs: Math.max(0, Number(quiet)) };
+    });
+  await run(commands.lease, [claimed.map(({ item }) => itemToColumn(item)), owner, leaseMs]);
+  return claimed;
+}
 
 /** Adds all entries or none. In either case, the transaction can continue. */
-async function addEntries(
-  entries: PostgresEntries,
-  session: PostgresQueryable,
-  added: readonly NewEntry[],
-): Promise<StoredEntry[]> {
-  const hashes = new Map(added.map(({ key, inputHash }) => [key, inputHash]));
-  const undo = () => session.query(queryWithTextResult(`ROLLBACK TO SAVEPOINT ${SAVEPOINT_NAME}`));
-  await session.query(queryWithTextResult(`SAVEPOINT ${SAVEPOINT_NAME}`));
+async function addEntries(run: RunCommand, commands: Commands, added: readonly NewEntry[]): Promise<StoredEntry[]> {
+  const keys = added.map(({ key }) => key);
+  const storedEntries = async () => {
+    const rows = await run(commands.get, [keys]);
+    const found = new Map(rows.map(entryOfRow).map((entry) => [entry.key, entry]));
+    return keys.flatMap((key) => found.get(key) ?? []);
+  };
+  const undo = () => run("ROLLBACK TO SAVEPOINT stocklot_outbox_add", []);
+  await run("SAVEPOINT stocklot_outbox_add", []);
   try {
-    const stored = await entries.insert(added);
+    await run(commands.insert, [
+      keys,
+      added.map(({ operation }) => operation),
+      added.map(({ item }) => itemToColumn(item)),
+      added.map(({ input }) => input),
+      added.map(({ inputHash }) => inputHash),
+      added.map(({ addedAt }) => addedAt),
+      added.map(({ delivery }) => delivery ?? null),
+    ]);
+    const hashes = new Map(added.map(({ key, inputHash }) => [key, inputHash]));
+    const stored = await storedEntries();
     if (stored.every(({ key, inputHash }) => hashes.get(key) === inputHash)) return stored;
   } catch (error) {
     await undo().catch(() => {});
     throw error;
   }
   await undo();
-  return await entries.find([...hashes.keys()]);
+  return await storedEntries();
+}
+
+/** The id of a store whose tables are up to date. Then no right to create tables is needed. */
+async function idOfCurrentTables(
+  queryable: PostgresQueryable,
+  names: TableNames,
+  schema: string,
+): Promise<string | undefined> {
+  const [found] = await queryRows(queryable, "SELECT to_regclass($1) AS name", [names.store]);
+  if (typeof found?.name !== "string") return undefined;
+  const [row] = await queryRows(queryable, commandsFor(names).store);
+  return row && missingSteps(SCHEMA_STEPS, Number(row.version), schema).length === 0 ? String(row.id) : undefined;
+}
+
+async function upgradeTables(session: PostgresQueryable, names: TableNames, schema: string): Promise<string> {
+  const { store, createStore } = commandsFor(names);
+  await session.query(queryWithTextResult(LOCK_SQL));
+  await session.query(
+    queryWithTextResult([...(await missingSchema(session, schema)), createStoreTableSql(names)].join(";\n")),
+  );
+  const [row] = await queryRows(session, store);
+  for (const step of missingSteps(SCHEMA_STEPS, Number(row?.version ?? 0), schema))
+    await session.query(queryWithTextResult(step(names)));
+  const id = String(row?.id ?? randomBytes(16).toString("hex"));
+  await queryRows(session, createStore, [id, SCHEMA_STEPS.length]);
+  return id;
 }

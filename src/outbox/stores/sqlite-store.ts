@@ -1,10 +1,17 @@
+import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import { checkConfiguration } from "../../core/request/check-options.js";
 import { ConfigurationError } from "../../errors/index.js";
+import { checkConfiguration } from "../../schemas/check.js";
 import { lazy } from "../../schemas/field.js";
 import type { ServiceIdentity } from "../../storage/service.js";
-import { findSqliteDriver, type SqliteDriver } from "../../storage/sqlite/driver.js";
-import { SqliteConnection } from "../../storage/sqlite/sqlite-connection.js";
+import { SqliteConnection } from "../../storage/sqlite/connection.js";
+import {
+  findSqliteDriver,
+  type SqliteDatabase,
+  type SqliteDriver,
+  type SqliteStatement,
+} from "../../storage/sqlite/driver.js";
+import { missingSteps } from "../../storage/tables.js";
 import type {
   ClaimedItem,
   EntryChange,
@@ -15,9 +22,17 @@ import type {
   OutboxStore,
   StoredDelivery,
   StoredEntry,
+  UpdateResult,
 } from "../store.js";
-import { SqliteEntries } from "./sqlite-entries.js";
-import { prepareTables } from "./sqlite-schema.js";
+import {
+  changedColumns,
+  conflictingDeliveries,
+  countsOfRow,
+  deliveryOfRow,
+  entryOfRow,
+  itemToColumn,
+} from "./entry-row.js";
+import { CREATE_STORE_TABLE_SQL, SCHEMA_STEPS, STATEMENTS } from "./sqlite-sql.js";
 
 /** Options of {@link sqliteOutboxStore}. */
 export interface SqliteOutboxStoreOptions {
@@ -40,9 +55,10 @@ const sqliteStoreOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ pat
  * @throws ConfigurationError when the options are wrong.
  */
 export function sqliteOutboxStore(options: SqliteOutboxStoreOptions): OutboxStore {
-  return sqliteOutboxStoreWith(options, {});
+  return new SqliteOutboxStore(options);
 }
 
+/** What tests replace. */
 export interface SqliteStoreInternals {
   loadDriver?: () => Promise<SqliteDriver>;
   lockWaitMs?: number;
@@ -50,30 +66,33 @@ export interface SqliteStoreInternals {
   clock?: () => number;
 }
 
-export function sqliteOutboxStoreWith(options: SqliteOutboxStoreOptions, internals: SqliteStoreInternals): OutboxStore {
-  checkConfiguration("sqliteOutboxStore", sqliteStoreOptionsSchema(), options);
-  return new SqliteOutboxStore(options.path, internals);
-}
-
 const NS_PER_MS = 1_000_000n;
 
 /** Time since the machine was started, in ms. */
 const monotonicUptimeMs = () => Number(process.hrtime.bigint() / NS_PER_MS);
 
+type SqliteRow = Readonly<Record<string, unknown>>;
+type Statements = Readonly<Record<keyof typeof STATEMENTS, SqliteStatement>>;
+
 interface OpenSqliteStore {
   readonly connection: SqliteConnection;
-  readonly entries: SqliteEntries;
+  readonly database: SqliteDatabase;
+  readonly statements: Statements;
   readonly id: string;
 }
 
-class SqliteOutboxStore implements OutboxStore {
+/** Created by {@link sqliteOutboxStore}. */
+export class SqliteOutboxStore implements OutboxStore {
   readonly #path: string;
   readonly #internals: SqliteStoreInternals;
+  readonly #clock: () => number;
   #opened: Promise<OpenSqliteStore> | undefined;
 
-  constructor(path: string, internals: SqliteStoreInternals) {
-    this.#path = path;
+  constructor(options: SqliteOutboxStoreOptions, internals: SqliteStoreInternals = {}) {
+    checkConfiguration("sqliteOutboxStore", sqliteStoreOptionsSchema(), options);
+    this.#path = options.path;
     this.#internals = internals;
+    this.#clock = internals.clock ?? monotonicUptimeMs;
   }
 
   async open(): Promise<string> {
@@ -94,8 +113,11 @@ class SqliteOutboxStore implements OutboxStore {
     await store?.connection.close();
   }
 
-  claimService(service: ServiceIdentity): Promise<string> {
-    return this.#write((entries) => entries.claimService(service));
+  claimService({ id, address }: ServiceIdentity): Promise<string> {
+    return this.#write(({ claimService, store }) => {
+      claimService.run(id, address);
+      return String(store.all()[0]?.service);
+    });
   }
 
   async add(added: readonly NewEntry[], transaction?: unknown): Promise<StoredEntry[]> {
@@ -104,59 +126,113 @@ class SqliteOutboxStore implements OutboxStore {
         "sqliteOutboxStore: the option client is not supported. To join a transaction, use postgresOutboxStore.",
       );
     }
-    return await this.#write((entries) => entries.add(added));
+    return this.#write(({ get, insert }) => {
+      const stored = () => added.flatMap(({ key }) => entryIn(get.all(key)) ?? []);
+      const existing = stored();
+      const hashes = new Map(existing.map(({ key, inputHash }) => [key, inputHash]));
+      if (added.some(({ key, inputHash }) => (hashes.get(key) ?? inputHash) !== inputHash)) return existing;
+      for (const { key, operation, item, input, inputHash, addedAt, delivery = null } of added) {
+        if (!hashes.has(key)) insert.run(key, operation, itemToColumn(item), input, inputHash, addedAt, delivery);
+        hashes.set(key, inputHash);
+      }
+      return stored();
+    });
   }
 
   beginDelivery(delivery: NewDelivery): Promise<StoredDelivery[]> {
-    return this.#write((entries) => entries.beginDelivery(delivery));
+    const { name, file, digest, lines, begunAt } = delivery;
+    return this.#write(({ deliveries, addDelivery }) => {
+      const conflicts = conflictingDeliveries(delivery, deliveries.all(name, file, digest).map(deliveryOfRow));
+      if (conflicts.length === 0) addDelivery.run(name, file, digest, lines, begunAt);
+      return conflicts;
+    });
   }
 
-  delivery(name: string): Promise<StoredDelivery | undefined> {
-    return this.#read((entries) => entries.delivery(name));
+  async delivery(name: string): Promise<StoredDelivery | undefined> {
+    const [row] = await this.#read(({ deliveries }) => deliveries.all(name, null, null));
+    return row && deliveryOfRow(row);
   }
 
   get(key: string): Promise<StoredEntry | undefined> {
-    return this.#read((entries) => entries.get(key));
+    return this.#read(({ get }) => entryIn(get.all(key)));
   }
 
-  list(filter: Parameters<OutboxStore["list"]>[0]): Promise<StoredEntry[]> {
-    return this.#read((entries) => entries.list(filter));
+  list({ state, item, after, limit }: Parameters<OutboxStore["list"]>[0]): Promise<StoredEntry[]> {
+    return this.#read(({ list, listOfItem }) => {
+      const rows =
+        item === undefined
+          ? list.all(after, state ?? null, limit)
+          : listOfItem.all(after, state ?? null, limit, itemToColumn(item));
+      return rows.map(entryOfRow);
+    });
   }
 
   count(except: readonly string[]): Promise<OutboxCounts> {
-    return this.#read((entries) => entries.count(except));
+    return this.#read(({ count }) => countsOfRow(count.all(JSON.stringify(except.map(itemToColumn)))[0]));
   }
 
-  claim(lease: Parameters<OutboxStore["claim"]>[0]): Promise<ClaimedItem[]> {
-    return this.#write((entries) => entries.claim(lease));
+  claim({ owner, leaseMs, limit, except }: Parameters<OutboxStore["claim"]>[0]): Promise<ClaimedItem[]> {
+    return this.#write(({ claimable, lease }) => {
+      const now = this.#clock();
+      return claimable.all(now, JSON.stringify(except.map(itemToColumn)), limit).map((row) => {
+        const entry = entryOfRow(row);
+        lease.run(itemToColumn(entry.item), owner, now + leaseMs, leaseMs);
+        return { item: entry.item, entry, unleasedMs: msSinceLeaseEnd(row, now), quietMs: remainingQuietMs(row, now) };
+      });
+    });
   }
 
-  renew(lease: Parameters<OutboxStore["renew"]>[0]): Promise<string[]> {
-    return this.#write((entries) => entries.renew(lease));
+  renew({ owner, leaseMs, items }: Parameters<OutboxStore["renew"]>[0]): Promise<string[]> {
+    return this.#write((statements) => {
+      const now = this.#clock();
+      const held = items.filter((item) => isHeld(statements, item, owner, now));
+      for (const item of held) statements.lease.run(itemToColumn(item), owner, now + leaseMs, leaseMs);
+      return held;
+    });
   }
 
-  release(lease: Parameters<OutboxStore["release"]>[0]): Promise<void> {
-    return this.#write((entries) => entries.release(lease));
+  release({ owner, item }: Parameters<OutboxStore["release"]>[0]): Promise<void> {
+    return this.#write((statements) => {
+      const now = this.#clock();
+      if (isHeld(statements, item, owner, now)) statements.lease.run(itemToColumn(item), owner, now, 0);
+    });
   }
 
-  next(item: string): Promise<StoredEntry | undefined> {
-    return this.#read((entries) => entries.next(item));
+  async next(item: string): Promise<StoredEntry | undefined> {
+    const entry = await this.#read(({ next }) => entryIn(next.all(itemToColumn(item))));
+    return entry?.state === "unknown" ? undefined : entry;
   }
 
   update(
     key: string,
-    condition: EntryCondition,
+    { state, attempts, owner }: EntryCondition,
     change: EntryChange,
-  ): Promise<{ changed: boolean; entry: StoredEntry } | undefined> {
-    return this.#write((entries) => entries.update(key, condition, change));
+  ): Promise<UpdateResult | undefined> {
+    return this.#write((statements, database) => {
+      const entry = entryIn(statements.get.all(key));
+      if (!entry) return undefined;
+      const now = this.#clock();
+      const isMet = state.includes(entry.state) && entry.attempts === attempts;
+      if (!isMet || (owner !== undefined && !isHeld(statements, entry.item, owner, now)))
+        return { changed: false, entry };
+      const columns = changedColumns(change);
+      if (columns.length > 0)
+        database
+          .prepare(
+            `UPDATE stocklot_outbox_entries SET ${columns.map(({ column }) => `${column} = ?`)} WHERE sequence = ?`,
+          )
+          .run(...columns.map(({ value }) => value), entry.sequence);
+      if (change.quietMs !== undefined) keepQuiet(statements, entry.item, change.quietMs, now);
+      return { changed: true, entry: entryIn(statements.get.all(key)) ?? entry };
+    });
   }
 
   prune({ settledBefore }: { settledBefore: number }): Promise<number> {
-    return this.#write((entries) => entries.prune(settledBefore));
+    return this.#write(({ prune }) => prune.all(settledBefore).length);
   }
 
   async #open(): Promise<OpenSqliteStore> {
-    const { clock = monotonicUptimeMs, loadDriver = findSqliteDriver, lockWaitMs } = this.#internals;
+    const { loadDriver = findSqliteDriver, lockWaitMs } = this.#internals;
     const connection = await SqliteConnection.open({
       path: this.#path,
       synchronous: "FULL",
@@ -164,28 +240,60 @@ class SqliteOutboxStore implements OutboxStore {
       ...(lockWaitMs !== undefined && { lockWaitMs }),
     });
     try {
-      return await connection.transaction((database) => {
-        const id = prepareTables(database, this.#path);
-        return { connection, id, entries: new SqliteEntries(database, clock) };
-      });
+      return await connection.transaction((database) => ({ connection, database, ...prepare(database, this.#path) }));
     } catch (error) {
       await connection.close();
       throw error;
     }
   }
 
-  async #read<T>(action: (entries: SqliteEntries) => T): Promise<T> {
-    const { connection, entries } = await this.#current;
-    return await connection.read(() => action(entries));
+  async #read<T>(action: (statements: Statements) => T): Promise<T> {
+    const { connection, statements } = await this.#current;
+    return await connection.read(() => action(statements));
   }
 
-  async #write<T>(action: (entries: SqliteEntries) => T): Promise<T> {
-    const { connection, entries } = await this.#current;
-    return await connection.transaction(() => action(entries));
+  async #write<T>(action: (statements: Statements, database: SqliteDatabase) => T): Promise<T> {
+    const { connection, statements } = await this.#current;
+    return await connection.transaction((database) => action(statements, database));
   }
 
   get #current(): Promise<OpenSqliteStore> {
     if (this.#opened) return this.#opened;
     throw new ConfigurationError("sqliteOutboxStore: the store is not open. Call open() first.");
   }
+}
+
+/** Creates or upgrades the tables, in the caller's transaction. */
+function prepare(database: SqliteDatabase, path: string): { id: string; statements: Statements } {
+  database.exec(CREATE_STORE_TABLE_SQL);
+  const [store] = database.prepare(STATEMENTS.store).all();
+  for (const step of missingSteps(SCHEMA_STEPS, Number(store?.version ?? 0), path)) database.exec(step);
+  const prepared = Object.entries(STATEMENTS).map(([name, sql]) => [name, database.prepare(sql)]);
+  const statements = Object.fromEntries(prepared) as Statements;
+  const id = String(store?.id ?? randomBytes(16).toString("hex"));
+  statements.createStore.run(id, SCHEMA_STEPS.length);
+  return { id, statements };
+}
+
+const entryIn = ([row]: SqliteRow[]): StoredEntry | undefined => row && entryOfRow(row);
+
+const isHeld = (statements: Statements, item: string, owner: string, now: number): boolean =>
+  statements.isHeld.all(now, itemToColumn(item), owner).length > 0;
+
+/** An earlier wish that lasts longer takes precedence. */
+function keepQuiet(statements: Statements, item: string, quietMs: number, now: number): void {
+  const column = itemToColumn(item);
+  const [row = {}] = statements.quiet.all(column);
+  const longestMs = Math.max(remainingQuietMs(row, now), quietMs);
+  statements.keepQuiet.run(column, now + longestMs, longestMs);
+}
+
+/** How long ago the lease ended, in ms; `undefined` if there was none, or if the clock has started again since. */
+function msSinceLeaseEnd({ leased_until: until }: SqliteRow, now: number): number | undefined {
+  return typeof until === "number" && until <= now ? now - until : undefined;
+}
+
+/** How long nothing may be sent, in ms. After a restart of the machine, the whole time again. */
+function remainingQuietMs({ quiet_until: until, quiet_ms: whole }: SqliteRow, now: number): number {
+  return typeof until === "number" ? Math.max(0, Math.min(until - now, Number(whole))) : 0;
 }

@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { checkInput } from "../../core/request/check-input.js";
 import { type RequestOptions, requestOptionsShape } from "../../core/request/options.js";
 import { TimeoutError } from "../../errors/index.js";
+import { checkInput } from "../../schemas/check.js";
 import { lazy, optionalFields } from "../../schemas/field.js";
+import { nonNegativeMsSchema } from "../../schemas/option.js";
 import { onAbort } from "../../time/abort.js";
 import { MonotonicClock, startTimer } from "../../time/clock.js";
 
@@ -35,13 +36,9 @@ const DEFAULT_SETTLE_MS = 60_000;
 const MIN_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
 
-const findOptionsSchema = /* @__PURE__ */ lazy(() => {
-  const settleMs = z.custom<number>(
-    (value) => typeof value === "number" && value >= 0,
-    "must be a number of ms, at least 0",
-  );
-  return z.strictObject({ ...requestOptionsShape(), ...optionalFields({ settleMs }) });
-});
+const findOptionsSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ ...requestOptionsShape(), ...optionalFields({ settleMs: nonNegativeMsSchema() }) }),
+);
 
 /** A checked copy of the options: later changes to the caller's object have no effect. */
 export function readFindOptions(method: string, options: FindOptions): FindOptions {

@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { checkInput } from "../../core/request/check-input.js";
 import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../errors/index.js";
-import { isObject } from "../../errors/unknown-value.js";
+import { fieldOf, isObject } from "../../errors/unknown-value.js";
+import { checkInput } from "../../schemas/check.js";
 import { decimal, integer, type LazySchema, lazy, optionalFields, string } from "../../schemas/field.js";
+import { WRITES } from "../../service/operations.js";
 
 /** The fields that a receipt shares with its lot. */
 const receiptSchema = /* @__PURE__ */ lazy(() =>
@@ -36,22 +37,22 @@ export type SentReceipt = Sent<z.infer<ReturnType<typeof receiptSchema>>>;
 export type SentCreation = Sent<z.infer<ReturnType<typeof creationSchema>>>;
 
 export const readSentReceipt = (sent: OutcomeUnknownError | SentRequest): SentReceipt =>
-  readSent("inventory.findReceipt", sent, { path: "/Inventory/Receive", write: "receive", body: receiptSchema });
+  readSent("inventory.findReceipt", sent, { write: "receive", body: receiptSchema });
 
 export const readSentCreation = (sent: OutcomeUnknownError | SentRequest): SentCreation =>
-  readSent("items.findCreated", sent, { path: "/Item", write: "create", body: creationSchema });
+  readSent("items.findCreated", sent, { write: "create", body: creationSchema });
 
 /** Reads the write from the error of a lost response or from its `request`. Throws an `InputValidationError` for anything else. */
 function readSent<Body>(
   method: string,
   sent: unknown,
-  { path, write, body }: { path: string; write: string; body: LazySchema<z.ZodType<Body>> },
+  { write, body }: { write: "receive" | "create"; body: LazySchema<z.ZodType<Body>> },
 ): Sent<Body> {
   const request: unknown = sent instanceof OutcomeUnknownError ? sent.request : sent;
   if (
     !isObject(request) ||
-    !("path" in request && request.path === path && "method" in request) ||
-    request.method !== "POST"
+    fieldOf(request, "path") !== WRITES[write].path ||
+    fieldOf(request, "method") !== WRITES[write].method
   ) {
     const message = `must be the OutcomeUnknownError of a ${write}, or its request`;
     throw new InputValidationError(method, [{ path: ["sent"], message }]);

@@ -1,8 +1,8 @@
 import { Big } from "big.js";
-import { ConfigurationError } from "../../errors/index.js";
 import type { SandboxStockLevel, SandboxWarehouse } from "../options/options.js";
 import type { ItemCatalog } from "../store/item-catalog.js";
 import type { StockTotals } from "../store/stock-totals.js";
+import { sandboxOptionError } from "../validation.js";
 import { createRandomGenerator, deriveSeed, type RandomGenerator, randomBoolean, randomInteger } from "./random.js";
 
 const ORDER_QUANTITY_SEED_SALT = 0xde3a;
@@ -34,10 +34,9 @@ export function checkUserOrderQuantities(
 ): SetOrderQuantities {
   const known = given.map(({ shortID, wid = warehouses[0].wID, ...quantities }) => {
     const partNo = catalog.findBySku(shortID)?.item.partNo;
-    if (partNo === undefined)
-      throw new ConfigurationError(`Sandbox option "stockLevels": there is no item ${shortID}.`);
+    if (partNo === undefined) throw sandboxOptionError(["stockLevels"], `there is no item ${shortID}`);
     if (!warehouses.some(({ wID }) => wID === wid))
-      throw new ConfigurationError(`Sandbox option "stockLevels": there is no warehouse ${wid}.`);
+      throw sandboxOptionError(["stockLevels"], `there is no warehouse ${wid}`);
     return { partNo, wid, ...quantities };
   });
   return (totals) => {

@@ -1,12 +1,11 @@
 import type * as z from "zod";
-import { ConfigurationError } from "../../errors/index.js";
 import { type Item, itemSchema } from "../../schemas/item.js";
 import { type Lot, lotSchema } from "../../schemas/lot.js";
 import type { SandboxItem, SandboxLot, SandboxWarehouse } from "../options/options.js";
 import { withoutUndefined } from "../options/settings.js";
 import { FIRST_REC_NO, type StoredLot, toStoredLot } from "../store/lot-store.js";
 import { formatIsoTime } from "../time.js";
-import { assertUniqueField } from "../validation.js";
+import { assertUniqueField, sandboxOptionError } from "../validation.js";
 import { FIRST_PART_NO } from "./generated-items.js";
 
 /** The default of every field of an item, in the document's order. */
@@ -107,7 +106,7 @@ function createItemFinder(items: readonly Item[]) {
     const item = shortID === undefined ? byPartNo.get(partNo ?? 0) : bySku.get(shortID);
     if (item && (partNo ?? item.partNo) === item.partNo) return item;
     if (item) throw lotOptionError(index, "partNo", `must be ${item.partNo}, the part number of ${item.shortID}`);
-    if (partNo === undefined) throw lotOptionError(index, "shortID", "is missing");
+    if (partNo === undefined) throw lotOptionError(index, "shortID", "is required");
     throw lotOptionError(index, "partNo", `must be that of an item, not ${partNo}`);
   };
 }
@@ -128,9 +127,8 @@ function createWarehouseFinder(known: readonly [SandboxWarehouse, ...SandboxWare
   };
 }
 
-function lotOptionError(index: number, field: string, text: string): ConfigurationError {
-  return new ConfigurationError(`Sandbox option "lots[${index}].${field}" ${text}.`);
-}
+const lotOptionError = (index: number, field: string, message: string) =>
+  sandboxOptionError(["lots", index, field], message);
 
 /** The caller's alternate part numbers. Throws a `ConfigurationError` for one that points to an unknown item. */
 export function checkUserAliases(given: Readonly<Record<string, string>>, items: readonly Item[]): Map<string, string> {
@@ -138,7 +136,7 @@ export function checkUserAliases(given: Readonly<Record<string, string>>, items:
   const aliases = new Map(Object.entries(given));
   for (const [alias, shortID] of aliases) {
     if (!skus.has(shortID))
-      throw new ConfigurationError(`Sandbox option "aliases": "${alias}" points to ${shortID}, which is not an item.`);
+      throw sandboxOptionError(["aliases"], `"${alias}" points to ${shortID}, which is not an item`);
   }
   return aliases;
 }

@@ -1,7 +1,8 @@
 import * as z from "zod";
+import { integer } from "../../schemas/field.js";
 import type { Item } from "../../schemas/item.js";
 import { DEFAULT_ITEM_FIELDS } from "../data/user-data.js";
-import { integerNumber, parseBodyFields, requiredString } from "../http/body.js";
+import { parseBodyFields, requiredString } from "../http/body.js";
 import { listPageResponse, type PagedList } from "../http/paging.js";
 import { jsonResponse, type SandboxResponse } from "../http/response.js";
 import { badRequestError, conflictError, notFoundError } from "../http/service-error.js";
@@ -69,19 +70,19 @@ function itemPageResponse({ query, state, settings }: EndpointContext, which: "a
 const itemRequestSchema = z.object({
   shortID: requiredString(),
   description: z.string().optional(),
-  category: integerNumber().optional(),
-  subCategory: integerNumber().optional(),
+  category: integer().optional(),
+  subCategory: integer().optional(),
   uOM: z.string().optional(),
   putUp: z.string().optional(),
   units: z.number().optional(),
-  dfltOwner: integerNumber().optional(),
+  dfltOwner: integer().optional(),
   discontinued: z.boolean().optional(),
 });
 
 /** The quick-start names beside those of the item object. */
 const quickStartItemRequestSchema = itemRequestSchema.extend({
   unit: z.string().optional(),
-  categoryID: integerNumber().optional(),
+  categoryID: integer().optional(),
 });
 
 /** POST /Item. A new item is active, whatever is sent. */

@@ -1,15 +1,9 @@
 import * as z from "zod";
+import { integer } from "../../schemas/field.js";
 import type { Lot } from "../../schemas/lot.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/sample-names.js";
 import { DEFAULT_LOT_FIELDS } from "../data/user-data.js";
-import {
-  integerNumber,
-  optionalDateFilter,
-  optionalFilter,
-  parseBodyFields,
-  positiveNumber,
-  requiredString,
-} from "../http/body.js";
+import { optionalDateFilter, optionalFilter, parseBodyFields, positiveNumber, requiredString } from "../http/body.js";
 import { emptyResponse, jsonResponse, type SandboxResponse, textResponse } from "../http/response.js";
 import { validationError } from "../http/service-error.js";
 import type { StockTransaction } from "../listeners.js";
@@ -22,19 +16,19 @@ import { findTransactionItem, type PickedLot, pickLots } from "./picking.js";
 import { assertWarehouseInScope } from "./warehouse-scope.js";
 
 /** What every stock transaction requires. */
-const transactionFields = { itemID: requiredString(), units: positiveNumber(), wid: integerNumber() };
+const transactionFields = { itemID: requiredString(), units: positiveNumber(), wid: integer() };
 
 /** Which lots a move or an issue may take. */
 const selectionFields = {
   serial: optionalFilter(),
   serial2: optionalFilter(),
   rfidTag: optionalFilter(),
-  recno: integerNumber().optional(),
+  recno: integer().optional(),
 };
 
 const receiveRequestSchema = z.object({
   ...transactionFields,
-  reasonCode: integerNumber(),
+  reasonCode: integer(),
   spot: z.string().optional(),
   serial: z.string().optional(),
   serial2: z.string().optional(),
@@ -45,9 +39,9 @@ const receiveRequestSchema = z.object({
   grossWeight: z.number().optional(),
   price: z.number().optional(),
   expires: datetimeString().optional(),
-  supplier: integerNumber().optional(),
-  line: integerNumber().optional(),
-  jobid: integerNumber().optional(),
+  supplier: integer().optional(),
+  line: integer().optional(),
+  jobid: integer().optional(),
 });
 
 /** POST /Inventory/Receive: creates a lot. */
@@ -89,7 +83,7 @@ const moveRequestSchema = z.object({
   ...selectionFields,
   fromSpot: optionalFilter(),
   toSpot: optionalFilter(),
-  shipToWid: integerNumber().optional(),
+  shipToWid: integer().optional(),
   transitSlip: z.string().optional(),
   reference: z.string().optional(),
   received: optionalDateFilter(),
@@ -137,14 +131,14 @@ function moveLot({ state, now }: EndpointContext, { lot, taken, left }: PickedLo
 const issueRequestSchema = z.object({
   ...transactionFields,
   ...selectionFields,
-  reasonCode: integerNumber(),
+  reasonCode: integer(),
   spot: optionalFilter(),
   reference: z.string().optional(),
   remark: z.string().optional(),
   netWeight: z.number().optional(),
-  shipto: integerNumber().optional(),
+  shipto: integer().optional(),
   prodID: z.string().optional(),
-  line: integerNumber().optional(),
+  line: integer().optional(),
 });
 
 /** POST /Inventory/Issue: takes stock out of the lots that fit; a lot that is used up is shipped. */

@@ -1,6 +1,6 @@
+import { checkConfiguration } from "../../schemas/check.js";
 import { createRandomGenerator, type RandomGenerator } from "../data/random.js";
 import { expandFaultShorthand, type Fault, type FaultRule, faultRuleSchema } from "../options/fault-rule.js";
-import { assertMatchesSchema } from "../validation.js";
 
 /** The part of a request that rules match. */
 export interface FaultableRequest {
@@ -30,7 +30,7 @@ export class FaultRules {
 
   /** Throws a `ConfigurationError` for an invalid rule. */
   add(value: unknown): void {
-    assertMatchesSchema(faultRuleSchema(), value, "fault rule field");
+    checkConfiguration("addFault", faultRuleSchema(), value ?? null, { quotesStrings: true });
     const rule: FaultRule = faultRuleSchema().parse(value);
     const path = typeof rule.path === "string" ? wildcardToRegExp(rule.path) : rule.path;
     this.rules.push({ rule, fault: expandFaultShorthand(rule.fault), path, matched: 0, applied: 0 });

@@ -1,6 +1,7 @@
 import * as z from "zod";
+import { describeProblem } from "../../schemas/input-issues.js";
 import { isDateFilter } from "../time.js";
-import { dateStringMatching, describeZodIssue, REQUIRED_MESSAGE } from "../validation.js";
+import { dateStringMatching } from "../validation.js";
 import { badRequestError, type FieldErrors, validationError } from "./service-error.js";
 
 /** A JSON object, field by field. */
@@ -42,21 +43,15 @@ function parseJson(body: string): unknown {
  */
 export function parseBodyFields<S extends z.ZodObject>(schema: S, body: JsonObject): z.infer<S> {
   const sent = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
-  const result = schema.safeParse(sent, { error: describeZodIssue });
+  const result = schema.safeParse(sent, { error: describeProblem, reportInput: true });
   if (result.success) return result.data;
   const details: FieldErrors = {};
-  for (const { path, message } of result.error.issues) {
+  for (const { path, message, input } of result.error.issues) {
     const name = String(path[0]);
-    details[name] ??= [
-      message === REQUIRED_MESSAGE ? `The ${name} field is required.` : `The field ${name} ${message}.`,
-    ];
+    details[name] ??= [input === undefined ? `The ${name} field is required.` : `The field ${name} ${message}.`];
   }
   throw validationError(details);
 }
-
-/** zod would require a number first, and an integer only after that. */
-export const integerNumber = () =>
-  z.int({ error: ({ input }) => (input === undefined ? REQUIRED_MESSAGE : "must be an integer") });
 
 export const positiveNumber = () => z.number().positive();
 

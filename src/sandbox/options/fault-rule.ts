@@ -1,12 +1,7 @@
 import * as z from "zod";
 import { lazy } from "../../schemas/field.js";
-import {
-  countOrInfinity,
-  delayMilliseconds,
-  httpStatusCodeSchema,
-  integerAtLeast,
-  nonBlankString,
-} from "../validation.js";
+import { countOrInfinitySchema, valueThat } from "../../schemas/option.js";
+import { delayMilliseconds, httpStatusCodeSchema, integerAtLeast, nonBlankString } from "../validation.js";
 
 /**
  * A fault.
@@ -145,7 +140,7 @@ export const faultRuleSchema = lazy(() =>
       .union(
         [
           z.string().regex(/^[/*][^?\s]*$/, 'must begin with "/" or "*", be encoded, and have no query'),
-          z.custom<RegExp>(isRegExp),
+          valueThat<RegExp>(isRegExp, "must be a regular expression"),
         ],
         {
           error: "must be a string or a regular expression",
@@ -154,7 +149,7 @@ export const faultRuleSchema = lazy(() =>
       .optional(),
     clientId: nonBlankString().optional(),
     skip: integerAtLeast(0).optional(),
-    times: countOrInfinity().optional(),
+    times: countOrInfinitySchema().optional(),
     probability: z.number().min(0).max(1).optional(),
     fault: z.preprocess(expandFaultShorthand, faultSchema()),
   }),

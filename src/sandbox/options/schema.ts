@@ -2,9 +2,8 @@ import * as z from "zod";
 import { integer, lazy } from "../../schemas/field.js";
 import { itemSchema } from "../../schemas/item.js";
 import { lotSchema } from "../../schemas/lot.js";
+import { countOrInfinitySchema, functionSchema } from "../../schemas/option.js";
 import {
-  anyFunction,
-  countOrInfinity,
   datetimeString,
   delayMilliseconds,
   integerAtLeast,
@@ -30,7 +29,7 @@ export const sandboxOptionsSchema = lazy(() =>
       latencyMs: z.union([delayMilliseconds(), latencyRangeSchema()], {
         error: "must be a number or [min, max], max not below min",
       }),
-      now: anyFunction(),
+      now: functionSchema(),
       faults: z.array(faultRuleSchema()),
       createForm: z.enum(["reference", "item"]),
       duplicateStatus: z.literal([400, 409]),
@@ -50,7 +49,7 @@ export const sandboxOptionsSchema = lazy(() =>
       modifiedSinceOn: z.array(z.enum(["items", "lots", "stockLevels"])),
       reasonCodes: z.array(integer()),
       createdBy: z.enum(["omit", "text", "integer"]),
-      requestLogSize: countOrInfinity(),
+      requestLogSize: countOrInfinitySchema(),
       compression: z.boolean(),
     } satisfies Record<keyof SandboxOptions, z.ZodType>)
     .partial(),
@@ -89,7 +88,7 @@ function countOrRecordsSchema(record: z.ZodType) {
 
 function transactionFormSchema() {
   const names = ["object", "number", "text", "nested", "empty"] as const;
-  return z.union([z.enum(names), anyFunction()], { error: `must be a function or one of ${names.join(", ")}` });
+  return z.union([z.enum(names), functionSchema()], { error: `must be a function or one of ${names.join(", ")}` });
 }
 
 /** An item of the caller's. */

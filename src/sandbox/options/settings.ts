@@ -1,5 +1,5 @@
-import { ConfigurationError } from "../../errors/index.js";
-import { assertMatchesSchema, assertUniqueField } from "../validation.js";
+import { checkConfiguration } from "../../schemas/check.js";
+import { assertUniqueField, sandboxOptionError } from "../validation.js";
 import type {
   SandboxClient,
   SandboxItem,
@@ -51,7 +51,7 @@ const DEFAULT_RATE_LIMIT: SandboxRateLimitSettings = {
 
 /** Adds the defaults. Throws a `ConfigurationError` for an option that does not exist or is invalid. */
 export function resolveSandboxSettings(options: SandboxOptions): SandboxSettings {
-  assertMatchesSchema(sandboxOptionsSchema(), options, "sandbox option");
+  checkConfiguration("createSandbox", sandboxOptionsSchema(), options, { quotesStrings: true });
   const { items, lots, ...rest } = options;
   const clients = nonEmptyListOr(options.clients ?? [], DEFAULT_CLIENT);
   const warehouses = nonEmptyListOr(options.warehouses ?? collectWarehouses(options), DEFAULT_WAREHOUSES[0]);
@@ -124,9 +124,7 @@ function assertClientWarehousesExist(clients: readonly SandboxClient[], warehous
   for (const { clientId, warehouses: scope = [] } of clients) {
     const unknown = scope.find((wID) => !known.has(wID));
     if (unknown !== undefined) {
-      throw new ConfigurationError(
-        `Sandbox option "clients": there is no warehouse ${unknown}, which "${clientId}" is assigned to.`,
-      );
+      throw sandboxOptionError(["clients"], `there is no warehouse ${unknown}, which "${clientId}" is assigned to`);
     }
   }
 }

@@ -4,11 +4,12 @@ import {
   type OwnPostgresPool,
   type PooledPostgresClient,
   type PostgresPool,
+  type PostgresQuery,
+  type PostgresQueryable,
   postgresAddressOf,
-} from "./pool.js";
-import { isRolledBackForOthers, postgresStorageError } from "./postgres-failure.js";
-import { type PostgresQuery, type PostgresQueryable, queryWithTextResult } from "./query.js";
-import { PostgresSession, rejectAfter } from "./session.js";
+  queryWithTextResult,
+} from "./driver.js";
+import { isRolledBackForOthers, PostgresSession, postgresStorageError, rejectAfter } from "./session.js";
 
 /** How long a script may take, in ms. */
 const SQL_SCRIPT_TIMEOUT_MS = 30 * 60_000;
@@ -50,8 +51,6 @@ export interface PostgresConnectionOptions {
   commandTimeoutMs?: number;
 }
 
-type ConnectionLimits = Required<Pick<PostgresConnectionOptions, "waitMs" | "commandTimeoutMs" | "durable">>;
-
 /**
  * A PostgreSQL database. Every wait has a limit: for a connection, for a lock, for a slow command, for a network that
  * does not respond. Failures are `StorageError`s. Limits are set in each transaction, not in the session, so that a
@@ -61,21 +60,22 @@ export class PostgresConnection implements PostgresQueryable {
   readonly #options: PostgresConnectionOptions;
   /** The caller's pool or connection. */
   readonly #given: PostgresQueryable | undefined;
-  readonly #limits: ConnectionLimits;
+  readonly #waitMs: number;
+  readonly #commandTimeoutMs: number;
   readonly #address: string;
   #ownPool: Promise<OwnPostgresPool> | undefined;
 
   constructor(options: PostgresConnectionOptions) {
-    const { waitMs = 30_000, commandTimeoutMs = 60_000, durable = false } = options;
     this.#options = options;
     this.#given = options.pool ?? options.client;
-    this.#limits = { waitMs, commandTimeoutMs, durable };
+    this.#waitMs = options.waitMs ?? 30_000;
+    this.#commandTimeoutMs = options.commandTimeoutMs ?? 60_000;
     this.#address = postgresAddressOf(options);
   }
 
   /** Runs one command, in a transaction of its own. */
   async query(query: PostgresQuery): Promise<{ rows: unknown[] }> {
-    return await this.#autocommit(query, this.#limits.commandTimeoutMs);
+    return await this.#autocommit(query, this.#commandTimeoutMs);
   }
 
   /** Runs commands that return no rows, all in one transaction. They may take half an hour, for indexes of a large table. */
@@ -92,7 +92,7 @@ export class PostgresConnection implements PostgresQueryable {
    */
   async transaction<T>(
     work: (session: PostgresQueryable) => Promise<T>,
-    timeoutMs = this.#limits.commandTimeoutMs,
+    timeoutMs = this.#commandTimeoutMs,
   ): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -105,7 +105,7 @@ export class PostgresConnection implements PostgresQueryable {
 
   /** Runs commands in a transaction that the caller has begun on a connection of its own. */
   joined(client: PostgresQueryable): PostgresQueryable {
-    return this.#sessionOn(client, this.#limits.commandTimeoutMs);
+    return this.#sessionOn(client, this.#commandTimeoutMs);
   }
 
   /** Closes the own pool. The next command opens another. */
@@ -153,13 +153,12 @@ export class PostgresConnection implements PostgresQueryable {
   }
 
   #beginCommand(timeoutMs: number): string {
-    const { waitMs, durable } = this.#limits;
     return [
       "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
       `SET LOCAL statement_timeout = ${timeoutMs}`,
-      `SET LOCAL lock_timeout = ${waitMs}`,
-      `SET LOCAL idle_in_transaction_session_timeout = ${waitMs}`,
-      ...(durable ? ["SET LOCAL synchronous_commit = on"] : []),
+      `SET LOCAL lock_timeout = ${this.#waitMs}`,
+      `SET LOCAL idle_in_transaction_session_timeout = ${this.#waitMs}`,
+      ...(this.#options.durable ? ["SET LOCAL synchronous_commit = on"] : []),
     ].join("; ");
   }
 
@@ -168,20 +167,21 @@ export class PostgresConnection implements PostgresQueryable {
     // In a function, since `pg` throws synchronously if the address is invalid.
     const connecting = (async () => pool.connect())();
     try {
-      const client = await rejectAfter(connecting, this.#limits.waitMs, this.#options.signal);
+      const client = await rejectAfter(connecting, this.#waitMs, this.#options.signal);
       client.on("error", ignoreError);
       return client;
     } catch (error) {
       // The connection may still be established later.
       connecting.then((client) => client.release()).catch(ignoreError);
-      throw postgresStorageError(error, this.#address, false);
+      const { signal } = this.#options;
+      throw error === signal?.reason ? error : postgresStorageError(error, this.#address, false);
     }
   }
 
   async #pool(): Promise<PostgresPool> {
     if (isPostgresPool(this.#given)) return this.#given;
     const { connectionString = "", maxConnections = 1 } = this.#options;
-    this.#ownPool ??= createPostgresPool(connectionString, maxConnections, this.#limits.waitMs);
+    this.#ownPool ??= createPostgresPool(connectionString, maxConnections, this.#waitMs);
     return await this.#ownPool;
   }
 

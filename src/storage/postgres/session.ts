@@ -1,7 +1,9 @@
-import { onAbort } from "../../time/abort.js";
-import { startTimer } from "../../time/clock.js";
-import { isRefusedByPostgres, NoReplyError, postgresStorageError, SessionAbortedError } from "./postgres-failure.js";
-import type { PostgresQuery, PostgresQueryable } from "./query.js";
+import { ConfigurationError, StorageError, type StorageProblem } from "../../errors/index.js";
+import { fieldOf } from "../../errors/unknown-value.js";
+import { wording } from "../../errors/wording.js";
+import { sleep } from "../../time/wait.js";
+import { createStorageError } from "../storage-failure.js";
+import type { PostgresQuery, PostgresQueryable } from "./driver.js";
 
 export interface PostgresSessionSettings {
   /** Named in errors. */
@@ -40,28 +42,110 @@ export class PostgresSession implements PostgresQueryable {
       return await rejectAfter(this.#queryable.query(query), timeoutMs + REPLY_TIMEOUT_MARGIN_MS, signal);
     } catch (error) {
       this.isLost ||= !isRefusedByPostgres(error);
-      throw postgresStorageError(error, address, mayBeStored);
+      throw error === signal?.reason ? error : postgresStorageError(error, address, mayBeStored);
     }
   }
 }
 
 /** The result of a promise; rejects after a time, and some time after the signal aborted. */
-export function rejectAfter<T>(promise: Promise<T>, limitMs: number, signal: AbortSignal | undefined): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const stops: (() => void)[] = [];
-    const settle = (action: () => void) => {
-      for (const stop of stops.splice(0)) stop();
-      action();
-    };
-    const rejectAfter = (delayMs: number, error: unknown) =>
-      stops.push(startTimer(delayMs, () => settle(() => reject(error))));
-    const abort = () => rejectAfter(REPLY_GRACE_AFTER_ABORT_MS, new SessionAbortedError(signal?.reason));
-    rejectAfter(limitMs, new NoReplyError(limitMs));
-    if (signal?.aborted) abort();
-    else if (signal) stops.push(onAbort(signal, abort));
-    promise.then(
-      (result) => settle(() => resolve(result)),
-      (error: unknown) => settle(() => reject(error)),
+export async function rejectAfter<T>(
+  promise: Promise<T>,
+  limitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const ended = new AbortController();
+  const limit = (async () => {
+    await sleep(limitMs, signal, ended.signal);
+    if (!signal?.aborted) throw new NoReplyError(limitMs);
+    await sleep(REPLY_GRACE_AFTER_ABORT_MS, ended.signal);
+    throw signal.reason;
+  })();
+  try {
+    return await Promise.race([promise, limit]);
+  } finally {
+    limit.catch(() => {});
+    ended.abort();
+  }
+}
+
+/** The server did not respond to a command in time. */
+class NoReplyError extends Error {
+  constructor(limitMs: number) {
+    super(`no reply within ${limitMs / 1000} s`);
+  }
+}
+
+/** SQLSTATE codes and their classes, https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+const PROBLEM_BY_SQL_STATE: Readonly<Record<string, StorageProblem>> = {
+  "08": "unreachable", // connection exceptions
+  "28": "permission", // invalid authorization
+  53100: "full",
+  53300: "unreachable", // too many connections
+  "57P": "unreachable", // the server shuts down or starts
+  "3D000": "missing", // no such database
+  25006: "read-only",
+  42501: "permission",
+  "55P03": "locked",
+  57014: "timeout",
+  XX001: "damaged",
+  XX002: "damaged",
+};
+
+/** The SQLSTATE of an error that the server reported; `undefined` if the connection itself failed. */
+function sqlStateOf(error: unknown): string | undefined {
+  const code = fieldOf(error, "code");
+  return typeof code === "string" && /^[\dA-Z]{5}$/.test(code) && fieldOf(error, "severity") !== undefined
+    ? code
+    : undefined;
+}
+
+const INSUFFICIENT_PRIVILEGE = "42501";
+
+/** A mirror or outbox needs more rights when its tables are created, or changed by an update of the package. */
+const GRANT_ADVICE =
+  "Grant USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on all its tables. " +
+  "Tables and views are created and changed by their owner, who also needs CREATE on the schema: run this once as that user.";
+
+/** Whether the server has rejected a command, and the connection still works. */
+function isRefusedByPostgres(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  // 40003 is "statement completion unknown"; class XX are internal errors.
+  return state !== undefined && state !== "40003" && !/^(?:08|57P|XX)/.test(state);
+}
+
+/** Whether the server has rolled a transaction back that can succeed if it is tried again: a deadlock, or a conflict of versions. */
+export const isRolledBackForOthers = (error: unknown): boolean =>
+  StorageError.is(error) && ["40P01", "40001"].includes(String(fieldOf(error.cause, "code")));
+
+/**
+ * What the caller receives for an error of the driver: a `StorageError`; options that are wrong are a `ConfigurationError`.
+ *
+ * @param mayBeStored Whether the change may be stored unless the server has refused the command.
+ */
+export function postgresStorageError(error: unknown, location: string, mayBeStored: boolean): unknown {
+  if (fieldOf(error, "code") === "ERR_INVALID_URL")
+    return new ConfigurationError(
+      `PostgreSQL: ${wording().connectionString} must be a URL: postgres://user@host:5432/database`,
     );
+  const problem = problemOfPostgresError(error);
+  return createStorageError({
+    storage: "postgres",
+    location,
+    problem,
+    mayBeStored: mayBeStored && !isRefusedByPostgres(error),
+    cause: error,
+    ...(sqlStateOf(error) === INSUFFICIENT_PRIVILEGE && { advice: GRANT_ADVICE }),
   });
+}
+
+function problemOfPostgresError(error: unknown): StorageProblem {
+  if (error instanceof NoReplyError) return "timeout";
+  const state = sqlStateOf(error);
+  if (state === undefined) return "unreachable";
+  return (
+    PROBLEM_BY_SQL_STATE[state] ??
+    PROBLEM_BY_SQL_STATE[state.slice(0, 3)] ??
+    PROBLEM_BY_SQL_STATE[state.slice(0, 2)] ??
+    "other"
+  );
 }

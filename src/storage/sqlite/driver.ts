@@ -44,20 +44,12 @@ export function loadNodeDriver(): SqliteDriver | undefined {
  * @throws ConfigurationError when it is not installed, or version 1 is: that does not close its files.
  */
 export async function loadPackageDriver(): Promise<SqliteDriver> {
-  const module = await importSqlitePackage();
+  const module: unknown = await import("@photostructure/sqlite").catch((cause: unknown) => {
+    const { node } = process.versions;
+    throw new ConfigurationError(`SQLite: Node.js ${node} has no node:sqlite. ${INSTALL_DRIVER_ADVICE}`, { cause });
+  });
   if (isSqliteDriver(module) && doesCloseAllFiles(module)) return module;
   throw new ConfigurationError(`SQLite: @photostructure/sqlite 1 does not close its files. ${INSTALL_DRIVER_ADVICE}`);
-}
-
-async function importSqlitePackage(): Promise<unknown> {
-  try {
-    return await import("@photostructure/sqlite");
-  } catch (cause) {
-    throw new ConfigurationError(
-      `SQLite: Node.js ${process.versions.node} has no node:sqlite. ${INSTALL_DRIVER_ADVICE}`,
-      { cause },
-    );
-  }
 }
 
 /** Since version 2.0.0, which also introduced `serialize()`. The package exports no version of its own. */

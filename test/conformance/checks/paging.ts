@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { LISTS, MAX_PAGE_SIZE, modifiedSinceProbe, sortProbe } from "../../../src/command/list-probes.js";
+import { modifiedSinceProbe, sortProbe } from "../../../src/command/list-probes.js";
+import { LISTS, MAX_PAGE_SIZE } from "../../../src/service/lists.js";
 import { type Check, NotApplicable } from "../check.js";
 import { assertPage, ITEM, LOT, STOCK_LEVEL } from "../shape.js";
 
 const paragraph = "Common paging parameters";
 
-const [ITEMS, LOTS, STOCK_LEVELS] = LISTS;
+const { items: ITEMS, lots: LOTS, stockLevels: STOCK_LEVELS } = LISTS;
 
 const TABLES = [
   [ITEMS.path, ITEM, ITEMS.key],

@@ -1,4 +1,4 @@
-import { anchorOf, withoutCode } from "../../../website/markdown.js";
+import { anchorOf, withoutCode } from "../../../tools/website/markdown.js";
 import { lineAt, type MarkdownPage } from "./markdown.js";
 
 /** A link or an image of a page. */

@@ -1,7 +1,7 @@
 import { ConfigurationError } from "stocklot";
 import { postgresSink } from "stocklot/mirror";
 import { expect, it, vi } from "vitest";
-import { sqliteSinkWith } from "../../../src/mirror/sinks/sqlite/sqlite-sink.js";
+import { SqliteSink } from "../../../src/mirror/sinks/sqlite-sink.js";
 import { loadPackageDriver } from "../../../src/storage/sqlite/driver.js";
 
 const missing = () => {
@@ -11,7 +11,7 @@ vi.mock("@photostructure/sqlite", () => missing());
 vi.mock("pg", () => missing());
 
 it("names the package to install if there is no driver for SQLite, and creates no file", async () => {
-  const opening = sqliteSinkWith({ path: "/nowhere/at/all.db" }, loadPackageDriver).open();
+  const opening = new SqliteSink({ path: "/nowhere/at/all.db" }, loadPackageDriver).open();
   await expect(opening).rejects.toThrow(ConfigurationError);
   await expect(opening).rejects.toThrow("npm install @photostructure/sqlite");
 });

@@ -2,7 +2,7 @@ import { Client, Pool, types } from "pg";
 import { ConfigurationError } from "stocklot";
 import { type PostgresSinkOptions, postgresSink } from "stocklot/mirror";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { quoteName } from "../../../src/storage/quote-name.js";
+import { quoteName } from "../../../src/storage/tables.js";
 import { findPostgres } from "../../support/postgres-server.js";
 import { describeSink } from "./conformance.js";
 import { lot } from "./support/records.js";
@@ -136,21 +136,6 @@ describe.skipIf(!postgres)("postgresSink", () => {
     await expect(sink.open()).rejects.toThrow('the table "lots" is missing');
     await pool.query(`DROP TABLE ${table("stocklot_state")}`);
     expect(await sink.open()).toBeUndefined();
-  });
-
-  it("fills the columns that a table of an earlier version lacks", async () => {
-    const name = table("stock_levels");
-    await newSink().open();
-    await pool.query(`ALTER TABLE ${name} DROP COLUMN "inStock" CASCADE`);
-    await pool.query(`INSERT INTO ${name} ("partNo", available, extra)
-      VALUES (1, 5, '{"inStock":7.5,"grade":"A"}'), (2, 6, '{}')`);
-    const sink = newSink();
-    await sink.open();
-    expect(await rows(`SELECT "partNo", "inStock", extra FROM ${name} ORDER BY 1`)).toEqual([
-      { partNo: "1", inStock: "7.5", extra: { grade: "A" } },
-      { partNo: "2", inStock: null, extra: {} },
-    ]);
-    expect(await sink.read("stockLevels", [1])).toMatchObject([{ partNo: 1, inStock: 7.5, grade: "A", packed: null }]);
   });
 
   it("keeps what others have added, and needs no right to create tables that exist", async () => {

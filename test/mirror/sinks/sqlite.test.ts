@@ -179,22 +179,6 @@ function describeDriver(driver: "node" | "package"): void {
       await sink.close();
     });
 
-    it("fills the columns that a table of an earlier version lacks", async () => {
-      database.exec(`CREATE TABLE stock_levels ("partNo" INTEGER PRIMARY KEY, "available" REAL, extra TEXT NOT NULL DEFAULT '{}');
-        INSERT INTO stock_levels VALUES (1, 5, '{"inStock":7.5,"grade":"A"}'), (2, 6, '{}')`);
-      const sink = newSink();
-      expect(await sink.open()).toBeUndefined();
-      const columns = 'SELECT "partNo", "available", "inStock", "packed", extra FROM stock_levels ORDER BY 1';
-      expect(rows(columns)).toEqual([
-        { partNo: 1, available: 5, inStock: 7.5, packed: null, extra: '{"grade":"A"}' },
-        { partNo: 2, available: 6, inStock: null, packed: null, extra: "{}" },
-      ]);
-      expect(await sink.read("stockLevels", [1])).toMatchObject([
-        { partNo: 1, inStock: 7.5, packed: null, grade: "A" },
-      ]);
-      await sink.close();
-    });
-
     it("keeps columns, rows and tables that others have added", async () => {
       const sink = newSink();
       await sink.open();

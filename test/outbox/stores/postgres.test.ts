@@ -3,7 +3,7 @@ import { ConfigurationError } from "stocklot";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { OutboxStore } from "../../../src/outbox/store.js";
 import { type PostgresOutboxStoreOptions, postgresOutboxStore } from "../../../src/outbox/stores/postgres-store.js";
-import { quoteName } from "../../../src/storage/quote-name.js";
+import { quoteName } from "../../../src/storage/tables.js";
 import { brokenNetwork } from "../../storage/support/broken-network.js";
 import { findLeaks } from "../../support/leaks.js";
 import { findPostgres } from "../../support/postgres-server.js";

@@ -6,9 +6,9 @@ import { ConfigurationError } from "stocklot";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { OutboxStore } from "../../../src/outbox/store.js";
 import {
+  SqliteOutboxStore,
   type SqliteStoreInternals,
   sqliteOutboxStore,
-  sqliteOutboxStoreWith,
 } from "../../../src/outbox/stores/sqlite-store.js";
 import { loadNodeDriver, loadPackageDriver, type SqliteDatabase } from "../../../src/storage/sqlite/driver.js";
 import { describeStore } from "./conformance.js";
@@ -26,7 +26,7 @@ describe.each(["package", "node"] as const)("sqliteOutboxStore, driver: %s", (na
 
   describeStore("as every store", () => {
     const path = newPath();
-    return () => sqliteOutboxStoreWith({ path }, { loadDriver });
+    return () => new SqliteOutboxStore({ path }, { loadDriver });
   });
 
   describe("of its own", () => {
@@ -34,7 +34,7 @@ describe.each(["package", "node"] as const)("sqliteOutboxStore, driver: %s", (na
     let database: SqliteDatabase;
     const opened: OutboxStore[] = [];
     const openStore = async (internals: SqliteStoreInternals = {}) => {
-      const store = sqliteOutboxStoreWith({ path }, { loadDriver, ...internals });
+      const store = new SqliteOutboxStore({ path }, { loadDriver, ...internals });
       opened.push(store);
       await store.open();
       return store;
@@ -95,7 +95,7 @@ describe.each(["package", "node"] as const)("sqliteOutboxStore, driver: %s", (na
       await store.add([newEntry("a")]);
       const many = Array.from({ length: 2_000 }, (_, index) => newEntry(`many-${index}`));
       // The limit of a file, as of a disk: it holds for the connection that sets it.
-      const limited = sqliteOutboxStoreWith(
+      const limited = new SqliteOutboxStore(
         { path },
         {
           loadDriver: async () => {
@@ -164,7 +164,7 @@ describe.each(["package", "node"] as const)("sqliteOutboxStore, driver: %s", (na
     });
 
     it("can be opened again after it could not be", async () => {
-      const store = sqliteOutboxStoreWith({ path: join(directory, "no", "such.db") }, { loadDriver });
+      const store = new SqliteOutboxStore({ path: join(directory, "no", "such.db") }, { loadDriver });
       await expect(store.open()).rejects.toMatchObject({ name: "StorageError", problem: "missing" });
       await store.close();
       await expect(store.open()).rejects.toMatchObject({ problem: "missing" });

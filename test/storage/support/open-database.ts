@@ -1,6 +1,7 @@
 /** A process of its own that opens a database without the rights of root, and prints the error as JSON. */
+
+import { SqliteConnection } from "../../../src/storage/sqlite/connection.js";
 import { findSqliteDriver } from "../../../src/storage/sqlite/driver.js";
-import { SqliteConnection } from "../../../src/storage/sqlite/sqlite-connection.js";
 
 /** The user `nobody`, who owns no files. */
 const NOBODY = 65_534;

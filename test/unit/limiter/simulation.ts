@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type RateLimitOptions, resolveRateLimitOptions } from "../../../src/limiter/rate-limit-options.js";
+import { type RateLimitOptions, rateLimitSettings } from "../../../src/limiter/rate-limit-options.js";
 import type { RateLimiter, SlotRequest } from "../../../src/limiter/rate-limiter.js";
 import { CallCancellation, CancelledError } from "../../../src/time/cancellation.js";
 import type { VirtualTime } from "./virtual-time.js";
@@ -200,7 +200,7 @@ export const anyLimits = () =>
     })
     .map(({ reservedShare, ...limits }) => {
       const options = { ...limits, reserved: Math.floor(limits.requests * reservedShare) };
-      return resolveRateLimitOptions(options);
+      return rateLimitSettings(options);
     });
 
 /** Calls that come in bursts and one by one, of every kind and fate. */

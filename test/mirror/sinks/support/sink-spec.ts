@@ -1,6 +1,6 @@
 import { postgresSink } from "../../../../src/mirror/index.js";
 import type { MirrorSink } from "../../../../src/mirror/sink.js";
-import { sqliteSinkWith } from "../../../../src/mirror/sinks/sqlite/sqlite-sink.js";
+import { SqliteSink } from "../../../../src/mirror/sinks/sqlite-sink.js";
 import { loadNodeDriver, loadPackageDriver } from "../../../../src/storage/sqlite/driver.js";
 
 /** The location of a copy, which another process can open too. */
@@ -12,7 +12,7 @@ export type SinkSpec =
 export function sinkAt(spec: SinkSpec): MirrorSink {
   switch (spec.kind) {
     case "sqlite":
-      return sqliteSinkWith({ path: spec.path }, spec.driver === "node" ? ownDriver : loadPackageDriver);
+      return new SqliteSink({ path: spec.path }, spec.driver === "node" ? ownDriver : loadPackageDriver);
     case "postgres":
       return postgresSink({ connectionString: spec.connectionString, schema: spec.schema });
   }

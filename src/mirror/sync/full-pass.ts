@@ -1,0 +1,107 @@
+import { InputValidationError, PaginationError } from "../../errors/index.js";
+import { monotonicNowMs } from "../../time/clock.js";
+import type { ListState } from "../copy/state.js";
+import type { AppliedPages, ListRun } from "./list-run.js";
+import { ListedRecords } from "./listed-records.js";
+import { laterTimeOf, probeModifiedSince, sinceOf } from "./modified-since.js";
+import { removeUnseenRecords } from "./removals.js";
+
+/** A full pass that has ended. */
+export interface FullPassResult {
+  /** True if a part of the list was read before an interruption. */
+  isResumed: boolean;
+  /** Numbers of records that an increment must list too, see {@link ListRun.apply}. */
+  expectedInIncrement: readonly number[];
+}
+
+/**
+ * Reads the whole list, or the rest of it after an interruption, and removes the records that the service no longer has.
+ *
+ * @throws UnexpectedRemovalsError when too many records would be removed. None was.
+ */
+export async function makeFullPass(run: ListRun): Promise<FullPassResult> {
+  const startedAt = monotonicNowMs();
+  const { listed, beganAt, since, newest, expectedInIncrement } = await readWholeList(run);
+  const decisive = await removeUnseenRecords(run, listed);
+  const { state, settings } = run;
+  const { increments, lastPass, asOf = 0, count } = state;
+  const { isResumed } = decisive;
+  const isSupportUnknown = increments.support === undefined || (increments.support === "ignored" && settings.full);
+  const support = isSupportUnknown
+    ? await probeModifiedSince(run.reader, count, increments.since ?? since ?? Date.now())
+    : increments.support;
+  const next = {
+    ...increments,
+    support,
+    // What was read before an interruption may have changed since then.
+    since: listed.isResumed ? (increments.since ?? since) : since,
+    newestModified: laterTimeOf(increments.newestModified, newest),
+  };
+  await run.save({
+    pass: undefined,
+    refused: undefined,
+    asOf: Math.max(asOf, beganAt),
+    lacking: decisive.total - count,
+    // Without increments, only the next full pass shows what has changed since it was read.
+    stale: isResumed ? state.stale || sinceOf({ increments: next }) === undefined : undefined,
+    increments: next,
+    lastPass: {
+      endedAt: Date.now(),
+      durationMs: monotonicNowMs() - startedAt,
+      shortage: decisive.shortage,
+      unlisted: Math.min(lastPass?.shortage ?? 0, decisive.shortage),
+    },
+  });
+  return { isResumed, expectedInIncrement };
+}
+
+/** A list that was read to its end. */
+interface ReadList extends AppliedPages {
+  listed: ListedRecords;
+  /** When it began, before any interruption, by this machine's clock, in ms. */
+  beganAt: number;
+  /** The same by the service's clock. */
+  since: number | undefined;
+}
+
+/**
+ * Reads the whole list. Each page is saved with the checkpoint at which the pass resumes, if it could conclude something
+ * then: the first pass always, since it fills the copy, and others if records are listed in the order of their numbers.
+ */
+async function readWholeList(run: ListRun): Promise<ReadList> {
+  const { pass: interrupted, lastPass, stale } = run.state;
+  const isFirst = lastPass === undefined;
+  const source = run.reader.read({ from: interrupted?.checkpoint });
+  const listed = new ListedRecords(await run.copy.numbers(run.list), interrupted);
+  const beganAt = interrupted?.beganAt ?? Date.now();
+  const since = () => (interrupted ? interrupted.since : source.startedAt());
+  /** Before the page that is being written, which is read again. */
+  const passUntilHere = (): Partial<ListState> => {
+    const progress = listed.progress;
+    const checkpoint = source.checkpoint() ?? interrupted?.checkpoint;
+    if (checkpoint === undefined || !(isFirst || progress)) return { pass: undefined, stale };
+    // The pass will find the records that are stale now. A later note that records are stale stays.
+    return {
+      pass: { beganAt, since: since(), checkpoint, listed: progress },
+      ...(!interrupted && { stale: undefined }),
+    };
+  };
+  const readAgain = async () => {
+    await run.save({ pass: undefined });
+    return await readWholeList(run);
+  };
+  let applied: AppliedPages;
+  try {
+    applied = await run.apply(isFirst ? "first" : "full", source, (page, numbers) => {
+      const patch = passUntilHere();
+      listed.add(numbers, page.totalCount);
+      return patch;
+    });
+  } catch (error) {
+    if (!interrupted || !(error instanceof InputValidationError || error instanceof PaginationError)) throw error;
+    // The list cannot be resumed there any more. Records that are already in the copy do no harm.
+    return await readAgain();
+  }
+  if (!isFirst && !listed.isConclusive) return await readAgain();
+  return { listed, beganAt, since: since(), ...applied };
+}

@@ -1,0 +1,77 @@
+import { type MirrorList, recordNumberOf } from "../copy/lists.js";
+import type { LocalCopy } from "../copy/local-copy.js";
+import type { ListState } from "../copy/state.js";
+import type { MirrorProgress, MirrorReading } from "../report.js";
+import type { ListPages, ListReader } from "./list-reader.js";
+import { laterTimeOf, newestModified } from "./modified-since.js";
+
+/** What the caller asks of a run. */
+export interface SyncSettings {
+  signal: AbortSignal | undefined;
+  onProgress: ((progress: MirrorProgress) => unknown) | undefined;
+  /** Everything is to be read. */
+  full: boolean;
+  fullPassEveryMs: number;
+  overlapMs: number;
+  maxRemovedShare: number;
+  allowRemovals: boolean;
+  confirmAfterMs: number;
+}
+
+/** This many changed records are enough to check increments. */
+const MAX_EXPECTED_NUMBERS = 10_000;
+
+/** One list in one run: what the reader reads is applied to the copy, page by page. */
+export class ListRun {
+  readonly counts = { added: 0, changed: 0, removed: 0 };
+  readonly readings: MirrorReading[] = [];
+
+  constructor(
+    readonly list: MirrorList,
+    readonly reader: ListReader,
+    readonly copy: LocalCopy,
+    readonly settings: SyncSettings,
+  ) {}
+
+  get state(): ListState {
+    return this.copy.stateOf(this.list);
+  }
+
+  /** Saves what is known of the list, without records. */
+  save(statePatch: Partial<ListState>): Promise<void> {
+    return this.copy.save(this.list, statePatch);
+  }
+
+  /** Writes pages to the copy, each together with the part of the state that `patchOf` returns. */
+  async apply(
+    reading: MirrorReading,
+    source: ListPages,
+    patchOf: (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState>,
+  ): Promise<AppliedPages> {
+    this.readings.push(reading);
+    const expectedInIncrement: number[] = [];
+    let newest: number | undefined;
+    for await (const page of source.pages) {
+      const numbers = page.value.map((record) => recordNumberOf(this.list.resource, record));
+      const written = await this.copy.write(this.list, page.value, patchOf(page, numbers));
+      this.counts.added += written.added;
+      this.counts.changed += written.changed;
+      if (expectedInIncrement.length < MAX_EXPECTED_NUMBERS) expectedInIncrement.push(...written.expectedInIncrement);
+      newest = laterTimeOf(newest, newestModified(page.value));
+      const { resource, wID } = this.list;
+      const progress = source.progress();
+      if (progress) {
+        await this.settings.onProgress?.({ ...progress, resource, reading, ...(wID !== undefined && { wID }) });
+      }
+    }
+    return { expectedInIncrement, newest };
+  }
+}
+
+/** Findings while pages were written. */
+export interface AppliedPages {
+  /** Numbers of records that the service must count as modified since the copy had them last; the first ones. */
+  expectedInIncrement: number[];
+  /** The latest `modified`, in ms. */
+  newest: number | undefined;
+}

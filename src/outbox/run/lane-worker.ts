@@ -1,0 +1,192 @@
+import { PermissionError, TimeoutError } from "../../errors/index.js";
+import { onAbort } from "../../time/abort.js";
+import { monotonicNowMs } from "../../time/clock.js";
+import { sleep } from "../../time/wait.js";
+import type { ClaimedItem, EntryChange, OutboxState, StoredEntry } from "../store.js";
+import { AttemptRefused } from "./commits.js";
+import type { RunContext } from "./context.js";
+import { callForEntry, type EntryCallEnd } from "./entry-call.js";
+import type { Lease } from "./lease.js";
+import { concernsAllWrites, isIdempotent, type Outcome, outcomeOf } from "./outcome.js";
+import { reconcile, reconcileRefusal, type UncertainAttempt } from "./reconcile.js";
+import { errorJson, resultJson } from "./stored-json.js";
+
+/*
+ * One lane (the entries of one item), while its lease lasts. Each step takes the work as it stands, and returns it as it
+ * stands then; `undefined` ends the work on the lane in this run.
+ *
+ *   state of the entry       step                      then
+ *   pending                  send it                   the outcome of the call decides
+ *   sending                  reconcile: look it up     applied, rejected, unknown, or pending: it is resent
+ *   applied, rejected, …     take the next entry       pending or sending; none: the work ends
+ *
+ *   outcome of a call        what is stored            then
+ *   applied, rejected        that state                the next entry
+ *   refused-again            what a look-up finds      the next entry
+ *   uncertain                nothing, it is `sending`  reconcile; an update or discontinue is pending for the next run
+ *   failed                   pending, with the error   the lane is set aside for the rest of the run
+ *   stopped                  pending                   the run ends
+ */
+interface Work {
+  entry: StoredEntry;
+  /** Why the outcome of its last attempt is not known. */
+  cause: unknown;
+  /** How often the entry was sent in this run. */
+  sends: number;
+  /** No entry is sent before this time, by the monotonic clock: a late attempt of an earlier one could undo it. */
+  quietUntilMs: number;
+  /** For how long no process can have sent anything for the lane. */
+  unleasedMs: number;
+}
+
+/** How often an entry is resent in one run, if its outcome is unknown each time. */
+const MAX_RESENDS = 3;
+
+/** Works on a lane until nothing is left, its lease ends, or the run stops. */
+export async function workOnLane(run: RunContext, lease: Lease, claimed: ClaimedItem): Promise<void> {
+  const { entry, quietMs, unleasedMs = 0 } = claimed;
+  const interruption = new AbortController();
+  const stops = [lease.ended, run.stopped].map((signal) => onAbort(signal, () => interruption.abort(signal.reason)));
+  const worker = new LaneWorker(run, lease, interruption.signal);
+  try {
+    await worker.work({ entry, cause: undefined, sends: 0, quietUntilMs: monotonicNowMs() + quietMs, unleasedMs });
+  } finally {
+    for (const stop of stops) stop();
+  }
+}
+
+class LaneWorker {
+  readonly #run: RunContext;
+  readonly #lease: Lease;
+  /** Aborted when the lease ends or the run stops. */
+  readonly #interrupted: AbortSignal;
+
+  constructor(run: RunContext, lease: Lease, interrupted: AbortSignal) {
+    this.#run = run;
+    this.#lease = lease;
+    this.#interrupted = interrupted;
+  }
+
+  async work(begun: Work): Promise<void> {
+    let work: Work | undefined = begun;
+    while (work && this.#mayGoOn) work = await this.#advance(work);
+  }
+
+  get #mayGoOn(): boolean {
+    return this.#lease.isHeld && !this.#run.stopped.aborted;
+  }
+
+  async #advance(work: Work): Promise<Work | undefined> {
+    switch (work.entry.state) {
+      case "pending":
+        return this.#send(work);
+      case "sending": {
+        const decided = await this.#run.capacity.whileWaiting(() => this.#decide(work, reconcile));
+        return decided && { ...decided, unleasedMs: 0 };
+      }
+      default: {
+        const entry = await this.#run.store.next(work.entry.item);
+        return entry && { ...work, entry, cause: undefined, sends: 0 };
+      }
+    }
+  }
+
+  async #send(work: Work): Promise<Work | undefined> {
+    const { entry, sends, quietUntilMs } = work;
+    if (sends > MAX_RESENDS) return this.#setAside(work);
+    // An attempt of its own is no reason to wait: it has the same effect.
+    const quietMs = entry.sentAt === null ? quietUntilMs - monotonicNowMs() : 0;
+    if (quietMs > 0) {
+      await this.#run.capacity.whileWaiting(() => sleep(quietMs, this.#interrupted));
+      return work;
+    }
+    const end = await callForEntry(this.#run, entry, this.#lease);
+    const outcome = outcomeOf(end);
+    const sent = { ...work, entry: end.entry, cause: end.error, sends: sends + 1, unleasedMs: 0 };
+    const next = await this.#afterCall(sent, end, outcome);
+    const isFailure = outcome === "failed" || (outcome === "rejected" && end.error instanceof PermissionError);
+    this.#run.failures.record(end.entry, isFailure ? end.error : undefined);
+    return next;
+  }
+
+  async #afterCall(work: Work, end: EntryCallEnd, outcome: Outcome): Promise<Work | undefined> {
+    const { entry, error, result } = end;
+    // Later entries must wait if an earlier attempt of the same call may still arrive.
+    const mayArriveLate = isIdempotent(entry.operation) && end.mayHaveBeenApplied;
+    const settled = { settledAt: Date.now(), ...(mayArriveLate && { quietMs: this.#run.settleMs }) };
+    switch (outcome) {
+      case "applied": {
+        const warning = error === undefined ? null : errorJson(error);
+        return this.#store(work, { state: "applied", result: resultJson(result), error: warning, ...settled });
+      }
+      case "rejected":
+        return this.#store(work, { state: "rejected", error: errorJson(error), ...settled });
+      case "refused-again":
+        return this.#run.capacity.whileWaiting(() => this.#decide(work, reconcileRefusal));
+      case "uncertain":
+        if (!isIdempotent(entry.operation) || !this.#mayGoOn) return work;
+        await this.#decide(work, reconcile);
+        return this.#setAside(work);
+      case "failed":
+      case "stopped":
+        return this.#afterFailure(work, end, outcome);
+    }
+  }
+
+  /** The write is known not to have been applied, but it was not rejected either: it stays pending until the next run. */
+  async #afterFailure(
+    work: Work,
+    { entry, error, mayHaveBeenAppliedBefore }: EntryCallEnd,
+    outcome: "failed" | "stopped",
+  ): Promise<Work | undefined> {
+    if (error instanceof AttemptRefused) {
+      const isOpen = error.entry?.state === "pending" || error.entry?.state === "sending";
+      return error.entry && !isOpen ? { ...work, entry: error.entry } : undefined;
+    }
+    const isInterrupted = !this.#mayGoOn;
+    if (entry.state === "sending") {
+      const base = mayHaveBeenAppliedBefore ? {} : { sentAt: null, clockAheadMs: null };
+      const reason = isInterrupted && outcome === "stopped" ? {} : { error: errorJson(error) };
+      await this.#store(work, { state: "pending", ...base, ...reason });
+    }
+    if (outcome === "failed") return this.#setAside(work);
+    if (!isInterrupted && !this.#run.stopped.aborted) this.#run.fail(error);
+    return undefined;
+  }
+
+  /** Stores the outcome of an attempt that is known. */
+  async #store(work: Work, change: EntryChange & { state: OutboxState }): Promise<Work> {
+    const quietUntilMs = quietUntil(work, change);
+    return { ...work, quietUntilMs, entry: await this.#run.commits.storeOutcome(work.entry, change) };
+  }
+
+  /** Finds out the outcome of an uncertain attempt, and stores it. */
+  async #decide(
+    work: Work,
+    findOut: (run: RunContext, attempt: UncertainAttempt) => Promise<EntryChange> | EntryChange,
+  ): Promise<Work | undefined> {
+    const { entry, cause } = work;
+    const settlesInMs = Math.max(0, this.#run.settleMs - work.unleasedMs);
+    try {
+      const change = await findOut(this.#run, { entry, settlesInMs, cause, signal: this.#interrupted });
+      const quietUntilMs = quietUntil(work, change);
+      const decided = await this.#run.commits.decide(entry, change);
+      return decided && { ...work, quietUntilMs, entry: decided };
+    } catch (error) {
+      if (this.#interrupted.aborted) return undefined;
+      // The service does not respond as it should at the moment. Other lanes may continue.
+      if (error instanceof TimeoutError) return this.#setAside(work);
+      if (concernsAllWrites(error)) throw error;
+      this.#run.failures.record(entry, error);
+      return this.#setAside(work);
+    }
+  }
+
+  #setAside({ entry }: Work): undefined {
+    this.#run.setAside(entry.item);
+    return undefined;
+  }
+}
+
+const quietUntil = ({ quietUntilMs }: Work, { quietMs = 0 }: EntryChange): number =>
+  quietMs === 0 ? quietUntilMs : Math.max(quietUntilMs, monotonicNowMs() + quietMs);

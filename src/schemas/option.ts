@@ -1,0 +1,40 @@
+import * as z from "zod";
+import { fieldOf, isObject } from "../errors/unknown-value.js";
+
+/** A value that fulfils a condition. The message states what it must be, and the wrong value is added. */
+export const valueThat = <T>(condition: (value: unknown) => boolean, message: string) =>
+  z.custom<T>(condition, { error: message, params: { isExpectation: true } });
+
+/** An option that cannot be left out. */
+export const requiredOption = <S extends z.ZodType>(schema: S) =>
+  z
+    .unknown()
+    .refine((value): boolean => value !== undefined, "is required")
+    .pipe(schema);
+
+/** A time in ms. */
+export const durationMsSchema = () =>
+  valueThat<number>((value) => typeof value === "number" && value > 0, "must be a number of ms greater than 0");
+
+/** A time in ms, or none. */
+export const nonNegativeMsSchema = () =>
+  valueThat<number>((value) => typeof value === "number" && value >= 0, "must be a number of ms, at least 0");
+
+export const countOrInfinitySchema = () =>
+  valueThat<number>(
+    (value) => (Number.isSafeInteger(value) && Number(value) >= 0) || value === Infinity,
+    "must be an integer of at least 0, or Infinity",
+  );
+
+export const functionSchema = () => valueThat<() => void>((value) => typeof value === "function", "must be a function");
+
+/** A value that has these methods. */
+export const objectWithMethodsSchema = <T>(methods: readonly string[], message: string) =>
+  valueThat<T>((value) => methods.every((name) => typeof fieldOf(value, name) === "function"), message);
+
+/** Any `AbortSignal`, whichever realm or polyfill it is from; null is none. */
+export const abortSignalSchema = () =>
+  valueThat<AbortSignal | null>(
+    (value) => value === null || (isObject(value) && "aborted" in value && "addEventListener" in value),
+    "must be an AbortSignal",
+  );

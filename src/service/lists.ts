@@ -1,0 +1,53 @@
+import type * as z from "zod";
+import type { LazySchema } from "../schemas/field.js";
+import { itemSchema } from "../schemas/item.js";
+import { lotSchema } from "../schemas/lot.js";
+import { stockLevelSchema } from "../schemas/stock-level.js";
+import { READS } from "./operations.js";
+
+/** A list that the document describes. */
+export interface DocumentedList {
+  name: "items" | "lots" | "stockLevels";
+  path: string;
+  record: LazySchema<z.ZodObject>;
+  /** The field that identifies a record. */
+  key: "partNo" | "recNo";
+  /** A column with unique values that never change. */
+  stableSort: "partNo" | "recNo" | "shortID";
+  /** The order of the list if none is requested: items by SKU, lots with the most recent first. */
+  defaultDirection: "ASC" | "DESC";
+}
+
+/** The largest page of these lists. */
+export const MAX_PAGE_SIZE = 250;
+
+/** The headers of a page. */
+export const PAGE_HEADERS = ["x-total-count", "x-page", "x-page-size", "x-api-version"];
+
+/** The lists. Source: service interface, "GET /Item" and "GET /Inventory" with the paths below them. */
+export const LISTS: { readonly [Name in DocumentedList["name"]]: DocumentedList } = {
+  items: {
+    name: "items",
+    path: READS.readItems.path,
+    record: itemSchema,
+    key: "partNo",
+    stableSort: "shortID",
+    defaultDirection: "ASC",
+  },
+  lots: {
+    name: "lots",
+    path: READS.listLots.path,
+    record: lotSchema,
+    key: "recNo",
+    stableSort: "recNo",
+    defaultDirection: "DESC",
+  },
+  stockLevels: {
+    name: "stockLevels",
+    path: READS.listStockLevels.path,
+    record: stockLevelSchema,
+    key: "partNo",
+    stableSort: "partNo",
+    defaultDirection: "ASC",
+  },
+};

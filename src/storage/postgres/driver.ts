@@ -1,0 +1,148 @@
+import { ConfigurationError } from "../../errors/index.js";
+import { fieldOf, isObject } from "../../errors/unknown-value.js";
+import { wording } from "../../errors/wording.js";
+import { quoteName } from "../tables.js";
+
+/** A query as `pg` takes it. */
+export interface PostgresQuery {
+  /** The command, with `$1`, `$2` … for values. */
+  text: string;
+  /** The values, in order. */
+  values?: unknown[];
+  /** Values are read as strings, so that type parsers of the program have no effect here. */
+  types: {
+    /** Returns the parser of a column: here one that returns the string unchanged. */
+    getTypeParser(): (value: string) => string;
+  };
+}
+
+/** The part of the caller's `Pool` or `Client` of `pg` that is used. It is never closed. */
+export interface PostgresQueryable {
+  /** Runs a query. */
+  query(query: PostgresQuery): Promise<{
+    /** One object per row, by column name. */
+    rows: unknown[];
+  }>;
+}
+
+/** A row by column name. Values are strings as PostgreSQL writes them. */
+export type PostgresRow = Readonly<Record<string, unknown>>;
+
+const RAW_TEXT_TYPES: PostgresQuery["types"] = { getTypeParser: () => (value) => value };
+
+/** A command without values, or several that are separated by semicolons and sent together. */
+export const queryWithTextResult = (text: string): PostgresQuery => ({ text, types: RAW_TEXT_TYPES });
+
+/** Runs one command. */
+export async function queryRows(
+  queryable: PostgresQueryable,
+  text: string,
+  values: unknown[] = [],
+): Promise<PostgresRow[]> {
+  const { rows } = await queryable.query({ text, values, types: RAW_TEXT_TYPES });
+  return rows.filter((row): row is PostgresRow => typeof row === "object" && row !== null);
+}
+
+/** True for a `Pool` or a `Client` of `pg`. */
+export const isQueryable = (value: unknown): value is PostgresQueryable =>
+  typeof value === "object" && value !== null && "query" in value && typeof value.query === "function";
+
+/** A connection that was taken out of a pool. */
+export interface PooledPostgresClient extends PostgresQueryable {
+  on(event: "error", listener: () => void): unknown;
+  removeListener(event: "error", listener: () => void): unknown;
+  /** Returns the connection to its pool; `true` closes it. */
+  release(close?: boolean): void;
+}
+
+/** The part of a `Pool` of `pg` that is needed for transactions. */
+export interface PostgresPool extends PostgresQueryable {
+  connect(): Promise<PooledPostgresClient>;
+}
+
+/** A pool that stocklot opened itself. */
+export interface OwnPostgresPool extends PostgresPool {
+  end(): Promise<void>;
+}
+
+/** True for a `Pool` of `pg`. A `Client` has a `connect()` too, which returns nothing, but no size. */
+export const isPostgresPool = (value: unknown): value is PostgresPool =>
+  isQueryable(value) && "connect" in value && typeof value.connect === "function" && "totalCount" in value;
+
+/** How often an idle TCP connection is probed, so that firewalls do not forget it, in ms. */
+const TCP_KEEP_ALIVE_MS = 10_000;
+
+/**
+ * A pool of connections that are opened at the first query, and again after a failure. They do not keep the process alive.
+ *
+ * @throws ConfigurationError when `pg` is not installed.
+ */
+export async function createPostgresPool(
+  connectionString: string,
+  max: number,
+  connectTimeoutMs: number,
+): Promise<OwnPostgresPool> {
+  const { default: pg } = await import("pg").catch((cause: unknown) => {
+    const what = `${wording().connectionString} requires the package pg. Run npm install pg.`;
+    throw new ConfigurationError(`PostgreSQL: ${what}`, { cause });
+  });
+  const pool = new pg.Pool({
+    connectionString,
+    max,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: TCP_KEEP_ALIVE_MS,
+    allowExitOnIdle: true,
+  });
+  // An idle connection was lost; the next query opens another.
+  pool.on("error", () => {});
+  return pool;
+}
+
+/** Host, port and database of a connection, without user name and password. */
+export function postgresAddressOf(source: {
+  connectionString?: string | undefined;
+  pool?: unknown;
+  client?: unknown;
+}): string {
+  const { connectionString, pool, client } = source;
+  const options = fieldOf(pool, "options");
+  const text = connectionString ?? fieldOf(options, "connectionString");
+  if (typeof text === "string") return postgresAddressOfUrl(text);
+  const place = isObject(options) ? options : client;
+  const [host, port, database] = ["host", "port", "database"].map((name) => fieldOf(place, name));
+  return `${host ?? "localhost"}:${port ?? 5432}/${database ?? ""}`;
+}
+
+function postgresAddressOfUrl(text: string): string {
+  try {
+    const { host, pathname } = new URL(text);
+    return host + pathname;
+  } catch {
+    return "(an address that is not a URL)";
+  }
+}
+
+/**
+ * The schema for the tables: the given one, or the first of the search_path.
+ *
+ * @throws ConfigurationError when there is none, or the database cannot store all characters.
+ */
+export async function usableSchema(queryable: PostgresQueryable, given: string | undefined): Promise<string> {
+  const sql = "SELECT current_schema() AS schema, current_setting('server_encoding') AS encoding";
+  const [{ schema, encoding } = {}] = await queryRows(queryable, sql);
+  if (encoding !== "UTF8")
+    throw new ConfigurationError(`PostgreSQL: the encoding of the database must be UTF8, not ${encoding}`);
+  if (given !== undefined) return given;
+  if (typeof schema === "string") return schema;
+  throw new ConfigurationError(`PostgreSQL: no schema of the search_path exists. ${wording().chooseSchema}`);
+}
+
+/**
+ * The command that creates a schema if it does not exist. `IF NOT EXISTS` alone requires the right to create schemas
+ * even if the schema exists.
+ */
+export async function missingSchema(queryable: PostgresQueryable, schema: string): Promise<string[]> {
+  const found = await queryRows(queryable, "SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
+  return found.length > 0 ? [] : [`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`];
+}

@@ -1,0 +1,150 @@
+import { z } from "zod";
+import { pageEnvelopeSchema } from "../../src/paging/decode-page.js";
+import { itemSchema } from "../../src/schemas/item.js";
+import { createItemInputSchema, itemChangesSchema } from "../../src/schemas/item-input.js";
+import { lotSchema } from "../../src/schemas/lot.js";
+import { stockLevelSchema } from "../../src/schemas/stock-level.js";
+import { tokenResponseSchema } from "../../src/schemas/token.js";
+import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../../src/schemas/transaction.js";
+import { commentsOf } from "./doc-comments.js";
+import { ERROR_SCHEMAS } from "./errors.js";
+import type { JsonObject } from "./json.js";
+
+/** A schema of the client, and the descriptions of it and its fields. */
+interface Component {
+  readonly schema: z.ZodType;
+  readonly about: string;
+  readonly fields: ReadonlyMap<string, string>;
+}
+
+type Fields = Readonly<Record<string, string>>;
+
+/** A schema whose interface is in `src`, with its comments there, and with descriptions that are only here. */
+function documented(schema: z.ZodType, file: string, name: string, more = "", fields: Fields = {}): Component {
+  const comments = commentsOf(file, name);
+  return {
+    schema,
+    about: [comments.interface, more].filter(Boolean).join(" "),
+    fields: new Map([...comments.fields, ...Object.entries(fields)]),
+  };
+}
+
+const described = (schema: z.ZodType, about: string, fields: Fields): Component => ({
+  schema,
+  about,
+  fields: new Map(Object.entries(fields)),
+});
+
+const page = (record: z.ZodType, of: string): Component => ({
+  ...documented(pageEnvelopeSchema(record), "paging/page.ts", "Page", "", { value: "The records of this page." }),
+  about: `One page of ${of}.`,
+});
+
+const reference = (status: string, about: string) =>
+  described(z.object({ shortID: z.string(), status: z.literal(status) }), about, {
+    shortID: "SKU of the item.",
+    status: "The operation that was applied.",
+  });
+
+const UNKNOWN_FIELDS = "What the service does with fields that are not listed is not shown.";
+
+const COMPONENTS: Readonly<Record<string, Component>> = {
+  Item: documented(
+    itemSchema(),
+    "schemas/item.ts",
+    "Item",
+    "An item may also carry `createdBy`, which an update preserves; its type is not shown.",
+  ),
+  Lot: documented(lotSchema(), "schemas/lot.ts", "Lot"),
+  StockLevel: documented(stockLevelSchema(), "schemas/stock-level.ts", "StockLevel"),
+  ItemPage: page(itemSchema(), "items"),
+  LotPage: page(lotSchema(), "lots"),
+  StockLevelPage: page(stockLevelSchema(), "stock levels"),
+  CreateItem: documented(
+    createItemInputSchema(),
+    "schemas/item-input.ts",
+    "CreateItemInput",
+    "Any other field of an item may be sent as well. Whether the names `unit` and `categoryID` are accepted for `uOM` and `category` is not shown.",
+  ),
+  UpdateItem: documented(
+    itemChangesSchema().extend({ shortID: z.string() }),
+    "schemas/item-input.ts",
+    "ItemChanges",
+    "Fields that are left out stay as they are. `partNo`, `created` and `createdBy` are preserved whatever is sent.",
+    { shortID: "SKU of the item to change; cannot itself be changed." },
+  ),
+  CreatedItem: documented(
+    itemSchema().extend({ active: z.boolean() }),
+    "schemas/item.ts",
+    "Item",
+    "The form that a create responds with.",
+    { active: "True on a new item." },
+  ),
+  CreatedReference: reference("created", "Names the item that was created."),
+  UpdatedReference: reference("updated", "Names the item that was changed."),
+  DiscontinuedReference: reference("discontinued", "Names the item that was discontinued."),
+  Receive: documented(receiveInputSchema(), "schemas/transaction.ts", "ReceiveInput", UNKNOWN_FIELDS),
+  Move: documented(
+    moveInputSchema(),
+    "schemas/transaction.ts",
+    "MoveInput",
+    `${UNKNOWN_FIELDS} That \`units\` must be above 0 is documented for a receipt and an issue; a move asks for it here too.`,
+  ),
+  Issue: documented(issueInputSchema(), "schemas/transaction.ts", "IssueInput", UNKNOWN_FIELDS),
+  TokenRequest: described(
+    z.object({ grant_type: z.literal("client_credentials"), client_id: z.string(), client_secret: z.string() }),
+    "The client-credentials grant.",
+    { grant_type: "The kind of grant.", client_id: "Client ID.", client_secret: "Client secret." },
+  ),
+  Token: described(
+    tokenResponseSchema().required().extend({ token_type: z.string(), expires_in: z.int() }),
+    "A token.",
+    {
+      access_token: "Bearer token.",
+      token_type: "The value `bearer`.",
+      expires_in: "Token lifetime. Its unit is not shown; seconds are usual.",
+    },
+  ),
+};
+
+/** The schemas of the document, created from those that the client validates with. */
+export function schemas(): JsonObject {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, { schema }] of Object.entries(COMPONENTS)) registry.add(schema, { id });
+  const { schemas } = z.toJSONSchema(registry, {
+    // For the service, objects may have more fields.
+    io: "input",
+    unrepresentable: "any",
+    uri: (id) => `#/components/schemas/${id}`,
+    override: ({ jsonSchema }) => tidy(jsonSchema),
+  });
+  const made = Object.entries(COMPONENTS).map(([id, component]) => [id, withComments(id, schemas[id], component)]);
+  return { ...Object.fromEntries(made), ...ERROR_SCHEMAS };
+}
+
+/** Removes what zod adds and the service does not document. Tools support `["string", "null"]` best. */
+function tidy(schema: z.core.JSONSchema.BaseSchema): void {
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  // Only the client refuses other fields.
+  delete schema.additionalProperties;
+  const [first, second, ...more] = schema.anyOf ?? [];
+  if (first && second?.type === "null" && typeof first.type === "string" && more.length === 0) {
+    delete schema.anyOf;
+    Object.assign(schema, first, { type: [first.type, "null"] });
+  }
+}
+
+function withComments(id: string, schema: z.core.JSONSchema.BaseSchema | undefined, component: Component): JsonObject {
+  const { properties = {}, required = [] } = schema ?? {};
+  const described = Object.entries(properties).map(([name, property]) => {
+    const description = component.fields.get(name);
+    if (!description) throw new Error(`The field ${name} of ${id} has no comment.`);
+    // A schema that JSON Schema cannot express needs a `meta` with the type that is sent.
+    if (typeof property !== "object" || Object.keys(property).length === 0) {
+      throw new Error(`The field ${name} of ${id} has no type.`);
+    }
+    return [name, { ...property, description }];
+  });
+  return { type: "object", description: component.about, required, properties: Object.fromEntries(described) };
+}

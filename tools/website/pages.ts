@@ -1,0 +1,74 @@
+/** The documents of the repository as pages of the site. A page has the path of its document. */
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, posix } from "node:path";
+import { fileURLToPath } from "node:url";
+import { replaceTargets } from "./markdown.js";
+import { GUIDES, PROJECT_GROUPS } from "./navigation.js";
+
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Created by the build; git ignores it. */
+export const PAGES = fileURLToPath(new URL("pages", import.meta.url));
+
+/** Files that pages link to and that are no pages. */
+const FILES = ["openapi.json", "LICENSE", "examples/receipts.csv"];
+
+const DECISIONS = "docs/decisions";
+
+/** The decisions, their index first. */
+export const decisions = (): string[] =>
+  readdirSync(join(ROOT, DECISIONS))
+    .sort((left, right) => Number(right === "README.md") - Number(left === "README.md") || left.localeCompare(right))
+    .map((name) => `${DECISIONS}/${name}`);
+
+/** The programs among the examples. Each gets a page. */
+export const programs = (): string[] =>
+  readdirSync(join(ROOT, "examples"), { recursive: true, encoding: "utf8" })
+    .map((name) => `examples/${name.replaceAll("\\", "/")}`)
+    .filter((path) => path.endsWith(".ts") && !path.includes("node_modules"))
+    .sort();
+
+/** All documents that are pages. */
+export const documents = (): string[] => [...GUIDES, ...PROJECT_GROUPS.flatMap(({ pages }) => pages), ...decisions()];
+
+/** The page of a document or program, without its extension. */
+export const pageOf = (path: string): string => path.replace(/(^|\/)README\.md$/, "$1index").replace(/\.(md|ts)$/, "");
+
+export const readDocument = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+
+/** Writes the pages of all documents and programs. */
+export function writePages(): void {
+  for (const path of documents()) {
+    writePage(
+      path,
+      replaceTargets(readDocument(path), (target) => targetOnSite(path, target)),
+    );
+  }
+  for (const path of programs()) writePage(path, `# ${basename(path)}\n\n\`\`\`ts\n${readDocument(path)}\`\`\`\n`);
+  cpSync(join(ROOT, "bench/charts"), join(PAGES, "bench/charts"), { recursive: true });
+}
+
+/** Adds the files that pages link to, and the documents themselves, which llms.txt lists. */
+export function copyFiles(site: string): void {
+  const favicon = fileURLToPath(new URL("favicon.svg", import.meta.url));
+  cpSync(favicon, join(site, "favicon.svg"));
+  for (const path of [...FILES, ...documents(), "llms.txt", "SKILL.md"]) {
+    mkdirSync(dirname(join(site, path)), { recursive: true });
+    cpSync(join(ROOT, path), join(site, path));
+  }
+}
+
+function writePage(path: string, markdown: string): void {
+  const file = join(PAGES, `${pageOf(path)}.md`);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, markdown);
+}
+
+/** Links between documents lead to pages. All others stay as they are. */
+function targetOnSite(from: string, target: string): string {
+  if (/^([a-z]+:|#)/.test(target)) return target;
+  const [path = "", anchor] = target.split("#");
+  const linked = posix.join(posix.dirname(from), path);
+  if (!documents().includes(linked) && !programs().includes(linked)) return target;
+  return `/${pageOf(linked)}${anchor === undefined ? "" : `#${anchor}`}`;
+}
