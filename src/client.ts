@@ -98,6 +98,7 @@ export class InventoryClient {
           warn,
           async request(cancellation) {
             const credentials = { clientId, clientSecret: await readSecret(cancellation) };
+            rememberHeaders(headers);
             const token = await sendOwn(createTokenRequest(credentials), cancellation);
             telemetry.emit("token", () => ({ expiresAt: token.expiresAt }));
             return token;

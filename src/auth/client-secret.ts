@@ -29,8 +29,12 @@ export interface ClientSecretSource {
 export function createClientSecretReader(source: ClientSecretSource): (cancellation: Cancellation) => Promise<string> {
   const { clientId, clientSecret, timeoutMs } = source;
   if (typeof clientSecret === "string") {
-    rememberCredentials({ clientId, clientSecret });
-    return async () => clientSecret;
+    const useSecret = () => {
+      rememberCredentials({ clientId, clientSecret });
+      return clientSecret;
+    };
+    useSecret();
+    return async () => useSecret();
   }
   return async (cancellation) => {
     cancellation.throwIfCancelled();

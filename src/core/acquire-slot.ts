@@ -24,9 +24,13 @@ export async function acquireSlot(client: ClientParts, call: Call): Promise<Slot
   let waitedMs = 0;
   try {
     for (let round = 1; ; round += 1) {
-      if (needsToken) await waitForToken(client, call);
+      if (state.closed) call.cancellation.cancel({ kind: "closed" });
+      // Checked first, so that no token is requested for a cancelled call.
+      call.cancellation.throwIfCancelled();
+      if (needsToken && tokens.freshToken === undefined) await waitForToken(client, call);
+      call.waitingFor = "slot";
       const queuedAt = monotonicNowMs();
-      const slot = await waitForSlot(client, call);
+      const slot = limiter.tryAcquire(createSlotRequest(call)) ?? (await waitForSlot(client, call));
       waitedMs += monotonicNowMs() - queuedAt;
       call.arrival = slot.arrival;
       const token = round < MAX_TOKEN_REFRESHES ? tokens.freshToken : tokens.lastToken;
@@ -49,31 +53,18 @@ export async function acquireSlot(client: ClientParts, call: Call): Promise<Slot
   }
 }
 
-async function waitForToken({ limiter, tokens, waits, state }: ClientParts, call: Call): Promise<void> {
-  const { cancellation } = call;
-  // Checked first, so that no token is requested for a cancelled call.
-  throwIfEnded(state, call);
-  if (tokens.freshToken !== undefined) return;
+function waitForToken({ limiter, tokens, waits }: ClientParts, call: Call): Promise<void> {
   // No token request if the slot would come too late.
-  cancellation.ensureTimeFor(limiter.estimateWait(createSlotRequest(call)).waitMs);
+  call.cancellation.ensureTimeFor(limiter.estimateWait(createSlotRequest(call)).waitMs);
   waits.begin(call, "token", 0);
-  await tokens.ensureToken(cancellation);
+  return tokens.ensureToken(call.cancellation);
 }
 
-function waitForSlot({ limiter, waits, telemetry, state }: ClientParts, call: Call): Slot | Promise<Slot> {
-  throwIfEnded(state, call);
-  call.waitingFor = "slot";
+function waitForSlot({ limiter, waits, telemetry, state }: ClientParts, call: Call): Promise<Slot> {
   const request = createSlotRequest(call);
-  const slot = limiter.tryAcquire(request);
-  if (slot) return slot;
   telemetry.emit("queued", () => ({ ...call.identity, attempt: call.attempts + 1, client: state }));
   waits.begin(call, "slot", limiter.estimateWait(request).waitMs);
   return limiter.acquire(request);
-}
-
-function throwIfEnded({ closed }: ClientParts["state"], { cancellation }: Call): void {
-  if (closed) cancellation.cancel({ kind: "closed" });
-  cancellation.throwIfCancelled();
 }
 
 const createSlotRequest = ({ priority, isBulk, arrival, cancellation }: Call): SlotRequest => ({

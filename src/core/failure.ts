@@ -1,7 +1,6 @@
-import { fieldOf, messageOf } from "../errors/unknown-value.js";
+import { fieldOf, messageOf, toOneLine } from "../errors/unknown-value.js";
 import type { Call } from "./call.js";
 import { type AttemptOutcome, parseRetryAfterMs } from "./retry-policy.js";
-import { toOneLine } from "./transport/network-failure.js";
 import { TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** Thrown if the service responded with an error status. */

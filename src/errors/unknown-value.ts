@@ -12,3 +12,15 @@ export function messageOf(thrown: unknown): string {
     return `a thrown ${typeof thrown}`;
   }
 }
+
+/** A message without line breaks, which OpenSSL puts into its messages. */
+export const toOneLine = (text: string) =>
+  text
+    .slice(0, MAX_REASON_LENGTH)
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .join(" ");
+
+/** An exception of the caller's may quote a whole response. */
+const MAX_REASON_LENGTH = 2_000;

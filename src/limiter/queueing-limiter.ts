@@ -9,8 +9,9 @@ import { type SlotListener, type SlotSource, totalCountOf } from "./slot-source.
 interface Waiter {
   readonly request: SlotRequest;
   readonly arrival: number;
-  grant(slot: Slot): void;
-  fail(error: unknown): void;
+  leave(): void;
+  resolve(slot: Slot): void;
+  reject(error: unknown): void;
 }
 
 /** The queue, the pause and the concurrency limit of a limiter; `sourceFor` creates the source of its slots. */
@@ -32,11 +33,11 @@ export function createQueueingLimiter(
     slotRefused(isBulk, error) {
       let last: Waiter | undefined;
       for (const waiter of queue) if (waiter.request.isBulk === isBulk) last = waiter;
-      last?.fail(error);
+      if (last) fail(last, error);
       publishDemand();
     },
     slotsFailed(error) {
-      for (const waiter of queue) waiter.fail(error);
+      for (const waiter of queue) fail(waiter, error);
       publishDemand();
     },
   });
@@ -97,21 +98,10 @@ export function createQueueingLimiter(
         unsubscribe();
         removeFromQueue();
       };
-      const waiter: Waiter = {
-        request,
-        arrival,
-        grant(slot) {
-          leave();
-          resolve(slot);
-        },
-        fail(error) {
-          leave();
-          reject(error);
-        },
-      };
+      const waiter: Waiter = { request, arrival, leave, resolve, reject };
       const removeFromQueue = queue.add(waiter, request, arrival);
       const unsubscribe = request.cancellation.onCancel(() => {
-        waiter.fail(request.cancellation.toError());
+        fail(waiter, request.cancellation.toError());
         publishDemand();
       });
       grantSlots();
@@ -122,9 +112,16 @@ export function createQueueingLimiter(
   function grantSlots(): void {
     for (const waiter of queue.heads()) {
       const slot = takeSlot(waiter.request, waiter.arrival);
-      if (slot) waiter.grant(slot);
+      if (!slot) continue;
+      waiter.leave();
+      waiter.resolve(slot);
     }
     publishDemand();
+  }
+
+  function fail(waiter: Waiter, error: unknown): void {
+    waiter.leave();
+    waiter.reject(error);
   }
 
   function takeSlot({ isBulk }: SlotRequest, arrival: number): Slot | undefined {

@@ -107,7 +107,7 @@ export interface PageRequest {
 }
 
 /** A list, as a paginator uses it. */
-export interface PageSource<T> {
+export interface PagedList<T> {
   /** Checks the caller's arguments and resolves the request. Throws an `InputValidationError`. Called once per use of the list. */
   prepare(): PageSession<T>;
 }

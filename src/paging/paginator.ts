@@ -11,9 +11,9 @@ import {
   gaplessPageSize,
   iterationStartPosition,
   type Page,
+  type PagedList,
   type PageRequest,
   type PageSession,
-  type PageSource,
 } from "./page.js";
 
 const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
@@ -29,11 +29,11 @@ const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer
  * Source: service interface, "Common paging parameters" and "Paged envelope".
  */
 export class Paginator<T> implements AsyncIterable<T> {
-  readonly #source: PageSource<T>;
+  readonly #source: PagedList<T>;
   #latest: PageIterator<T> | undefined;
 
   /** @internal */
-  constructor(source: PageSource<T>) {
+  constructor(source: PagedList<T>) {
     this.#source = source;
   }
 

@@ -276,6 +276,8 @@ describe("a cause", () => {
     expect(inspect(copy, { depth: 9 })).not.toContain("p@ss");
     const parser = Object.assign(new Error("parse"), { data: Buffer.from("token-0123456789") });
     expect(redactCause(parser)).not.toHaveProperty("data");
+    const cut = Object.assign(new Error("parse"), { data: "0123456789 is the end of a token" });
+    expect(redactCause(cut)).not.toHaveProperty("data");
     expect(redactCause(Object.assign(new Error("x"), { config: { client_secret: "unheard-of" } }))).not.toHaveProperty(
       "config",
     );

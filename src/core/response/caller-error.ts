@@ -12,7 +12,7 @@ import {
 } from "../../errors/index.js";
 import { describeIssue } from "../../errors/input-errors.js";
 import { redactCause } from "../../errors/redaction/redact-cause.js";
-import { messageOf } from "../../errors/unknown-value.js";
+import { messageOf, toOneLine } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import type { WaitEstimate } from "../../limiter/rate-limiter.js";
 import { MAX_ISSUES } from "../../schemas/input-issues.js";
@@ -21,7 +21,6 @@ import type { Call, ResponseContext } from "../call.js";
 import { CallFailure, ErrorResponse, FalseSuccess } from "../failure.js";
 import { JSON_CONTENT_TYPE } from "../request/payload.js";
 import { mayHaveBeenApplied } from "../retry-policy.js";
-import { toOneLine } from "../transport/network-failure.js";
 import { isSuccessStatus, TransportFailure } from "../transport/transport.js";
 import { createApiError } from "./error-response.js";
 

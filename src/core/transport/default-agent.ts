@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import type { buildConnector, Dispatcher } from "undici";
 import { fieldOf } from "../../errors/unknown-value.js";
-import { describeNetworkFailure, ProxyFailure } from "./network-failure.js";
-import type { EnvironmentProxy } from "./proxy.js";
+import { describeNetworkFailure } from "./network-failure.js";
+import { type EnvironmentProxy, ProxyFailure } from "./proxy.js";
 
 /** Shorter than the timeout of usual servers, so that a write is seldom sent on a connection that is closing. */
 const KEEP_ALIVE_TIMEOUT_MS = 4_000;

@@ -4,8 +4,8 @@ import { mayReadEnvironment } from "../../runtime/environment.js";
 import { createAgent } from "./default-agent.js";
 import { performExchange, type WireSender } from "./exchange.js";
 import { createFetchSender, findFetchProxy } from "./fetch.js";
-import { describeNetworkFailure, ProxyFailure } from "./network-failure.js";
-import { describeProxy, type EnvironmentProxy, findEnvironmentProxy } from "./proxy.js";
+import { describeNetworkFailure } from "./network-failure.js";
+import { describeProxy, type EnvironmentProxy, findEnvironmentProxy, ProxyFailure } from "./proxy.js";
 import type { Transport, TransportInfo } from "./transport.js";
 import { createUndiciSender } from "./undici.js";
 

@@ -2,8 +2,8 @@ import { ConfigurationError } from "../../errors/index.js";
 import { fieldOf, isObject } from "../../errors/unknown-value.js";
 import { isDeno, isFetchProxied } from "../../runtime/runtime-name.js";
 import type { Exchange, WireSender } from "./exchange.js";
-import { describeNetworkFailure, ProxyFailure } from "./network-failure.js";
-import { type EnvironmentProxy, findEnvironmentProxy } from "./proxy.js";
+import { describeNetworkFailure } from "./network-failure.js";
+import { type EnvironmentProxy, findEnvironmentProxy, ProxyFailure } from "./proxy.js";
 import type { WireRequest } from "./transport.js";
 
 /** A function like the global `fetch`. */

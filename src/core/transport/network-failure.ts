@@ -1,6 +1,6 @@
-import { fieldOf, isObject, messageOf } from "../../errors/unknown-value.js";
+import { fieldOf, isObject, messageOf, toOneLine } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
-import { describeProxy, type EnvironmentProxy, originOfUrl } from "./proxy.js";
+import { ProxyFailure, proxyRefusalStatus } from "./proxy.js";
 
 /** A failure that is known to be a network failure, not an exception of code. */
 export interface NetworkFailure {
@@ -16,20 +16,6 @@ export interface NetworkFailure {
   permanent: boolean;
   /** A proxy was reached, and refused to connect to the service. */
   isProxyRefusal?: boolean;
-}
-
-/** A failed connection through the proxy of the environment. It has no code, so that undici does not connect again. */
-export class ProxyFailure extends Error {
-  /** The environment variable of the address. */
-  readonly variable: string;
-  /** Address without credentials, and variable. */
-  readonly proxy: string;
-
-  constructor(proxy: EnvironmentProxy, cause: unknown) {
-    super(`proxy ${originOfUrl(proxy.url)}: ${toOneLine(messageOf(cause))}`, { cause });
-    this.variable = proxy.variable;
-    this.proxy = describeProxy(proxy);
-  }
 }
 
 interface FailureRule extends Omit<NetworkFailure, "detail" | "advice"> {
@@ -155,11 +141,6 @@ const FAILURE_RULES: readonly FailureRule[] = [
 ];
 
 const CONNECTING_SYSCALL_PATTERN = /^(connect|getaddrinfo|query\w+)$/;
-/** undici, its SOCKS agent, Bun. */
-const PROXY_REFUSAL_PATTERN =
-  /Proxy response \((\d+)\) !== 200|Proxy Authentication Required \((407)\)|^Proxy refused to open a tunnel: (\d+)/;
-const DENO_PROXY_REFUSAL_PATTERN = /client error \(Connect\): (proxy authentication required|unsuccessful tunnel)/;
-
 /** How fetch functions report a failure of the network: undici, browsers and msw, Deno, Workers, React Native. */
 const FETCH_FAILED_MESSAGE_PATTERN =
   /^(fetch failed|terminated|failed to fetch|networkerror when attempting|load failed|error sending request|network (request failed|connection lost|error))/i;
@@ -194,18 +175,6 @@ function classifyFailure(error: unknown, seen: Set<unknown>, wrapperMessage = ""
   if (fieldOf(error, "name") !== "TypeError" || !FETCH_FAILED_MESSAGE_PATTERN.test(message)) return undefined;
   return { ...possiblySentRule(/^/, "the connection broke"), advice: "", detail: shortenDetail(message) };
 }
-
-/** A message without line breaks, which OpenSSL puts into its messages. */
-export const toOneLine = (text: string) =>
-  text
-    .slice(0, MAX_REASON_LENGTH)
-    .split(/[\r\n]+/)
-    .map((line) => line.trim())
-    .filter((line) => line !== "")
-    .join(" ");
-
-/** An exception of the caller's may quote a whole response. */
-const MAX_REASON_LENGTH = 2_000;
 
 const isErrorLike = (value: unknown) => typeof fieldOf(value, "message") === "string";
 
@@ -249,17 +218,7 @@ function proxyRefusalRule(message: string): FailureRule | undefined {
       : "Ask whether the proxy allows the service's host.";
   const problem = `the proxy refused to connect${status === "unknown" ? "" : ` with status ${status}`}`;
   const permanent = status !== "unknown" && status < 500 && status !== 408 && status !== 429;
-  return { ...notSentRule(PROXY_REFUSAL_PATTERN, problem, () => advice), permanent, isProxyRefusal: true };
-}
-
-/** The status with which a proxy refused to connect. Deno reports only 407. */
-function proxyRefusalStatus(message: string): number | "unknown" | undefined {
-  const [, ...statuses] = PROXY_REFUSAL_PATTERN.exec(message) ?? [];
-  const status = statuses.find((text) => text !== undefined);
-  if (status !== undefined) return Number(status);
-  const [, reason] = DENO_PROXY_REFUSAL_PATTERN.exec(message) ?? [];
-  if (reason === undefined) return undefined;
-  return reason === "proxy authentication required" ? 407 : "unknown";
+  return { ...notSentRule(/^/, problem, () => advice), permanent, isProxyRefusal: true };
 }
 
 /** Several addresses of one host were tried. */

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../../errors/index.js";
+import { messageOf, toOneLine } from "../../errors/unknown-value.js";
 import { environmentVariable } from "../../runtime/environment.js";
 
 /** The proxy that the environment sets. */
@@ -73,4 +74,33 @@ function hasDecodableCredentials({ username, password }: URL): boolean {
   } catch {
     return false;
   }
+}
+
+/** A failed connection through the proxy of the environment. It has no code, so that undici does not connect again. */
+export class ProxyFailure extends Error {
+  /** The environment variable of the address. */
+  readonly variable: string;
+  /** Address without credentials, and variable. */
+  readonly proxy: string;
+
+  constructor(proxy: EnvironmentProxy, cause: unknown) {
+    super(`proxy ${originOfUrl(proxy.url)}: ${toOneLine(messageOf(cause))}`, { cause });
+    this.variable = proxy.variable;
+    this.proxy = describeProxy(proxy);
+  }
+}
+
+/** undici, its SOCKS agent, Bun. */
+const PROXY_REFUSAL_PATTERN =
+  /Proxy response \((\d+)\) !== 200|Proxy Authentication Required \((407)\)|^Proxy refused to open a tunnel: (\d+)/;
+const DENO_PROXY_REFUSAL_PATTERN = /client error \(Connect\): (proxy authentication required|unsuccessful tunnel)/;
+
+/** The status with which a proxy refused to connect. Deno reports only 407. */
+export function proxyRefusalStatus(message: string): number | "unknown" | undefined {
+  const [, ...statuses] = PROXY_REFUSAL_PATTERN.exec(message) ?? [];
+  const status = statuses.find((text) => text !== undefined);
+  if (status !== undefined) return Number(status);
+  const [, reason] = DENO_PROXY_REFUSAL_PATTERN.exec(message) ?? [];
+  if (reason === undefined) return undefined;
+  return reason === "proxy authentication required" ? 407 : "unknown";
 }

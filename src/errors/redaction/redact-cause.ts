@@ -66,7 +66,7 @@ function isFreeOfSecrets(cause: unknown): boolean {
     if (!isObject(value)) return typeof value !== "function";
     if (seen.has(value)) return true;
     seen.add(value);
-    if (depth > MAX_CAUSE_DEPTH || isProxy(value)) return false;
+    if (depth > MAX_CAUSE_DEPTH || isProxy(value) || hasRawResponse(value)) return false;
     if (isSearchable(value)) return Reflect.ownKeys(value).every((key) => isHarmlessPart(value, key, depth));
     const prototype: unknown = Object.getPrototypeOf(value);
     // An error of this package was redacted when it was created.
@@ -93,3 +93,6 @@ function isSearchable(value: object): boolean {
   if (!isObject(prototype) || isProxy(prototype)) return false;
   return Reflect.ownKeys(prototype).every((key) => key === "constructor") && isSearchable(prototype);
 }
+
+/** A parser's error holds the rest of the raw response, in which a secret may have been cut in two. */
+const hasRawResponse = (value: object) => value instanceof Error && ("data" in value || "rawPacket" in value);

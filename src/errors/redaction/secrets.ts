@@ -1,7 +1,7 @@
 /**
  * The secrets of all clients of the process, and how strings are searched for them.
  *
- * A secret is remembered when it is used: a client secret with each token request, a token when it is received. The last
+ * A secret is remembered when it is used: client secret and headers with each token request, a token when it is received. The last
  * {@link MAX_REMEMBERED_SECRETS} are remembered, so those of closed and abandoned clients are forgotten in time.
  *
  * A string is searched as it is, and with the escapes of each of the {@link ENCODINGS} decoded. Base64 is searched as a

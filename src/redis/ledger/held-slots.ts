@@ -2,8 +2,6 @@ import type { SlotKind } from "../../limiter/slot-source.js";
 import type { LedgerRequest } from "./ledger.js";
 import type { FallbackQuota } from "./outage.js";
 
-const NEVER = Number.POSITIVE_INFINITY;
-
 /** A slot that a request of this process uses or has used. */
 export interface HeldSlot {
   readonly kind: SlotKind;
@@ -16,7 +14,7 @@ export class HeldSlots {
   #slots: HeldSlot[] = [];
 
   add(kind: SlotKind): HeldSlot {
-    const slot: HeldSlot = { kind, freeAt: NEVER };
+    const slot: HeldSlot = { kind, freeAt: Infinity };
     this.#slots.push(slot);
     return slot;
   }
@@ -29,7 +27,7 @@ export class HeldSlots {
 
   /** Whether a request is in flight. */
   get hasRequests(): boolean {
-    return this.#slots.some(({ freeAt }) => freeAt === NEVER);
+    return this.#slots.some(({ freeAt }) => freeAt === Infinity);
   }
 
   /** In how many ms each is free again, as the ledger records it. */
@@ -52,3 +50,6 @@ export class HeldSlots {
     return Math.min(now + returnMs, ...this.#slots.map(({ freeAt }) => freeAt));
   }
 }
+
+/** How many slots a message to the ledger reports. */
+export const countHeldSlots = ({ held }: LedgerRequest) => held.single.length + held.bulk.length;

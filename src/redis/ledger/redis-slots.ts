@@ -7,7 +7,7 @@ import {
 } from "../../limiter/slot-source.js";
 import type { MonotonicClock } from "../../time/clock.js";
 import { afterReplyTimeout } from "../script.js";
-import { HeldSlots } from "./held-slots.js";
+import { countHeldSlots, HeldSlots } from "./held-slots.js";
 import { type Ledger, type LedgerReply, type LedgerRequest, NO_LEDGER_EPOCH } from "./ledger.js";
 import {
   type LastExchange,
@@ -17,7 +17,6 @@ import {
   redisUnreachableError,
 } from "./outage.js";
 
-const NEVER = Number.POSITIVE_INFINITY;
 const ZERO_SLOT_COUNTS: SlotCounts = { single: 0, bulk: 0 };
 /** A change waits this long for a call that asks for a slot: both share an exchange, and half of all exchanges are saved. */
 const EXCHANGE_BATCH_MS = 5;
@@ -61,7 +60,7 @@ export class RedisSlots implements SlotSource {
   /** The current exchange. If it is overdue, Redis counts as unreachable, but its reply may still arrive. */
   #exchange: { isOverdue: boolean } | undefined;
   /** When the next exchange is due. */
-  #exchangeAt = -NEVER;
+  #exchangeAt = -Infinity;
   /** The state has changed, and the ledger was not notified yet. */
   #hasChanged = false;
   /** The end of a pause that the ledger does not know yet. */
@@ -92,8 +91,7 @@ export class RedisSlots implements SlotSource {
   take(isBulk: boolean): GrantedSlot | undefined {
     const now = this.#clock.now();
     const fallback = this.#outage?.quota(now);
-    const isFree = this.#takeGranted(isBulk) || (fallback && this.#held.isBelow(fallback, isBulk, now));
-    if (!isFree) return undefined;
+    if (!this.#takeGranted(isBulk) && !(fallback && this.#held.isBelow(fallback, isBulk, now))) return undefined;
     const slot = this.#held.add(isBulk ? "bulk" : "single");
     const end = (afterMs: number) => {
       slot.freeAt = this.#clock.now() + afterMs;
@@ -119,9 +117,8 @@ export class RedisSlots implements SlotSource {
     const before = this.#wanted;
     this.#wanted = waiting;
     if (totalCountOf(waiting) > 0 && this.#exchange?.isOverdue && this.#options.onStoreError === "fail") {
-      queueMicrotask(() =>
-        this.#options.listener.slotsFailed(redisUnreachableError(new Error("Redis does not reply"))),
-      );
+      const error = redisUnreachableError(new Error("Redis does not reply"));
+      queueMicrotask(() => this.#options.listener.slotsFailed(error));
     }
     if (waiting.single > before.single || waiting.bulk > before.bulk) {
       this.#exchangeAt = Math.min(this.#exchangeAt, Math.max(this.#clock.now(), this.#nextFreeAt));
@@ -137,7 +134,7 @@ export class RedisSlots implements SlotSource {
 
   /** No slot is free before, as far as the ledger knew; a time in the past if one was free. */
   get #nextFreeAt(): number {
-    return !this.#outage && this.#last?.reply.free === 0 ? this.#last.sentAt + this.#last.reply.nextMs + 1 : -NEVER;
+    return !this.#outage && this.#last?.reply.free === 0 ? this.#last.sentAt + this.#last.reply.nextMs + 1 : -Infinity;
   }
 
   /** A slot for a page was granted as one; a single call may use either. */
@@ -160,12 +157,13 @@ export class RedisSlots implements SlotSource {
     const now = this.#clock.now();
     const isWaiting = totalCountOf(this.#wanted) > 0;
     const canExchange = !this.#exchange && (isWaiting || this.#hasChanged || this.#held.count(now) > 0);
-    if (canExchange && this.#exchangeAt <= now) return void this.#startExchange();
+    const exchangeAt = canExchange ? this.#exchangeAt : Infinity;
+    if (exchangeAt <= now) return void this.#startExchange();
     // Without Redis, waiting calls look for a slot of the fallback.
-    const isPolling = isWaiting && this.#outage?.quota(now) !== undefined;
-    const time = Math.min(canExchange ? this.#exchangeAt : NEVER, isPolling ? now + FALLBACK_POLL_INTERVAL_MS : NEVER);
-    if (time === NEVER) return;
-    const next = isPolling ? () => this.#options.listener.slotsChanged() : () => this.#schedule();
+    const pollAt = isWaiting && this.#outage?.quota(now) ? now + FALLBACK_POLL_INTERVAL_MS : Infinity;
+    const time = Math.min(exchangeAt, pollAt);
+    if (time === Infinity) return;
+    const next = pollAt < Infinity ? () => this.#options.listener.slotsChanged() : () => this.#schedule();
     this.#timer = setTimeout(next, Math.ceil(time - now));
     // A heartbeat does not keep the process alive.
     if (!isWaiting && !this.#hasChanged) this.#timer.unref?.();
@@ -237,11 +235,8 @@ export class RedisSlots implements SlotSource {
     this.#exchangeAt = now + RECONNECT_INTERVAL_MS;
     // The slots that were held when the exchange began: slots that were returned since then are granted to no other
     // process.
-    this.#outage ??= new RedisOutage(
-      this.#options,
-      now,
-      lastKnownStateOf(this.#last, countHeldSlots(request), now, timings),
-    );
+    const state = lastKnownStateOf(this.#last, countHeldSlots(request), now, timings);
+    this.#outage ??= new RedisOutage(this.#options, now, state);
     // Not if its owner closed the connection when all calls had ended.
     const hasCalls = totalCountOf(this.#wanted) > 0 || this.#held.hasRequests;
     if (hasCalls) this.#outage.warnOnce(error);
@@ -253,5 +248,3 @@ export class RedisSlots implements SlotSource {
     }
   }
 }
-
-const countHeldSlots = ({ held }: LedgerRequest) => held.single.length + held.bulk.length;

@@ -1,4 +1,4 @@
-import type { Page, PageRequest, PageSession, PageSource, PagingSettings } from "../../../src/paging/page.js";
+import type { Page, PagedList, PageRequest, PageSession, PagingSettings } from "../../../src/paging/page.js";
 
 export interface Lot {
   readonly recNo: number;
@@ -95,7 +95,7 @@ export class ChangingList {
     return this.#inFlight;
   }
 
-  source(settings: Partial<PagingSettings<Lot>> = {}): PageSource<Lot> & Pick<PageSession<Lot>, "fetch"> {
+  source(settings: Partial<PagingSettings<Lot>> = {}): PagedList<Lot> & Pick<PageSession<Lot>, "fetch"> {
     const checked = {
       list: "/Inventory",
       label: "GET /Inventory",

@@ -1,4 +1,4 @@
-import type { Page, PageRequest, PageSession, PageSource, PagingSettings } from "../../../src/paging/page.js";
+import type { Page, PagedList, PageRequest, PageSession, PagingSettings } from "../../../src/paging/page.js";
 import { type Lot, NO_LIMIT } from "./changing-list.js";
 
 /** A request that waits until the test responds to it. */
@@ -14,7 +14,7 @@ export interface OpenRequest {
 export const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** A list of `size` lots whose responses the test sends one by one. */
-export class ManualSource implements PageSource<Lot> {
+export class ManualSource implements PagedList<Lot> {
   readonly sent: OpenRequest[] = [];
   readonly #size: number;
   readonly #settings: Partial<PagingSettings<Lot>>;
