@@ -137,7 +137,7 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
     return unlock;
   }
 
-  /** Runs an action of the store, which may fail or never settle. */
+  /** Runs an action of the store, which may fail or never end. */
   async function withTimeout<T>(
     action: string,
     run: () => Promise<T> | undefined,

@@ -6,7 +6,7 @@ import { InventoryClient } from "../client.js";
 import type { Logger } from "../core/telemetry/events.js";
 import { ConfigurationError } from "../errors/index.js";
 import { type ClientOptions, resolveServiceConnection, type ServiceConnection } from "../options.js";
-import { CommandError, describeFailure, durationOption, EXIT, integerOption } from "./exit.js";
+import { CommandError, durationOption, EXIT, failureMessage, integerOption } from "./exit.js";
 import { currentShell, SHELLS } from "./shell.js";
 import { tell } from "./terminal.js";
 
@@ -123,7 +123,7 @@ function readTextFile(file: string): string {
   } catch (error) {
     // An error of reading, unlike one of opening, does not contain the path.
     const failure = error instanceof Error ? Object.assign(error, { path: file }) : error;
-    throw new CommandError(`--client-secret-file: ${describeFailure(failure)}`);
+    throw new CommandError(`--client-secret-file: ${failureMessage(failure)}`);
   }
 }
 

@@ -29,7 +29,7 @@ export class CommandError extends Error {
 }
 
 /** What is written to standard error if a command fails. */
-export function describeFailure(error: unknown): string {
+export function failureMessage(error: unknown): string {
   if (isSystemError(error)) return describeSystemError(error);
   if (error instanceof CommandError || isStocklotError(error)) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -2,7 +2,7 @@ import { Command, CommanderError } from "commander";
 import { nearestName } from "../errors/unknown-name.js";
 import { VERSION } from "../version.js";
 import { doctorCommand } from "./doctor/command.js";
-import { CommandError, describeFailure, EXIT } from "./exit.js";
+import { CommandError, EXIT, failureMessage } from "./exit.js";
 import { exportCommand } from "./export/command.js";
 import { importCommand } from "./import/command.js";
 import { mirrorCommand } from "./mirror.js";
@@ -10,7 +10,7 @@ import { sandboxCommand } from "./sandbox/command.js";
 import { hideExperimentalWarnings, tell } from "./terminal.js";
 import { useWordingOf } from "./wording.js";
 
-const SECRET_OPTION = /^--client-?secret(?!-f)/i;
+const SECRET_OPTION_PATTERN = /^--client-?secret(?!-f)/i;
 const SECRET_ADVICE =
   "the secret must not be an argument, since others can see it. Use STOCKLOT_CLIENT_SECRET or --client-secret-file.";
 
@@ -25,7 +25,7 @@ export async function run(args: readonly string[]): Promise<number> {
   });
   // Messages that cannot be written must not end the command.
   process.stderr.on("error", () => {});
-  const [secretOption] = args.flatMap((argument) => SECRET_OPTION.exec(argument)?.[0] ?? []);
+  const [secretOption] = args.flatMap((argument) => SECRET_OPTION_PATTERN.exec(argument)?.[0] ?? []);
   if (secretOption !== undefined) {
     tell(`error: unknown option '${secretOption}': ${SECRET_ADVICE}`);
     return EXIT.usage;
@@ -35,7 +35,7 @@ export async function run(args: readonly string[]): Promise<number> {
     return Number(process.exitCode ?? EXIT.success);
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.success : EXIT.usage;
-    tell(`stocklot: ${describeFailure(error)}`);
+    tell(`stocklot: ${failureMessage(error)}`);
     return error instanceof CommandError ? error.exitCode : EXIT.failure;
   }
 }

@@ -87,7 +87,7 @@ export class Call implements RetryState {
   mayHaveBeenApplied = false;
   /** The request is being sent or its response is being read: `close()` lets it finish. */
   inFlight = false;
-  /** The validation by a schema of the caller's, which may never settle. */
+  /** The validation by a schema of the caller's, which may never end. */
   pendingValidation: Promise<unknown> | undefined;
   /** Of the last attempt. */
   attemptTrace: AttemptTrace | undefined;

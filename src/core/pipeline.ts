@@ -6,7 +6,7 @@ import { CallCancellation, type Cancellation } from "../time/cancellation.js";
 import { monotonicNowMs, startTimer } from "../time/clock.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
-import { ATTEMPT_JOURNAL } from "./request/attempt-journal.js";
+import { attemptJournalSymbol } from "./request/attempt-journal.js";
 import { checkRequestOptions, lowerCaseHeaderNames, type RequestOptions } from "./request/options.js";
 import { encodeRequest } from "./request/payload.js";
 import { createCallerError, toCallFailure } from "./response/caller-error.js";
@@ -57,7 +57,7 @@ export interface Pipeline extends Sender {
   close(): Promise<void>;
 }
 
-/** How often `close()` looks for validations that do not settle. */
+/** How often `close()` looks for validations that do not end. */
 const STALLED_VALIDATION_INTERVAL_MS = 1_000;
 
 /**
@@ -125,7 +125,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       headers: headers ? { ...settings.headers, ...lowerCaseHeaderNames(headers) } : settings.headers,
       priority,
       onResponse,
-      journal: options[ATTEMPT_JOURNAL],
+      journal: options[attemptJournalSymbol],
     };
   }
 
@@ -188,7 +188,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     await transport.close();
   }
 
-  /** A schema of the caller's may never settle: a validation that lasts a whole interval is cancelled. */
+  /** A schema of the caller's may never end: a validation that lasts a whole interval is cancelled. */
   function watchForStalledValidations(): () => void {
     let previous = new Set<unknown>();
     let stop = () => {};

@@ -9,7 +9,7 @@ import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";
 import {
   checkEstimateOptions,
   checkMirrorOptions,
-  checkRunOptions,
+  checkMirrorRunOptions,
   checkWatchOptions,
   type EstimateOptions,
   type MirrorOptions,
@@ -93,7 +93,7 @@ export class Mirror {
    * @throws what the client, the sink, `onEvent` and `onProgress` throw.
    */
   async run(options: RunOptions = {}): Promise<MirrorReport> {
-    checkRunOptions(options, this.#resources);
+    checkMirrorRunOptions(options, this.#resources);
     return await this.#exclusively(async () => {
       options.signal?.throwIfAborted();
       const { client, warehouses } = this.#options;

@@ -219,7 +219,7 @@ export function checkMirrorOptions(options: MirrorOptions): void {
 }
 
 /** Rejects options that are wrong, with an `InputValidationError`. */
-export function checkRunOptions(options: RunOptions, mirrored: readonly MirrorResource[]): void {
+export function checkMirrorRunOptions(options: RunOptions, mirrored: readonly MirrorResource[]): void {
   checkMethodOptions("mirror.run", runOptionsSchema, options);
   checkIsMirrored("mirror.run", "resources", options.resources ?? [], mirrored);
 }

@@ -177,7 +177,7 @@ export function checkOutboxOptions(options: OutboxOptions): void {
 }
 
 /** Rejects options that are wrong, with an `InputValidationError`. */
-export function checkRunOptions(options: OutboxRunOptions): void {
+export function checkOutboxRunOptions(options: OutboxRunOptions): void {
   checkMethodOptions("outbox.run", runSchema, options);
 }
 

@@ -17,9 +17,9 @@ import {
   checkAddOptions,
   checkEntriesOptions,
   checkOutboxOptions,
+  checkOutboxRunOptions,
   checkPruneOptions,
   checkResolution,
-  checkRunOptions,
   checkWatchOptions,
   type OutboxAddOptions,
   type OutboxEntriesOptions,
@@ -29,7 +29,7 @@ import {
 } from "./options.js";
 import type { OutboxEstimate, OutboxReport, OutboxSummary } from "./report.js";
 import { isIdempotent } from "./run/outcome.js";
-import { openEntries } from "./run/progress.js";
+import { entriesToSend } from "./run/progress.js";
 import { runOutbox } from "./run/run.js";
 import type { EntryChange, NewDelivery, NewEntry, StoredDelivery, StoredEntry } from "./store.js";
 import { watchOutbox } from "./watch.js";
@@ -128,7 +128,7 @@ export class Outbox {
    * @throws ConfigurationError if the store belongs to another service, or if there is no client.
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
-    checkRunOptions(options);
+    checkOutboxRunOptions(options);
     const client = requireClient("outbox.run", this.#options.client);
     const { mark, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const runOptions = copyPlainData(options);
@@ -220,7 +220,7 @@ export class Outbox {
   async estimate(): Promise<OutboxEstimate> {
     const client = requireClient("outbox.estimate", this.#options.client);
     const counts = await this.#access.read(({ store }) => store.count([]));
-    const entries = openEntries(counts);
+    const entries = entriesToSend(counts);
     // An entry that was in progress is looked up, too.
     const requests = entries + counts.sending;
     return { entries, requests, durationMs: forecastDurationMs(requests, 0, client.bulkAllowance) };

@@ -170,11 +170,11 @@ class PendingPage<T> {
   page: Page<T> | undefined;
   readonly result: Promise<ReceivedPage<T>>;
   readonly #abort = new AbortController();
-  #settle!: { resolve(read: ReceivedPage<T>): void; reject(reason: unknown): void };
+  #arrival!: { resolve(read: ReceivedPage<T>): void; reject(reason: unknown): void };
 
   constructor(readonly request: PageRequest) {
     this.result = new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject };
+      this.#arrival = { resolve, reject };
     });
     this.result.catch(() => {});
   }
@@ -186,7 +186,7 @@ class PendingPage<T> {
       const read = await fetch(this.#abort.signal);
       if (this.failed) return;
       this.page = read.page;
-      this.#settle.resolve(read);
+      this.#arrival.resolve(read);
     } catch (reason) {
       this.#fail(reason);
     }
@@ -201,6 +201,6 @@ class PendingPage<T> {
 
   #fail(reason: unknown): void {
     this.failed = true;
-    this.#settle.reject(reason);
+    this.#arrival.reject(reason);
   }
 }

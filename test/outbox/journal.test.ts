@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { ATTEMPT_JOURNAL, type AttemptEnd, type AttemptJournal } from "../../src/core/request/attempt-journal.js";
+import { type AttemptEnd, type AttemptJournal, attemptJournalSymbol } from "../../src/core/request/attempt-journal.js";
 import {
   type ClientOptions,
   InventoryClient,
@@ -47,8 +47,8 @@ async function setUp(options: ClientOptions = {}, changes: Partial<AttemptJourna
     },
   };
   const receive = (requestOptions: RequestOptions = {}) =>
-    client.inventory.receive(RECEIPT, { ...requestOptions, [ATTEMPT_JOURNAL]: journal });
-  const update = () => client.items.update("BOLT", { description: "x" }, { [ATTEMPT_JOURNAL]: journal });
+    client.inventory.receive(RECEIPT, { ...requestOptions, [attemptJournalSymbol]: journal });
+  const update = () => client.items.update("BOLT", { description: "x" }, { [attemptJournalSymbol]: journal });
   return { server, client, events, writes, receive, update };
 }
 

@@ -10,7 +10,7 @@ import { dateInputSchema } from "../../schemas/date.js";
 import { type DocumentedList, LISTS } from "../../service/lists.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { type ConnectionFlags, connectionOptions, withConnection, withResponseValidation } from "../connection.js";
-import { CommandError, describeFailure, EXIT, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
+import { CommandError, EXIT, failureMessage, failureOrInterruption, integerOption, interruptSignal } from "../exit.js";
 import { modifiedSinceProbe } from "../list-probes.js";
 import { ProgressLine, seconds, tell, writeOutput } from "../terminal.js";
 import { OutputFile } from "./output-file.js";
@@ -112,7 +112,7 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
     if (!file?.canContinue) await file?.discard();
     const advice = file && gapless ? "continue with --resume" : undefined;
     const failure = file?.canContinue
-      ? new CommandError(`${describeFailure(error).replace(/\.?$/, ".")} Continue with --resume.`)
+      ? new CommandError(`${failureMessage(error).replace(/\.?$/, ".")} Continue with --resume.`)
       : error;
     throw failureOrInterruption(failure, signal, advice);
   } finally {

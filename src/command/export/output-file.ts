@@ -4,7 +4,7 @@ import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile 
 import { dirname } from "node:path";
 import * as z from "zod";
 import { parseJsonOrUndefined } from "../../core/response/body.js";
-import { CommandError, describeFailure, EXIT } from "../exit.js";
+import { CommandError, EXIT, failureMessage } from "../exit.js";
 import { FileLock } from "./file-lock.js";
 
 /** What an interrupted export needs to continue. */
@@ -94,7 +94,7 @@ export class OutputFile {
         this.#bytes += bytesWritten;
       }
     } catch (error) {
-      throw new CommandError(`${partFile(this.#path)}: ${describeFailure(error)}`);
+      throw new CommandError(`${partFile(this.#path)}: ${failureMessage(error)}`);
     }
   }
 

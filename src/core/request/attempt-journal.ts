@@ -1,7 +1,7 @@
 import type { ClockOffset } from "../service-clock.js";
 
 /** The option's name. It is not in the published types, and the same in the ES module and the CommonJS copy of the package. */
-export const ATTEMPT_JOURNAL: unique symbol = Symbol.for("stocklot.attemptJournal");
+export const attemptJournalSymbol: unique symbol = Symbol.for("stocklot.attemptJournal");
 
 /** How an attempt ended. */
 export interface AttemptEnd {

@@ -4,7 +4,7 @@ import { checkInput } from "../../schemas/check.js";
 import { lazy, optionalFields, string } from "../../schemas/field.js";
 import { abortSignalSchema, countOrInfinitySchema, durationMsSchema, functionSchema } from "../../schemas/option.js";
 import type { RetryOptions } from "../retry-policy.js";
-import { ATTEMPT_JOURNAL, type AttemptJournal } from "./attempt-journal.js";
+import { type AttemptJournal, attemptJournalSymbol } from "./attempt-journal.js";
 
 /** The raw data of a final response. */
 export interface ResponseInfo {
@@ -63,7 +63,7 @@ export interface RequestOptions {
    */
   onResponse?: ((response: ResponseInfo) => void) | undefined;
   /** Records the attempts of the call. @internal */
-  [ATTEMPT_JOURNAL]?: AttemptJournal | undefined;
+  [attemptJournalSymbol]?: AttemptJournal | undefined;
 }
 
 const RESERVED_HEADER_PATTERN =

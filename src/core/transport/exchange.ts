@@ -28,7 +28,7 @@ const MAX_ERROR_BODY_BYTES = 128 * 1024;
 
 /**
  * Sends a request, unless it was cancelled, and returns the response. Enforces the timeout, the size limit and the
- * cancellation, fills in the trace, and settles once. A rejection of `send` fails the exchange.
+ * cancellation, fills in the trace, and ends once. A rejection of `send` fails the exchange.
  */
 export function performExchange(request: WireRequest, send: WireSender): Promise<WireResponse> {
   const { timeoutMs, maxResponseBytes, cancellation, trace } = request;
@@ -38,8 +38,8 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
   let coding = "";
   let resolve!: (response: WireResponse | Promise<WireResponse>) => void;
   let reject!: (failure: TransportFailure) => void;
-  const result = new Promise<WireResponse>((settle, fail) => {
-    resolve = settle;
+  const result = new Promise<WireResponse>((fulfil, fail) => {
+    resolve = fulfil;
     reject = fail;
   });
   const exchange: Exchange = {

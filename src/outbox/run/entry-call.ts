@@ -1,5 +1,5 @@
 import type { InventoryClient } from "../../client.js";
-import { ATTEMPT_JOURNAL, type AttemptEnd, type AttemptJournal } from "../../core/request/attempt-journal.js";
+import { type AttemptEnd, type AttemptJournal, attemptJournalSymbol } from "../../core/request/attempt-journal.js";
 import type { RequestOptions } from "../../core/request/options.js";
 import { uncheckedAs } from "../../core/response/decode.js";
 import type { ClockOffset } from "../../core/service-clock.js";
@@ -28,7 +28,7 @@ export async function callForEntry(run: RunContext, entry: StoredEntry, lease: L
     const result = await call.send();
     return { ...end, ...call.state, result, error: undefined };
   } catch (error) {
-    await call.settleCommit();
+    await call.awaitCommit();
     return { ...end, ...call.state, result: undefined, error };
   }
 }
@@ -62,7 +62,7 @@ class EntryCall implements AttemptJournal {
     const abort = () => this.#abort.abort(ended.aborted ? ended.reason : stopped.reason);
     const stops = [onAbort(ended, abort), onAbort(stopped, () => !this.#isInFlight && abort())];
     if (ended.aborted || stopped.aborted) abort();
-    const options = { ...BACKGROUND, signal: this.#abort.signal, [ATTEMPT_JOURNAL]: this };
+    const options = { ...BACKGROUND, signal: this.#abort.signal, [attemptJournalSymbol]: this };
     try {
       return await callMethod(client, this.#entry.operation, this.#body, options);
     } finally {
@@ -71,7 +71,7 @@ class EntryCall implements AttemptJournal {
   }
 
   /** Waits for a commit that the call no longer waits for, since it was aborted. */
-  async settleCommit(): Promise<void> {
+  async awaitCommit(): Promise<void> {
     await this.#commit?.catch(() => {});
   }
 

@@ -11,7 +11,7 @@ export interface ProgressCallbacks {
 }
 
 /** Entries that a run has to send. */
-export const openEntries = ({ pending, sending, heldBack }: OutboxCounts) => pending - heldBack + sending;
+export const entriesToSend = ({ pending, sending, heldBack }: OutboxCounts) => pending - heldBack + sending;
 
 /** Counts the results of a run and reports them. Errors of the callbacks change nothing. */
 export class RunProgress {
@@ -28,7 +28,7 @@ export class RunProgress {
   }
 
   counted(counts: OutboxCounts): void {
-    this.#pending = openEntries(counts);
+    this.#pending = entriesToSend(counts);
   }
 
   /** An entry was stored. */

@@ -14,7 +14,7 @@ import type { RunContext } from "./context.js";
 import { FailuresInARow } from "./failures.js";
 import { workOnLane } from "./lane-worker.js";
 import { type Lease, Leases } from "./lease.js";
-import { openEntries, RunProgress } from "./progress.js";
+import { entriesToSend, RunProgress } from "./progress.js";
 
 export interface RunSettings {
   client: InventoryClient;
@@ -110,7 +110,15 @@ class OutboxRun implements RunContext {
     const { applied, rejected } = this.#progress.results;
     const { unknown, heldBack } = counts;
     const durationMs = monotonicNowMs() - startedAt;
-    return { applied, rejected, unknown, pending: openEntries(counts), heldBack, requests: this.#requests, durationMs };
+    return {
+      applied,
+      rejected,
+      unknown,
+      pending: entriesToSend(counts),
+      heldBack,
+      requests: this.#requests,
+      durationMs,
+    };
   }
 
   addRequests(count: number): void {
@@ -169,7 +177,7 @@ class OutboxRun implements RunContext {
   async #isDone(): Promise<boolean> {
     const counts = await this.store.count([...this.#setAside]);
     this.#progress.counted(counts);
-    return openEntries(counts) === 0;
+    return entriesToSend(counts) === 0;
   }
 
   /** Waits until a place is free, or for a while: entries may be added, and leases of other processes may end. */
