@@ -18,7 +18,7 @@ export type {
 export { createOutbox, type Outbox } from "./outbox.js";
 export type { OutboxEstimate, OutboxProgress, OutboxReport, OutboxSummary } from "./report.js";
 export type {
-  ClaimedItem,
+  ClaimedLane,
   EntryChange,
   EntryCondition,
   EntryProgress,

@@ -39,7 +39,7 @@ export function newEntry(method: string, entry: unknown, mark: MarkField | undef
   return {
     key,
     operation,
-    item: laneOf(String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID"))),
+    lane: laneOf(String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID"))),
     input: JSON.stringify(input),
     inputHash: createHash("sha256").update(canonicalJson({ operation, input })).digest("hex"),
     addedAt: Date.now(),

@@ -162,7 +162,7 @@ export class Outbox {
   async *entries(options: OutboxEntriesOptions = {}): AsyncGenerator<OutboxEntry, void, undefined> {
     checkEntriesOptions(options);
     const { state, item } = options;
-    const filter = { state, item: item === undefined ? undefined : laneOf(item), limit: LIST_BATCH };
+    const filter = { state, lane: item === undefined ? undefined : laneOf(item), limit: LIST_BATCH };
     for (let after = 0; ; ) {
       const batch = await this.#access.read(({ store }) => store.list({ ...filter, after }));
       for (const stored of batch) {

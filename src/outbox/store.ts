@@ -30,8 +30,8 @@ export interface NewEntry {
   key: string;
   /** The method to call. */
   operation: OutboxOperation;
-  /** The item whose entries are sent one at a time, in the order added: its SKU, trimmed and in lower case. */
-  item: string;
+  /** The entries of one lane, those of one item, are sent one at a time, in the order added: its SKU, trimmed and in lower case. */
+  lane: string;
   /** The input that the caller passed. */
   input: StoredJson;
   /** SHA-256 of operation and input; it outlives the input when the entry is pruned. */
@@ -99,16 +99,16 @@ export interface StoredEntry extends Omit<NewEntry, "input" | "delivery">, Entry
   input: StoredJson | null;
 }
 
-/** An item that was claimed, with its next entry. */
-export interface ClaimedItem {
-  /** The item. */
-  item: string;
+/** A lane that was claimed, with its next entry. */
+export interface ClaimedLane {
+  /** The lane. */
+  lane: string;
   /** Its first entry that is `pending` or `sending`. */
   entry: StoredEntry;
-  /** How long ago the previous lease of the item ended, in ms. `undefined` if there was none, or if that is unknown. */
+  /** How long ago the previous lease of the lane ended, in ms. `undefined` if there was none, or if that is unknown. */
   unleasedMs: number | undefined;
   /**
-   * For how many ms no entry of the item may be sent, because of an earlier `quietMs`; 0 if there is nothing to wait
+   * For how many ms no entry of the lane may be sent, because of an earlier `quietMs`; 0 if there is nothing to wait
    * for.
    */
   quietMs: number;
@@ -120,14 +120,14 @@ export interface EntryCondition {
   state: readonly OutboxState[];
   /** Its number of attempts. */
   attempts: number;
-  /** The lease of its item must be held by this run, and must not have ended. */
+  /** The lease of its lane must be held by this run, and must not have ended. */
   owner?: string | undefined;
 }
 
 /** The changes of an entry. Fields that are left out or `undefined` keep their values. */
 export interface EntryChange extends Partial<EntryProgress> {
   /**
-   * Later entries of the item must not be sent for this many ms, since a late attempt of this entry could undo them. If
+   * Later entries of the lane must not be sent for this many ms, since a late attempt of this entry could undo them. If
    * an earlier period ends later, it stays.
    */
   quietMs?: number | undefined;
@@ -157,7 +157,7 @@ export interface OutboxCounts {
   canceled: number;
   /** When the oldest entry that is not settled was added, in ms since the epoch; `null` if all are. */
   oldestUnsettledAt: number | null;
-  /** Pending entries behind an `unknown` one of the same item. They are counted as `pending`, too. */
+  /** Pending entries behind an `unknown` one of the same lane. They are counted as `pending`, too. */
   heldBack: number;
 }
 
@@ -203,24 +203,24 @@ export interface OutboxStore {
   /** Up to `limit` entries with a greater sequence than `after`, in the order added, without pruned ones. */
   list(filter: {
     state?: OutboxState | undefined;
-    item?: string | undefined;
+    lane?: string | undefined;
     after: number;
     limit: number;
   }): Promise<StoredEntry[]>;
-  /** Counts the entries, pruned ones included, except those of some items. */
+  /** Counts the entries, pruned ones included, except those of some lanes. */
   count(except: readonly string[]): Promise<OutboxCounts>;
 
   /**
-   * Leases up to `limit` items to `owner`: items with an entry to send and no `unknown` entry before it, whose lease is
-   * free or has ended, and that are not in `except`. Items are taken in the order in which their first entry was added.
+   * Leases up to `limit` lanes to `owner`: lanes with an entry to send and no `unknown` entry before it, whose lease is
+   * free or has ended, and that are not in `except`. Lanes are taken in the order in which their first entry was added.
    */
-  claim(lease: { owner: string; leaseMs: number; limit: number; except: readonly string[] }): Promise<ClaimedItem[]>;
-  /** Extends leases that have not ended. Returns the items that `owner` holds. */
-  renew(lease: { owner: string; leaseMs: number; items: readonly string[] }): Promise<string[]>;
+  claim(lease: { owner: string; leaseMs: number; limit: number; except: readonly string[] }): Promise<ClaimedLane[]>;
+  /** Extends leases that have not ended. Returns the lanes that `owner` holds. */
+  renew(lease: { owner: string; leaseMs: number; lanes: readonly string[] }): Promise<string[]>;
   /** Ends the lease now. */
-  release(lease: { owner: string; item: string }): Promise<void>;
-  /** The first entry of the item that is `pending` or `sending`, unless an `unknown` one comes before it. */
-  next(item: string): Promise<StoredEntry | undefined>;
+  release(lease: { owner: string; lane: string }): Promise<void>;
+  /** The first entry of the lane that is `pending` or `sending`, unless an `unknown` one comes before it. */
+  next(lane: string): Promise<StoredEntry | undefined>;
 
   /**
    * Changes an entry if it meets the condition.

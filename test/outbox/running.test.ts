@@ -137,7 +137,7 @@ describe("several runs", () => {
     const outbox = world.createOutbox({ leaseMs: 30_000 });
     await outbox.add(receipt("a"));
     // Claimed, then nothing more.
-    world.data.items.set("bolt", { owner: "other", leasedUntil: performance.now() + 30_000 });
+    world.data.lanes.set("bolt", { owner: "other", leasedUntil: performance.now() + 30_000 });
     const startedAt = performance.now();
     expect(await inVirtualTime(outbox.run())).toMatchObject({ applied: 1 });
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(30_000);

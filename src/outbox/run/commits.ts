@@ -7,7 +7,7 @@ import { errorJson } from "./stored-json.js";
 /** Thrown if an attempt must not be sent, since the entry or its lease has changed. Never reaches the caller. */
 export class AttemptRefused extends Error {
   constructor(readonly entry: StoredEntry | undefined) {
-    super("the entry or the lease of its item has changed");
+    super("the entry or the lease of its lane has changed");
   }
 }
 
@@ -44,7 +44,7 @@ export class EntryCommits {
         { state: [entry.state], attempts: entry.attempts, owner: this.#owner },
         { ...start, state: "sending", attempts },
       );
-    /** While the item is leased, an attempt with this number is this one. */
+    /** While the lane is leased, an attempt with this number is this one. */
     const changeThisAttempt = (change: EntryChange) =>
       this.#store.update(entry.key, { state: ["sending"], attempts, owner: this.#owner }, change);
     const confirm = async () => {
@@ -62,7 +62,7 @@ export class EntryCommits {
     return result.entry;
   }
 
-  /** Stores what was decided about an entry while its item is leased. Returns `undefined` if the entry or the lease has changed. */
+  /** Stores what was decided about an entry while its lane is leased. Returns `undefined` if the entry or the lease has changed. */
   async decide(entry: StoredEntry, change: EntryChange): Promise<StoredEntry | undefined> {
     const condition = { state: [entry.state], attempts: entry.attempts, owner: this.#owner };
     const result = await this.#persistently(() => this.#store.update(entry.key, condition, change));

@@ -22,8 +22,8 @@ export interface RunContext {
   readonly stopped: AbortSignal;
   /** Counts requests for the report. */
   addRequests(count: number): void;
-  /** Leaves an item alone for the rest of the run. */
-  setAside(item: string): void;
+  /** Leaves an lane alone for the rest of the run. */
+  setAside(lane: string): void;
   /** Ends the run with an error, once the requests in flight have ended. */
   fail(error: unknown): void;
 }

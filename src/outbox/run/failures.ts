@@ -7,7 +7,7 @@ const MAX_FAILED_ITEMS = 5;
 /** Notices that entry after entry fails in the same way. */
 export class FailuresInARow {
   readonly #fail: (error: unknown) => void;
-  readonly #items = new Set<string>();
+  readonly #lanes = new Set<string>();
   #status: number | undefined;
   #hasFailed = false;
 
@@ -17,13 +17,13 @@ export class FailuresInARow {
   }
 
   /** An entry has failed with this error; `undefined` if the service has processed it. */
-  record({ key, item }: StoredEntry, error: unknown): void {
+  record({ key, lane }: StoredEntry, error: unknown): void {
     const status = error instanceof ApiError ? error.status : undefined;
-    if (status !== this.#status) this.#items.clear();
+    if (status !== this.#status) this.#lanes.clear();
     this.#status = status;
     if (!(error instanceof ApiError)) return;
-    this.#items.add(item);
-    if (this.#items.size !== MAX_FAILED_ITEMS || this.#hasFailed) return;
+    this.#lanes.add(lane);
+    if (this.#lanes.size !== MAX_FAILED_ITEMS || this.#hasFailed) return;
     this.#hasFailed = true;
     error.message = `${error.message.replace(/\.?$/, ".")} It failed for ${MAX_FAILED_ITEMS} items in a row, last for the entry "${key}".`;
     this.#fail(error);

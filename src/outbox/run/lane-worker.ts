@@ -2,7 +2,7 @@ import { PermissionError, TimeoutError } from "../../errors/index.js";
 import { onAbort } from "../../time/abort.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
-import type { ClaimedItem, EntryChange, OutboxState, StoredEntry } from "../store.js";
+import type { ClaimedLane, EntryChange, OutboxState, StoredEntry } from "../store.js";
 import { AttemptRefused } from "./commits.js";
 import type { RunContext } from "./context.js";
 import { callForEntry, type EntryCallEnd } from "./entry-call.js";
@@ -43,7 +43,7 @@ interface Work {
 const MAX_RESENDS = 3;
 
 /** Works on a lane until nothing is left, its lease ends, or the run stops. */
-export async function workOnLane(run: RunContext, lease: Lease, claimed: ClaimedItem): Promise<void> {
+export async function workOnLane(run: RunContext, lease: Lease, claimed: ClaimedLane): Promise<void> {
   const { entry, quietMs, unleasedMs = 0 } = claimed;
   const interruption = new AbortController();
   const stops = [lease.ended, run.stopped].map((signal) => onAbort(signal, () => interruption.abort(signal.reason)));
@@ -85,7 +85,7 @@ class LaneWorker {
         return decided && { ...decided, unleasedMs: 0 };
       }
       default: {
-        const entry = await this.#run.store.next(work.entry.item);
+        const entry = await this.#run.store.next(work.entry.lane);
         return entry && { ...work, entry, cause: undefined, sends: 0 };
       }
     }
@@ -183,7 +183,7 @@ class LaneWorker {
   }
 
   #setAside({ entry }: Work): undefined {
-    this.#run.setAside(entry.item);
+    this.#run.setAside(entry.lane);
     return undefined;
   }
 }

@@ -1,24 +1,24 @@
 import { monotonicNowMs, startTimer } from "../../time/clock.js";
-import type { ClaimedItem, OutboxStore } from "../store.js";
+import type { ClaimedLane, OutboxStore } from "../store.js";
 
-/** Thrown if a process may no longer work on an item. Never reaches the caller. */
+/** Thrown if a process may no longer work on an lane. Never reaches the caller. */
 export class LeaseEnded extends Error {
-  constructor(item: string) {
-    super(`the lease of ${item} has ended`);
+  constructor(lane: string) {
+    super(`the lease of ${lane} has ended`);
   }
 }
 
 /** A share of the lease in which nothing is sent any more, so that a request has left this process before the lease ends. */
 const SAFETY_MARGIN = 0.1;
 
-/** The right to work on an item, for a limited time. */
+/** The right to work on an lane, for a limited time. */
 export class Lease {
   readonly #controller = new AbortController();
   #stopTimer = () => {};
   #endsAt = 0;
   #endsAtEpoch = 0;
 
-  constructor(readonly item: string) {}
+  constructor(readonly lane: string) {}
 
   /** Aborted when the lease has ended. */
   get ended(): AbortSignal {
@@ -36,7 +36,7 @@ export class Lease {
   assertHeld(): void {
     if (this.isHeld) return;
     this.end();
-    throw new LeaseEnded(this.item);
+    throw new LeaseEnded(this.lane);
   }
 
   /** It lasts this long, counted from a time before the store was called. */
@@ -51,7 +51,7 @@ export class Lease {
   /** Ends it early; what is in flight is aborted. */
   end(): void {
     this.#stopTimer();
-    this.#controller.abort(new LeaseEnded(this.item));
+    this.#controller.abort(new LeaseEnded(this.lane));
   }
 
   dispose(): void {
@@ -87,21 +87,21 @@ export class Leases {
     return this.#held.size;
   }
 
-  /** Leases up to `limit` further items, except some. */
-  async claim(limit: number, except: readonly string[]): Promise<{ claimed: ClaimedItem; lease: Lease }[]> {
+  /** Leases up to `limit` further lanes, except some. */
+  async claim(limit: number, except: readonly string[]): Promise<{ claimed: ClaimedLane; lease: Lease }[]> {
     const time = requestTime();
     const held = [...this.#held.keys()];
-    const items = await this.#store.claim({
+    const lanes = await this.#store.claim({
       owner: this.#owner,
       leaseMs: this.#leaseMs,
       limit,
       except: [...except, ...held],
     });
-    if (this.#held.size === 0 && items.length > 0) this.#renewLater();
-    return items.map((claimed) => {
-      const lease = new Lease(claimed.item);
+    if (this.#held.size === 0 && lanes.length > 0) this.#renewLater();
+    return lanes.map((claimed) => {
+      const lease = new Lease(claimed.lane);
       lease.extend(time, this.#leaseMs);
-      this.#held.set(claimed.item, lease);
+      this.#held.set(claimed.lane, lease);
       return { claimed, lease };
     });
   }
@@ -109,9 +109,9 @@ export class Leases {
   /** Ends a lease. If the store fails, it ends by itself. */
   async release(lease: Lease): Promise<void> {
     lease.dispose();
-    this.#held.delete(lease.item);
+    this.#held.delete(lease.lane);
     if (this.#held.size === 0) this.#stopTimer();
-    await this.#store.release({ owner: this.#owner, item: lease.item }).catch(() => {});
+    await this.#store.release({ owner: this.#owner, lane: lease.lane }).catch(() => {});
   }
 
   #renewLater(): void {
@@ -123,11 +123,11 @@ export class Leases {
     const time = requestTime();
     const leases = [...this.#held.values()];
     try {
-      const items = leases.map(({ item }) => item);
-      const renewed = new Set(await this.#store.renew({ owner: this.#owner, leaseMs: this.#leaseMs, items }));
+      const lanes = leases.map(({ lane }) => lane);
+      const renewed = new Set(await this.#store.renew({ owner: this.#owner, leaseMs: this.#leaseMs, lanes }));
       for (const lease of leases) {
-        if (this.#held.get(lease.item) !== lease) continue;
-        if (renewed.has(lease.item)) lease.extend(time, this.#leaseMs);
+        if (this.#held.get(lease.lane) !== lease) continue;
+        if (renewed.has(lease.lane)) lease.extend(time, this.#leaseMs);
         else lease.end();
       }
     } catch {

@@ -12,7 +12,7 @@ const NEIGHBOURS = 500;
 /** What the outbox knows about the other receipts of an entry's item, and about the lots of those added at the same time. */
 export async function otherReceipts(
   { store, storeId }: { store: OutboxStore; storeId: string },
-  { key, item, sequence }: StoredEntry,
+  { key, lane, sequence }: StoredEntry,
   { serial, rfidTag }: SentReceipt["body"],
 ): Promise<OtherReceipts> {
   const recNos = new Map<number, number | undefined>();
@@ -25,10 +25,10 @@ export async function otherReceipts(
   });
   for (const other of neighbours) addLot(recNos, other);
   for (let after = 0; ; ) {
-    const batch = await store.list({ item, after, limit: BATCH });
+    const batch = await store.list({ lane, after, limit: BATCH });
     for (const other of batch) {
       after = other.sequence;
-      if (other.operation !== "receive" || other.item !== item || other.key === key) continue;
+      if (other.operation !== "receive" || other.lane !== lane || other.key === key) continue;
       const mark = markIn(Object(JSON.parse(other.body ?? "{}")), markOf(storeId, other.key));
       if (mark !== undefined) marks.push(mark);
       if (other.state !== "applied") continue;

@@ -7,7 +7,7 @@ import { sleep } from "../../time/wait.js";
 import type { MarkField } from "../marks.js";
 import type { OutboxRunOptions } from "../options.js";
 import type { OutboxReport } from "../report.js";
-import type { ClaimedItem, OutboxStore } from "../store.js";
+import type { ClaimedLane, OutboxStore } from "../store.js";
 import { Capacity } from "./capacity.js";
 import { EntryCommits } from "./commits.js";
 import type { RunContext } from "./context.js";
@@ -125,8 +125,8 @@ class OutboxRun implements RunContext {
     this.#requests += count;
   }
 
-  setAside(item: string): void {
-    this.#setAside.add(item);
+  setAside(lane: string): void {
+    this.#setAside.add(lane);
   }
 
   fail(error: unknown): void {
@@ -137,18 +137,18 @@ class OutboxRun implements RunContext {
   async #workUntilDone(): Promise<void> {
     this.#progress.counted(await this.store.count([]));
     while (!this.stopped.aborted) {
-      const begun = await this.#beginItems();
+      const begun = await this.#beginLanes();
       if (begun === 0 && this.#workers.size === 0 && (await this.#isDone())) return;
       await this.#waitForWork();
     }
   }
 
   /** Starts as many items as there are places for. Returns how many. */
-  async #beginItems(): Promise<number> {
+  async #beginLanes(): Promise<number> {
     const places = Math.min(this.capacity.free, MAX_WAITING - this.capacity.waiting);
     if (places <= 0) return 0;
-    const items = await this.#leases.claim(places, [...this.#setAside]);
-    for (const { claimed, lease } of items) {
+    const lanes = await this.#leases.claim(places, [...this.#setAside]);
+    for (const { claimed, lease } of lanes) {
       this.capacity.take();
       const worker = this.#work(claimed, lease);
       this.#workers.add(worker);
@@ -157,11 +157,11 @@ class OutboxRun implements RunContext {
         this.capacity.giveBack();
       });
     }
-    return items.length;
+    return lanes.length;
   }
 
   /** Never rejects. */
-  async #work(claimed: ClaimedItem, lease: Lease): Promise<void> {
+  async #work(claimed: ClaimedLane, lease: Lease): Promise<void> {
     try {
       await workOnLane(this, lease, claimed);
     } catch (error) {

@@ -35,7 +35,7 @@ const COLUMN_BY_FIELD: Readonly<Record<keyof StoredEntry, string>> = {
   sequence: "sequence",
   key: "key",
   operation: "operation",
-  item: "item",
+  lane: "lane",
   input: "input",
   inputHash: "input_hash",
   addedAt: "added_at",
@@ -56,10 +56,10 @@ export function changedColumns(change: EntryChange): { column: string; value: st
   });
 }
 
-/** An item as a column stores it: neither database can store a NUL, and SQLite no unpaired surrogate. Usually it is unchanged. */
-export const itemToColumn = (item: string) => JSON.stringify(item).slice(1, -1);
+/** An lane as a column stores it: neither database can store a NUL, and SQLite no unpaired surrogate. Usually it is unchanged. */
+export const laneToColumn = (lane: string) => JSON.stringify(lane).slice(1, -1);
 
-const itemOfColumn = (column: string) => String(JSON.parse(`"${column}"`));
+const laneOfColumn = (column: string) => String(JSON.parse(`"${column}"`));
 
 /** PostgreSQL returns numbers as strings. */
 const numericSchema = () => z.union([z.number(), z.string().transform(Number)]);
@@ -69,7 +69,7 @@ const entryRowSchema = /* @__PURE__ */ lazy(() =>
     sequence: numericSchema(),
     key: z.string(),
     operation: z.enum(["receive", "move", "issue", "create", "update", "discontinue"]),
-    item: z.string().transform(itemOfColumn),
+    lane: z.string().transform(laneOfColumn),
     input: z.string().nullable(),
     inputHash: z.string(),
     addedAt: numericSchema(),

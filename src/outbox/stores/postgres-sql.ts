@@ -6,7 +6,7 @@ export interface TableNames {
   /** Of the whole store: its id, and the version of its tables. */
   readonly store: string;
   readonly entries: string;
-  readonly items: string;
+  readonly lanes: string;
   readonly deliveries: string;
 }
 
@@ -15,7 +15,7 @@ export function tableNames(schema: string): TableNames {
   return {
     store: nameOf("store"),
     entries: nameOf("entries"),
-    items: nameOf("items"),
+    lanes: nameOf("lanes"),
     deliveries: nameOf("deliveries"),
   };
 }
@@ -33,12 +33,12 @@ CREATE TABLE IF NOT EXISTS ${store} (
 
 /** Step by step, from version to version. A step that was released must not be changed. */
 export const SCHEMA_STEPS: readonly ((names: TableNames) => string)[] = [
-  ({ entries, items, deliveries }) => `
+  ({ entries, lanes, deliveries }) => `
 CREATE TABLE ${entries} (
   sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   key text COLLATE "C" NOT NULL UNIQUE,
   operation text NOT NULL,
-  item text COLLATE "C" NOT NULL,
+  lane text COLLATE "C" NOT NULL,
   input text,
   input_hash text NOT NULL,
   added_at double precision NOT NULL,
@@ -52,10 +52,10 @@ CREATE TABLE ${entries} (
   result text,
   error text
 );
-CREATE INDEX stocklot_outbox_by_item ON ${entries} (item, sequence);
-CREATE INDEX stocklot_outbox_counted ON ${entries} (state, item);
+CREATE INDEX stocklot_outbox_by_lane ON ${entries} (lane, sequence);
+CREATE INDEX stocklot_outbox_counted ON ${entries} (state, lane);
 CREATE INDEX stocklot_outbox_to_send ON ${entries} (sequence) WHERE state IN ('pending', 'sending');
-CREATE INDEX stocklot_outbox_unsettled ON ${entries} (item, sequence) WHERE state IN ('pending', 'sending', 'unknown');
+CREATE INDEX stocklot_outbox_unsettled ON ${entries} (lane, sequence) WHERE state IN ('pending', 'sending', 'unknown');
 CREATE INDEX stocklot_outbox_of_delivery ON ${entries} (delivery, state) WHERE delivery IS NOT NULL;
 CREATE TABLE ${deliveries} (
   name text COLLATE "C" PRIMARY KEY,
@@ -64,8 +64,8 @@ CREATE TABLE ${deliveries} (
   lines integer NOT NULL,
   begun_at double precision NOT NULL
 );
-CREATE TABLE ${items} (
-  item text COLLATE "C" PRIMARY KEY,
+CREATE TABLE ${lanes} (
+  lane text COLLATE "C" PRIMARY KEY,
   owner text,
   leased_until timestamptz,
   quiet_until timestamptz
@@ -75,7 +75,7 @@ CREATE TABLE ${items} (
 const IS_LEASED_SQL = "leased_until > clock_timestamp()";
 
 /** The commands of an outbox store. `$1`, `$2` … are their values. */
-export function commandsFor({ store, entries, items, deliveries }: TableNames) {
+export function commandsFor({ store, entries, lanes, deliveries }: TableNames) {
   const selectSql = `SELECT ${SELECTED_COLUMNS_SQL} FROM ${entries} AS entry`;
   return {
     store: `SELECT id, version, service FROM ${store}`,
@@ -85,10 +85,10 @@ export function commandsFor({ store, entries, items, deliveries }: TableNames) {
     claimService: `UPDATE ${store} SET service = $1 WHERE service IS NULL OR service = $2`,
 
     insert: `
-      INSERT INTO ${entries} (key, operation, item, input, input_hash, added_at, delivery)
-      SELECT key, operation, item, input, input_hash, added_at, delivery
+      INSERT INTO ${entries} (key, operation, lane, input, input_hash, added_at, delivery)
+      SELECT key, operation, lane, input, input_hash, added_at, delivery
       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::double precision[], $7::text[])
-        WITH ORDINALITY AS added (key, operation, item, input, input_hash, added_at, delivery, position)
+        WITH ORDINALITY AS added (key, operation, lane, input, input_hash, added_at, delivery, position)
       ORDER BY position ON CONFLICT (key) DO NOTHING`,
     // Others that begin at the same time wait.
     lockDeliveries: `LOCK TABLE ${deliveries} IN SHARE ROW EXCLUSIVE MODE`,
@@ -102,18 +102,18 @@ export function commandsFor({ store, entries, items, deliveries }: TableNames) {
 
     get: `${selectSql} WHERE key = ANY ($1)`,
     list: `${selectSql}
-      WHERE sequence > $1 AND input IS NOT NULL AND ($2::text IS NULL OR state = $2) AND ($3::text IS NULL OR item = $3)
+      WHERE sequence > $1 AND input IS NOT NULL AND ($2::text IS NULL OR state = $2) AND ($3::text IS NULL OR lane = $3)
       ORDER BY sequence LIMIT $4`,
-    next: `${selectSql} WHERE item = $1 AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
+    next: `${selectSql} WHERE lane = $1 AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
     count: `
       WITH counted AS (
-        SELECT state, count(*) AS entries FROM ${entries} WHERE item <> ALL ($1) GROUP BY state
+        SELECT state, count(*) AS entries FROM ${entries} WHERE lane <> ALL ($1) GROUP BY state
       ), blocked AS (
-        SELECT item, min(sequence) AS sequence FROM ${entries} WHERE state = 'unknown' AND item <> ALL ($1) GROUP BY item
+        SELECT lane, min(sequence) AS sequence FROM ${entries} WHERE state = 'unknown' AND lane <> ALL ($1) GROUP BY lane
       )
       SELECT ${STATE_COUNTS_SQL},
         (SELECT min(added_at) FROM ${entries} WHERE state IN ${UNSETTLED_STATES_SQL}) AS "oldestUnsettledAt",
-        (SELECT count(*) FROM blocked JOIN ${entries} AS entry ON entry.item = blocked.item
+        (SELECT count(*) FROM blocked JOIN ${entries} AS entry ON entry.lane = blocked.lane
           AND entry.sequence > blocked.sequence AND entry.state = 'pending') AS "heldBack"`,
     prune: `
       UPDATE ${entries} SET input = NULL, body = NULL, result = NULL, error = NULL
@@ -121,40 +121,40 @@ export function commandsFor({ store, entries, items, deliveries }: TableNames) {
 
     // One pass over the unsettled entries: a subquery per entry would take quadratic time.
     claimable: `
-      SELECT first.item FROM (
-        SELECT DISTINCT ON (item) item, sequence, state FROM ${entries} WHERE state IN ${UNSETTLED_STATES_SQL} ORDER BY item, sequence
-      ) AS first LEFT JOIN ${items} AS leased ON leased.item = first.item
-      WHERE first.state <> 'unknown' AND first.item <> ALL ($1) AND (${IS_LEASED_SQL}) IS NOT TRUE
+      SELECT first.lane FROM (
+        SELECT DISTINCT ON (lane) lane, sequence, state FROM ${entries} WHERE state IN ${UNSETTLED_STATES_SQL} ORDER BY lane, sequence
+      ) AS first LEFT JOIN ${lanes} AS leased ON leased.lane = first.lane
+      WHERE first.state <> 'unknown' AND first.lane <> ALL ($1) AND (${IS_LEASED_SQL}) IS NOT TRUE
       ORDER BY first.sequence LIMIT $2`,
     // Sorted, so that two processes do not wait for each other.
-    addItems: `INSERT INTO ${items} (item) SELECT unnest($1::text[]) ORDER BY 1 ON CONFLICT DO NOTHING`,
-    lockFreeItems: `
-      SELECT item,
+    addLanes: `INSERT INTO ${lanes} (lane) SELECT unnest($1::text[]) ORDER BY 1 ON CONFLICT DO NOTHING`,
+    lockFreeLanes: `
+      SELECT lane,
         extract(epoch FROM clock_timestamp() - leased_until) * 1000 AS unleased,
         extract(epoch FROM quiet_until - clock_timestamp()) * 1000 AS quiet
-      FROM ${items} WHERE item = ANY ($1) AND (${IS_LEASED_SQL}) IS NOT TRUE FOR UPDATE SKIP LOCKED`,
-    /** The first unsettled entry of each item, in the order added. */
+      FROM ${lanes} WHERE lane = ANY ($1) AND (${IS_LEASED_SQL}) IS NOT TRUE FOR UPDATE SKIP LOCKED`,
+    /** The first unsettled entry of each lane, in the order added. */
     firstEntries: `
       SELECT ${SELECTED_COLUMNS_SQL} FROM unnest($1::text[]) AS wanted CROSS JOIN LATERAL (
-        SELECT * FROM ${entries} WHERE item = wanted AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1
+        SELECT * FROM ${entries} WHERE lane = wanted AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1
       ) AS entry ORDER BY sequence`,
     lease: `
-      UPDATE ${items} SET owner = $2, leased_until = clock_timestamp() + $3::double precision * interval '1 millisecond'
-      WHERE item = ANY ($1)`,
+      UPDATE ${lanes} SET owner = $2, leased_until = clock_timestamp() + $3::double precision * interval '1 millisecond'
+      WHERE lane = ANY ($1)`,
     renew: `
-      UPDATE ${items} SET leased_until = clock_timestamp() + $3::double precision * interval '1 millisecond'
-      WHERE item = ANY ($1) AND owner = $2 AND ${IS_LEASED_SQL} RETURNING item`,
+      UPDATE ${lanes} SET leased_until = clock_timestamp() + $3::double precision * interval '1 millisecond'
+      WHERE lane = ANY ($1) AND owner = $2 AND ${IS_LEASED_SQL} RETURNING lane`,
     release: `
-      UPDATE ${items} SET leased_until = clock_timestamp() WHERE item = $1 AND owner = $2 AND ${IS_LEASED_SQL}`,
+      UPDATE ${lanes} SET leased_until = clock_timestamp() WHERE lane = $1 AND owner = $2 AND ${IS_LEASED_SQL}`,
     lockLease: `
-      SELECT FROM ${items} WHERE item = (SELECT item FROM ${entries} WHERE key = $1) AND owner = $2 AND ${IS_LEASED_SQL}
+      SELECT FROM ${lanes} WHERE lane = (SELECT lane FROM ${entries} WHERE key = $1) AND owner = $2 AND ${IS_LEASED_SQL}
       FOR UPDATE`,
     change: (assignments: readonly string[]) => `
       UPDATE ${entries} AS entry SET ${["key = key", ...assignments]}
       WHERE key = $1 AND attempts = $2 AND state = ANY ($3) RETURNING ${SELECTED_COLUMNS_SQL}`,
     keepQuiet: `
-      INSERT INTO ${items} AS item (item, quiet_until)
+      INSERT INTO ${lanes} AS lane (lane, quiet_until)
       VALUES ($1, clock_timestamp() + $2::double precision * interval '1 millisecond')
-      ON CONFLICT (item) DO UPDATE SET quiet_until = greatest(item.quiet_until, excluded.quiet_until)`,
+      ON CONFLICT (lane) DO UPDATE SET quiet_until = greatest(lane.quiet_until, excluded.quiet_until)`,
   };
 }

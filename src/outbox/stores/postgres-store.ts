@@ -17,7 +17,7 @@ import {
 import type { ServiceIdentity } from "../../storage/service.js";
 import { missingSteps } from "../../storage/tables.js";
 import type {
-  ClaimedItem,
+  ClaimedLane,
   EntryChange,
   EntryCondition,
   NewDelivery,
@@ -34,7 +34,7 @@ import {
   countsOfRow,
   deliveryOfRow,
   entryOfRow,
-  itemToColumn,
+  laneToColumn,
 } from "./entry-row.js";
 import {
   commandsFor,
@@ -79,7 +79,7 @@ const postgresStoreOptionsSchema = /* @__PURE__ */ lazy(() =>
 
 /**
  * Stores an outbox in PostgreSQL, for processes on any machine. The tables are `stocklot_outbox_entries`,
- * `stocklot_outbox_items` and `stocklot_outbox_store`. If they exist, the database user needs no right to create any.
+ * `stocklot_outbox_lanes` and `stocklot_outbox_store`. If they exist, the database user needs no right to create any.
  *
  * A commit waits until it is on the disk of the server (`synchronous_commit = on`), whatever the configuration of the
  * database. After a failover to a replica that lags behind, or after a backup is restored, the outbox may resend writes
@@ -102,7 +102,7 @@ export function postgresOutboxStore(options: PostgresOutboxStoreOptions): Outbox
 /** By default, this many requests are in flight at the same time. */
 const MAX_CONNECTIONS = 4;
 
-/** How often a claim looks for other items, if other processes claim those that it has found at the same moment. */
+/** How often a claim looks for other lanes, if other processes claim those that it has found at the same moment. */
 const MAX_CLAIM_ATTEMPTS = 5;
 
 /** Longer than any wait; an interval cannot be infinite. */
@@ -182,43 +182,43 @@ class PostgresOutboxStore implements OutboxStore {
     return row && entryOfRow(row);
   }
 
-  async list({ state, item, after, limit }: Parameters<OutboxStore["list"]>[0]): Promise<StoredEntry[]> {
-    const values = [after, state ?? null, item === undefined ? null : itemToColumn(item), limit];
+  async list({ state, lane, after, limit }: Parameters<OutboxStore["list"]>[0]): Promise<StoredEntry[]> {
+    const values = [after, state ?? null, lane === undefined ? null : laneToColumn(lane), limit];
     return (await this.#rows(({ list }) => list, values)).map(entryOfRow);
   }
 
   async count(except: readonly string[]): Promise<OutboxCounts> {
-    const [row] = await this.#rows(({ count }) => count, [except.map(itemToColumn)]);
+    const [row] = await this.#rows(({ count }) => count, [except.map(laneToColumn)]);
     return countsOfRow(row);
   }
 
-  claim({ owner, leaseMs, limit, except }: Parameters<OutboxStore["claim"]>[0]): Promise<ClaimedItem[]> {
+  claim({ owner, leaseMs, limit, except }: Parameters<OutboxStore["claim"]>[0]): Promise<ClaimedLane[]> {
     return this.#transaction(async (run, commands) => {
-      const claimed: ClaimedItem[] = [];
-      const tried: unknown[] = except.map(itemToColumn);
+      const claimed: ClaimedLane[] = [];
+      const tried: unknown[] = except.map(laneToColumn);
       for (let attempt = 1; attempt <= MAX_CLAIM_ATTEMPTS && claimed.length < limit; attempt += 1) {
         const rows = await run(commands.claimable, [tried, limit - claimed.length]);
         if (rows.length === 0) break;
-        const candidates = rows.map(({ item }) => item);
-        claimed.push(...(await leaseFreeItems(run, commands, candidates, owner, leaseMs)));
+        const candidates = rows.map(({ lane }) => lane);
+        claimed.push(...(await leaseFreeLanes(run, commands, candidates, owner, leaseMs)));
         tried.push(...candidates);
       }
       return claimed;
     });
   }
 
-  async renew({ owner, leaseMs, items }: Parameters<OutboxStore["renew"]>[0]): Promise<string[]> {
-    const rows = await this.#rows(({ renew }) => renew, [items.map(itemToColumn), owner, leaseMs]);
-    const renewed = new Set(rows.map(({ item }) => item));
-    return items.filter((item) => renewed.has(itemToColumn(item)));
+  async renew({ owner, leaseMs, lanes }: Parameters<OutboxStore["renew"]>[0]): Promise<string[]> {
+    const rows = await this.#rows(({ renew }) => renew, [lanes.map(laneToColumn), owner, leaseMs]);
+    const renewed = new Set(rows.map(({ lane }) => lane));
+    return lanes.filter((lane) => renewed.has(laneToColumn(lane)));
   }
 
-  async release({ owner, item }: Parameters<OutboxStore["release"]>[0]): Promise<void> {
-    await this.#rows(({ release }) => release, [itemToColumn(item), owner]);
+  async release({ owner, lane }: Parameters<OutboxStore["release"]>[0]): Promise<void> {
+    await this.#rows(({ release }) => release, [laneToColumn(lane), owner]);
   }
 
-  async next(item: string): Promise<StoredEntry | undefined> {
-    const [row] = await this.#rows(({ next }) => next, [itemToColumn(item)]);
+  async next(lane: string): Promise<StoredEntry | undefined> {
+    const [row] = await this.#rows(({ next }) => next, [laneToColumn(lane)]);
     const entry = row && entryOfRow(row);
     return entry?.state === "unknown" ? undefined : entry;
   }
@@ -241,7 +241,7 @@ class PostgresOutboxStore implements OutboxStore {
       }
       const entry = entryOfRow(changed);
       if (change.quietMs !== undefined)
-        await run(commands.keepQuiet, [itemToColumn(entry.item), Math.min(change.quietMs, MAX_QUIET_MS)]);
+        await run(commands.keepQuiet, [laneToColumn(entry.lane), Math.min(change.quietMs, MAX_QUIET_MS)]);
       return { changed: true, entry };
     });
   }
@@ -280,27 +280,27 @@ const commandRunner =
   (text, values) =>
     queryRows(session, text, [...values]);
 
-/** Leases those items that are still free, and returns them with their next entries. */
-async function leaseFreeItems(
+/** Leases those lanes that are still free, and returns them with their next entries. */
+async function leaseFreeLanes(
   run: RunCommand,
   commands: Commands,
   candidates: readonly unknown[],
   owner: string,
   leaseMs: number,
-): Promise<ClaimedItem[]> {
-  await run(commands.addItems, [candidates]);
-  const free = await run(commands.lockFreeItems, [candidates]);
-  const times = new Map(free.map((row) => [row.item, row]));
-  // Read again: these entries may have changed before their items were locked.
+): Promise<ClaimedLane[]> {
+  await run(commands.addLanes, [candidates]);
+  const free = await run(commands.lockFreeLanes, [candidates]);
+  const times = new Map(free.map((row) => [row.lane, row]));
+  // Read again: these entries may have changed before their lanes were locked.
   const first = (await run(commands.firstEntries, [[...times.keys()]])).map(entryOfRow);
   const claimed = first
     .filter(({ state }) => state !== "unknown")
-    .map((entry): ClaimedItem => {
-      const { unleased = null, quiet = null } = times.get(itemToColumn(entry.item)) ?? {};
+    .map((entry): ClaimedLane => {
+      const { unleased = null, quiet = null } = times.get(laneToColumn(entry.lane)) ?? {};
       const unleasedMs = unleased === null ? undefined : Number(unleased);
-      return { item: entry.item, entry, unleasedMs, quietMs: Math.max(0, Number(quiet)) };
+      return { lane: entry.lane, entry, unleasedMs, quietMs: Math.max(0, Number(quiet)) };
     });
-  await run(commands.lease, [claimed.map(({ item }) => itemToColumn(item)), owner, leaseMs]);
+  await run(commands.lease, [claimed.map(({ lane }) => laneToColumn(lane)), owner, leaseMs]);
   return claimed;
 }
 
@@ -318,7 +318,7 @@ async function addEntries(run: RunCommand, commands: Commands, added: readonly N
     await run(commands.insert, [
       keys,
       added.map(({ operation }) => operation),
-      added.map(({ item }) => itemToColumn(item)),
+      added.map(({ lane }) => laneToColumn(lane)),
       added.map(({ input }) => input),
       added.map(({ inputHash }) => inputHash),
       added.map(({ addedAt }) => addedAt),

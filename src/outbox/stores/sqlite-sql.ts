@@ -16,7 +16,7 @@ CREATE TABLE stocklot_outbox_entries (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT,
   key TEXT NOT NULL UNIQUE,
   operation TEXT NOT NULL,
-  item TEXT NOT NULL,
+  lane TEXT NOT NULL,
   input TEXT,
   input_hash TEXT NOT NULL,
   added_at REAL NOT NULL,
@@ -30,11 +30,11 @@ CREATE TABLE stocklot_outbox_entries (
   result TEXT,
   error TEXT
 );
-CREATE INDEX stocklot_outbox_by_item ON stocklot_outbox_entries (item, sequence);
-CREATE INDEX stocklot_outbox_counted ON stocklot_outbox_entries (state, item);
+CREATE INDEX stocklot_outbox_by_lane ON stocklot_outbox_entries (lane, sequence);
+CREATE INDEX stocklot_outbox_counted ON stocklot_outbox_entries (state, lane);
 CREATE INDEX stocklot_outbox_to_send ON stocklot_outbox_entries (sequence)
   WHERE state IN ('pending', 'sending');
-CREATE INDEX stocklot_outbox_unsettled ON stocklot_outbox_entries (item, sequence)
+CREATE INDEX stocklot_outbox_unsettled ON stocklot_outbox_entries (lane, sequence)
   WHERE state IN ('pending', 'sending', 'unknown');
 CREATE INDEX stocklot_outbox_of_delivery ON stocklot_outbox_entries (delivery, state) WHERE delivery IS NOT NULL;
 CREATE TABLE stocklot_outbox_deliveries (
@@ -44,8 +44,8 @@ CREATE TABLE stocklot_outbox_deliveries (
   lines INTEGER NOT NULL,
   begun_at REAL NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE stocklot_outbox_items (
-  item TEXT PRIMARY KEY,
+CREATE TABLE stocklot_outbox_lanes (
+  lane TEXT PRIMARY KEY,
   owner TEXT,
   leased_until INTEGER,
   lease_ms INTEGER,
@@ -65,7 +65,7 @@ export const STATEMENTS = {
   claimService: "UPDATE stocklot_outbox_store SET service = ?1 WHERE service IS NULL OR service = ?2",
 
   insert: `
-    INSERT INTO stocklot_outbox_entries (key, operation, item, input, input_hash, added_at, delivery)
+    INSERT INTO stocklot_outbox_entries (key, operation, lane, input, input_hash, added_at, delivery)
     VALUES (?, ?, ?, ?, ?, ?, ?)`,
   addDelivery: "INSERT INTO stocklot_outbox_deliveries (name, file, digest, lines, begun_at) VALUES (?, ?, ?, ?, ?)",
   deliveries: `
@@ -79,25 +79,25 @@ export const STATEMENTS = {
   list: `
     SELECT ${SELECTED_COLUMNS_SQL} FROM stocklot_outbox_entries AS entry
     WHERE sequence > ?1 AND input IS NOT NULL AND (?2 IS NULL OR state = ?2) ORDER BY sequence LIMIT ?3`,
-  // One statement for both would not use the index of items.
-  listOfItem: `
+  // One statement for both would not use the index of lanes.
+  listOfLane: `
     SELECT ${SELECTED_COLUMNS_SQL} FROM stocklot_outbox_entries AS entry
-    WHERE sequence > ?1 AND input IS NOT NULL AND (?2 IS NULL OR state = ?2) AND item = ?4 ORDER BY sequence LIMIT ?3`,
+    WHERE sequence > ?1 AND input IS NOT NULL AND (?2 IS NULL OR state = ?2) AND lane = ?4 ORDER BY sequence LIMIT ?3`,
   next: `
     SELECT ${SELECTED_COLUMNS_SQL} FROM stocklot_outbox_entries AS entry
-    WHERE item = ? AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
+    WHERE lane = ? AND state IN ${UNSETTLED_STATES_SQL} ORDER BY sequence LIMIT 1`,
   count: `
     WITH counted AS (
       SELECT state, count(*) AS entries FROM stocklot_outbox_entries
-      WHERE item NOT IN (SELECT value FROM json_each(?1)) GROUP BY state
+      WHERE lane NOT IN (SELECT value FROM json_each(?1)) GROUP BY state
     ), blocked AS (
-      SELECT item, min(sequence) AS sequence FROM stocklot_outbox_entries
-      WHERE state = 'unknown' AND item NOT IN (SELECT value FROM json_each(?1)) GROUP BY item
+      SELECT lane, min(sequence) AS sequence FROM stocklot_outbox_entries
+      WHERE state = 'unknown' AND lane NOT IN (SELECT value FROM json_each(?1)) GROUP BY lane
     )
     SELECT ${STATE_COUNTS_SQL},
       (SELECT min(added_at) FROM stocklot_outbox_entries WHERE state IN ${UNSETTLED_STATES_SQL}) AS "oldestUnsettledAt",
       (SELECT count(*) FROM blocked JOIN stocklot_outbox_entries AS entry
-        ON entry.item = blocked.item AND entry.sequence > blocked.sequence
+        ON entry.lane = blocked.lane AND entry.sequence > blocked.sequence
         AND entry.state = 'pending') AS "heldBack"`,
   prune: `
     UPDATE stocklot_outbox_entries SET input = NULL, body = NULL, result = NULL, error = NULL
@@ -105,21 +105,21 @@ export const STATEMENTS = {
 
   claimable: `
     SELECT ${SELECTED_COLUMNS_SQL}, leased_until, lease_ms, quiet_until, quiet_ms
-    FROM stocklot_outbox_entries AS entry LEFT JOIN stocklot_outbox_items AS leased ON leased.item = entry.item
+    FROM stocklot_outbox_entries AS entry LEFT JOIN stocklot_outbox_lanes AS leased ON leased.lane = entry.lane
     WHERE state IN ('pending', 'sending')
       AND NOT EXISTS (
         SELECT 1 FROM stocklot_outbox_entries AS earlier
-        WHERE earlier.item = entry.item AND earlier.sequence < entry.sequence
+        WHERE earlier.lane = entry.lane AND earlier.sequence < entry.sequence
           AND earlier.state IN ${UNSETTLED_STATES_SQL})
-      AND entry.item NOT IN (SELECT value FROM json_each(?2))
+      AND entry.lane NOT IN (SELECT value FROM json_each(?2))
       AND ${IS_LEASED_SQL} IS NOT TRUE
     ORDER BY sequence LIMIT ?3`,
   lease: `
-    INSERT INTO stocklot_outbox_items (item, owner, leased_until, lease_ms) VALUES (?1, ?2, ?3, ?4)
-    ON CONFLICT (item) DO UPDATE SET owner = ?2, leased_until = ?3, lease_ms = ?4`,
-  isHeld: `SELECT 1 FROM stocklot_outbox_items WHERE ${IS_LEASED_SQL} AND item = ?2 AND owner = ?3`,
-  quiet: "SELECT quiet_until, quiet_ms FROM stocklot_outbox_items WHERE item = ?",
+    INSERT INTO stocklot_outbox_lanes (lane, owner, leased_until, lease_ms) VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT (lane) DO UPDATE SET owner = ?2, leased_until = ?3, lease_ms = ?4`,
+  isHeld: `SELECT 1 FROM stocklot_outbox_lanes WHERE ${IS_LEASED_SQL} AND lane = ?2 AND owner = ?3`,
+  quiet: "SELECT quiet_until, quiet_ms FROM stocklot_outbox_lanes WHERE lane = ?",
   keepQuiet: `
-    INSERT INTO stocklot_outbox_items (item, quiet_until, quiet_ms) VALUES (?1, ?2, ?3)
-    ON CONFLICT (item) DO UPDATE SET quiet_until = ?2, quiet_ms = ?3`,
+    INSERT INTO stocklot_outbox_lanes (lane, quiet_until, quiet_ms) VALUES (?1, ?2, ?3)
+    ON CONFLICT (lane) DO UPDATE SET quiet_until = ?2, quiet_ms = ?3`,
 };

@@ -13,7 +13,7 @@ import {
 } from "../../storage/sqlite/driver.js";
 import { missingSteps } from "../../storage/tables.js";
 import type {
-  ClaimedItem,
+  ClaimedLane,
   EntryChange,
   EntryCondition,
   NewDelivery,
@@ -30,7 +30,7 @@ import {
   countsOfRow,
   deliveryOfRow,
   entryOfRow,
-  itemToColumn,
+  laneToColumn,
 } from "./entry-row.js";
 import { CREATE_STORE_TABLE_SQL, SCHEMA_STEPS, STATEMENTS } from "./sqlite-sql.js";
 
@@ -44,7 +44,7 @@ const sqliteStoreOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ pat
 
 /**
  * Stores an outbox in an SQLite database, for processes of one machine. A commit waits until it is on the disk. The tables
- * are `stocklot_outbox_entries`, `stocklot_outbox_items` and `stocklot_outbox_store`.
+ * are `stocklot_outbox_entries`, `stocklot_outbox_lanes` and `stocklot_outbox_store`.
  *
  * Leases are measured by the monotonic clock of the machine, which all its processes share. Changes of the system time
  * have no effect. The file must not be on a network drive, and must not be copied while it is open; use `VACUUM INTO`
@@ -131,8 +131,8 @@ export class SqliteOutboxStore implements OutboxStore {
       const existing = stored();
       const hashes = new Map(existing.map(({ key, inputHash }) => [key, inputHash]));
       if (added.some(({ key, inputHash }) => (hashes.get(key) ?? inputHash) !== inputHash)) return existing;
-      for (const { key, operation, item, input, inputHash, addedAt, delivery = null } of added) {
-        if (!hashes.has(key)) insert.run(key, operation, itemToColumn(item), input, inputHash, addedAt, delivery);
+      for (const { key, operation, lane, input, inputHash, addedAt, delivery = null } of added) {
+        if (!hashes.has(key)) insert.run(key, operation, laneToColumn(lane), input, inputHash, addedAt, delivery);
         hashes.set(key, inputHash);
       }
       return stored();
@@ -157,49 +157,49 @@ export class SqliteOutboxStore implements OutboxStore {
     return this.#read(({ get }) => entryIn(get.all(key)));
   }
 
-  list({ state, item, after, limit }: Parameters<OutboxStore["list"]>[0]): Promise<StoredEntry[]> {
-    return this.#read(({ list, listOfItem }) => {
+  list({ state, lane, after, limit }: Parameters<OutboxStore["list"]>[0]): Promise<StoredEntry[]> {
+    return this.#read(({ list, listOfLane }) => {
       const rows =
-        item === undefined
+        lane === undefined
           ? list.all(after, state ?? null, limit)
-          : listOfItem.all(after, state ?? null, limit, itemToColumn(item));
+          : listOfLane.all(after, state ?? null, limit, laneToColumn(lane));
       return rows.map(entryOfRow);
     });
   }
 
   count(except: readonly string[]): Promise<OutboxCounts> {
-    return this.#read(({ count }) => countsOfRow(count.all(JSON.stringify(except.map(itemToColumn)))[0]));
+    return this.#read(({ count }) => countsOfRow(count.all(JSON.stringify(except.map(laneToColumn)))[0]));
   }
 
-  claim({ owner, leaseMs, limit, except }: Parameters<OutboxStore["claim"]>[0]): Promise<ClaimedItem[]> {
+  claim({ owner, leaseMs, limit, except }: Parameters<OutboxStore["claim"]>[0]): Promise<ClaimedLane[]> {
     return this.#write(({ claimable, lease }) => {
       const now = this.#clock();
-      return claimable.all(now, JSON.stringify(except.map(itemToColumn)), limit).map((row) => {
+      return claimable.all(now, JSON.stringify(except.map(laneToColumn)), limit).map((row) => {
         const entry = entryOfRow(row);
-        lease.run(itemToColumn(entry.item), owner, now + leaseMs, leaseMs);
-        return { item: entry.item, entry, unleasedMs: msSinceLeaseEnd(row, now), quietMs: remainingQuietMs(row, now) };
+        lease.run(laneToColumn(entry.lane), owner, now + leaseMs, leaseMs);
+        return { lane: entry.lane, entry, unleasedMs: msSinceLeaseEnd(row, now), quietMs: remainingQuietMs(row, now) };
       });
     });
   }
 
-  renew({ owner, leaseMs, items }: Parameters<OutboxStore["renew"]>[0]): Promise<string[]> {
+  renew({ owner, leaseMs, lanes }: Parameters<OutboxStore["renew"]>[0]): Promise<string[]> {
     return this.#write((statements) => {
       const now = this.#clock();
-      const held = items.filter((item) => isHeld(statements, item, owner, now));
-      for (const item of held) statements.lease.run(itemToColumn(item), owner, now + leaseMs, leaseMs);
+      const held = lanes.filter((lane) => isHeld(statements, lane, owner, now));
+      for (const lane of held) statements.lease.run(laneToColumn(lane), owner, now + leaseMs, leaseMs);
       return held;
     });
   }
 
-  release({ owner, item }: Parameters<OutboxStore["release"]>[0]): Promise<void> {
+  release({ owner, lane }: Parameters<OutboxStore["release"]>[0]): Promise<void> {
     return this.#write((statements) => {
       const now = this.#clock();
-      if (isHeld(statements, item, owner, now)) statements.lease.run(itemToColumn(item), owner, now, 0);
+      if (isHeld(statements, lane, owner, now)) statements.lease.run(laneToColumn(lane), owner, now, 0);
     });
   }
 
-  async next(item: string): Promise<StoredEntry | undefined> {
-    const entry = await this.#read(({ next }) => entryIn(next.all(itemToColumn(item))));
+  async next(lane: string): Promise<StoredEntry | undefined> {
+    const entry = await this.#read(({ next }) => entryIn(next.all(laneToColumn(lane))));
     return entry?.state === "unknown" ? undefined : entry;
   }
 
@@ -213,7 +213,7 @@ export class SqliteOutboxStore implements OutboxStore {
       if (!entry) return undefined;
       const now = this.#clock();
       const isMet = state.includes(entry.state) && entry.attempts === attempts;
-      if (!isMet || (owner !== undefined && !isHeld(statements, entry.item, owner, now)))
+      if (!isMet || (owner !== undefined && !isHeld(statements, entry.lane, owner, now)))
         return { changed: false, entry };
       const columns = changedColumns(change);
       if (columns.length > 0)
@@ -222,7 +222,7 @@ export class SqliteOutboxStore implements OutboxStore {
             `UPDATE stocklot_outbox_entries SET ${columns.map(({ column }) => `${column} = ?`)} WHERE sequence = ?`,
           )
           .run(...columns.map(({ value }) => value), entry.sequence);
-      if (change.quietMs !== undefined) keepQuiet(statements, entry.item, change.quietMs, now);
+      if (change.quietMs !== undefined) keepQuiet(statements, entry.lane, change.quietMs, now);
       return { changed: true, entry: entryIn(statements.get.all(key)) ?? entry };
     });
   }
@@ -277,12 +277,12 @@ function prepare(database: SqliteDatabase, path: string): { id: string; statemen
 
 const entryIn = ([row]: SqliteRow[]): StoredEntry | undefined => row && entryOfRow(row);
 
-const isHeld = (statements: Statements, item: string, owner: string, now: number): boolean =>
-  statements.isHeld.all(now, itemToColumn(item), owner).length > 0;
+const isHeld = (statements: Statements, lane: string, owner: string, now: number): boolean =>
+  statements.isHeld.all(now, laneToColumn(lane), owner).length > 0;
 
 /** An earlier wish that lasts longer takes precedence. */
-function keepQuiet(statements: Statements, item: string, quietMs: number, now: number): void {
-  const column = itemToColumn(item);
+function keepQuiet(statements: Statements, lane: string, quietMs: number, now: number): void {
+  const column = laneToColumn(lane);
   const [row = {}] = statements.quiet.all(column);
   const longestMs = Math.max(remainingQuietMs(row, now), quietMs);
   statements.keepQuiet.run(column, now + longestMs, longestMs);

@@ -51,7 +51,7 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       owner: string,
       options: { leaseMs?: number; limit?: number; except?: string[] } = {},
     ) => on.claim({ owner, leaseMs: LONG_MS, limit: 10, except: [], ...options });
-    const itemsOf = (claimed: readonly { item: string }[]) => claimed.map(({ item }) => item);
+    const itemsOf = (claimed: readonly { lane: string }[]) => claimed.map(({ lane }) => lane);
     const change = async (key: string, changes: EntryChange, on = store) => {
       const entry = (await on.get(key)) ?? expect.fail();
       const result = await on.update(key, { state: [entry.state], attempts: entry.attempts }, changes);
@@ -166,7 +166,7 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
 
     it("adds 5 000 entries at once, in a time that grows as they do", async () => {
       const entries = (name: string, length: number) =>
-        Array.from({ length }, (_, index) => newEntry(`${name}-${index}`, `item-${index % 700}`));
+        Array.from({ length }, (_, index) => newEntry(`${name}-${index}`, `lane-${index % 700}`));
       const [some, added] = [entries("some", 250), entries("key", 5_000)];
       const times = [performance.now()];
       await store.add(some);
@@ -186,8 +186,8 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
     it("takes 1 000 calls at once", async () => {
       await Promise.all(
         Array.from({ length: 250 }, async (_, index) => {
-          await store.add([newEntry(`key-${index}`, `item-${index}`)]);
-          await Promise.all([change(`key-${index}`, { attempts: 1 }), store.count([]), store.next(`item-${index}`)]);
+          await store.add([newEntry(`key-${index}`, `lane-${index}`)]);
+          await Promise.all([change(`key-${index}`, { attempts: 1 }), store.count([]), store.next(`lane-${index}`)]);
         }),
       );
       expect(await store.count([])).toMatchObject({ pending: 250 });
@@ -202,7 +202,7 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
         fc.asyncProperty(
           fc.record({
             key: text(),
-            item: fc.oneof(text(), fc.constantFrom("a\0b", "\ud800", '"', "\\u0000", "\\", "ü\n")),
+            lane: fc.oneof(text(), fc.constantFrom("a\0b", "\ud800", '"', "\\u0000", "\\", "ü\n")),
             input: json(),
             inputHash: text(),
             addedAt: time(),
@@ -217,7 +217,7 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
           }),
           async (given, progress) => {
             count += 1;
-            const entry = newEntry(`${count} ${given.key}`.slice(0, 200), given.item, {
+            const entry = newEntry(`${count} ${given.key}`.slice(0, 200), given.lane, {
               ...given,
               key: `${count} ${given.key}`,
             });
@@ -228,8 +228,8 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
             const asStored = { ...progress, clockAheadMs: progress.clockAheadMs && progress.clockAheadMs + 0 };
             const expected = { ...asAdded(entry), ...asStored };
             expect(plusZero(await store.get(entry.key))).toEqual(plusZero(expected));
-            expect(await store.next(entry.item)).toBeDefined();
-            expect(await store.list({ item: entry.item, after: (stored?.sequence ?? 0) - 1, limit: 1 })).toHaveLength(
+            expect(await store.next(entry.lane)).toBeDefined();
+            expect(await store.list({ lane: entry.lane, after: (stored?.sequence ?? 0) - 1, limit: 1 })).toHaveLength(
               1,
             );
           },
@@ -241,13 +241,13 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
     it("lists entries by state and by item, batch after batch", async () => {
       await store.add([newEntry("a", "x"), newEntry("b", "y"), newEntry("c", "x"), newEntry("d", "x")]);
       await change("c", { state: "applied", settledAt: 1 });
-      const keys = async (filter: { state?: OutboxState; item?: string; after?: number; limit?: number }) =>
+      const keys = async (filter: { state?: OutboxState; lane?: string; after?: number; limit?: number }) =>
         (await store.list({ after: 0, limit: 10, ...filter })).map(({ key }) => key);
       expect(await keys({})).toEqual(["a", "b", "c", "d"]);
       expect(await keys({ state: "pending" })).toEqual(["a", "b", "d"]);
-      expect(await keys({ item: "x" })).toEqual(["a", "c", "d"]);
-      expect(await keys({ item: "x", state: "pending" })).toEqual(["a", "d"]);
-      expect(await keys({ item: "nothing" })).toEqual([]);
+      expect(await keys({ lane: "x" })).toEqual(["a", "c", "d"]);
+      expect(await keys({ lane: "x", state: "pending" })).toEqual(["a", "d"]);
+      expect(await keys({ lane: "nothing" })).toEqual([]);
       expect(await keys({ limit: 2 })).toEqual(["a", "b"]);
       expect(await keys({ limit: 2, after: (await store.get("b"))?.sequence ?? 0 })).toEqual(["c", "d"]);
     });
@@ -263,7 +263,7 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       await change("c", { state: "unknown" });
       await change("f", { state: "sending", attempts: 1 });
       await change("h", { state: "rejected", settledAt: 1 });
-      // b comes before the unknown entry, and f is of another item.
+      // b comes before the unknown entry, and f is of another lane.
       const counts = { pending: 4, sending: 1, applied: 1, rejected: 1, unknown: 1, canceled: 1, heldBack: 2 };
       const oldestUnsettledAt = newEntry("b").addedAt;
       expect(await store.count([])).toEqual({ ...counts, oldestUnsettledAt });
@@ -310,15 +310,15 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       await store.add([newEntry("a", "x"), newEntry("b", "y"), newEntry("c", "x"), newEntry("d", "z")]);
       const claimed = await claim(store, "me", { limit: 2 });
       expect(claimed).toEqual([
-        { item: "x", entry: asAdded(newEntry("a", "x")), unleasedMs: undefined, quietMs: 0 },
-        { item: "y", entry: asAdded(newEntry("b", "y")), unleasedMs: undefined, quietMs: 0 },
+        { lane: "x", entry: asAdded(newEntry("a", "x")), unleasedMs: undefined, quietMs: 0 },
+        { lane: "y", entry: asAdded(newEntry("b", "y")), unleasedMs: undefined, quietMs: 0 },
       ]);
       expect(itemsOf(await claim(store, "me", { limit: 2 }))).toEqual(["z"]);
       expect(await claim(store, "me")).toEqual([]);
     });
 
     it("claims no item that has nothing to send, is excepted, or waits for an unknown entry", async () => {
-      await store.add(["done", "blocked", "under way", "excepted", "free"].map((item) => newEntry(item, item)));
+      await store.add(["done", "blocked", "under way", "excepted", "free"].map((lane) => newEntry(lane, lane)));
       await store.add([newEntry("behind", "blocked"), newEntry("second", "done")]);
       await change("done", { state: "rejected", settledAt: 1 });
       await change("blocked", { state: "unknown" });
@@ -334,15 +334,15 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       await store.add([newEntry("a", "x"), newEntry("b", "y")]);
       expect(itemsOf(await claim(store, "one", { leaseMs: 300, limit: 1 }))).toEqual(["x"]);
       expect(itemsOf(await claim(other, "two"))).toEqual(["y"]);
-      await store.release({ owner: "two", item: "x" });
+      await store.release({ owner: "two", lane: "x" });
       await sleep(400);
       const [taken] = await claim(other, "two");
-      expect(taken?.item).toBe("x");
+      expect(taken?.lane).toBe("x");
       expect(taken?.unleasedMs).toBeGreaterThanOrEqual(90);
       expect(taken?.unleasedMs).toBeLessThan(30_000);
-      await other.release({ owner: "two", item: "x" });
+      await other.release({ owner: "two", lane: "x" });
       const [again] = await claim(store, "one");
-      expect(again?.item).toBe("x");
+      expect(again?.lane).toBe("x");
       expect(again?.unleasedMs).toBeLessThan(10_000);
       expect(again?.unleasedMs).toBeGreaterThanOrEqual(0);
     });
@@ -351,10 +351,10 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       await store.add([newEntry("a", "x"), newEntry("b", "y"), newEntry("c", "z")]);
       await claim(store, "one", { leaseMs: 2_000, limit: 2 });
       await claim(store, "two");
-      expect(await store.renew({ owner: "one", leaseMs: LONG_MS, items: ["x", "z", "nothing"] })).toEqual(["x"]);
-      expect(await store.renew({ owner: "one", leaseMs: LONG_MS, items: [] })).toEqual([]);
+      expect(await store.renew({ owner: "one", leaseMs: LONG_MS, lanes: ["x", "z", "nothing"] })).toEqual(["x"]);
+      expect(await store.renew({ owner: "one", leaseMs: LONG_MS, lanes: [] })).toEqual([]);
       await sleep(2_100);
-      expect(await store.renew({ owner: "one", leaseMs: LONG_MS, items: ["y", "x"] })).toEqual(["x"]);
+      expect(await store.renew({ owner: "one", leaseMs: LONG_MS, lanes: ["y", "x"] })).toEqual(["x"]);
       expect(itemsOf(await claim(store, "two"))).toEqual(["y"]);
     });
 
@@ -415,13 +415,13 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
       await change("a", { quietMs: 50_000 });
       await change("a", { quietMs: 10 });
       await change("b", { quietMs: 10 });
-      await store.release({ owner: "one", item: "bolt-m8" });
+      await store.release({ owner: "one", lane: "bolt-m8" });
       await sleep(20);
       const [bolt, nut] = await claim(await openStore(), "two");
-      expect(bolt).toMatchObject({ item: "bolt-m8", entry: { state: "pending", attempts: 0 } });
+      expect(bolt).toMatchObject({ lane: "bolt-m8", entry: { state: "pending", attempts: 0 } });
       expect(bolt?.quietMs).toBeGreaterThan(20_000);
       expect(bolt?.quietMs).toBeLessThanOrEqual(50_000);
-      expect(nut).toMatchObject({ item: "nut", quietMs: 0 });
+      expect(nut).toMatchObject({ lane: "nut", quietMs: 0 });
     });
 
     it("removes the contents of settled entries, but keeps their keys and hashes", async () => {
@@ -449,16 +449,16 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
     });
 
     it("never gives an item to two of three stores that claim at once", async () => {
-      const items = Array.from({ length: 60 }, (_, index) => `item-${index}`);
-      await store.add(items.flatMap((item) => [newEntry(`${item}-1`, item), newEntry(`${item}-2`, item)]));
+      const lanes = Array.from({ length: 60 }, (_, index) => `lane-${index}`);
+      await store.add(lanes.flatMap((lane) => [newEntry(`${lane}-1`, lane), newEntry(`${lane}-2`, lane)]));
       const holders = new Map<string, string>();
       const finished = new Set<string>();
       const work = async (on: OutboxStore) => {
         const owner = randomUUID();
-        while (finished.size < items.length) {
-          for (const { item, entry } of await claim(on, owner, { limit: 3 })) {
-            expect(holders.get(item)).toBeUndefined();
-            holders.set(item, owner);
+        while (finished.size < lanes.length) {
+          for (const { lane, entry } of await claim(on, owner, { limit: 3 })) {
+            expect(holders.get(lane)).toBeUndefined();
+            holders.set(lane, owner);
             let next: StoredEntry | undefined = entry;
             while (next) {
               const condition = { state: ["pending" as const], attempts: next.attempts, owner };
@@ -467,11 +467,11 @@ export function describeStore(name: string, newPlace: () => OpenPlace | Promise<
               ).toMatchObject({
                 changed: true,
               });
-              next = await on.next(item);
+              next = await on.next(lane);
             }
-            finished.add(item);
-            holders.delete(item);
-            await on.release({ owner, item });
+            finished.add(lane);
+            holders.delete(lane);
+            await on.release({ owner, lane });
           }
         }
       };

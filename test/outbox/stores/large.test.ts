@@ -52,10 +52,10 @@ describe.runIf(RUN_ALL)("a store with 100 000 settled and 5 000 pending entries"
   it.each(specs)("claims, counts and changes as fast as a small one: %s", { timeout: 120_000 }, async (_, spec) => {
     const store: OutboxStore = storeAt(spec);
     await store.open();
-    // Half of them are of one item.
+    // Half of them are of one lane.
     const entries = (prefix: string, count: number) =>
       Array.from({ length: count }, (_, index) =>
-        newEntry(`${prefix}-${index}`, `item-${index % 2 ? 0 : index % 1_400}`),
+        newEntry(`${prefix}-${index}`, `lane-${index % 2 ? 0 : index % 1_400}`),
       );
     for (let batch = 0; batch < 20; batch += 1) await store.add(entries(`settled-${batch}`, 5_000));
     await settleAll(spec);

@@ -75,9 +75,9 @@ describe.each(["package", "node"] as const)("sqliteOutboxStore, driver: %s", (na
       expect(await claim(store, "two")).toEqual([]);
       // After a restart: the lease seems to last 1 020 s.
       now = 10_000;
-      expect(await store.renew({ owner: "one", leaseMs: 30_000, items: ["bolt-m8"] })).toEqual([]);
-      expect(await claim(store, "two")).toMatchObject([{ item: "bolt-m8", unleasedMs: undefined, quietMs: 60_000 }]);
-      await store.release({ owner: "two", item: "bolt-m8" });
+      expect(await store.renew({ owner: "one", leaseMs: 30_000, lanes: ["bolt-m8"] })).toEqual([]);
+      expect(await claim(store, "two")).toMatchObject([{ lane: "bolt-m8", unleasedMs: undefined, quietMs: 60_000 }]);
+      await store.release({ owner: "two", lane: "bolt-m8" });
       now += 45_000;
       expect(await claim(store, "one")).toMatchObject([{ unleasedMs: 45_000, quietMs: 60_000 }]);
     });
@@ -85,7 +85,7 @@ describe.each(["package", "node"] as const)("sqliteOutboxStore, driver: %s", (na
     it("uses a clock that all processes share, and that the time of day does not change", async () => {
       await (await openStore()).add([newEntry("a")]);
       await claim(await openStore(), "one");
-      const [row] = database.prepare("SELECT leased_until FROM stocklot_outbox_items").all();
+      const [row] = database.prepare("SELECT leased_until FROM stocklot_outbox_lanes").all();
       const uptimeMs = Number(process.hrtime.bigint() / 1_000_000n);
       expect(Math.abs(Number(row?.leased_until) - 30_000 - uptimeMs)).toBeLessThan(10_000);
     });

@@ -22,7 +22,7 @@ export interface StoreData {
   lastSequence: number;
   entries: Map<string, StoredEntry & { delivery?: string | undefined }>;
   deliveries: Map<string, NewDelivery>;
-  items: Map<string, Item>;
+  lanes: Map<string, Item>;
 }
 
 export const emptyData = (): StoreData => ({
@@ -30,7 +30,7 @@ export const emptyData = (): StoreData => ({
   lastSequence: 0,
   entries: new Map(),
   deliveries: new Map(),
-  items: new Map(),
+  lanes: new Map(),
 });
 
 const EMPTY = {
@@ -52,11 +52,11 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
   const now = () => performance.now();
   const copy = ({ delivery: _, ...entry }: StoredEntry & { delivery?: unknown }): StoredEntry => entry;
   const entries = () => [...data.entries.values()];
-  const isLeased = (item: string) => (data.items.get(item)?.leasedUntil ?? -Infinity) > now();
-  const holds = (item: string, owner: string) => isLeased(item) && data.items.get(item)?.owner === owner;
-  const changeItem = (item: string, change: Item) => data.items.set(item, { ...data.items.get(item), ...change });
-  const nextOf = (item: string) => {
-    const unsettled = entries().find((entry) => entry.item === item && !SETTLED.includes(entry.state));
+  const isLeased = (lane: string) => (data.lanes.get(lane)?.leasedUntil ?? -Infinity) > now();
+  const holds = (lane: string, owner: string) => isLeased(lane) && data.lanes.get(lane)?.owner === owner;
+  const changeItem = (lane: string, change: Item) => data.lanes.set(lane, { ...data.lanes.get(lane), ...change });
+  const nextOf = (lane: string) => {
+    const unsettled = entries().find((entry) => entry.lane === lane && !SETTLED.includes(entry.state));
     return unsettled && OPEN.includes(unsettled.state) ? unsettled : undefined;
   };
 
@@ -109,10 +109,10 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       return entry && copy(entry);
     },
 
-    async list({ state, item, after, limit }) {
+    async list({ state, lane, after, limit }) {
       return entries()
         .filter((entry) => entry.input !== null && entry.sequence > after)
-        .filter((entry) => (state ?? entry.state) === entry.state && (item ?? entry.item) === entry.item)
+        .filter((entry) => (state ?? entry.state) === entry.state && (lane ?? entry.lane) === entry.lane)
         .slice(0, limit)
         .map(copy);
     },
@@ -122,11 +122,11 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       const unsettled = entries().filter(({ state }) => !SETTLED.includes(state));
       const oldestUnsettledAt = unsettled.reduce((oldest, { addedAt }) => Math.min(oldest, addedAt), Infinity);
       const blocked = new Set<string>();
-      for (const { item, state } of entries()) {
-        if (except.includes(item)) continue;
+      for (const { lane, state } of entries()) {
+        if (except.includes(lane)) continue;
         counts[state] += 1;
-        if (state === "unknown") blocked.add(item);
-        if (state === "pending" && blocked.has(item)) counts.heldBack += 1;
+        if (state === "unknown") blocked.add(lane);
+        if (state === "pending" && blocked.has(lane)) counts.heldBack += 1;
       }
       return { ...counts, oldestUnsettledAt: oldestUnsettledAt === Infinity ? null : oldestUnsettledAt };
     },
@@ -134,29 +134,29 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
     async claim({ owner, leaseMs, limit, except }) {
       const claimed = [];
       for (const entry of entries()) {
-        const { item } = entry;
+        const { lane } = entry;
         if (claimed.length >= limit) break;
-        if (entry !== nextOf(item) || isLeased(item) || except.includes(item)) continue;
-        const { leasedUntil, quietUntil = -Infinity } = data.items.get(item) ?? {};
+        if (entry !== nextOf(lane) || isLeased(lane) || except.includes(lane)) continue;
+        const { leasedUntil, quietUntil = -Infinity } = data.lanes.get(lane) ?? {};
         const unleasedMs = leasedUntil === undefined ? undefined : now() - leasedUntil;
-        changeItem(item, { owner, leasedUntil: now() + leaseMs });
-        claimed.push({ item, entry: copy(entry), unleasedMs, quietMs: Math.max(0, quietUntil - now()) });
+        changeItem(lane, { owner, leasedUntil: now() + leaseMs });
+        claimed.push({ lane, entry: copy(entry), unleasedMs, quietMs: Math.max(0, quietUntil - now()) });
       }
       return claimed;
     },
 
-    async renew({ owner, leaseMs, items }) {
-      const held = items.filter((item) => holds(item, owner));
-      for (const item of held) changeItem(item, { leasedUntil: now() + leaseMs });
+    async renew({ owner, leaseMs, lanes }) {
+      const held = lanes.filter((lane) => holds(lane, owner));
+      for (const lane of held) changeItem(lane, { leasedUntil: now() + leaseMs });
       return held;
     },
 
-    async release({ owner, item }) {
-      if (holds(item, owner)) changeItem(item, { leasedUntil: now() });
+    async release({ owner, lane }) {
+      if (holds(lane, owner)) changeItem(lane, { leasedUntil: now() });
     },
 
-    async next(item) {
-      const entry = nextOf(item);
+    async next(lane) {
+      const entry = nextOf(lane);
       return entry && copy(entry);
     },
 
@@ -164,11 +164,11 @@ export function memoryStore(data: StoreData = emptyData()): OutboxStore {
       const entry = data.entries.get(key);
       if (!entry) return undefined;
       const isMet = state.includes(entry.state) && entry.attempts === attempts;
-      if (!isMet || (owner !== undefined && !holds(entry.item, owner))) return { changed: false, entry: copy(entry) };
+      if (!isMet || (owner !== undefined && !holds(entry.lane, owner))) return { changed: false, entry: copy(entry) };
       Object.assign(entry, Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)));
       if (quietMs !== undefined) {
-        const { quietUntil = -Infinity } = data.items.get(entry.item) ?? {};
-        changeItem(entry.item, { quietUntil: Math.max(quietUntil, now() + quietMs) });
+        const { quietUntil = -Infinity } = data.lanes.get(entry.lane) ?? {};
+        changeItem(entry.lane, { quietUntil: Math.max(quietUntil, now() + quietMs) });
       }
       return { changed: true, entry: copy(entry) };
     },

@@ -1,4 +1,4 @@
-/** A process of its own that claims items and settles their entries. A file per item shows that nobody else has it. */
+/** A process of its own that claims lanes and settles their entries. A file per lane shows that nobody else has it. */
 import { randomUUID } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const isAlive = (pid: number) => {
   }
 };
 
-/** Writes who holds the item, and until when it does at least. */
+/** Writes who holds the lane, and until when it does at least. */
 function enter(file: string, until: number): void {
   try {
     writeFileSync(file, `${process.pid} ${until}`, { flag: "wx" });
@@ -39,8 +39,8 @@ for (;;) {
   const until = Date.now() + LEASE_MS;
   const claimed = await store.claim({ owner, leaseMs: LEASE_MS, limit: 2, except: [] });
   if (claimed.length === 0) await sleep(20);
-  for (const { item, entry } of claimed) {
-    const file = join(directory, encodeURIComponent(item));
+  for (const { lane, entry } of claimed) {
+    const file = join(directory, encodeURIComponent(lane));
     let isHeld = Date.now() < until;
     if (isHeld) enter(file, until);
     let next = isHeld ? entry : undefined;
@@ -55,11 +55,11 @@ for (;;) {
       const done = await store.update(key, { state: ["sending"], attempts: attempts + 1, owner }, settled);
       isHeld = done?.changed === true;
       if (!isHeld) break;
-      next = await store.next(item);
+      next = await store.next(lane);
     }
     if (isHeld) rmSync(file, { force: true });
-    else process.send?.({ lapsed: item });
-    await store.release({ owner, item });
+    else process.send?.({ lapsed: lane });
+    await store.release({ owner, lane });
   }
 }
 await store.close();
