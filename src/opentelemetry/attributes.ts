@@ -1,6 +1,6 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { StartEvent } from "../core/telemetry/events.js";
-import { PATHS } from "../service/operations.js";
+import { documentedPaths } from "../service/operations.js";
 
 // Copied from the semantic conventions, so that their package need not be installed. `url.template` is in development.
 export const ERROR_TYPE_ATTRIBUTE = "error.type";
@@ -41,7 +41,7 @@ export const statusAttributes = (status: number | undefined): Attributes => ({
 export const errorAttributes = (error: string | undefined): Attributes =>
   error === undefined ? {} : { [ERROR_TYPE_ATTRIBUTE]: error };
 
-const URL_TEMPLATE_PATTERNS = PATHS.map((template) => ({
+const URL_TEMPLATE_PATTERNS = documentedPaths().map((template) => ({
   template,
   pattern: new RegExp(`^${template.replace(/\{\w+\}/, "[^/]+")}$`),
 }));

@@ -3,7 +3,7 @@ import type { LazySchema } from "../schemas/field.js";
 import { itemSchema } from "../schemas/item.js";
 import { lotSchema } from "../schemas/lot.js";
 import { stockLevelSchema } from "../schemas/stock-level.js";
-import { READS } from "./operations.js";
+import { ITEMS_PATH, LOTS_PATH, STOCK_LEVELS_PATH } from "./operations.js";
 
 /** A list that the document describes. */
 export interface DocumentedList {
@@ -28,7 +28,7 @@ export const PAGE_HEADERS = ["x-total-count", "x-page", "x-page-size", "x-api-ve
 export const LISTS: { readonly [Name in DocumentedList["name"]]: DocumentedList } = {
   items: {
     name: "items",
-    path: READS.readItems.path,
+    path: ITEMS_PATH,
     record: itemSchema,
     key: "partNo",
     stableSort: "shortID",
@@ -36,7 +36,7 @@ export const LISTS: { readonly [Name in DocumentedList["name"]]: DocumentedList 
   },
   lots: {
     name: "lots",
-    path: READS.listLots.path,
+    path: LOTS_PATH,
     record: lotSchema,
     key: "recNo",
     stableSort: "recNo",
@@ -44,7 +44,7 @@ export const LISTS: { readonly [Name in DocumentedList["name"]]: DocumentedList 
   },
   stockLevels: {
     name: "stockLevels",
-    path: READS.listStockLevels.path,
+    path: STOCK_LEVELS_PATH,
     record: stockLevelSchema,
     key: "partNo",
     stableSort: "partNo",

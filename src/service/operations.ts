@@ -4,13 +4,23 @@ import { createItemInputSchema } from "../schemas/item-input.js";
 import { skuInputSchema } from "../schemas/key.js";
 import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../schemas/transaction.js";
 
+// Single constants, since bundlers keep what reads a property when a module is loaded.
+const ITEM_MASTER_LIST = 11;
+const CREATE_MODIFY_ITEM = 116;
+const POSITIVE_ADJUSTMENT = 95;
+const LOCATE_MOVE_UNITS = 15;
+const NEGATIVE_ADJUSTMENT = 88;
+export const ITEMS_PATH = "/Item";
+export const LOTS_PATH = "/Inventory";
+export const STOCK_LEVELS_PATH = "/Inventory/StockLevels";
+
 /** The permissions of the document, by their security IDs. */
 export const PERMISSIONS = {
-  itemMasterList: 11,
-  createModifyItem: 116,
-  positiveAdjustment: 95,
-  locateMoveUnits: 15,
-  negativeAdjustment: 88,
+  itemMasterList: ITEM_MASTER_LIST,
+  createModifyItem: CREATE_MODIFY_ITEM,
+  positiveAdjustment: POSITIVE_ADJUSTMENT,
+  locateMoveUnits: LOCATE_MOVE_UNITS,
+  negativeAdjustment: NEGATIVE_ADJUSTMENT,
 } as const;
 
 export interface Operation {
@@ -20,41 +30,39 @@ export interface Operation {
   permission: number;
 }
 
-const { itemMasterList, createModifyItem } = PERMISSIONS;
-
 /** What the service can be asked for, except tokens. Source: service interface, its table of endpoints. */
 export const READS = {
-  readItems: { method: "GET", path: "/Item", permission: itemMasterList },
-  listAllItems: { method: "GET", path: "/Item/All", permission: itemMasterList },
-  getItemByPartNo: { method: "GET", path: "/Item/{item}", permission: itemMasterList },
-  listLots: { method: "GET", path: "/Inventory", permission: itemMasterList },
-  listLotsOfWarehouse: { method: "GET", path: "/Inventory/{wid}", permission: itemMasterList },
-  listStockLevels: { method: "GET", path: "/Inventory/StockLevels", permission: itemMasterList },
-  listStockLevelsOfWarehouse: { method: "GET", path: "/Inventory/StockLevels/{wid}", permission: itemMasterList },
+  readItems: { method: "GET", path: ITEMS_PATH, permission: ITEM_MASTER_LIST },
+  listAllItems: { method: "GET", path: "/Item/All", permission: ITEM_MASTER_LIST },
+  getItemByPartNo: { method: "GET", path: "/Item/{item}", permission: ITEM_MASTER_LIST },
+  listLots: { method: "GET", path: LOTS_PATH, permission: ITEM_MASTER_LIST },
+  listLotsOfWarehouse: { method: "GET", path: "/Inventory/{wid}", permission: ITEM_MASTER_LIST },
+  listStockLevels: { method: "GET", path: STOCK_LEVELS_PATH, permission: ITEM_MASTER_LIST },
+  listStockLevelsOfWarehouse: { method: "GET", path: "/Inventory/StockLevels/{wid}", permission: ITEM_MASTER_LIST },
 } as const satisfies Readonly<Record<string, Operation>>;
 
 /** The writes, each with the schema of what identifies and changes its record. */
 export const WRITES = {
-  create: { method: "POST", path: "/Item", permission: createModifyItem, input: createItemInputSchema },
+  create: { method: "POST", path: ITEMS_PATH, permission: CREATE_MODIFY_ITEM, input: createItemInputSchema },
   // The same fields: the SKU and what to change.
-  update: { method: "PUT", path: "/Item", permission: createModifyItem, input: createItemInputSchema },
+  update: { method: "PUT", path: ITEMS_PATH, permission: CREATE_MODIFY_ITEM, input: createItemInputSchema },
   discontinue: {
     method: "DELETE",
     path: "/Item/{item}",
-    permission: createModifyItem,
+    permission: CREATE_MODIFY_ITEM,
     input: /* @__PURE__ */ lazy(() => z.strictObject({ shortID: skuInputSchema() })),
   },
   receive: {
     method: "POST",
     path: "/Inventory/Receive",
-    permission: PERMISSIONS.positiveAdjustment,
+    permission: POSITIVE_ADJUSTMENT,
     input: receiveInputSchema,
   },
-  move: { method: "POST", path: "/Inventory/Move", permission: PERMISSIONS.locateMoveUnits, input: moveInputSchema },
+  move: { method: "POST", path: "/Inventory/Move", permission: LOCATE_MOVE_UNITS, input: moveInputSchema },
   issue: {
     method: "POST",
     path: "/Inventory/Issue",
-    permission: PERMISSIONS.negativeAdjustment,
+    permission: NEGATIVE_ADJUSTMENT,
     input: issueInputSchema,
   },
 } as const satisfies Readonly<Record<string, Operation & { input: LazySchema<z.ZodObject> }>>;
@@ -62,6 +70,7 @@ export const WRITES = {
 export const TOKEN_REQUEST = { method: "POST", path: "/Token" } as const;
 
 /** The paths of the document, those without a parameter first: `/Item/All` is not an item. */
-export const PATHS: readonly string[] = [
-  ...new Set([TOKEN_REQUEST, ...Object.values(READS), ...Object.values(WRITES)].map(({ path }) => path)),
-].sort((one, next) => Number(one.includes("{")) - Number(next.includes("{")));
+export const documentedPaths = (): string[] =>
+  [...new Set([TOKEN_REQUEST, ...Object.values(READS), ...Object.values(WRITES)].map(({ path }) => path))].sort(
+    (one, next) => Number(one.includes("{")) - Number(next.includes("{")),
+  );
