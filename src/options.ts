@@ -188,8 +188,6 @@ export function checkClientOptions(options: ClientOptions): void {
 
 const OPTIONS_NAME = "client options";
 
-const invalidOptionsError = (problem: string) => new ConfigurationError(`${OPTIONS_NAME}: ${problem}`);
-
 const MIN_NODE_VERSION = [20, 19] as const;
 
 /**
@@ -220,23 +218,42 @@ const ENVIRONMENT_VARIABLES = {
   clientSecret: "STOCKLOT_CLIENT_SECRET",
 };
 
+/** What is missing or wrong, and the variables that would set what is missing. */
+export interface ConnectionProblem {
+  problem: string;
+  missingVariables: readonly string[];
+}
+
 /** Reads address and credentials from the options or the environment. */
-export function resolveServiceConnection(options: ClientOptions): ServiceConnection {
-  const missing: string[] = [];
+export function readServiceConnection(options: ClientOptions): ServiceConnection | ConnectionProblem {
+  const missing: { problem: string; variable: string }[] = [];
   const readSetting = <Value>(name: keyof typeof ENVIRONMENT_VARIABLES, given: Value | undefined) => {
     const variable = ENVIRONMENT_VARIABLES[name];
     const value = given ?? environmentVariable(variable);
-    if (!value)
-      missing.push(`${wording()[name]} is required (or the environment variable ${variable}${readProblem(variable)})`);
+    const problem = `${wording()[name]} is required (or the environment variable ${variable}${readProblem(variable)})`;
+    if (!value) missing.push({ problem, variable });
     return value ?? "";
   };
-  const [baseUrl, clientId, clientSecret] = [
+  const [address, clientId, clientSecret] = [
     readSetting("baseUrl", options.baseUrl),
     readSetting("clientId", options.clientId),
     readSetting("clientSecret", options.clientSecret),
   ] as const;
-  if (missing.length > 0) throw invalidOptionsError(missing.join("; "));
-  return { baseUrl: parseBaseUrl(baseUrl, options.allowInsecureHttp === true), clientId, clientSecret };
+  if (missing.length > 0) {
+    const missingVariables = missing.map(({ variable }) => variable);
+    return { problem: missing.map(({ problem }) => problem).join("; "), missingVariables };
+  }
+  const problem = describeBaseUrlProblem(address, options.allowInsecureHttp === true);
+  return problem === undefined
+    ? { baseUrl: new URL(address), clientId, clientSecret }
+    : { problem: `${wording().baseUrl} ${problem}`, missingVariables: [] };
+}
+
+/** The same; throws a `ConfigurationError` for what is missing or wrong. */
+export function resolveServiceConnection(options: ClientOptions): ServiceConnection {
+  const connection = readServiceConnection(options);
+  if ("problem" in connection) throw new ConfigurationError(`${OPTIONS_NAME}: ${connection.problem}`);
+  return connection;
 }
 
 /** Why a variable of the environment cannot be read here, if it cannot. */
@@ -247,19 +264,9 @@ function readProblem(variable: string): string {
     : ", but this runtime has no environment variables";
 }
 
-function parseBaseUrl(address: string, allowInsecureHttp: boolean): URL {
-  if (!URL.canParse(address))
-    throw invalidOptionsError(`${wording().baseUrl} must be a URL, such as https://host/api/v1`);
-  const url = new URL(address);
-  const problem = describeBaseUrlProblem(url, allowInsecureHttp);
-  if (problem) throw invalidOptionsError(`${wording().baseUrl} ${problem}`);
-  return url;
-}
-
-function describeBaseUrlProblem(
-  { protocol, username, password, search, hash, hostname }: URL,
-  allowInsecureHttp: boolean,
-) {
+function describeBaseUrlProblem(address: string, allowInsecureHttp: boolean): string | undefined {
+  if (!URL.canParse(address)) return "must be a URL, such as https://host/api/v1";
+  const { protocol, username, password, search, hash, hostname } = new URL(address);
   if (protocol !== "https:" && protocol !== "http:") return `must begin with http: or https:, not ${protocol}`;
   if (username || password) return "must not contain credentials";
   if (search || hash) return "must not have a query or a fragment";

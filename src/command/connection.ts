@@ -4,8 +4,7 @@ import { Writable } from "node:stream";
 import { type Command, Option } from "commander";
 import { InventoryClient } from "../client.js";
 import type { Logger } from "../core/telemetry/events.js";
-import { ConfigurationError } from "../errors/index.js";
-import { type ClientOptions, resolveServiceConnection, type ServiceConnection } from "../options.js";
+import { type ClientOptions, readServiceConnection, type ServiceConnection } from "../options.js";
 import { CommandError, durationOption, EXIT, failureMessage, integerOption } from "./exit.js";
 import { currentShell, SHELLS } from "./shell.js";
 import { tell } from "./terminal.js";
@@ -82,24 +81,22 @@ export async function openClient(flags: ConnectionFlags): Promise<InventoryClien
   return new InventoryClient(await connectionOptions(flags));
 }
 
-const EXAMPLES: readonly (readonly [variable: string, value: string])[] = [
-  ["STOCKLOT_BASE_URL", "https://inventory.example.com/api/v1"],
-  ["STOCKLOT_CLIENT_ID", "my-client"],
-  ["STOCKLOT_CLIENT_SECRET", "..."],
-];
+const EXAMPLE_VALUES: Readonly<Record<string, string>> = {
+  STOCKLOT_BASE_URL: "https://inventory.example.com/api/v1",
+  STOCKLOT_CLIENT_ID: "my-client",
+  STOCKLOT_CLIENT_SECRET: "...",
+};
 
 /** @throws CommandError that names what is missing or wrong. */
 function resolveConnection(options: ClientOptions): ServiceConnection {
-  try {
-    return resolveServiceConnection(options);
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-    const message = error.message.replace(/^client options: /, "");
-    const missing = EXAMPLES.filter(([variable]) => message.includes(variable));
-    const { set } = SHELLS[currentShell()];
-    const example = missing.map(([variable, value]) => `\n  ${set(variable, value)}`).join("");
-    throw new CommandError(missing.length > 0 ? `${message}. For example:${example}` : `${message}.`);
-  }
+  const connection = readServiceConnection(options);
+  if (!("problem" in connection)) return connection;
+  const { problem, missingVariables } = connection;
+  const { set } = SHELLS[currentShell()];
+  const example = missingVariables
+    .map((variable) => `\n  ${set(variable, EXAMPLE_VALUES[variable] ?? "...")}`)
+    .join("");
+  throw new CommandError(example === "" ? `${problem}.` : `${problem}. For example:${example}`);
 }
 
 /** Undefined if there is none: then the client reports it. */

@@ -19,7 +19,7 @@ export interface SlotGrant {
 export async function acquireSlot(client: ClientParts, call: Call): Promise<SlotGrant> {
   const startedAt = monotonicNowMs();
   const { limiter, tokens, telemetry, state } = client;
-  const pausedBefore = limiter.pausedMs();
+  const pausedBefore = limiter.totalPausedMs();
   const needsToken = !call.request.isTokenRequest;
   let waitedMs = 0;
   try {
@@ -47,7 +47,7 @@ export async function acquireSlot(client: ClientParts, call: Call): Promise<Slot
     throw failure;
   } finally {
     client.waits.end(call);
-    const pausedMs = limiter.pausedMs() - pausedBefore;
+    const pausedMs = limiter.totalPausedMs() - pausedBefore;
     call.spent.pausedMs += pausedMs;
     call.spent.waitingMs += Math.max(0, monotonicNowMs() - startedAt - pausedMs);
   }

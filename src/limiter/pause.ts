@@ -16,7 +16,7 @@ export interface Pause {
   /** Begins a pause, with a timer for its end, and returns true, unless there is one already: the first 429 decides. */
   begin(delayMs: number, error?: () => unknown): boolean;
   /** A request starts; the first after a pause is the probe. */
-  start(): EndProbe | undefined;
+  requestStarts(): EndProbe | undefined;
   /** Without calls that wait there is no timer, since it would keep the process alive. */
   setAwaited(isAwaited: boolean): void;
 }
@@ -77,7 +77,7 @@ export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
       phase = { name: "paused", from, until, error, stopTimer: clock.startTimerAt(until, onEnd) };
       return true;
     },
-    start() {
+    requestStarts() {
       if (phase.name !== "probeDue") return undefined;
       const probing: Phase = { name: "probing" };
       phase = probing;

@@ -78,7 +78,7 @@ export function createQueueingLimiter(
       source.pauseStarted(delayMs);
       cancelPastDeadline(delayMs);
     },
-    pausedMs: () => pause.totalMs,
+    totalPausedMs: () => pause.totalMs,
     reserved,
     snapshot() {
       return {
@@ -127,7 +127,7 @@ export function createQueueingLimiter(
   function takeSlot({ isBulk }: SlotRequest, arrival: number): Slot | undefined {
     const granted = allowedStarts() > 0 && source.take(isBulk);
     if (!granted) return undefined;
-    const endProbe = pause.start();
+    const endProbe = pause.requestStarts();
     inFlight += 1;
     let ended = false;
     const end = (sent: boolean) => {

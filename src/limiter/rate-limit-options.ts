@@ -15,7 +15,7 @@ export interface RateLimitOptions {
    */
   intervalMs?: number | undefined;
   /**
-   * Slots of each interval that are reserved for other calls: further pages of an iteration may not use them. Must be
+   * Slots of each interval that are reserved for other calls: bulk requests (further pages of an iteration, writes of an outbox) may not use them. Must be
    * less than `requests`; `0` reserves none.
    * @default a tenth of `requests`
    */

@@ -75,8 +75,8 @@ export interface RateLimiter {
    */
   pause(delayMs: number, error?: () => unknown): void;
   /** The total time of all pauses up to now, in ms. @internal */
-  pausedMs(): number;
-  /** Slots of each interval that further pages of iterations may not use. @internal */
+  totalPausedMs(): number;
+  /** Slots of each interval that bulk requests may not use. @internal */
   readonly reserved: number;
   /** The state at this moment. */
   snapshot(): RateLimitSnapshot;

@@ -30,7 +30,7 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
    */
   intervalMs?: number | undefined;
   /**
-   * Slots of each interval that further pages of iterations may not use, in all processes together.
+   * Slots of each interval that bulk requests (further pages of an iteration, writes of an outbox) may not use, in all processes together.
    * @default a tenth of `requests`
    */
   reserved?: number | undefined;

@@ -138,7 +138,10 @@ export class SharedCancellation extends Cancellation {
       return await cancellation.race(result);
     } finally {
       this.#waiting.delete(cancellation);
-      if (this.#waiting.size === 0) this.cancel({ kind: "closed" });
+      if (this.#waiting.size === 0) {
+        const reason = new DOMException("No call waits for the result any more.", "AbortError");
+        this.cancel({ kind: "aborted", reason });
+      }
     }
   }
 

@@ -57,7 +57,7 @@ describe("a cancellation that calls share", () => {
     expect(shared.reason).toBeUndefined();
     patient.cancel({ kind: "closed" });
     await ends[0];
-    expect(shared.reason).toEqual({ kind: "closed" });
+    expect(shared.reason).toMatchObject({ kind: "aborted", reason: { name: "AbortError" } });
   });
 });
 

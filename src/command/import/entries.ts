@@ -95,7 +95,7 @@ export function importedRow({ line, cells, problem }: CsvRow, settings: ImportSe
     return { line, inputHash, entry: uncheckedAs<NewOutboxEntry>(entry) };
   } catch (error) {
     if (!(error instanceof InputValidationError)) throw error;
-    return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue, input)) };
+    return { line, problems: error.issues.map((issue) => describeIssueOfLine(issue, input, shape)) };
   }
 }
 
@@ -106,20 +106,29 @@ function keyOf(line: number, cells: CsvRow["cells"], { delivery, keyColumn }: Im
   return delivery === undefined || key === "" ? key : `${delivery}/${key}`;
 }
 
-function describeIssueOfLine({ path, message }: InputValidationError["issues"][number], input: object): string {
-  const isDecimalComma = /^must be a number, not "[+-]?\d+,\d+"/.test(message);
+function describeIssueOfLine(
+  { path, message }: InputValidationError["issues"][number],
+  input: object,
+  shape: Readonly<Record<string, z.ZodType>>,
+): string {
+  const field = String(path.at(-1));
+  const cell = fieldOf(input, field);
+  const isTextForNumber = typeof cell === "string" && withoutOptional(shape[field]) instanceof z.ZodNumber;
   // A cell that is a number is only left a string if its digits would be lost.
-  const isTooLong = NUMBER_PATTERN.test(String(fieldOf(input, String(path.at(-1)))));
-  const text = isTooLong ? message.replace(/^must be a number/, "must be a number of fewer digits") : message;
+  const isTooLong = isTextForNumber && NUMBER_PATTERN.test(cell);
+  const isDecimalComma = isTextForNumber && /^[+-]?\d+,\d+$/.test(cell);
+  const text = isTooLong ? `must be a number of fewer digits, not "${cell}"` : message;
   return `${path.join(".")} ${text}${isDecimalComma ? " (write a decimal point)" : ""}`.trim();
 }
+
+const withoutOptional = (schema: z.ZodType | undefined) => (schema instanceof z.ZodOptional ? schema.unwrap() : schema);
 
 /** `.5` and `1.` are numbers, too: many programs write them so. */
 const NUMBER_PATTERN = /^[+-]?(\d+\.?\d*|\.\d+)$/;
 
 /** A cell as the field's type; the text itself if it is none, or has digits that a number loses, so that validation reports it. */
 function cellValue(cell: string, schema: z.ZodType | undefined): string | number | boolean {
-  const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  const inner = withoutOptional(schema);
   if (inner instanceof z.ZodNumber && NUMBER_PATTERN.test(cell)) {
     return new Big(cell.replace("+", "")).eq(new Big(Number(cell))) ? Number(cell) : cell;
   }

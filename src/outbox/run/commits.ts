@@ -5,7 +5,7 @@ import { lateOutcome } from "./outcome.js";
 import { errorJson } from "./stored-json.js";
 
 /** Thrown if an attempt must not be sent, since the entry or its lease has changed. Never reaches the caller. */
-export class AttemptRefused extends Error {
+export class AttemptOutdated extends Error {
   constructor(readonly entry: StoredEntry | undefined) {
     super("the entry or the lease of its lane has changed");
   }
@@ -58,7 +58,7 @@ export class EntryCommits {
       throw error;
     };
     const result = await begin().catch(() => confirm().catch(undo));
-    if (!result?.changed) throw new AttemptRefused(result?.entry);
+    if (!result?.changed) throw new AttemptOutdated(result?.entry);
     return result.entry;
   }
 

@@ -3,7 +3,7 @@ import { onAbort } from "../../time/abort.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
 import type { ClaimedLane, EntryChange, OutboxState, StoredEntry } from "../store.js";
-import { AttemptRefused } from "./commits.js";
+import { AttemptOutdated } from "./commits.js";
 import type { RunContext } from "./context.js";
 import { callForEntry, type EntryCallEnd } from "./entry-call.js";
 import type { Lease } from "./lease.js";
@@ -17,7 +17,7 @@ import { errorJson, resultJson } from "./stored-json.js";
  *
  *   state of the entry       step                      then
  *   pending                  send it                   the outcome of the call decides
- *   sending                  reconcile: look it up     applied, rejected, unknown, or pending: it is resent
+ *   sending                  reconcile: look it up     applied, unknown, or pending: it is resent
  *   applied, rejected, …     take the next entry       pending or sending; none: the work ends
  *
  *   outcome of a call        what is stored            then
@@ -139,7 +139,7 @@ class LaneWorker {
     { entry, error, mayHaveBeenAppliedBefore }: EntryCallEnd,
     outcome: "failed" | "stopped",
   ): Promise<Work | undefined> {
-    if (error instanceof AttemptRefused) {
+    if (error instanceof AttemptOutdated) {
       const isOpen = error.entry?.state === "pending" || error.entry?.state === "sending";
       return error.entry && !isOpen ? { ...work, entry: error.entry } : undefined;
     }

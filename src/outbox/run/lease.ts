@@ -83,10 +83,6 @@ export class Leases {
     this.#leaseMs = leaseMs;
   }
 
-  get size(): number {
-    return this.#held.size;
-  }
-
   /** Leases up to `limit` further lanes, except some. */
   async claim(limit: number, except: readonly string[]): Promise<{ claimed: ClaimedLane; lease: Lease }[]> {
     const time = requestTime();

@@ -1,4 +1,5 @@
 import { parseJsonOrUndefined, readText } from "../../core/response/body.js";
+import { isSuccessStatus } from "../../core/transport/transport.js";
 import {
   ApiError,
   AuthenticationError,
@@ -35,7 +36,7 @@ export interface CallEnd {
 export function outcomeOf(end: CallEnd): Outcome {
   const { operation, response, error } = end;
   // The body may be unreadable, the status proves it.
-  if (response && response.status >= 200 && response.status < 300) return "applied";
+  if (response && isSuccessStatus(response.status)) return "applied";
   if (error instanceof InputValidationError) return "rejected";
   if (response && isRefusal(response, error)) {
     const mayBeApplied = end.mayHaveBeenApplied || end.mayHaveBeenAppliedBefore;

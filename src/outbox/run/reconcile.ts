@@ -35,9 +35,9 @@ export interface UncertainAttempt {
 export function reconcile(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> | EntryChange {
   switch (attempt.entry.operation) {
     case "receive":
-      return lookUpReceipt(run, attempt);
+      return reconcileReceipt(run, attempt);
     case "create":
-      return lookUpCreation(run, attempt);
+      return reconcileCreation(run, attempt);
     case "move":
     case "issue":
       return unknownOutcome("the service has no list of such transactions, so it cannot be looked up", attempt);
@@ -52,7 +52,7 @@ export function reconcile(run: RunContext, attempt: UncertainAttempt): Promise<E
   }
 }
 
-async function lookUpReceipt(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
+async function reconcileReceipt(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
   const { entry, settlesInMs } = attempt;
   const body = uncheckedAs<SentReceipt["body"]>(JSON.parse(entry.body ?? "{}"));
   const others = await otherReceipts(run, entry, body);
@@ -95,7 +95,7 @@ function afterReceiptSearch({ outcome, lots }: ReceiptSearchResult, attempt: Unc
   }
 }
 
-async function lookUpCreation(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
+async function reconcileCreation(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
   const settlesInMs = Math.max(attempt.settlesInMs, Math.min(BETWEEN_LOOKS_MS, run.settleMs));
   return lookUp(attempt, async () => {
     const { outcome, item } = await searchItem(run, attempt, "create", settlesInMs);

@@ -30,17 +30,14 @@ export interface RunSettings {
 const DEFAULT_CONCURRENCY = 4;
 
 /**
- * While this many items wait for the outcome of uncertain attempts, the run starts no further items: the service has a
+ * While this many lanes wait for the outcome of uncertain attempts, the run starts no further lanes: the service has a
  * problem.
  */
 const MAX_WAITING = 100;
 
-/** Bounds of the interval at which a run looks for items that other processes have released. */
+/** Bounds of the interval at which a run looks for lanes that other processes have released. */
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 1_000;
-
-/** For how long the store may fail to save an outcome, in leases. */
-const PATIENCE_LEASES = 1;
 
 /** Sends the entries of an outbox until no work is left. */
 export function runOutbox(settings: RunSettings, options: OutboxRunOptions): Promise<OutboxReport> {
@@ -83,7 +80,7 @@ class OutboxRun implements RunContext {
     );
     this.commits = new EntryCommits(store, {
       owner,
-      patienceMs: leaseMs * PATIENCE_LEASES,
+      patienceMs: leaseMs,
       onStored: (entry) => this.#progress.stored(entry),
     });
     this.capacity = new Capacity(concurrency, () => this.#placeFree.abort());
@@ -143,7 +140,7 @@ class OutboxRun implements RunContext {
     }
   }
 
-  /** Starts as many items as there are places for. Returns how many. */
+  /** Starts as many lanes as there are places for. Returns how many. */
   async #beginLanes(): Promise<number> {
     const places = Math.min(this.capacity.free, MAX_WAITING - this.capacity.waiting);
     if (places <= 0) return 0;
@@ -171,7 +168,7 @@ class OutboxRun implements RunContext {
   }
 
   /**
-   * Whether the run has set aside all items that are left. It waits for items of other processes, since such a process
+   * Whether the run has set aside all lanes that are left. It waits for lanes of other processes, since such a process
    * may be killed.
    */
   async #isDone(): Promise<boolean> {

@@ -3,9 +3,15 @@ import { RedisScript } from "../script.js";
 /**
  * One exchange of a process with the ledger, in one step and by Redis' clock alone.
  *
- * `KEYS[1]` is a hash. The field `ledger` holds what all share: its `epoch`, the ledger's `now`, and until when it is
- * paused, and until when slots are returned to their holders. There is one field for each process, with what it reported last: when it was `seen`, how many more
- * slots it `wanted`, and when each slot that it holds is free again: those of `single`, and those of `bulk`.
+ * `KEYS[1]` is a hash. Its field `ledger` contains what all processes share:
+ * - `epoch`: the name of this ledger; a new one begins with a new name
+ * - `now`: the ledger's time at the last exchange; `aheadMs`: how far it is ahead of Redis' clock
+ * - `pausedUntil`: when the pause ends; `returningUntil`: until when slots are returned to the processes that hold them
+ *
+ * There is one field for each process, with what it reported last:
+ * - `seen`: when that was
+ * - `wanted`: how many more slots it needs
+ * - `single`, `bulk`: when each slot that it holds is free again
  */
 export const LEDGER_SCRIPT = new RedisScript(`
 local request = cjson.decode(ARGV[1])

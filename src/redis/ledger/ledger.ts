@@ -44,7 +44,7 @@ export const NO_LEDGER_EPOCH = "none";
  */
 export interface LedgerRequest {
   /**
-   * The epoch of the ledger that has recorded the slots of this process: that of the last exchange, or `NO_LEDGER`.
+   * The epoch of the ledger that has recorded the slots of this process: that of the last exchange, or `NO_LEDGER_EPOCH`.
    * `undefined` if none of these slots can be in use any more.
    */
   knownEpoch: string | undefined;

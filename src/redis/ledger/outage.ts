@@ -42,7 +42,7 @@ export function lastKnownStateOf(
 /** The quota of a process that cannot reach Redis. */
 export interface FallbackQuota {
   slots: number;
-  /** Slots that further pages of iterations may use; at least one, or iterations could not continue. */
+  /** Slots that bulk requests may use; at least one, or iterations could not continue. */
   bulk: number;
   /** A slot is free again this long after its request has ended, in ms. */
   returnMs: number;

@@ -79,7 +79,7 @@ export class Simulation {
     if (queued !== this.#waiting.size) this.broken.push(`${queued} calls are queued, but ${this.#waiting.size} wait`);
     if (!(available >= 0 && available <= (this.options.requests ?? 100)))
       this.broken.push(`${available} slots are free`);
-    this.limiter.pausedMs();
+    this.limiter.totalPausedMs();
     const { waitMs } = this.limiter.estimateWait({
       priority: "normal",
       isBulk: false,
