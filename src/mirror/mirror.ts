@@ -1,6 +1,6 @@
 import { ConfigurationError } from "../errors/index.js";
 import { monotonicNowMs } from "../time/clock.js";
-import { sleep } from "../time/wait.js";
+import { repeat } from "../time/repeat.js";
 import { AbortableSink } from "./copy/abortable-sink.js";
 import { type MirrorList, mirrorListsOf } from "./copy/lists.js";
 import { LocalCopy } from "./copy/local-copy.js";
@@ -120,17 +120,13 @@ export class Mirror {
     checkWatchOptions(options, this.#resources);
     const { everyMs, signal, onProgress, onReport, onError } = options;
     const schedule = new WatchSchedule(everyMs, this.#resources);
-    while (!signal?.aborted) {
-      try {
-        const report = await this.run({ resources: schedule.takeDue(monotonicNowMs()), signal, onProgress });
-        await onReport?.(report);
-      } catch (error) {
-        if (signal?.aborted) return;
-        if (!onError) throw error;
-        await onError(error);
-      }
-      await sleep(schedule.nextAt - monotonicNowMs(), signal);
-    }
+    await repeat({
+      run: () => this.run({ resources: schedule.takeDue(monotonicNowMs()), signal, onProgress }),
+      nextRunAt: () => schedule.nextAt,
+      ends: [signal],
+      onReport,
+      onError,
+    });
   }
 
   /**

@@ -2,6 +2,8 @@ import { InputValidationError } from "../errors/index.js";
 import { forecastDurationMs } from "../paging/estimate.js";
 import { checkInput } from "../schemas/check.js";
 import { copyPlainData } from "../schemas/copy-of.js";
+import { monotonicNowMs } from "../time/clock.js";
+import { repeat } from "../time/repeat.js";
 import { entryOf, type NewOutboxEntry, type OutboxEntry } from "./entry.js";
 import {
   keyProblem,
@@ -32,7 +34,6 @@ import { isIdempotent } from "./run/outcome.js";
 import { entriesToSend } from "./run/progress.js";
 import { runOutbox } from "./run/run.js";
 import type { EntryChange, NewDelivery, NewEntry, StoredDelivery, StoredEntry } from "./store.js";
-import { watchOutbox } from "./watch.js";
 
 const DEFAULT_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
@@ -148,7 +149,18 @@ export class Outbox {
   async watch(options: OutboxWatchOptions): Promise<void> {
     checkWatchOptions(options);
     requireClient("outbox.watch", this.#options.client);
-    await watchOutbox((runOptions) => this.run(runOptions), this.#access.closed, copyPlainData(options));
+    const { everyMs, onReport, onError, ...runOptions } = copyPlainData(options);
+    let nextRunAt = 0;
+    await repeat({
+      run: () => {
+        nextRunAt = monotonicNowMs() + everyMs;
+        return this.run(runOptions);
+      },
+      nextRunAt: () => nextRunAt,
+      ends: [runOptions.signal, this.#access.closed],
+      onReport,
+      onError,
+    });
   }
 
   /** The entry with this key; `undefined` if there is none. */
