@@ -1,13 +1,57 @@
 import { TrieRouter } from "hono/router/trie-router";
 import { messageOf } from "../errors/unknown-value.js";
-import type { AccessControl, CallerIdentity } from "./access/access-control.js";
+import type { AccessControl, CallerIdentity } from "./access.js";
 import type { Endpoint, ServiceContext } from "./endpoints/endpoint.js";
-import { ENDPOINTS } from "./endpoints/index.js";
+import { handleListLots, handleListStockLevels } from "./endpoints/inventory-lists.js";
+import {
+  handleCreateItem,
+  handleDiscontinueItem,
+  handleGetItemByPartNo,
+  handleGetItems,
+  handleListAllItems,
+  handleUpdateItem,
+} from "./endpoints/items.js";
 import { handleTokenRequest } from "./endpoints/token.js";
+import { handleIssue, handleMove, handleReceive } from "./endpoints/transactions.js";
 import { parseFormFields, parseJsonObject } from "./http/body.js";
-import type { SandboxRequest } from "./http/request.js";
-import { errorResponse, type SandboxResponse } from "./http/response.js";
+import { errorResponse, type SandboxRequest, type SandboxResponse } from "./http/messages.js";
 import { badRequestError, notFoundError, ServiceError } from "./http/service-error.js";
+
+/** Security IDs, as the document numbers them. */
+const SECURITY_ID = {
+  itemMasterList: 11,
+  createModifyItem: 116,
+  positiveAdjustment: 95,
+  locateMoveUnits: 15,
+  negativeAdjustment: 88,
+} as const;
+
+/** The document's table of endpoints, except POST /Token. If two paths match, the first one takes precedence. */
+const ENDPOINTS: readonly Endpoint[] = [
+  { method: "GET", path: "/Item", permission: SECURITY_ID.itemMasterList, handle: handleGetItems },
+  { method: "GET", path: "/Item/All", permission: SECURITY_ID.itemMasterList, handle: handleListAllItems },
+  { method: "GET", path: "/Item/:partNo", permission: SECURITY_ID.itemMasterList, handle: handleGetItemByPartNo },
+  { method: "POST", path: "/Item", permission: SECURITY_ID.createModifyItem, handle: handleCreateItem },
+  { method: "PUT", path: "/Item", permission: SECURITY_ID.createModifyItem, handle: handleUpdateItem },
+  { method: "DELETE", path: "/Item/:shortID", permission: SECURITY_ID.createModifyItem, handle: handleDiscontinueItem },
+  { method: "GET", path: "/Inventory", permission: SECURITY_ID.itemMasterList, handle: handleListLots },
+  {
+    method: "GET",
+    path: "/Inventory/StockLevels",
+    permission: SECURITY_ID.itemMasterList,
+    handle: handleListStockLevels,
+  },
+  {
+    method: "GET",
+    path: "/Inventory/StockLevels/:wid",
+    permission: SECURITY_ID.itemMasterList,
+    handle: handleListStockLevels,
+  },
+  { method: "GET", path: "/Inventory/:wid", permission: SECURITY_ID.itemMasterList, handle: handleListLots },
+  { method: "POST", path: "/Inventory/Receive", permission: SECURITY_ID.positiveAdjustment, handle: handleReceive },
+  { method: "POST", path: "/Inventory/Move", permission: SECURITY_ID.locateMoveUnits, handle: handleMove },
+  { method: "POST", path: "/Inventory/Issue", permission: SECURITY_ID.negativeAdjustment, handle: handleIssue },
+];
 
 const findRoute = createRouter(ENDPOINTS);
 

@@ -1,14 +1,17 @@
-import { AccessControl } from "./access/access-control.js";
+import { AccessControl } from "./access.js";
+import { type LoggedRequest, RequestLog, redactBody, redactQuery, SandboxListeners } from "./activity.js";
 import { createRandomGenerator, type RandomGenerator } from "./data/random.js";
 import { dispatchRequest } from "./dispatch.js";
-import { applyFault, doesRequestTakeEffect } from "./faults/apply-fault.js";
-import { FaultRules } from "./faults/fault-rules.js";
+import { applyFault, doesRequestTakeEffect, FaultRules } from "./faults/fault-rules.js";
 import { HangingRequests } from "./hanging-requests.js";
-import { pathRelativeToBase, type SandboxRequest, splitRequestTarget } from "./http/request.js";
-import { emptyResponse, type SandboxResponse } from "./http/response.js";
-import { SandboxListeners } from "./listeners.js";
+import {
+  emptyResponse,
+  pathRelativeToBase,
+  type SandboxRequest,
+  type SandboxResponse,
+  splitRequestTarget,
+} from "./http/messages.js";
 import type { SandboxSettings } from "./options/settings.js";
-import { type LoggedRequest, RequestLog, redactBody, redactQuery } from "./request-log.js";
 import { createSandboxState, type SandboxState } from "./state.js";
 import { createSandboxClock, delayUnlessAborted, formatHttpDate, type SandboxClock } from "./time.js";
 

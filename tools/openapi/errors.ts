@@ -1,4 +1,4 @@
-import { rateLimitExceededMessage } from "../../src/sandbox/access/rate-window.js";
+import { rateLimitExceededMessage } from "../../src/sandbox/access.js";
 import {
   badRequestError,
   type ErrorCode,

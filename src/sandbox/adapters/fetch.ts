@@ -1,7 +1,6 @@
 import { race, whenAborted } from "../../time/wait.js";
 import type { HangingRequests } from "../hanging-requests.js";
-import type { SandboxRequest } from "../http/request.js";
-import { bodyToBytes, type SandboxResponse, truncatedBodyLength } from "../http/response.js";
+import { bodyToBytes, type SandboxRequest, type SandboxResponse, truncatedBodyLength } from "../http/messages.js";
 import type { SandboxService } from "../service.js";
 import { delayUnlessAborted } from "../time.js";
 

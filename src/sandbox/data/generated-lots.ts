@@ -3,7 +3,13 @@ import type { Lot } from "../../schemas/lot.js";
 import type { SandboxWarehouse } from "../options/options.js";
 import { FIRST_REC_NO, type StoredLot } from "../store/lot-store.js";
 import { formatIsoTime } from "../time.js";
-import { GENERATED_HISTORY_END_MS, GENERATED_HISTORY_START_MS } from "./generated-items.js";
+import {
+  GENERATED_HISTORY_END_MS,
+  GENERATED_HISTORY_START_MS,
+  SAMPLE_JOBS,
+  SAMPLE_OWNERS,
+  SAMPLE_REMARKS,
+} from "./generated-items.js";
 import {
   createRandomGenerator,
   deriveSeed,
@@ -12,7 +18,6 @@ import {
   randomChoice,
   randomInteger,
 } from "./random.js";
-import { SAMPLE_JOBS, SAMPLE_OWNERS, SAMPLE_REMARKS } from "./sample-names.js";
 
 const LOT_SEED_SALT = 0x107;
 const DAY_MS = 86_400_000;

@@ -1,11 +1,10 @@
 import type { Lot } from "../../schemas/lot.js";
 import type { StockLevel } from "../../schemas/stock-level.js";
+import type { SandboxResponse } from "../http/messages.js";
 import { listPageResponse, type PagedList } from "../http/paging.js";
-import type { SandboxResponse } from "../http/response.js";
 import type { StoredLot } from "../store/lot-store.js";
 import type { ItemStock } from "../store/stock-totals.js";
-import type { EndpointContext } from "./endpoint.js";
-import { requestedWarehouses } from "./warehouse-scope.js";
+import { type EndpointContext, requestedWarehouses } from "./endpoint.js";
 
 /** GET /Inventory: the lots of all warehouses in the client's scope; GET /Inventory/{wid}: of one. */
 export function handleListLots(context: EndpointContext): SandboxResponse {

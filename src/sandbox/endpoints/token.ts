@@ -1,5 +1,5 @@
-import type { TokenIssuer } from "../access/token-issuer.js";
-import { errorResponse, jsonResponse, type SandboxResponse } from "../http/response.js";
+import type { TokenIssuer } from "../access.js";
+import { errorResponse, jsonResponse, type SandboxResponse } from "../http/messages.js";
 import { badRequestError } from "../http/service-error.js";
 import type { SandboxSettings } from "../options/settings.js";
 import type { ServiceContext } from "./endpoint.js";

@@ -1,7 +1,7 @@
 import type { SandboxSettings } from "../options/settings.js";
 import type { SortedRecords } from "../store/sorted-records.js";
 import { parseIsoTime } from "../time.js";
-import { jsonResponse, type SandboxResponse } from "./response.js";
+import { jsonResponse, type SandboxResponse } from "./messages.js";
 import { validationError } from "./service-error.js";
 
 const SERVICE_DEFAULT_PAGE_SIZE = 25;

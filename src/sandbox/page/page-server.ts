@@ -1,13 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import document from "../../../openapi.json" with { type: "json" };
-import { SERVICE_BASE_PATH } from "../http/request.js";
-import type { StockTransaction } from "../listeners.js";
-import type { LoggedRequest } from "../request-log.js";
+import { nodeNet } from "../../runtime/node-modules.js";
+import type { LoggedRequest, StockTransaction } from "../activity.js";
+import { SERVICE_BASE_PATH } from "../http/messages.js";
 import type { SandboxService } from "../service.js";
 import type { WarehouseStockSummary } from "../store/stock-totals.js";
-import { PageEventFeed } from "./event-feed.js";
 import { renderPageHtml } from "./html.js";
-import { isTrustedHost } from "./trusted-host.js";
 
 const MAX_SHOWN_TRANSACTIONS = 50;
 
@@ -152,3 +150,79 @@ async function readActionBody(request: IncomingMessage): Promise<unknown> {
   }
   return JSON.parse(text);
 }
+
+/** Changes within this time are shown together. */
+const EVENT_BATCH_MS = 150;
+
+/** The rate window empties by itself, so the page is refreshed even when nothing happens. */
+const PAGE_REFRESH_MS = 2000;
+
+/** Sends what the page shows to every browser that listens, as server-sent events. Sets no timer while none listens. */
+class PageEventFeed {
+  private readonly listeners = new Set<ServerResponse>();
+  private batchTimer: NodeJS.Timeout | undefined;
+  private refreshTimer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly read: () => unknown) {}
+
+  addListener(response: ServerResponse): void {
+    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+    this.listeners.add(response);
+    response.once("close", () => {
+      this.listeners.delete(response);
+      if (this.listeners.size === 0) this.close();
+    });
+    this.refreshTimer ??= setInterval(() => this.send(), PAGE_REFRESH_MS);
+    this.send();
+  }
+
+  scheduleUpdate(): void {
+    if (this.listeners.size > 0) this.batchTimer ??= setTimeout(() => this.send(), EVENT_BATCH_MS);
+  }
+
+  close(): void {
+    clearTimeout(this.batchTimer);
+    clearInterval(this.refreshTimer);
+    this.batchTimer = undefined;
+    this.refreshTimer = undefined;
+    for (const listener of this.listeners) listener.destroy();
+    this.listeners.clear();
+  }
+
+  private send(): void {
+    clearTimeout(this.batchTimer);
+    this.batchTimer = undefined;
+    const event = `data: ${JSON.stringify(this.read())}\n\n`;
+    for (const listener of this.listeners) listener.write(event);
+  }
+}
+
+/**
+ * Whether a request with this `Host` header may see the page. Any other web site could point a name of its own at this
+ * address (DNS rebinding) and read the page with its visitors' browsers; addresses and loopback names cannot be
+ * pointed elsewhere.
+ *
+ * @param listening the address that the server listens on
+ */
+function isTrustedHost(header: string | undefined, listening: string): boolean {
+  const host = parseHostHeader(header);
+  if (host === undefined) return false;
+  if (host === listening.toLowerCase() || isLoopbackHost(host)) return true;
+  return ALL_INTERFACES_ADDRESSES.has(listening) && ipVersion(host) !== 0;
+}
+
+const ALL_INTERFACES_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+/** The host without its port and brackets, in lower case. */
+function parseHostHeader(header = ""): string | undefined {
+  const [, bracketed, plain] = /^(?:\[([\da-f:.]+)\]|([^\s:@/[\]]+))(?::\d+)?$/i.exec(header) ?? [];
+  return (bracketed ?? plain)?.toLowerCase();
+}
+
+function isLoopbackHost(host: string): boolean {
+  if (host === "localhost" || host.endsWith(".localhost")) return true;
+  return host === "::1" || (ipVersion(host) === 4 && host.startsWith("127."));
+}
+
+/** 4 or 6; 0 if the host is a name. */
+const ipVersion = (host: string) => nodeNet?.isIP(host) ?? 0;
