@@ -5,7 +5,7 @@ import { dispatchRequest } from "./dispatch.js";
 import { applyFault, doesRequestTakeEffect, FaultRules } from "./faults/fault-rules.js";
 import { HangingRequests } from "./hanging-requests.js";
 import {
-  emptyResponse,
+  DROPPED_RESPONSE,
   pathRelativeToBase,
   type SandboxRequest,
   type SandboxResponse,
@@ -15,15 +15,13 @@ import type { SandboxSettings } from "./options/settings.js";
 import { createSandboxState, type SandboxState } from "./state.js";
 import { createSandboxClock, delayUnlessAborted, formatHttpDate, type SandboxClock } from "./time.js";
 
-const CLIENT_DISCONNECTED_RESPONSE: SandboxResponse = { ...emptyResponse(0), delivery: { kind: "drop" } };
-
 /** The service itself, behind every adapter: turns a request into a response and records it. */
 export class SandboxService {
   readonly clock: SandboxClock;
   readonly log: RequestLog;
   readonly faults: FaultRules;
   readonly listeners = new SandboxListeners();
-  /** Requests over fetch that never get a response. */
+  /** Requests that never get a response. */
   readonly hanging = new HangingRequests();
   access: AccessControl;
   state: SandboxState;
@@ -60,22 +58,23 @@ export class SandboxService {
     if (halfLatency > 0) {
       await delayUnlessAborted(halfLatency, request.signal);
       // The caller disconnected before the request arrived.
-      if (request.signal.aborted) return CLIENT_DISCONNECTED_RESPONSE;
+      if (request.signal.aborted) return DROPPED_RESPONSE;
     }
     const response = this.respond(request, path, query, logged);
-    const { kind } = response.delivery;
-    logged.status = kind === "drop" || kind === "hang" ? null : response.status;
+    logged.status = response && response.delivery.kind !== "drop" ? response.status : null;
     this.listeners.request(logged);
+    if (!response) return this.hanging.add(request.signal);
     if (halfLatency > 0) await delayUnlessAborted(halfLatency, request.signal);
     return response;
   }
 
+  /** Undefined if there is never a response. */
   private respond(
     request: SandboxRequest,
     path: string | undefined,
     query: URLSearchParams,
     logged: LoggedRequest,
-  ): SandboxResponse {
+  ): SandboxResponse | undefined {
     const { access, state, settings } = this;
     const now = this.clock.now();
     const identity = access.identifyCaller(request, path ?? "", now);
@@ -91,7 +90,8 @@ export class SandboxService {
     const fault = this.faults.takeFaultFor(logged);
     if (!fault) return withDateHeader(serviceResponse(), now);
     logged.fault = fault.type;
-    return withDateHeader(applyFault(fault, doesRequestTakeEffect(fault) ? serviceResponse() : undefined), now);
+    const response = applyFault(fault, doesRequestTakeEffect(fault) ? serviceResponse() : undefined);
+    return response && withDateHeader(response, now);
   }
 
   private logRequest(request: SandboxRequest, path: string, query: URLSearchParams): LoggedRequest {

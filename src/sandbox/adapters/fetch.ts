@@ -1,5 +1,4 @@
 import { race, whenAborted } from "../../time/wait.js";
-import type { HangingRequests } from "../hanging-requests.js";
 import { bodyToBytes, type SandboxRequest, type SandboxResponse, truncatedBodyLength } from "../http/messages.js";
 import type { SandboxService } from "../service.js";
 import { delayUnlessAborted } from "../time.js";
@@ -13,7 +12,7 @@ export function createFetchAdapter(service: SandboxService): SandboxFetch {
     signal.throwIfAborted();
     const respond = async () => {
       const request = await toSandboxRequest(input, init, signal);
-      return toFetchResponse(await service.handle(request), request, service.hanging);
+      return toFetchResponse(await service.handle(request), request);
     };
     return race(respond(), whenAborted(signal));
   };
@@ -47,20 +46,16 @@ function abortSignalOf(input: FetchInput, init: RequestInit): AbortSignal | unde
 /** Statuses that a `Response` must not have a body with. */
 const BODILESS_STATUSES = new Set([204, 205, 304]);
 
-/** The closest equivalent in fetch: a `Response`, a rejection, or a promise that is pending until the signal is aborted. */
+/** The closest equivalent in fetch: a `Response` or a rejection. */
 function toFetchResponse(
   response: SandboxResponse,
   { method, signal }: Pick<SandboxRequest, "method" | "signal">,
-  hanging: HangingRequests,
 ): Promise<Response> | Response {
   const { status, headers, body, delivery } = response;
-  const { kind } = delivery;
-  if (method === "HEAD" && kind !== "drop" && kind !== "hang") return new Response(null, { status, headers });
+  if (method === "HEAD" && delivery.kind !== "drop") return new Response(null, { status, headers });
   switch (delivery.kind) {
     case "drop":
       return Promise.reject(connectionResetError());
-    case "hang":
-      return hanging.add(signal);
     case "whole":
       return new Response(body === "" || BODILESS_STATUSES.has(status) ? null : body, { status, headers });
     case "slow":

@@ -124,8 +124,6 @@ async function sendNodeResponse(
     case "drop":
       outgoing.socket?.resetAndDestroy();
       return;
-    case "hang":
-      return;
     case "whole":
       if (acceptsGzip && body.length >= MIN_LENGTH_TO_COMPRESS) {
         const packed = await gzip(body);

@@ -1,6 +1,13 @@
 import { checkConfiguration } from "../../schemas/check.js";
 import { createRandomGenerator, type RandomGenerator } from "../data/random.js";
-import { errorResponse, htmlResponse, jsonResponse, type SandboxResponse, textResponse } from "../http/messages.js";
+import {
+  DROPPED_RESPONSE,
+  errorResponse,
+  htmlResponse,
+  jsonResponse,
+  type SandboxResponse,
+  textResponse,
+} from "../http/messages.js";
 import { type ErrorCode, STATUS_BY_ERROR_CODE } from "../http/service-error.js";
 import { expandFaultShorthand, type Fault, type FaultRule, faultRuleSchema } from "../options/fault-rule.js";
 
@@ -102,16 +109,20 @@ export function doesRequestTakeEffect(fault: Fault): boolean {
   }
 }
 
-/** The faulty response. `response` is the service's own, undefined if the request did not take effect. */
-export function applyFault(fault: Fault, response: SandboxResponse | undefined): SandboxResponse {
+/**
+ * The faulty response; undefined if there is never one. `response` is the service's own, undefined if the request did not
+ * take effect.
+ */
+export function applyFault(fault: Fault, response: SandboxResponse | undefined): SandboxResponse | undefined {
   switch (fault.type) {
     case "status":
       return faultStatusResponse(fault.status, fault.body, fault.headers);
     case "html":
       return htmlResponse(fault.status ?? 502, proxyErrorPageHtml(fault.status ?? 502));
-    case "drop":
     case "hang":
-      return { ...textResponse(0, ""), delivery: { kind: fault.type } };
+      return undefined;
+    case "drop":
+      return DROPPED_RESPONSE;
     case "wrong-shape":
       return jsonResponse(response?.status ?? 200, fault.body ?? { unexpected: true });
     case "invalid-json":

@@ -36,7 +36,6 @@ const EMPTY_QUERY = new URLSearchParams();
 export type ResponseDelivery =
   | { readonly kind: "whole" }
   | { readonly kind: "drop" }
-  | { readonly kind: "hang" }
   | { readonly kind: "slow"; readonly delayMs: number; readonly chunkBytes: number }
   | { readonly kind: "truncated"; readonly bytes: number | undefined };
 
@@ -88,6 +87,9 @@ export function htmlResponse(status: number, body: string): SandboxResponse {
 export function emptyResponse(status: number): SandboxResponse {
   return { status, headers: {}, body: "", delivery: WHOLE_DELIVERY };
 }
+
+/** The connection breaks before the response. */
+export const DROPPED_RESPONSE: SandboxResponse = { ...emptyResponse(0), delivery: { kind: "drop" } };
 
 /** How many bytes of a truncated body are sent: half of it, or as many as the rule allows, but never all. */
 export function truncatedBodyLength(length: number, wanted = Math.floor(length / 2)): number {
