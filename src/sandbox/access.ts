@@ -1,6 +1,12 @@
 import { parseFormFields } from "./http/body.js";
-import { jsonResponse, type SandboxRequest, type SandboxResponse } from "./http/messages.js";
-import { insufficientPermissionsError, readOnlyAccountError, unauthorizedError } from "./http/service-error.js";
+import {
+  insufficientPermissionsError,
+  jsonResponse,
+  readOnlyAccountError,
+  type SandboxRequest,
+  type SandboxResponse,
+  unauthorizedError,
+} from "./http/messages.js";
 import type { SandboxClient } from "./options/options.js";
 import type { SandboxRateLimitSettings, SandboxSettings } from "./options/settings.js";
 

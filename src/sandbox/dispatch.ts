@@ -1,6 +1,6 @@
 import { TrieRouter } from "hono/router/trie-router";
 import { messageOf } from "../errors/unknown-value.js";
-import type { AccessControl, CallerIdentity } from "./access.js";
+import type { AccessControl, CallerIdentity, TokenIssuer } from "./access.js";
 import type { Endpoint, ServiceContext } from "./endpoints/endpoint.js";
 import { handleListLots, handleListStockLevels } from "./endpoints/inventory-lists.js";
 import {
@@ -11,11 +11,18 @@ import {
   handleListAllItems,
   handleUpdateItem,
 } from "./endpoints/items.js";
-import { handleTokenRequest } from "./endpoints/token.js";
 import { handleIssue, handleMove, handleReceive } from "./endpoints/transactions.js";
 import { parseFormFields, parseJsonObject } from "./http/body.js";
-import { errorResponse, type SandboxRequest, type SandboxResponse } from "./http/messages.js";
-import { badRequestError, notFoundError, ServiceError } from "./http/service-error.js";
+import {
+  badRequestError,
+  errorResponse,
+  jsonResponse,
+  notFoundError,
+  type SandboxRequest,
+  type SandboxResponse,
+  ServiceError,
+} from "./http/messages.js";
+import type { SandboxSettings } from "./options/settings.js";
 
 /** Security IDs, as the document numbers them. */
 const SECURITY_ID = {
@@ -139,4 +146,37 @@ function decodePathParam(text: string): string {
   } catch {
     throw badRequestError("The path is not percent-encoded properly.");
   }
+}
+
+/** POST /Token: exchanges client credentials for an access token. */
+function handleTokenRequest(
+  tokens: TokenIssuer,
+  { settings, now }: ServiceContext,
+  form: URLSearchParams,
+): SandboxResponse {
+  if (form.get("grant_type") !== "client_credentials") throw badRequestError("grant_type must be client_credentials.");
+  const clientId = form.get("client_id");
+  const clientSecret = form.get("client_secret");
+  if (!clientId || !clientSecret) throw badRequestError("client_id and client_secret are required.");
+
+  const token = tokens.issue(clientId, clientSecret, now);
+  if (token === undefined) return refusedCredentialsResponse(settings);
+  const { tokenTtlSeconds, expiresInForm } = settings;
+  return jsonResponse(200, {
+    access_token: token,
+    token_type: "bearer",
+    ...(expiresInForm !== "missing" && {
+      expires_in: expiresInForm === "text" ? String(tokenTtlSeconds) : tokenTtlSeconds,
+    }),
+  });
+}
+
+/** The document does not show the response to wrong credentials, so it is an option. */
+function refusedCredentialsResponse({
+  tokenFailureStatus: status,
+  tokenFailureForm,
+}: SandboxSettings): SandboxResponse {
+  if (tokenFailureForm === "oauth") return jsonResponse(status, { error: "invalid_client" });
+  const code = { 400: "bad_request", 401: "unauthorized", 403: "forbidden" } as const;
+  return errorResponse(status, code[status], "The client credentials are not valid.");
 }

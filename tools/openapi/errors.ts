@@ -10,7 +10,7 @@ import {
   unauthorizedError,
   validationError,
   warehouseOutOfScopeError,
-} from "../../src/sandbox/http/service-error.js";
+} from "../../src/sandbox/http/messages.js";
 import { type JsonObject, jsonContent, ref } from "./json.js";
 
 /** The meaning of each code in the service's document. */

@@ -1,7 +1,6 @@
 import type { EmitTransaction } from "../activity.js";
 import type { JsonObject } from "../http/body.js";
-import type { SandboxResponse } from "../http/messages.js";
-import { notFoundError, warehouseOutOfScopeError } from "../http/service-error.js";
+import { notFoundError, type SandboxResponse, warehouseOutOfScopeError } from "../http/messages.js";
 import type { SandboxClient } from "../options/options.js";
 import type { SandboxSettings } from "../options/settings.js";
 import type { SandboxState } from "../state.js";

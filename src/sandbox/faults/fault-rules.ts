@@ -2,13 +2,14 @@ import { checkConfiguration } from "../../schemas/check.js";
 import { createRandomGenerator, type RandomGenerator } from "../data/random.js";
 import {
   DROPPED_RESPONSE,
+  type ErrorCode,
   errorResponse,
   htmlResponse,
   jsonResponse,
   type SandboxResponse,
+  STATUS_BY_ERROR_CODE,
   textResponse,
 } from "../http/messages.js";
-import { type ErrorCode, STATUS_BY_ERROR_CODE } from "../http/service-error.js";
 import { expandFaultShorthand, type Fault, type FaultRule, faultRuleSchema } from "../options/fault-rule.js";
 
 /** The part of a request that rules match. */
