@@ -25,39 +25,27 @@ import {
 import type { SandboxSettings } from "./options/settings.js";
 
 /** Security IDs, as the document numbers them. */
-const SECURITY_ID = {
-  itemMasterList: 11,
-  createModifyItem: 116,
-  positiveAdjustment: 95,
-  locateMoveUnits: 15,
-  negativeAdjustment: 88,
-} as const;
+const READ = 11;
+const CHANGE_ITEMS = 116;
+const RECEIVE = 95;
+const MOVE = 15;
+const ISSUE = 88;
 
 /** The document's table of endpoints, except POST /Token. If two paths match, the first one takes precedence. */
 const ENDPOINTS: readonly Endpoint[] = [
-  { method: "GET", path: "/Item", permission: SECURITY_ID.itemMasterList, handle: handleGetItems },
-  { method: "GET", path: "/Item/All", permission: SECURITY_ID.itemMasterList, handle: handleListAllItems },
-  { method: "GET", path: "/Item/:partNo", permission: SECURITY_ID.itemMasterList, handle: handleGetItemByPartNo },
-  { method: "POST", path: "/Item", permission: SECURITY_ID.createModifyItem, handle: handleCreateItem },
-  { method: "PUT", path: "/Item", permission: SECURITY_ID.createModifyItem, handle: handleUpdateItem },
-  { method: "DELETE", path: "/Item/:shortID", permission: SECURITY_ID.createModifyItem, handle: handleDiscontinueItem },
-  { method: "GET", path: "/Inventory", permission: SECURITY_ID.itemMasterList, handle: handleListLots },
-  {
-    method: "GET",
-    path: "/Inventory/StockLevels",
-    permission: SECURITY_ID.itemMasterList,
-    handle: handleListStockLevels,
-  },
-  {
-    method: "GET",
-    path: "/Inventory/StockLevels/:wid",
-    permission: SECURITY_ID.itemMasterList,
-    handle: handleListStockLevels,
-  },
-  { method: "GET", path: "/Inventory/:wid", permission: SECURITY_ID.itemMasterList, handle: handleListLots },
-  { method: "POST", path: "/Inventory/Receive", permission: SECURITY_ID.positiveAdjustment, handle: handleReceive },
-  { method: "POST", path: "/Inventory/Move", permission: SECURITY_ID.locateMoveUnits, handle: handleMove },
-  { method: "POST", path: "/Inventory/Issue", permission: SECURITY_ID.negativeAdjustment, handle: handleIssue },
+  { method: "GET", path: "/Item", permission: READ, handle: handleGetItems },
+  { method: "GET", path: "/Item/All", permission: READ, handle: handleListAllItems },
+  { method: "GET", path: "/Item/:partNo", permission: READ, handle: handleGetItemByPartNo },
+  { method: "POST", path: "/Item", permission: CHANGE_ITEMS, handle: handleCreateItem },
+  { method: "PUT", path: "/Item", permission: CHANGE_ITEMS, handle: handleUpdateItem },
+  { method: "DELETE", path: "/Item/:shortID", permission: CHANGE_ITEMS, handle: handleDiscontinueItem },
+  { method: "GET", path: "/Inventory", permission: READ, handle: handleListLots },
+  { method: "GET", path: "/Inventory/StockLevels", permission: READ, handle: handleListStockLevels },
+  { method: "GET", path: "/Inventory/StockLevels/:wid", permission: READ, handle: handleListStockLevels },
+  { method: "GET", path: "/Inventory/:wid", permission: READ, handle: handleListLots },
+  { method: "POST", path: "/Inventory/Receive", permission: RECEIVE, handle: handleReceive },
+  { method: "POST", path: "/Inventory/Move", permission: MOVE, handle: handleMove },
+  { method: "POST", path: "/Inventory/Issue", permission: ISSUE, handle: handleIssue },
 ];
 
 const findRoute = createRouter(ENDPOINTS);

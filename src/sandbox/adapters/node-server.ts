@@ -1,15 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { nodeHttp, nodeUtil, nodeZlib } from "../../runtime/node-modules.js";
 import {
+  bodyPieces,
   bodyToBytes,
   type SandboxRequest,
   type SandboxResponse,
   SERVICE_BASE_PATH,
-  truncatedBodyLength,
 } from "../http/messages.js";
 import { PageServer } from "../page/page-server.js";
 import type { SandboxService } from "../service.js";
-import { delayUnlessAborted } from "../time.js";
 
 /** Options of `sandbox.listen`. */
 export interface ListenOptions {
@@ -135,39 +134,22 @@ async function sendNodeResponse(
       }
       return;
     case "slow":
-      outgoing.writeHead(status, { ...headers, "content-length": bodyToBytes(body).length });
-      return sendSlowly(bodyToBytes(body), outgoing, delivery, request.signal);
     case "truncated":
-      return sendTruncated(bodyToBytes(body), outgoing, response, delivery.bytes);
+      return sendPieces(response, outgoing, request.signal);
   }
 }
 
-async function sendSlowly(
-  body: Uint8Array,
-  outgoing: ServerResponse,
-  { delayMs, chunkBytes }: { delayMs: number; chunkBytes: number },
-  signal: AbortSignal,
-): Promise<void> {
+/** Declares the length of the whole body, and breaks the connection once the pieces are sent if they are not all of it. */
+async function sendPieces(response: SandboxResponse, outgoing: ServerResponse, signal: AbortSignal): Promise<void> {
+  const isTruncated = response.delivery.kind === "truncated";
+  const length = Math.max(bodyToBytes(response.body).length, isTruncated ? 1 : 0);
+  outgoing.writeHead(response.status, { ...response.headers, "content-length": length });
   outgoing.flushHeaders();
-  for (let position = 0; position < body.length; position += chunkBytes) {
-    await delayUnlessAborted(delayMs, signal);
-    if (signal.aborted) return;
-    outgoing.write(body.subarray(position, position + chunkBytes));
+  for await (const piece of bodyPieces(response, signal)) {
+    await new Promise<unknown>((written) => outgoing.write(piece, written));
   }
-  outgoing.end();
-}
-
-/** Declares the length of the whole body, sends part of it, and breaks the connection once that part is sent. */
-function sendTruncated(
-  body: Uint8Array,
-  outgoing: ServerResponse,
-  { status, headers }: SandboxResponse,
-  bytes: number | undefined,
-): void {
-  const part = body.subarray(0, truncatedBodyLength(body.length, bytes));
-  outgoing.writeHead(status, { ...headers, "content-length": Math.max(body.length, 1) });
-  outgoing.flushHeaders();
-  outgoing.write(part, () => outgoing.destroy());
+  if (isTruncated) outgoing.destroy();
+  else outgoing.end();
 }
 
 const FASTEST_GZIP_OPTIONS = { level: 1 };

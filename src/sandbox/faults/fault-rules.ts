@@ -1,8 +1,8 @@
 import { checkConfiguration } from "../../schemas/check.js";
+import type { LoggedRequest } from "../activity.js";
 import { createRandomGenerator, type RandomGenerator } from "../data/random.js";
 import {
   DROPPED_RESPONSE,
-  type ErrorCode,
   errorResponse,
   htmlResponse,
   jsonResponse,
@@ -13,11 +13,7 @@ import {
 import { expandFaultShorthand, type Fault, type FaultRule, faultRuleSchema } from "../options/fault-rule.js";
 
 /** The part of a request that rules match. */
-export interface FaultableRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly clientId: string | undefined;
-}
+type FaultableRequest = Pick<LoggedRequest, "method" | "path" | "clientId">;
 
 interface ActiveFaultRule {
   readonly rule: FaultRule;
@@ -161,19 +157,9 @@ function faultStatusResponse(
 }
 
 /** The first code that the document has for the status: for 400 that is `bad_request`. */
-function errorCodeOfStatus(status: number): ErrorCode | undefined {
-  return FAULT_ERROR_CODES.find((code) => STATUS_BY_ERROR_CODE[code] === status);
+function errorCodeOfStatus(status: number): string | undefined {
+  return Object.entries(STATUS_BY_ERROR_CODE).find(([, known]) => known === status)?.[0];
 }
-
-const FAULT_ERROR_CODES: readonly ErrorCode[] = [
-  "bad_request",
-  "unauthorized",
-  "forbidden",
-  "not_found",
-  "conflict",
-  "not_implemented",
-  "internal_error",
-];
 
 function responseOrEmptyObject(response: SandboxResponse | undefined): SandboxResponse {
   return response ?? jsonResponse(200, {});

@@ -1,3 +1,5 @@
+import { delayUnlessAborted } from "../time.js";
+
 /** A request, whichever adapter received it. */
 export interface SandboxRequest {
   readonly method: string;
@@ -67,7 +69,7 @@ export function jsonResponse(
 /** The document's error object; without a code if the document has none for the status. */
 export function errorResponse(
   status: number,
-  error: ErrorCode | undefined,
+  error: string | undefined,
   message: string,
   { details, headers }: { details?: FieldErrors | undefined; headers?: Readonly<Record<string, string>> } = {},
 ): SandboxResponse {
@@ -89,9 +91,25 @@ export function emptyResponse(status: number): SandboxResponse {
 /** The connection breaks before the response. */
 export const DROPPED_RESPONSE: SandboxResponse = { ...emptyResponse(0), delivery: { kind: "drop" } };
 
-/** How many bytes of a truncated body are sent: half of it, or as many as the rule allows, but never all. */
-export function truncatedBodyLength(length: number, wanted = Math.floor(length / 2)): number {
-  return Math.max(0, Math.min(wanted, length - 1));
+/**
+ * The body in the pieces in which it is sent if it arrives slowly, with a pause before each, or not as a whole: then half
+ * of it, or as many bytes as the rule allows, but never all. Ends when the signal is aborted.
+ */
+export async function* bodyPieces(
+  { body, delivery }: SandboxResponse,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const bytes = bodyToBytes(body);
+  if (delivery.kind === "truncated") {
+    const wanted = delivery.bytes ?? Math.floor(bytes.length / 2);
+    yield bytes.subarray(0, Math.max(0, Math.min(wanted, bytes.length - 1)));
+  } else if (delivery.kind === "slow") {
+    for (let position = 0; position < bytes.length; position += delivery.chunkBytes) {
+      await delayUnlessAborted(delivery.delayMs, signal);
+      if (signal.aborted) return;
+      yield bytes.subarray(position, position + delivery.chunkBytes);
+    }
+  }
 }
 
 const encoder = new TextEncoder();
