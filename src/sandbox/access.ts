@@ -22,28 +22,30 @@ export interface CallerIdentity {
 /** Authentication, permissions and the rate limit. */
 export class AccessControl {
   readonly tokens: TokenIssuer;
-  private readonly rateWindow: RateLimitWindow | undefined;
+  readonly #settings: SandboxSettings;
+  readonly #rateWindow: RateLimitWindow | undefined;
 
-  constructor(private readonly settings: SandboxSettings) {
+  constructor(settings: SandboxSettings) {
+    this.#settings = settings;
     this.tokens = new TokenIssuer(settings.clients, settings.tokenTtlSeconds * 1000);
-    this.rateWindow = settings.rateLimit ? new RateLimitWindow(settings.rateLimit) : undefined;
+    this.#rateWindow = settings.rateLimit ? new RateLimitWindow(settings.rateLimit) : undefined;
   }
 
   identifyCaller(request: SandboxRequest, path: string, now: number): CallerIdentity {
     const wantsToken = path === "/Token" && request.method === "POST";
     const token = wantsToken ? undefined : parseBearerToken(request.header("authorization"));
     const holder = token === undefined ? undefined : this.tokens.findToken(token, now);
-    const client = wantsToken ? this.claimedClient(request) : holder?.client;
-    const byAddress = this.settings.rateLimit && this.settings.rateLimit.per === "address";
+    const client = wantsToken ? this.#claimedClient(request) : holder?.client;
+    const byAddress = this.#settings.rateLimit && this.#settings.rateLimit.per === "address";
     const rateKey = client && !byAddress ? client.clientId : `address ${request.address}`;
     return { client, isAuthenticated: holder !== undefined && !holder.expired, rateKey };
   }
 
   /** Counts the request; returns a 429 if it exceeds the limit. */
   countRequest({ rateKey }: CallerIdentity, now: number): SandboxResponse | undefined {
-    const { rateLimit } = this.settings;
-    if (!rateLimit || !this.rateWindow || this.rateWindow.admit(rateKey, now)) return undefined;
-    const { freeAt } = this.rateWindow.usage(rateKey, now);
+    const { rateLimit } = this.#settings;
+    if (!rateLimit || !this.#rateWindow || this.#rateWindow.admit(rateKey, now)) return undefined;
+    const { freeAt } = this.#rateWindow.usage(rateKey, now);
     return jsonResponse(
       429,
       { message: rateLimitExceededMessage(rateLimit) },
@@ -53,12 +55,12 @@ export class AccessControl {
 
   /** Usage of the caller's rate limit; undefined without a limit. */
   rateUsage(rateKey: string, now: number): RateLimitUsage | undefined {
-    return this.rateWindow?.usage(rateKey, now);
+    return this.#rateWindow?.usage(rateKey, now);
   }
 
   /** Usage of every rate limit, for the page. */
   rateUsages(now: number): { key: string; usage: RateLimitUsage }[] {
-    const { rateWindow } = this;
+    const rateWindow = this.#rateWindow;
     return rateWindow ? rateWindow.keys().map((key) => ({ key, usage: rateWindow.usage(key, now) })) : [];
   }
 
@@ -75,10 +77,10 @@ export class AccessControl {
   }
 
   /** The client that a token request names, whether or not its secret is right. */
-  private claimedClient(request: SandboxRequest): SandboxClient | undefined {
+  #claimedClient(request: SandboxRequest): SandboxClient | undefined {
     try {
       const clientId = parseFormFields(request.header("content-type"), request.body).get("client_id");
-      return this.settings.clients.find((known) => known.clientId === clientId);
+      return this.#settings.clients.find((known) => known.clientId === clientId);
     } catch {
       return undefined;
     }
@@ -98,38 +100,41 @@ interface IssuedToken {
 
 /** Issues access tokens and validates them. */
 export class TokenIssuer {
-  private readonly tokens = new Map<string, IssuedToken>();
+  readonly #tokens = new Map<string, IssuedToken>();
 
-  constructor(
-    private readonly clients: readonly SandboxClient[],
-    private readonly lifetimeMs: number,
-  ) {}
+  readonly #clients: readonly SandboxClient[];
+  readonly #lifetimeMs: number;
+
+  constructor(clients: readonly SandboxClient[], lifetimeMs: number) {
+    this.#clients = clients;
+    this.#lifetimeMs = lifetimeMs;
+  }
 
   /** A new token, or undefined for wrong credentials. Earlier tokens stay valid. */
   issue(clientId: string, clientSecret: string, now: number): string | undefined {
-    const client = this.clients.find((known) => known.clientId === clientId && known.clientSecret === clientSecret);
+    const client = this.#clients.find((known) => known.clientId === clientId && known.clientSecret === clientSecret);
     if (!client) return undefined;
-    this.forgetExpired(now);
+    this.#forgetExpired(now);
     const token = randomToken();
-    this.tokens.set(token, { client, expiresAt: now + this.lifetimeMs });
+    this.#tokens.set(token, { client, expiresAt: now + this.#lifetimeMs });
     return token;
   }
 
   /** The client of a token, and whether the token has expired; undefined for an unknown token. */
   findToken(token: string, now: number): { client: SandboxClient; expired: boolean } | undefined {
-    const issued = this.tokens.get(token);
+    const issued = this.#tokens.get(token);
     return issued && { client: issued.client, expired: now >= issued.expiresAt };
   }
 
   /** Makes every token issued so far invalid. */
   revokeAll(): void {
-    this.tokens.clear();
+    this.#tokens.clear();
   }
 
   /** Keeps tokens for one lifetime after they expire, so that their requests still count for their client. */
-  private forgetExpired(now: number): void {
-    for (const [token, { expiresAt }] of this.tokens) {
-      if (expiresAt + this.lifetimeMs < now) this.tokens.delete(token);
+  #forgetExpired(now: number): void {
+    for (const [token, { expiresAt }] of this.#tokens) {
+      if (expiresAt + this.#lifetimeMs < now) this.#tokens.delete(token);
     }
   }
 }
@@ -160,43 +165,47 @@ interface RateLimitUsage {
 /** Counts requests per client or address, in a sliding or a fixed window. */
 class RateLimitWindow {
   /** When the requests of each key were counted. */
-  private readonly times = new Map<string, number[]>();
+  readonly #times = new Map<string, number[]>();
 
-  constructor(private readonly options: SandboxRateLimitSettings) {}
+  readonly #options: SandboxRateLimitSettings;
+
+  constructor(options: SandboxRateLimitSettings) {
+    this.#options = options;
+  }
 
   /** Counts one request; returns false if it is over the limit. */
   admit(key: string, now: number): boolean {
-    const times = this.timesInWindow(key, now);
-    const admitted = times.length < this.options.requests;
-    if (admitted || this.options.countRefused) times.push(now);
+    const times = this.#timesInWindow(key, now);
+    const admitted = times.length < this.#options.requests;
+    if (admitted || this.#options.countRefused) times.push(now);
     return admitted;
   }
 
   usage(key: string, now: number): RateLimitUsage {
-    const times = this.timesInWindow(key, now);
-    const { requests, intervalMs, window } = this.options;
+    const times = this.#timesInWindow(key, now);
+    const { requests, intervalMs, window } = this.#options;
     const remaining = Math.max(0, requests - times.length);
-    const frees = window === "fixed" ? this.windowStart(now) : (times[times.length - requests] ?? now);
+    const frees = window === "fixed" ? this.#windowStart(now) : (times[times.length - requests] ?? now);
     return { limit: requests, used: times.length, remaining, freeAt: remaining > 0 ? now : frees + intervalMs };
   }
 
   keys(): string[] {
-    return [...this.times.keys()];
+    return [...this.#times.keys()];
   }
 
   /** The times within the window, oldest first; older ones are dropped. */
-  private timesInWindow(key: string, now: number): number[] {
-    const times = this.times.get(key) ?? [];
-    const { window, intervalMs } = this.options;
-    const start = window === "sliding" ? now - intervalMs + CLOCK_RESOLUTION_MS : this.windowStart(now);
+  #timesInWindow(key: string, now: number): number[] {
+    const times = this.#times.get(key) ?? [];
+    const { window, intervalMs } = this.#options;
+    const start = window === "sliding" ? now - intervalMs + CLOCK_RESOLUTION_MS : this.#windowStart(now);
     const kept = times.findIndex((time) => time >= start);
     times.splice(0, kept === -1 ? times.length : kept);
-    this.times.set(key, times);
+    this.#times.set(key, times);
     return times;
   }
 
-  private windowStart(now: number): number {
-    return Math.floor(now / this.options.intervalMs) * this.options.intervalMs;
+  #windowStart(now: number): number {
+    return Math.floor(now / this.#options.intervalMs) * this.#options.intervalMs;
   }
 }
 

@@ -23,22 +23,11 @@ export interface LoggedRequest {
   fault: string | undefined;
 }
 
-/** Keeps the latest requests. */
-export class RequestLog {
-  /** Always the same array, so that a test can keep a reference. */
-  readonly records: LoggedRequest[] = [];
-
-  constructor(private readonly size: number) {}
-
-  add(logged: LoggedRequest): void {
-    this.records.push(logged);
-    // Not at every request: moving a hundred thousand records down by one costs more than the request itself.
-    if (this.records.length > this.size * 1.25) this.records.splice(0, this.records.length - this.size);
-  }
-
-  clear(): void {
-    this.records.length = 0;
-  }
+/** Adds a request, and removes the oldest ones beyond this many. */
+export function addToLog(records: LoggedRequest[], logged: LoggedRequest, size: number): void {
+  records.push(logged);
+  // Not at every request: moving a hundred thousand records down by one costs more than the request itself.
+  if (records.length > size * 1.25) records.splice(0, records.length - size);
 }
 
 const REDACTED = "[redacted]";
@@ -87,35 +76,35 @@ interface SandboxListener {
 }
 
 export class SandboxListeners {
-  private readonly listeners = new Set<SandboxListener>();
-  private readonly failed = new WeakSet<SandboxListener>();
+  readonly #listeners = new Set<SandboxListener>();
+  readonly #failed = new WeakSet<SandboxListener>();
 
   /** Returns a function that removes the listener. */
   add(listener: SandboxListener): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   request(logged: LoggedRequest): void {
-    this.notify((listener) => listener.request?.(logged));
+    this.#notify((listener) => listener.request?.(logged));
   }
 
   transaction(transaction: StockTransaction): void {
-    this.notify((listener) => listener.transaction?.(transaction));
+    this.#notify((listener) => listener.transaction?.(transaction));
   }
 
   reset(): void {
-    this.notify((listener) => listener.reset?.());
+    this.#notify((listener) => listener.reset?.());
   }
 
   /** A listener that throws or rejects changes no response. Its first failure is printed as a warning. */
-  private notify(call: (listener: SandboxListener) => unknown): void {
-    for (const listener of this.listeners) {
+  #notify(call: (listener: SandboxListener) => unknown): void {
+    for (const listener of this.#listeners) {
       callSafely(
         () => call(listener),
         (error) => {
-          if (this.failed.has(listener)) return;
-          this.failed.add(listener);
+          if (this.#failed.has(listener)) return;
+          this.#failed.add(listener);
           emitWarning(`A listener of the sandbox failed: ${messageOf(error)}`);
         },
       );

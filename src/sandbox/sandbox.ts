@@ -62,7 +62,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
     baseUrl: SANDBOX_ORIGIN + SERVICE_BASE_PATH,
     credentials: credentialsOf(settings.clients[0]),
     fetch: createFetchAdapter(service),
-    requests: service.log.records,
+    requests: service.requests,
     listen: (listenOptions) => startSandboxServer(service, listenOptions),
     addFault: (rule) => service.faults.add(rule),
     clearFaults: () => service.faults.clear(),

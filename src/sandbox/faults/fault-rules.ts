@@ -27,11 +27,14 @@ interface ActiveFaultRule {
 
 /** The active rules, with their counters. */
 export class FaultRules {
-  private rules: ActiveFaultRule[] = [];
-  private random: RandomGenerator;
+  #rules: ActiveFaultRule[] = [];
+  #random: RandomGenerator;
 
-  constructor(private readonly seed: number) {
-    this.random = createRandomGenerator(seed);
+  readonly #seed: number;
+
+  constructor(seed: number) {
+    this.#seed = seed;
+    this.#random = createRandomGenerator(seed);
   }
 
   /** Throws a `ConfigurationError` for an invalid rule. */
@@ -39,17 +42,17 @@ export class FaultRules {
     checkConfiguration("addFault", faultRuleSchema(), value ?? null, { quotesStrings: true });
     const rule: FaultRule = faultRuleSchema().parse(value);
     const path = typeof rule.path === "string" ? wildcardToRegExp(rule.path) : rule.path;
-    this.rules.push({ rule, fault: expandFaultShorthand(rule.fault), path, matched: 0, applied: 0 });
+    this.#rules.push({ rule, fault: expandFaultShorthand(rule.fault), path, matched: 0, applied: 0 });
   }
 
   clear(): void {
-    this.rules = [];
-    this.random = createRandomGenerator(this.seed);
+    this.#rules = [];
+    this.#random = createRandomGenerator(this.#seed);
   }
 
   /** The rules that can still apply, as the page shows them. */
   get descriptions(): string[] {
-    return this.rules
+    return this.#rules
       .filter(({ rule, applied }) => applied < (rule.times ?? Number.POSITIVE_INFINITY))
       .map(({ rule: { method, path = "*", times = Number.POSITIVE_INFINITY }, fault, applied }) => {
         const name =
@@ -63,20 +66,20 @@ export class FaultRules {
 
   /** The fault to apply to this request, if any. */
   takeFaultFor(subject: FaultableRequest): Fault | undefined {
-    for (const active of this.rules) {
+    for (const active of this.#rules) {
       const { rule } = active;
-      if (!this.matches(active, subject)) continue;
+      if (!this.#matches(active, subject)) continue;
       active.matched += 1;
       if (active.matched <= (rule.skip ?? 0)) continue;
       if (active.applied >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
-      if (rule.probability !== undefined && this.random() >= rule.probability) continue;
+      if (rule.probability !== undefined && this.#random() >= rule.probability) continue;
       active.applied += 1;
       return active.fault;
     }
     return undefined;
   }
 
-  private matches({ rule, path }: ActiveFaultRule, subject: FaultableRequest): boolean {
+  #matches({ rule, path }: ActiveFaultRule, subject: FaultableRequest): boolean {
     if (rule.method !== undefined && rule.method.toUpperCase() !== subject.method) return false;
     if (rule.clientId !== undefined && rule.clientId !== subject.clientId) return false;
     // `search` rather than `test`: an expression with the flag g would keep its position between requests.
