@@ -1,13 +1,52 @@
 import { TrieRouter } from "hono/router/trie-router";
 import { messageOf } from "../errors/unknown-value.js";
-import type { AccessControl, CallerIdentity } from "./access/access-control.js";
+import type { AccessControl, CallerIdentity, TokenIssuer } from "./access.js";
 import type { Endpoint, ServiceContext } from "./endpoints/endpoint.js";
-import { ENDPOINTS } from "./endpoints/index.js";
-import { handleTokenRequest } from "./endpoints/token.js";
+import { handleListLots, handleListStockLevels } from "./endpoints/inventory-lists.js";
+import {
+  handleCreateItem,
+  handleDiscontinueItem,
+  handleGetItemByPartNo,
+  handleGetItems,
+  handleListAllItems,
+  handleUpdateItem,
+} from "./endpoints/items.js";
+import { handleIssue, handleMove, handleReceive } from "./endpoints/transactions.js";
 import { parseFormFields, parseJsonObject } from "./http/body.js";
-import type { SandboxRequest } from "./http/request.js";
-import { errorResponse, type SandboxResponse } from "./http/response.js";
-import { badRequestError, notFoundError, ServiceError } from "./http/service-error.js";
+import {
+  badRequestError,
+  errorResponse,
+  jsonResponse,
+  notFoundError,
+  type SandboxRequest,
+  type SandboxResponse,
+  ServiceError,
+} from "./http/messages.js";
+import type { SandboxSettings } from "./options/settings.js";
+
+/** Security IDs, as the document numbers them. */
+const READ = 11;
+const CHANGE_ITEMS = 116;
+const RECEIVE = 95;
+const MOVE = 15;
+const ISSUE = 88;
+
+/** The document's table of endpoints, except POST /Token. If two paths match, the first one takes precedence. */
+const ENDPOINTS: readonly Endpoint[] = [
+  { method: "GET", path: "/Item", permission: READ, handle: handleGetItems },
+  { method: "GET", path: "/Item/All", permission: READ, handle: handleListAllItems },
+  { method: "GET", path: "/Item/:partNo", permission: READ, handle: handleGetItemByPartNo },
+  { method: "POST", path: "/Item", permission: CHANGE_ITEMS, handle: handleCreateItem },
+  { method: "PUT", path: "/Item", permission: CHANGE_ITEMS, handle: handleUpdateItem },
+  { method: "DELETE", path: "/Item/:shortID", permission: CHANGE_ITEMS, handle: handleDiscontinueItem },
+  { method: "GET", path: "/Inventory", permission: READ, handle: handleListLots },
+  { method: "GET", path: "/Inventory/StockLevels", permission: READ, handle: handleListStockLevels },
+  { method: "GET", path: "/Inventory/StockLevels/:wid", permission: READ, handle: handleListStockLevels },
+  { method: "GET", path: "/Inventory/:wid", permission: READ, handle: handleListLots },
+  { method: "POST", path: "/Inventory/Receive", permission: RECEIVE, handle: handleReceive },
+  { method: "POST", path: "/Inventory/Move", permission: MOVE, handle: handleMove },
+  { method: "POST", path: "/Inventory/Issue", permission: ISSUE, handle: handleIssue },
+];
 
 const findRoute = createRouter(ENDPOINTS);
 
@@ -95,4 +134,37 @@ function decodePathParam(text: string): string {
   } catch {
     throw badRequestError("The path is not percent-encoded properly.");
   }
+}
+
+/** POST /Token: exchanges client credentials for an access token. */
+function handleTokenRequest(
+  tokens: TokenIssuer,
+  { settings, now }: ServiceContext,
+  form: URLSearchParams,
+): SandboxResponse {
+  if (form.get("grant_type") !== "client_credentials") throw badRequestError("grant_type must be client_credentials.");
+  const clientId = form.get("client_id");
+  const clientSecret = form.get("client_secret");
+  if (!clientId || !clientSecret) throw badRequestError("client_id and client_secret are required.");
+
+  const token = tokens.issue(clientId, clientSecret, now);
+  if (token === undefined) return refusedCredentialsResponse(settings);
+  const { tokenTtlSeconds, expiresInForm } = settings;
+  return jsonResponse(200, {
+    access_token: token,
+    token_type: "bearer",
+    ...(expiresInForm !== "missing" && {
+      expires_in: expiresInForm === "text" ? String(tokenTtlSeconds) : tokenTtlSeconds,
+    }),
+  });
+}
+
+/** The document does not show the response to wrong credentials, so it is an option. */
+function refusedCredentialsResponse({
+  tokenFailureStatus: status,
+  tokenFailureForm,
+}: SandboxSettings): SandboxResponse {
+  if (tokenFailureForm === "oauth") return jsonResponse(status, { error: "invalid_client" });
+  const code = { 400: "bad_request", 401: "unauthorized", 403: "forbidden" } as const;
+  return errorResponse(status, code[status], "The client credentials are not valid.");
 }

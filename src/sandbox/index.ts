@@ -4,6 +4,7 @@
  * @module stocklot/sandbox
  */
 
+export type { LoggedRequest } from "./activity.js";
 export type { FetchInput, SandboxFetch } from "./adapters/fetch.js";
 export type { ListenOptions, SandboxServer } from "./adapters/node-server.js";
 export type { Fault, FaultRule, FaultShorthand } from "./options/fault-rule.js";
@@ -17,5 +18,4 @@ export type {
   SandboxWarehouse,
   TransactionForm,
 } from "./options/options.js";
-export type { LoggedRequest } from "./request-log.js";
 export { createSandbox, type Sandbox } from "./sandbox.js";

@@ -1,10 +1,10 @@
+import type { LoggedRequest } from "./activity.js";
 import { createFetchAdapter, type SandboxFetch } from "./adapters/fetch.js";
 import { type ListenOptions, type SandboxServer, startSandboxServer } from "./adapters/node-server.js";
-import { SERVICE_BASE_PATH } from "./http/request.js";
+import { SERVICE_BASE_PATH } from "./http/messages.js";
 import type { FaultRule } from "./options/fault-rule.js";
 import type { SandboxClient, SandboxOptions } from "./options/options.js";
 import { resolveSandboxSettings } from "./options/settings.js";
-import type { LoggedRequest } from "./request-log.js";
 import { SandboxService } from "./service.js";
 
 /** No network resolves this name, so a client without the sandbox's `fetch` fails instead of reaching another server. */
@@ -62,7 +62,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
     baseUrl: SANDBOX_ORIGIN + SERVICE_BASE_PATH,
     credentials: credentialsOf(settings.clients[0]),
     fetch: createFetchAdapter(service),
-    requests: service.log.records,
+    requests: service.requests,
     listen: (listenOptions) => startSandboxServer(service, listenOptions),
     addFault: (rule) => service.faults.add(rule),
     clearFaults: () => service.faults.clear(),

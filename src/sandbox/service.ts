@@ -1,36 +1,37 @@
-import { AccessControl } from "./access/access-control.js";
+import { AccessControl } from "./access.js";
+import { addToLog, type LoggedRequest, redactBody, redactQuery, SandboxListeners } from "./activity.js";
 import { createRandomGenerator, type RandomGenerator } from "./data/random.js";
 import { dispatchRequest } from "./dispatch.js";
-import { applyFault, doesRequestTakeEffect } from "./faults/apply-fault.js";
-import { FaultRules } from "./faults/fault-rules.js";
+import { applyFault, doesRequestTakeEffect, FaultRules } from "./faults/fault-rules.js";
 import { HangingRequests } from "./hanging-requests.js";
-import { pathRelativeToBase, type SandboxRequest, splitRequestTarget } from "./http/request.js";
-import { emptyResponse, type SandboxResponse } from "./http/response.js";
-import { SandboxListeners } from "./listeners.js";
+import {
+  DROPPED_RESPONSE,
+  pathRelativeToBase,
+  type SandboxRequest,
+  type SandboxResponse,
+  splitRequestTarget,
+} from "./http/messages.js";
 import type { SandboxSettings } from "./options/settings.js";
-import { type LoggedRequest, RequestLog, redactBody, redactQuery } from "./request-log.js";
 import { createSandboxState, type SandboxState } from "./state.js";
 import { createSandboxClock, delayUnlessAborted, formatHttpDate, type SandboxClock } from "./time.js";
-
-const CLIENT_DISCONNECTED_RESPONSE: SandboxResponse = { ...emptyResponse(0), delivery: { kind: "drop" } };
 
 /** The service itself, behind every adapter: turns a request into a response and records it. */
 export class SandboxService {
   readonly clock: SandboxClock;
-  readonly log: RequestLog;
+  /** Always the same array, so that a test can keep a reference. */
+  readonly requests: LoggedRequest[] = [];
   readonly faults: FaultRules;
   readonly listeners = new SandboxListeners();
-  /** Requests over fetch that never get a response. */
+  /** Requests that never get a response. */
   readonly hanging = new HangingRequests();
   access: AccessControl;
   state: SandboxState;
-  private random: RandomGenerator;
+  #random: RandomGenerator;
 
   constructor(readonly settings: SandboxSettings) {
     this.clock = createSandboxClock(settings.now);
-    this.log = new RequestLog(settings.requestLogSize);
     this.faults = new FaultRules(settings.seed);
-    this.random = createRandomGenerator(settings.seed);
+    this.#random = createRandomGenerator(settings.seed);
     this.access = new AccessControl(settings);
     this.state = createSandboxState(settings, this.clock.now());
     for (const rule of settings.faults) this.faults.add(rule);
@@ -40,10 +41,10 @@ export class SandboxService {
   reset(): void {
     this.hanging.endAll();
     this.clock.reset();
-    this.log.clear();
+    this.requests.length = 0;
     this.faults.clear();
     for (const rule of this.settings.faults) this.faults.add(rule);
-    this.random = createRandomGenerator(this.settings.seed);
+    this.#random = createRandomGenerator(this.settings.seed);
     this.access = new AccessControl(this.settings);
     this.state = createSandboxState(this.settings, this.clock.now());
     this.listeners.reset();
@@ -52,27 +53,28 @@ export class SandboxService {
   async handle(request: SandboxRequest): Promise<SandboxResponse> {
     const { path: fullPath, query } = splitRequestTarget(request.target);
     const path = pathRelativeToBase(fullPath);
-    const logged = this.logRequest(request, path ?? fullPath, query);
-    const halfLatency = this.randomLatencyMs() / 2;
+    const logged = this.#logRequest(request, path ?? fullPath, query);
+    const halfLatency = this.#randomLatencyMs() / 2;
     if (halfLatency > 0) {
       await delayUnlessAborted(halfLatency, request.signal);
       // The caller disconnected before the request arrived.
-      if (request.signal.aborted) return CLIENT_DISCONNECTED_RESPONSE;
+      if (request.signal.aborted) return DROPPED_RESPONSE;
     }
-    const response = this.respond(request, path, query, logged);
-    const { kind } = response.delivery;
-    logged.status = kind === "drop" || kind === "hang" ? null : response.status;
+    const response = this.#respond(request, path, query, logged);
+    logged.status = response && response.delivery.kind !== "drop" ? response.status : null;
     this.listeners.request(logged);
+    if (!response) return this.hanging.add(request.signal);
     if (halfLatency > 0) await delayUnlessAborted(halfLatency, request.signal);
     return response;
   }
 
-  private respond(
+  /** Undefined if there is never a response. */
+  #respond(
     request: SandboxRequest,
     path: string | undefined,
     query: URLSearchParams,
     logged: LoggedRequest,
-  ): SandboxResponse {
+  ): SandboxResponse | undefined {
     const { access, state, settings } = this;
     const now = this.clock.now();
     const identity = access.identifyCaller(request, path ?? "", now);
@@ -88,10 +90,11 @@ export class SandboxService {
     const fault = this.faults.takeFaultFor(logged);
     if (!fault) return withDateHeader(serviceResponse(), now);
     logged.fault = fault.type;
-    return withDateHeader(applyFault(fault, doesRequestTakeEffect(fault) ? serviceResponse() : undefined), now);
+    const response = applyFault(fault, doesRequestTakeEffect(fault) ? serviceResponse() : undefined);
+    return response && withDateHeader(response, now);
   }
 
-  private logRequest(request: SandboxRequest, path: string, query: URLSearchParams): LoggedRequest {
+  #logRequest(request: SandboxRequest, path: string, query: URLSearchParams): LoggedRequest {
     const logged: LoggedRequest = {
       method: request.method,
       path,
@@ -103,13 +106,13 @@ export class SandboxService {
       remaining: null,
       fault: undefined,
     };
-    this.log.add(logged);
+    addToLog(this.requests, logged, this.settings.requestLogSize);
     return logged;
   }
 
-  private randomLatencyMs(): number {
+  #randomLatencyMs(): number {
     const [min, max] = this.settings.latencyMs;
-    return max === 0 ? 0 : min + this.random() * (max - min);
+    return max === 0 ? 0 : min + this.#random() * (max - min);
   }
 }
 

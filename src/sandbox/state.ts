@@ -1,12 +1,17 @@
 import type { Item } from "../schemas/item.js";
 import { FIRST_PART_NO, generateAliases, generateItems } from "./data/generated-items.js";
-import { generateLots } from "./data/generated-lots.js";
-import { checkUserOrderQuantities, generateOrderQuantities, type SetOrderQuantities } from "./data/order-quantities.js";
-import { checkUserAliases, collectItemsNamedByLots, completeUserItems, completeUserLots } from "./data/user-data.js";
+import { generateLots, generateOrderQuantities } from "./data/generated-lots.js";
+import {
+  checkUserAliases,
+  checkUserOrderQuantities,
+  collectItemsNamedByLots,
+  completeUserItems,
+  completeUserLots,
+} from "./data/user-data.js";
 import type { SandboxSettings } from "./options/settings.js";
 import { ItemCatalog } from "./store/item-catalog.js";
 import { LotStore, type StoredLot } from "./store/lot-store.js";
-import { StockTotals } from "./store/stock-totals.js";
+import { type SetOrderQuantities, StockTotals } from "./store/stock-totals.js";
 
 /** Items, lots and stock. */
 export interface SandboxState {

@@ -1,4 +1,4 @@
-import { rateLimitExceededMessage } from "../../src/sandbox/access/rate-window.js";
+import { rateLimitExceededMessage } from "../../src/sandbox/access.js";
 import {
   badRequestError,
   type ErrorCode,
@@ -10,7 +10,7 @@ import {
   unauthorizedError,
   validationError,
   warehouseOutOfScopeError,
-} from "../../src/sandbox/http/service-error.js";
+} from "../../src/sandbox/http/messages.js";
 import { type JsonObject, jsonContent, ref } from "./json.js";
 
 /** The meaning of each code in the service's document. */

@@ -1,4 +1,4 @@
-import type { LoggedRequest } from "../../sandbox/request-log.js";
+import type { LoggedRequest } from "../../sandbox/activity.js";
 import type { Sandbox } from "../../sandbox/sandbox.js";
 import { SHELLS, type Shell } from "../shell.js";
 import type { painter } from "../terminal.js";

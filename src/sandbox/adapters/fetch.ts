@@ -1,9 +1,6 @@
 import { race, whenAborted } from "../../time/wait.js";
-import type { HangingRequests } from "../hanging-requests.js";
-import type { SandboxRequest } from "../http/request.js";
-import { bodyToBytes, type SandboxResponse, truncatedBodyLength } from "../http/response.js";
+import { bodyPieces, bodyToBytes, type SandboxRequest, type SandboxResponse } from "../http/messages.js";
 import type { SandboxService } from "../service.js";
-import { delayUnlessAborted } from "../time.js";
 
 /** Called like the global `fetch`; responds without a network. */
 export type SandboxFetch = (input: FetchInput, init?: RequestInit) => Promise<Response>;
@@ -14,7 +11,7 @@ export function createFetchAdapter(service: SandboxService): SandboxFetch {
     signal.throwIfAborted();
     const respond = async () => {
       const request = await toSandboxRequest(input, init, signal);
-      return toFetchResponse(await service.handle(request), request, service.hanging);
+      return toFetchResponse(await service.handle(request), request);
     };
     return race(respond(), whenAborted(signal));
   };
@@ -48,61 +45,38 @@ function abortSignalOf(input: FetchInput, init: RequestInit): AbortSignal | unde
 /** Statuses that a `Response` must not have a body with. */
 const BODILESS_STATUSES = new Set([204, 205, 304]);
 
-/** The closest equivalent in fetch: a `Response`, a rejection, or a promise that is pending until the signal is aborted. */
+/** The closest equivalent in fetch: a `Response` or a rejection. */
 function toFetchResponse(
   response: SandboxResponse,
   { method, signal }: Pick<SandboxRequest, "method" | "signal">,
-  hanging: HangingRequests,
 ): Promise<Response> | Response {
   const { status, headers, body, delivery } = response;
-  const { kind } = delivery;
-  if (method === "HEAD" && kind !== "drop" && kind !== "hang") return new Response(null, { status, headers });
+  if (method === "HEAD" && delivery.kind !== "drop") return new Response(null, { status, headers });
   switch (delivery.kind) {
     case "drop":
       return Promise.reject(connectionResetError());
-    case "hang":
-      return hanging.add(signal);
     case "whole":
       return new Response(body === "" || BODILESS_STATUSES.has(status) ? null : body, { status, headers });
     case "slow":
-      return new Response(createSlowStream(body, delivery, signal), { status, headers });
+      return new Response(createBodyStream(response, signal), { status, headers });
     case "truncated":
-      return new Response(createTruncatedStream(body, delivery.bytes), {
+      return new Response(createBodyStream(response, signal), {
         status,
         headers: { ...headers, "content-length": String(bodyToBytes(body).length) },
       });
   }
 }
 
-/** The body in pieces, with a delay before each. */
-function createSlowStream(
-  body: string,
-  slow: { delayMs: number; chunkBytes: number },
-  signal: AbortSignal,
-): ReadableStream {
-  const bytes = bodyToBytes(body);
-  let position = 0;
+/** The pieces as a stream, which fails at the end if the body is truncated or the signal is aborted. */
+function createBodyStream(response: SandboxResponse, signal: AbortSignal): ReadableStream {
+  const pieces = bodyPieces(response, signal);
   return new ReadableStream({
     async pull(controller) {
-      await delayUnlessAborted(slow.delayMs, signal);
-      if (signal.aborted) return controller.error(signal.reason);
-      controller.enqueue(bytes.subarray(position, position + slow.chunkBytes));
-      position += slow.chunkBytes;
-      if (position >= bytes.length) controller.close();
-    },
-  });
-}
-
-/** The beginning of the body, then the error of a broken connection. */
-function createTruncatedStream(body: string, length: number | undefined): ReadableStream {
-  const bytes = bodyToBytes(body);
-  const part = bytes.subarray(0, truncatedBodyLength(bytes.length, length));
-  let sent = false;
-  return new ReadableStream({
-    pull(controller) {
-      if (sent || part.length === 0) return controller.error(bodyTerminatedError());
-      sent = true;
-      controller.enqueue(part);
+      const { value, done } = await pieces.next();
+      if (!done) controller.enqueue(value);
+      else if (signal.aborted) controller.error(signal.reason);
+      else if (response.delivery.kind === "truncated") controller.error(bodyTerminatedError());
+      else controller.close();
     },
   });
 }

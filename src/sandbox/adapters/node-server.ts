@@ -1,9 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { nodeHttp } from "../../runtime/node-modules.js";
-import { type SandboxRequest, SERVICE_BASE_PATH } from "../http/request.js";
+import { nodeHttp, nodeUtil, nodeZlib } from "../../runtime/node-modules.js";
+import {
+  bodyPieces,
+  bodyToBytes,
+  type SandboxRequest,
+  type SandboxResponse,
+  SERVICE_BASE_PATH,
+} from "../http/messages.js";
 import { PageServer } from "../page/page-server.js";
 import type { SandboxService } from "../service.js";
-import { sendNodeResponse } from "./node-response.js";
 
 /** Options of `sandbox.listen`. */
 export interface ListenOptions {
@@ -100,4 +105,60 @@ async function readRequestBody(request: IncomingMessage): Promise<string> {
   let body = "";
   for await (const chunk of request.setEncoding("utf8")) body += String(chunk);
   return body;
+}
+
+interface SendResponseOptions {
+  readonly acceptsGzip: boolean;
+  readonly request: Pick<SandboxRequest, "signal">;
+}
+
+/** Sends the response over HTTP, or breaks the connection if a fault requires it. */
+async function sendNodeResponse(
+  response: SandboxResponse,
+  outgoing: ServerResponse,
+  { acceptsGzip, request }: SendResponseOptions,
+): Promise<void> {
+  const { status, headers, body, delivery } = response;
+  switch (delivery.kind) {
+    case "drop":
+      outgoing.socket?.resetAndDestroy();
+      return;
+    case "whole":
+      if (acceptsGzip && body.length >= MIN_LENGTH_TO_COMPRESS) {
+        const packed = await gzip(body);
+        const encoding = { "content-encoding": "gzip", vary: "Accept-Encoding" };
+        outgoing.writeHead(status, { ...headers, ...encoding, "content-length": packed.length }).end(packed);
+      } else {
+        const length = status === 204 || status === 304 ? {} : { "content-length": bodyToBytes(body).length };
+        outgoing.writeHead(status, { ...headers, ...length }).end(body);
+      }
+      return;
+    case "slow":
+    case "truncated":
+      return sendPieces(response, outgoing, request.signal);
+  }
+}
+
+/** Declares the length of the whole body, and breaks the connection once the pieces are sent if they are not all of it. */
+async function sendPieces(response: SandboxResponse, outgoing: ServerResponse, signal: AbortSignal): Promise<void> {
+  const isTruncated = response.delivery.kind === "truncated";
+  const length = Math.max(bodyToBytes(response.body).length, isTruncated ? 1 : 0);
+  outgoing.writeHead(response.status, { ...response.headers, "content-length": length });
+  outgoing.flushHeaders();
+  for await (const piece of bodyPieces(response, signal)) {
+    await new Promise<unknown>((written) => outgoing.write(piece, written));
+  }
+  if (isTruncated) outgoing.destroy();
+  else outgoing.end();
+}
+
+const FASTEST_GZIP_OPTIONS = { level: 1 };
+
+/** Below this, compressing costs more than it saves. */
+const MIN_LENGTH_TO_COMPRESS = 2048;
+
+/** The body as gzip, compressed on another thread. */
+function gzip(body: string): Promise<Uint8Array> {
+  if (!nodeUtil || !nodeZlib) throw new Error("this runtime has no node:zlib");
+  return nodeUtil.promisify<string, { level: number }, Uint8Array>(nodeZlib.gzip)(body, FASTEST_GZIP_OPTIONS);
 }

@@ -8,7 +8,6 @@ import {
   randomChoice,
   randomInteger,
 } from "./random.js";
-import { SAMPLE_ITEM_FAMILIES, SAMPLE_OWNERS } from "./sample-names.js";
 
 /** When the generated history begins and ends: fixed, so that a seed generates the same data on any day. */
 export const GENERATED_HISTORY_START_MS = Date.UTC(2023, 0, 2, 6);
@@ -63,3 +62,101 @@ function generateItem(seed: number, index: number): Item {
 function randomOwnerId(random: RandomGenerator): number {
   return randomBoolean(random, 0.8) ? 0 : (SAMPLE_OWNERS[randomInteger(random, 1, SAMPLE_OWNERS.length - 1)]?.id ?? 0);
 }
+
+/** One family of goods: names, units of measure and packaging of its items. */
+interface ItemFamily {
+  readonly code: string;
+  readonly category: number;
+  readonly names: readonly [string, ...string[]];
+  readonly grades: readonly [string, ...string[]];
+  readonly sizes: readonly [string, ...string[]];
+  readonly uOM: string;
+  readonly putUp: readonly [string, ...string[]];
+  readonly packs: readonly [number, ...number[]];
+}
+
+const SAMPLE_ITEM_FAMILIES: readonly [ItemFamily, ...ItemFamily[]] = [
+  {
+    code: "FAS",
+    category: 10,
+    names: ["Hex bolt", "Socket screw", "Carriage bolt", "Threaded rod", "Self-tapping screw"],
+    grades: ["zinc plated", "stainless A2", "stainless A4", "hot-dip galvanised", "plain"],
+    sizes: ["M4x16", "M5x20", "M6x30", "M8x40", "M10x60", "M12x80"],
+    uOM: "EA",
+    putUp: ["Box", "Carton", "Bag"],
+    packs: [50, 100, 200, 500],
+  },
+  {
+    code: "CBL",
+    category: 20,
+    names: ["Control cable", "Power cable", "Data cable Cat 6", "Earth wire"],
+    grades: ["black", "grey", "halogen-free", "shielded"],
+    sizes: ["2x0.75", "3x1.5", "4x2.5", "5x4", "7x1"],
+    uOM: "M",
+    putUp: ["Drum", "Coil"],
+    packs: [50, 100, 305, 500],
+  },
+  {
+    code: "CHM",
+    category: 30,
+    names: ["Epoxy resin", "Degreaser", "Cutting oil", "Silicone sealant", "Floor cleaner"],
+    grades: ["standard", "food grade", "low odour", "fast curing"],
+    sizes: ["1 kg", "5 kg", "25 kg", "200 kg"],
+    uOM: "KG",
+    putUp: ["Drum", "Canister", "Pail"],
+    packs: [1, 5, 25, 200],
+  },
+  {
+    code: "BRG",
+    category: 40,
+    names: ["Deep groove bearing", "Needle bearing", "Pillow block", "Thrust bearing"],
+    grades: ["open", "sealed 2RS", "shielded ZZ", "C3 clearance"],
+    sizes: ["6001", "6204", "6305", "6308", "6210"],
+    uOM: "EA",
+    putUp: ["Box", "Tube"],
+    packs: [1, 10, 25],
+  },
+  {
+    code: "TEX",
+    category: 50,
+    names: ["Work glove", "Safety vest", "Rain jacket", "Coverall"],
+    grades: ["yellow", "orange", "navy", "grey"],
+    sizes: ["S", "M", "L", "XL", "XXL"],
+    uOM: "PR",
+    putUp: ["Carton", "Polybag"],
+    packs: [1, 12, 60],
+  },
+  {
+    code: "LIQ",
+    category: 60,
+    names: ["Hydraulic oil", "Coolant", "Brake fluid", "Adhesive, water based"],
+    grades: ["ISO 32", "ISO 46", "concentrate", "premixed"],
+    sizes: ["1 l", "5 l", "20 l", "208 l"],
+    uOM: "L",
+    putUp: ["Bottle", "Can", "Drum"],
+    packs: [1, 5, 20, 208],
+  },
+];
+
+/** Customers who own stock in the warehouses, by customer ID. */
+export const SAMPLE_OWNERS: readonly { readonly id: number; readonly name: string }[] = [
+  { id: 0, name: "" },
+  { id: 201, name: "Alder & Finch Ltd" },
+  { id: 202, name: "Brightwater Marine" },
+  { id: 203, name: "Castellan Tools" },
+  { id: 204, name: "Østerby Møbler A/S" },
+];
+
+export const SAMPLE_JOBS: readonly { readonly id: number; readonly name: string }[] = [
+  { id: 5001, name: "Harbour crane refit" },
+  { id: 5002, name: "Line 4 overhaul" },
+  { id: 5003, name: "Spring promotion" },
+];
+
+export const SAMPLE_REMARKS: readonly [string, ...string[]] = [
+  "Outer carton damaged, goods in order",
+  "Certificate on file",
+  "Count confirmed",
+  "Keep dry",
+  "Short-dated: use first",
+];

@@ -1,9 +1,17 @@
+import { Big } from "big.js";
 import type { Item } from "../../schemas/item.js";
 import type { Lot } from "../../schemas/lot.js";
 import type { SandboxWarehouse } from "../options/options.js";
 import { FIRST_REC_NO, type StoredLot } from "../store/lot-store.js";
+import type { SetOrderQuantities } from "../store/stock-totals.js";
 import { formatIsoTime } from "../time.js";
-import { GENERATED_HISTORY_END_MS, GENERATED_HISTORY_START_MS } from "./generated-items.js";
+import {
+  GENERATED_HISTORY_END_MS,
+  GENERATED_HISTORY_START_MS,
+  SAMPLE_JOBS,
+  SAMPLE_OWNERS,
+  SAMPLE_REMARKS,
+} from "./generated-items.js";
 import {
   createRandomGenerator,
   deriveSeed,
@@ -12,9 +20,9 @@ import {
   randomChoice,
   randomInteger,
 } from "./random.js";
-import { SAMPLE_JOBS, SAMPLE_OWNERS, SAMPLE_REMARKS } from "./sample-names.js";
 
 const LOT_SEED_SALT = 0x107;
+const ORDER_QUANTITY_SEED_SALT = 0xde3a;
 const DAY_MS = 86_400_000;
 
 /** Decimal places of a quantity, by unit of measure; 0 for all others. */
@@ -127,4 +135,25 @@ function randomBinName(random: RandomGenerator): string {
 
 function randomHexDigits(random: RandomGenerator): string {
   return randomInteger(random, 0, 0xffffffff).toString(16).toUpperCase().padStart(8, "0");
+}
+
+/** Orders and shipments for generated stock. Committed and packed quantities never exceed the stock. */
+export function generateOrderQuantities(seed: number): SetOrderQuantities {
+  return (totals) => {
+    for (const { partNo, byWarehouse } of totals.all()) {
+      for (const [wID, stock] of byWarehouse) {
+        const random = createRandomGenerator(deriveSeed(seed ^ ORDER_QUANTITY_SEED_SALT ^ wID, partNo));
+        const free = stock.inStock.minus(stock.onHold).toNumber();
+        stock.committed = randomWholeQuantityOrZero(random, 0.35, free * 0.4);
+        stock.packed = randomWholeQuantityOrZero(random, 0.2, free * 0.15);
+        stock.onOrder = randomBoolean(random, 0.3) ? new Big(randomInteger(random, 1, 40) * 25) : stock.onOrder;
+        stock.aSN = randomBoolean(random, 0.15) ? new Big(randomInteger(random, 1, 20) * 10) : stock.aSN;
+      }
+    }
+  };
+}
+
+function randomWholeQuantityOrZero(random: RandomGenerator, probability: number, most: number): Big {
+  const wanted = randomBoolean(random, probability) ? Math.floor(random() * most) : 0;
+  return new Big(wanted);
 }

@@ -1,9 +1,12 @@
+import { Big } from "big.js";
 import type * as z from "zod";
 import { type Item, itemSchema } from "../../schemas/item.js";
 import { type Lot, lotSchema } from "../../schemas/lot.js";
-import type { SandboxItem, SandboxLot, SandboxWarehouse } from "../options/options.js";
+import type { SandboxItem, SandboxLot, SandboxStockLevel, SandboxWarehouse } from "../options/options.js";
 import { withoutUndefined } from "../options/settings.js";
+import type { ItemCatalog } from "../store/item-catalog.js";
 import { FIRST_REC_NO, type StoredLot, toStoredLot } from "../store/lot-store.js";
+import type { SetOrderQuantities } from "../store/stock-totals.js";
 import { formatIsoTime } from "../time.js";
 import { assertUniqueField, sandboxOptionError } from "../validation.js";
 import { FIRST_PART_NO } from "./generated-items.js";
@@ -139,4 +142,28 @@ export function checkUserAliases(given: Readonly<Record<string, string>>, items:
       throw sandboxOptionError(["aliases"], `"${alias}" points to ${shortID}, which is not an item`);
   }
   return aliases;
+}
+
+/** The caller's quantities. Throws a `ConfigurationError` for an unknown SKU or warehouse. */
+export function checkUserOrderQuantities(
+  given: readonly SandboxStockLevel[],
+  catalog: ItemCatalog,
+  warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
+): SetOrderQuantities {
+  const known = given.map(({ shortID, wid = warehouses[0].wID, ...quantities }) => {
+    const partNo = catalog.findBySku(shortID)?.item.partNo;
+    if (partNo === undefined) throw sandboxOptionError(["stockLevels"], `there is no item ${shortID}`);
+    if (!warehouses.some(({ wID }) => wID === wid))
+      throw sandboxOptionError(["stockLevels"], `there is no warehouse ${wid}`);
+    return { partNo, wid, ...quantities };
+  });
+  return (totals) => {
+    for (const { partNo, wid, onOrder = 0, committed = 0, packed = 0, aSN = 0 } of known) {
+      const stock = totals.quantities(partNo, wid);
+      stock.onOrder = new Big(onOrder);
+      stock.committed = new Big(committed);
+      stock.packed = new Big(packed);
+      stock.aSN = new Big(aSN);
+    }
+  };
 }

@@ -1,11 +1,11 @@
 import type { Lot } from "../../schemas/lot.js";
-import type { StockLevel } from "../../schemas/stock-level.js";
+import { type StockLevel, stockLevelSchema } from "../../schemas/stock-level.js";
+import type { SandboxResponse } from "../http/messages.js";
 import { listPageResponse, type PagedList } from "../http/paging.js";
-import type { SandboxResponse } from "../http/response.js";
 import type { StoredLot } from "../store/lot-store.js";
-import type { ItemStock } from "../store/stock-totals.js";
-import type { EndpointContext } from "./endpoint.js";
-import { requestedWarehouses } from "./warehouse-scope.js";
+import { SortedRecords } from "../store/sorted-records.js";
+import { hasStockLevel, type ItemStock, quantitiesIn, stockLevelIn } from "../store/stock-totals.js";
+import { type EndpointContext, requestedWarehouses } from "./endpoint.js";
 
 /** GET /Inventory: the lots of all warehouses in the client's scope; GET /Inventory/{wid}: of one. */
 export function handleListLots(context: EndpointContext): SandboxResponse {
@@ -26,14 +26,20 @@ export function handleListLots(context: EndpointContext): SandboxResponse {
 /** GET /Inventory/StockLevels: all warehouses in the client's scope together; GET /Inventory/StockLevels/{wid}: one. */
 export function handleListStockLevels(context: EndpointContext): SandboxResponse {
   const { state, query, settings } = context;
-  const levels = state.stock.levels(requestedWarehouses(context));
+  const warehouses = requestedWarehouses(context);
+  const levelOf = stockLevelIn(warehouses);
   const list: PagedList<ItemStock, keyof StockLevel> = {
-    records: levels.records,
+    records: new SortedRecords(state.stock.all(), {
+      columns: stockLevelSchema().keyof().options,
+      defaultColumn: "partNo",
+      key: (stock, column) => (column === "partNo" ? stock.partNo : levelOf(stock)[column]),
+      id: ({ partNo }) => partNo,
+    }),
     defaultDirection: "ASC",
     supportsModifiedSince: settings.modifiedSinceOn.includes("stockLevels"),
-    shows: (stock) => levels.has(stock),
-    modifiedAt: (stock) => levels.modifiedAt(stock),
-    toBody: (stock) => levels.level(stock),
+    shows: (stock) => quantitiesIn(stock, warehouses).some(hasStockLevel),
+    modifiedAt: (stock) => Math.max(...quantitiesIn(stock, warehouses).map(({ modifiedAt }) => modifiedAt)),
+    toBody: levelOf,
   };
   return listPageResponse(list, query, settings);
 }

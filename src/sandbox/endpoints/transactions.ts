@@ -1,19 +1,17 @@
 import * as z from "zod";
 import { integer } from "../../schemas/field.js";
 import type { Lot } from "../../schemas/lot.js";
-import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/sample-names.js";
+import type { StockTransaction } from "../activity.js";
+import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/generated-items.js";
 import { DEFAULT_LOT_FIELDS } from "../data/user-data.js";
 import { optionalDateFilter, optionalFilter, parseBodyFields, positiveNumber, requiredString } from "../http/body.js";
-import { emptyResponse, jsonResponse, type SandboxResponse, textResponse } from "../http/response.js";
-import { validationError } from "../http/service-error.js";
-import type { StockTransaction } from "../listeners.js";
+import { emptyResponse, jsonResponse, type SandboxResponse, textResponse, validationError } from "../http/messages.js";
 import type { TransactionForm } from "../options/options.js";
 import type { SandboxSettings } from "../options/settings.js";
 import { formatIsoTime } from "../time.js";
 import { datetimeString } from "../validation.js";
-import type { EndpointContext } from "./endpoint.js";
+import { assertWarehouseInScope, type EndpointContext } from "./endpoint.js";
 import { findTransactionItem, type PickedLot, pickLots } from "./picking.js";
-import { assertWarehouseInScope } from "./warehouse-scope.js";
 
 /** What every stock transaction requires. */
 const transactionFields = { itemID: requiredString(), units: positiveNumber(), wid: integer() };

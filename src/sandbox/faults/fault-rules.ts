@@ -1,13 +1,19 @@
 import { checkConfiguration } from "../../schemas/check.js";
+import type { LoggedRequest } from "../activity.js";
 import { createRandomGenerator, type RandomGenerator } from "../data/random.js";
+import {
+  DROPPED_RESPONSE,
+  errorResponse,
+  htmlResponse,
+  jsonResponse,
+  type SandboxResponse,
+  STATUS_BY_ERROR_CODE,
+  textResponse,
+} from "../http/messages.js";
 import { expandFaultShorthand, type Fault, type FaultRule, faultRuleSchema } from "../options/fault-rule.js";
 
 /** The part of a request that rules match. */
-export interface FaultableRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly clientId: string | undefined;
-}
+type FaultableRequest = Pick<LoggedRequest, "method" | "path" | "clientId">;
 
 interface ActiveFaultRule {
   readonly rule: FaultRule;
@@ -21,11 +27,14 @@ interface ActiveFaultRule {
 
 /** The active rules, with their counters. */
 export class FaultRules {
-  private rules: ActiveFaultRule[] = [];
-  private random: RandomGenerator;
+  #rules: ActiveFaultRule[] = [];
+  #random: RandomGenerator;
 
-  constructor(private readonly seed: number) {
-    this.random = createRandomGenerator(seed);
+  readonly #seed: number;
+
+  constructor(seed: number) {
+    this.#seed = seed;
+    this.#random = createRandomGenerator(seed);
   }
 
   /** Throws a `ConfigurationError` for an invalid rule. */
@@ -33,17 +42,17 @@ export class FaultRules {
     checkConfiguration("addFault", faultRuleSchema(), value ?? null, { quotesStrings: true });
     const rule: FaultRule = faultRuleSchema().parse(value);
     const path = typeof rule.path === "string" ? wildcardToRegExp(rule.path) : rule.path;
-    this.rules.push({ rule, fault: expandFaultShorthand(rule.fault), path, matched: 0, applied: 0 });
+    this.#rules.push({ rule, fault: expandFaultShorthand(rule.fault), path, matched: 0, applied: 0 });
   }
 
   clear(): void {
-    this.rules = [];
-    this.random = createRandomGenerator(this.seed);
+    this.#rules = [];
+    this.#random = createRandomGenerator(this.#seed);
   }
 
   /** The rules that can still apply, as the page shows them. */
   get descriptions(): string[] {
-    return this.rules
+    return this.#rules
       .filter(({ rule, applied }) => applied < (rule.times ?? Number.POSITIVE_INFINITY))
       .map(({ rule: { method, path = "*", times = Number.POSITIVE_INFINITY }, fault, applied }) => {
         const name =
@@ -57,20 +66,20 @@ export class FaultRules {
 
   /** The fault to apply to this request, if any. */
   takeFaultFor(subject: FaultableRequest): Fault | undefined {
-    for (const active of this.rules) {
+    for (const active of this.#rules) {
       const { rule } = active;
-      if (!this.matches(active, subject)) continue;
+      if (!this.#matches(active, subject)) continue;
       active.matched += 1;
       if (active.matched <= (rule.skip ?? 0)) continue;
       if (active.applied >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
-      if (rule.probability !== undefined && this.random() >= rule.probability) continue;
+      if (rule.probability !== undefined && this.#random() >= rule.probability) continue;
       active.applied += 1;
       return active.fault;
     }
     return undefined;
   }
 
-  private matches({ rule, path }: ActiveFaultRule, subject: FaultableRequest): boolean {
+  #matches({ rule, path }: ActiveFaultRule, subject: FaultableRequest): boolean {
     if (rule.method !== undefined && rule.method.toUpperCase() !== subject.method) return false;
     if (rule.clientId !== undefined && rule.clientId !== subject.clientId) return false;
     // `search` rather than `test`: an expression with the flag g would keep its position between requests.
@@ -81,4 +90,89 @@ export class FaultRules {
 function wildcardToRegExp(path: string): RegExp {
   const literal = path.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
   return new RegExp(`^${literal.join(".*")}$`);
+}
+
+const DEFAULT_CHUNK_DELAY_MS = 50;
+const DEFAULT_CHUNK_BYTES = 256;
+const DEFAULT_OVERSIZED_BODY_BYTES = 100 * 1024 * 1024;
+
+/** Whether the request still takes effect. */
+export function doesRequestTakeEffect(fault: Fault): boolean {
+  switch (fault.type) {
+    case "status":
+    case "drop":
+    case "hang":
+    case "html":
+      return fault.when === "after";
+    default:
+      return true;
+  }
+}
+
+/**
+ * The faulty response; undefined if there is never one. `response` is the service's own, undefined if the request did not
+ * take effect.
+ */
+export function applyFault(fault: Fault, response: SandboxResponse | undefined): SandboxResponse | undefined {
+  switch (fault.type) {
+    case "status":
+      return faultStatusResponse(fault.status, fault.body, fault.headers);
+    case "html":
+      return htmlResponse(fault.status ?? 502, proxyErrorPageHtml(fault.status ?? 502));
+    case "hang":
+      return undefined;
+    case "drop":
+      return DROPPED_RESPONSE;
+    case "wrong-shape":
+      return jsonResponse(response?.status ?? 200, fault.body ?? { unexpected: true });
+    case "invalid-json":
+      return withInvalidJson(responseOrEmptyObject(response));
+    case "empty":
+      return { ...responseOrEmptyObject(response), body: "" };
+    case "oversized":
+      return {
+        ...responseOrEmptyObject(response),
+        body: `"${"x".repeat(fault.bytes ?? DEFAULT_OVERSIZED_BODY_BYTES)}"`,
+      };
+    case "truncated":
+      return { ...responseOrEmptyObject(response), delivery: { kind: "truncated", bytes: fault.bytes } };
+    case "slow": {
+      const { delayMs = DEFAULT_CHUNK_DELAY_MS, chunkBytes = DEFAULT_CHUNK_BYTES } = fault;
+      return { ...responseOrEmptyObject(response), delivery: { kind: "slow", delayMs, chunkBytes } };
+    }
+  }
+}
+
+function faultStatusResponse(
+  status: number,
+  body: unknown,
+  given: Readonly<Record<string, string>> = {},
+): SandboxResponse {
+  const headers = Object.fromEntries(Object.entries(given).map(([name, value]) => [name.toLowerCase(), value]));
+  if (typeof body === "string") {
+    const response = textResponse(status, body);
+    return { ...response, headers: { ...response.headers, ...headers } };
+  }
+  if (body !== undefined || status < 400) return jsonResponse(status, body, headers);
+  if (status === 429) return jsonResponse(status, { message: "Rate Limit Exceeded. 100 per Minute" }, headers);
+  const message = "This response is the result of a fault rule.";
+  return errorResponse(status, errorCodeOfStatus(status), message, { headers });
+}
+
+/** The first code that the document has for the status: for 400 that is `bad_request`. */
+function errorCodeOfStatus(status: number): string | undefined {
+  return Object.entries(STATUS_BY_ERROR_CODE).find(([, known]) => known === status)?.[0];
+}
+
+function responseOrEmptyObject(response: SandboxResponse | undefined): SandboxResponse {
+  return response ?? jsonResponse(200, {});
+}
+
+function proxyErrorPageHtml(status: number): string {
+  return `<!DOCTYPE html>\n<html><head><title>${status}</title></head><body><h1>${status} Bad Gateway</h1><hr>proxy</body></html>\n`;
+}
+
+/** Almost JSON: a parser fails at the end only. */
+function withInvalidJson(response: SandboxResponse): SandboxResponse {
+  return { ...response, body: `${response.body.slice(0, -1)},]` };
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { describeProblem } from "../../schemas/input-issues.js";
 import { isDateFilter } from "../time.js";
 import { dateStringMatching } from "../validation.js";
-import { badRequestError, type FieldErrors, validationError } from "./service-error.js";
+import { badRequestError, type FieldErrors, validationError } from "./messages.js";
 
 /** A JSON object, field by field. */
 export type JsonObject = Readonly<Record<string, unknown>>;

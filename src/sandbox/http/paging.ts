@@ -1,8 +1,7 @@
 import type { SandboxSettings } from "../options/settings.js";
 import type { SortedRecords } from "../store/sorted-records.js";
 import { parseIsoTime } from "../time.js";
-import { jsonResponse, type SandboxResponse } from "./response.js";
-import { validationError } from "./service-error.js";
+import { jsonResponse, type SandboxResponse, validationError } from "./messages.js";
 
 const SERVICE_DEFAULT_PAGE_SIZE = 25;
 const SERVICE_MAX_PAGE_SIZE = 250;

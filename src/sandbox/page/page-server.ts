@@ -1,13 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import document from "../../../openapi.json" with { type: "json" };
-import { SERVICE_BASE_PATH } from "../http/request.js";
-import type { StockTransaction } from "../listeners.js";
-import type { LoggedRequest } from "../request-log.js";
+import { nodeNet } from "../../runtime/node-modules.js";
+import type { LoggedRequest, StockTransaction } from "../activity.js";
+import { SERVICE_BASE_PATH } from "../http/messages.js";
 import type { SandboxService } from "../service.js";
 import type { WarehouseStockSummary } from "../store/stock-totals.js";
-import { PageEventFeed } from "./event-feed.js";
 import { renderPageHtml } from "./html.js";
-import { isTrustedHost } from "./trusted-host.js";
 
 const MAX_SHOWN_TRANSACTIONS = 50;
 
@@ -42,26 +40,27 @@ const MAX_ACTION_BODY_BYTES = 10_000;
  * service.
  */
 export class PageServer {
-  private readonly transactions: StockTransaction[] = [];
-  private readonly feed: PageEventFeed;
-  private readonly stopWatching: () => void;
+  readonly #service: SandboxService;
+  readonly #host: string;
+  readonly #transactions: StockTransaction[] = [];
+  readonly #feed: PageEventFeed;
+  readonly #stopWatching: () => void;
 
   /** @param host the address that the server listens on */
-  constructor(
-    private readonly service: SandboxService,
-    private readonly host: string,
-  ) {
-    this.feed = new PageEventFeed(() => takePageSnapshot(service, this.transactions));
-    this.stopWatching = service.listeners.add({
-      request: () => this.feed.scheduleUpdate(),
+  constructor(service: SandboxService, host: string) {
+    this.#service = service;
+    this.#host = host;
+    this.#feed = new PageEventFeed(() => takePageSnapshot(service, this.#transactions));
+    this.#stopWatching = service.listeners.add({
+      request: () => this.#feed.scheduleUpdate(),
       transaction: (transaction) => {
-        this.transactions.unshift(transaction);
-        this.transactions.length = Math.min(this.transactions.length, MAX_SHOWN_TRANSACTIONS);
-        this.feed.scheduleUpdate();
+        this.#transactions.unshift(transaction);
+        this.#transactions.length = Math.min(this.#transactions.length, MAX_SHOWN_TRANSACTIONS);
+        this.#feed.scheduleUpdate();
       },
       reset: () => {
-        this.transactions.length = 0;
-        this.feed.scheduleUpdate();
+        this.#transactions.length = 0;
+        this.#feed.scheduleUpdate();
       },
     });
   }
@@ -72,29 +71,29 @@ export class PageServer {
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     const { method, url, headers } = request;
-    if (!isTrustedHost(headers.host, this.host))
+    if (!isTrustedHost(headers.host, this.#host))
       response.writeHead(403, NO_STORE_TEXT_HEADERS).end(UNTRUSTED_HOST_MESSAGE);
-    else if (method === "POST") void this.handleAction(request, response);
-    else if (url === "/page/events") this.feed.addListener(response);
+    else if (method === "POST") void this.#handleAction(request, response);
+    else if (url === "/page/events") this.#feed.addListener(response);
     else if (url === "/")
       response
         .writeHead(200, PAGE_HTML_HEADERS)
-        .end(renderPageHtml(this.service.settings.clients[0], SERVICE_BASE_PATH));
+        .end(renderPageHtml(this.#service.settings.clients[0], SERVICE_BASE_PATH));
     else if (url === "/openapi.json") response.writeHead(200, NO_STORE_JSON_HEADERS).end(openApiJson());
     else response.writeHead(204).end();
   }
 
   /** What a button does. */
-  private async handleAction(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #handleAction(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { url, headers } = request;
-    const { faults } = this.service;
+    const { faults } = this.#service;
     try {
       if (headers[PAGE_REQUEST_HEADER] === undefined) throw new TypeError("Only the page may send this request.");
       const body = await readActionBody(request);
-      if (url === "/page/reset") this.service.reset();
+      if (url === "/page/reset") this.#service.reset();
       else if (url === "/page/clear-faults") faults.clear();
       else faults.add(body);
-      this.feed.scheduleUpdate();
+      this.#feed.scheduleUpdate();
       response.writeHead(204).end();
     } catch (error) {
       response.writeHead(400, NO_STORE_TEXT_HEADERS).end(error instanceof Error ? error.message : String(error));
@@ -102,8 +101,8 @@ export class PageServer {
   }
 
   close(): void {
-    this.stopWatching();
-    this.feed.close();
+    this.#stopWatching();
+    this.#feed.close();
   }
 }
 
@@ -123,10 +122,10 @@ export interface PageSnapshot {
 }
 
 function takePageSnapshot(service: SandboxService, transactions: readonly StockTransaction[]): PageSnapshot {
-  const { state, access, clock, log, settings, faults } = service;
+  const { state, access, clock, requests, settings, faults } = service;
   return {
     warehouses: [...state.warehouses].map(([wID, name]) => ({ wID, name, ...state.stock.summary(wID) })),
-    requests: log.records.slice(-MAX_SHOWN_REQUESTS).reverse().map(withRequestId),
+    requests: requests.slice(-MAX_SHOWN_REQUESTS).reverse().map(withRequestId),
     transactions,
     rate: access.rateUsages(clock.now()).map(({ key, usage }) => ({ key, used: usage.used, limit: usage.limit })),
     intervalMs: settings.rateLimit ? settings.rateLimit.intervalMs : 0,
@@ -152,3 +151,83 @@ async function readActionBody(request: IncomingMessage): Promise<unknown> {
   }
   return JSON.parse(text);
 }
+
+/** Changes within this time are shown together. */
+const EVENT_BATCH_MS = 150;
+
+/** The rate window empties by itself, so the page is refreshed even when nothing happens. */
+const PAGE_REFRESH_MS = 2000;
+
+/** Sends what the page shows to every browser that listens, as server-sent events. Sets no timer while none listens. */
+class PageEventFeed {
+  readonly #listeners = new Set<ServerResponse>();
+  #batchTimer: NodeJS.Timeout | undefined;
+  #refreshTimer: NodeJS.Timeout | undefined;
+
+  readonly #read: () => unknown;
+
+  constructor(read: () => unknown) {
+    this.#read = read;
+  }
+
+  addListener(response: ServerResponse): void {
+    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+    this.#listeners.add(response);
+    response.once("close", () => {
+      this.#listeners.delete(response);
+      if (this.#listeners.size === 0) this.close();
+    });
+    this.#refreshTimer ??= setInterval(() => this.#send(), PAGE_REFRESH_MS);
+    this.#send();
+  }
+
+  scheduleUpdate(): void {
+    if (this.#listeners.size > 0) this.#batchTimer ??= setTimeout(() => this.#send(), EVENT_BATCH_MS);
+  }
+
+  close(): void {
+    clearTimeout(this.#batchTimer);
+    clearInterval(this.#refreshTimer);
+    this.#batchTimer = undefined;
+    this.#refreshTimer = undefined;
+    for (const listener of this.#listeners) listener.destroy();
+    this.#listeners.clear();
+  }
+
+  #send(): void {
+    clearTimeout(this.#batchTimer);
+    this.#batchTimer = undefined;
+    const event = `data: ${JSON.stringify(this.#read())}\n\n`;
+    for (const listener of this.#listeners) listener.write(event);
+  }
+}
+
+/**
+ * Whether a request with this `Host` header may see the page. Any other web site could point a name of its own at this
+ * address (DNS rebinding) and read the page with its visitors' browsers; addresses and loopback names cannot be
+ * pointed elsewhere.
+ *
+ * @param listening the address that the server listens on
+ */
+function isTrustedHost(header: string | undefined, listening: string): boolean {
+  const host = parseHostHeader(header);
+  if (host === undefined) return false;
+  if (host === listening.toLowerCase() || isLoopbackHost(host)) return true;
+  return ALL_INTERFACES_ADDRESSES.has(listening) && ipVersion(host) !== 0;
+}
+
+const ALL_INTERFACES_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+/** The host without its port and brackets, in lower case. */
+function parseHostHeader(header = ""): string | undefined {
+  const [, bracketed, plain] = /^(?:\[([\da-f:.]+)\]|([^\s:@/[\]]+))(?::\d+)?$/i.exec(header) ?? [];
+  return (bracketed ?? plain)?.toLowerCase();
+}
+
+function isLoopbackHost(host: string): boolean {
+  if (host === "localhost" || host.endsWith(".localhost")) return true;
+  return host === "::1" || (ipVersion(host) === 4 && host.startsWith("127."));
+}
+
+/** 4 or 6; 0 if the host is a name. */
+const ipVersion = (host: string) => nodeNet?.isIP(host) ?? 0;

@@ -16,15 +16,13 @@ export class ItemCatalog {
   /** Every item, discontinued ones included. */
   readonly records: SortedRecords<StoredItem, keyof Item>;
 
-  private readonly bySku: Map<string, StoredItem>;
-  private readonly byPartNo: Map<number, StoredItem>;
-  private nextPartNo: number;
+  readonly #bySku: Map<string, StoredItem>;
+  readonly #byPartNo: Map<number, StoredItem>;
+  readonly #aliases: ReadonlyMap<string, string>;
+  #nextPartNo: number;
 
-  constructor(
-    items: readonly Item[],
-    private readonly aliases: ReadonlyMap<string, string>,
-    firstPartNo: number,
-  ) {
+  constructor(items: readonly Item[], aliases: ReadonlyMap<string, string>, firstPartNo: number) {
+    this.#aliases = aliases;
     const records = items.map(
       (item): StoredItem => ({
         item: { ...item },
@@ -32,9 +30,9 @@ export class ItemCatalog {
         modifiedAt: parseIsoTime(item.modified) ?? 0,
       }),
     );
-    this.bySku = new Map(records.map((stored) => [stored.item.shortID, stored]));
-    this.byPartNo = new Map(records.map((stored) => [stored.item.partNo, stored]));
-    this.nextPartNo = items.reduce((next, { partNo }) => Math.max(next, partNo + 1), firstPartNo);
+    this.#bySku = new Map(records.map((stored) => [stored.item.shortID, stored]));
+    this.#byPartNo = new Map(records.map((stored) => [stored.item.partNo, stored]));
+    this.#nextPartNo = items.reduce((next, { partNo }) => Math.max(next, partNo + 1), firstPartNo);
     this.records = new SortedRecords(records, {
       columns: itemSchema().keyof().options,
       defaultColumn: "shortID",
@@ -44,26 +42,26 @@ export class ItemCatalog {
   }
 
   findBySku(shortID: string): StoredItem | undefined {
-    return this.bySku.get(shortID);
+    return this.#bySku.get(shortID);
   }
 
   findByPartNo(partNo: number): StoredItem | undefined {
-    return this.byPartNo.get(partNo);
+    return this.#byPartNo.get(partNo);
   }
 
   findByAlias(alias: string): StoredItem | undefined {
-    const shortID = this.aliases.get(alias);
-    return shortID === undefined ? undefined : this.bySku.get(shortID);
+    const shortID = this.#aliases.get(alias);
+    return shortID === undefined ? undefined : this.#bySku.get(shortID);
   }
 
   /** Adds an item under the next part number, created now and active, whatever the fields contain. */
   create(fields: Item, createdBy: string, now: number): StoredItem {
     const at = formatIsoTime(now);
-    const item = { ...fields, partNo: this.nextPartNo++, created: at, modified: at, discontinued: false };
+    const item = { ...fields, partNo: this.#nextPartNo++, created: at, modified: at, discontinued: false };
     const stored = { item, createdBy, modifiedAt: now };
-    this.bySku.set(item.shortID, stored);
-    this.byPartNo.set(item.partNo, stored);
-    this.records.add(stored);
+    this.#bySku.set(item.shortID, stored);
+    this.#byPartNo.set(item.partNo, stored);
+    this.records.markChanged(stored);
     return stored;
   }
 
@@ -71,6 +69,6 @@ export class ItemCatalog {
   update(stored: StoredItem, changes: Partial<Item>, now: number): void {
     Object.assign(stored.item, changes, { modified: formatIsoTime(now) });
     stored.modifiedAt = now;
-    this.records.markChanged((column) => column in changes || column === "modified");
+    this.records.markChanged();
   }
 }

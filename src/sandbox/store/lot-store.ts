@@ -16,12 +16,12 @@ export const FIRST_REC_NO = 100_001;
 /** Every receive record, in stock or shipped. */
 export class LotStore {
   readonly records: SortedRecords<StoredLot, keyof Lot>;
-  private readonly byRecNo: Map<number, StoredLot>;
-  private nextRecNo: number;
+  readonly #byRecNo: Map<number, StoredLot>;
+  #nextRecNo: number;
 
   constructor(lots: readonly StoredLot[]) {
-    this.byRecNo = new Map(lots.map((stored) => [stored.lot.recNo, stored]));
-    this.nextRecNo = lots.length === 0 ? FIRST_REC_NO : 1 + lots.reduce((max, { lot }) => Math.max(max, lot.recNo), 0);
+    this.#byRecNo = new Map(lots.map((stored) => [stored.lot.recNo, stored]));
+    this.#nextRecNo = lots.length === 0 ? FIRST_REC_NO : 1 + lots.reduce((max, { lot }) => Math.max(max, lot.recNo), 0);
     this.records = new SortedRecords([...lots], {
       columns: lotSchema().keyof().options,
       defaultColumn: "received",
@@ -40,26 +40,26 @@ export class LotStore {
 
   /** Adds a lot under the next record number; its own is ignored. */
   add(lot: Lot, now: number): Lot {
-    const stored = { lot: { ...lot, recNo: this.nextRecNo++ }, receivedAt: receivedTime(lot), modifiedAt: now };
-    this.byRecNo.set(stored.lot.recNo, stored);
-    this.records.add(stored);
+    const stored = { lot: { ...lot, recNo: this.#nextRecNo++ }, receivedAt: receivedTime(lot), modifiedAt: now };
+    this.#byRecNo.set(stored.lot.recNo, stored);
+    this.records.markChanged(stored);
     return stored.lot;
   }
 
   change(lot: Lot, changes: Partial<Lot>, now: number): Lot {
     const changed = { ...lot, ...changes };
-    const stored = this.byRecNo.get(lot.recNo);
+    const stored = this.#byRecNo.get(lot.recNo);
     if (stored) Object.assign(stored, { lot: changed, modifiedAt: now });
-    this.records.markChanged((column) => column in changes);
+    this.records.markChanged();
     return changed;
   }
 
   /** Sets the description that all lots of an item show. That does not count as a change of the lots. */
   setDescription(partNo: number, description: string): void {
-    for (const stored of this.byRecNo.values()) {
+    for (const stored of this.#byRecNo.values()) {
       if (stored.lot.partNo === partNo) stored.lot = { ...stored.lot, description };
     }
-    this.records.markChanged((column) => column === "description");
+    this.records.markChanged();
   }
 }
 

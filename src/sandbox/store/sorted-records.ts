@@ -1,8 +1,8 @@
 /** A value to sort by. */
-export type SortKey = string | number | boolean | null | undefined;
+type SortKey = string | number | boolean | null | undefined;
 
 /** How records of one kind can be sorted. */
-export interface Sorting<T, Column extends string> {
+interface Sorting<T, Column extends string> {
   readonly columns: readonly Column[];
   /** Column to sort by if the request names none. */
   readonly defaultColumn: Column;
@@ -13,49 +13,40 @@ export interface Sorting<T, Column extends string> {
 
 /** Records of one kind, in every order that was requested so far. */
 export class SortedRecords<T, Column extends string> {
-  private readonly orders = new Map<Column, T[]>();
+  readonly #records: T[];
+  readonly #sorting: Sorting<T, Column>;
+  readonly #orders = new Map<Column, T[]>();
   /** Columns whose order is up to date. */
-  private readonly current = new Set<Column>();
+  readonly #current = new Set<Column>();
 
-  constructor(
-    private readonly records: T[],
-    private readonly sorting: Sorting<T, Column>,
-  ) {}
+  constructor(records: T[], sorting: Sorting<T, Column>) {
+    this.#records = records;
+    this.#sorting = sorting;
+  }
 
   /** The column of that name, whatever its case; undefined when there is none. */
   column(name: string): Column | undefined {
     const wanted = name.toLowerCase();
-    return this.sorting.columns.find((column) => column.toLowerCase() === wanted);
+    return this.#sorting.columns.find((column) => column.toLowerCase() === wanted);
   }
 
   /** All records, ascending by the column. */
-  ascending(column: Column = this.sorting.defaultColumn): readonly T[] {
-    const order = this.orders.get(column) ?? [...this.records];
-    if (this.current.has(column)) return order;
-    order.sort((a, b) => this.compare(a, b, column));
-    this.orders.set(column, order);
-    this.current.add(column);
+  ascending(column: Column = this.#sorting.defaultColumn): readonly T[] {
+    const order = this.#orders.get(column) ?? [...this.#records];
+    if (this.#current.has(column)) return order;
+    const { key, id } = this.#sorting;
+    // After a change the order is almost sorted, which takes one comparison per record.
+    order.sort((a, b) => compareSortKeys(key(a, column), key(b, column)) || id(a) - id(b));
+    this.#orders.set(column, order);
+    this.#current.add(column);
     return order;
   }
 
-  /** An order in which the new record is the last one needs no sorting: most lists of a service grow at the end. */
-  add(record: T): void {
-    this.records.push(record);
-    for (const [column, order] of this.orders) {
-      const last = order.at(-1);
-      if (last !== undefined && this.compare(last, record, column) > 0) this.current.delete(column);
-      order.push(record);
-    }
-  }
-
-  /** Required after records have changed in the given columns: their orders are sorted again when they are read. */
-  markChanged(isChanged: (column: Column) => boolean): void {
-    for (const column of this.current) if (isChanged(column)) this.current.delete(column);
-  }
-
-  private compare(a: T, b: T, column: Column): number {
-    const { key, id } = this.sorting;
-    return compareSortKeys(key(a, column), key(b, column)) || id(a) - id(b);
+  /** Required after records have changed or been added: the orders are sorted again when they are read. */
+  markChanged(...added: readonly T[]): void {
+    this.#records.push(...added);
+    for (const order of this.#orders.values()) order.push(...added);
+    this.#current.clear();
   }
 }
 

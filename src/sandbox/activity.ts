@@ -1,0 +1,118 @@
+import { messageOf } from "../errors/unknown-value.js";
+import { callSafely } from "../time/callback.js";
+
+/** One request to the sandbox. */
+export interface LoggedRequest {
+  /** HTTP method. */
+  readonly method: string;
+  /** Relative to the base URL, as sent (encoded), without the query. */
+  readonly path: string;
+  /** Query parameters, decoded. */
+  readonly query: Readonly<Record<string, string>>;
+  /** The JSON body, or the form's fields; a string if it is neither; undefined if empty. A `client_secret` is redacted. */
+  readonly body: unknown;
+  /** HTTP status of the response; null until there is one, and always null if a fault withholds it. */
+  status: number | null;
+  /** Client ID, if the credentials or the token identify the client. */
+  clientId: string | undefined;
+  /** When the request arrived, in ms since the epoch. */
+  readonly at: number;
+  /** Requests left in the rate window after this one; null without a limit. */
+  remaining: number | null;
+  /** The type of the fault that was applied. */
+  fault: string | undefined;
+}
+
+/** Adds a request, and removes the oldest ones beyond this many. */
+export function addToLog(records: LoggedRequest[], logged: LoggedRequest, size: number): void {
+  records.push(logged);
+  // Not at every request: moving a hundred thousand records down by one costs more than the request itself.
+  if (records.length > size * 1.25) records.splice(0, records.length - size);
+}
+
+const REDACTED = "[redacted]";
+
+/** The query as the log shows it. */
+export function redactQuery(query: URLSearchParams): Record<string, string> {
+  return Object.fromEntries([...query].map(([name, value]) => [name, name === CLIENT_SECRET_FIELD ? REDACTED : value]));
+}
+
+/** The body as the log shows it. */
+export function redactBody(contentType: string | null, body: string): unknown {
+  if (body === "") return undefined;
+  if (/form-urlencoded/i.test(contentType ?? "")) return redactQuery(new URLSearchParams(body));
+  try {
+    return JSON.parse(body, (name, value) => (name === CLIENT_SECRET_FIELD ? REDACTED : value));
+  } catch {
+    return body.replace(/(\bclient_secret\b["']?\s*[=:]\s*)[^&\s]+/g, `$1${REDACTED}`);
+  }
+}
+
+const CLIENT_SECRET_FIELD = "client_secret";
+
+/** A receipt, move or issue that has taken effect. */
+export interface StockTransaction {
+  readonly kind: "receive" | "move" | "issue";
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly clientId: string;
+  readonly shortID: string;
+  readonly units: number;
+  readonly wid: number;
+  /** The other warehouse of a move between warehouses. */
+  readonly shipToWid?: number;
+  /** The lot record that was created or changed. */
+  readonly recNo: number;
+}
+
+export type EmitTransaction = (transaction: StockTransaction) => void;
+
+/** Notified of what happens: the command's log, the page, and the caller's listeners. */
+interface SandboxListener {
+  request?(logged: LoggedRequest): void;
+  transaction?(transaction: StockTransaction): void;
+  /** The sandbox was reset. */
+  reset?(): void;
+}
+
+export class SandboxListeners {
+  readonly #listeners = new Set<SandboxListener>();
+  readonly #failed = new WeakSet<SandboxListener>();
+
+  /** Returns a function that removes the listener. */
+  add(listener: SandboxListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  request(logged: LoggedRequest): void {
+    this.#notify((listener) => listener.request?.(logged));
+  }
+
+  transaction(transaction: StockTransaction): void {
+    this.#notify((listener) => listener.transaction?.(transaction));
+  }
+
+  reset(): void {
+    this.#notify((listener) => listener.reset?.());
+  }
+
+  /** A listener that throws or rejects changes no response. Its first failure is printed as a warning. */
+  #notify(call: (listener: SandboxListener) => unknown): void {
+    for (const listener of this.#listeners) {
+      callSafely(
+        () => call(listener),
+        (error) => {
+          if (this.#failed.has(listener)) return;
+          this.#failed.add(listener);
+          emitWarning(`A listener of the sandbox failed: ${messageOf(error)}`);
+        },
+      );
+    }
+  }
+}
+
+function emitWarning(message: string): void {
+  if ("process" in globalThis) process.emitWarning(message);
+  else console.warn(message);
+}

@@ -1,0 +1,168 @@
+import { delayUnlessAborted } from "../time.js";
+
+/** A request, whichever adapter received it. */
+export interface SandboxRequest {
+  readonly method: string;
+  /** Path and query exactly as sent, for example `/api/v1/Item?key=A%2FB&type=id`. */
+  readonly target: string;
+  header(name: string): string | null;
+  /** The whole body as a string; empty if there is none. */
+  readonly body: string;
+  /** Remote address, for a rate limit per address. */
+  readonly address: string;
+  /** Aborted when the caller has disconnected or aborted. */
+  readonly signal: AbortSignal;
+}
+
+/** The version segment that every path begins with. */
+export const SERVICE_BASE_PATH = "/api/v1";
+
+/** Path relative to the base address, still encoded, or undefined if it is outside. */
+export function pathRelativeToBase(path: string): string | undefined {
+  if (!path.startsWith(SERVICE_BASE_PATH)) return undefined;
+  const rest = path.slice(SERVICE_BASE_PATH.length);
+  return rest === "" || rest.startsWith("/") ? rest || "/" : undefined;
+}
+
+export function splitRequestTarget(target: string): { path: string; query: URLSearchParams } {
+  const mark = target.indexOf("?");
+  if (mark === -1) return { path: target, query: EMPTY_QUERY };
+  return { path: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) };
+}
+
+const EMPTY_QUERY = new URLSearchParams();
+
+/** How the body reaches the client; anything but `whole` is due to a fault. */
+export type ResponseDelivery =
+  | { readonly kind: "whole" }
+  | { readonly kind: "drop" }
+  | { readonly kind: "slow"; readonly delayMs: number; readonly chunkBytes: number }
+  | { readonly kind: "truncated"; readonly bytes: number | undefined };
+
+/** A response, before an adapter translates it for its transport. */
+export interface SandboxResponse {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly delivery: ResponseDelivery;
+}
+
+const JSON_CONTENT_TYPE_HEADERS = { "content-type": "application/json; charset=utf-8" };
+const TEXT_CONTENT_TYPE_HEADERS = { "content-type": "text/plain; charset=utf-8" };
+const HTML_CONTENT_TYPE_HEADERS = { "content-type": "text/html; charset=utf-8" };
+const WHOLE_DELIVERY: ResponseDelivery = { kind: "whole" };
+
+export function jsonResponse(
+  status: number,
+  body: unknown,
+  headers?: Readonly<Record<string, string>>,
+): SandboxResponse {
+  return {
+    status,
+    headers: { ...JSON_CONTENT_TYPE_HEADERS, ...headers },
+    body: JSON.stringify(body) ?? "",
+    delivery: WHOLE_DELIVERY,
+  };
+}
+
+/** The document's error object; without a code if the document has none for the status. */
+export function errorResponse(
+  status: number,
+  error: string | undefined,
+  message: string,
+  { details, headers }: { details?: FieldErrors | undefined; headers?: Readonly<Record<string, string>> } = {},
+): SandboxResponse {
+  return jsonResponse(status, { statusCode: status, error, message, ...(details && { details }) }, headers);
+}
+
+export function textResponse(status: number, body: string): SandboxResponse {
+  return { status, headers: TEXT_CONTENT_TYPE_HEADERS, body, delivery: WHOLE_DELIVERY };
+}
+
+export function htmlResponse(status: number, body: string): SandboxResponse {
+  return { status, headers: HTML_CONTENT_TYPE_HEADERS, body, delivery: WHOLE_DELIVERY };
+}
+
+export function emptyResponse(status: number): SandboxResponse {
+  return { status, headers: {}, body: "", delivery: WHOLE_DELIVERY };
+}
+
+/** The connection breaks before the response. */
+export const DROPPED_RESPONSE: SandboxResponse = { ...emptyResponse(0), delivery: { kind: "drop" } };
+
+/**
+ * The body in the pieces in which it is sent if it arrives slowly, with a pause before each, or not as a whole: then half
+ * of it, or as many bytes as the rule allows, but never all. Ends when the signal is aborted.
+ */
+export async function* bodyPieces(
+  { body, delivery }: SandboxResponse,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const bytes = bodyToBytes(body);
+  if (delivery.kind === "truncated") {
+    const wanted = delivery.bytes ?? Math.floor(bytes.length / 2);
+    yield bytes.subarray(0, Math.max(0, Math.min(wanted, bytes.length - 1)));
+  } else if (delivery.kind === "slow") {
+    for (let position = 0; position < bytes.length; position += delivery.chunkBytes) {
+      await delayUnlessAborted(delivery.delayMs, signal);
+      if (signal.aborted) return;
+      yield bytes.subarray(position, position + delivery.chunkBytes);
+    }
+  }
+}
+
+const encoder = new TextEncoder();
+
+export const bodyToBytes = (body: string): Uint8Array => encoder.encode(body);
+
+/** Machine-readable codes of the error table, with their status. */
+export const STATUS_BY_ERROR_CODE = {
+  bad_request: 400,
+  validation_error: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  rate_limited: 429,
+  not_implemented: 501,
+  internal_error: 500,
+} as const;
+
+export type ErrorCode = keyof typeof STATUS_BY_ERROR_CODE;
+
+/** Messages per field. */
+export type FieldErrors = Record<string, string[]>;
+
+/** Thrown to respond with the document's error object. */
+export class ServiceError extends Error {
+  override readonly name = "ServiceError";
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly details?: FieldErrors,
+  ) {
+    super(message);
+  }
+
+  get status(): number {
+    return STATUS_BY_ERROR_CODE[this.code];
+  }
+}
+
+export const badRequestError = (message: string) => new ServiceError("bad_request", message);
+/** A conflict with the current state, for which a service may also respond with 400. */
+export const conflictError = (status: 400 | 409, message: string) =>
+  new ServiceError(status === 409 ? "conflict" : "bad_request", message);
+export const notFoundError = (message: string) => new ServiceError("not_found", message);
+export const validationError = (details: FieldErrors) =>
+  new ServiceError("validation_error", "Model validation failed.", details);
+export const unauthorizedError = () =>
+  new ServiceError("unauthorized", "Authentication is missing, invalid or expired.");
+
+/** The three 403 errors of the section "Authentication". */
+export const insufficientPermissionsError = () => new ServiceError("forbidden", "Insufficient permissions.");
+export const readOnlyAccountError = () => new ServiceError("forbidden", "Account is read-only.");
+export const warehouseOutOfScopeError = () =>
+  new ServiceError("forbidden", "Warehouse is outside the client's authorized scope.");
