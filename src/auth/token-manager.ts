@@ -1,7 +1,7 @@
 import { AuthenticationError } from "../errors/index.js";
 import { rememberSecret } from "../errors/redaction/secrets.js";
 import { messageOf } from "../errors/unknown-value.js";
-import { isAccessToken } from "../schemas/token.js";
+import { isAccessToken } from "../service/token.js";
 import { type Cancellation, SharedCancellation } from "../time/cancellation.js";
 import { afterMs, race } from "../time/wait.js";
 import type { StoredToken, TokenStore } from "./token-store.js";

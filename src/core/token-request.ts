@@ -1,8 +1,8 @@
 import { parseTokenLifetimeMs } from "../auth/token-manager.js";
 import type { StoredToken } from "../auth/token-store.js";
 import { rememberSecret } from "../errors/redaction/secrets.js";
-import { tokenResponseSchema } from "../schemas/token.js";
 import { TOKEN_REQUEST } from "../service/operations.js";
+import { tokenResponseSchema } from "../service/token.js";
 import type { CallRequest } from "./call.js";
 import { assertMatchesSchema, readJsonBody } from "./response/decode.js";
 

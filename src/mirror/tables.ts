@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
-import { type Item, itemSchema } from "../schemas/item.js";
-import { type Lot, lotSchema } from "../schemas/lot.js";
-import { type StockLevel, stockLevelSchema } from "../schemas/stock-level.js";
+import { type Item, itemSchema } from "../service/item.js";
+import { type Lot, lotSchema } from "../service/lot.js";
+import { type StockLevel, stockLevelSchema } from "../service/stock-level.js";
 
 /** The stock level of one item in one warehouse. */
 export interface WarehouseStockLevel extends StockLevel {

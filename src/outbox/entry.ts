@@ -1,5 +1,5 @@
-import type { CreateItemInput, ItemChanges } from "../schemas/item-input.js";
-import type { IssueInput, MoveInput, ReceiveInput } from "../schemas/transaction.js";
+import type { CreateItemInput, ItemChanges } from "../service/item-input.js";
+import type { IssueInput, MoveInput, ReceiveInput } from "../service/transaction.js";
 import type { OutboxOperation, OutboxState, StoredEntry, StoredJson } from "./store.js";
 
 /** The item to discontinue or to update. */

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ResponseReader } from "../core/call.js";
 import { assertMatchesSchema, createJsonReader, readJsonBody } from "../core/response/decode.js";
 import { lazy } from "../schemas/field.js";
-import { type Item, itemSchema } from "../schemas/item.js";
+import { type Item, itemSchema } from "../service/item.js";
 
 /** The result of `items.create`. */
 export interface CreatedItem {

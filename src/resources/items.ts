@@ -11,15 +11,15 @@ import type { Paginator } from "../paging/paginator.js";
 import { checkInput } from "../schemas/check.js";
 import { copyPlainData } from "../schemas/copy-of.js";
 import { lazy } from "../schemas/field.js";
-import { type Item, itemSchema } from "../schemas/item.js";
+import { type Item, itemSchema } from "../service/item.js";
 import {
   type CreateItemInput,
   createItemInputSchema,
   type ItemChanges,
   itemChangesSchema,
-} from "../schemas/item-input.js";
-import { lazyIntegerSchema, skuSchema } from "../schemas/key.js";
-import { type ItemListParams, itemListParamsSchema } from "../schemas/list-params.js";
+} from "../service/item-input.js";
+import { lazyIntegerSchema, skuSchema } from "../service/key.js";
+import { type ItemListParams, itemListParamsSchema } from "../service/list-params.js";
 import { LISTS } from "../service/lists.js";
 import { READS, WRITES } from "../service/operations.js";
 import { bindMethods } from "./bind-methods.js";

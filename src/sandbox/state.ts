@@ -1,4 +1,4 @@
-import type { Item } from "../schemas/item.js";
+import type { Item } from "../service/item.js";
 import { FIRST_PART_NO, generateAliases, generateItems } from "./data/generated-items.js";
 import { generateLots, generateOrderQuantities } from "./data/generated-lots.js";
 import {

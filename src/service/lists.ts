@@ -1,9 +1,9 @@
 import type * as z from "zod";
 import type { LazySchema } from "../schemas/field.js";
-import { itemSchema } from "../schemas/item.js";
-import { lotSchema } from "../schemas/lot.js";
-import { stockLevelSchema } from "../schemas/stock-level.js";
+import { itemSchema } from "./item.js";
+import { lotSchema } from "./lot.js";
 import { ITEMS_PATH, LOTS_PATH, STOCK_LEVELS_PATH } from "./operations.js";
+import { stockLevelSchema } from "./stock-level.js";
 
 /** A list that the document describes. */
 export interface DocumentedList {

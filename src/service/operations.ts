@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { type LazySchema, lazy } from "../schemas/field.js";
-import { createItemInputSchema } from "../schemas/item-input.js";
-import { skuInputSchema } from "../schemas/key.js";
-import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../schemas/transaction.js";
+import { createItemInputSchema } from "./item-input.js";
+import { skuInputSchema } from "./key.js";
+import { issueInputSchema, moveInputSchema, receiveInputSchema } from "./transaction.js";
 
 // Single constants, since bundlers keep what reads a property when a module is loaded.
 const ITEM_MASTER_LIST = 11;

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { pageEnvelopeSchema } from "../../src/paging/decode-page.js";
-import { itemSchema } from "../../src/schemas/item.js";
-import { createItemInputSchema, itemChangesSchema } from "../../src/schemas/item-input.js";
-import { lotSchema } from "../../src/schemas/lot.js";
-import { stockLevelSchema } from "../../src/schemas/stock-level.js";
-import { tokenResponseSchema } from "../../src/schemas/token.js";
-import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../../src/schemas/transaction.js";
+import { itemSchema } from "../../src/service/item.js";
+import { createItemInputSchema, itemChangesSchema } from "../../src/service/item-input.js";
+import { lotSchema } from "../../src/service/lot.js";
+import { stockLevelSchema } from "../../src/service/stock-level.js";
+import { tokenResponseSchema } from "../../src/service/token.js";
+import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../../src/service/transaction.js";
 import { commentsOf } from "./doc-comments.js";
 import { ERROR_SCHEMAS } from "./errors.js";
 import type { JsonObject } from "./json.js";
@@ -51,31 +51,31 @@ const UNKNOWN_FIELDS = "What the service does with fields that are not listed is
 const COMPONENTS: Readonly<Record<string, Component>> = {
   Item: documented(
     itemSchema(),
-    "schemas/item.ts",
+    "service/item.ts",
     "Item",
     "An item may also carry `createdBy`, which an update preserves; its type is not shown.",
   ),
-  Lot: documented(lotSchema(), "schemas/lot.ts", "Lot"),
-  StockLevel: documented(stockLevelSchema(), "schemas/stock-level.ts", "StockLevel"),
+  Lot: documented(lotSchema(), "service/lot.ts", "Lot"),
+  StockLevel: documented(stockLevelSchema(), "service/stock-level.ts", "StockLevel"),
   ItemPage: page(itemSchema(), "items"),
   LotPage: page(lotSchema(), "lots"),
   StockLevelPage: page(stockLevelSchema(), "stock levels"),
   CreateItem: documented(
     createItemInputSchema(),
-    "schemas/item-input.ts",
+    "service/item-input.ts",
     "CreateItemInput",
     "Any other field of an item may be sent as well. Whether the names `unit` and `categoryID` are accepted for `uOM` and `category` is not shown.",
   ),
   UpdateItem: documented(
     itemChangesSchema().extend({ shortID: z.string() }),
-    "schemas/item-input.ts",
+    "service/item-input.ts",
     "ItemChanges",
     "Fields that are left out stay as they are. `partNo`, `created` and `createdBy` are preserved whatever is sent.",
     { shortID: "SKU of the item to change; cannot itself be changed." },
   ),
   CreatedItem: documented(
     itemSchema().extend({ active: z.boolean() }),
-    "schemas/item.ts",
+    "service/item.ts",
     "Item",
     "The form that a create responds with.",
     { active: "True on a new item." },
@@ -83,14 +83,14 @@ const COMPONENTS: Readonly<Record<string, Component>> = {
   CreatedReference: reference("created", "Names the item that was created."),
   UpdatedReference: reference("updated", "Names the item that was changed."),
   DiscontinuedReference: reference("discontinued", "Names the item that was discontinued."),
-  Receive: documented(receiveInputSchema(), "schemas/transaction.ts", "ReceiveInput", UNKNOWN_FIELDS),
+  Receive: documented(receiveInputSchema(), "service/transaction.ts", "ReceiveInput", UNKNOWN_FIELDS),
   Move: documented(
     moveInputSchema(),
-    "schemas/transaction.ts",
+    "service/transaction.ts",
     "MoveInput",
     `${UNKNOWN_FIELDS} That \`units\` must be above 0 is documented for a receipt and an issue; a move asks for it here too.`,
   ),
-  Issue: documented(issueInputSchema(), "schemas/transaction.ts", "IssueInput", UNKNOWN_FIELDS),
+  Issue: documented(issueInputSchema(), "service/transaction.ts", "IssueInput", UNKNOWN_FIELDS),
   TokenRequest: described(
     z.object({ grant_type: z.literal("client_credentials"), client_id: z.string(), client_secret: z.string() }),
     "The client-credentials grant.",

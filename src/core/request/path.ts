@@ -1,5 +1,5 @@
 import { InputValidationError } from "../../errors/index.js";
-import { describeKeyProblem } from "../../schemas/key.js";
+import { describeKeyProblem } from "../../service/key.js";
 import type { Operation } from "../../service/operations.js";
 
 /** The path of an operation. A parameter is encoded as one segment, and rejected if a URL parser would drop it. */

@@ -5,9 +5,9 @@ import type { ListForecast } from "../../paging/estimate.js";
 import type { ListOptions } from "../../paging/list.js";
 import type { PagingProgress } from "../../paging/page.js";
 import type { Paginator } from "../../paging/paginator.js";
-import type { Item } from "../../schemas/item.js";
-import type { Lot } from "../../schemas/lot.js";
-import type { StockLevel } from "../../schemas/stock-level.js";
+import type { Item } from "../../service/item.js";
+import type { Lot } from "../../service/lot.js";
+import type { StockLevel } from "../../service/stock-level.js";
 import type { MirrorList } from "../copy/lists.js";
 import type { MirrorRecord } from "../tables.js";
 

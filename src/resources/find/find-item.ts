@@ -1,7 +1,7 @@
 import type { RequestOptions } from "../../core/request/options.js";
 import { NotFoundError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
-import type { Item } from "../../schemas/item.js";
+import type { Item } from "../../service/item.js";
 import { isRedacted, isSameSku, isSameValue } from "./same-value.js";
 import { type FindOptions, type SearchStep, searchUntilSettled } from "./search-until-settled.js";
 import { SendingTime } from "./sending-time.js";

@@ -1,4 +1,4 @@
-import type { Lot } from "../../schemas/lot.js";
+import type { Lot } from "../../service/lot.js";
 import { type ListLots, RecentLots } from "./recent-lots.js";
 import { isBlank, isRedacted, isSameSku, isSameValue } from "./same-value.js";
 import { type FindOptions, type SearchStep, searchUntilSettled } from "./search-until-settled.js";

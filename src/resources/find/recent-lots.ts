@@ -2,8 +2,8 @@ import type { RequestOptions } from "../../core/request/options.js";
 import { PermissionError } from "../../errors/index.js";
 import type { ListOptions } from "../../paging/list.js";
 import type { Paginator } from "../../paging/paginator.js";
-import type { InventoryListParams } from "../../schemas/list-params.js";
-import type { Lot } from "../../schemas/lot.js";
+import type { InventoryListParams } from "../../service/list-params.js";
+import type { Lot } from "../../service/lot.js";
 import type { SendingTime } from "./sending-time.js";
 
 /** The default order of the list. It is set explicitly, since `gapless` uses another order by default. */

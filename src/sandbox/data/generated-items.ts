@@ -1,4 +1,4 @@
-import type { Item } from "../../schemas/item.js";
+import type { Item } from "../../service/item.js";
 import { formatIsoTime } from "../time.js";
 import {
   createRandomGenerator,

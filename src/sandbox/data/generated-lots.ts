@@ -1,6 +1,6 @@
 import { Big } from "big.js";
-import type { Item } from "../../schemas/item.js";
-import type { Lot } from "../../schemas/lot.js";
+import type { Item } from "../../service/item.js";
+import type { Lot } from "../../service/lot.js";
 import type { SandboxWarehouse } from "../options/options.js";
 import { FIRST_REC_NO, type StoredLot } from "../store/lot-store.js";
 import type { SetOrderQuantities } from "../store/stock-totals.js";

@@ -1,7 +1,7 @@
 import { Big } from "big.js";
 import type * as z from "zod";
-import { type Item, itemSchema } from "../../schemas/item.js";
-import { type Lot, lotSchema } from "../../schemas/lot.js";
+import { type Item, itemSchema } from "../../service/item.js";
+import { type Lot, lotSchema } from "../../service/lot.js";
 import type { SandboxItem, SandboxLot, SandboxStockLevel, SandboxWarehouse } from "../options/options.js";
 import { withoutUndefined } from "../options/settings.js";
 import type { ItemCatalog } from "../store/item-catalog.js";

@@ -1,5 +1,5 @@
-import type { Lot } from "../../schemas/lot.js";
-import { type StockLevel, stockLevelSchema } from "../../schemas/stock-level.js";
+import type { Lot } from "../../service/lot.js";
+import { type StockLevel, stockLevelSchema } from "../../service/stock-level.js";
 import type { SandboxResponse } from "../http/messages.js";
 import { listPageResponse, type PagedList } from "../http/paging.js";
 import type { StoredLot } from "../store/lot-store.js";

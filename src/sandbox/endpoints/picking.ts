@@ -1,6 +1,6 @@
 import { Big } from "big.js";
-import type { Item } from "../../schemas/item.js";
-import type { Lot } from "../../schemas/lot.js";
+import type { Item } from "../../service/item.js";
+import type { Lot } from "../../service/lot.js";
 import { badRequestError, conflictError, notFoundError } from "../http/messages.js";
 import { matchesDateFilter } from "../time.js";
 import type { EndpointContext } from "./endpoint.js";

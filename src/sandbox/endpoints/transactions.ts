@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { integer } from "../../schemas/field.js";
-import type { Lot } from "../../schemas/lot.js";
+import type { Lot } from "../../service/lot.js";
 import type { StockTransaction } from "../activity.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/generated-items.js";
 import { DEFAULT_LOT_FIELDS } from "../data/user-data.js";

@@ -1,6 +1,6 @@
-import type { Item } from "../../schemas/item.js";
-import type { Lot } from "../../schemas/lot.js";
-import type { StockLevel } from "../../schemas/stock-level.js";
+import type { Item } from "../../service/item.js";
+import type { Lot } from "../../service/lot.js";
+import type { StockLevel } from "../../service/stock-level.js";
 import type { FaultRule } from "./fault-rule.js";
 
 /** An integration user of the service. */

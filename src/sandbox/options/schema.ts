@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { integer, lazy } from "../../schemas/field.js";
-import { itemSchema } from "../../schemas/item.js";
-import { lotSchema } from "../../schemas/lot.js";
 import { countOrInfinitySchema, functionSchema } from "../../schemas/option.js";
+import { itemSchema } from "../../service/item.js";
+import { lotSchema } from "../../service/lot.js";
 import {
   datetimeString,
   delayMilliseconds,

@@ -1,4 +1,4 @@
-import { type Item, itemSchema } from "../../schemas/item.js";
+import { type Item, itemSchema } from "../../service/item.js";
 import { formatIsoTime, parseIsoTime } from "../time.js";
 import { SortedRecords } from "./sorted-records.js";
 

@@ -1,4 +1,4 @@
-import { type Lot, lotSchema } from "../../schemas/lot.js";
+import { type Lot, lotSchema } from "../../service/lot.js";
 import { parseIsoTime } from "../time.js";
 import { SortedRecords } from "./sorted-records.js";
 

@@ -1,6 +1,6 @@
 import { Big } from "big.js";
-import type { Lot } from "../../schemas/lot.js";
-import type { StockLevel } from "../../schemas/stock-level.js";
+import type { Lot } from "../../service/lot.js";
+import type { StockLevel } from "../../service/stock-level.js";
 import { isOpenLot, type LotStore } from "./lot-store.js";
 
 /** What a stock level shows, except `available`, which follows from the others. */
