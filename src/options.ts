@@ -9,7 +9,7 @@ import type { FetchLike } from "./core/transport/fetch.js";
 import { isLoopbackHost } from "./core/transport/proxy.js";
 import { ConfigurationError } from "./errors/index.js";
 import { wording } from "./errors/wording.js";
-import { type RateLimitOptions, rateLimitSchema } from "./limiter/rate-limit-options.js";
+import { type RateLimitOptions, rateLimitOptionsSchema } from "./limiter/rate-limit-options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
 import { environmentVariable, mayReadEnvironment } from "./runtime/environment.js";
 import { isDeno, runtimeName } from "./runtime/runtime-name.js";
@@ -138,7 +138,7 @@ const clientOptionsSchema = /* @__PURE__ */ lazy(() =>
       headers: headersSchema(),
       timeoutMs: durationMsSchema(),
       totalTimeoutMs: durationMsSchema(),
-      rateLimit: z.union([z.literal(false), rateLimitSchema()], { error: "must be an object or false" }),
+      rateLimit: z.union([z.literal(false), rateLimitOptionsSchema()], { error: "must be an object or false" }),
       rateLimiter: objectWithMethodsSchema(["acquire", "pause", "snapshot"], "must be created by createRateLimiter"),
       retry: retryOptionsSchema(),
       responseValidation: z.enum(["error", "warn", "off"]),

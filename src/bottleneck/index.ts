@@ -8,8 +8,8 @@ import Bottleneck from "bottleneck";
 import { ConfigurationError } from "../errors/index.js";
 import { createQueueingLimiter } from "../limiter/queueing-limiter.js";
 import {
+  finiteRateLimitOptionsSchema,
   type RateLimitOptions,
-  rateLimitSchema,
   rateLimitSettings,
   UNLIMITED_SETTINGS,
 } from "../limiter/rate-limit-options.js";
@@ -69,7 +69,7 @@ function createWithOwnBottleneck(options: BottleneckRateLimiterOptions): RateLim
       "createBottleneckRateLimiter: must be a Bottleneck or an object with requests and intervalMs",
     );
   }
-  checkConfiguration("createBottleneckRateLimiter", rateLimitSchema({ mustLimit: true }), options);
+  checkConfiguration("createBottleneckRateLimiter", finiteRateLimitOptionsSchema(), options);
   const settings = rateLimitSettings(options);
   const { requests, intervalMs, reserved } = settings;
   // No `expiration`: Bottleneck's timer would keep the process alive, and free the slot of a request that is still in

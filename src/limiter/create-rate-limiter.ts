@@ -5,7 +5,7 @@ import { createQueueingLimiter } from "./queueing-limiter.js";
 import {
   type RateLimitOptions,
   type RateLimitSettings,
-  rateLimitSchema,
+  rateLimitOptionsSchema,
   rateLimitSettings,
   UNLIMITED_SETTINGS,
 } from "./rate-limit-options.js";
@@ -23,7 +23,7 @@ import type { RateLimiter } from "./rate-limiter.js";
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRateLimiter(options: RateLimitOptions = {}): RateLimiter {
-  checkConfiguration("createRateLimiter", rateLimitSchema(), options);
+  checkConfiguration("createRateLimiter", rateLimitOptionsSchema(), options);
   return createLocalRateLimiter(rateLimitSettings(options));
 }
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { optionalFields } from "../schemas/field.js";
+import { lazy, optionalFields } from "../schemas/field.js";
 import { valueThat } from "../schemas/option.js";
 
 /** How many requests may be sent, and when. */
@@ -72,6 +72,10 @@ export function rateLimitSchema({
       addIssue({ code: "custom", path: ["reserved"], message });
     });
 }
+
+/** The options of a client's limiter, and of a limiter that must limit. */
+export const rateLimitOptionsSchema = /* @__PURE__ */ lazy(() => rateLimitSchema());
+export const finiteRateLimitOptionsSchema = /* @__PURE__ */ lazy(() => rateLimitSchema({ mustLimit: true }));
 
 /** The options with their defaults. */
 export function rateLimitSettings({
