@@ -95,6 +95,8 @@ describe("the message about a wrong option", () => {
     [{ requests: "canary" }, "requests: must be an integer greater than 0, or Infinity, not a string"],
     [{ intervalMs: -1 }, "intervalMs: must be a number of ms greater than 0, or Infinity, not -1"],
     [{ maxConcurrent: 1.5 }, "maxConcurrent: must be an integer greater than 0, or Infinity, not 1.5"],
+    [{ requests: "canary", reserved: 1 }, "requests: must be an integer greater than 0, or Infinity, not a string"],
+    [{ requests: 10, reserved: "canary" }, "reserved: must be an integer of at least 0, not a string"],
     [{ requests: 10, reserved: 12 }, "reserved: must be less than requests (10), not 12"],
   ])("names the value in the rate limit %o", (rateLimit, message) => {
     expect(refusal({ ...given, rateLimit })).toBe(`ConfigurationError: client options: rateLimit.${message}`);
