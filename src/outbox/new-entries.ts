@@ -7,9 +7,7 @@ import { checkInput } from "../schemas/check.js";
 import { lazy, string, withCheck } from "../schemas/field.js";
 import { WRITES } from "../service/operations.js";
 import type { MarkField } from "./marks.js";
-import type { NewEntry, StoredEntry } from "./store.js";
-
-const OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
+import { type NewEntry, OUTBOX_OPERATIONS, type StoredEntry } from "./store.js";
 
 const MAX_KEY_LENGTH = 200;
 
@@ -22,7 +20,7 @@ export const keySchema = /* @__PURE__ */ lazy(() =>
 );
 
 const entrySchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ key: keySchema(), operation: z.enum(OPERATIONS), input: z.unknown() }),
+  z.strictObject({ key: keySchema(), operation: z.enum(OUTBOX_OPERATIONS), input: z.unknown() }),
 );
 
 /** A checked copy of a write that is to be added. Throws an `InputValidationError`; `at` is where the entry is in the arguments. */

@@ -3,6 +3,15 @@ import type { ServiceIdentity } from "../storage/service.js";
 /** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
 export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
 
+export const OUTBOX_OPERATIONS = [
+  "receive",
+  "move",
+  "issue",
+  "create",
+  "update",
+  "discontinue",
+] as const satisfies readonly OutboxOperation[];
+
 /**
  * - `pending`: to be sent
  * - `sending`: an attempt was about to be sent, and its outcome is not stored yet

@@ -5,6 +5,7 @@ import {
   type EntryProgress,
   isComplete,
   type NewDelivery,
+  OUTBOX_OPERATIONS,
   OUTBOX_STATES,
   type StoredDelivery,
   type StoredEntry,
@@ -68,7 +69,7 @@ const entryRowSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     sequence: numericSchema(),
     key: z.string(),
-    operation: z.enum(["receive", "move", "issue", "create", "update", "discontinue"]),
+    operation: z.enum(OUTBOX_OPERATIONS),
     lane: z.string().transform(laneOfColumn),
     input: z.string().nullable(),
     inputHash: z.string(),

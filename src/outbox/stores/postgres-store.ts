@@ -255,8 +255,8 @@ class PostgresOutboxStore implements OutboxStore {
     const names = tableNames(schema);
     const commands = commandsFor(names);
     const id =
-      (await idOfCurrentTables(this.#connection, names, schema)) ??
-      (await this.#connection.transaction((session) => upgradeTables(session, names, schema)));
+      (await idOfCurrentTables(this.#connection, names, commands, schema)) ??
+      (await this.#connection.transaction((session) => upgradeTables(session, names, commands, schema)));
     return { id, commands };
   }
 
@@ -339,16 +339,21 @@ async function addEntries(run: RunCommand, commands: Commands, added: readonly N
 async function idOfCurrentTables(
   queryable: PostgresQueryable,
   names: TableNames,
+  commands: Commands,
   schema: string,
 ): Promise<string | undefined> {
   const [found] = await queryRows(queryable, "SELECT to_regclass($1) AS name", [names.store]);
   if (typeof found?.name !== "string") return undefined;
-  const [row] = await queryRows(queryable, commandsFor(names).store);
+  const [row] = await queryRows(queryable, commands.store);
   return row && missingSteps(SCHEMA_STEPS, Number(row.version), schema).length === 0 ? String(row.id) : undefined;
 }
 
-async function upgradeTables(session: PostgresQueryable, names: TableNames, schema: string): Promise<string> {
-  const { store, createStore } = commandsFor(names);
+async function upgradeTables(
+  session: PostgresQueryable,
+  names: TableNames,
+  { store, createStore }: Commands,
+  schema: string,
+): Promise<string> {
   await session.query(queryWithTextResult(LOCK_SQL));
   await session.query(
     queryWithTextResult([...(await missingSchema(session, schema)), createStoreTableSql(names)].join(";\n")),
