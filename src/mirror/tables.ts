@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { integer, type LazySchema, lazy } from "../schemas/field.js";
-import { type Item, itemSchema } from "../service/item.js";
-import { type Lot, lotSchema } from "../service/lot.js";
-import { type StockLevel, stockLevelSchema } from "../service/stock-level.js";
+import type { Item } from "../service/item.js";
+import { LISTS } from "../service/lists.js";
+import type { Lot } from "../service/lot.js";
+import type { StockLevel } from "../service/stock-level.js";
 
 /** The stock level of one item in one warehouse. */
 export interface WarehouseStockLevel extends StockLevel {
@@ -57,22 +58,20 @@ export interface Table {
   columns: Readonly<Record<string, ColumnType>>;
 }
 
-interface TableDefinition<T> {
+interface TableDefinition {
   name: string;
-  key: readonly (keyof T & string)[];
-  schema: LazySchema<z.ZodType<T>>;
+  key: readonly string[];
+  schema: LazySchema<z.ZodObject>;
 }
 
-const warehouseStockLevelSchema = lazy(() => z.object({ wID: integer(), ...stockLevelSchema().shape }));
-
-const TABLE_DEFINITIONS: { readonly [R in MirrorResource]: TableDefinition<MirrorRecords[R]> } = {
-  items: { name: "items", key: ["partNo"], schema: itemSchema },
-  lots: { name: "lots", key: ["recNo"], schema: lotSchema },
-  stockLevels: { name: "stock_levels", key: ["partNo"], schema: stockLevelSchema },
+const TABLE_DEFINITIONS: { readonly [R in MirrorResource]: TableDefinition } = {
+  items: { name: "items", key: [LISTS.items.key], schema: LISTS.items.record },
+  lots: { name: "lots", key: [LISTS.lots.key], schema: LISTS.lots.record },
+  stockLevels: { name: "stock_levels", key: [LISTS.stockLevels.key], schema: LISTS.stockLevels.record },
   warehouseStockLevels: {
     name: "warehouse_stock_levels",
-    key: ["wID", "partNo"],
-    schema: warehouseStockLevelSchema,
+    key: ["wID", LISTS.stockLevels.key],
+    schema: lazy(() => z.object({ wID: integer(), ...LISTS.stockLevels.record().shape })),
   },
 };
 

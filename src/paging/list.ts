@@ -16,8 +16,6 @@ import type { Page, PageRequest, PageSession, PagingOptions } from "./page.js";
 import { Paginator } from "./paginator.js";
 import type { RecordKey } from "./seen-keys.js";
 
-/** 250 records per page: each page costs one request of the limit. */
-const CLIENT_PAGE_SIZE = 250;
 /** The weight of one request in the average latency is 1 divided by this number. */
 const LATENCY_AVERAGE_REQUESTS = 8;
 
@@ -84,7 +82,8 @@ function createPageSession<T>(
   requested: Query & PageQueryParams,
   { readAhead = 1, concurrency = 1, gapless = false, from, onProgress, ...requestOptions }: ListOptions,
 ): PageSession<T> {
-  const { page = 1, pageSize = CLIENT_PAGE_SIZE, sort = gapless ? stableSort : undefined } = requested;
+  // Each page costs one request of the limit.
+  const { page = 1, pageSize = MAX_PAGE_SIZE, sort = gapless ? stableSort : undefined } = requested;
   const { query } = encodeRequest({ method: "GET", path, query: { ...requested, sort, page, pageSize } });
   const identity = listIdentityOf(path, query);
   if (from && from.list !== identity) {

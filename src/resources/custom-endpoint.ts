@@ -13,6 +13,7 @@ import { checkInput } from "../schemas/check.js";
 import { boolean, integer, lazy, optionalFields, string, withCheck } from "../schemas/field.js";
 import { valueThat } from "../schemas/option.js";
 import { isStandardSchema, type StandardSchema } from "../schemas/standard-schema.js";
+import { MAX_PAGE_SIZE } from "../service/lists.js";
 
 /** A request to an endpoint that has no method of its own. */
 export interface CustomRequest<T = unknown> {
@@ -55,8 +56,6 @@ export interface CustomList<T = unknown> {
    */
   key?: (keyof T & string) | ((record: T) => string | number) | undefined;
 }
-
-const DEFAULT_MAX_PAGE_SIZE = 250;
 
 /** The fields that requests and lists share. */
 const customEndpointShape = () => ({
@@ -131,7 +130,7 @@ export function paginateCustomList<T>(sender: Sender, list: CustomList<T>, optio
     },
     options,
     pageReader: createStandardPageReader<T>(list?.schema),
-    maxPageSize: list?.maxPageSize ?? DEFAULT_MAX_PAGE_SIZE,
+    maxPageSize: list?.maxPageSize ?? MAX_PAGE_SIZE,
     keyOf:
       typeof list?.key === "function"
         ? createCheckedKeyFunction(list.key)
