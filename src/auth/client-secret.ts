@@ -37,7 +37,7 @@ export function createClientSecretReader(source: ClientSecretSource): (cancellat
     return async () => useSecret();
   }
   return async (cancellation) => {
-    cancellation.throwIfCancelled();
+    cancellation.throwIfCanceled();
     const problem = `returned nothing within timeoutMs (${timeoutMs} ms)`;
     const limit = afterMs(timeoutMs, () => new ClientSecretFailure("timeout", problem));
     const secret = await cancellation.race(callForSecret(clientSecret), limit);

@@ -8,7 +8,7 @@ import type { StoredToken, TokenStore } from "./token-store.js";
 
 interface TokenRefresh {
   result: Promise<void>;
-  /** Cancelled when no call waits for the token any more. */
+  /** Canceled when no call waits for the token any more. */
   cancellation: SharedCancellation;
 }
 
@@ -29,7 +29,7 @@ export interface TokenManager {
   readonly freshToken: string | undefined;
   /** The last token, even if it has expired: for a call whose tokens all expired in the queue. */
   readonly lastToken: string | undefined;
-  /** Waits for a token. The refresh is cancelled when no call waits for it any more. */
+  /** Waits for a token. The refresh is canceled when no call waits for it any more. */
   ensureToken(cancellation: Cancellation): Promise<void>;
   /** The service rejected this token. Only the first report of a token has an effect. */
   invalidate(stale: string): void;
@@ -72,7 +72,7 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
   function startRefresh(): TokenRefresh {
     const cancellation = new SharedCancellation();
     const result = fetchToken(cancellation).then((newToken) => {
-      // A cancelled refresh must not overwrite the token of a later one.
+      // A canceled refresh must not overwrite the token of a later one.
       if (cancellation.reason) return;
       token = { ...newToken, refreshAt: tokenRefreshTime(newToken.expiresAt, Date.now()) };
       refresh = rejectedToken = undefined;
@@ -127,13 +127,13 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
   /** Waits for the lock of a store that several processes share; the store of one process has none. */
   async function lock(cancellation: Cancellation): Promise<(() => Promise<void>) | undefined> {
     if (!store.lock) return undefined;
-    cancellation.throwIfCancelled();
+    cancellation.throwIfCanceled();
     const abortController = new AbortController();
     const unsubscribe = cancellation.onCancel(() => abortController.abort());
     const unlock = await withoutTimeout("lock", () => store.lock?.(abortController.signal), abortController.signal);
     unsubscribe();
     if (cancellation.reason && unlock) void withoutTimeout("unlock", unlock);
-    cancellation.throwIfCancelled();
+    cancellation.throwIfCanceled();
     return unlock;
   }
 
@@ -143,13 +143,13 @@ export function createTokenManager({ store, request, warn }: TokenManagerOptions
     run: () => Promise<T> | undefined,
     cancellation?: Cancellation,
   ): Promise<T | undefined> {
-    cancellation?.throwIfCancelled();
+    cancellation?.throwIfCanceled();
     const limit = afterMs(STORE_TIMEOUT_MS, () => new Error(`it took longer than ${STORE_TIMEOUT_MS} ms`));
     try {
       const result = Promise.resolve(run());
       return await (cancellation ? cancellation.race(result, limit) : race(result, limit));
     } catch (error) {
-      cancellation?.throwIfCancelled();
+      cancellation?.throwIfCanceled();
       warnStoreFailure(action, messageOf(error));
       return undefined;
     }

@@ -25,8 +25,8 @@ export async function acquireSlot(client: ClientParts, call: Call): Promise<Slot
   try {
     for (let round = 1; ; round += 1) {
       if (state.closed) call.cancellation.cancel({ kind: "closed" });
-      // Checked first, so that no token is requested for a cancelled call.
-      call.cancellation.throwIfCancelled();
+      // Checked first, so that no token is requested for a canceled call.
+      call.cancellation.throwIfCanceled();
       if (needsToken && tokens.freshToken === undefined) await waitForToken(client, call);
       call.waitingFor = "slot";
       const queuedAt = monotonicNowMs();

@@ -188,7 +188,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     await transport.close();
   }
 
-  /** A schema of the caller's may never end: a validation that lasts a whole interval is cancelled. */
+  /** A schema of the caller's may never end: a validation that lasts a whole interval is canceled. */
   function watchForStalledValidations(): () => void {
     let previous = new Set<unknown>();
     let stop = () => {};

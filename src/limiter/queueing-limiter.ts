@@ -56,7 +56,7 @@ export function createQueueingLimiter(
     acquire(request) {
       // Not an async function: its promise would take memory in every queued call (bench: memory).
       try {
-        request.cancellation.throwIfCancelled();
+        request.cancellation.throwIfCanceled();
         const slot = tryAcquire(request);
         if (slot) return Promise.resolve(slot);
         const arrival = request.arrival ?? ++arrivals;

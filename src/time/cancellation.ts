@@ -2,15 +2,15 @@ import { onAbort } from "./abort.js";
 import { monotonicNowMs, startTimer } from "./clock.js";
 import { race, type WaitEnd } from "./wait.js";
 
-/** Why a call was cancelled. */
+/** Why a call was canceled. */
 export type CancelReason =
   | { kind: "aborted"; reason: unknown }
   /** `isEarly`: the time has not passed, but would pass before the end of a wait. */
   | { kind: "out-of-time"; totalTimeoutMs: number; isEarly: boolean }
   | { kind: "closed" };
 
-/** Thrown inside the package if a call was cancelled. Never reaches the caller. */
-export class CancelledError extends Error {
+/** Thrown inside the package if a call was canceled. Never reaches the caller. */
+export class CanceledError extends Error {
   constructor(readonly reason: CancelReason) {
     super(reason.kind);
   }
@@ -34,7 +34,7 @@ export abstract class Cancellation {
     }
   }
 
-  /** Calls back once when the call is cancelled. Returns a function that removes the callback. */
+  /** Calls back once when the call is canceled. Returns a function that removes the callback. */
   onCancel(callback: () => void): () => void {
     this.#callbacks.add(callback);
     return () => this.#callbacks.delete(callback);
@@ -43,22 +43,22 @@ export abstract class Cancellation {
   /** Releases what it listens to. Must be called when the call has ended. */
   dispose(): void {}
 
-  throwIfCancelled(): void {
+  throwIfCanceled(): void {
     if (this.reason) throw this.toError();
   }
 
   /**
-   * The error of a wait that was cancelled. Created here, since the other copy of the package (ES module, CommonJS) has a
-   * class `CancelledError` of its own.
+   * The error of a wait that was canceled. Created here, since the other copy of the package (ES module, CommonJS) has a
+   * class `CanceledError` of its own.
    */
-  toError(): CancelledError {
-    return new CancelledError(this.reason ?? { kind: "closed" });
+  toError(): CanceledError {
+    return new CanceledError(this.reason ?? { kind: "closed" });
   }
 
-  /** As {@link cancelIfDeadlineBefore}; throws if the call was cancelled. */
+  /** As {@link cancelIfDeadlineBefore}; throws if the call was canceled. */
   ensureTimeFor(delayMs: number): void {
     this.cancelIfDeadlineBefore(delayMs);
-    this.throwIfCancelled();
+    this.throwIfCanceled();
   }
 
   /** Waits. Fails immediately if the total time would pass before the end of the wait. */
@@ -73,20 +73,20 @@ export abstract class Cancellation {
     }
   }
 
-  /** The promise's result, or a rejection as soon as the call is cancelled, or another end calls back. */
+  /** The promise's result, or a rejection as soon as the call is canceled, or another end calls back. */
   race<T>(promise: Promise<T>, ...ends: readonly WaitEnd[]): Promise<T> {
     return race(promise, (reject) => this.#callBackWithError(reject), ...ends);
   }
 
   #callBackWithError(reject: (error: unknown) => void): () => void {
-    const rejectCancelled = () => reject(this.toError());
-    if (!this.reason) return this.onCancel(rejectCancelled);
-    rejectCancelled();
+    const rejectCanceled = () => reject(this.toError());
+    if (!this.reason) return this.onCancel(rejectCanceled);
+    rejectCanceled();
     return () => {};
   }
 }
 
-/** Belongs to one call: cancelled when its signal aborts, its total time has passed, or its client closes. */
+/** Belongs to one call: canceled when its signal aborts, its total time has passed, or its client closes. */
 export class CallCancellation extends Cancellation {
   readonly #deadlineMs: number;
   readonly #totalTimeoutMs: number;
@@ -125,7 +125,7 @@ export class CallCancellation extends Cancellation {
 }
 
 /**
- * Belongs to all calls that wait for one result, such as a token: cancelled when the last of them has left. Each call keeps
+ * Belongs to all calls that wait for one result, such as a token: canceled when the last of them has left. Each call keeps
  * its own deadline.
  */
 export class SharedCancellation extends Cancellation {

@@ -1,7 +1,7 @@
 import { type ClientOptions, ConfigurationError, type RateLimiter } from "stocklot";
 import { createRedisRateLimiter } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
-import { CallCancellation, CancelledError } from "../../src/time/cancellation.js";
+import { CallCancellation, CanceledError } from "../../src/time/cancellation.js";
 import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, isSettled, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findRedis } from "./support/redis-server.js";
@@ -25,7 +25,7 @@ const onWarning = () => {};
 const endingOf = (promise: Promise<unknown>) =>
   promise.then(
     () => "a slot",
-    (error: unknown) => (error instanceof CancelledError ? error.reason.kind : error),
+    (error: unknown) => (error instanceof CanceledError ? error.reason.kind : error),
   );
 
 describe.skipIf(!server).concurrent("limiters that share a key", () => {
@@ -44,7 +44,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     expect(await isSettled(ask(second), 1_000)).toBe(true);
   });
 
-  test("stay within it: bursts, slow responses, calls cancelled or never sent", {
+  test("stay within it: bursts, slow responses, calls canceled or never sent", {
     timeout: 60_000,
   }, async () => {
     const [requests, intervalMs] = [6, 200];

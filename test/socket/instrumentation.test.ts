@@ -114,10 +114,10 @@ it("each failed attempt is reported with its type", async () => {
   const controller = new AbortController();
   server.plan(faults.hang({ applies: false }));
   const hung = server.requests.length + 1;
-  const cancelled = errorOf(client.items.get("BOLT", { signal: controller.signal }));
+  const canceled = errorOf(client.items.get("BOLT", { signal: controller.signal }));
   await waitUntil(() => server.requests.length === hung);
   controller.abort();
-  await cancelled;
+  await canceled;
   await server.refuseConnections();
   await errorOf(client.items.get("BOLT", { retry: false }));
   const failures = messages.flatMap((message) => (message.type === "failed" ? [[message.attempt, message.error]] : []));

@@ -233,7 +233,7 @@ describe("a cause", () => {
     ["an object", { reason: "the user left", since: new Date(0), steps: [{ a: 1 }] }],
     [
       "an object of a class of the caller's",
-      new (class Cancelled {
+      new (class Canceled {
         by = "user";
       })(),
     ],

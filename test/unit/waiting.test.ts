@@ -48,7 +48,7 @@ describe("a race", () => {
 });
 
 describe("a cancellation that calls share", () => {
-  it("is cancelled when the last of them has left, and keeps the deadline of each", async () => {
+  it("is canceled when the last of them has left, and keeps the deadline of each", async () => {
     const shared = new SharedCancellation();
     const [patient, hasty] = [new CallCancellation(), new CallCancellation([], 1_000)];
     const ends = [patient, hasty].map((call) => shared.join(call, never()).catch((error: unknown) => error));

@@ -16,7 +16,7 @@ import { messageOf, toOneLine } from "../../errors/unknown-value.js";
 import { wording } from "../../errors/wording.js";
 import type { WaitEstimate } from "../../limiter/rate-limiter.js";
 import { MAX_ISSUES } from "../../schemas/input-issues.js";
-import { CancelledError, type CancelReason } from "../../time/cancellation.js";
+import { CanceledError, type CancelReason } from "../../time/cancellation.js";
 import type { Call, ResponseContext } from "../call.js";
 import { CallFailure, ErrorResponse, FalseSuccess } from "../failure.js";
 import { JSON_CONTENT_TYPE } from "../request/payload.js";
@@ -49,7 +49,7 @@ export function errorOfFailedAttempt(call: Call, failure: unknown): unknown {
   if (failure instanceof ResponseValidationError) return new ResponseValidationError(failure.message, failure);
   if (failure instanceof ErrorResponse) return createApiError(call, failure);
   if (failure instanceof FalseSuccess) return falseSuccessError(call, failure);
-  if (failure instanceof CancelledError) return cancelledError(call, failure.reason);
+  if (failure instanceof CanceledError) return canceledError(call, failure.reason);
   if (failure instanceof ClientSecretFailure) return clientSecretTimeoutOrConfigurationError(call, failure);
   return failure instanceof TransportFailure ? transportError(call, failure) : failure;
 }
@@ -58,7 +58,7 @@ function transportError(call: Call, failure: TransportFailure): unknown {
   const { kind, cause } = failure;
   switch (kind) {
     case "cancelled":
-      return cancelledError(call, call.cancellation.reason);
+      return canceledError(call, call.cancellation.reason);
     case "timeout":
       return timeoutError(
         call,
@@ -93,7 +93,7 @@ function connectionMessage(call: Call, { cause, network }: TransportFailure): st
   return `${call.label}: ${problem}${sent}${describeAttemptCount(call)} (${detail}). ${advice}`.trim();
 }
 
-function cancelledError(call: Call, reason: CancelReason = { kind: "closed" }): unknown {
+function canceledError(call: Call, reason: CancelReason = { kind: "closed" }): unknown {
   if (reason.kind === "aborted") return reason.reason;
   if (reason.kind === "closed") return new ClientClosedError(`${call.label}: the client is closed`);
   const { waitingFor, unmetWait } = call;
@@ -131,10 +131,10 @@ function timeoutError(call: Call, clock: TimeoutError["clock"], problem: string,
 function isWriteOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (!call.isWrite) return false;
   const isUnknown = mayFailedAttemptBeApplied(call, failure);
-  const wasCancelled =
-    failure instanceof CancelledError || (failure instanceof TransportFailure && failure.kind === "cancelled");
+  const wasCanceled =
+    failure instanceof CanceledError || (failure instanceof TransportFailure && failure.kind === "cancelled");
   // Idempotent writes fail as reads do, unless the caller has aborted one.
-  return wasCancelled && call.cancellation.reason?.kind === "aborted"
+  return wasCanceled && call.cancellation.reason?.kind === "aborted"
     ? isUnknown || call.mayHaveBeenApplied
     : isUnknown && !call.isIdempotent;
 }
@@ -143,8 +143,8 @@ function isWriteOutcomeUnknown(call: Call, failure: unknown): boolean {
 export function mayFailedAttemptBeApplied(call: Call, failure: unknown): boolean {
   if (failure instanceof FalseSuccess) return true;
   if (failure instanceof ErrorResponse) return mayHaveBeenApplied({ sent: true, status: failure.response.status });
-  // Cancelled while the caller's schema validated the response to a write that was applied.
-  if (failure instanceof CancelledError) return isSuccessStatus(responseStatusOf(call));
+  // Canceled while the caller's schema validated the response to a write that was applied.
+  if (failure instanceof CanceledError) return isSuccessStatus(responseStatusOf(call));
   if (!(failure instanceof TransportFailure) || !call.attemptTrace?.sent) return false;
   if (failure.kind === "connection" || failure.kind === "exception") return !isProvenAppliedByStatus(call);
   return failure.kind === "cancelled" || failure.kind === "timeout";

@@ -27,7 +27,7 @@ export type WireSender = (request: WireRequest, exchange: Exchange) => Promise<v
 const MAX_ERROR_BODY_BYTES = 128 * 1024;
 
 /**
- * Sends a request, unless it was cancelled, and returns the response. Enforces the timeout, the size limit and the
+ * Sends a request, unless it was canceled, and returns the response. Enforces the timeout, the size limit and the
  * cancellation, fills in the trace, and ends once. A rejection of `send` fails the exchange.
  */
 export function performExchange(request: WireRequest, send: WireSender): Promise<WireResponse> {

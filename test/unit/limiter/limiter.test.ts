@@ -3,7 +3,7 @@ import { ConfigurationError } from "../../../src/errors/index.js";
 import { createRateLimiter, createUnlimitedRateLimiter } from "../../../src/limiter/create-rate-limiter.js";
 import type { RateLimitOptions } from "../../../src/limiter/rate-limit-options.js";
 import type { RateLimiter, Slot, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { CallCancellation, CancelledError } from "../../../src/time/cancellation.js";
+import { CallCancellation, CanceledError } from "../../../src/time/cancellation.js";
 import { VirtualTime } from "./virtual-time.js";
 
 type Asked = Partial<Omit<SlotRequest, "lifetime">> & { cancellation?: CallCancellation };
@@ -25,7 +25,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 const endingOf = (promise: Promise<unknown>) =>
   promise.then(
     () => "a slot",
-    (error: unknown) => (error instanceof CancelledError ? error.reason.kind : error),
+    (error: unknown) => (error instanceof CanceledError ? error.reason.kind : error),
   );
 
 const limiterOf = (options: RateLimitOptions) => createRateLimiter({ intervalMs: 1_000, reserved: 0, ...options });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { type RateLimitOptions, rateLimitSettings } from "../../../src/limiter/rate-limit-options.js";
 import type { RateLimiter, SlotRequest } from "../../../src/limiter/rate-limiter.js";
-import { CallCancellation, CancelledError } from "../../../src/time/cancellation.js";
+import { CallCancellation, CanceledError } from "../../../src/time/cancellation.js";
 import type { VirtualTime } from "./virtual-time.js";
 
 /** One call as it comes, and what becomes of its request. */
@@ -104,7 +104,7 @@ export class Simulation {
       const order = await this.#attempt(call, cancellation, undefined, result);
       if (order !== undefined) await this.#attempt({ ...call, outcome: "completed" }, cancellation, order, result);
     } catch (error) {
-      if (!(error instanceof CancelledError) || error.reason.kind === "closed") throw error;
+      if (!(error instanceof CanceledError) || error.reason.kind === "closed") throw error;
       result.end = error.reason.kind;
     } finally {
       cancellation.dispose();
@@ -149,7 +149,7 @@ export class Simulation {
     // Twice is once: a slot must not come back two times.
     slot.endSent();
     slot.endUnsent();
-    cancellation.throwIfCancelled();
+    cancellation.throwIfCanceled();
     return comesBack ? slot.arrival : undefined;
   }
 
