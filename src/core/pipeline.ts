@@ -56,6 +56,8 @@ export interface Sender {
   ): Promise<T>;
   /** Runs a callback of the caller's; an error in it is logged. */
   guard(what: string, run: () => unknown): void;
+  /** Logs a warning. */
+  warn(message: string): void;
   /** How much the rate limit allows. */
   readonly limiter: Pick<RateLimiter, "snapshot" | "reserved">;
   /** Aborted when the client is closed. */
@@ -107,6 +109,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     sendPage: (request, options, signal) => runCall(request, createCall(request, options, signal)),
     sendSeries: (list, options, run) => runSeries(createCall(list, options), run).catch(throwCallerError),
     guard: (what, callback) => telemetry.guard(what, callback),
+    warn: telemetry.warn,
     limiter,
     get closed() {
       closedController ??= new AbortController();
