@@ -47,6 +47,7 @@ export const sandboxOptionsSchema = lazy(() =>
       heldLots: z.enum(["allow", "refuse"]),
       invalidPaging: z.enum(["clamp", "refuse"]),
       modifiedSinceOn: z.array(z.enum(["items", "lots", "stockLevels"])),
+      sortOn: z.array(z.enum(["items", "lots", "stockLevels"])),
       reasonCodes: z.array(integer()),
       createdBy: z.enum(["omit", "text", "integer"]),
       requestLogSize: countOrInfinitySchema(),

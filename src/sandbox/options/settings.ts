@@ -95,6 +95,7 @@ const DEFAULT_SETTINGS = {
   heldLots: "allow",
   invalidPaging: "clamp",
   modifiedSinceOn: ["items", "lots", "stockLevels"],
+  sortOn: ["items", "lots", "stockLevels"],
   createdBy: "omit",
   requestLogSize: 100_000,
   compression: true,
