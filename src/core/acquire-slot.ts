@@ -24,7 +24,6 @@ export async function acquireSlot(client: ClientParts, call: Call): Promise<Slot
   let waitedMs = 0;
   try {
     for (let round = 1; ; round += 1) {
-      if (state.closed) call.cancellation.cancel({ kind: "closed" });
       // Checked first, so that no token is requested for a canceled call.
       call.cancellation.throwIfCanceled();
       if (needsToken && tokens.freshToken === undefined) await waitForToken(client, call);
@@ -56,14 +55,15 @@ export async function acquireSlot(client: ClientParts, call: Call): Promise<Slot
 function waitForToken({ limiter, tokens, waits }: ClientParts, call: Call): Promise<void> {
   // No token request if the slot would come too late.
   call.cancellation.ensureTimeFor(limiter.estimateWait(createSlotRequest(call)).waitMs);
-  waits.begin(call, "token", 0);
+  call.waitingFor = "token";
+  waits.begin(call, 0);
   return tokens.ensureToken(call.cancellation);
 }
 
 function waitForSlot({ limiter, waits, telemetry, state }: ClientParts, call: Call): Promise<Slot> {
   const request = createSlotRequest(call);
   telemetry.emit("queued", () => ({ ...call.identity, attempt: call.attempts + 1, client: state }));
-  waits.begin(call, "slot", limiter.estimateWait(request).waitMs);
+  waits.begin(call, limiter.estimateWait(request).waitMs);
   return limiter.acquire(request);
 }
 

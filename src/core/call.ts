@@ -87,6 +87,8 @@ export class Call implements RetryState {
   mayHaveBeenApplied = false;
   /** The request is being sent or its response is being read: `close()` lets it finish. */
   inFlight = false;
+  /** The client is closed: there is no further attempt. */
+  isClosed = false;
   /** The validation by a schema of the caller's, which may never end. */
   pendingValidation: Promise<unknown> | undefined;
   /** Of the last attempt. */
@@ -139,6 +141,12 @@ export class Call implements RetryState {
   /** Method and path, the start of every message. */
   get label(): string {
     return `${this.request.method} ${this.request.path}`;
+  }
+
+  /** The client is closed: an attempt in flight finishes, anything else ends now. */
+  close(): void {
+    this.isClosed = true;
+    if (!this.inFlight) this.cancellation.cancel({ kind: "closed" });
   }
 
   beginAttempt(clock: ClockOffset | undefined): AttemptTrace {

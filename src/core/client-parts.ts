@@ -14,5 +14,6 @@ export interface ClientParts {
   readonly serviceClock: ServiceClock;
   readonly telemetry: Telemetry;
   readonly waits: LongWaitReporter;
+  /** For the events of a call. */
   readonly state: ClientState;
 }

@@ -28,9 +28,9 @@ export function sendWithRetries(client: ClientParts, call: Call): Promise<WireRe
 }
 
 /** Waits before the next attempt; rethrows the failure if there must not be another one. */
-async function backOff({ state, telemetry }: ClientParts, call: Call, failure: unknown): Promise<void> {
+async function backOff({ telemetry }: ClientParts, call: Call, failure: unknown): Promise<void> {
   const outcome = outcomeOfFailedAttempt(call, failure);
-  if (!outcome || state.closed) throw failure;
+  if (!outcome || call.isClosed) throw failure;
   call.mayHaveBeenApplied ||= mayHaveBeenApplied(outcome);
   const decision = decideRetry(outcome, call, call.settings.retry);
   if (!decision) throw failure;

@@ -26,9 +26,8 @@ export class LongWaitReporter {
   }
 
   /** A call begins to wait, at least `expectedMs` as far as is known. Ends its previous wait. */
-  begin(call: Call, awaited: Call["waitingFor"], expectedMs: number): void {
+  begin(call: Call, expectedMs: number): void {
     const since = this.#clock.now();
-    call.waitingFor = awaited;
     this.#waits.delete(call);
     this.#waits.set(call, { since, expectedAt: since + expectedMs });
     this.#setTimer();
