@@ -1,4 +1,3 @@
-import { RateLimitError } from "../errors/index.js";
 import { monotonicNowMs } from "../time/clock.js";
 import type { SlotGrant } from "./acquire-slot.js";
 import type { Call } from "./call.js";
@@ -43,8 +42,8 @@ async function exchange(
   const event = () => ({ ...call.identity, attempt: call.attempts });
   const durationMs = () => monotonicNowMs() - trace.startedAt;
   const { target, contentType, body } = call.payload;
-  const { journal, timeoutMs, maxResponseBytes, headers: settings } = call.settings;
-  const headers = { ...settings };
+  const { journal, timeoutMs, maxResponseBytes } = call.settings;
+  const headers = { ...call.settings.headers };
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const { cancellation, request } = call;
@@ -85,35 +84,31 @@ function assertSuccess(client: ClientParts, call: Call, response: WireResponse, 
     throw new FalseSuccess(problem);
   }
   if (status === 401 && token !== undefined) client.tokens.invalidate(token);
-  throw status === 429 ? pauseAfter429(client, call, response) : new ErrorResponse(response);
+  if (status !== 429) throw new ErrorResponse(response);
+  // The pause begins before the slot is returned (`sendAttempt`), or a waiting call would be granted it.
+  throw new ErrorResponse(response, pauseAfter429(client, call, response));
 }
 
-/** Pauses the limiter after a 429, unless it is paused already. Returns the failure of this attempt. */
-function pauseAfter429({ limiter, telemetry }: ClientParts, call: Call, response: WireResponse): ErrorResponse {
-  const requestedMs = parseRetryAfterMs(response.headers, Date.now());
+/** Pauses the limiter, unless it is paused already. Returns after how long the service may be asked again, in ms. */
+function pauseAfter429({ limiter, telemetry }: ClientParts, call: Call, response: WireResponse): number {
+  const retryAfterMs = parseRetryAfterMs(response.headers, Date.now());
   const { retry } = call.settings;
-  const delayMs = choosePauseMs(requestedMs, retry);
+  const pauseMs = choosePauseMs(retryAfterMs, retry);
   const { pausedUntil } = limiter.snapshot();
-  if (pausedUntil !== null)
-    return new ErrorResponse(response, requestedMs === undefined ? pausedUntil - Date.now() : delayMs);
-  if (isPauseShortened(requestedMs, retry)) {
+  if (pausedUntil !== null) return retryAfterMs === undefined ? pausedUntil - Date.now() : pauseMs;
+  if (isPauseShortened(retryAfterMs, retry)) {
     const source =
-      requestedMs === undefined
+      retryAfterMs === undefined
         ? `rateLimitDelayMs: ${retry.rateLimitDelayMs}`
         : `Retry-After: ${response.headers["retry-after"]}`;
     telemetry.log("warn", `${call.label}: the pause is limited to ${MAX_PAUSE_MS / 1_000} s (${source})`);
   }
-  telemetry.emit("rateLimited", () => ({ ...call.identity, delayMs, pausedUntil: Date.now() + delayMs }));
-  const failure = new ErrorResponse(response, delayMs);
-  limiter.pause(delayMs, createPauseErrorFactory(call, failure));
-  return failure;
-}
-
-/** Creates the error of the 429 that began a pause, since each call that the pause fails gets an object of its own. */
-function createPauseErrorFactory(call: Call, failure: ErrorResponse): () => unknown {
-  const { status, code, serviceMessage: message, method, path, headers, attempts } = createApiError(call, failure);
-  const init = { status, code, message, method, path, headers, attempts, retryAfterMs: failure.waitMs };
-  return () => new RateLimitError(init);
+  telemetry.emit("rateLimited", () => ({ ...call.identity, delayMs: pauseMs, pausedUntil: Date.now() + pauseMs }));
+  const { request, attempts } = call;
+  // Each call that the pause fails gets an error of its own.
+  const failure = new ErrorResponse(response, pauseMs);
+  limiter.pause(pauseMs, () => createApiError({ request, attempts }, failure));
+  return pauseMs;
 }
 
 /** How a failed attempt ended, for the journal. */

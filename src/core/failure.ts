@@ -8,7 +8,7 @@ export class ErrorResponse extends Error {
   constructor(
     readonly response: WireResponse,
     /** For a 429: the wait that the service requested, or the rest of the pause. */
-    readonly waitMs = 0,
+    readonly retryAfterMs = 0,
   ) {
     super(`HTTP ${response.status}`);
   }

@@ -113,16 +113,20 @@ export function decideRetry(
 export const MAX_PAUSE_MS = 3_600_000;
 
 /** How long to pause after a 429. */
-export function choosePauseMs(retryAfter: number | undefined, settings: RetrySettings, random = Math.random()): number {
+export function choosePauseMs(
+  retryAfterMs: number | undefined,
+  settings: RetrySettings,
+  random = Math.random(),
+): number {
   const [shortest, longest] = settings.rateLimitDelayMs;
   const from = Math.min(shortest, MAX_PAUSE_MS);
   const to = Math.min(longest, MAX_PAUSE_MS);
-  return Math.round(Math.min(retryAfter ?? from + random * (to - from), MAX_PAUSE_MS));
+  return Math.round(Math.min(retryAfterMs ?? from + random * (to - from), MAX_PAUSE_MS));
 }
 
 /** Whether {@link choosePauseMs} is shorter than what was requested. */
-export const isPauseShortened = (retryAfter: number | undefined, { rateLimitDelayMs: [, longest] }: RetrySettings) =>
-  (retryAfter ?? longest) > MAX_PAUSE_MS;
+export const isPauseShortened = (retryAfterMs: number | undefined, { rateLimitDelayMs }: RetrySettings) =>
+  (retryAfterMs ?? rateLimitDelayMs[1]) > MAX_PAUSE_MS;
 
 /**
  * Reads `Retry-After`, seconds or a date, as ms from now; `undefined` if it is missing or invalid. A date is

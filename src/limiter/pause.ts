@@ -14,7 +14,7 @@ export interface Pause {
   /** The total time of all pauses up to now, in ms. */
   readonly totalMs: number;
   /** Begins a pause, with a timer for its end, and returns true, unless there is one already: the first 429 decides. */
-  begin(delayMs: number, error?: () => unknown): boolean;
+  begin(pauseMs: number, error?: () => unknown): boolean;
   /** A request starts; the first after a pause is the probe. */
   requestStarts(): EndProbe | undefined;
   /** Without calls that wait there is no timer, since it would keep the process alive. */
@@ -70,10 +70,10 @@ export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
       const current = updatePhase();
       return endedPausesMs + (current.name === "paused" ? clock.now() - current.from : 0);
     },
-    begin(delayMs, error) {
+    begin(pauseMs, error) {
       if (updatePhase().name === "paused") return false;
       const from = clock.now();
-      const until = from + delayMs;
+      const until = from + pauseMs;
       phase = { name: "paused", from, until, error, stopTimer: clock.startTimerAt(until, onEnd) };
       return true;
     },

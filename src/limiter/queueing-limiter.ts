@@ -27,8 +27,8 @@ export function createQueueingLimiter(
   const source = sourceFor({
     slotsChanged: grantSlots,
     slotsDelayed: cancelPastDeadline,
-    pausedElsewhere(delayMs) {
-      if (pause.begin(delayMs)) cancelPastDeadline(delayMs);
+    pausedElsewhere(pauseMs) {
+      if (pause.begin(pauseMs)) cancelPastDeadline(pauseMs);
     },
     slotRefused(isBulk, error) {
       let last: Waiter | undefined;
@@ -73,10 +73,10 @@ export function createQueueingLimiter(
         pauseError: pause.error,
       };
     },
-    pause(delayMs, error) {
-      if (!pause.begin(delayMs, error)) return;
-      source.pauseStarted(delayMs);
-      cancelPastDeadline(delayMs);
+    pause(pauseMs, error) {
+      if (!pause.begin(pauseMs, error)) return;
+      source.pauseStarted(pauseMs);
+      cancelPastDeadline(pauseMs);
     },
     totalPausedMs: () => pause.totalMs,
     reserved,

@@ -73,7 +73,7 @@ export interface RateLimiter {
    * `error` creates the error of the 429.
    * @internal
    */
-  pause(delayMs: number, error?: () => unknown): void;
+  pause(pauseMs: number, error?: () => unknown): void;
   /** The total time of all pauses up to now, in ms. @internal */
   totalPausedMs(): number;
   /** Slots of each interval that bulk requests may not use. @internal */

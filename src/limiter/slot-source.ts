@@ -32,7 +32,7 @@ export interface SlotSource {
    */
   setDemand(waiting: SlotCounts): void;
   /** A pause has begun here. */
-  pauseStarted(delayMs: number): void;
+  pauseStarted(pauseMs: number): void;
 }
 
 /** Receives the changes of a source. */
@@ -40,7 +40,7 @@ export interface SlotListener {
   /** There may be free slots. */
   slotsChanged(): void;
   /** Another process that shares the slots has begun a pause. */
-  pausedElsewhere(delayMs: number): void;
+  pausedElsewhere(pauseMs: number): void;
   /** No slot is free before this time has passed. */
   slotsDelayed(delayMs: number): void;
   /** One slot that was requested will not be granted: the call of this kind that would wait longest fails. */

@@ -127,8 +127,8 @@ export class RedisSlots implements SlotSource {
   }
 
   /** The other processes begin the pause with their next exchange. */
-  pauseStarted(delayMs: number): void {
-    this.#pauseUntil = this.#clock.now() + delayMs;
+  pauseStarted(pauseMs: number): void {
+    this.#pauseUntil = this.#clock.now() + pauseMs;
     this.#reportSoon();
   }
 
