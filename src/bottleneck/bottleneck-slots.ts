@@ -3,7 +3,7 @@ import { ConnectionError } from "../errors/index.js";
 import { messageOf } from "../errors/unknown-value.js";
 import { safetyMarginMs } from "../limiter/quota.js";
 import {
-  type GrantedSlot,
+  type Slot,
   type SlotCounts,
   type SlotKind,
   type SlotListener,
@@ -65,7 +65,7 @@ export class BottleneckSlots implements SlotSource {
     return Math.max(0, this.#window.requests - this.#inFlight - this.#held.length);
   }
 
-  take(isBulk: boolean): GrantedSlot | undefined {
+  take(isBulk: boolean): Slot | undefined {
     const indexOf = (kind: SlotKind) => this.#started.findIndex((job) => job.kind === kind);
     // A single call may use the job of a page, so a page never takes precedence over it. A page may not use the job of
     // a single call.

@@ -1,5 +1,5 @@
 import { monotonicNowMs } from "../time/clock.js";
-import type { SlotGrant } from "./acquire-slot.js";
+import type { SlotAndToken } from "./acquire-slot.js";
 import type { Call } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
 import { ErrorResponse, FalseSuccess, failureTypeForMetrics } from "./failure.js";
@@ -11,7 +11,11 @@ import { sendWithInstrumentation } from "./telemetry/telemetry.js";
 import { type AttemptTrace, isSuccessStatus, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** Sends the request of a call once, with a slot that was granted. Rejects unless the response is a success. */
-export async function sendAttempt(client: ClientParts, call: Call, { slot, token }: SlotGrant): Promise<WireResponse> {
+export async function sendAttempt(
+  client: ClientParts,
+  call: Call,
+  { slot, token }: SlotAndToken,
+): Promise<WireResponse> {
   const { journal } = call.settings;
   let trace: AttemptTrace | undefined;
   try {

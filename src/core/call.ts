@@ -68,7 +68,7 @@ const IDEMPOTENT_METHODS = new Set(["PUT", "DELETE"]);
 let lastCallId = Math.floor(Math.random() * 1e6) * 1e9;
 
 /** The state of one call, from its start to its result or error. */
-export class Call implements RetryState {
+export class Call implements RetryState, SlotRequest {
   readonly id: number;
   readonly startedAtMs = monotonicNowMs();
   /** In ms since the epoch. */
@@ -95,7 +95,7 @@ export class Call implements RetryState {
   attemptTrace: AttemptTrace | undefined;
   /** The failure of the previous attempt, as an error for the caller. */
   lastError: unknown;
-  /** The arrival in the limiter of the first attempt, which later attempts keep. */
+  /** Set by the limiter; later attempts keep it. */
   arrival: number | undefined;
   /** What the call waits for, or waited for last. */
   waitingFor: "token" | "slot" = "slot";

@@ -2,13 +2,12 @@ import type { MonotonicClock } from "../time/clock.js";
 import { createPause } from "./pause.js";
 import { PriorityQueue } from "./priority-queue.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
-import { RATE_LIMITER_BRAND, type RateLimiter, type Slot, type SlotRequest } from "./rate-limiter.js";
-import { type SlotListener, type SlotSource, totalCountOf } from "./slot-source.js";
+import { RATE_LIMITER_BRAND, type RateLimiter, type SlotRequest } from "./rate-limiter.js";
+import { type Slot, type SlotListener, type SlotSource, totalCountOf } from "./slot-source.js";
 
 /** A call that waits in the queue. It leaves the queue with a slot or with an error. */
 interface Waiter {
   readonly request: SlotRequest;
-  readonly arrival: number;
   leave(): void;
   resolve(slot: Slot): void;
   reject(error: unknown): void;
@@ -42,26 +41,14 @@ export function createQueueingLimiter(
     },
   });
 
-  const tryAcquire = (request: SlotRequest) => {
-    if (totalCountOf(queue.counts) > 0) return undefined;
-    const arrival = request.arrival ?? arrivals + 1;
-    const slot = takeSlot(request, arrival);
-    if (slot) arrivals = Math.max(arrivals, arrival);
-    return slot;
-  };
-
   return {
     [RATE_LIMITER_BRAND]: true,
-    tryAcquire,
+    tryAcquire: (request) => (totalCountOf(queue.counts) > 0 ? undefined : takeSlot(request)),
     acquire(request) {
       // Not an async function: its promise would take memory in every queued call (bench: memory).
       try {
-        request.cancellation.throwIfCanceled();
-        const slot = tryAcquire(request);
-        if (slot) return Promise.resolve(slot);
-        const arrival = request.arrival ?? ++arrivals;
         request.cancellation.ensureTimeFor(earliestStart(request) - clock.now());
-        return enqueue(request, arrival);
+        return enqueue(request);
       } catch (error) {
         return Promise.reject(error);
       }
@@ -92,13 +79,15 @@ export function createQueueingLimiter(
     },
   };
 
-  function enqueue(request: SlotRequest, arrival: number): Promise<Slot> {
+  function enqueue(request: SlotRequest): Promise<Slot> {
+    request.arrival ??= ++arrivals;
+    const { arrival } = request;
     return new Promise((resolve, reject) => {
       const leave = () => {
         unsubscribe();
         removeFromQueue();
       };
-      const waiter: Waiter = { request, arrival, leave, resolve, reject };
+      const waiter: Waiter = { request, leave, resolve, reject };
       const removeFromQueue = queue.add(waiter, request, arrival);
       const unsubscribe = request.cancellation.onCancel(() => {
         fail(waiter, request.cancellation.toError());
@@ -111,7 +100,7 @@ export function createQueueingLimiter(
   /** Grants slots to waiting calls, by priority. */
   function grantSlots(): void {
     for (const waiter of queue.heads()) {
-      const slot = takeSlot(waiter.request, waiter.arrival);
+      const slot = takeSlot(waiter.request);
       if (!slot) continue;
       waiter.leave();
       waiter.resolve(slot);
@@ -124,9 +113,10 @@ export function createQueueingLimiter(
     waiter.reject(error);
   }
 
-  function takeSlot({ isBulk }: SlotRequest, arrival: number): Slot | undefined {
-    const granted = allowedStarts() > 0 && source.take(isBulk);
-    if (!granted) return undefined;
+  function takeSlot(request: SlotRequest): Slot | undefined {
+    const slot = allowedStarts() > 0 && source.take(request.isBulk);
+    if (!slot) return undefined;
+    request.arrival ??= ++arrivals;
     const endProbe = pause.requestStarts();
     inFlight += 1;
     let ended = false;
@@ -135,11 +125,11 @@ export function createQueueingLimiter(
       ended = true;
       inFlight -= 1;
       endProbe?.(sent);
-      if (sent) granted.endSent();
-      else granted.endUnsent();
+      if (sent) slot.endSent();
+      else slot.endUnsent();
       grantSlots();
     };
-    return { arrival, endSent: () => end(true), endUnsent: () => end(false) };
+    return { endSent: () => end(true), endUnsent: () => end(false) };
   }
 
   /** How many requests may start now if there are slots for them. */

@@ -10,18 +10,18 @@ export type SlotKind = keyof SlotCounts;
 /** The slots, or calls, of both kinds. */
 export const totalCountOf = ({ single, bulk }: SlotCounts): number => single + bulk;
 
-/** A slot that its source has granted. */
-export interface GrantedSlot {
-  /** Its request has ended: the slot is free again one interval later. */
+/** The right to send one request. */
+export interface Slot {
+  /** The request has ended, in whatever way; its slot is free again one interval later. */
   endSent(): void;
-  /** It was not used: it is free again immediately. */
+  /** Nothing was sent; the slot is free again immediately. */
   endUnsent(): void;
 }
 
 /** Where the slots of a limiter come from: the quota of this process, or one that several processes share. */
 export interface SlotSource {
   /** Takes a slot if one is free, as far as is known. */
-  take(isBulk: boolean): GrantedSlot | undefined;
+  take(isBulk: boolean): Slot | undefined;
   /** Free slots, as far as is known. */
   readonly available: number;
   /** The earliest time at which a request behind others can have a slot, as far as is known. */

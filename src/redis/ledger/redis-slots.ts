@@ -1,5 +1,5 @@
 import {
-  type GrantedSlot,
+  type Slot,
   type SlotCounts,
   type SlotListener,
   type SlotSource,
@@ -88,7 +88,7 @@ export class RedisSlots implements SlotSource {
     return Math.min(settings.requests, this.#last.reply.free + Math.max(0, this.#last.held - held));
   }
 
-  take(isBulk: boolean): GrantedSlot | undefined {
+  take(isBulk: boolean): Slot | undefined {
     const now = this.#clock.now();
     const fallback = this.#outage?.quota(now);
     if (!this.#takeGranted(isBulk) && !(fallback && this.#held.isBelow(fallback, isBulk, now))) return undefined;
