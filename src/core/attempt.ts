@@ -2,9 +2,8 @@ import { monotonicNowMs } from "../time/clock.js";
 import type { SlotAndToken } from "./acquire-slot.js";
 import type { Call } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
-import { ErrorResponse, FalseSuccess, failureTypeForMetrics } from "./failure.js";
+import { ErrorResponse, FalseSuccess, failureTypeForMetrics, mayHaveBeenApplied } from "./failure.js";
 import type { AttemptEnd } from "./request/attempt-journal.js";
-import { mayFailedAttemptBeApplied } from "./response/caller-error.js";
 import { createApiError } from "./response/error-response.js";
 import { choosePauseMs, isPauseShortened, MAX_PAUSE_MS, parseRetryAfterMs } from "./retry-policy.js";
 import { sendWithInstrumentation } from "./telemetry/telemetry.js";
@@ -123,6 +122,6 @@ function endOf(call: Call, failure: unknown): AttemptEnd {
     failure instanceof ErrorResponse ? failure.response : { status: head?.status, body: undefined };
   return {
     response: status === undefined ? undefined : { status, body },
-    mayHaveBeenApplied: mayFailedAttemptBeApplied(call, failure),
+    mayHaveBeenApplied: mayHaveBeenApplied(call, failure),
   };
 }

@@ -78,13 +78,8 @@ export interface RetryDecision {
 
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Whether the service may have applied the request of a failed attempt. After a write, 302 and 303 lead to its result. */
-export function mayHaveBeenApplied({ sent, status }: AttemptOutcome): boolean {
-  return sent && (isTransientStatus(status) || status === 302 || status === 303);
-}
-
 /** Whether another attempt may succeed: there was no response, or its status is 408 or 5xx other than 501. */
-function isTransientStatus(status: number | undefined): boolean {
+export function isTransientStatus(status: number | undefined): boolean {
   return status === undefined || status === 408 || (status >= 500 && status !== 501);
 }
 
