@@ -24,7 +24,7 @@ import { LISTS } from "../service/lists.js";
 import { READS, WRITES } from "../service/operations.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundItem, findCreated, findDiscontinued, findUpdated, type ItemSearch } from "./find/find-item.js";
-import { type FindOptions, readFindOptions, settlingMs } from "./find/search-until-settled.js";
+import { type FindOptions, inProgressMsOf, readFindOptions } from "./find/search-until-certain.js";
 import { readSentCreation } from "./find/sent-request.js";
 import {
   type CreatedItem,
@@ -190,8 +190,10 @@ export class Items {
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
     const creation = readSentCreation(copyPlainData(sent));
     const settings = readFindOptions("items.findCreated", options);
-    const settlesInMs = settlingMs(creation.sentAt, settings);
-    return findCreated(this.#searchOf({ method: "items.findCreated", sent: creation, options: settings, settlesInMs }));
+    const inProgressMs = inProgressMsOf(creation.sentAt, settings);
+    return findCreated(
+      this.#searchOf({ method: "items.findCreated", sent: creation, options: settings, inProgressMs }),
+    );
   }
 
   /**

@@ -3,7 +3,7 @@ import { NotFoundError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { Item } from "../../service/item.js";
 import { isRedacted, isSameSku, isSameValue } from "./same-value.js";
-import { type FindOptions, type SearchStep, searchUntilSettled } from "./search-until-settled.js";
+import { type FindOptions, type SearchStep, searchUntilCertain } from "./search-until-certain.js";
 import { SendingTime } from "./sending-time.js";
 import type { SentCreation } from "./sent-request.js";
 
@@ -27,21 +27,21 @@ export interface ItemSearch {
   /** The write, as it was sent. */
   sent: SentCreation;
   /** How long the request may still be in progress. */
-  settlesInMs: number;
+  inProgressMs: number;
   options: FindOptions;
   /** Aborted when the client is closed. */
   closed: AbortSignal;
   get(shortID: string, options: RequestOptions): Promise<Item>;
 }
 
-/** Searches for an item until it is found or the request has settled. */
+/** Searches for an item until it is found or the request can no longer take effect. */
 export const findCreated = (search: ItemSearch): Promise<FoundItem> =>
   findItem(search, (item, time) => {
     if (!item) return { found: { outcome: "not-applied" }, isFinal: false };
     return { found: { outcome: outcomeOfCreation(item, search.sent.body, time), item }, isFinal: true };
   });
 
-/** Reads an item until it is as an update has changed it, or the request has settled. */
+/** Reads an item until it is as an update has changed it, or the request can no longer take effect. */
 export const findUpdated = (search: ItemSearch): Promise<FoundItem> =>
   findItem(search, (item, time) => {
     if (!item) return { found: { outcome: "not-applied" }, isFinal: true };
@@ -52,7 +52,7 @@ export const findUpdated = (search: ItemSearch): Promise<FoundItem> =>
     return { found: { outcome, item }, isFinal: isAsSent };
   });
 
-/** Reads an item until it is discontinued, or the request has settled. */
+/** Reads an item until it is discontinued, or the request can no longer take effect. */
 export const findDiscontinued = (search: ItemSearch): Promise<FoundItem> =>
   findItem(search, (item) => {
     // The service may hide an item that is discontinued.
@@ -61,7 +61,7 @@ export const findDiscontinued = (search: ItemSearch): Promise<FoundItem> =>
   });
 
 async function findItem(
-  { method, sent, settlesInMs, options, closed, get }: ItemSearch,
+  { method, sent, inProgressMs, options, closed, get }: ItemSearch,
   judge: (item: Item | undefined, time: SendingTime) => SearchStep<FoundItem>,
 ): Promise<FoundItem> {
   const { shortID } = sent.body;
@@ -76,7 +76,7 @@ async function findItem(
       throw error;
     }
   };
-  return searchUntilSettled({ method, settlesInMs, closed }, options, step);
+  return searchUntilCertain({ method, inProgressMs, closed }, options, step);
 }
 
 /** A SKU is unique: if an older item has it, the new one was refused. */

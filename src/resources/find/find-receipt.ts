@@ -1,7 +1,7 @@
 import type { Lot } from "../../service/lot.js";
 import { type ListLots, RecentLots } from "./recent-lots.js";
 import { isBlank, isRedacted, isSameSku, isSameValue } from "./same-value.js";
-import { type FindOptions, type SearchStep, searchUntilSettled } from "./search-until-settled.js";
+import { type FindOptions, type SearchStep, searchUntilCertain } from "./search-until-certain.js";
 import { SendingTime } from "./sending-time.js";
 import type { SentReceipt } from "./sent-request.js";
 
@@ -58,16 +58,16 @@ export interface ReceiptSearch {
    */
   accepts: "identity" | "equality";
   /** How long the request may still be in progress. */
-  settlesInMs: number;
+  inProgressMs: number;
   options: FindOptions;
   /** Aborted when the client is closed. */
   closed: AbortSignal;
   listLots: ListLots;
 }
 
-/** Searches for the lot of a receipt until it is found or the request has settled. */
+/** Searches for the lot of a receipt until it is found or the request can no longer take effect. */
 export function findReceipt(search: ReceiptSearch): Promise<ReceiptSearchResult> {
-  const { method, sent, options, closed, listLots, settlesInMs, others } = search;
+  const { method, sent, options, closed, listLots, inProgressMs, others } = search;
   const time = new SendingTime(sent);
   const evidence = new LotEvidence(search, time);
   const reader = new RecentLots({
@@ -80,7 +80,7 @@ export function findReceipt(search: ReceiptSearch): Promise<ReceiptSearchResult>
       evidence.add(lot);
     },
   });
-  return searchUntilSettled({ method, settlesInMs, closed }, options, async (requestOptions) => {
+  return searchUntilCertain({ method, inProgressMs, closed }, options, async (requestOptions) => {
     await reader.read(requestOptions);
     return evidence.conclude(time.isKnown && reader.isComplete);
   });
