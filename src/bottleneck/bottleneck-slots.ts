@@ -49,7 +49,7 @@ export class BottleneckSlots implements SlotSource {
   #inFlight = 0;
   /** Jobs of ended requests, in the order in which they end. */
   #held: { endsAt: number; job: StartedJob }[] = [];
-  #waiting: SlotCounts = { single: 0, bulk: 0 };
+  #wanted: SlotCounts = { single: 0, bulk: 0 };
   #wakeUpTimer: { time: number; stop: () => void } | undefined;
 
   constructor({ bottlenecks, window, clock, listener }: BottleneckSlotsOptions) {
@@ -96,8 +96,8 @@ export class BottleneckSlots implements SlotSource {
     return (this.#held[missing % requests]?.endsAt ?? now + intervalMs) + rounds * intervalMs;
   }
 
-  setDemand(waiting: SlotCounts): void {
-    this.#waiting = waiting;
+  setWanted(wanted: SlotCounts): void {
+    this.#wanted = wanted;
     this.#endHeldJobs();
     for (const kind of ["single", "bulk"] as const) {
       while (this.#missingJobs(kind) > 0) this.#scheduleJob(kind);
@@ -109,7 +109,7 @@ export class BottleneckSlots implements SlotSource {
 
   /** Calls of this kind for which there is no job yet. */
   #missingJobs(kind: SlotKind): number {
-    return this.#waiting[kind] - this.#queued[kind] - this.#started.filter((job) => job.kind === kind).length;
+    return this.#wanted[kind] - this.#queued[kind] - this.#started.filter((job) => job.kind === kind).length;
   }
 
   #scheduleJob(kind: SlotKind): void {
@@ -162,7 +162,7 @@ export class BottleneckSlots implements SlotSource {
 
   /** Wakes up when the next job ends, only while a call waits: a timer keeps the process alive. */
   #setWakeUpTimer(): void {
-    const time = totalCountOf(this.#waiting) > 0 ? this.#held[0]?.endsAt : undefined;
+    const time = totalCountOf(this.#wanted) > 0 ? this.#held[0]?.endsAt : undefined;
     if (time === this.#wakeUpTimer?.time) return;
     this.#wakeUpTimer?.stop();
     this.#wakeUpTimer =

@@ -1,6 +1,6 @@
 import type { MonotonicClock } from "../time/clock.js";
 import { createPause } from "./pause.js";
-import { PriorityQueue } from "./priority-queue.js";
+import { createPriorityQueue } from "./priority-queue.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
 import { RATE_LIMITER_BRAND, type RateLimiter, type SlotRequest } from "./rate-limiter.js";
 import { type Slot, type SlotListener, type SlotSource, totalCountOf } from "./slot-source.js";
@@ -19,7 +19,7 @@ export function createQueueingLimiter(
   clock: MonotonicClock,
   sourceFor: (listener: SlotListener) => SlotSource,
 ): RateLimiter {
-  const queue = new PriorityQueue<Waiter>();
+  const queue = createPriorityQueue<Waiter>();
   const pause = createPause(clock, grantSlots);
   let arrivals = 0;
   let inFlight = 0;
@@ -33,11 +33,11 @@ export function createQueueingLimiter(
       let last: Waiter | undefined;
       for (const waiter of queue) if (waiter.request.isBulk === isBulk) last = waiter;
       if (last) fail(last, error);
-      publishDemand();
+      publishWanted();
     },
     slotsFailed(error) {
       for (const waiter of queue) fail(waiter, error);
-      publishDemand();
+      publishWanted();
     },
   });
 
@@ -91,7 +91,7 @@ export function createQueueingLimiter(
       const removeFromQueue = queue.add(waiter, request, arrival);
       const unsubscribe = request.cancellation.onCancel(() => {
         fail(waiter, request.cancellation.toError());
-        publishDemand();
+        publishWanted();
       });
       grantSlots();
     });
@@ -105,7 +105,7 @@ export function createQueueingLimiter(
       waiter.leave();
       waiter.resolve(slot);
     }
-    publishDemand();
+    publishWanted();
   }
 
   function fail(waiter: Waiter, error: unknown): void {
@@ -151,15 +151,15 @@ export function createQueueingLimiter(
 
   function cancelPastDeadline(delayMs: number): void {
     for (const { request } of queue) request.cancellation.cancelIfDeadlineBefore(delayMs);
-    publishDemand();
+    publishWanted();
   }
 
   /** Reports to the source how many waiting calls may start if there are slots for them, single calls first. */
-  function publishDemand(): void {
+  function publishWanted(): void {
     const waiting = queue.counts;
     const starts = allowedStarts();
     const single = Math.min(waiting.single, starts);
     pause.setAwaited(totalCountOf(waiting) > 0);
-    source.setDemand({ single, bulk: Math.min(waiting.bulk, starts - single) });
+    source.setWanted({ single, bulk: Math.min(waiting.bulk, starts - single) });
   }
 }

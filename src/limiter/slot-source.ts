@@ -30,7 +30,7 @@ export interface SlotSource {
    * Sets how many waiting calls could start if there were slots for them. The source notifies its listener when another
    * attempt may succeed. No call waits if both counts are 0.
    */
-  setDemand(waiting: SlotCounts): void;
+  setWanted(wanted: SlotCounts): void;
   /** A pause has begun here. */
   pauseStarted(pauseMs: number): void;
 }
