@@ -1,5 +1,5 @@
 import type { Lot } from "../../service/lot.js";
-import { type ListLots, RecentLots } from "./recent-lots.js";
+import { createLotReader, type ListLots } from "./recent-lots.js";
 import { isBlank, isRedacted, isSameSku, isSameValue } from "./same-value.js";
 import { type FindOptions, type SearchStep, searchUntilCertain } from "./search-until-certain.js";
 import { SendingTime } from "./sending-time.js";
@@ -70,7 +70,7 @@ export function findReceipt(search: ReceiptSearch): Promise<ReceiptSearchResult>
   const { method, sent, options, closed, listLots, inProgressMs, others } = search;
   const time = new SendingTime(sent);
   const evidence = new LotEvidence(search, time);
-  const reader = new RecentLots({
+  const readLots = createLotReader({
     time,
     wid: sent.body.wid,
     listLots,
@@ -81,8 +81,8 @@ export function findReceipt(search: ReceiptSearch): Promise<ReceiptSearchResult>
     },
   });
   return searchUntilCertain({ method, inProgressMs, closed }, options, async (requestOptions) => {
-    await reader.read(requestOptions);
-    return evidence.conclude(time.isKnown && reader.isComplete);
+    const isComplete = await readLots(requestOptions);
+    return evidence.conclude(time.isKnown && isComplete);
   });
 }
 
