@@ -139,8 +139,9 @@ function searchItem(
   inProgressMs: number,
 ) {
   const { entry } = attempt;
-  return run.client.items.findStoredWrite(operation, {
+  return run.client.items.findStoredWrite({
     method: "outbox.run",
+    operation,
     sent: sentOf(entry, uncheckedAs<SentCreation["body"]>(JSON.parse(entry.body ?? "{}"))),
     inProgressMs,
     options: findOptions(run, attempt),

@@ -67,7 +67,7 @@ export interface ReceiptSearch {
 
 /** Searches for the lot of a receipt until it is found or the request can no longer take effect. */
 export function findReceipt(search: ReceiptSearch): Promise<ReceiptSearchResult> {
-  const { method, sent, options, closed, listLots, inProgressMs, others } = search;
+  const { sent, options, listLots, others } = search;
   const time = new SendingTime(sent);
   const evidence = new LotEvidence(search, time);
   const readLots = createLotReader({
@@ -80,7 +80,7 @@ export function findReceipt(search: ReceiptSearch): Promise<ReceiptSearchResult>
       evidence.add(lot);
     },
   });
-  return searchUntilCertain({ method, inProgressMs, closed }, options, async (requestOptions) => {
+  return searchUntilCertain(search, options, async (requestOptions) => {
     const isComplete = await readLots(requestOptions);
     return evidence.conclude(time.isKnown && isComplete);
   });
