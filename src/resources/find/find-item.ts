@@ -3,7 +3,7 @@ import { NotFoundError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { Item } from "../../service/item.js";
 import { isRedacted, isSameSku, isSameValue } from "./same-value.js";
-import { type FindOptions, type SearchStep, searchUntilCertain } from "./search-until-certain.js";
+import { type OutcomeSearch, type SearchStep, searchUntilCertain } from "./search-until-certain.js";
 import { SendingTime } from "./sending-time.js";
 import type { SentCreation } from "./sent-request.js";
 
@@ -21,17 +21,10 @@ export interface FoundItem {
   item?: Item;
 }
 
-export interface ItemSearch {
-  /** The method that the caller knows, for messages. */
-  method: string;
+export interface ItemSearch extends OutcomeSearch {
   operation: "create" | "update" | "discontinue";
   /** The write, as it was sent. */
   sent: SentCreation;
-  /** How long the request may still be in progress. */
-  inProgressMs: number;
-  options: FindOptions;
-  /** Aborted when the client is closed. */
-  closed: AbortSignal;
   get(shortID: string, options: RequestOptions): Promise<Item>;
 }
 
@@ -59,12 +52,12 @@ const JUDGES: Record<ItemSearch["operation"], Judge> = {
 
 /** Reads an item until it shows the write, or the request can no longer take effect. */
 export async function findItemWrite(search: ItemSearch): Promise<FoundItem> {
-  const { operation, sent, options, get } = search;
+  const { operation, sent, get } = search;
   const { shortID } = sent.body;
   // The SKU is no longer known, so the item cannot be requested.
   if (isRedacted(shortID)) return { outcome: "ambiguous" };
   const time = new SendingTime(sent);
-  return searchUntilCertain(search, options, async (requestOptions) => {
+  return searchUntilCertain(search, async (requestOptions) => {
     const item = await get(shortID, time.observeClock(requestOptions)).catch((error: unknown) => {
       if (!(error instanceof NotFoundError)) throw error;
       return undefined;

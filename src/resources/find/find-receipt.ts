@@ -1,7 +1,7 @@
 import type { Lot } from "../../service/lot.js";
 import { createLotReader, type ListLots } from "./recent-lots.js";
 import { isBlank, isRedacted, isSameSku, isSameValue } from "./same-value.js";
-import { type FindOptions, type SearchStep, searchUntilCertain } from "./search-until-certain.js";
+import { type OutcomeSearch, type SearchStep, searchUntilCertain } from "./search-until-certain.js";
 import { SendingTime } from "./sending-time.js";
 import type { SentReceipt } from "./sent-request.js";
 
@@ -44,9 +44,7 @@ export interface OtherReceipts {
   withSameSerial: boolean;
 }
 
-export interface ReceiptSearch {
-  /** The method that the caller knows, for messages. */
-  method: string;
+export interface ReceiptSearch extends OutcomeSearch {
   sent: SentReceipt;
   /** The mark that was sent. */
   mark: string | undefined;
@@ -57,17 +55,12 @@ export interface ReceiptSearch {
    * knows the receipts of the item can rely on that.
    */
   accepts: "identity" | "equality";
-  /** How long the request may still be in progress. */
-  inProgressMs: number;
-  options: FindOptions;
-  /** Aborted when the client is closed. */
-  closed: AbortSignal;
   listLots: ListLots;
 }
 
 /** Searches for the lot of a receipt until it is found or the request can no longer take effect. */
 export function findReceipt(search: ReceiptSearch): Promise<ReceiptSearchResult> {
-  const { sent, options, listLots, others } = search;
+  const { sent, listLots, others } = search;
   const time = new SendingTime(sent);
   const evidence = new LotEvidence(search, time);
   const readLots = createLotReader({
@@ -80,7 +73,7 @@ export function findReceipt(search: ReceiptSearch): Promise<ReceiptSearchResult>
       evidence.add(lot);
     },
   });
-  return searchUntilCertain(search, options, async (requestOptions) => {
+  return searchUntilCertain(search, async (requestOptions) => {
     const isComplete = await readLots(requestOptions);
     return evidence.conclude(time.isKnown && isComplete);
   });

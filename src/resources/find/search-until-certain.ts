@@ -23,6 +23,17 @@ export interface FindOptions extends RequestOptions {
   totalTimeoutMs?: number | undefined;
 }
 
+/** What all searches for the outcome of a write have in common. */
+export interface OutcomeSearch {
+  /** The method that the caller knows, for messages. */
+  method: string;
+  /** How long the request may still be in progress. */
+  inProgressMs: number;
+  options: FindOptions;
+  /** Aborted when the client is closed. */
+  closed: AbortSignal;
+}
+
 /** The result of one step of a search. */
 export interface SearchStep<Found> {
   found: Found;
@@ -54,10 +65,10 @@ export function inProgressMsOf(sentAt: number, { settleMs = DEFAULT_SETTLE_MS }:
 
 /** Repeats the step until its outcome is final, or until a step has started when the request can no longer take effect. */
 export async function searchUntilCertain<Found>(
-  { method, inProgressMs, closed }: { method: string; inProgressMs: number; closed: AbortSignal },
-  { settleMs: _, signal, totalTimeoutMs = Infinity, ...requestOptions }: FindOptions,
+  { method, inProgressMs, closed, options }: OutcomeSearch,
   step: (options: RequestOptions) => Promise<SearchStep<Found>>,
 ): Promise<Found> {
+  const { settleMs: _, signal, totalTimeoutMs = Infinity, ...requestOptions } = options;
   if (signal?.aborted) throw signal.reason;
   const clock = new MonotonicClock();
   const startedAt = clock.now();
