@@ -45,7 +45,7 @@ export function createBottleneckSlots({ bottlenecks, window, clock, listener }: 
   /** Jobs of ended requests, in the order in which they end. */
   const held: { endsAt: number; job: StartedJob }[] = [];
   let wanted: SlotCounts = { single: 0, bulk: 0 };
-  let wakeUpTimer: { time: number; stop: () => void } | undefined;
+  const setAlarm = clock.createAlarm(wakeUp);
 
   const available = () => {
     if (!window) return started.length;
@@ -94,7 +94,6 @@ export function createBottleneckSlots({ bottlenecks, window, clock, listener }: 
       }
       setWakeUpTimer();
     },
-    pauseStarted() {},
   };
 
   /** Calls of this kind for which there is no job yet. */
@@ -149,14 +148,10 @@ export function createBottleneckSlots({ bottlenecks, window, clock, listener }: 
 
   /** Wakes up when the next job ends, only while a call waits: a timer keeps the process alive. */
   function setWakeUpTimer(): void {
-    const time = totalCountOf(wanted) > 0 ? held[0]?.endsAt : undefined;
-    if (time === wakeUpTimer?.time) return;
-    wakeUpTimer?.stop();
-    wakeUpTimer = time === undefined ? undefined : { time, stop: clock.startTimerAt(time, wakeUp) };
+    setAlarm(totalCountOf(wanted) > 0 ? held[0]?.endsAt : undefined);
   }
 
   function wakeUp(): void {
-    wakeUpTimer = undefined;
     endHeldJobs();
     setWakeUpTimer();
   }

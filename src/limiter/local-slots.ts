@@ -11,7 +11,7 @@ export function createLocalSlots(
 ): SlotSource {
   const allQuota = createSlotQuota(requests);
   const bulkQuota = createSlotQuota(requests - reserved);
-  let wakeUpTimer: { time: number; stop: () => void } | undefined;
+  const setWakeUp = clock.createAlarm(listener.slotsChanged);
 
   const reclaim = () => {
     const now = clock.now();
@@ -53,16 +53,7 @@ export function createLocalSlots(
       return isBulk ? Math.max(anySlot, bulkQuota.earliestStart(ahead.bulk, now, intervalMs)) : anySlot;
     },
     setWanted(wanted) {
-      const time = nextGrantTime(wanted);
-      if (time === wakeUpTimer?.time) return;
-      wakeUpTimer?.stop();
-      wakeUpTimer = time === undefined ? undefined : { time, stop: clock.startTimerAt(time, wakeUp) };
+      setWakeUp(nextGrantTime(wanted));
     },
-    pauseStarted() {},
   };
-
-  function wakeUp() {
-    wakeUpTimer = undefined;
-    listener.slotsChanged();
-  }
 }

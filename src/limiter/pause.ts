@@ -29,7 +29,6 @@ type Phase =
       readonly from: number;
       readonly until: number;
       readonly error: (() => unknown) | undefined;
-      stopTimer?: (() => void) | undefined;
     }
   /** The pause has ended: one request may start, as the probe. */
   | { readonly name: "probeDue" }
@@ -43,11 +42,12 @@ const ALLOWANCE: Record<Phase["name"], number> = { open: Infinity, paused: 0, pr
 export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
   let phase: Phase = { name: "open" };
   let endedPausesMs = 0;
+  const setAlarm = clock.createAlarm(onEnd);
 
   /** Ends the pause if its time has passed. Returns the phase that this leads to. */
   const updatePhase = (): Phase => {
     if (phase.name === "paused" && phase.until <= clock.now()) {
-      // Its timer still runs: the waiting calls need it, even if the state was read first.
+      // Its alarm is still set: the waiting calls need it, even if the state was read first.
       endedPausesMs += phase.until - phase.from;
       phase = { name: "probeDue" };
     }
@@ -74,7 +74,8 @@ export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
       if (updatePhase().name === "paused") return false;
       const from = clock.now();
       const until = from + pauseMs;
-      phase = { name: "paused", from, until, error, stopTimer: clock.startTimerAt(until, onEnd) };
+      phase = { name: "paused", from, until, error };
+      setAlarm(until);
       return true;
     },
     requestStarts() {
@@ -87,12 +88,7 @@ export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
       };
     },
     setAwaited(isAwaited) {
-      if (phase.name !== "paused") return;
-      if (isAwaited) phase.stopTimer ??= clock.startTimerAt(phase.until, onEnd);
-      else {
-        phase.stopTimer?.();
-        phase.stopTimer = undefined;
-      }
+      if (phase.name === "paused") setAlarm(isAwaited ? phase.until : undefined);
     },
   };
 }

@@ -62,7 +62,7 @@ export function createQueueingLimiter(
     },
     pause(pauseMs, error) {
       if (!pause.begin(pauseMs, error)) return;
-      source.pauseStarted(pauseMs);
+      source.pauseStarted?.(pauseMs);
       cancelPastDeadline(pauseMs);
     },
     totalPausedMs: () => pause.totalMs,

@@ -32,7 +32,7 @@ export interface SlotSource {
    */
   setWanted(wanted: SlotCounts): void;
   /** A pause has begun here. */
-  pauseStarted(pauseMs: number): void;
+  pauseStarted?(pauseMs: number): void;
 }
 
 /** Receives the changes of a source. */

@@ -19,7 +19,7 @@ export class LongWaitReporter {
   readonly #clock = new MonotonicClock();
   /** Waits that were not reported, in the order in which they began. */
   readonly #waits = new Map<Call, Wait>();
-  #stopTimer: (() => void) | undefined;
+  readonly #setAlarm = this.#clock.createAlarm(() => this.#reportLong());
 
   constructor(report: ReportLongWait) {
     this.#report = report;
@@ -40,16 +40,10 @@ export class LongWaitReporter {
 
   #setTimer(): void {
     const [first] = this.#waits.values();
-    if (first) {
-      this.#stopTimer ??= this.#clock.startTimerAt(first.since + LONG_WAIT_MS, () => this.#reportLong());
-    } else {
-      this.#stopTimer?.();
-      this.#stopTimer = undefined;
-    }
+    this.#setAlarm(first && first.since + LONG_WAIT_MS);
   }
 
   #reportLong(): void {
-    this.#stopTimer = undefined;
     const now = this.#clock.now();
     for (const [call, { since, expectedAt }] of this.#waits) {
       if (since + LONG_WAIT_MS > now) break;
