@@ -44,15 +44,7 @@ export function createQueueingLimiter(
   return {
     [RATE_LIMITER_BRAND]: true,
     tryAcquire: (request) => (totalCountOf(queue.counts) > 0 ? undefined : takeSlot(request)),
-    acquire(request) {
-      // Not an async function: its promise would take memory in every queued call (bench: memory).
-      try {
-        request.cancellation.ensureTimeFor(earliestStart(request) - clock.now());
-        return enqueue(request);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    },
+    acquire: (request) => new Promise((resolve, reject) => enqueue(request, resolve, reject)),
     estimateWait(request) {
       return {
         waitMs: Math.max(0, earliestStart(request) - clock.now()),
@@ -79,22 +71,21 @@ export function createQueueingLimiter(
     },
   };
 
-  function enqueue(request: SlotRequest): Promise<Slot> {
+  /** Throws if the call was canceled, or would be before it could have a slot. */
+  function enqueue(request: SlotRequest, resolve: Waiter["resolve"], reject: Waiter["reject"]): void {
+    request.cancellation.ensureTimeFor(earliestStart(request) - clock.now());
     request.arrival ??= ++arrivals;
-    const { arrival } = request;
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        unsubscribe();
-        removeFromQueue();
-      };
-      const waiter: Waiter = { request, leave, resolve, reject };
-      const removeFromQueue = queue.add(waiter, request, arrival);
-      const unsubscribe = request.cancellation.onCancel(() => {
-        fail(waiter, request.cancellation.toError());
-        publishWanted();
-      });
-      grantSlots();
+    const leave = () => {
+      unsubscribe();
+      removeFromQueue();
+    };
+    const waiter: Waiter = { request, leave, resolve, reject };
+    const removeFromQueue = queue.add(waiter, request, request.arrival);
+    const unsubscribe = request.cancellation.onCancel(() => {
+      fail(waiter, request.cancellation.toError());
+      publishWanted();
     });
+    grantSlots();
   }
 
   /** Grants slots to waiting calls, by priority. */
