@@ -1,10 +1,7 @@
 import { MonotonicClock } from "../../time/clock.js";
-import type { Call } from "../call.js";
 
 /** A shorter wait is not reported. */
 const LONG_WAIT_MS = 1_500;
-
-type ReportLongWait = (call: Call, waitedMs: number, expectedMs: number) => void;
 
 /** Times are those of the reporter's clock. */
 interface Wait {
@@ -14,14 +11,14 @@ interface Wait {
 }
 
 /** Reports each long wait once. One timer serves all waits: it is set for the one that began first. */
-export class LongWaitReporter {
-  readonly #report: ReportLongWait;
+export class LongWaitReporter<Call> {
+  readonly #report: (call: Call, waitedMs: number, expectedMs: number) => void;
   readonly #clock = new MonotonicClock();
   /** Waits that were not reported, in the order in which they began. */
   readonly #waits = new Map<Call, Wait>();
   readonly #setAlarm = this.#clock.createAlarm(() => this.#reportLong());
 
-  constructor(report: ReportLongWait) {
+  constructor(report: (call: Call, waitedMs: number, expectedMs: number) => void) {
     this.#report = report;
   }
 
