@@ -34,6 +34,8 @@ const ITEMS = {
 const INVENTORY = {
   listLots: [],
   listStockLevels: [],
+  getLots: ["BOLT"],
+  getStockLevel: ["BOLT"],
   receive: [{ ...units, reasonCode: 1 }],
   findReceipt: [{ method: "POST", path: "/Inventory/Receive", body: units, sentAt }, { settleMs: 0 }],
   move: [{ ...units, shipToWid: 1 }],

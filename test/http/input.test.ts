@@ -178,7 +178,7 @@ describe("a message names the argument, the requirement and the value", () => {
     ...["shortID", "itemID", "partNo"].flatMap((name): [(client: Loose) => unknown, string][] =>
       ["listLots", "listStockLevels"].map((method) => [
         (c) => c.inventory[method]({ [name]: "X" }).toArray(),
-        `inventory.${method}: unknown parameter "${name}": the service cannot filter this list by item. Read the list and compare, or keep a mirror (stocklot/mirror) and query that`,
+        `inventory.${method}: unknown parameter "${name}": the service cannot filter this list by item. Use client.inventory.${method === "listLots" ? "getLots" : "getStockLevel"}(shortID), which finds one item in a few requests`,
       ]),
     ),
     [
