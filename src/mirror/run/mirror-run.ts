@@ -50,6 +50,7 @@ export class MirrorRun {
   /** Updates the lists of `syncs`, and removes those that were taken out of the option. */
   async update(copy: LocalCopy, syncs: readonly ListSync[]): Promise<MirrorReport> {
     try {
+      await copy.emitPending();
       const abandoned = findAbandonedLists(Object.keys(copy.state.lists), this.#warehouses);
       const reports = [...(await dropLists(copy, abandoned)), ...(await syncLists(syncs))];
       await this.#end(copy, syncs);
