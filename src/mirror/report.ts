@@ -97,20 +97,6 @@ export interface ListReport extends Omit<MirrorResourceReport, "kind"> {
   list: MirrorList;
 }
 
-/** The report of a list that only lost its records, since it is not mirrored any more. */
-export const createDropReport = (list: MirrorList, removed: number, durationMs: number): ListReport => ({
-  list,
-  readings: [],
-  ...sumMirrorCounts([]),
-  removed,
-  inCopy: 0,
-  surplus: null,
-  missing: null,
-  awaitsFullPass: false,
-  honoursModifiedSince: null,
-  durationMs,
-});
-
 /** The report of a run, from those of its lists. */
 export function createMirrorReport(
   lists: readonly ListReport[],

@@ -133,7 +133,7 @@ export class LocalCopy {
     return removed;
   }
 
-  /** The numbers of all records of a list, in no order. Their count is saved, if it was another. */
+  /** The numbers of all records of a list, in no order. */
   async numbers(list: MirrorList): Promise<number[]> {
     const numbers: number[] = [];
     for await (const keys of this.#sink.keys(list.resource)) {
@@ -142,7 +142,6 @@ export class LocalCopy {
         if (number !== undefined) numbers.push(number);
       }
     }
-    if (numbers.length !== this.stateOf(list).count) await this.save(list, { count: numbers.length });
     return numbers;
   }
 

@@ -1,7 +1,10 @@
 import { estimateFromForecast, type ListForecast } from "../../paging/estimate.js";
 import type { Estimate } from "../../paging/page.js";
 import type { MirrorReading } from "../report.js";
-import type { MirrorListForecast } from "../sync/list-sync.js";
+import { incrementStartOf } from "../sync/increment.js";
+import type { ListRun } from "../sync/list-run.js";
+import { isFullPassDue } from "../sync/list-sync.js";
+import { sinceOf } from "../sync/modified-since.js";
 import type { MirrorResource } from "../tables.js";
 
 /** Estimated cost of the next run for one resource. */
@@ -14,6 +17,27 @@ export interface MirrorResourceEstimate extends Estimate {
 export interface MirrorEstimate extends Estimate {
   /** The estimate of each resource, and how it will be read. */
   resources: Partial<Record<MirrorResource, MirrorResourceEstimate>>;
+}
+
+/** The forecast of one list. */
+interface MirrorListForecast extends ListForecast {
+  resource: MirrorResource;
+  reading: MirrorReading;
+}
+
+/** Requests of a run that read no page: how many records there are, and whether `modifiedSince` is honoured. */
+const EXTRA_REQUESTS_BY_READING = { first: 3, full: 1, increment: 1 } as const satisfies Record<MirrorReading, number>;
+
+/** Estimated cost of updating a list. */
+export async function forecastOf(run: ListRun): Promise<MirrorListForecast> {
+  const { state, settings, reader, list } = run;
+  const since = isFullPassDue(state, settings, Date.now()) ? undefined : sinceOf(state);
+  const reading = !state.lastPass ? "first" : since === undefined ? "full" : "increment";
+  const forecast = await reader.forecast(
+    since === undefined ? { from: state.pass?.checkpoint } : { modifiedSince: incrementStartOf(run, since) },
+  );
+  const requests = forecast.requests + EXTRA_REQUESTS_BY_READING[reading];
+  return { ...forecast, requests, reading, resource: list.resource };
 }
 
 /** The estimate of a run. Its lists are read one after the other, and share one limit. */
