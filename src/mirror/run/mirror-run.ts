@@ -70,7 +70,7 @@ export class MirrorRun {
   }
 
   async #end(copy: LocalCopy, { updated }: RunLists, error?: unknown): Promise<void> {
-    this.#kind = runKindOf(updated.flatMap(({ readings }) => readings));
+    this.#kind = runKindOf(updated.flatMap(({ modes }) => modes));
     const { resources } = mirrorStatusOf(copy.state, this.#lists, Date.now());
     for (const { list } of updated) {
       const { records = 0, lagMs = null } = resources[list.resource] ?? {};

@@ -3,7 +3,7 @@ import { monotonicNowMs } from "../../time/clock.js";
 import { type MirrorList, recordNumberOf } from "../copy/lists.js";
 import type { LocalCopy } from "../copy/local-copy.js";
 import { awaitsFullPass, type ListState, surplusOf } from "../copy/state.js";
-import type { ListReport, MirrorProgress, MirrorReading } from "../report.js";
+import type { ListReport, MirrorProgress, MirrorReadMode } from "../report.js";
 import type { ListPages, ListReader } from "./list-reader.js";
 import { laterTimeOf, newestModified } from "./modified-since.js";
 
@@ -26,7 +26,7 @@ const MAX_EXPECTED_NUMBERS = 10_000;
 /** One list in one run: what the reader reads is applied to the copy, page by page. */
 export class ListRun {
   readonly counts = { added: 0, changed: 0, removed: 0 };
-  readonly readings: MirrorReading[] = [];
+  readonly modes: MirrorReadMode[] = [];
   /** The full pass of step 1: `whole` unless a part of the list was read before an interruption. */
   firstPass: "whole" | "resumed" | undefined;
   /** Set if too many records would have been removed. Then none was removed. */
@@ -64,7 +64,7 @@ export class ListRun {
     const surplus = surplusOf(this.state);
     return {
       list: this.list,
-      readings: this.readings,
+      modes: this.modes,
       ...this.reader.stats,
       ...this.counts,
       inCopy: count,
@@ -78,11 +78,11 @@ export class ListRun {
 
   /** Writes pages to the copy, each together with the part of the state that `patchOf` returns. */
   async apply(
-    reading: MirrorReading,
+    mode: MirrorReadMode,
     source: ListPages,
     patchOf: (page: { totalCount: number }, numbers: readonly number[]) => Partial<ListState>,
   ): Promise<AppliedPages> {
-    this.readings.push(reading);
+    this.modes.push(mode);
     const expectedInIncrement: number[] = [];
     let newest: number | undefined;
     for await (const page of source.pages) {
@@ -95,7 +95,7 @@ export class ListRun {
       const { resource, wID } = this.list;
       const progress = source.progress();
       if (progress) {
-        await this.settings.onProgress?.({ ...progress, resource, reading, ...(wID !== undefined && { wID }) });
+        await this.settings.onProgress?.({ ...progress, resource, mode, ...(wID !== undefined && { wID }) });
       }
     }
     return { expectedInIncrement, newest };
