@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors/index.js";
+import { checkConfiguration } from "../schemas/check.js";
 import { monotonicNowMs } from "../time/clock.js";
 import { repeat } from "../time/repeat.js";
 import { AbortableSink } from "./copy/abortable-sink.js";
@@ -8,11 +9,11 @@ import { parseMirrorState } from "./copy/state.js";
 import { type MirrorStatus, mirrorStatusOf } from "./copy/status.js";
 import {
   checkEstimateOptions,
-  checkMirrorOptions,
   checkMirrorRunOptions,
   checkWatchOptions,
   type EstimateOptions,
   type MirrorOptions,
+  mirrorOptionsSchema,
   type RunOptions,
   type WatchOptions,
 } from "./options.js";
@@ -65,7 +66,7 @@ export class Mirror {
    * @param confirmAfterMs Tests wait less for the full pass that confirms many removals.
    */
   constructor(options: MirrorOptions, confirmAfterMs = REMOVAL_CONFIRMATION_DELAY_MS) {
-    checkMirrorOptions(options);
+    checkConfiguration("createMirror", mirrorOptionsSchema(), options);
     const { warehouses = [], resources = DEFAULT_RESOURCES } = options;
     this.#options = { ...options };
     this.#resources = RESOURCES.filter(
