@@ -79,6 +79,7 @@ export type { FindOptions } from "./resources/find/search-until-settled.js";
 export type { Inventory, TransactionResult } from "./resources/inventory.js";
 export type { CreatedItem, DiscontinuedItem, UpdatedItem } from "./resources/item-status.js";
 export type { Items } from "./resources/items.js";
+export type { ItemScope, ItemSearchOptions } from "./resources/records-of-item.js";
 export { parseServiceDate } from "./schemas/date.js";
 export type { StandardSchema } from "./schemas/standard-schema.js";
 export type { Item } from "./service/item.js";

@@ -4,6 +4,7 @@ import { VERSION } from "../version.js";
 import { doctorCommand } from "./doctor/command.js";
 import { CommandError, EXIT, failureMessage } from "./exit.js";
 import { exportCommand } from "./export/command.js";
+import { getCommand } from "./get.js";
 import { importCommand } from "./import/command.js";
 import { mirrorCommand } from "./mirror.js";
 import { sandboxCommand } from "./sandbox/command.js";
@@ -55,7 +56,7 @@ export function createProgram(): Command {
     .version(VERSION, "-v, --version")
     .addHelpText("after", HELP)
     .hook("preAction", (_, command) => useWordingOf(command));
-  const commands = [doctorCommand(), sandboxCommand(), exportCommand(), importCommand(), mirrorCommand()];
+  const commands = [doctorCommand(), sandboxCommand(), getCommand(), exportCommand(), importCommand(), mirrorCommand()];
   const allOptions = commands.flatMap(optionNames);
   for (const command of [stocklot, ...commands]) {
     const outputError = (message: string, write: (text: string) => void) =>

@@ -42,6 +42,12 @@ export function table(header: readonly string[], rows: readonly (readonly (strin
   return cells.map(line).join("\n");
 }
 
+/** Data for a terminal: without control characters, which could change what it shows, and of limited width. */
+export function printable(value: unknown, maxWidth = 200): string {
+  const text = String(value ?? "").replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
+  return text.length > maxWidth ? `${text.slice(0, maxWidth - 1)}…` : text;
+}
+
 const REDRAW_MS = 100;
 const PLAIN_EVERY_MS = 10_000;
 

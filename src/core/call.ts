@@ -70,10 +70,12 @@ let lastCallId = Math.floor(Math.random() * 1e6) * 1e9;
 /** The state of one call, from its start to its result or error. */
 export class Call implements RetryState {
   readonly id: number;
+  /** If the call sends several requests: the whole call, which this request is a part of. */
+  readonly whole: Call | undefined;
   readonly startedAtMs = monotonicNowMs();
   /** In ms since the epoch. */
   readonly startedAtEpochMs = Date.now();
-  readonly spent: TimeSpent = { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
+  readonly spent: TimeSpent;
   /** Number of times that the request was sent. */
   attempts = 0;
   retries = 0;
@@ -105,9 +107,11 @@ export class Call implements RetryState {
     readonly payload: EncodedRequest,
     readonly settings: CallSettings,
     readonly cancellation: Cancellation,
+    whole?: Call,
   ) {
-    lastCallId += 1;
-    this.id = lastCallId;
+    this.whole = whole;
+    this.id = whole?.id ?? ++lastCallId;
+    this.spent = whole?.spent ?? { waitingMs: 0, pausedMs: 0, backoffMs: 0, sendingMs: 0, readingMs: 0 };
     // A fresh token cannot help the token request.
     this.authRetries = request.isTokenRequest ? 1 : 0;
   }
@@ -146,6 +150,10 @@ export class Call implements RetryState {
     this.sentAt = Date.now();
     this.clockAheadMs = clock && Math.floor(clock.minMs);
     this.attemptTrace = { startedAt: monotonicNowMs(), sent: false, headAt: undefined, head: undefined };
+    if (this.whole) {
+      this.whole.attempts += 1;
+      this.whole.attemptTrace = this.attemptTrace;
+    }
     return this.attemptTrace;
   }
 

@@ -6,6 +6,7 @@ import { CallCancellation, type Cancellation } from "../time/cancellation.js";
 import { monotonicNowMs, startTimer } from "../time/clock.js";
 import { Call, type CallRequest, type CallSettings, type ValidationMode } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
+import { CallFailure } from "./failure.js";
 import { attemptJournalSymbol } from "./request/attempt-journal.js";
 import { checkRequestOptions, lowerCaseHeaderNames, type RequestOptions } from "./request/options.js";
 import { encodeRequest } from "./request/payload.js";
@@ -44,8 +45,19 @@ export interface Sender {
    * it rejects with a `CallFailure`. `signal` aborts it too.
    */
   sendPage<T>(request: CallRequest<T>, options?: RequestOptions, signal?: AbortSignal): Promise<T>;
+  /**
+   * Sends several requests, one after another, as one call of the caller's, with options that were validated: one deadline,
+   * one signal, one end. `run` sends each of them with `sendPage`. `list` is what the call is named after.
+   */
+  sendSeries<T>(
+    list: { method: string; path: string },
+    options: RequestOptions,
+    run: (part: Sender) => Promise<T>,
+  ): Promise<T>;
   /** Runs a callback of the caller's; an error in it is logged. */
   guard(what: string, run: () => unknown): void;
+  /** Logs a warning. */
+  warn(message: string): void;
   /** How much the rate limit allows. */
   readonly limiter: Pick<RateLimiter, "snapshot" | "reserved">;
   /** Aborted when the client is closed. */
@@ -83,7 +95,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
     ),
   };
 
-  return {
+  const pipeline: Pipeline = {
     send(buildRequest, options) {
       try {
         const request = buildRequest();
@@ -95,7 +107,9 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       }
     },
     sendPage: (request, options, signal) => runCall(request, createCall(request, options, signal)),
+    sendSeries: (list, options, run) => runSeries(createCall(list, options), run).catch(throwCallerError),
     guard: (what, callback) => telemetry.guard(what, callback),
+    warn: telemetry.warn,
     limiter,
     get closed() {
       closedController ??= new AbortController();
@@ -108,8 +122,13 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       return closing;
     },
   };
+  return pipeline;
 
-  function createCall(request: CallRequest<unknown>, options?: RequestOptions, iteration?: AbortSignal): Call {
+  function createCall(
+    request: Omit<CallRequest<unknown>, "read">,
+    options?: RequestOptions,
+    iteration?: AbortSignal,
+  ): Call {
     const payload = encodeRequest(request);
     const totalTimeoutMs = options?.totalTimeoutMs ?? config.totalTimeoutMs;
     const cancellation = new CallCancellation([options?.signal, iteration], totalTimeoutMs);
@@ -132,7 +151,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   /** Sends and reads. Rejects with a `CallFailure`, from which each caller who waits creates an error. */
   async function runCall<T>({ read }: CallRequest<T>, call: Call): Promise<T> {
     calls.add(call);
-    telemetry.emit("start", () => ({ ...call.identity, url: baseUrl + call.request.path }));
+    if (!call.whole) reportStart(call);
     let error: unknown;
     try {
       const response = await sendWithRetries(client, call);
@@ -142,11 +161,34 @@ export function createPipeline(config: PipelineConfig): Pipeline {
       error = failure.cause;
       throw failure;
     } finally {
-      call.cancellation.dispose();
       calls.delete(call);
       if (calls.size === 0) resolveIdle?.();
-      reportEnd(call, error);
+      if (!call.whole) finish(call, error);
     }
+  }
+
+  async function runSeries<T>(whole: Call, run: (part: Sender) => Promise<T>): Promise<T> {
+    const sendPage: Sender["sendPage"] = (request) =>
+      runCall(request, new Call(request, encodeRequest(request), whole.settings, whole.cancellation, whole));
+    reportStart(whole);
+    let error: unknown;
+    try {
+      return await run({ ...pipeline, sendPage });
+    } catch (thrown) {
+      error = thrown instanceof CallFailure ? thrown.cause : thrown;
+      throw thrown;
+    } finally {
+      finish(whole, error);
+    }
+  }
+
+  function reportStart(call: Call): void {
+    telemetry.emit("start", () => ({ ...call.identity, url: baseUrl + call.request.path }));
+  }
+
+  function finish(call: Call, error: unknown): void {
+    call.cancellation.dispose();
+    reportEnd(call, error);
   }
 
   function reportWait(call: Call, waitedMs: number, expectedMs: number): void {

@@ -95,15 +95,17 @@ class ObservedCall {
   readonly #instruments: CallInstruments | undefined;
   /** The context of the caller, with the span of the call. */
   readonly #context: Context;
+  readonly #start: StartEvent;
   readonly #attributes: Attributes;
-  readonly #name: string;
-  readonly #url: string;
   readonly #isTokenRequest: boolean;
   /** False if there is nothing to record or to propagate. */
   readonly isObserved: boolean;
   /** Undefined if it is not recorded, as a sampler may decide: then its attempts have no spans, either. */
   readonly #span: Span | undefined;
   #attempt: Span | undefined;
+  /** Of the request that is sent: a call may send several, to different paths. */
+  #attemptAttributes: Attributes;
+  #retries = 0;
   /** How the last attempt failed, as `error.type`. */
   #attemptError: Attributes = {};
 
@@ -111,13 +113,12 @@ class ObservedCall {
   constructor(tracer: Tracer, instruments: CallInstruments | undefined, start: StartEvent) {
     this.#tracer = tracer;
     this.#instruments = instruments;
-    this.#attributes = callAttributes(start);
-    this.#url = start.url;
-    this.#name = [start.method, this.#attributes[URL_TEMPLATE_ATTRIBUTE]].join(" ").trim();
+    this.#start = start;
+    this.#attributes = this.#attemptAttributes = callAttributes(start);
     this.#isTokenRequest = start.method === "POST" && start.path === "/Token";
     const callersContext = context.active();
     // Not CLIENT: each attempt is a request of its own.
-    const span = this.#startSpan(SpanKind.INTERNAL, callersContext);
+    const span = this.#startSpan(SpanKind.INTERNAL, callersContext, start);
     this.#context = trace.setSpan(callersContext, span);
     this.#span = span.isRecording() ? span : undefined;
     const isPropagated = isSpanContextValid(span.spanContext()) || propagation.fields().length > 0;
@@ -129,8 +130,12 @@ class ObservedCall {
   }
 
   /** Sends the attempt in the context of its span, so that spans of other instrumentations become its children. */
-  attemptStarted({ attempt, setHeader, sendWithin }: SendingEvent): void {
-    this.#attempt = this.#span && this.#startSpan(SpanKind.CLIENT, this.#context, resendCountAttribute(attempt));
+  attemptStarted({ attempt, method, path, setHeader, sendWithin }: SendingEvent): void {
+    const baseUrl = this.#start.url.slice(0, -this.#start.path.length);
+    const request = { ...this.#start, method, path, url: baseUrl + path };
+    this.#attemptAttributes = path === this.#start.path ? this.#attributes : callAttributes(request);
+    this.#attempt =
+      this.#span && this.#startSpan(SpanKind.CLIENT, this.#context, request, resendCountAttribute(attempt - 1));
     const attemptContext = this.#attempt ? trace.setSpan(this.#context, this.#attempt) : this.#context;
     if (!undiciRequestChannel.hasSubscribers) {
       propagation.inject(attemptContext, undefined, { set: (_, name, value) => setHeader(name, value) });
@@ -144,7 +149,7 @@ class ObservedCall {
     const outcome = { ...statusAttributes(status), ...("error" in end && errorAttributes(end.error)) };
     this.#attemptError =
       ERROR_TYPE_ATTRIBUTE in outcome ? { [ERROR_TYPE_ATTRIBUTE]: outcome[ERROR_TYPE_ATTRIBUTE] } : {};
-    this.#instruments?.attemptDuration.record(msToSeconds(durationMs), { ...this.#attributes, ...outcome });
+    this.#instruments?.attemptDuration.record(msToSeconds(durationMs), { ...this.#attemptAttributes, ...outcome });
     if (status === 429) this.#instruments?.rejections.add(1, this.#attributes);
     if (this.#attempt) endSpanWithOutcome(this.#attempt, outcome);
     this.#attempt = undefined;
@@ -156,17 +161,18 @@ class ObservedCall {
   }
 
   retried({ reason, delayMs }: RetryEvent): void {
+    this.#retries += 1;
     this.#instruments?.retries.add(1, { ...this.#attributes, ...this.#attemptError });
     this.#span?.addEvent("retry", { "stocklot.retry.reason": reason, "stocklot.retry.delay_ms": delayMs });
   }
 
-  ended({ status, error, durationMs, attempts }: EndEvent): void {
+  ended({ status, error, durationMs }: EndEvent): void {
     if (!this.#span && !this.#instruments) return;
     const outcome = { ...(status !== undefined && { [STATUS_CODE_ATTRIBUTE]: status }), ...errorAttributes(error) };
     const attributes = { ...this.#attributes, ...outcome };
     this.#instruments?.callDuration.record(msToSeconds(durationMs), attributes);
     if (this.#isTokenRequest) this.#instruments?.tokenRequests.add(1, attributes);
-    if (this.#span) endSpanWithOutcome(this.#span, { ...outcome, ...resendCountAttribute(attempts) });
+    if (this.#span) endSpanWithOutcome(this.#span, { ...outcome, ...resendCountAttribute(this.#retries) });
   }
 
   /** The call sends no further messages. */
@@ -175,12 +181,10 @@ class ObservedCall {
     this.#span?.end();
   }
 
-  #startSpan(kind: SpanKind, parent: Context, attributes: Attributes = {}): Span {
-    return this.#tracer.startSpan(
-      this.#name,
-      { kind, attributes: { ...this.#attributes, [URL_FULL_ATTRIBUTE]: this.#url, ...attributes } },
-      parent,
-    );
+  #startSpan(kind: SpanKind, parent: Context, { method, url }: StartEvent, resends: Attributes = {}): Span {
+    const name = [method, this.#attemptAttributes[URL_TEMPLATE_ATTRIBUTE]].join(" ").trim();
+    const attributes = { ...this.#attemptAttributes, [URL_FULL_ATTRIBUTE]: url, ...resends };
+    return this.#tracer.startSpan(name, { kind, attributes }, parent);
   }
 }
 
@@ -190,6 +194,6 @@ function endSpanWithOutcome(span: Span, outcome: Attributes): void {
   span.end();
 }
 
-/** How often a call was retried; no attribute for the first attempt. */
-const resendCountAttribute = (attempts: number): Attributes =>
-  attempts > 1 ? { [RESEND_COUNT_ATTRIBUTE]: attempts - 1 } : {};
+/** How often a request was retried; no attribute for the first attempt. */
+const resendCountAttribute = (retries: number): Attributes =>
+  retries > 0 ? { [RESEND_COUNT_ATTRIBUTE]: retries } : {};

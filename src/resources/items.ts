@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { CallRequest } from "../core/call.js";
 import type { Sender } from "../core/pipeline.js";
 import type { RequestOptions } from "../core/request/options.js";
 import { requestOf } from "../core/request/path.js";
@@ -256,12 +257,19 @@ export class Items {
     method: string,
     argument: string,
     key: string,
-    type: string,
+    type: "id" | "alias",
     options: RequestOptions | undefined,
   ): Promise<Item> {
     return this.#sender.send(() => {
       checkInput(`items.${method}`, skuSchema, key, [argument]);
-      return { method: "GET", path: READS.readItems.path, query: { key, type }, read: itemReader };
+      return itemRequest(key, type);
     }, options);
   }
 }
+
+export const itemRequest = (key: string, type: "id" | "alias"): CallRequest<Item> => ({
+  method: "GET",
+  path: READS.readItems.path,
+  query: { key, type },
+  read: itemReader,
+});

@@ -87,7 +87,7 @@ describe.skipIf(!RUN_ALL || !existsSync(SCRIPT))("on a pseudo-terminal", () => {
   };
 
   it.each([
-    ["doctor", () => ["doctor"], /\r\d+ of about 10 requests.*\[K.*\[32m✓.*No problems\./s],
+    ["doctor", () => ["doctor"], /\r\d+ of about 15 requests.*\[K.*\[32m✓.*No problems\./s],
     [
       "export to a file",
       () => ["export", "lots", "-o", fileNamed("lots.csv")],

@@ -41,7 +41,7 @@ async function diagnose(flags: DoctorFlags): Promise<void> {
 }
 
 /** Requests of an examination of a service on which every list can be read. */
-const USUAL_REQUESTS = 10;
+const USUAL_REQUESTS = 15;
 
 const examineWithProgress = (options: ClientOptions & { baseUrl: string }): Promise<Examination> =>
   withProgress((progress) => {

@@ -14,6 +14,7 @@ import { LISTS } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
 import { describeAddress, tlsFindings } from "./connection.js";
 import { type Finding, ok, problem, TRY_LATER_HINT } from "./finding.js";
+import { itemSearchFindings } from "./item-search.js";
 import { contradictionFindings, type ListFacts, listFindings, probeList } from "./lists.js";
 import { pageNumberFindings } from "./page-numbers.js";
 import { dateFindings } from "./records.js";
@@ -30,7 +31,7 @@ export interface Examination {
   sandboxOptions: SandboxOptions;
 }
 
-/** Examines the service and the set-up with about ten requests. Writes nothing. */
+/** Examines the service and the set-up with about 15 requests. Writes nothing. */
 export async function examine(
   { baseUrl, rateLimit, ...options }: ClientOptions & { baseUrl: string },
   signal?: AbortSignal,
@@ -111,6 +112,7 @@ async function listFindingsOf(
 ): Promise<Finding[]> {
   const pageNumbers = await pageNumberFindings(probe, lists, allItems);
   const warehouses = await warehouseFindings(probe, lists);
+  const search = pageNumbers.length > 0 ? [] : await itemSearchFindings(probe, lists);
   const found = [
     ...lists.flatMap(listFindings),
     ...(allItems?.page ? contradictionFindings("items", READS.listAllItems.path, allItems) : []),
@@ -121,6 +123,7 @@ async function listFindingsOf(
     ...pageNumbers,
     // If pages have other numbers, page 1 contradicts itself for this reason.
     ...(pageNumbers.length > 0 ? found.filter(({ verdict }) => verdict !== "problem") : found),
+    ...search,
     ...warehouses,
   ];
 }

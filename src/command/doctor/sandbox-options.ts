@@ -28,5 +28,6 @@ export function sandboxOptions(
     modifiedSinceOn: lists
       .filter(({ honoursModifiedSince }) => honoursModifiedSince !== false)
       .map(({ list }) => list.name),
+    sortOn: lists.filter(({ honoursSort }) => honoursSort !== false).map(({ list }) => list.name),
   };
 }

@@ -16,6 +16,7 @@ export function handleListLots(context: EndpointContext): SandboxResponse {
     // Most recent first.
     defaultDirection: "DESC",
     supportsModifiedSince: settings.modifiedSinceOn.includes("lots"),
+    supportsSort: settings.sortOn.includes("lots"),
     shows: ({ lot }) => warehouses.includes(lot.wID),
     modifiedAt: ({ modifiedAt }) => modifiedAt,
     toBody: ({ lot }) => lot,
@@ -37,6 +38,7 @@ export function handleListStockLevels(context: EndpointContext): SandboxResponse
     }),
     defaultDirection: "ASC",
     supportsModifiedSince: settings.modifiedSinceOn.includes("stockLevels"),
+    supportsSort: settings.sortOn.includes("stockLevels"),
     shows: (stock) => quantitiesIn(stock, warehouses).some(hasStockLevel),
     modifiedAt: (stock) => Math.max(...quantitiesIn(stock, warehouses).map(({ modifiedAt }) => modifiedAt)),
     toBody: levelOf,

@@ -59,6 +59,7 @@ function itemPageResponse({ query, state, settings }: EndpointContext, which: "a
     records: state.catalog.records,
     defaultDirection: "ASC",
     supportsModifiedSince: settings.modifiedSinceOn.includes("items"),
+    supportsSort: settings.sortOn.includes("items"),
     shows: ({ item }) => which === "all" || !item.discontinued,
     modifiedAt: ({ modifiedAt }) => modifiedAt,
     toBody: (stored) => toItemResponseBody(stored, settings),

@@ -13,6 +13,8 @@ export interface PagedList<T, Column extends string> {
   readonly defaultDirection: "ASC" | "DESC";
   /** Whether the list supports `modifiedSince`. */
   readonly supportsModifiedSince: boolean;
+  /** Whether the list supports `sort`. */
+  readonly supportsSort: boolean;
   /** Whether the list shows this record to this client. */
   shows(record: T): boolean;
   /** Milliseconds since the epoch. */
@@ -70,11 +72,11 @@ function selectPage<T>(
 
 /** An unknown column is ignored, and `direction` with it. */
 function readOrder<T, Column extends string>(
-  { records, defaultDirection }: PagedList<T, Column>,
+  { records, defaultDirection, supportsSort }: PagedList<T, Column>,
   query: URLSearchParams,
 ): { column: Column | undefined; isDescending: boolean } {
   const named = query.get("sort");
-  const column = named ? records.column(named) : undefined;
+  const column = named && supportsSort ? records.column(named) : undefined;
   const direction = query.get("direction")?.toUpperCase();
   if (column) return { column, isDescending: direction === "DESC" };
   const asked = !named && (direction === "ASC" || direction === "DESC") ? direction : defaultDirection;

@@ -135,6 +135,8 @@ export interface SandboxOptions {
   invalidPaging?: "clamp" | "refuse" | undefined;
   /** Lists that support `modifiedSince`; the others ignore it. @default all three */
   modifiedSinceOn?: readonly ("items" | "lots" | "stockLevels")[] | undefined;
+  /** Lists that support `sort`; the others ignore it, and keep their default order. @default all three */
+  sortOn?: readonly ("items" | "lots" | "stockLevels")[] | undefined;
   /** Reason codes that are accepted. @default any integer */
   reasonCodes?: readonly number[] | undefined;
   /** Whether items have the field `createdBy`, and its type. @default "omit" */

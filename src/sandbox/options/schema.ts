@@ -52,13 +52,19 @@ export const sandboxOptionsSchema = lazy(() =>
     unknownWarehouse: z.enum(["forbidden", "not-found"]).default("forbidden"),
     heldLots: z.enum(["allow", "refuse"]).default("allow"),
     invalidPaging: z.enum(["clamp", "refuse"]).default("clamp"),
-    modifiedSinceOn: z.array(z.enum(["items", "lots", "stockLevels"])).default(["items", "lots", "stockLevels"]),
+    modifiedSinceOn: listNamesSchema(),
+    sortOn: listNamesSchema(),
     reasonCodes: z.array(integer()).optional(),
     createdBy: z.enum(["omit", "text", "integer"]).default("omit"),
     requestLogSize: countOrInfinitySchema().default(100_000),
     compression: z.boolean().default(true),
   } satisfies Record<keyof SandboxOptions, z.ZodType>),
 );
+
+function listNamesSchema() {
+  const names = ["items", "lots", "stockLevels"] as const;
+  return z.array(z.enum(names)).default([...names]);
+}
 
 function sandboxClientSchema() {
   return z.strictObject({

@@ -1,0 +1,86 @@
+import { ALL_DISTRIBUTIONS, createRandom } from "../../test/search/distributions.js";
+import { SearchedService } from "../../test/search/searched-service.js";
+import type { Section } from "../results.js";
+import { openClient } from "../stocklot.js";
+
+const PAGE_SIZE = 250;
+const LISTS = [
+  { name: "stock levels", search: "getStockLevel", records: 20_000 },
+  { name: "lots", search: "getLots", records: 100_000 },
+  { name: "lots", search: "getLots", records: 1_000_000 },
+] as const;
+const DISTRIBUTIONS = {
+  dense: "dense",
+  "random gaps": "random gaps from 500 000",
+  exponential: "exponential",
+  clustered: "clustered",
+} as const;
+
+/** How many requests one item costs: a new client each time, and one client again and again. */
+export async function search(quick: boolean): Promise<Section> {
+  const searches = quick ? 20 : 300;
+  const rows: Section["rows"] = [];
+  const cold: Record<string, number[]> = {};
+  for (const { name, search, records } of LISTS.slice(0, quick ? 2 : 3)) {
+    for (const [title, distribution] of Object.entries(DISTRIBUTIONS)) {
+      const random = createRandom(records);
+      const partNos = partNosOf(records, search === "getLots", distribution, random);
+      const service = new SearchedService(partNos);
+      const wanted = Array.from({ length: searches }, () => partNos[Math.floor(random() * partNos.length)] ?? 0);
+      const count = async (client: Awaited<ReturnType<typeof open>>, partNo: number) => {
+        service.requests.length = 0;
+        await client.inventory[search](`SKU-${partNo}`);
+        return service.requests.length;
+      };
+      const open = () => openClient("https://service.test/api/v1", { fetch: service.fetch });
+      const first: number[] = [];
+      for (const partNo of wanted) first.push(await count(await open(), partNo));
+      const client = await open();
+      const others: number[] = [];
+      const again: number[] = [];
+      for (const partNo of wanted) {
+        others.push(await count(client, partNo));
+        again.push(await count(client, partNo));
+      }
+      cold[`${records} ${title}`] = first;
+      rows.push([
+        `${records.toLocaleString("en")} ${name}`,
+        title,
+        `${partNos.length / PAGE_SIZE}`.replace(/\..*/, ""),
+        `${at(first, 0.5)} / ${at(first, 0.95)} / ${at(first, 1)}`,
+        { value: at(others, 0.5), digits: 0 },
+        { value: at(again, 0.5), digits: 0 },
+      ]);
+    }
+  }
+  const worst = (records: number) =>
+    Math.max(...Object.entries(cold).flatMap(([name, counts]) => (name.startsWith(`${records} `) ? counts : [])));
+  return {
+    title: "One item",
+    note: `Requests of getStockLevel and getLots, the look-up of the item included, for ${searches} random items of each list. "First": median / 95th percentile / most of a client that has never searched. The medians of one client: another item each time, and the same item again. Lots: five per item on average.`,
+    columns: ["list", "part numbers", "pages of the list", "first", "another", "again"],
+    rows,
+    checks: [
+      { what: "dense stock levels, median", value: at(cold["20000 dense"] ?? [], 0.5), atMost: 4 },
+      { what: "20,000 stock levels, any part numbers, most", value: worst(20_000), atMost: 12 },
+      { what: "100,000 lots, any part numbers, most", value: worst(100_000), atMost: 14 },
+      ...(quick ? [] : [{ what: "1,000,000 lots, any part numbers, most", value: worst(1_000_000), atMost: 18 }]),
+    ],
+  };
+}
+
+function partNosOf(
+  records: number,
+  hasRuns: boolean,
+  distribution: keyof typeof ALL_DISTRIBUTIONS,
+  random: () => number,
+): number[] {
+  const create = ALL_DISTRIBUTIONS[distribution];
+  if (!create) throw new Error(`no distribution ${distribution}`);
+  if (!hasRuns) return create(records, random);
+  const items = create(records / 5, random);
+  return items.flatMap((partNo) => Array<number>(Math.min(200, Math.floor(-5.5 * Math.log(1 - random())))).fill(partNo));
+}
+
+const at = (counts: readonly number[], share: number) =>
+  counts.toSorted((one, next) => one - next)[Math.floor((counts.length - 1) * share)] ?? 0;

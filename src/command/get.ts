@@ -1,0 +1,78 @@
+import { Command } from "commander";
+import type { Item } from "../service/item.js";
+import type { Lot } from "../service/lot.js";
+import type { StockLevel } from "../service/stock-level.js";
+import { type ConnectionFlags, openClient, withConnection, withResponseValidation } from "./connection.js";
+import { failureOrInterruption, integerOption, interruptSignal } from "./exit.js";
+import { painter, plural, print, printable, table } from "./terminal.js";
+
+interface GetFlags extends ConnectionFlags {
+  wid?: number;
+  json?: true;
+}
+
+interface FoundStock {
+  item: Item;
+  stockLevel: StockLevel | null;
+  lots: Lot[];
+}
+
+export function getCommand(): Command {
+  const command = new Command("get")
+    .description("show one item, its stock level and its lots, in a few requests")
+    .argument("<sku>", "SKU (shortID) of the item")
+    .option("--wid <n>", "only this warehouse", integerOption(0))
+    .option("--json", "print item, stockLevel and lots as JSON")
+    .action(showItem);
+  return withResponseValidation(withConnection(command));
+}
+
+async function showItem(shortID: string, flags: GetFlags): Promise<void> {
+  const { wid } = flags;
+  const signal = interruptSignal();
+  const client = await openClient(flags);
+  try {
+    const item = await client.items.get(shortID, { signal });
+    const stockLevel = await client.inventory.getStockLevel(shortID, { wid }, { signal });
+    const lots = await client.inventory.getLots(shortID, { wid }, { signal });
+    const found = { item, stockLevel, lots };
+    await print(flags.json ? JSON.stringify(found, null, 2) : describeStock(found, wid));
+  } catch (error) {
+    throw failureOrInterruption(error, signal);
+  } finally {
+    await client.close();
+  }
+}
+
+const QUANTITIES = ["available", "inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
+
+function describeStock({ item, stockLevel, lots }: FoundStock, wid: number | undefined): string {
+  const bold = (text: string) => painter(process.stdout)("bold", text);
+  const { partNo, shortID, description, category, uOM, discontinued } = item;
+  const where = wid === undefined ? "all warehouses" : `warehouse ${wid}`;
+  const quantities = stockLevel && table(QUANTITIES, [QUANTITIES.map((name) => stockLevel[name])]);
+  return [
+    `${bold(printable(shortID))}  ${printable(description)}`,
+    `partNo ${partNo}, category ${category}, unit ${printable(uOM)}${discontinued ? ", discontinued" : ""}`,
+    "",
+    bold(`Stock in ${where}`),
+    quantities ?? "not listed",
+    "",
+    bold(plural(lots.length, "lot")),
+    ...(lots.length > 0 ? [table(LOT_COLUMNS, lots.map(lotCells))] : []),
+  ].join("\n");
+}
+
+const LOT_COLUMNS = ["recNo", "wID", "spot", "units", "received", "serial", "state"];
+/** So that a line has at most 80 columns. */
+const MAX_CELL_WIDTH = 14;
+
+const lotCells = ({ recNo, wID, spot, units, received, serial, hold, active, shipped }: Lot) => [
+  recNo,
+  wID,
+  printable(spot, MAX_CELL_WIDTH),
+  units,
+  printable(received, 10),
+  printable(serial, MAX_CELL_WIDTH),
+  [hold && "on hold", !active && "inactive", shipped && "shipped"].filter(Boolean).join(", "),
+];

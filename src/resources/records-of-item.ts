@@ -1,0 +1,184 @@
+import * as z from "zod";
+import type { CallRequest } from "../core/call.js";
+import type { Sender } from "../core/pipeline.js";
+import { type RequestOptions, requestOptionsShape } from "../core/request/options.js";
+import { invalidResponseError } from "../core/response/caller-error.js";
+import { PaginationError } from "../errors/index.js";
+import { createPaginator, type ListDefinition, type ListOptions } from "../paging/list.js";
+import type { Page } from "../paging/page.js";
+import { RememberedPlaces } from "../paging/search/remembered-places.js";
+import { RunSearch, UnsortedListError } from "../paging/search/run-search.js";
+import { checkInput } from "../schemas/check.js";
+import { integer, lazy, optionalFields } from "../schemas/field.js";
+import type { Item } from "../service/item.js";
+import { skuSchema } from "../service/key.js";
+import type { InventoryListParams } from "../service/list-params.js";
+import { itemRequest } from "./items.js";
+
+/** Where the records of an item are searched. */
+export interface ItemScope {
+  /**
+   * Warehouse ID, which must be in the client's scope.
+   * @default all warehouses in scope
+   */
+  wid?: number | undefined;
+}
+
+/** Options of `getStockLevel` and `getLots`. They apply to the whole call, which sends several requests. */
+export interface ItemSearchOptions extends RequestOptions {
+  /**
+   * What happens if the service does not sort the list by `partNo`. `"read"`: the whole list is read, and a warning is
+   * logged once. `"error"`: the call rejects with a `PaginationError`.
+   * @default "read"
+   */
+  ifUnsorted?: "read" | "error" | undefined;
+}
+
+const itemScopeSchema = /* @__PURE__ */ lazy(() => z.strictObject(optionalFields({ wid: integer() })));
+const itemSearchOptionsSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ ...requestOptionsShape(), ...optionalFields({ ifUnsorted: z.enum(["read", "error"]) }) }),
+);
+
+const MAX_PART_NUMBERS = 10_000;
+const MAX_LISTS = 100;
+
+/** A list of the inventory, and how one request for it is described. */
+interface ItemRecordList<T> {
+  name: string;
+  define(params: InventoryListParams, options: ListOptions): ListDefinition<T, InventoryListParams>;
+}
+
+/** Finds the records of one item in the lists of the inventory, which the service cannot filter by item. */
+export class RecordsOfItem {
+  readonly #sender: Sender;
+  /** Part numbers never change. */
+  readonly #partNos = new Map<string, number>();
+  /** By path. */
+  readonly #places = new Map<string, RememberedPlaces>();
+  readonly #warned = new Set<string>();
+
+  constructor(sender: Sender) {
+    this.#sender = sender;
+  }
+
+  async read<T extends { partNo: number }>(
+    list: ItemRecordList<T>,
+    ...[shortID, scope, options]: [string, ItemScope, ItemSearchOptions]
+  ): Promise<{ partNo: number; path: string; records: T[] }> {
+    checkInput(list.name, skuSchema, shortID, ["shortID"]);
+    const params = checkInput(list.name, itemScopeSchema, scope, [], { noun: "parameter" });
+    const { ifUnsorted = "read", ...requestOptions } = checkInput(list.name, itemSearchOptionsSchema, options, [], {
+      noun: "option",
+    });
+    const { path } = list.define(params, {}).request(params, {});
+    return this.#sender.sendSeries({ method: "GET", path }, requestOptions, async (part) => {
+      const partNo = await this.#partNoOf(part, shortID);
+      try {
+        return { partNo, path, records: await new RunSearch(this.#searched(part, list, params, path), partNo).read() };
+      } catch (error) {
+        if (!(error instanceof UnsortedListError)) throw error;
+        if (ifUnsorted === "error") throw unsortedError(error);
+        this.#warnOnce(list.name, error);
+        return { partNo, path, records: await readWholeList(part, list.define(params, WHOLE_LIST), partNo) };
+      }
+    });
+  }
+
+  async #partNoOf(part: Sender, shortID: string): Promise<number> {
+    const known = this.#partNos.get(shortID);
+    if (known !== undefined) return known;
+    const partNo = await part.sendPage(partNoRequest(shortID));
+    remember(this.#partNos, shortID, partNo, MAX_PART_NUMBERS);
+    return partNo;
+  }
+
+  #searched<T extends { partNo: number }>(
+    part: Sender,
+    list: ItemRecordList<T>,
+    params: InventoryListParams,
+    path: string,
+  ) {
+    const { maxPageSize, keyOf = () => undefined, pageReader } = list.define(params, {});
+    const places = this.#places.get(path) ?? new RememberedPlaces(maxPageSize);
+    remember(this.#places, path, places, MAX_LISTS);
+    return {
+      label: `GET ${path}`,
+      places,
+      keyOf,
+      numberOf: ({ partNo }: T) => partNo,
+      fetch: (request: { page: number; pageSize: number }, direction: "ASC" | "DESC") =>
+        part.sendPage({
+          method: "GET",
+          path,
+          query: { ...request, sort: "partNo", direction },
+          read: pageReader(request),
+        }),
+      readOn: (from: { page: number; pageSize: number }, onPage: (page: Page<T>) => void) => {
+        const definition = list.define({ ...params, ...from, sort: "partNo", direction: "ASC" }, WHOLE_LIST);
+        return createPaginator(part, { ...definition, pageReader: observed(definition.pageReader, onPage) }).pages();
+      },
+    };
+  }
+
+  #warnOnce(name: string, { message }: Error): void {
+    if (this.#warned.has(name)) return;
+    this.#warned.add(name);
+    this.#sender.warn(
+      `${message}, so the whole list is read for one item. Keep a mirror (stocklot/mirror) and query that instead.`,
+    );
+  }
+}
+
+/** One request after another: they belong to one call. */
+const WHOLE_LIST = { gapless: true, readAhead: 0 } as const;
+
+const unsortedError = ({ message }: Error) =>
+  new PaginationError(
+    `${message}, so one item cannot be searched in this list. Leave out ifUnsorted to read the whole list.`,
+  );
+
+async function readWholeList<T extends { partNo: number }>(
+  part: Sender,
+  definition: ListDefinition<T, InventoryListParams>,
+  target: number,
+): Promise<T[]> {
+  const records: T[] = [];
+  for await (const record of createPaginator(part, definition)) if (record.partNo === target) records.push(record);
+  return records;
+}
+
+/** The item's part number, which must be an integer however strictly responses are validated: the search is based on it. */
+function partNoRequest(shortID: string): CallRequest<number> {
+  const request = itemRequest(shortID, "id");
+  return {
+    ...request,
+    async read(context) {
+      const { partNo }: Partial<Item> = await request.read(context);
+      if (partNo !== undefined && Number.isSafeInteger(partNo)) return partNo;
+      throw invalidResponseError(context, [{ path: ["partNo"], message: "expected an integer" }]);
+    },
+  };
+}
+
+/** Calls back with each page before it is processed. */
+function observed<T>(
+  pageReader: ListDefinition<T, unknown>["pageReader"],
+  onPage: (page: Page<T>) => void,
+): ListDefinition<T, unknown>["pageReader"] {
+  return (request) => {
+    const read = pageReader(request);
+    return async (context) => {
+      const page = await read(context);
+      onPage(page);
+      return page;
+    };
+  };
+}
+
+/** Stores a value as the newest; the oldest one is dropped if there are too many. */
+function remember<K, V>(map: Map<K, V>, key: K, value: V, maxSize: number): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > maxSize && oldest !== undefined) map.delete(oldest);
+}

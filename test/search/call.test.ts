@@ -1,0 +1,207 @@
+import {
+  InputValidationError,
+  NotFoundError,
+  PaginationError,
+  PermissionError,
+  type ResponseInfo,
+  ResponseValidationError,
+  TimeoutError,
+} from "stocklot";
+import { describe, expect, it } from "vitest";
+import { createRandom } from "./distributions.js";
+import { SearchedService } from "./searched-service.js";
+
+const NUMBERS = Array.from({ length: 5_000 }, (_, index) => 10 * (index + 1));
+const PART_NO = 12_340;
+
+function collectingLogger() {
+  const warnings: string[] = [];
+  const ignore = () => {};
+  return { warnings, debug: ignore, info: ignore, warn: (line: string) => void warnings.push(line), error: ignore };
+}
+
+/** A fetch that responds itself to some requests. */
+function clientWith(
+  service: SearchedService,
+  respond: (url: URL, count: number) => Response | undefined,
+  options = {},
+) {
+  let count = 0;
+  const fetch = async (input: Request | URL | string, init?: RequestInit) => {
+    const url = new URL(new Request(input, init).url);
+    if (!url.pathname.endsWith("/Token")) count += 1;
+    return (url.pathname.endsWith("/Token") ? undefined : respond(url, count)) ?? service.fetch(input, init);
+  };
+  return service.client({ ...options, fetch });
+}
+
+const errorResponse = (status: number, error: string, message: string) =>
+  Response.json({ statusCode: status, error, message, details: null }, { status });
+
+describe("A search for one item is one call of the caller's", () => {
+  it("in hooks, in onResponse and in the report for bugs", async () => {
+    const requests: { call: number; path: string }[] = [];
+    const responses: ResponseInfo[] = [];
+    const service = new SearchedService(NUMBERS);
+    const client = service.client({ hooks: { request: (event) => void requests.push(event) } });
+    await client.inventory.listLots({ pageSize: 1 }).page();
+    requests.length = 0;
+    await client.inventory.getLots(`SKU-${PART_NO}`, {}, { onResponse: (response) => void responses.push(response) });
+    expect(new Set(requests.map(({ call }) => call)).size).toBe(1);
+    expect(requests.map(({ path }) => path)).toEqual(["/Item", ...requests.slice(1).map(() => "/Inventory")]);
+    expect(responses).toMatchObject([{ status: 200, path: "/Inventory", attempts: requests.length }]);
+    expect(client.debugReport().match(/GET \/Inventory/g)).toHaveLength(2);
+  });
+
+  it("that sends one request at a time, at normal priority", async () => {
+    const states: { inFlight: number; queued: number }[] = [];
+    const service = new SearchedService(NUMBERS, { beforePage: () => void states.push(client.rateLimit) });
+    // Bulk requests could use one slot only.
+    const client = service.client({ rateLimit: { requests: 20, reserved: 19 }, totalTimeoutMs: 10_000 });
+    await client.inventory.getLots(`SKU-${PART_NO}`);
+    expect(states.length).toBeGreaterThan(1);
+    for (const state of states) expect(state).toMatchObject({ inFlight: 1, queued: 0 });
+  });
+
+  it("with one totalTimeoutMs, for all of its requests", async () => {
+    const service = new SearchedService(NUMBERS);
+    const never = new Promise<Response>(() => {});
+    const client = service.client({
+      fetch: (input, init) =>
+        String(new Request(input, init).url).includes("DESC") ? never : service.fetch(input, init),
+    });
+    const error = await client.inventory.getLots("SKU-10", {}, { totalTimeoutMs: 300 }).catch((reason) => reason);
+    expect(error).toBeInstanceOf(TimeoutError);
+    expect(error).toMatchObject({ clock: "totalTimeoutMs", message: expect.stringContaining("(300 ms)") });
+  });
+
+  it("that a signal ends at once, without a request afterwards", async () => {
+    const controller = new AbortController();
+    const reason = new Error("no longer wanted");
+    const service = new SearchedService(NUMBERS, { beforePage: () => controller.abort(reason) });
+    const { inventory } = service.client();
+    await expect(inventory.getLots(`SKU-${PART_NO}`, {}, { signal: controller.signal })).rejects.toBe(reason);
+    expect(service.requests).toHaveLength(2);
+    await expect(inventory.getLots(`SKU-${PART_NO}`, {}, { signal: controller.signal })).rejects.toBe(reason);
+    expect(service.requests).toHaveLength(2);
+  });
+
+  it("whose error shows the caller's line", async () => {
+    const client = clientWith(new SearchedService(NUMBERS), (url) =>
+      url.pathname.endsWith("/Inventory") ? errorResponse(403, "forbidden", "Insufficient permissions.") : undefined,
+    );
+    const error = await client.inventory.getLots("SKU-10").catch((reason) => reason);
+    expect(error.stack).toContain("call.test.ts");
+  });
+});
+
+describe("A search for one item", () => {
+  it("returns the level, null if it is not listed, and lots by ascending recNo", async () => {
+    const service = new SearchedService([30, 20, 20, 10, 20]);
+    const { inventory } = service.client();
+    expect((await inventory.getLots("SKU-20")).map(({ recNo }) => recNo)).toEqual([2, 3, 5]);
+    expect(await inventory.getLots("SKU-25")).toEqual([]);
+    expect(await inventory.getStockLevel("SKU-30")).toMatchObject({ partNo: 30 });
+    expect(await inventory.getStockLevel("SKU-31")).toBeNull();
+  });
+
+  it("asks for the list of the warehouse", async () => {
+    const service = new SearchedService(NUMBERS);
+    await service.client().inventory.getStockLevel("SKU-10", { wid: 3 });
+    expect(service.requests.at(-1)?.pathname).toMatch(/\/Inventory\/StockLevels\/3$/);
+  });
+
+  it("remembers part numbers, but not that there is no such item", async () => {
+    const service = new SearchedService(NUMBERS);
+    let isMissing = true;
+    const client = clientWith(service, (url) =>
+      url.pathname.endsWith("/Item") && isMissing
+        ? errorResponse(404, "not_found", "Item SKU-10 was not found.")
+        : undefined,
+    );
+    await expect(client.inventory.getLots("SKU-10")).rejects.toBeInstanceOf(NotFoundError);
+    isMissing = false;
+    expect(await client.inventory.getLots("SKU-10")).toHaveLength(1);
+    await client.inventory.getStockLevel("SKU-10");
+    expect(service.requests.filter(({ pathname }) => pathname.endsWith("/Item"))).toHaveLength(1);
+  });
+
+  it("reports a missing item before a warehouse out of scope", async () => {
+    const client = clientWith(new SearchedService(NUMBERS), (url) =>
+      url.pathname.endsWith("/Inventory/9")
+        ? errorResponse(403, "forbidden", "Warehouse is outside the client's authorized scope.")
+        : undefined,
+    );
+    await expect(client.inventory.getLots("NO-SUCH", { wid: 9 })).rejects.toBeInstanceOf(NotFoundError);
+    await expect(client.inventory.getLots("SKU-10", { wid: 9 })).rejects.toBeInstanceOf(PermissionError);
+  });
+
+  it("refuses an item without an integer part number, however strictly responses are validated", async () => {
+    for (const responseValidation of ["error", "warn", "off"] as const) {
+      const client = clientWith(
+        new SearchedService(NUMBERS),
+        (url) => (url.pathname.endsWith("/Item") ? Response.json({ shortID: "SKU-10", partNo: "10" }) : undefined),
+        { responseValidation },
+      );
+      await expect(client.inventory.getLots("SKU-10")).rejects.toBeInstanceOf(ResponseValidationError);
+    }
+  });
+
+  it("refuses two levels of one part number", async () => {
+    const { inventory } = new SearchedService([10, 20, 20, 30]).client();
+    await expect(inventory.getStockLevel("SKU-20")).rejects.toMatchObject({
+      name: "ResponseValidationError",
+      message: expect.stringContaining("partNo 20 is listed twice"),
+    });
+    expect(await inventory.getStockLevel("SKU-30")).toMatchObject({ partNo: 30 });
+  });
+
+  it("of an unsorted list reads all of it, with one warning per list, or rejects with ifUnsorted: error", async () => {
+    const logger = collectingLogger();
+    const random = createRandom(1);
+    const service = new SearchedService(
+      [...NUMBERS].sort(() => random() - 0.5),
+      { sorting: "ignored" },
+    );
+    const { inventory } = service.client({ logger });
+    for (const partNo of [10, 20]) {
+      expect(await inventory.getLots(`SKU-${partNo}`)).toMatchObject([{ partNo }]);
+      expect(await inventory.getStockLevel(`SKU-${partNo}`)).toMatchObject({ partNo });
+      expect(await inventory.getStockLevel(`SKU-${partNo}`, { wid: 1 })).toMatchObject({ partNo });
+    }
+    expect(logger.warnings).toEqual([
+      expect.stringContaining("GET /Inventory: "),
+      expect.stringContaining("GET /Inventory/StockLevels: "),
+    ]);
+    service.requests.length = 0;
+    await expect(inventory.getLots("SKU-10", {}, { ifUnsorted: "error" })).rejects.toBeInstanceOf(PaginationError);
+    expect(service.requests.length).toBeLessThan(3);
+  });
+
+  it("rejects wrong arguments without a request", async () => {
+    const service = new SearchedService(NUMBERS);
+    const { inventory } = service.client();
+    const wrong: unknown[][] = [
+      [""],
+      [7],
+      ["SKU-10", { wID: 3 }],
+      ["SKU-10", { wid: "3" }],
+      ["SKU-10", { page: 1 }],
+      ["SKU-10", {}, { ifUnsorted: "fail" }],
+      ["SKU-10", {}, { gapless: true }],
+    ];
+    for (const args of wrong) {
+      for (const method of ["getLots", "getStockLevel"] as const) {
+        await expect(Reflect.apply(inventory[method], inventory, args)).rejects.toBeInstanceOf(InputValidationError);
+      }
+    }
+    expect(service.requests).toEqual([]);
+  });
+
+  it("is what listLots recommends to whoever filters by item", async () => {
+    const { inventory } = new SearchedService(NUMBERS).client();
+    const params: object = { shortID: "SKU-10" };
+    await expect(inventory.listLots(params).page()).rejects.toThrow("client.inventory.getLots(shortID)");
+    await expect(inventory.listStockLevels(params).page()).rejects.toThrow("client.inventory.getStockLevel(shortID)");
+  });
+});

@@ -1,0 +1,114 @@
+import { PaginationError } from "stocklot";
+import { describe, expect, it } from "vitest";
+import { runs } from "../support/runs.js";
+import { ALL_DISTRIBUTIONS, createRandom } from "./distributions.js";
+import { type SearchedRecord, SearchedService, type SearchedServiceOptions } from "./searched-service.js";
+
+const recNosOf = (records: readonly { recNo: number }[]) => records.map(({ recNo }) => recNo);
+const numbersOf = (records: readonly SearchedRecord[], partNo: number) =>
+  recNosOf(records.filter((record) => record.partNo === partNo)).sort((one, next) => one - next);
+
+/** Lots of random items: few of most, hundreds of some. */
+function randomLots(random: () => number): number[] {
+  const names = Object.keys(ALL_DISTRIBUTIONS);
+  const name = names[Math.floor(random() * names.length)] ?? "dense";
+  const items = ALL_DISTRIBUTIONS[name]?.(1 + Math.floor(random() * 200), random) ?? [];
+  const most = random() < 0.3 ? 600 : 8;
+  const lots = items.flatMap((partNo) => Array<number>(Math.floor(random() ** 4 * most)).fill(partNo));
+  return lots.sort(() => random() - 0.5);
+}
+
+describe("A search for one item", () => {
+  const services: Record<string, SearchedServiceOptions> = {
+    "sorts numbers": {},
+    "reverses the records of one number with the direction": { ties: "reversed-with-direction" },
+    "caps pages at 40": { maxPageSize: 40 },
+    "sorts the records of one number anew each time": { ties: "shuffled" },
+    "sorts text": { sorting: "text" },
+    "ignores sort": { sorting: "ignored" },
+    "ignores direction": { sorting: "direction-ignored" },
+  };
+
+  it.each(Object.entries(services))("of a service that %s returns what is listed", async (_, options) => {
+    for (let seed = 1; seed <= runs(30); seed += 1) {
+      const random = createRandom(seed);
+      const service = new SearchedService(randomLots(random), { ...options, random });
+      const warnings: string[] = [];
+      const logger = { debug: () => {}, info: () => {}, warn: (line: string) => warnings.push(line), error: () => {} };
+      const client = service.client({ logger });
+      for (let search = 0; search < 4; search += 1) {
+        const isListed = random() < 0.7;
+        const listed = service.records[Math.floor(random() * service.records.length)]?.partNo;
+        const partNo = isListed && listed !== undefined ? listed : Math.floor(random() ** 4 * 2_000_000);
+        const lots = await client.inventory.getLots(`SKU-${partNo}`);
+        expect(recNosOf(lots), `seed ${seed}, partNo ${partNo}`).toEqual(numbersOf(service.records, partNo));
+      }
+      if (
+        options.sorting === undefined &&
+        options.ties !== "shuffled" &&
+        new Set(service.records.map(({ partNo }) => partNo)).size > 1
+      )
+        expect(warnings).toEqual([]);
+    }
+  });
+
+  it("returns every lot that exists during the whole search once, and none that was never listed", async () => {
+    let searches = 0;
+    let outrun = 0;
+    for (let seed = 1; seed <= runs(150); seed += 1) {
+      const random = createRandom(seed);
+      const changes = Math.floor(random() * 12);
+      let permanent = new Set<number>();
+      let ever = new Set<number>();
+      let moments: number[][] = [];
+      let partNo = 1;
+      const service = new SearchedService(randomLots(random), {
+        random,
+        beforePage: (changing) => {
+          for (let change = 0; change < changes; change += 1) {
+            const { records } = changing;
+            const index = Math.floor(random() * records.length);
+            const [chosen] = random() < 0.5 ? records.splice(index, 1) : records.slice(index, index + 1);
+            if (chosen && records.includes(chosen)) changing.add(random() < 0.5 ? chosen.partNo : chosen.partNo + 1);
+          }
+          const present = new Set(recNosOf(changing.records));
+          permanent = new Set([...permanent].filter((recNo) => present.has(recNo)));
+          ever = new Set([...ever, ...present]);
+          moments.push(numbersOf(changing.records, partNo));
+        },
+      });
+      const client = service.client();
+      for (let search = 0; search < 4; search += 1) {
+        partNo = service.records[Math.floor(random() * service.records.length)]?.partNo ?? 1;
+        moments = [];
+        permanent = new Set(recNosOf(service.records));
+        ever = new Set(permanent);
+        const partNos = new Map(service.records.map((record) => [record.recNo, record.partNo]));
+        searches += 1;
+        const lots = await client.inventory.getLots(`SKU-${partNo}`).catch((error) => {
+          expect(error).toBeInstanceOf(PaginationError);
+          outrun += 1;
+        });
+        if (!lots) continue;
+        const found = recNosOf(lots);
+        const due = [...permanent].filter((recNo) => partNos.get(recNo) === partNo);
+        expect(new Set(found).size).toBe(found.length);
+        expect(
+          due.filter((recNo) => !found.includes(recNo)),
+          `seed ${seed}, partNo ${partNo}`,
+        ).toEqual([]);
+        expect(found.filter((recNo) => !ever.has(recNo))).toEqual([]);
+        if (found.length <= 200) expect(moments).toContainEqual(found);
+      }
+    }
+    // Up to 12 changes between two requests, in lists of a few hundred records.
+    expect(outrun / searches).toBeLessThan(0.02);
+  });
+
+  it("does not take text order for numeric order, though every page that it reads looks numeric", async () => {
+    const dense = (first: number) => Array.from({ length: 300 }, (_, index) => first + index);
+    const service = new SearchedService([...dense(1_000_000), 20, ...dense(3_000_000)], { sorting: "text" });
+    expect(await service.client().inventory.getStockLevel("SKU-20")).toMatchObject({ partNo: 20 });
+    expect(await service.client().inventory.getStockLevel("SKU-25")).toBeNull();
+  });
+});

@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { runs } from "../support/runs.js";
+import { COUNTED, createRandom, UNEVEN } from "./distributions.js";
+import { SearchedService } from "./searched-service.js";
+
+/** How many requests each of many searches costs, with a new client for each unless one is given. */
+async function countRequests(service: SearchedService, partNos: number[], search: "getLots" | "getStockLevel") {
+  const counts: number[] = [];
+  for (const partNo of partNos) {
+    service.requests.length = 0;
+    await service.client().inventory[search](`SKU-${partNo}`);
+    counts.push(service.requests.length);
+  }
+  return counts.sort((one, next) => one - next);
+}
+
+const at = (sorted: number[], share: number) => sorted[Math.floor((sorted.length - 1) * share)];
+
+function lists(distributions: typeof COUNTED, random: () => number) {
+  return Object.entries(distributions).map(([name, create]) => {
+    const items = create(20_000, random);
+    const lots = items.flatMap((partNo) =>
+      Array<number>(Math.min(200, Math.floor(-5 * Math.log(1 - random())))).fill(partNo),
+    );
+    return { name, items, lots };
+  });
+}
+
+describe("A search for one item costs few requests, the look-up of the item included", () => {
+  const random = createRandom(1);
+  const choose = (numbers: number[]) =>
+    Array.from({ length: Math.max(20, runs(60)) }, () => numbers[Math.floor(random() * numbers.length)] ?? 0);
+
+  it.each(lists(COUNTED, random))("if part numbers are handed out one after another: $name", async ({
+    items,
+    lots,
+  }) => {
+    const levels = await countRequests(new SearchedService(items), choose(items), "getStockLevel");
+    expect(at(levels, 0.5)).toBeLessThanOrEqual(4);
+    expect(at(levels, 0.95)).toBeLessThanOrEqual(6);
+    const ofLots = await countRequests(new SearchedService(lots), choose(items), "getLots");
+    expect(at(ofLots, 0.5)).toBeLessThanOrEqual(5);
+    expect(at(ofLots, 0.95)).toBeLessThanOrEqual(8);
+  });
+
+  it.each(lists(UNEVEN, random))("at most 12 and 14 for any part numbers: $name", async ({ items, lots }) => {
+    const absent = choose(items).map((partNo) => partNo + 1);
+    const wanted = [...choose(items), ...absent];
+    expect(at(await countRequests(new SearchedService(items), wanted, "getStockLevel"), 1)).toBeLessThanOrEqual(12);
+    expect(at(await countRequests(new SearchedService(lots), wanted, "getLots"), 1)).toBeLessThanOrEqual(14);
+  });
+
+  it("the same item again usually costs one, another one after some searches two", async () => {
+    const { items, lots } = lists(COUNTED, random).find(({ name }) => name === "gaps") ?? { items: [], lots: [] };
+    const service = new SearchedService(lots);
+    const client = service.client();
+    const again: number[] = [];
+    const others: number[] = [];
+    for (const partNo of choose(items).slice(0, 100)) {
+      for (const counts of [others, again]) {
+        service.requests.length = 0;
+        await client.inventory.getLots(`SKU-${partNo}`);
+        counts.push(service.requests.length);
+      }
+    }
+    expect(at(again.sort(), 0.9)).toBe(1);
+    expect(at(others.slice(10).sort(), 0.5)).toBe(2);
+  });
+
+  it("one more for each further 200 lots of the item", async () => {
+    const many = Array<number>(1_000).fill(10_000);
+    const items = Array.from({ length: 20_000 }, (_, index) => index + 1);
+    const [few, more] = await Promise.all(
+      [items, [...items, ...many]].map((lots) => countRequests(new SearchedService(lots), [10_000], "getLots")),
+    );
+    // A thousand lots: four or five more pages, and some to find where they begin.
+    expect(more?.[0]).toBeLessThanOrEqual((few?.[0] ?? 0) + 9);
+  });
+});

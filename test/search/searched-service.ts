@@ -1,0 +1,149 @@
+/**
+ * The look-up of items, and the lists of lots and stock levels, of a service that sorts in different ways and whose lists
+ * change between requests. Written from the service's document, independent of the sandbox.
+ */
+import { InventoryClient } from "stocklot";
+
+export interface SearchedRecord {
+  recNo: number;
+  partNo: number;
+}
+
+export interface SearchedServiceOptions {
+  /** `ignored`: `sort` has no effect. `direction-ignored`: the list is always ascending. */
+  sorting?: "numbers" | "text" | "ignored" | "direction-ignored" | undefined;
+  /** The order of records with the same part number. */
+  ties?: "stable" | "reversed-with-direction" | "shuffled" | undefined;
+  maxPageSize?: number | undefined;
+  /** Called before each page, such as to change the records. */
+  beforePage?: ((service: SearchedService) => void) | undefined;
+  random?: (() => number) | undefined;
+}
+
+export class SearchedService {
+  /** In the order added. */
+  records: SearchedRecord[];
+  readonly requests: URL[] = [];
+  readonly #options: SearchedServiceOptions;
+  #lastRecNo: number;
+  /** The lists in their orders, while nothing changes. */
+  readonly #sortedLists = new Map<string, SearchedRecord[]>();
+
+  constructor(partNos: readonly number[], options: SearchedServiceOptions = {}) {
+    this.records = partNos.map((partNo, index) => ({ recNo: index + 1, partNo }));
+    this.#lastRecNo = partNos.length;
+    this.#options = options;
+  }
+
+  add(partNo: number): void {
+    this.#lastRecNo += 1;
+    this.records.push({ recNo: this.#lastRecNo, partNo });
+  }
+
+  /** Item `SKU-n` has the part number n, whether it is in the lists or not. */
+  readonly fetch = async (input: Request | URL | string, init?: RequestInit): Promise<Response> => {
+    const request = new Request(input, init);
+    const url = new URL(request.url);
+    if (url.pathname.endsWith("/Token"))
+      return Response.json({ access_token: "t", token_type: "bearer", expires_in: 3600 });
+    this.requests.push(url);
+    if (url.pathname.endsWith("/Item")) return itemResponse(url.searchParams.get("key") ?? "");
+    this.#options.beforePage?.(this);
+    return Response.json(this.#page(url));
+  };
+
+  client(options: ConstructorParameters<typeof InventoryClient>[0] = {}): InventoryClient {
+    return new InventoryClient({
+      baseUrl: "https://service.test/api/v1",
+      clientId: "id",
+      clientSecret: "the-secret",
+      fetch: this.fetch,
+      rateLimit: false,
+      ...options,
+    });
+  }
+
+  #page({ pathname, searchParams }: URL): object {
+    const page = Number(searchParams.get("page"));
+    const pageSize = Math.min(Number(searchParams.get("pageSize")), this.#options.maxPageSize ?? 250);
+    const isLevels = pathname.includes("StockLevels");
+    const [sort, direction] = [searchParams.get("sort"), searchParams.get("direction")];
+    const mayChange = this.#options.beforePage !== undefined || this.#options.ties === "shuffled";
+    const sorted = (!mayChange && this.#sortedLists.get(`${sort} ${direction}`)) || this.#sorted(sort, direction);
+    this.#sortedLists.set(`${sort} ${direction}`, sorted);
+    const start = (page - 1) * pageSize;
+    return {
+      value: sorted.slice(start, start + pageSize).map((record) => (isLevels ? levelOf(record) : lotOf(record))),
+      totalCount: sorted.length,
+      page,
+      pageSize,
+      pageCount: Math.ceil(sorted.length / pageSize),
+      hasMore: start + pageSize < sorted.length,
+    };
+  }
+
+  #sorted(sort: string | null, direction: string | null): SearchedRecord[] {
+    const { sorting = "numbers", ties = "stable", random = Math.random } = this.#options;
+    if (sort === "recNo") return this.records.toSorted((one, next) => one.recNo - next.recNo);
+    if (sorting === "ignored" || sort !== "partNo") return this.records;
+    const isDescending = direction === "DESC" && sorting !== "direction-ignored";
+    const shuffled = new Map(ties === "shuffled" ? this.records.map(({ recNo }) => [recNo, random()]) : []);
+    const compare = (one: SearchedRecord, next: SearchedRecord) =>
+      sorting === "text" ? compareText(String(one.partNo), String(next.partNo)) : one.partNo - next.partNo;
+    const compareTies = (one: SearchedRecord, next: SearchedRecord) =>
+      ties === "shuffled" ? (shuffled.get(one.recNo) ?? 0) - (shuffled.get(next.recNo) ?? 0) : one.recNo - next.recNo;
+    const sign = isDescending ? -1 : 1;
+    const tieSign = ties === "reversed-with-direction" ? sign : 1;
+    return this.records.toSorted((one, next) => sign * compare(one, next) || tieSign * compareTies(one, next));
+  }
+}
+
+const compareText = (one: string, next: string) => (one < next ? -1 : one > next ? 1 : 0);
+
+function itemResponse(key: string): Response {
+  const partNo = Number(/^SKU-(\d+)$/.exec(key)?.[1] ?? Number.NaN);
+  const missing = { statusCode: 404, error: "not_found", message: `Item ${key} was not found.`, details: null };
+  if (Number.isNaN(partNo)) return Response.json(missing, { status: 404 });
+  const texts = {
+    description: "",
+    uOM: "EA",
+    putUp: "",
+    created: "2026-01-01T00:00:00Z",
+    modified: "2026-01-01T00:00:00Z",
+  };
+  const numbers = { category: 0, subCategory: 0, units: 1, dfltOwner: 0 };
+  return Response.json({ partNo, shortID: key, ...texts, ...numbers, discontinued: false });
+}
+
+const levelOf = ({ recNo, partNo }: SearchedRecord) => ({
+  partNo,
+  available: recNo,
+  inStock: recNo,
+  onOrder: 0,
+  onHold: 0,
+  committed: 0,
+  packed: 0,
+  aSN: 0,
+});
+
+const lotOf = ({ recNo, partNo }: SearchedRecord) => ({
+  recNo,
+  partNo,
+  shortID: `SKU-${partNo}`,
+  description: "",
+  associate: "",
+  warehouse: "",
+  wID: 1,
+  spot: "",
+  units: 1,
+  received: "2026-01-01T00:00:00Z",
+  shipped: null,
+  serial: "",
+  serial2: null,
+  rFIDTag: null,
+  remark: "",
+  hold: false,
+  jobID: 0,
+  jobName: null,
+  active: true,
+});
