@@ -75,7 +75,7 @@ export type { Paginator } from "./paging/paginator.js";
 export type { CustomList, CustomRequest } from "./resources/custom-endpoint.js";
 export type { FoundItem } from "./resources/find/find-item.js";
 export type { FoundReceipt } from "./resources/find/find-receipt.js";
-export type { FindOptions } from "./resources/find/search-until-settled.js";
+export type { FindOptions } from "./resources/find/search-until-certain.js";
 export type { Inventory, TransactionResult } from "./resources/inventory.js";
 export type { CreatedItem, DiscontinuedItem, UpdatedItem } from "./resources/item-status.js";
 export type { Items } from "./resources/items.js";

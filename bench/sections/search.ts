@@ -79,7 +79,9 @@ function partNosOf(
   if (!create) throw new Error(`no distribution ${distribution}`);
   if (!hasRuns) return create(records, random);
   const items = create(records / 5, random);
-  return items.flatMap((partNo) => Array<number>(Math.min(200, Math.floor(-5.5 * Math.log(1 - random())))).fill(partNo));
+  return items.flatMap((partNo) =>
+    Array<number>(Math.min(200, Math.floor(-5.5 * Math.log(1 - random())))).fill(partNo),
+  );
 }
 
 const at = (counts: readonly number[], share: number) =>

@@ -16,7 +16,7 @@ import {
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 import { checkConfiguration } from "../schemas/check.js";
 import { MonotonicClock } from "../time/clock.js";
-import { BottleneckSlots } from "./bottleneck-slots.js";
+import { createBottleneckSlots } from "./bottleneck-slots.js";
 
 export type { RateLimitOptions } from "../limiter/rate-limit-options.js";
 export type { RateLimiter, RateLimitSnapshot } from "../limiter/rate-limiter.js";
@@ -54,10 +54,8 @@ export function createBottleneckRateLimiter(bottleneck: Bottleneck | BottleneckR
   if (isBottleneck(bottleneck)) {
     const clock = new MonotonicClock();
     const bottlenecks = { single: bottleneck, bulk: bottleneck };
-    return createQueueingLimiter(
-      UNLIMITED_SETTINGS,
-      clock,
-      (listener) => new BottleneckSlots({ bottlenecks, clock, listener }),
+    return createQueueingLimiter(UNLIMITED_SETTINGS, clock, (listener) =>
+      createBottleneckSlots({ bottlenecks, clock, listener }),
     );
   }
   return createWithOwnBottleneck(bottleneck);
@@ -78,10 +76,8 @@ function createWithOwnBottleneck(options: BottleneckRateLimiterOptions): RateLim
   const bulk = new Bottleneck({ maxConcurrent: requests - reserved }).chain(single);
   const clock = new MonotonicClock();
   const window = { requests, intervalMs };
-  return createQueueingLimiter(
-    settings,
-    clock,
-    (listener) => new BottleneckSlots({ bottlenecks: { single, bulk }, window, clock, listener }),
+  return createQueueingLimiter(settings, clock, (listener) =>
+    createBottleneckSlots({ bottlenecks: { single, bulk }, window, clock, listener }),
   );
 }
 

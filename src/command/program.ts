@@ -59,15 +59,13 @@ export function createProgram(): Command {
   const commands = [doctorCommand(), sandboxCommand(), getCommand(), exportCommand(), importCommand(), mirrorCommand()];
   const allOptions = commands.flatMap(optionNames);
   for (const command of [stocklot, ...commands]) {
-    const outputError = (message: string, write: (text: string) => void) =>
-      write(describeArgumentError(message, command, allOptions));
     command
       .exitOverride()
-      .configureOutput({
-        outputError,
-        getOutHelpWidth: () => Math.min(process.stdout.columns || HELP_WIDTH, HELP_WIDTH),
-      })
+      .configureOutput({ getOutHelpWidth: () => Math.min(process.stdout.columns || HELP_WIDTH, HELP_WIDTH) })
       .showHelpAfterError("Try --help.");
+    const { error } = command;
+    command.error = (message, options) =>
+      error.call(command, describeOptionError(options?.code, command, allOptions) ?? message, options);
     if (command !== stocklot) stocklot.addCommand(command);
   }
   return stocklot;
@@ -81,14 +79,16 @@ const optionNames = ({ options }: Command) => options.flatMap(({ long }) => long
  * A required option that is missing may be the misspelt one. The value of an unknown option is never shown, and its name
  * only if it is a misspelt option, or one of another command: both may be a secret.
  */
-function describeArgumentError(message: string, command: Command, allOptions: readonly string[]): string {
+function describeOptionError(code: string | undefined, command: Command, allOptions: readonly string[]) {
   const given = command.args.find((argument) => /^-./.test(argument));
-  if (given === undefined || !/^error: (unknown|required) option /.test(message)) return message;
+  if (given === undefined || !OPTION_ERROR_CODES.includes(String(code))) return undefined;
   const [name = ""] = given.split("=", 1);
   const nearest = nearestName(name, optionNames(command));
   const isMisspelt = nearest !== undefined && Math.abs(name.length - nearest.length) <= MAX_MISSPELT_LETTERS;
   const shown = isMisspelt || allOptions.includes(name) ? ` '${name}'` : ", not shown because it may be a secret";
-  return `error: unknown option${shown}\n${nearest === undefined ? "" : `(Did you mean ${nearest}?)\n`}`;
+  return `error: unknown option${shown}${nearest === undefined ? "" : `\n(Did you mean ${nearest}?)`}`;
 }
+
+const OPTION_ERROR_CODES = ["commander.unknownOption", "commander.missingMandatoryOptionValue"];
 
 const MAX_MISSPELT_LETTERS = 4;

@@ -1,18 +1,20 @@
-import { RateLimitError } from "../errors/index.js";
 import { monotonicNowMs } from "../time/clock.js";
-import type { SlotGrant } from "./acquire-slot.js";
+import type { SlotAndToken } from "./acquire-slot.js";
 import type { Call } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
-import { ErrorResponse, FalseSuccess, failureTypeForMetrics } from "./failure.js";
+import { ErrorResponse, FalseSuccess, failureTypeForMetrics, mayHaveBeenApplied } from "./failure.js";
 import type { AttemptEnd } from "./request/attempt-journal.js";
-import { mayFailedAttemptBeApplied } from "./response/caller-error.js";
 import { createApiError } from "./response/error-response.js";
 import { choosePauseMs, isPauseShortened, MAX_PAUSE_MS, parseRetryAfterMs } from "./retry-policy.js";
 import { sendWithInstrumentation } from "./telemetry/telemetry.js";
 import { type AttemptTrace, isSuccessStatus, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** Sends the request of a call once, with a slot that was granted. Rejects unless the response is a success. */
-export async function sendAttempt(client: ClientParts, call: Call, { slot, token }: SlotGrant): Promise<WireResponse> {
+export async function sendAttempt(
+  client: ClientParts,
+  call: Call,
+  { slot, token }: SlotAndToken,
+): Promise<WireResponse> {
   const { journal } = call.settings;
   let trace: AttemptTrace | undefined;
   try {
@@ -43,8 +45,8 @@ async function exchange(
   const event = () => ({ ...call.identity, attempt: call.attempts });
   const durationMs = () => monotonicNowMs() - trace.startedAt;
   const { target, contentType, body } = call.payload;
-  const { journal, timeoutMs, maxResponseBytes, headers: settings } = call.settings;
-  const headers = { ...settings };
+  const { journal, timeoutMs, maxResponseBytes } = call.settings;
+  const headers = { ...call.settings.headers };
   if (contentType !== undefined) headers["content-type"] = contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const { cancellation, request } = call;
@@ -85,35 +87,31 @@ function assertSuccess(client: ClientParts, call: Call, response: WireResponse, 
     throw new FalseSuccess(problem);
   }
   if (status === 401 && token !== undefined) client.tokens.invalidate(token);
-  throw status === 429 ? pauseAfter429(client, call, response) : new ErrorResponse(response);
+  if (status !== 429) throw new ErrorResponse(response);
+  // The pause begins before the slot is returned (`sendAttempt`), or a waiting call would be granted it.
+  throw new ErrorResponse(response, pauseAfter429(client, call, response));
 }
 
-/** Pauses the limiter after a 429, unless it is paused already. Returns the failure of this attempt. */
-function pauseAfter429({ limiter, telemetry }: ClientParts, call: Call, response: WireResponse): ErrorResponse {
-  const requestedMs = parseRetryAfterMs(response.headers, Date.now());
+/** Pauses the limiter, unless it is paused already. Returns after how long the service may be asked again, in ms. */
+function pauseAfter429({ limiter, telemetry }: ClientParts, call: Call, response: WireResponse): number {
+  const retryAfterMs = parseRetryAfterMs(response.headers, Date.now());
   const { retry } = call.settings;
-  const delayMs = choosePauseMs(requestedMs, retry);
+  const pauseMs = choosePauseMs(retryAfterMs, retry);
   const { pausedUntil } = limiter.snapshot();
-  if (pausedUntil !== null)
-    return new ErrorResponse(response, requestedMs === undefined ? pausedUntil - Date.now() : delayMs);
-  if (isPauseShortened(requestedMs, retry)) {
+  if (pausedUntil !== null) return retryAfterMs === undefined ? pausedUntil - Date.now() : pauseMs;
+  if (isPauseShortened(retryAfterMs, retry)) {
     const source =
-      requestedMs === undefined
+      retryAfterMs === undefined
         ? `rateLimitDelayMs: ${retry.rateLimitDelayMs}`
         : `Retry-After: ${response.headers["retry-after"]}`;
     telemetry.log("warn", `${call.label}: the pause is limited to ${MAX_PAUSE_MS / 1_000} s (${source})`);
   }
-  telemetry.emit("rateLimited", () => ({ ...call.identity, delayMs, pausedUntil: Date.now() + delayMs }));
-  const failure = new ErrorResponse(response, delayMs);
-  limiter.pause(delayMs, createPauseErrorFactory(call, failure));
-  return failure;
-}
-
-/** Creates the error of the 429 that began a pause, since each call that the pause fails gets an object of its own. */
-function createPauseErrorFactory(call: Call, failure: ErrorResponse): () => unknown {
-  const { status, code, serviceMessage: message, method, path, headers, attempts } = createApiError(call, failure);
-  const init = { status, code, message, method, path, headers, attempts, retryAfterMs: failure.waitMs };
-  return () => new RateLimitError(init);
+  telemetry.emit("rateLimited", () => ({ ...call.identity, delayMs: pauseMs, pausedUntil: Date.now() + pauseMs }));
+  const { request, attempts } = call;
+  // Each call that the pause fails gets an error of its own.
+  const failure = new ErrorResponse(response, pauseMs);
+  limiter.pause(pauseMs, () => createApiError({ request, attempts }, failure));
+  return pauseMs;
 }
 
 /** How a failed attempt ended, for the journal. */
@@ -124,6 +122,6 @@ function endOf(call: Call, failure: unknown): AttemptEnd {
     failure instanceof ErrorResponse ? failure.response : { status: head?.status, body: undefined };
   return {
     response: status === undefined ? undefined : { status, body },
-    mayHaveBeenApplied: mayFailedAttemptBeApplied(call, failure),
+    mayHaveBeenApplied: mayHaveBeenApplied(call, failure),
   };
 }

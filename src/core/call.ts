@@ -68,7 +68,7 @@ const IDEMPOTENT_METHODS = new Set(["PUT", "DELETE"]);
 let lastCallId = Math.floor(Math.random() * 1e6) * 1e9;
 
 /** The state of one call, from its start to its result or error. */
-export class Call implements RetryState {
+export class Call implements RetryState, SlotRequest {
   readonly id: number;
   /** If the call sends several requests: the whole call, which this request is a part of. */
   readonly whole: Call | undefined;
@@ -89,13 +89,15 @@ export class Call implements RetryState {
   mayHaveBeenApplied = false;
   /** The request is being sent or its response is being read: `close()` lets it finish. */
   inFlight = false;
+  /** The client is closed: there is no further attempt. */
+  isClosed = false;
   /** The validation by a schema of the caller's, which may never end. */
   pendingValidation: Promise<unknown> | undefined;
   /** Of the last attempt. */
   attemptTrace: AttemptTrace | undefined;
   /** The failure of the previous attempt, as an error for the caller. */
   lastError: unknown;
-  /** The arrival in the limiter of the first attempt, which later attempts keep. */
+  /** Set by the limiter; later attempts keep it. */
   arrival: number | undefined;
   /** What the call waits for, or waited for last. */
   waitingFor: "token" | "slot" = "slot";
@@ -143,6 +145,12 @@ export class Call implements RetryState {
   /** Method and path, the start of every message. */
   get label(): string {
     return `${this.request.method} ${this.request.path}`;
+  }
+
+  /** The client is closed: an attempt in flight finishes, anything else ends now. */
+  close(): void {
+    this.isClosed = true;
+    if (!this.inFlight) this.cancellation.cancel({ kind: "closed" });
   }
 
   beginAttempt(clock: ClockOffset | undefined): AttemptTrace {

@@ -1,14 +1,15 @@
 import { fieldOf, messageOf, toOneLine } from "../errors/unknown-value.js";
+import { CanceledError } from "../time/cancellation.js";
 import type { Call } from "./call.js";
-import { type AttemptOutcome, parseRetryAfterMs } from "./retry-policy.js";
-import { TransportFailure, type WireResponse } from "./transport/transport.js";
+import { type AttemptOutcome, isTransientStatus, parseRetryAfterMs } from "./retry-policy.js";
+import { isSuccessStatus, TransportFailure, type WireResponse } from "./transport/transport.js";
 
 /** Thrown if the service responded with an error status. */
 export class ErrorResponse extends Error {
   constructor(
     readonly response: WireResponse,
     /** For a 429: the wait that the service requested, or the rest of the pause. */
-    readonly waitMs = 0,
+    readonly retryAfterMs = 0,
   ) {
     super(`HTTP ${response.status}`);
   }
@@ -43,6 +44,29 @@ export function outcomeOfFailedAttempt(call: Call, failure: unknown): AttemptOut
     failure instanceof TransportFailure && (failure.kind === "connection" || failure.kind === "timeout");
   return isRetriable && !failure.network?.permanent ? { sent: call.attemptTrace?.sent === true } : undefined;
 }
+
+type AttemptedCall = Pick<Call, "request" | "attemptTrace">;
+
+/** Whether the service may have applied the request of the failed attempt. */
+export function mayHaveBeenApplied(call: AttemptedCall, failure: unknown): boolean {
+  if (failure instanceof FalseSuccess) return true;
+  if (failure instanceof ErrorResponse) {
+    const { status } = failure.response;
+    // After a write, 302 and 303 lead to its result.
+    return isTransientStatus(status) || status === 302 || status === 303;
+  }
+  // Canceled while the caller's schema validated the response to a write that was applied.
+  if (failure instanceof CanceledError) return isSuccessStatus(responseStatusOf(call));
+  if (!(failure instanceof TransportFailure) || !call.attemptTrace?.sent) return false;
+  if (failure.kind === "connection" || failure.kind === "exception") return !isProvenAppliedByStatus(call);
+  return failure.kind === "cancelled" || failure.kind === "timeout";
+}
+
+/** The status of the response proves that the write was applied. */
+export const isProvenAppliedByStatus = (call: AttemptedCall) =>
+  call.request.appliedByStatus === true && isSuccessStatus(responseStatusOf(call));
+
+export const responseStatusOf = ({ attemptTrace }: AttemptedCall) => attemptTrace?.head?.status ?? 0;
 
 /** A failure in a few words, for log lines and the retry hook. */
 export function describeFailure(failure: unknown): string {

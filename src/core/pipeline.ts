@@ -151,6 +151,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   /** Sends and reads. Rejects with a `CallFailure`, from which each caller who waits creates an error. */
   async function runCall<T>({ read }: CallRequest<T>, call: Call): Promise<T> {
     calls.add(call);
+    if (closing) call.close();
     if (!call.whole) reportStart(call);
     let error: unknown;
     try {
@@ -223,7 +224,7 @@ export function createPipeline(config: PipelineConfig): Pipeline {
   }
 
   async function finishAndClose(): Promise<void> {
-    for (const call of calls) if (!call.inFlight) call.cancellation.cancel({ kind: "closed" });
+    for (const call of calls) call.close();
     const stopWatching = watchForStalledValidations();
     if (calls.size > 0) await new Promise<void>((resolve) => (resolveIdle = resolve));
     stopWatching();

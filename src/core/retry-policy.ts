@@ -78,13 +78,8 @@ export interface RetryDecision {
 
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Whether the service may have applied the request of a failed attempt. After a write, 302 and 303 lead to its result. */
-export function mayHaveBeenApplied({ sent, status }: AttemptOutcome): boolean {
-  return sent && (isTransientStatus(status) || status === 302 || status === 303);
-}
-
 /** Whether another attempt may succeed: there was no response, or its status is 408 or 5xx other than 501. */
-function isTransientStatus(status: number | undefined): boolean {
+export function isTransientStatus(status: number | undefined): boolean {
   return status === undefined || status === 408 || (status >= 500 && status !== 501);
 }
 
@@ -113,16 +108,20 @@ export function decideRetry(
 export const MAX_PAUSE_MS = 3_600_000;
 
 /** How long to pause after a 429. */
-export function choosePauseMs(retryAfter: number | undefined, settings: RetrySettings, random = Math.random()): number {
+export function choosePauseMs(
+  retryAfterMs: number | undefined,
+  settings: RetrySettings,
+  random = Math.random(),
+): number {
   const [shortest, longest] = settings.rateLimitDelayMs;
   const from = Math.min(shortest, MAX_PAUSE_MS);
   const to = Math.min(longest, MAX_PAUSE_MS);
-  return Math.round(Math.min(retryAfter ?? from + random * (to - from), MAX_PAUSE_MS));
+  return Math.round(Math.min(retryAfterMs ?? from + random * (to - from), MAX_PAUSE_MS));
 }
 
 /** Whether {@link choosePauseMs} is shorter than what was requested. */
-export const isPauseShortened = (retryAfter: number | undefined, { rateLimitDelayMs: [, longest] }: RetrySettings) =>
-  (retryAfter ?? longest) > MAX_PAUSE_MS;
+export const isPauseShortened = (retryAfterMs: number | undefined, { rateLimitDelayMs }: RetrySettings) =>
+  (retryAfterMs ?? rateLimitDelayMs[1]) > MAX_PAUSE_MS;
 
 /**
  * Reads `Retry-After`, seconds or a date, as ms from now; `undefined` if it is missing or invalid. A date is

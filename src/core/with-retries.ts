@@ -4,9 +4,9 @@ import { acquireSlot } from "./acquire-slot.js";
 import { sendAttempt } from "./attempt.js";
 import type { Call } from "./call.js";
 import type { ClientParts } from "./client-parts.js";
-import { describeFailure, outcomeOfFailedAttempt } from "./failure.js";
+import { describeFailure, mayHaveBeenApplied, outcomeOfFailedAttempt } from "./failure.js";
 import { errorOfFailedAttempt } from "./response/caller-error.js";
-import { decideRetry, mayHaveBeenApplied } from "./retry-policy.js";
+import { decideRetry } from "./retry-policy.js";
 import type { WireResponse } from "./transport/transport.js";
 
 /**
@@ -28,10 +28,10 @@ export function sendWithRetries(client: ClientParts, call: Call): Promise<WireRe
 }
 
 /** Waits before the next attempt; rethrows the failure if there must not be another one. */
-async function backOff({ state, telemetry }: ClientParts, call: Call, failure: unknown): Promise<void> {
+async function backOff({ telemetry }: ClientParts, call: Call, failure: unknown): Promise<void> {
   const outcome = outcomeOfFailedAttempt(call, failure);
-  if (!outcome || state.closed) throw failure;
-  call.mayHaveBeenApplied ||= mayHaveBeenApplied(outcome);
+  if (!outcome || call.isClosed) throw failure;
+  call.mayHaveBeenApplied ||= mayHaveBeenApplied(call, failure);
   const decision = decideRetry(outcome, call, call.settings.retry);
   if (!decision) throw failure;
   const { delayMs, budget } = decision;

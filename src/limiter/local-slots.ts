@@ -11,7 +11,7 @@ export function createLocalSlots(
 ): SlotSource {
   const allQuota = createSlotQuota(requests);
   const bulkQuota = createSlotQuota(requests - reserved);
-  let wakeUpTimer: { time: number; stop: () => void } | undefined;
+  const setWakeUp = clock.createAlarm(listener.slotsChanged);
 
   const reclaim = () => {
     const now = clock.now();
@@ -20,11 +20,11 @@ export function createLocalSlots(
     return now;
   };
 
-  const nextGrantTime = (waiting: SlotCounts) => {
-    if (totalCountOf(waiting) === 0) return undefined;
+  const nextGrantTime = (wanted: SlotCounts) => {
+    if (totalCountOf(wanted) === 0) return undefined;
     if (allQuota.free === 0) return allQuota.nextFreeAt;
     // A snapshot reclaims slots without granting them, so free slots may be waiting here.
-    return waiting.single > 0 || bulkQuota.free > 0 ? clock.now() : bulkQuota.nextFreeAt;
+    return wanted.single > 0 || bulkQuota.free > 0 ? clock.now() : bulkQuota.nextFreeAt;
   };
 
   return {
@@ -52,17 +52,8 @@ export function createLocalSlots(
       const anySlot = allQuota.earliestStart(totalCountOf(ahead), now, intervalMs);
       return isBulk ? Math.max(anySlot, bulkQuota.earliestStart(ahead.bulk, now, intervalMs)) : anySlot;
     },
-    setDemand(waiting) {
-      const time = nextGrantTime(waiting);
-      if (time === wakeUpTimer?.time) return;
-      wakeUpTimer?.stop();
-      wakeUpTimer = time === undefined ? undefined : { time, stop: clock.startTimerAt(time, wakeUp) };
+    setWanted(wanted) {
+      setWakeUp(nextGrantTime(wanted));
     },
-    pauseStarted() {},
   };
-
-  function wakeUp() {
-    wakeUpTimer = undefined;
-    listener.slotsChanged();
-  }
 }

@@ -14,7 +14,7 @@ export interface Pause {
   /** The total time of all pauses up to now, in ms. */
   readonly totalMs: number;
   /** Begins a pause, with a timer for its end, and returns true, unless there is one already: the first 429 decides. */
-  begin(delayMs: number, error?: () => unknown): boolean;
+  begin(pauseMs: number, error?: () => unknown): boolean;
   /** A request starts; the first after a pause is the probe. */
   requestStarts(): EndProbe | undefined;
   /** Without calls that wait there is no timer, since it would keep the process alive. */
@@ -29,7 +29,6 @@ type Phase =
       readonly from: number;
       readonly until: number;
       readonly error: (() => unknown) | undefined;
-      stopTimer?: (() => void) | undefined;
     }
   /** The pause has ended: one request may start, as the probe. */
   | { readonly name: "probeDue" }
@@ -43,11 +42,12 @@ const ALLOWANCE: Record<Phase["name"], number> = { open: Infinity, paused: 0, pr
 export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
   let phase: Phase = { name: "open" };
   let endedPausesMs = 0;
+  const setAlarm = clock.createAlarm(onEnd);
 
   /** Ends the pause if its time has passed. Returns the phase that this leads to. */
   const updatePhase = (): Phase => {
     if (phase.name === "paused" && phase.until <= clock.now()) {
-      // Its timer still runs: the waiting calls need it, even if the state was read first.
+      // Its alarm is still set: the waiting calls need it, even if the state was read first.
       endedPausesMs += phase.until - phase.from;
       phase = { name: "probeDue" };
     }
@@ -70,11 +70,12 @@ export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
       const current = updatePhase();
       return endedPausesMs + (current.name === "paused" ? clock.now() - current.from : 0);
     },
-    begin(delayMs, error) {
+    begin(pauseMs, error) {
       if (updatePhase().name === "paused") return false;
       const from = clock.now();
-      const until = from + delayMs;
-      phase = { name: "paused", from, until, error, stopTimer: clock.startTimerAt(until, onEnd) };
+      const until = from + pauseMs;
+      phase = { name: "paused", from, until, error };
+      setAlarm(until);
       return true;
     },
     requestStarts() {
@@ -87,12 +88,7 @@ export function createPause(clock: MonotonicClock, onEnd: () => void): Pause {
       };
     },
     setAwaited(isAwaited) {
-      if (phase.name !== "paused") return;
-      if (isAwaited) phase.stopTimer ??= clock.startTimerAt(phase.until, onEnd);
-      else {
-        phase.stopTimer?.();
-        phase.stopTimer = undefined;
-      }
+      if (phase.name === "paused") setAlarm(isAwaited ? phase.until : undefined);
     },
   };
 }

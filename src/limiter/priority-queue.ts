@@ -8,62 +8,59 @@ const PRIORITIES = ["token", "high", "normal", "low"] as const;
  * The queue of a limiter, ordered by priority, then by arrival. The bulk calls of each priority have a queue of their own, behind
  * its single calls, because bulk calls may have to wait while single calls need not.
  */
-export class PriorityQueue<T> {
+export function createPriorityQueue<T>() {
   /** Two for each priority: single calls, then bulk calls. */
-  readonly #queues = PRIORITIES.flatMap(() => [new LinkedQueue<T>(), new LinkedQueue<T>()]);
-
-  /** How many calls wait, in all queues. */
-  get counts(): SlotCounts {
-    return this.#countsOf(this.#queues.length);
-  }
-
-  /** Adds a value by its arrival. Returns a function that removes it. */
-  add(value: T, request: SlotRequest, arrival: number): () => void {
-    const queue = this.#queues[queueIndexOf(request)];
-    if (!queue) throw new RangeError(`no queue for priority ${request.priority}`);
-    const link = queue.add(value, arrival);
-    return () => queue.remove(link);
-  }
-
-  /**
-   * The first waiter of each queue, by priority. While the caller removes the first one, the next one of the same queue
-   * follows.
-   */
-  *heads(): Generator<T> {
-    for (const queue of this.#queues) {
-      for (let last: unknown, link = queue.first; link && link !== last; link = queue.first) {
-        last = link;
-        yield link.value;
-      }
-    }
-  }
-
-  /** How many calls are certainly ahead of a request that joins the queue now. */
-  countsAhead(request: SlotRequest): SlotCounts {
-    // A retry keeps its arrival, so it may be ahead of its whole queue.
-    const { single, bulk } = this.#countsOf(queueIndexOf(request) + (request.arrival === undefined ? 1 : 0));
-    // Bulk calls may wait for their own quota, so a single call may start before them.
-    return { single, bulk: request.isBulk ? bulk : 0 };
-  }
-
-  *[Symbol.iterator](): Generator<T> {
-    for (const queue of this.#queues) yield* queue;
-  }
+  const queues = PRIORITIES.flatMap(() => [createLinkedQueue<T>(), createLinkedQueue<T>()]);
 
   /** How many calls wait in the first `length` queues. */
-  #countsOf(length: number): SlotCounts {
+  const countsOf = (length: number): SlotCounts => {
     const counts = { single: 0, bulk: 0 };
-    for (let index = 0; index < length; index += 1) {
-      const { size } = this.#queues[index] ?? { size: 0 };
-      counts[index % 2 === 0 ? "single" : "bulk"] += size;
-    }
+    queues.forEach(({ size }, index) => {
+      if (index < length) counts[index % 2 === 0 ? "single" : "bulk"] += size;
+    });
     return counts;
-  }
+  };
+
+  return {
+    /** How many calls wait, in all queues. */
+    get counts(): SlotCounts {
+      return countsOf(queues.length);
+    },
+    /** Adds a value by its arrival. Returns a function that removes it. */
+    add(value: T, request: SlotRequest, arrival: number): () => void {
+      const queue = queues[queueIndexOf(request)];
+      if (!queue) throw new RangeError(`no queue for priority ${request.priority}`);
+      const link = queue.add(value, arrival);
+      return () => queue.remove(link);
+    },
+    /**
+     * The first waiter of each queue, by priority. While the caller removes the first one, the next one of the same queue
+     * follows.
+     */
+    *heads(): Generator<T> {
+      for (const queue of queues) {
+        for (let last: unknown, link = queue.first; link && link !== last; link = queue.first) {
+          last = link;
+          yield link.value;
+        }
+      }
+    },
+    /** How many calls are certainly ahead of a request that joins the queue now. */
+    countsAhead(request: SlotRequest): SlotCounts {
+      // A retry keeps its arrival, so it may be ahead of its whole queue.
+      const { single, bulk } = countsOf(queueIndexOf(request) + (request.arrival === undefined ? 1 : 0));
+      // Bulk calls may wait for their own quota, so a single call may start before them.
+      return { single, bulk: request.isBulk ? bulk : 0 };
+    },
+    *[Symbol.iterator](): Generator<T> {
+      for (const queue of queues) yield* queue;
+    },
+  };
 }
 
 const queueIndexOf = ({ priority, isBulk }: SlotRequest) => PRIORITIES.indexOf(priority) * 2 + (isBulk ? 1 : 0);
 
-/** A waiter in a {@link LinkedQueue}. */
+/** A waiter in a linked queue. */
 export interface QueueLink<T> {
   readonly value: T;
   readonly arrival: number;
@@ -75,37 +72,42 @@ export interface QueueLink<T> {
  * A doubly linked list, from which any waiter can be removed in constant time. The front of a large `Set` is slow to
  * find.
  */
-export class LinkedQueue<T> {
-  first: QueueLink<T> | undefined;
-  #last: QueueLink<T> | undefined;
-  size = 0;
-
-  /** Adds a value by its arrival; a call that returns after a 429 keeps the arrival that it had. */
-  add(value: T, arrival: number): QueueLink<T> {
-    let previous = this.#last;
-    if (previous && previous.arrival > arrival) {
-      previous = undefined;
-      for (let link = this.first; link && link.arrival < arrival; link = link.next) previous = link;
-    }
-    const next = previous ? previous.next : this.first;
-    const added: QueueLink<T> = { value, arrival, previous, next };
-    if (previous) previous.next = added;
-    else this.first = added;
-    if (next) next.previous = added;
-    else this.#last = added;
-    this.size += 1;
-    return added;
-  }
-
-  remove({ previous, next }: QueueLink<T>): void {
-    if (previous) previous.next = next;
-    else this.first = next;
-    if (next) next.previous = previous;
-    else this.#last = previous;
-    this.size -= 1;
-  }
-
-  *[Symbol.iterator](): Generator<T> {
-    for (let link = this.first; link; link = link.next) yield link.value;
-  }
+export function createLinkedQueue<T>() {
+  let first: QueueLink<T> | undefined;
+  let last: QueueLink<T> | undefined;
+  let size = 0;
+  return {
+    get first() {
+      return first;
+    },
+    get size() {
+      return size;
+    },
+    /** Adds a value by its arrival; a call that returns after a 429 keeps the arrival that it had. */
+    add(value: T, arrival: number): QueueLink<T> {
+      let previous = last;
+      if (previous && previous.arrival > arrival) {
+        previous = undefined;
+        for (let link = first; link && link.arrival < arrival; link = link.next) previous = link;
+      }
+      const next = previous ? previous.next : first;
+      const added: QueueLink<T> = { value, arrival, previous, next };
+      if (previous) previous.next = added;
+      else first = added;
+      if (next) next.previous = added;
+      else last = added;
+      size += 1;
+      return added;
+    },
+    remove({ previous, next }: QueueLink<T>): void {
+      if (previous) previous.next = next;
+      else first = next;
+      if (next) next.previous = previous;
+      else last = previous;
+      size -= 1;
+    },
+    *[Symbol.iterator](): Generator<T> {
+      for (let link = first; link; link = link.next) yield link.value;
+    },
+  };
 }

@@ -1,14 +1,13 @@
 import type { MonotonicClock } from "../time/clock.js";
 import { createPause } from "./pause.js";
-import { PriorityQueue } from "./priority-queue.js";
+import { createPriorityQueue } from "./priority-queue.js";
 import type { RateLimitSettings } from "./rate-limit-options.js";
-import { RATE_LIMITER_BRAND, type RateLimiter, type Slot, type SlotRequest } from "./rate-limiter.js";
-import { type SlotListener, type SlotSource, totalCountOf } from "./slot-source.js";
+import { RATE_LIMITER_BRAND, type RateLimiter, type SlotRequest } from "./rate-limiter.js";
+import { type Slot, type SlotListener, type SlotSource, totalCountOf } from "./slot-source.js";
 
 /** A call that waits in the queue. It leaves the queue with a slot or with an error. */
 interface Waiter {
   readonly request: SlotRequest;
-  readonly arrival: number;
   leave(): void;
   resolve(slot: Slot): void;
   reject(error: unknown): void;
@@ -20,52 +19,32 @@ export function createQueueingLimiter(
   clock: MonotonicClock,
   sourceFor: (listener: SlotListener) => SlotSource,
 ): RateLimiter {
-  const queue = new PriorityQueue<Waiter>();
+  const queue = createPriorityQueue<Waiter>();
   const pause = createPause(clock, grantSlots);
   let arrivals = 0;
   let inFlight = 0;
   const source = sourceFor({
     slotsChanged: grantSlots,
     slotsDelayed: cancelPastDeadline,
-    pausedElsewhere(delayMs) {
-      if (pause.begin(delayMs)) cancelPastDeadline(delayMs);
+    pausedElsewhere(pauseMs) {
+      if (pause.begin(pauseMs)) cancelPastDeadline(pauseMs);
     },
     slotRefused(isBulk, error) {
       let last: Waiter | undefined;
       for (const waiter of queue) if (waiter.request.isBulk === isBulk) last = waiter;
       if (last) fail(last, error);
-      publishDemand();
+      publishWanted();
     },
     slotsFailed(error) {
       for (const waiter of queue) fail(waiter, error);
-      publishDemand();
+      publishWanted();
     },
   });
 
-  const tryAcquire = (request: SlotRequest) => {
-    if (totalCountOf(queue.counts) > 0) return undefined;
-    const arrival = request.arrival ?? arrivals + 1;
-    const slot = takeSlot(request, arrival);
-    if (slot) arrivals = Math.max(arrivals, arrival);
-    return slot;
-  };
-
   return {
     [RATE_LIMITER_BRAND]: true,
-    tryAcquire,
-    acquire(request) {
-      // Not an async function: its promise would take memory in every queued call (bench: memory).
-      try {
-        request.cancellation.throwIfCanceled();
-        const slot = tryAcquire(request);
-        if (slot) return Promise.resolve(slot);
-        const arrival = request.arrival ?? ++arrivals;
-        request.cancellation.ensureTimeFor(earliestStart(request) - clock.now());
-        return enqueue(request, arrival);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    },
+    tryAcquire: (request) => (totalCountOf(queue.counts) > 0 ? undefined : takeSlot(request)),
+    acquire: (request) => new Promise((resolve, reject) => enqueue(request, resolve, reject)),
     estimateWait(request) {
       return {
         waitMs: Math.max(0, earliestStart(request) - clock.now()),
@@ -73,10 +52,10 @@ export function createQueueingLimiter(
         pauseError: pause.error,
       };
     },
-    pause(delayMs, error) {
-      if (!pause.begin(delayMs, error)) return;
-      source.pauseStarted(delayMs);
-      cancelPastDeadline(delayMs);
+    pause(pauseMs, error) {
+      if (!pause.begin(pauseMs, error)) return;
+      source.pauseStarted?.(pauseMs);
+      cancelPastDeadline(pauseMs);
     },
     totalPausedMs: () => pause.totalMs,
     reserved,
@@ -92,31 +71,32 @@ export function createQueueingLimiter(
     },
   };
 
-  function enqueue(request: SlotRequest, arrival: number): Promise<Slot> {
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        unsubscribe();
-        removeFromQueue();
-      };
-      const waiter: Waiter = { request, arrival, leave, resolve, reject };
-      const removeFromQueue = queue.add(waiter, request, arrival);
-      const unsubscribe = request.cancellation.onCancel(() => {
-        fail(waiter, request.cancellation.toError());
-        publishDemand();
-      });
-      grantSlots();
+  /** Throws if the call was canceled, or would be before it could have a slot. */
+  function enqueue(request: SlotRequest, resolve: Waiter["resolve"], reject: Waiter["reject"]): void {
+    request.cancellation.ensureTimeFor(earliestStart(request) - clock.now());
+    request.arrival ??= ++arrivals;
+    const leave = () => {
+      unsubscribe();
+      removeFromQueue();
+    };
+    const waiter: Waiter = { request, leave, resolve, reject };
+    const removeFromQueue = queue.add(waiter, request, request.arrival);
+    const unsubscribe = request.cancellation.onCancel(() => {
+      fail(waiter, request.cancellation.toError());
+      publishWanted();
     });
+    grantSlots();
   }
 
   /** Grants slots to waiting calls, by priority. */
   function grantSlots(): void {
     for (const waiter of queue.heads()) {
-      const slot = takeSlot(waiter.request, waiter.arrival);
+      const slot = takeSlot(waiter.request);
       if (!slot) continue;
       waiter.leave();
       waiter.resolve(slot);
     }
-    publishDemand();
+    publishWanted();
   }
 
   function fail(waiter: Waiter, error: unknown): void {
@@ -124,9 +104,10 @@ export function createQueueingLimiter(
     waiter.reject(error);
   }
 
-  function takeSlot({ isBulk }: SlotRequest, arrival: number): Slot | undefined {
-    const granted = allowedStarts() > 0 && source.take(isBulk);
-    if (!granted) return undefined;
+  function takeSlot(request: SlotRequest): Slot | undefined {
+    const slot = allowedStarts() > 0 && source.take(request.isBulk);
+    if (!slot) return undefined;
+    request.arrival ??= ++arrivals;
     const endProbe = pause.requestStarts();
     inFlight += 1;
     let ended = false;
@@ -135,11 +116,11 @@ export function createQueueingLimiter(
       ended = true;
       inFlight -= 1;
       endProbe?.(sent);
-      if (sent) granted.endSent();
-      else granted.endUnsent();
+      if (sent) slot.endSent();
+      else slot.endUnsent();
       grantSlots();
     };
-    return { arrival, endSent: () => end(true), endUnsent: () => end(false) };
+    return { endSent: () => end(true), endUnsent: () => end(false) };
   }
 
   /** How many requests may start now if there are slots for them. */
@@ -161,15 +142,15 @@ export function createQueueingLimiter(
 
   function cancelPastDeadline(delayMs: number): void {
     for (const { request } of queue) request.cancellation.cancelIfDeadlineBefore(delayMs);
-    publishDemand();
+    publishWanted();
   }
 
   /** Reports to the source how many waiting calls may start if there are slots for them, single calls first. */
-  function publishDemand(): void {
+  function publishWanted(): void {
     const waiting = queue.counts;
     const starts = allowedStarts();
     const single = Math.min(waiting.single, starts);
     pause.setAwaited(totalCountOf(waiting) > 0);
-    source.setDemand({ single, bulk: Math.min(waiting.bulk, starts - single) });
+    source.setWanted({ single, bulk: Math.min(waiting.bulk, starts - single) });
   }
 }

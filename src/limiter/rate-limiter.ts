@@ -1,4 +1,5 @@
 import type { Cancellation } from "../time/cancellation.js";
+import type { Slot } from "./slot-source.js";
 
 /** How urgent a call is. Writes are `high`, single reads `normal`, further pages of an iteration `low`. */
 export type Priority = "high" | "normal" | "low";
@@ -22,23 +23,13 @@ export interface RateLimitSnapshot {
 /** The request for one slot. */
 export interface SlotRequest {
   /** A token request takes precedence, since all calls may be waiting for it. */
-  priority: Priority | "token";
+  readonly priority: Priority | "token";
   /** A further page of an iteration, or a write of an outbox: it may not use the reserved slots. */
-  isBulk: boolean;
-  /** The arrival of a previous attempt of the same call, which a retry keeps. */
+  readonly isBulk: boolean;
+  /** Position in the order in which calls reached the limiter, which sets it. A retry keeps that of the first attempt. */
   arrival?: number | undefined;
   /** Ends the wait. */
-  cancellation: Cancellation;
-}
-
-/** The right to send one request. */
-export interface Slot {
-  /** Position in the order in which calls reached the limiter. */
-  readonly arrival: number;
-  /** The request has ended, in whatever way; its slot is free again one interval later. */
-  endSent(): void;
-  /** Nothing was sent; the slot is free again immediately. */
-  endUnsent(): void;
+  readonly cancellation: Cancellation;
 }
 
 /** How long a request that joined the queue now would wait. */
@@ -63,7 +54,7 @@ export interface RateLimiter {
   readonly [RATE_LIMITER_BRAND]: true;
   /** Takes a slot if one is free and no call waits. @internal */
   tryAcquire(request: SlotRequest): Slot | undefined;
-  /** @internal */
+  /** Waits for a slot in the queue. @internal */
   acquire(request: SlotRequest): Promise<Slot>;
   /** Has no side effect. @internal */
   estimateWait(request: SlotRequest): WaitEstimate;
@@ -73,7 +64,7 @@ export interface RateLimiter {
    * `error` creates the error of the 429.
    * @internal
    */
-  pause(delayMs: number, error?: () => unknown): void;
+  pause(pauseMs: number, error?: () => unknown): void;
   /** The total time of all pauses up to now, in ms. @internal */
   totalPausedMs(): number;
   /** Slots of each interval that bulk requests may not use. @internal */

@@ -10,18 +10,18 @@ export type SlotKind = keyof SlotCounts;
 /** The slots, or calls, of both kinds. */
 export const totalCountOf = ({ single, bulk }: SlotCounts): number => single + bulk;
 
-/** A slot that its source has granted. */
-export interface GrantedSlot {
-  /** Its request has ended: the slot is free again one interval later. */
+/** The right to send one request. */
+export interface Slot {
+  /** The request has ended, in whatever way; its slot is free again one interval later. */
   endSent(): void;
-  /** It was not used: it is free again immediately. */
+  /** Nothing was sent; the slot is free again immediately. */
   endUnsent(): void;
 }
 
 /** Where the slots of a limiter come from: the quota of this process, or one that several processes share. */
 export interface SlotSource {
   /** Takes a slot if one is free, as far as is known. */
-  take(isBulk: boolean): GrantedSlot | undefined;
+  take(isBulk: boolean): Slot | undefined;
   /** Free slots, as far as is known. */
   readonly available: number;
   /** The earliest time at which a request behind others can have a slot, as far as is known. */
@@ -30,9 +30,9 @@ export interface SlotSource {
    * Sets how many waiting calls could start if there were slots for them. The source notifies its listener when another
    * attempt may succeed. No call waits if both counts are 0.
    */
-  setDemand(waiting: SlotCounts): void;
+  setWanted(wanted: SlotCounts): void;
   /** A pause has begun here. */
-  pauseStarted(delayMs: number): void;
+  pauseStarted?(pauseMs: number): void;
 }
 
 /** Receives the changes of a source. */
@@ -40,7 +40,7 @@ export interface SlotListener {
   /** There may be free slots. */
   slotsChanged(): void;
   /** Another process that shares the slots has begun a pause. */
-  pausedElsewhere(delayMs: number): void;
+  pausedElsewhere(pauseMs: number): void;
   /** No slot is free before this time has passed. */
   slotsDelayed(delayMs: number): void;
   /** One slot that was requested will not be granted: the call of this kind that would wait longest fails. */

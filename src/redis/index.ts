@@ -3,7 +3,7 @@
  *
  * @module stocklot/redis
  */
-// Everything else is private: the ledger, its script, the fallback without Redis, the lock and the cipher.
+// Everything else is private: the ledger, its script, the outage, the lock and the cipher.
 export type { StoredToken, TokenStore } from "../auth/token-store.js";
 export type { RateLimitOptions } from "../limiter/rate-limit-options.js";
 export type { RateLimiter, RateLimitSnapshot } from "../limiter/rate-limiter.js";

@@ -7,7 +7,7 @@ import { lazy, optionalFields } from "../schemas/field.js";
 import { functionSchema } from "../schemas/option.js";
 import { MonotonicClock } from "../time/clock.js";
 import { createHoldTimings, createLedger } from "./ledger/ledger.js";
-import { RedisSlots } from "./ledger/redis-slots.js";
+import { createRedisSlots } from "./ledger/redis-slots.js";
 import { type RedisClient, redisOptionsShape } from "./redis-client.js";
 
 /** A limit that all processes with the same `key` share. */
@@ -80,7 +80,7 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
       .then(onWarning)
       .catch(() => {});
   const shared = { ledger, settings, timings, clock, onStoreError, warn };
-  return createQueueingLimiter(settings, clock, (listener) => new RedisSlots({ ...shared, listener }));
+  return createQueueingLimiter(settings, clock, (listener) => createRedisSlots({ ...shared, listener }));
 }
 
 const rateLimiterOptionsSchema = lazy(() =>

@@ -3,7 +3,7 @@ import type { TokenStore } from "../auth/token-store.js";
 import { checkConfiguration } from "../schemas/check.js";
 import { lazy, string } from "../schemas/field.js";
 import { type RedisClient, redisKeyName, redisOptionsShape } from "./redis-client.js";
-import { RedisScript, withReplyTimeout } from "./script.js";
+import { createRedisScript, withReplyTimeout } from "./script.js";
 import { createTokenCipher } from "./token/token-cipher.js";
 import { takeTokenLock } from "./token/token-lock.js";
 
@@ -24,10 +24,10 @@ export interface RedisTokenStoreOptions {
   secret?: string | undefined;
 }
 
-const GET_TOKEN_SCRIPT = new RedisScript(`return { redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1]) }`);
-const SET_TOKEN_SCRIPT = new RedisScript(`redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])`);
+const getToken = createRedisScript(`return { redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1]) }`);
+const setToken = createRedisScript(`redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])`);
 /** Each value begins with the fingerprint of its token. */
-const DELETE_TOKEN_SCRIPT = new RedisScript(`
+const deleteToken = createRedisScript(`
 local stored = redis.call('GET', KEYS[1])
 if stored and string.sub(stored, 1, #ARGV[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
@@ -55,9 +55,7 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
   const cipher = createTokenCipher(secret, name);
   return {
     async get() {
-      const [stored, remainingMs] = storedTokenSchema().parse(
-        await withReplyTimeout(GET_TOKEN_SCRIPT.run(redis, [name], [])),
-      );
+      const [stored, remainingMs] = storedTokenSchema().parse(await withReplyTimeout(getToken(redis, [name], [])));
       if (stored === null || remainingMs <= 0) return undefined;
       const accessToken = await cipher.open(stored.slice(stored.indexOf(" ") + 1));
       // Redis returns how long the token is still valid: the clock of the process that stored it may be wrong.
@@ -67,10 +65,10 @@ export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenSto
       const remainingMs = Math.floor(expiresAt - Date.now());
       if (remainingMs <= 0) return;
       const value = `${await cipher.fingerprint(accessToken)} ${await cipher.seal(accessToken)}`;
-      await withReplyTimeout(SET_TOKEN_SCRIPT.run(redis, [name], [value, remainingMs]));
+      await withReplyTimeout(setToken(redis, [name], [value, remainingMs]));
     },
     async delete(staleAccessToken) {
-      await withReplyTimeout(DELETE_TOKEN_SCRIPT.run(redis, [name], [await cipher.fingerprint(staleAccessToken)]));
+      await withReplyTimeout(deleteToken(redis, [name], [await cipher.fingerprint(staleAccessToken)]));
     },
     lock: (signal) => takeTokenLock(redis, `${name}:lock`, signal),
   };

@@ -7,22 +7,19 @@ import type { RedisClient } from "./redis-client.js";
 const clientsWithoutEvalsha = new WeakSet<RedisClient>();
 
 /** A Lua script, sent as a whole only to a server that has not seen it yet, or that has no EVALSHA. */
-export class RedisScript {
-  readonly #text: string;
-  readonly #hash: string;
-
-  constructor(text: string) {
-    this.#text = text;
-    this.#hash = createHash("sha1").update(text).digest("hex");
-  }
-
-  async run(redis: RedisClient, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown> {
+export function createRedisScript(text: string) {
+  const hash = createHash("sha1").update(text).digest("hex");
+  return async (
+    redis: RedisClient,
+    keys: readonly string[],
+    values: readonly (string | number)[],
+  ): Promise<unknown> => {
     const sent = values.map(String);
     const rest = [...keys, ...sent];
     try {
       if (!clientsWithoutEvalsha.has(redis)) {
         try {
-          return await redis.evalsha(this.#hash, keys.length, ...rest);
+          return await redis.evalsha(hash, keys.length, ...rest);
         } catch (error) {
           const message = messageOf(error);
           const isMissing = /unknown command|evalsha/i.test(message);
@@ -30,11 +27,11 @@ export class RedisScript {
           else if (!message.startsWith("NOSCRIPT")) throw error;
         }
       }
-      return await redis.eval(this.#text, keys.length, ...rest);
+      return await redis.eval(text, keys.length, ...rest);
     } catch (error) {
       throw errorWithoutArguments(error, sent);
     }
-  }
+  };
 }
 
 /**

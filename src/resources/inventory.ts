@@ -23,7 +23,7 @@ import { type StockLevel, stockLevelSchema } from "../service/stock-level.js";
 import type { IssueInput, MoveInput, ReceiveInput } from "../service/transaction.js";
 import { bindMethods } from "./bind-methods.js";
 import { type FoundReceipt, findReceipt, type ReceiptSearch, type ReceiptSearchResult } from "./find/find-receipt.js";
-import { type FindOptions, readFindOptions, settlingMs } from "./find/search-until-settled.js";
+import { type FindOptions, inProgressMsOf, readFindOptions } from "./find/search-until-certain.js";
 import { readSentReceipt } from "./find/sent-request.js";
 import { findRecordNumber } from "./record-number.js";
 import { type ItemScope, type ItemSearchOptions, RecordsOfItem } from "./records-of-item.js";
@@ -239,7 +239,7 @@ export class Inventory {
       mark: undefined,
       others: { recNos: this.#sentReceipts, marks: [], withSameSerial: false },
       accepts: "equality",
-      settlesInMs: settlingMs(receipt.sentAt, settings),
+      inProgressMs: inProgressMsOf(receipt.sentAt, settings),
       options: settings,
     });
     return { outcome: outcome === "duplicate" ? "ambiguous" : outcome, lots };

@@ -24,8 +24,8 @@ import { type ItemListParams, itemListParamsSchema } from "../service/list-param
 import { LISTS } from "../service/lists.js";
 import { READS, WRITES } from "../service/operations.js";
 import { bindMethods } from "./bind-methods.js";
-import { type FoundItem, findCreated, findDiscontinued, findUpdated, type ItemSearch } from "./find/find-item.js";
-import { type FindOptions, readFindOptions, settlingMs } from "./find/search-until-settled.js";
+import { type FoundItem, findItemWrite, type ItemSearch } from "./find/find-item.js";
+import { type FindOptions, inProgressMsOf, readFindOptions } from "./find/search-until-certain.js";
 import { readSentCreation } from "./find/sent-request.js";
 import {
   type CreatedItem,
@@ -41,8 +41,6 @@ const itemArraySchema = /* @__PURE__ */ lazy(() => z.array(itemSchema()));
 const itemReader = /* @__PURE__ */ createJsonReader(itemSchema);
 const itemArrayReader = /* @__PURE__ */ createJsonReader(itemArraySchema);
 const itemPageReader = /* @__PURE__ */ createPageReader(itemSchema);
-
-const FIND_WRITE = { create: findCreated, update: findUpdated, discontinue: findDiscontinued };
 
 /**
  * The item catalog.
@@ -191,8 +189,14 @@ export class Items {
   async findCreated(sent: OutcomeUnknownError | SentRequest, options: FindOptions = {}): Promise<FoundItem> {
     const creation = readSentCreation(copyPlainData(sent));
     const settings = readFindOptions("items.findCreated", options);
-    const settlesInMs = settlingMs(creation.sentAt, settings);
-    return findCreated(this.#searchOf({ method: "items.findCreated", sent: creation, options: settings, settlesInMs }));
+    const inProgressMs = inProgressMsOf(creation.sentAt, settings);
+    return this.findStoredWrite({
+      method: "items.findCreated",
+      operation: "create",
+      sent: creation,
+      inProgressMs,
+      options: settings,
+    });
   }
 
   /**
@@ -200,11 +204,8 @@ export class Items {
    *
    * @internal
    */
-  findStoredWrite(
-    operation: "create" | "update" | "discontinue",
-    search: Omit<ItemSearch, "closed" | "get">,
-  ): Promise<FoundItem> {
-    return FIND_WRITE[operation](this.#searchOf(search));
+  findStoredWrite(search: Omit<ItemSearch, "closed" | "get">): Promise<FoundItem> {
+    return findItemWrite({ ...search, closed: this.#sender.closed, get: (...item) => this.get(...item) });
   }
 
   /**
@@ -247,10 +248,6 @@ export class Items {
         recoveryHint: RESEND_HINT,
       };
     }, options);
-  }
-
-  #searchOf(search: Omit<ItemSearch, "closed" | "get">): ItemSearch {
-    return { ...search, closed: this.#sender.closed, get: (...item) => this.get(...item) };
   }
 
   #getByKey(

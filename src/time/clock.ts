@@ -55,4 +55,17 @@ export class MonotonicClock {
     arm();
     return () => stop();
   }
+  /** Returns a function that sets when to call back next, as a time of this clock; `undefined` for never. */
+  createAlarm(callback: () => void): (time: number | undefined) => void {
+    let timer: { time: number; stop: () => void } | undefined;
+    const ring = () => {
+      timer = undefined;
+      callback();
+    };
+    return (time) => {
+      if (time === timer?.time) return;
+      timer?.stop();
+      timer = time === undefined ? undefined : { time, stop: this.startTimerAt(time, ring) };
+    };
+  }
 }

@@ -416,6 +416,34 @@ describe.concurrent(
   TIMEOUT_MS,
 );
 
+describe.concurrent(
+  "stock-endpoint",
+  () => {
+    it("returns the stock of a SKU until it is interrupted", async ({ expect }) => {
+      const { child, ended } = start("stock-endpoint.ts", ["0"]);
+      const url = await new Promise<string>((resolve) => {
+        child.stdout?.on("data", (chunk) => {
+          const [found] = /http:\S+/.exec(String(chunk)) ?? [];
+          if (found) resolve(found);
+        });
+      });
+      const get = async (address: string): Promise<{ status: number; body: Record<string, unknown[]> }> => {
+        const response = await fetch(address, { headers: { connection: "close" } });
+        return { status: response.status, body: Object(await response.json()) };
+      };
+      const { status, body } = await get(url);
+      expect(status).toBe(200);
+      expect(body).toMatchObject({ sku: "BOLT-M8", available: expect.any(Number) });
+      expect(body.bins?.length).toBeGreaterThan(0);
+      expect(await get(url.replace("BOLT-M8", "NO-SUCH"))).toMatchObject({ status: 404 });
+      expect(await get(`${url}&wid=x`)).toMatchObject({ status: 400 });
+      child.kill("SIGINT");
+      expect(await ended).toMatchObject({ code: 0, err: "" });
+    });
+  },
+  TIMEOUT_MS,
+);
+
 describe("the list of examples", () => {
   it("names each file", async () => {
     const readme = await readFile(join(EXAMPLES, "README.md"), "utf8");

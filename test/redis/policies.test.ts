@@ -1,28 +1,31 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createHoldTimings } from "../../src/redis/ledger/ledger.js";
-import { computeFallbackQuota, type LastKnownState } from "../../src/redis/ledger/outage.js";
+import { computeOutageQuota, type LastKnownState, lastKnownStateOf } from "../../src/redis/ledger/outage.js";
 import { redisKeyName } from "../../src/redis/redis-client.js";
 import { errorWithoutArguments } from "../../src/redis/script.js";
 
 describe("the part of the limit that a process uses while it is cut off from Redis", () => {
   const settings = { requests: 100, reserved: 0 };
   const timings = createHoldTimings({ intervalMs: 60_000 });
-  const cutOff = { wasConnected: true };
+  const reply = { epoch: "a", pauseMs: 0, granted: { single: 0, bulk: 0 }, free: 100, nextMs: 0, processes: 1 };
+  const justStarted = { connectedAt: 0, sentAt: 0, heldCount: 0, reply };
+  const unknown = lastKnownStateOf(justStarted, 0, 0, settings, timings);
+  const neverConnected = lastKnownStateOf(undefined, 0, 0, settings, timings);
   const cases: [name: string, state: LastKnownState, sinceMs: number, slots: number][] = [
-    ["alone, it has the whole limit", { ...cutOff, members: 1, held: 0 }, 0, 100],
-    ["one of four that holds its part keeps that", { ...cutOff, members: 4, held: 25 }, 0, 25],
-    ["one of four that holds more gives up the rest", { ...cutOff, members: 4, held: 60 }, 0, 25],
-    ["one of four that holds less uses no more at first", { ...cutOff, members: 4, held: 15 }, 0, 15],
-    ["one that holds none may use one", { ...cutOff, members: 4, held: 0 }, 0, 1],
-    ["after an interval all slots are back, and each has its part", { ...cutOff, members: 4, held: 0 }, 60_010, 25],
-    ["if it does not know how many the others are, it uses one", { ...cutOff, members: undefined, held: 0 }, 0, 1],
-    ["and no more later", { ...cutOff, members: undefined, held: 0 }, 60_010, 1],
-    ["started without Redis, it uses a tenth", { wasConnected: false, members: undefined, held: 0 }, 0, 10],
-    ["of very many, each has one", { ...cutOff, members: 1_000, held: 0 }, 60_010, 1],
+    ["alone, it has the whole limit", { processes: 1, heldCount: 0 }, 0, 100],
+    ["one of four that holds its part keeps that", { processes: 4, heldCount: 25 }, 0, 25],
+    ["one of four that holds more gives up the rest", { processes: 4, heldCount: 60 }, 0, 25],
+    ["one of four that holds less uses no more at first", { processes: 4, heldCount: 15 }, 0, 15],
+    ["one that holds none may use one", { processes: 4, heldCount: 0 }, 0, 1],
+    ["after an interval all slots are back, and each has its part", { processes: 4, heldCount: 0 }, 60_010, 25],
+    ["if it does not know how many the others are, it uses one", unknown, 0, 1],
+    ["and no more later", unknown, 60_010, 1],
+    ["started without Redis, it uses a tenth", neverConnected, 0, 10],
+    ["of very many, each has one", { processes: 1_000, heldCount: 0 }, 60_010, 1],
   ];
   test.each(cases)("%s", (_, state, sinceMs, slots) => {
-    expect(computeFallbackQuota(state, sinceMs, settings, timings).slots).toBe(slots);
+    expect(computeOutageQuota(state, sinceMs, settings, timings).slots).toBe(slots);
   });
 
   test("exceeds the limit, with those of all others who are cut off as well, by at most one for each", () => {
@@ -41,8 +44,8 @@ describe("the part of the limit that a process uses while it is cut off from Red
           return slots;
         });
         const inUse = granted.map((slots) => {
-          const state = { wasConnected: true, members: held.length, held: slots };
-          const quota = computeFallbackQuota(state, sinceMs, { requests, reserved: 0 }, timings);
+          const state = { processes: held.length, heldCount: slots };
+          const quota = computeOutageQuota(state, sinceMs, { requests, reserved: 0 }, timings);
           return sinceMs > timings.returnMs ? quota.slots : Math.max(slots, quota.slots);
         });
         expect(inUse.reduce((sum, slots) => sum + slots, 0)).toBeLessThanOrEqual(requests + held.length);
@@ -51,14 +54,14 @@ describe("the part of the limit that a process uses while it is cut off from Red
   });
 
   test("keeps within the limit on average if there are more processes than slots", () => {
-    const state = { wasConnected: true, members: 300, held: 0 };
-    expect(computeFallbackQuota(state, 0, settings, timings).returnMs).toBe(timings.returnMs * 3);
+    const state = { processes: 300, heldCount: 0 };
+    expect(computeOutageQuota(state, 0, settings, timings).returnMs).toBe(timings.returnMs * 3);
   });
 
   test("leaves bulk at least one slot, and no reserved one", () => {
-    const state = { wasConnected: true, members: 4, held: 25 };
-    expect(computeFallbackQuota(state, 0, { requests: 100, reserved: 20 }, timings).bulk).toBe(20);
-    expect(computeFallbackQuota({ ...state, held: 0 }, 0, { requests: 100, reserved: 20 }, timings).bulk).toBe(1);
+    const state = { processes: 4, heldCount: 25 };
+    expect(computeOutageQuota(state, 0, { requests: 100, reserved: 20 }, timings).bulk).toBe(20);
+    expect(computeOutageQuota({ ...state, heldCount: 0 }, 0, { requests: 100, reserved: 20 }, timings).bulk).toBe(1);
   });
 });
 

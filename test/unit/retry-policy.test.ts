@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { ErrorResponse, mayHaveBeenApplied } from "../../src/core/failure.js";
 import {
   type AttemptOutcome,
   choosePauseMs,
   DEFAULT_RETRY_SETTINGS,
   decideRetry,
-  mayHaveBeenApplied,
   type RetryState,
 } from "../../src/core/retry-policy.js";
+import { TransportFailure } from "../../src/core/transport/transport.js";
 
 const first: RetryState = { isIdempotent: true, retries: 0, rateLimitRetries: 0, authRetries: 0 };
 const status = (code: number, retryAfterMs?: number): AttemptOutcome => ({ sent: true, status: code, retryAfterMs });
@@ -103,8 +104,13 @@ describe("the pause after a 429", () => {
 });
 
 it("leaves open what the service did after a lost response, 302, 303, 408 and 5xx other than 501", () => {
-  const open = [lost, ...[302, 303, 408, 500, 502, 503, 504].map(status)];
-  const settled = [notSent, status(400), status(401), status(404), status(429), status(501), status(301), status(307)];
-  expect(open.map(mayHaveBeenApplied)).toEqual(open.map(() => true));
-  expect(settled.map(mayHaveBeenApplied)).toEqual(settled.map(() => false));
+  const isOpen = (failure: Error, sent = true) => {
+    const attemptTrace = { startedAt: 0, sent, headAt: undefined, head: undefined };
+    return mayHaveBeenApplied({ request: { method: "POST", path: "/Item" }, attemptTrace }, failure);
+  };
+  const responded = (code: number) => isOpen(new ErrorResponse({ status: code, headers: {}, body: new Uint8Array() }));
+  expect([302, 303, 408, 500, 502, 503, 504].filter(responded)).toEqual([302, 303, 408, 500, 502, 503, 504]);
+  expect([400, 401, 404, 429, 501, 301, 307].filter(responded)).toEqual([]);
+  expect(isOpen(new TransportFailure("connection"))).toBe(true);
+  expect(isOpen(new TransportFailure("connection"), false)).toBe(false);
 });

@@ -18,10 +18,16 @@ import type { WaitEstimate } from "../../limiter/rate-limiter.js";
 import { MAX_ISSUES } from "../../schemas/input-issues.js";
 import { CanceledError, type CancelReason } from "../../time/cancellation.js";
 import type { Call, ResponseContext } from "../call.js";
-import { CallFailure, ErrorResponse, FalseSuccess } from "../failure.js";
+import {
+  CallFailure,
+  ErrorResponse,
+  FalseSuccess,
+  isProvenAppliedByStatus,
+  mayHaveBeenApplied,
+  responseStatusOf,
+} from "../failure.js";
 import { JSON_CONTENT_TYPE } from "../request/payload.js";
-import { mayHaveBeenApplied } from "../retry-policy.js";
-import { isSuccessStatus, TransportFailure } from "../transport/transport.js";
+import { TransportFailure } from "../transport/transport.js";
 import { createApiError } from "./error-response.js";
 
 /** The failure of a call, as all who wait for it receive it. */
@@ -130,29 +136,13 @@ function timeoutError(call: Call, clock: TimeoutError["clock"], problem: string,
 /** Whether a write may have been applied though the call failed. */
 function isWriteOutcomeUnknown(call: Call, failure: unknown): boolean {
   if (!call.isWrite) return false;
-  const isUnknown = mayFailedAttemptBeApplied(call, failure);
+  const isUnknown = mayHaveBeenApplied(call, failure);
   const wasCanceled =
     failure instanceof CanceledError || (failure instanceof TransportFailure && failure.kind === "cancelled");
   // Idempotent writes fail as reads do, unless the caller has aborted one.
   return wasCanceled && call.cancellation.reason?.kind === "aborted"
     ? isUnknown || call.mayHaveBeenApplied
     : isUnknown && !call.isIdempotent;
-}
-
-/** Whether the service may have applied the request of the failed attempt. */
-export function mayFailedAttemptBeApplied(call: Call, failure: unknown): boolean {
-  if (failure instanceof FalseSuccess) return true;
-  if (failure instanceof ErrorResponse) return mayHaveBeenApplied({ sent: true, status: failure.response.status });
-  // Canceled while the caller's schema validated the response to a write that was applied.
-  if (failure instanceof CanceledError) return isSuccessStatus(responseStatusOf(call));
-  if (!(failure instanceof TransportFailure) || !call.attemptTrace?.sent) return false;
-  if (failure.kind === "connection" || failure.kind === "exception") return !isProvenAppliedByStatus(call);
-  return failure.kind === "cancelled" || failure.kind === "timeout";
-}
-
-/** The status of the response proves that the write was applied. */
-function isProvenAppliedByStatus(call: Call): boolean {
-  return call.request.appliedByStatus === true && isSuccessStatus(responseStatusOf(call));
 }
 
 const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it.";
@@ -214,8 +204,6 @@ export function invalidResponseError(
 /** A warning for a write that succeeded although its response cannot be used. */
 const alreadyAppliedWarning = (call: Call) =>
   call.isWrite ? `. The service has applied it (HTTP ${responseStatusOf(call)}): do not resend it` : "";
-
-const responseStatusOf = ({ attemptTrace }: Call) => attemptTrace?.head?.status ?? 0;
 
 const describeAttemptCount = ({ attempts }: Call) =>
   attempts === 0 ? "" : attempts === 1 ? ", 1 attempt" : `, ${attempts} attempts`;

@@ -1,10 +1,7 @@
 import { MonotonicClock } from "../../time/clock.js";
-import type { Call } from "../call.js";
 
 /** A shorter wait is not reported. */
 const LONG_WAIT_MS = 1_500;
-
-type ReportLongWait = (call: Call, waitedMs: number, expectedMs: number) => void;
 
 /** Times are those of the reporter's clock. */
 interface Wait {
@@ -14,21 +11,20 @@ interface Wait {
 }
 
 /** Reports each long wait once. One timer serves all waits: it is set for the one that began first. */
-export class LongWaitReporter {
-  readonly #report: ReportLongWait;
+export class LongWaitReporter<Call> {
+  readonly #report: (call: Call, waitedMs: number, expectedMs: number) => void;
   readonly #clock = new MonotonicClock();
   /** Waits that were not reported, in the order in which they began. */
   readonly #waits = new Map<Call, Wait>();
-  #stopTimer: (() => void) | undefined;
+  readonly #setAlarm = this.#clock.createAlarm(() => this.#reportLong());
 
-  constructor(report: ReportLongWait) {
+  constructor(report: (call: Call, waitedMs: number, expectedMs: number) => void) {
     this.#report = report;
   }
 
   /** A call begins to wait, at least `expectedMs` as far as is known. Ends its previous wait. */
-  begin(call: Call, awaited: Call["waitingFor"], expectedMs: number): void {
+  begin(call: Call, expectedMs: number): void {
     const since = this.#clock.now();
-    call.waitingFor = awaited;
     this.#waits.delete(call);
     this.#waits.set(call, { since, expectedAt: since + expectedMs });
     this.#setTimer();
@@ -41,16 +37,10 @@ export class LongWaitReporter {
 
   #setTimer(): void {
     const [first] = this.#waits.values();
-    if (first) {
-      this.#stopTimer ??= this.#clock.startTimerAt(first.since + LONG_WAIT_MS, () => this.#reportLong());
-    } else {
-      this.#stopTimer?.();
-      this.#stopTimer = undefined;
-    }
+    this.#setAlarm(first && first.since + LONG_WAIT_MS);
   }
 
   #reportLong(): void {
-    this.#stopTimer = undefined;
     const now = this.#clock.now();
     for (const [call, { since, expectedAt }] of this.#waits) {
       if (since + LONG_WAIT_MS > now) break;

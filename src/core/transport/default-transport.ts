@@ -35,7 +35,7 @@ export function createDefaultTransport(base: URL, warn: (message: string) => voi
           throw error;
         });
         const { send } = await chosen;
-        if (!exchange.settled) await send(request, exchange);
+        if (!exchange.ended) await send(request, exchange);
       }),
     // All calls have ended: only idle connections are left, and those that aborted calls were waiting for.
     close: async () => {

@@ -6,7 +6,7 @@ import { isSuccessStatus, TransportFailure, type WireRequest, type WireResponse 
 
 /** One request and its response, over any transport. */
 export interface Exchange {
-  settled: boolean;
+  ended: boolean;
   /** Stops the request on the wire. */
   cancel: (() => void) | undefined;
   /** The head of the response was received; `encoding` is the content coding of the chunks to come. */
@@ -43,7 +43,7 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
     reject = fail;
   });
   const exchange: Exchange = {
-    settled: false,
+    ended: false,
     cancel: undefined,
     receiveHead(status, headers, encoding = "") {
       trace.headAt = monotonicNowMs();
@@ -53,7 +53,7 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
       else if (Number(headers["content-length"]) > maxResponseBytes) fail("too large");
     },
     receiveChunk(chunk) {
-      if (exchange.settled) return;
+      if (exchange.ended) return;
       // A caller's fetch function may return anything.
       if (!isBytes(chunk)) return fail("undecodable", new TypeError("the body is not bytes"));
       chunks.push(chunk);
@@ -65,7 +65,7 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
     },
     complete() {
       const { head } = trace;
-      if (exchange.settled || !head) return;
+      if (exchange.ended || !head) return;
       end();
       const received = concatChunks(chunks, bytes);
       const { status, headers } = head;
@@ -86,14 +86,14 @@ export function performExchange(request: WireRequest, send: WireSender): Promise
   return result;
 
   function fail(kind: TransportFailure["kind"], cause?: unknown): void {
-    if (exchange.settled) return;
+    if (exchange.ended) return;
     end();
     exchange.cancel?.();
     reject(new TransportFailure(kind, cause));
   }
 
   function end(): void {
-    exchange.settled = true;
+    exchange.ended = true;
     for (const stop of stops) stop();
   }
 }

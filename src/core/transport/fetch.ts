@@ -79,12 +79,12 @@ async function readFetchResponse(response: Response, exchange: Exchange): Promis
   const reader = response.body?.getReader();
   // Without a coding: fetch decompresses the body.
   exchange.receiveHead(response.status, Object.fromEntries(response.headers));
-  while (reader && !exchange.settled) {
+  while (reader && !exchange.ended) {
     const { done, value } = await reader.read();
     if (done) break;
     exchange.receiveChunk(value);
   }
-  if (exchange.settled) reader?.cancel().catch(() => {});
+  if (exchange.ended) reader?.cancel().catch(() => {});
   else exchange.complete();
 }
 

@@ -31,9 +31,9 @@ export function createUndiciSender(
     };
     dispatcher.dispatch(options, {
       onRequestStart(controller) {
-        // Only releases the connection: the exchange has settled by then.
+        // Only releases the connection: the exchange has ended by then.
         const cancel = () => controller.abort(new Error("cancelled"));
-        if (exchange.settled) return cancel();
+        if (exchange.ended) return cancel();
         exchange.cancel = cancel;
         try {
           request.assertMaySend?.();

@@ -62,8 +62,8 @@ export class EntryCommits {
     return result.entry;
   }
 
-  /** Stores what was decided about an entry while its lane is leased. Returns `undefined` if the entry or the lease has changed. */
-  async decide(entry: StoredEntry, change: EntryChange): Promise<StoredEntry | undefined> {
+  /** Stores the outcome that was found for an entry while its lane is leased. Returns `undefined` if the entry or the lease has changed. */
+  async storeFound(entry: StoredEntry, change: EntryChange): Promise<StoredEntry | undefined> {
     const condition = { state: [entry.state], attempts: entry.attempts, owner: this.#owner };
     const result = await this.#persistently(() => this.#store.update(entry.key, condition, change));
     if (!result) return undefined;

@@ -6,9 +6,9 @@ import type { ClaimedLane, EntryChange, OutboxState, StoredEntry } from "../stor
 import { AttemptOutdated } from "./commits.js";
 import type { RunContext } from "./context.js";
 import { callForEntry, type EntryCallEnd } from "./entry-call.js";
+import { findOutcome, findReasonOfRefusal, type UncertainAttempt } from "./find-outcome.js";
 import type { Lease } from "./lease.js";
 import { concernsAllWrites, isIdempotent, type Outcome, outcomeOf } from "./outcome.js";
-import { reconcile, reconcileRefusal, type UncertainAttempt } from "./reconcile.js";
 import { errorJson, resultJson } from "./stored-json.js";
 
 /*
@@ -17,13 +17,13 @@ import { errorJson, resultJson } from "./stored-json.js";
  *
  *   state of the entry       step                      then
  *   pending                  send it                   the outcome of the call decides
- *   sending                  reconcile: look it up     applied, unknown, or pending: it is resent
+ *   sending                  find its outcome          applied, unknown, or pending: it is resent
  *   applied, rejected, …     take the next entry       pending or sending; none: the work ends
  *
  *   outcome of a call        what is stored            then
  *   applied, rejected        that state                the next entry
- *   refused-again            what a look-up finds      the next entry
- *   uncertain                nothing, it is `sending`  reconcile; an update or discontinue is pending for the next run
+ *   refused-again            what is found             the next entry
+ *   uncertain                nothing, it is `sending`  find its outcome; an update or discontinue is pending for the next run
  *   failed                   pending, with the error   the lane is set aside for the rest of the run
  *   stopped                  pending                   the run ends
  */
@@ -81,8 +81,8 @@ class LaneWorker {
       case "pending":
         return this.#send(work);
       case "sending": {
-        const decided = await this.#run.capacity.whileWaiting(() => this.#decide(work, reconcile));
-        return decided && { ...decided, unleasedMs: 0 };
+        const found = await this.#run.capacity.whileWaiting(() => this.#find(findOutcome, work));
+        return found && { ...found, unleasedMs: 0 };
       }
       default: {
         const entry = await this.#run.store.next(work.entry.lane);
@@ -122,10 +122,10 @@ class LaneWorker {
       case "rejected":
         return this.#store(work, { state: "rejected", error: errorJson(error), ...settled });
       case "refused-again":
-        return this.#run.capacity.whileWaiting(() => this.#decide(work, reconcileRefusal));
+        return this.#run.capacity.whileWaiting(() => this.#find(findReasonOfRefusal, work));
       case "uncertain":
         if (!isIdempotent(entry.operation) || !this.#mayGoOn) return work;
-        await this.#decide(work, reconcile);
+        await this.#find(findOutcome, work);
         return this.#setAside(work);
       case "failed":
       case "stopped":
@@ -161,17 +161,17 @@ class LaneWorker {
   }
 
   /** Finds out the outcome of an uncertain attempt, and stores it. */
-  async #decide(
+  async #find(
+    find: (run: RunContext, attempt: UncertainAttempt) => Promise<EntryChange> | EntryChange,
     work: Work,
-    findOut: (run: RunContext, attempt: UncertainAttempt) => Promise<EntryChange> | EntryChange,
   ): Promise<Work | undefined> {
     const { entry, cause } = work;
-    const settlesInMs = Math.max(0, this.#run.settleMs - work.unleasedMs);
+    const inProgressMs = Math.max(0, this.#run.settleMs - work.unleasedMs);
     try {
-      const change = await findOut(this.#run, { entry, settlesInMs, cause, signal: this.#interrupted });
+      const change = await find(this.#run, { entry, inProgressMs, cause, signal: this.#interrupted });
       const quietUntilMs = quietUntil(work, change);
-      const decided = await this.#run.commits.decide(entry, change);
-      return decided && { ...work, quietUntilMs, entry: decided };
+      const found = await this.#run.commits.storeFound(entry, change);
+      return found && { ...work, quietUntilMs, entry: found };
     } catch (error) {
       if (this.#interrupted.aborted) return undefined;
       // The service does not respond as it should at the moment. Other lanes may continue.

@@ -39,7 +39,7 @@ const DIRECTIONS: readonly Direction[] = ["DESC", "ASC"];
  * - *Probing*: `PlaceSearch` chooses pages until one contains the beginning of the place.
  * - *Proving the order*: once per list, the place is read in the direction in which no page has shown the order yet.
  * - *Complete*: a page contains the place with both neighbours.
- * - *Doubting absence*: the service may sort numbers as text. Until a page has shown numeric order, a number is absent only if
+ * - *Doubting absence*: the service may sort numbers as strings. Until a page has shown numeric order, a number is absent only if
  *   its place among strings is empty, too; that is searched in the same way.
  * - *Long run*: the records do not fit on one page. They are read gapless from the page that contains their beginning.
  *

@@ -1,6 +1,6 @@
 import type { SlotKind } from "../../limiter/slot-source.js";
 import type { LedgerRequest } from "./ledger.js";
-import type { FallbackQuota } from "./outage.js";
+import type { OutageQuota } from "./outage.js";
 
 /** A slot that a request of this process uses or has used. */
 export interface HeldSlot {
@@ -10,46 +10,45 @@ export interface HeldSlot {
 }
 
 /** The slots that this process holds. Times are those of the process. */
-export class HeldSlots {
-  #slots: HeldSlot[] = [];
-
-  add(kind: SlotKind): HeldSlot {
-    const slot: HeldSlot = { kind, freeAt: Infinity };
-    this.#slots.push(slot);
-    return slot;
-  }
+export function createHeldSlots() {
+  let slots: HeldSlot[] = [];
 
   /** How many are not free again yet; of one kind, or of both. */
-  count(now: number, kind?: SlotKind): number {
-    this.#slots = this.#slots.filter(({ freeAt }) => freeAt > now);
-    return kind ? this.#slots.filter((slot) => slot.kind === kind).length : this.#slots.length;
-  }
+  const count = (now: number, kind?: SlotKind): number => {
+    slots = slots.filter(({ freeAt }) => freeAt > now);
+    return kind ? slots.filter((slot) => slot.kind === kind).length : slots.length;
+  };
 
-  /** Whether a request is in flight. */
-  get hasRequests(): boolean {
-    return this.#slots.some(({ freeAt }) => freeAt === Infinity);
-  }
-
-  /** In how many ms each is free again, as the ledger records it. */
-  report(now: number, holdMs: number): LedgerRequest["held"] {
-    const delays = (kind: SlotKind) =>
-      this.#slots
-        .filter((slot) => slot.kind === kind && slot.freeAt > now)
-        .map(({ freeAt }) => Math.min(holdMs, Math.ceil(freeAt - now)));
-    return { single: delays("single"), bulk: delays("bulk") };
-  }
-
-  /** Whether a call may use a slot of the fallback. */
-  isBelow({ slots, bulk }: FallbackQuota, isBulk: boolean, now: number): boolean {
-    return this.count(now) < slots && !(isBulk && this.count(now, "bulk") >= bulk);
-  }
-
-  /** The earliest time at which a call can have a slot of the fallback. */
-  earliestStart({ slots, returnMs }: FallbackQuota, now: number): number {
-    if (this.count(now) < slots) return now;
-    return Math.min(now + returnMs, ...this.#slots.map(({ freeAt }) => freeAt));
-  }
+  return {
+    count,
+    add(kind: SlotKind): HeldSlot {
+      const slot: HeldSlot = { kind, freeAt: Infinity };
+      slots.push(slot);
+      return slot;
+    },
+    /** Whether a request is in flight. */
+    get hasRequests(): boolean {
+      return slots.some(({ freeAt }) => freeAt === Infinity);
+    },
+    /** For how many ms each is still held, as the ledger records it. */
+    heldForMs(now: number, holdMs: number): LedgerRequest["heldForMs"] {
+      const heldForMs = (kind: SlotKind) =>
+        slots
+          .filter((slot) => slot.kind === kind && slot.freeAt > now)
+          .map(({ freeAt }) => Math.min(holdMs, Math.ceil(freeAt - now)));
+      return { single: heldForMs("single"), bulk: heldForMs("bulk") };
+    },
+    /** Whether a call may use a slot of the quota. */
+    isBelow(quota: OutageQuota, isBulk: boolean, now: number): boolean {
+      return count(now) < quota.slots && !(isBulk && count(now, "bulk") >= quota.bulk);
+    },
+    /** The earliest time at which a call can have a slot of the quota. */
+    earliestStart(quota: OutageQuota, now: number): number {
+      if (count(now) < quota.slots) return now;
+      return Math.min(now + quota.returnMs, ...slots.map(({ freeAt }) => freeAt));
+    },
+  };
 }
 
 /** How many slots a message to the ledger reports. */
-export const countHeldSlots = ({ held }: LedgerRequest) => held.single.length + held.bulk.length;
+export const countHeldSlots = ({ heldForMs: { single, bulk } }: LedgerRequest) => single.length + bulk.length;

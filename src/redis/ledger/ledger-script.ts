@@ -1,4 +1,4 @@
-import { RedisScript } from "../script.js";
+import { createRedisScript } from "../script.js";
 
 /**
  * One exchange of a process with the ledger, in one step and by Redis' clock alone.
@@ -13,9 +13,9 @@ import { RedisScript } from "../script.js";
  * - `wanted`: how many more slots it needs
  * - `single`, `bulk`: when each slot that it holds is free again
  */
-export const LEDGER_SCRIPT = new RedisScript(`
+export const runLedgerScript = createRedisScript(`
 local request = cjson.decode(ARGV[1])
-local limit, holder = request.limit, request.holder
+local limit, this = request.limit, request.process
 
 local ledger, processes = nil, {}
 local fields = redis.call('HGETALL', KEYS[1])
@@ -43,10 +43,10 @@ if request.knownEpoch and request.knownEpoch ~= ledger.epoch then ledger.returni
 local isReturning = ledger.returningUntil > now
 
 -- The report replaces what the ledger knew of this process.
-local before = processes[holder] or {}
+local before = processes[this] or {}
 local own = { seen = now, single = {}, bulk = {} }
-processes[holder] = own
-for kind, delays in pairs(request.held) do
+processes[this] = own
+for kind, delays in pairs(request.heldForMs) do
   for i, delay in ipairs(delays) do own[kind][i] = now + delay end
 end
 
@@ -62,7 +62,7 @@ local function countHeld(times)
   return count
 end
 
-local members, held, heldBulk, heldBy = 0, 0, 0, {}
+local processCount, held, heldBulk, heldBy = 0, 0, 0, {}
 local waiting, heldByWaiting = {}, 0
 own.wanted = request.wanted.single + request.wanted.bulk
 for name, process in pairs(processes) do
@@ -73,7 +73,7 @@ for name, process in pairs(processes) do
   else
     local bulk = countHeld(process.bulk)
     heldBy[name] = countHeld(process.single) + bulk
-    members, held, heldBulk = members + 1, held + heldBy[name], heldBulk + bulk
+    processCount, held, heldBulk = processCount + 1, held + heldBy[name], heldBulk + bulk
     if process.wanted > 0 and silentMs <= limit.graceMs then
       table.insert(waiting, name)
       heldByWaiting = heldByWaiting + heldBy[name]
@@ -85,17 +85,17 @@ local free = math.max(0, limit.requests - held)
 local grantable = 0
 if isReturning then
   -- Each slot that it held may be granted to it again, so a busy process goes on.
-  own.share = before.share or heldBy[holder]
-  grantable = own.share - heldBy[holder]
+  own.share = before.share or heldBy[this]
+  grantable = own.share - heldBy[this]
 elseif own.wanted > 0 then
   -- Processes that wait get the same number, as far as they want it; what they do not want is for the others.
   local evenPart = (free + heldByWaiting) / #waiting
   local dueToOthers = 0
   for _, name in ipairs(waiting) do
-    local due = name ~= holder and math.min(processes[name].wanted, evenPart - heldBy[name]) or 0
+    local due = name ~= this and math.min(processes[name].wanted, evenPart - heldBy[name]) or 0
     dueToOthers = dueToOthers + math.max(0, due)
   end
-  grantable = math.max(math.floor(evenPart - heldBy[holder]), free - math.floor(dueToOthers))
+  grantable = math.max(math.floor(evenPart - heldBy[this]), free - math.floor(dueToOthers))
 end
 grantable = isPaused and 0 or math.max(0, math.min(grantable, free))
 
@@ -109,7 +109,7 @@ for _ = 1, bulk do table.insert(own.bulk, now + limit.holdMs) end
 own.wanted = request.wanted.single - single + wantedBulk - bulk
 
 redis.call('HSET', KEYS[1], 'ledger', cjson.encode(ledger))
-redis.call('HSET', KEYS[1], holder, cjson.encode(own))
+redis.call('HSET', KEYS[1], this, cjson.encode(own))
 local pauseMs = math.max(0, ledger.pausedUntil - now)
 redis.call('PEXPIRE', KEYS[1], string.format('%d', 2 * limit.holdMs + pauseMs + 10000))
 return cjson.encode({
@@ -118,6 +118,6 @@ return cjson.encode({
   granted = { single = single, bulk = bulk },
   free = free - single - bulk,
   nextMs = nextAt - now,
-  members = members,
+  processes = processCount,
 })
 `);

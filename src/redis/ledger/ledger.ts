@@ -5,7 +5,7 @@ import type { RateLimitSettings } from "../../limiter/rate-limit-options.js";
 import type { SlotCounts } from "../../limiter/slot-source.js";
 import { lazy } from "../../schemas/field.js";
 import { type RedisClient, redisKeyName } from "../redis-client.js";
-import { LEDGER_SCRIPT } from "./ledger-script.js";
+import { runLedgerScript } from "./ledger-script.js";
 
 const MIN_GRACE_MS = 1_000;
 const MAX_GRACE_MS = 5_000;
@@ -48,8 +48,8 @@ export interface LedgerRequest {
    * `undefined` if none of these slots can be in use any more.
    */
   knownEpoch: string | undefined;
-  /** In how many ms each slot is free again; for a request in flight, if this process is silent from now on. */
-  held: { single: number[]; bulk: number[] };
+  /** For how many ms each slot is still held; for a request in flight, if this process is silent from now on. */
+  heldForMs: { single: number[]; bulk: number[] };
   wanted: SlotCounts;
   /** A pause to begin, in ms; 0 for none. */
   pauseMs: number;
@@ -66,7 +66,7 @@ export interface LedgerReply {
   /** When the next slot can be free at the earliest. */
   nextMs: number;
   /** Processes that share the limit. */
-  members: number;
+  processes: number;
 }
 
 const countSchema = () => z.number().nonnegative();
@@ -77,7 +77,7 @@ const ledgerReplySchema = lazy(() =>
     granted: z.object({ single: countSchema(), bulk: countSchema() }),
     free: countSchema(),
     nextMs: countSchema(),
-    members: countSchema(),
+    processes: countSchema(),
   }),
 );
 
@@ -95,12 +95,12 @@ export function createLedger(
 ): Ledger {
   const name = redisKeyName(key, "ledger");
   /** Distinguishes this process from the others. */
-  const holder = createRandomId();
+  const processId = createRandomId();
   const limit = { requests, bulk: requests - reserved, returnMs, holdMs, graceMs };
   return {
     async exchange(request) {
-      const message = JSON.stringify({ ...request, holder, limit, newEpoch: createRandomId() });
-      const reply = await LEDGER_SCRIPT.run(redis, [name], [message]);
+      const message = JSON.stringify({ ...request, process: processId, limit, newEpoch: createRandomId() });
+      const reply = await runLedgerScript(redis, [name], [message]);
       try {
         return ledgerReplySchema().parse(JSON.parse(String(reply)));
       } catch {

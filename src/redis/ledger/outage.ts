@@ -6,41 +6,18 @@ import type { HoldTimings, LedgerReply } from "./ledger.js";
 /** If a process was never connected, assume that this many share the limit. */
 const ASSUMED_PROCESS_COUNT = 10;
 
-/** The last known state of a process that cannot reach Redis. */
-export interface LastKnownState {
-  /** Processes that shared the limit, itself included; `undefined` if it cannot know. */
-  members: number | undefined;
-  /** Whether it ever reached Redis. */
-  wasConnected: boolean;
-  /** Slots that it held. */
-  held: number;
-}
-
 /** The last exchange of a process with the ledger. Times are those of the process, in ms. */
 export interface LastExchange {
   /** When the first exchange took place. */
   connectedAt: number;
   sentAt: number;
   /** Slots that the process held afterwards. */
-  held: number;
+  heldCount: number;
   reply: LedgerReply;
 }
 
-export function lastKnownStateOf(
-  last: LastExchange | undefined,
-  held: number,
-  now: number,
-  { holdMs, returnMs }: HoldTimings,
-): LastKnownState {
-  if (!last) return { members: undefined, wasConnected: false, held };
-  const { members } = last.reply;
-  // A process that has just been started may be the first of many.
-  const knowsOthers = now - last.sentAt < holdMs && (members > 1 || now - last.connectedAt > returnMs);
-  return { members: knowsOthers ? members : undefined, wasConnected: true, held };
-}
-
 /** The quota of a process that cannot reach Redis. */
-export interface FallbackQuota {
+export interface OutageQuota {
   slots: number;
   /** Slots that bulk requests may use; at least one, or iterations could not continue. */
   bulk: number;
@@ -54,22 +31,43 @@ export interface FallbackQuota {
  * part, at least one slot, and one if it does not know how many the others are. So if all processes are cut off, they
  * exceed the limit by at most one for each.
  */
-export function computeFallbackQuota(
-  { members, wasConnected, held }: LastKnownState,
+export function computeOutageQuota(
+  { processes, heldCount }: LastKnownState,
   sinceMs: number,
   { requests, reserved }: Pick<RateLimitSettings, "requests" | "reserved">,
   { returnMs }: HoldTimings,
-): FallbackQuota {
-  const processes = members ?? (wasConnected ? requests : ASSUMED_PROCESS_COUNT);
+): OutageQuota {
   const evenPart = Math.max(1, Math.floor(requests / processes));
-  const isFirstInterval = wasConnected && members !== 1 && sinceMs <= returnMs;
-  const slots = isFirstInterval ? Math.max(1, Math.min(held, evenPart)) : evenPart;
+  const isFirstInterval = heldCount !== undefined && processes !== 1 && sinceMs <= returnMs;
+  const slots = isFirstInterval ? Math.max(1, Math.min(heldCount, evenPart)) : evenPart;
   return {
     slots,
     bulk: Math.max(1, slots - Math.ceil((slots * reserved) / requests)),
     // More processes than slots: each uses one, less often.
-    returnMs: members === undefined ? returnMs : returnMs * Math.max(1, members / requests),
+    returnMs: returnMs * Math.max(1, processes / requests),
   };
+}
+
+/** What a process knew of the limit when it lost Redis. */
+export interface LastKnownState {
+  /** Processes that share the limit, itself included. */
+  processes: number;
+  /** Slots that it held; `undefined` if it has never reached Redis. */
+  heldCount: number | undefined;
+}
+
+export function lastKnownStateOf(
+  last: LastExchange | undefined,
+  heldCount: number,
+  now: number,
+  { requests }: Pick<RateLimitSettings, "requests">,
+  { holdMs, returnMs }: HoldTimings,
+): LastKnownState {
+  if (!last) return { processes: Math.min(ASSUMED_PROCESS_COUNT, requests), heldCount: undefined };
+  const { processes } = last.reply;
+  // A process that has just been started may be the first of many. If it does not know how many, each uses one slot.
+  const knowsOthers = now - last.sentAt < holdMs && (processes > 1 || now - last.connectedAt > returnMs);
+  return { processes: knowsOthers ? processes : requests, heldCount };
 }
 
 export interface OutageOptions {
@@ -80,32 +78,31 @@ export interface OutageOptions {
 }
 
 /** A period in which this process cannot reach Redis. */
-export class RedisOutage {
-  #hasWarned = false;
-
-  constructor(
-    readonly options: OutageOptions,
-    readonly since: number,
-    readonly lastKnownState: LastKnownState,
-  ) {}
-
+export interface Outage {
   /** The quota of this process now; `undefined` if its calls fail. */
-  quota(now: number): FallbackQuota | undefined {
-    const { settings, timings, onStoreError } = this.options;
-    if (onStoreError === "fail") return undefined;
-    return computeFallbackQuota(this.lastKnownState, now - this.since, settings, timings);
-  }
+  quota(now: number): OutageQuota | undefined;
+  warnOnce(error: unknown): void;
+}
 
-  warnOnce(error: unknown): void {
-    if (this.#hasWarned) return;
-    this.#hasWarned = true;
-    const { requests, intervalMs } = this.options.settings;
-    const quota = this.quota(Number.POSITIVE_INFINITY);
-    const consequence = quota
-      ? `this process continues with ${quota.slots} of ${requests} requests per ${intervalMs} ms`
-      : "calls fail";
-    this.options.warn(`the shared rate limiter cannot reach Redis (${messageOf(error)}): ${consequence} until it can`);
-  }
+export function createOutage(options: OutageOptions, since: number, state: LastKnownState): Outage {
+  const { settings, timings, onStoreError, warn } = options;
+  let hasWarned = false;
+  const quota: Outage["quota"] = (now) =>
+    onStoreError === "fail" ? undefined : computeOutageQuota(state, now - since, settings, timings);
+  return {
+    quota,
+    warnOnce(error) {
+      if (hasWarned) return;
+      hasWarned = true;
+      const { requests, intervalMs } = settings;
+      const slots = quota(Infinity)?.slots;
+      const consequence =
+        slots === undefined
+          ? "calls fail"
+          : `this process continues with ${slots} of ${requests} requests per ${intervalMs} ms`;
+      warn(`the shared rate limiter cannot reach Redis (${messageOf(error)}): ${consequence} until it can`);
+    },
+  };
 }
 
 /** The error of a call that cannot have a slot. */

@@ -4,7 +4,7 @@ import { lazy } from "../../schemas/field.js";
 import { monotonicNowMs } from "../../time/clock.js";
 import { sleep } from "../../time/wait.js";
 import type { RedisClient } from "../redis-client.js";
-import { RedisScript, withReplyTimeout } from "../script.js";
+import { createRedisScript, withReplyTimeout } from "../script.js";
 
 /** A lock that its holder has not renewed for this long is free: the holder is dead. */
 const LOCK_EXPIRY_MS = 5_000;
@@ -14,14 +14,14 @@ const MIN_LOCK_RETRY_MS = 50;
 const MAX_LOCK_RETRY_MS = 500;
 
 /** Whether the lock was taken, and else when it expires. */
-const TAKE_LOCK_SCRIPT = new RedisScript(`
+const takeLock = createRedisScript(`
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return { 1, 0 } end
 return { 0, redis.call('PTTL', KEYS[1]) }
 `);
-const RENEW_LOCK_SCRIPT = new RedisScript(
+const renewLock = createRedisScript(
   `return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('PEXPIRE', KEYS[1], ARGV[2]) or 0`,
 );
-const RELEASE_LOCK_SCRIPT = new RedisScript(
+const releaseLock = createRedisScript(
   `return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0`,
 );
 
@@ -43,7 +43,7 @@ export async function takeTokenLock(
   for (let delayMs = MIN_LOCK_RETRY_MS; ; delayMs = Math.min(MAX_LOCK_RETRY_MS, delayMs * 1.5)) {
     signal.throwIfAborted();
     const [isTaken, expiresInMs] = takeLockReplySchema().parse(
-      await withReplyTimeout(TAKE_LOCK_SCRIPT.run(redis, [name], [holder, LOCK_EXPIRY_MS])),
+      await withReplyTimeout(takeLock(redis, [name], [holder, LOCK_EXPIRY_MS])),
     );
     if (isTaken === 1) break;
     // Ours always expire, and soon; -2 is a key that has just gone.
@@ -56,11 +56,11 @@ export async function takeTokenLock(
   }
   const timer = setInterval(() => {
     // If Redis fails now, the lock expires; then another process may request a token too, which does no harm.
-    RENEW_LOCK_SCRIPT.run(redis, [name], [holder, LOCK_EXPIRY_MS]).catch(() => {});
+    renewLock(redis, [name], [holder, LOCK_EXPIRY_MS]).catch(() => {});
   }, LOCK_RENEWAL_INTERVAL_MS);
   timer.unref?.();
   return async () => {
     clearInterval(timer);
-    await withReplyTimeout(RELEASE_LOCK_SCRIPT.run(redis, [name], [holder]));
+    await withReplyTimeout(releaseLock(redis, [name], [holder]));
   };
 }

@@ -3,7 +3,7 @@ import { NotFoundError } from "../../errors/index.js";
 import { fieldOf } from "../../errors/unknown-value.js";
 import type { Item } from "../../service/item.js";
 import { isRedacted, isSameSku, isSameValue } from "./same-value.js";
-import { type FindOptions, type SearchStep, searchUntilSettled } from "./search-until-settled.js";
+import { type OutcomeSearch, type SearchStep, searchUntilCertain } from "./search-until-certain.js";
 import { SendingTime } from "./sending-time.js";
 import type { SentCreation } from "./sent-request.js";
 
@@ -21,62 +21,49 @@ export interface FoundItem {
   item?: Item;
 }
 
-export interface ItemSearch {
-  /** The method that the caller knows, for messages. */
-  method: string;
+export interface ItemSearch extends OutcomeSearch {
+  operation: "create" | "update" | "discontinue";
   /** The write, as it was sent. */
   sent: SentCreation;
-  /** How long the request may still be in progress. */
-  settlesInMs: number;
-  options: FindOptions;
-  /** Aborted when the client is closed. */
-  closed: AbortSignal;
   get(shortID: string, options: RequestOptions): Promise<Item>;
 }
 
-/** Searches for an item until it is found or the request has settled. */
-export const findCreated = (search: ItemSearch): Promise<FoundItem> =>
-  findItem(search, (item, time) => {
-    if (!item) return { found: { outcome: "not-applied" }, isFinal: false };
-    return { found: { outcome: outcomeOfCreation(item, search.sent.body, time), item }, isFinal: true };
-  });
+/** What an item shows of a write. `undefined`: there is no such item. */
+type Judge = (item: Item | undefined, sent: SentCreation, time: SendingTime) => SearchStep<FoundItem>;
 
-/** Reads an item until it is as an update has changed it, or the request has settled. */
-export const findUpdated = (search: ItemSearch): Promise<FoundItem> =>
-  findItem(search, (item, time) => {
+const JUDGES: Record<ItemSearch["operation"], Judge> = {
+  create(item, { body }, time) {
+    if (!item) return { found: { outcome: "not-applied" }, isFinal: false };
+    return { found: { outcome: outcomeOfCreation(item, body, time), item }, isFinal: true };
+  },
+  update(item, { body }, time) {
     if (!item) return { found: { outcome: "not-applied" }, isFinal: true };
-    const { body } = search.sent;
     const isAsSent = Object.keys(body).every((field) => Object.hasOwn(item, field)) && hasFieldsOf(item, body);
     // The service may store a value in another form, so a difference alone proves nothing.
     const outcome = isAsSent ? "applied" : time.isBefore(item.modified) ? "not-applied" : "ambiguous";
     return { found: { outcome, item }, isFinal: isAsSent };
-  });
-
-/** Reads an item until it is discontinued, or the request has settled. */
-export const findDiscontinued = (search: ItemSearch): Promise<FoundItem> =>
-  findItem(search, (item) => {
+  },
+  discontinue(item) {
     // The service may hide an item that is discontinued.
     if (!item) return { found: { outcome: "ambiguous" }, isFinal: true };
     return { found: { outcome: item.discontinued ? "applied" : "not-applied", item }, isFinal: item.discontinued };
-  });
+  },
+};
 
-async function findItem(
-  { method, sent, settlesInMs, options, closed, get }: ItemSearch,
-  judge: (item: Item | undefined, time: SendingTime) => SearchStep<FoundItem>,
-): Promise<FoundItem> {
+/** Reads an item until it shows the write, or the request can no longer take effect. */
+export async function findItemWrite(search: ItemSearch): Promise<FoundItem> {
+  const { operation, sent, get } = search;
   const { shortID } = sent.body;
   // The SKU is no longer known, so the item cannot be requested.
   if (isRedacted(shortID)) return { outcome: "ambiguous" };
   const time = new SendingTime(sent);
-  const step = async (requestOptions: RequestOptions): Promise<SearchStep<FoundItem>> => {
-    try {
-      return judge(await get(shortID, time.observeClock(requestOptions)), time);
-    } catch (error) {
-      if (error instanceof NotFoundError) return judge(undefined, time);
-      throw error;
-    }
-  };
-  return searchUntilSettled({ method, settlesInMs, closed }, options, step);
+  return searchUntilCertain(search, async (requestOptions) => {
+    const item = await get(shortID, time.observeClock(requestOptions)).catch((error: unknown) => {
+      if (!(error instanceof NotFoundError)) throw error;
+      return undefined;
+    });
+    return JUDGES[operation](item, sent, time);
+  });
 }
 
 /** A SKU is unique: if an older item has it, the new one was refused. */

@@ -1,7 +1,7 @@
 import type { Lot } from "../../service/lot.js";
-import { type ListLots, RecentLots } from "./recent-lots.js";
+import { createLotReader, type ListLots } from "./recent-lots.js";
 import { isBlank, isRedacted, isSameSku, isSameValue } from "./same-value.js";
-import { type FindOptions, type SearchStep, searchUntilSettled } from "./search-until-settled.js";
+import { type OutcomeSearch, type SearchStep, searchUntilCertain } from "./search-until-certain.js";
 import { SendingTime } from "./sending-time.js";
 import type { SentReceipt } from "./sent-request.js";
 
@@ -44,9 +44,7 @@ export interface OtherReceipts {
   withSameSerial: boolean;
 }
 
-export interface ReceiptSearch {
-  /** The method that the caller knows, for messages. */
-  method: string;
+export interface ReceiptSearch extends OutcomeSearch {
   sent: SentReceipt;
   /** The mark that was sent. */
   mark: string | undefined;
@@ -57,20 +55,15 @@ export interface ReceiptSearch {
    * knows the receipts of the item can rely on that.
    */
   accepts: "identity" | "equality";
-  /** How long the request may still be in progress. */
-  settlesInMs: number;
-  options: FindOptions;
-  /** Aborted when the client is closed. */
-  closed: AbortSignal;
   listLots: ListLots;
 }
 
-/** Searches for the lot of a receipt until it is found or the request has settled. */
+/** Searches for the lot of a receipt until it is found or the request can no longer take effect. */
 export function findReceipt(search: ReceiptSearch): Promise<ReceiptSearchResult> {
-  const { method, sent, options, closed, listLots, settlesInMs, others } = search;
+  const { sent, listLots, others } = search;
   const time = new SendingTime(sent);
   const evidence = new LotEvidence(search, time);
-  const reader = new RecentLots({
+  const readLots = createLotReader({
     time,
     wid: sent.body.wid,
     listLots,
@@ -80,9 +73,9 @@ export function findReceipt(search: ReceiptSearch): Promise<ReceiptSearchResult>
       evidence.add(lot);
     },
   });
-  return searchUntilSettled({ method, settlesInMs, closed }, options, async (requestOptions) => {
-    await reader.read(requestOptions);
-    return evidence.conclude(time.isKnown && reader.isComplete);
+  return searchUntilCertain(search, async (requestOptions) => {
+    const isComplete = await readLots(requestOptions);
+    return evidence.conclude(time.isKnown && isComplete);
   });
 }
 

@@ -12,7 +12,7 @@ const NEWEST_FIRST = { sort: "received", direction: "DESC" } as const;
 /** Lists lots of which only `recNo` is checked: fields that the search does not use must not end it. */
 export type ListLots = (params: InventoryListParams, options: ListOptions) => Paginator<Lot>;
 
-export interface RecentLotsSettings {
+interface LotReaderOptions {
   /** When the receipt was sent. */
   time: SendingTime;
   /** The warehouse of the receipt. */
@@ -22,57 +22,47 @@ export interface RecentLotsSettings {
   addLot(lot: Lot): void;
 }
 
-/** Reads the lots that may have been received since a receipt was sent. */
-export class RecentLots {
-  readonly #settings: RecentLotsSettings;
-  /** Whether all warehouses can be read. */
-  isComplete = true;
-
-  constructor(settings: RecentLotsSettings) {
-    this.#settings = settings;
-  }
-
-  async read(requestOptions: RequestOptions): Promise<void> {
-    const { wid } = this.#settings;
+/**
+ * Returns a function that reads the lots that may have been received since a receipt was sent. It resolves with whether it
+ * could read all warehouses.
+ */
+export function createLotReader({ time, wid, listLots, addLot }: LotReaderOptions) {
+  let canReadAll = true;
+  return async (requestOptions: RequestOptions): Promise<boolean> => {
+    const options = time.observeClock(requestOptions);
     try {
-      await this.#readList(this.isComplete ? undefined : wid, requestOptions);
+      await readList(canReadAll ? undefined : wid, options);
     } catch (error) {
       // A service may allow a request for one warehouse, but not for all warehouses together.
-      if (!(error instanceof PermissionError) || error.reason !== "warehouse-out-of-scope" || !this.isComplete) {
-        throw error;
-      }
-      this.isComplete = false;
-      await this.#readList(wid, requestOptions);
+      if (!(error instanceof PermissionError) || error.reason !== "warehouse-out-of-scope" || !canReadAll) throw error;
+      canReadAll = false;
+      await readList(wid, options);
     }
-  }
+    return canReadAll;
+  };
 
-  async #readList(wid: number | undefined, requestOptions: RequestOptions): Promise<void> {
-    const { time, listLots } = this.#settings;
-    const options = time.observeClock(requestOptions);
+  async function readList(wid: number | undefined, options: RequestOptions): Promise<void> {
     const params = { ...NEWEST_FIRST, wid };
     const first = await listLots(params, options).page();
-    if (this.#startList().addPage(first.value) || !first.hasMore) return;
+    if (createPageReader()(first.value) || !first.hasMore) return;
     // Several pages: lots removed in the meantime must not hide the one searched for.
+    const readPage = createPageReader();
     const lots = listLots(params, { ...options, readAhead: 0, gapless: true });
-    const list = this.#startList();
-    for await (const { value } of lots.pages()) if (list.addPage(value)) return;
+    for await (const { value } of lots.pages()) if (readPage(value)) return;
   }
 
-  /** `addPage` returns true if all further pages are older than the receipt. */
-  #startList(): { addPage(lots: readonly Lot[]): boolean } {
-    const { time, addLot } = this.#settings;
+  /** Returns a function that reads one page after another, and returns true if all further pages are older than the receipt. */
+  function createPageReader() {
     let isNewestFirst = true;
     let last: Lot | undefined;
-    return {
-      addPage(lots) {
-        for (const lot of lots) {
-          if (last && lot.received > last.received) isNewestFirst = false;
-          last = lot;
-          addLot(lot);
-        }
-        // If the service does not sort by this order, only the end of the list ends the search.
-        return isNewestFirst && last !== undefined && time.compare(last.received) === "before";
-      },
+    return (lots: readonly Lot[]) => {
+      for (const lot of lots) {
+        if (last && lot.received > last.received) isNewestFirst = false;
+        last = lot;
+        addLot(lot);
+      }
+      // If the service does not sort by this order, only the end of the list ends the search.
+      return isNewestFirst && last !== undefined && time.compare(last.received) === "before";
     };
   }
 }

@@ -3,7 +3,8 @@ import { Redis, type RedisOptions } from "ioredis";
 import type { RateLimiter } from "stocklot";
 import { createRedisRateLimiter, type RedisRateLimiterOptions } from "stocklot/redis";
 import { afterAll } from "vitest";
-import type { Slot, SlotRequest } from "../../../src/limiter/rate-limiter.js";
+import type { SlotRequest } from "../../../src/limiter/rate-limiter.js";
+import type { Slot } from "../../../src/limiter/slot-source.js";
 import { CallCancellation } from "../../../src/time/cancellation.js";
 
 const clients: Redis[] = [];

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ConfigurationError } from "../../../src/errors/index.js";
 import { createRateLimiter, createUnlimitedRateLimiter } from "../../../src/limiter/create-rate-limiter.js";
 import type { RateLimitOptions } from "../../../src/limiter/rate-limit-options.js";
-import type { RateLimiter, Slot, SlotRequest } from "../../../src/limiter/rate-limiter.js";
+import type { RateLimiter, SlotRequest } from "../../../src/limiter/rate-limiter.js";
+import type { Slot } from "../../../src/limiter/slot-source.js";
 import { CallCancellation, CanceledError } from "../../../src/time/cancellation.js";
 import { VirtualTime } from "./virtual-time.js";
 
@@ -118,12 +119,14 @@ describe("a slot", () => {
 
   test("goes to a call that comes back before those that came later", async () => {
     const limiter = limiterOf({ requests: 1 });
-    const first = await ask(limiter);
+    const request: SlotRequest = { priority: "normal", isBulk: false, cancellation: new CallCancellation() };
+    const first = await limiter.acquire(request);
+    const { arrival } = request;
     const later = ask(limiter);
-    const again = ask(limiter, { arrival: first.arrival });
+    const again = limiter.acquire(request);
     first.endUnsent();
     expect(await isSettled(again)).toBe(true);
-    expect((await again).arrival).toBe(first.arrival);
+    expect(request.arrival).toBe(arrival);
     expect(await isSettled(later)).toBe(false);
   });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LinkedQueue, PriorityQueue, type QueueLink } from "../../../src/limiter/priority-queue.js";
+import { createLinkedQueue, createPriorityQueue, type QueueLink } from "../../../src/limiter/priority-queue.js";
 import type { SlotRequest } from "../../../src/limiter/rate-limiter.js";
 import { CallCancellation } from "../../../src/time/cancellation.js";
 
@@ -14,7 +14,7 @@ const asks = (priority: SlotRequest["priority"], isBulk = false, order?: number)
 
 describe("a lane", () => {
   test("is left in the order of arrival; an entry that returns keeps its first arrival", () => {
-    const lane = new LinkedQueue<string>();
+    const lane = createLinkedQueue<string>();
     lane.add("third", 3);
     lane.add("fifth", 5);
     lane.add("first", 1);
@@ -28,7 +28,7 @@ describe("a lane", () => {
     const steps = fc.array(fc.record({ order: fc.nat(50), leaves: fc.boolean(), which: fc.nat() }), { maxLength: 60 });
     fc.assert(
       fc.property(steps, (all) => {
-        const lane = new LinkedQueue<number>();
+        const lane = createLinkedQueue<number>();
         const model: QueueLink<number>[] = [];
         for (const { order, leaves, which } of all) {
           const leaving = leaves ? model.splice(which % Math.max(1, model.length), 1)[0] : undefined;
@@ -48,7 +48,7 @@ describe("a lane", () => {
 
 describe("the lanes of a limiter", () => {
   test("let the most urgent go first, and bulk behind the other calls of their urgency", () => {
-    const lanes = new PriorityQueue<string>();
+    const lanes = createPriorityQueue<string>();
     const add = (name: string, request: SlotRequest, order: number) => lanes.add(name, request, order);
     add("low page", asks("low", true), 1);
     add("low", asks("low"), 2);
@@ -64,7 +64,7 @@ describe("the lanes of a limiter", () => {
   });
 
   test("offer the next of a lane when its first has left, and pass over a lane whose first stays", () => {
-    const lanes = new PriorityQueue<string>();
+    const lanes = createPriorityQueue<string>();
     const takeOut = new Map<string, () => void>();
     for (const [index, name] of ["write 1", "write 2"].entries()) {
       takeOut.set(name, lanes.add(name, asks("high"), index));
@@ -90,7 +90,7 @@ describe("the lanes of a limiter", () => {
     ["one that comes back may be the first of its lane", asks("normal", false, 1), 2, 0],
   ];
   test.each(ahead)("count who goes first for sure: %s", (_, request, single, bulk) => {
-    const lanes = new PriorityQueue<string>();
+    const lanes = createPriorityQueue<string>();
     lanes.add("token", asks("token"), 1);
     lanes.add("write", asks("high"), 2);
     lanes.add("urgent page", asks("high", true), 3);

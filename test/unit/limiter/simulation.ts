@@ -120,7 +120,7 @@ export class Simulation {
     order: number | undefined,
     result: SimulatedResult,
   ) {
-    const slot = await this.#slot(call, cancellation, order);
+    const { slot, arrival } = await this.#slot(call, cancellation, order);
     this.#noteStart(call);
     const startedAt = this.time.now();
     await Promise.race([
@@ -150,7 +150,7 @@ export class Simulation {
     slot.endSent();
     slot.endUnsent();
     cancellation.throwIfCanceled();
-    return comesBack ? slot.arrival : undefined;
+    return comesBack ? arrival : undefined;
   }
 
   async #slot(call: SimulatedCall, cancellation: CallCancellation, order: number | undefined) {
@@ -158,20 +158,24 @@ export class Simulation {
     const place = order ?? ++this.#arrivals;
     this.#waiting.set(id, { call, cancellation, order: place });
     try {
-      const request = { priority: call.priority, isBulk: call.isBulk, cancellation };
-      const slot = await this.limiter.acquire(order === undefined ? request : { ...request, arrival: order });
+      const { priority, isBulk } = call;
+      const request: SlotRequest = { priority, isBulk, cancellation, arrival: order };
+      const slot = await this.limiter.acquire(request);
       this.#waiting.delete(id);
-      this.#noteGrant(call, place);
-      return slot;
+      void this.#noteGrant(call, place);
+      return { slot, arrival: request.arrival };
     } finally {
       this.#waiting.delete(id);
     }
   }
 
-  #noteGrant(call: SimulatedCall, order: number): void {
+  async #noteGrant(call: SimulatedCall, order: number): Promise<void> {
     const rank = URGENCY.indexOf(call.priority);
-    for (const { call: other, cancellation, order: otherOrder } of this.#waiting.values()) {
-      if (cancellation.reason) continue;
+    const waiting = [...this.#waiting];
+    // Others were granted a slot at the same moment: they have left by then.
+    await Promise.resolve();
+    for (const [id, { call: other, cancellation, order: otherOrder }] of waiting) {
+      if (cancellation.reason || !this.#waiting.has(id)) continue;
       const otherRank = URGENCY.indexOf(other.priority);
       const isPassed = otherRank < rank || (otherRank === rank && !other.isBulk && call.isBulk);
       if (isPassed && !other.isBulk) this.broken.push(`a ${other.priority} call was passed by a ${call.priority} one`);

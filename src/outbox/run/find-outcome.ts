@@ -25,19 +25,19 @@ const BETWEEN_LOOKS_MS = 1_000;
 export interface UncertainAttempt {
   entry: StoredEntry;
   /** How long its request may still be in progress. */
-  settlesInMs: number;
+  inProgressMs: number;
   /** Why its outcome is not known. */
   cause: unknown;
   signal: AbortSignal;
 }
 
-/** Determines the outcome of an attempt that may have been applied, and returns the change of its entry. */
-export function reconcile(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> | EntryChange {
+/** Finds the outcome of an attempt that may have been applied, and returns the change of its entry. */
+export function findOutcome(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> | EntryChange {
   switch (attempt.entry.operation) {
     case "receive":
-      return reconcileReceipt(run, attempt);
+      return findReceiptOutcome(run, attempt);
     case "create":
-      return reconcileCreation(run, attempt);
+      return findCreationOutcome(run, attempt);
     case "move":
     case "issue":
       return unknownOutcome("the service has no list of such transactions, so it cannot be looked up", attempt);
@@ -46,25 +46,25 @@ export function reconcile(run: RunContext, attempt: UncertainAttempt): Promise<E
       // A late attempt must not undo what later entries change.
       return {
         state: "pending",
-        quietMs: attempt.settlesInMs,
+        quietMs: attempt.inProgressMs,
         ...(attempt.cause ? { error: errorJson(attempt.cause) } : {}),
       };
   }
 }
 
-async function reconcileReceipt(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
-  const { entry, settlesInMs } = attempt;
+async function findReceiptOutcome(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
+  const { entry, inProgressMs } = attempt;
   const body = uncheckedAs<SentReceipt["body"]>(JSON.parse(entry.body ?? "{}"));
   const others = await otherReceipts(run, entry, body);
-  return lookUp(attempt, async () => {
+  return unknownIfUnreadable(attempt, async () => {
     const found = await run.client.inventory.findStoredReceipt({
       method: "outbox.run",
       sent: sentOf(entry, body),
       mark: markIn(body, markOf(run.storeId, entry.key)),
       others,
       accepts: "identity",
-      settlesInMs: Math.max(settlesInMs, Math.min(BETWEEN_LOOKS_MS, run.settleMs)),
-      options: lookUpOptions(run, attempt),
+      inProgressMs: Math.max(inProgressMs, Math.min(BETWEEN_LOOKS_MS, run.settleMs)),
+      options: findOptions(run, attempt),
     });
     return afterReceiptSearch(found, attempt);
   });
@@ -95,10 +95,10 @@ function afterReceiptSearch({ outcome, lots }: ReceiptSearchResult, attempt: Unc
   }
 }
 
-async function reconcileCreation(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
-  const settlesInMs = Math.max(attempt.settlesInMs, Math.min(BETWEEN_LOOKS_MS, run.settleMs));
-  return lookUp(attempt, async () => {
-    const { outcome, item } = await searchItem(run, attempt, "create", settlesInMs);
+async function findCreationOutcome(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
+  const inProgressMs = Math.max(attempt.inProgressMs, Math.min(BETWEEN_LOOKS_MS, run.settleMs));
+  return unknownIfUnreadable(attempt, async () => {
+    const { outcome, item } = await searchItem(run, attempt, "create", inProgressMs);
     if (outcome === "applied") return applied({ shortID: item?.shortID, status: STATUS.create, item });
     if (outcome === "not-applied") return { state: "pending" };
     return unknownOutcome(AMBIGUOUS_ITEM, attempt);
@@ -106,18 +106,18 @@ async function reconcileCreation(run: RunContext, attempt: UncertainAttempt): Pr
 }
 
 /**
- * Determines why a write was refused that may have been applied by an earlier attempt: because of that, or for a reason
+ * Finds out why a write was refused that may have been applied by an earlier attempt: because of that, or for a reason
  * of its own.
  */
-export function reconcileRefusal(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
+export function findReasonOfRefusal(run: RunContext, attempt: UncertainAttempt): Promise<EntryChange> {
   const { operation } = attempt.entry;
   if (operation !== "create" && operation !== "update" && operation !== "discontinue")
     throw new TypeError(`${operation}: a refusal is final`);
   // A SKU that exists cannot be created any more. The earlier attempt of another write may still be in progress.
-  const settlesInMs = operation === "create" ? 0 : attempt.settlesInMs;
-  const quiet = isIdempotent(operation) ? { quietMs: attempt.settlesInMs } : {};
-  return lookUp(attempt, async () => {
-    const { outcome, item } = await searchItem(run, attempt, operation, settlesInMs);
+  const inProgressMs = operation === "create" ? 0 : attempt.inProgressMs;
+  const quiet = isIdempotent(operation) ? { quietMs: attempt.inProgressMs } : {};
+  return unknownIfUnreadable(attempt, async () => {
+    const { outcome, item } = await searchItem(run, attempt, operation, inProgressMs);
     if (outcome === "applied")
       return { ...applied({ shortID: item?.shortID, status: STATUS[operation], item }), ...quiet };
     // A duplicate of an item that does not exist is a contradiction.
@@ -136,19 +136,23 @@ function searchItem(
   run: RunContext,
   attempt: UncertainAttempt,
   operation: "create" | "update" | "discontinue",
-  settlesInMs: number,
+  inProgressMs: number,
 ) {
   const { entry } = attempt;
-  return run.client.items.findStoredWrite(operation, {
+  return run.client.items.findStoredWrite({
     method: "outbox.run",
+    operation,
     sent: sentOf(entry, uncheckedAs<SentCreation["body"]>(JSON.parse(entry.body ?? "{}"))),
-    settlesInMs,
-    options: lookUpOptions(run, attempt),
+    inProgressMs,
+    options: findOptions(run, attempt),
   });
 }
 
 /** If the client may not read the list, or cannot understand it, a person must decide. */
-async function lookUp(attempt: UncertainAttempt, search: () => Promise<EntryChange>): Promise<EntryChange> {
+async function unknownIfUnreadable(
+  attempt: UncertainAttempt,
+  search: () => Promise<EntryChange>,
+): Promise<EntryChange> {
   try {
     return await search();
   } catch (error) {
@@ -159,7 +163,7 @@ async function lookUp(attempt: UncertainAttempt, search: () => Promise<EntryChan
   }
 }
 
-const lookUpOptions = (run: RunContext, { signal }: UncertainAttempt): RequestOptions => ({
+const findOptions = (run: RunContext, { signal }: UncertainAttempt): RequestOptions => ({
   ...BACKGROUND,
   signal,
   onResponse: ({ attempts }: ResponseInfo) => run.addRequests(attempts),

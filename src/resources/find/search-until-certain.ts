@@ -23,6 +23,17 @@ export interface FindOptions extends RequestOptions {
   totalTimeoutMs?: number | undefined;
 }
 
+/** What all searches for the outcome of a write have in common. */
+export interface OutcomeSearch {
+  /** The method that the caller knows, for messages. */
+  method: string;
+  /** How long the request may still be in progress. */
+  inProgressMs: number;
+  options: FindOptions;
+  /** Aborted when the client is closed. */
+  closed: AbortSignal;
+}
+
 /** The result of one step of a search. */
 export interface SearchStep<Found> {
   found: Found;
@@ -47,21 +58,21 @@ export function readFindOptions(method: string, options: FindOptions): FindOptio
 }
 
 /** How long a request that was sent at this time may still be in progress, in ms. */
-export function settlingMs(sentAt: number, { settleMs = DEFAULT_SETTLE_MS }: FindOptions): number {
-  // A sending time in the future is wrong. Whatever the right one is, the request has settled after the full `settleMs`.
+export function inProgressMsOf(sentAt: number, { settleMs = DEFAULT_SETTLE_MS }: FindOptions): number {
+  // A sending time in the future is wrong. Whatever the right one is, the request has ended after the full `settleMs`.
   return Math.min(settleMs, Math.max(0, sentAt + settleMs - Date.now()));
 }
 
-/** Repeats the step until its outcome is final, or until a step has started after the request has settled. */
-export async function searchUntilSettled<Found>(
-  { method, settlesInMs, closed }: { method: string; settlesInMs: number; closed: AbortSignal },
-  { settleMs: _, signal, totalTimeoutMs = Infinity, ...requestOptions }: FindOptions,
+/** Repeats the step until its outcome is final, or until a step has started when the request can no longer take effect. */
+export async function searchUntilCertain<Found>(
+  { method, inProgressMs, closed, options }: OutcomeSearch,
   step: (options: RequestOptions) => Promise<SearchStep<Found>>,
 ): Promise<Found> {
+  const { settleMs: _, signal, totalTimeoutMs = Infinity, ...requestOptions } = options;
   if (signal?.aborted) throw signal.reason;
   const clock = new MonotonicClock();
   const startedAt = clock.now();
-  const settledAt = startedAt + settlesInMs;
+  const endsAt = startedAt + inProgressMs;
   const cancellation = new AbortController();
   const timeout = new DOMException("totalTimeoutMs has passed", "TimeoutError");
   const stopTimer = startTimer(totalTimeoutMs, () => cancellation.abort(timeout));
@@ -69,25 +80,25 @@ export async function searchUntilSettled<Found>(
   let waitedMs = 0;
   try {
     for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
-      const isSettled = clock.now() >= settledAt;
+      const hasEnded = clock.now() >= endsAt;
       // So that a request that cannot have a slot in time fails immediately, and reports when a slot is expected.
       const remainingMs = Math.max(1, startedAt + totalTimeoutMs - clock.now());
       const limit = totalTimeoutMs === Infinity ? {} : { totalTimeoutMs: remainingMs };
       const { found, isFinal } = await step({ ...requestOptions, ...limit, signal: cancellation.signal });
-      if (isFinal || isSettled) return found;
+      if (isFinal || hasEnded) return found;
       const searchedAt = clock.now();
       // If the client is closed, the next step rejects.
-      await waitUntil(clock, Math.min(searchedAt + waitMs, settledAt), [cancellation.signal, closed]);
+      await waitUntil(clock, Math.min(searchedAt + waitMs, endsAt), [cancellation.signal, closed]);
       waitedMs += clock.now() - searchedAt;
       cancellation.signal.throwIfAborted();
     }
   } catch (error) {
     const isOutOfTime = error instanceof TimeoutError && error.clock === "totalTimeoutMs" && !error.retryAfterMs;
     if (error !== timeout && !(isOutOfTime && totalTimeoutMs !== Infinity)) throw error;
-    const remainingMs = Math.ceil(settledAt - clock.now());
+    const remainingMs = Math.ceil(endsAt - clock.now());
     const hint =
       remainingMs > 0 && remainingMs < Infinity
-        ? `The request settles in ${remainingMs} ms. Call ${method} again then.`
+        ? `The request may still take effect for ${remainingMs} ms. Call ${method} again then.`
         : `Call ${method} again.`;
     const message = `${method}: no certain outcome within totalTimeoutMs (${totalTimeoutMs} ms). ${hint}`;
     const sendingMs = Math.max(0, clock.now() - startedAt - waitedMs);

@@ -1,0 +1,45 @@
+/**
+ * An HTTP endpoint that returns the stock of one SKU: GET /stock?sku=BOLT-M8, or with &wid=3 that of one warehouse.
+ *
+ * npx tsx examples/stock-endpoint.ts [port]
+ */
+import { createServer } from "node:http";
+import { InputValidationError, InventoryClient, NotFoundError, StocklotError } from "stocklot";
+import { connect } from "./connect.js";
+
+const { service } = connect();
+// One client for all requests: it remembers where in the lists it has found an item.
+const client = new InventoryClient(service);
+
+const server = createServer(async (request, response) => {
+  const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+  const reply = (status: number, body: object) => {
+    response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
+  };
+  if (pathname !== "/stock") return reply(404, { error: "Try /stock?sku=BOLT-M8" });
+  const sku = searchParams.get("sku") ?? "";
+  const scope = searchParams.has("wid") ? { wid: Number(searchParams.get("wid")) } : {};
+  // A caller that goes away ends the search.
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  const options = { signal: gone.signal, totalTimeoutMs: 10_000 };
+  try {
+    const level = await client.inventory.getStockLevel(sku, scope, options);
+    const lots = await client.inventory.getLots(sku, scope, options);
+    const bins = lots.map(({ wID, spot, units }) => ({ wID, spot, units }));
+    reply(200, { sku, available: level?.available ?? 0, bins });
+  } catch (error) {
+    if (gone.signal.aborted) return;
+    if (error instanceof InputValidationError) return reply(400, { error: error.message });
+    if (error instanceof NotFoundError) return reply(404, { error: error.serviceMessage });
+    console.error(error instanceof StocklotError ? error.message : error);
+    reply(503, { error: "The stock is not known at the moment. Try again." });
+  }
+});
+
+const [port = "3000"] = process.argv.slice(2);
+server.listen(Number(port), "127.0.0.1", () => {
+  const address = server.address();
+  console.log(`http://127.0.0.1:${typeof address === "object" ? address?.port : port}/stock?sku=BOLT-M8`);
+});
+process.once("SIGINT", () => server.close(() => client.close()));
